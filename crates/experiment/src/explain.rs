@@ -206,13 +206,13 @@ fn front_extras(variant: &Variant) -> Vec<String> {
 
 /// What the end of a chain does that is not its default.
 fn upstream_extras(upstream: &Upstream) -> Vec<String> {
-    if upstream.kind == Some(UpstreamChoice::Internet) {
-        let from = upstream.hierarchy.as_ref().map(|path| format!(" of {}", path.display()));
-        return vec![format!("the private Internet{}", from.unwrap_or_default())];
-    }
     let Upstream { delay, busy, queries_per_connection: quota, idle, tickets, signed, .. } =
         upstream;
     let mut extras = Vec::new();
+    if upstream.kind == Some(UpstreamChoice::Internet) {
+        let from = upstream.hierarchy.as_ref().map(|path| format!(" of {}", path.display()));
+        extras.push(format!("a private Internet{}", from.unwrap_or_default()));
+    }
     extras.extend(delay.map(|delay| format!("answers after {delay}")));
     let costs = || format!("{} of CPU for each answer", duration::write(*busy));
     extras.extend((!busy.is_zero()).then(costs));

@@ -131,6 +131,15 @@ const EMBEDDED_UPSTREAM: When = When::Variant(|variant| {
     let help = "only for `upstream.kind = \"embedded\"`";
     used_if(kind == Some(UpstreamChoice::Server(ServerKind::Embedded)), &why, help)
 });
+const PROGRAMMED_UPSTREAM: When = When::Variant(|variant| {
+    let kind = variant.upstream.kind;
+    let why = match kind {
+        Some(kind) => format!("an upstream of kind `{}` does not know it", kind.name()),
+        None => "there is no upstream".to_owned(),
+    };
+    let help = "only for `upstream.kind = \"embedded\"` or `\"internet\"`";
+    used_if(kind.and_then(UpstreamChoice::started) == Some(ServerKind::Embedded), &why, help)
+});
 const PRIVATE_INTERNET: When = When::Variant(|variant| {
     let why = "there is no private Internet, whose servers it names";
     let help = "add `upstream.kind = \"internet\"`, or remove it";
@@ -336,7 +345,8 @@ settings! {
         /// Internet, on a host of its own; with `live` on the Internet, from the root servers that it was
         /// built with (bind, unbound, knot-resolver, pdns-recursor)
         kind: Option<UpstreamChoice> = None, absent("no upstream: the server is authoritative");
-        /// File of the private Internet: its root servers, TLDs and authoritative servers
+        /// File that describes the private Internet (docs/INTERNET.md): its root servers, TLDs and
+        /// authoritative servers
         hierarchy: Option<PathBuf> = None, absent("the one that is built in"),
             when(&[PRIVATE_INTERNET]);
         /// How queries travel to the upstream
@@ -354,12 +364,12 @@ settings! {
         /// Text appended to the configuration of the upstream, in its own language
         extra: Option<String> = None, absent("nothing"), when(&[INSTALLED_UPSTREAM]), code;
         /// How long an embedded upstream takes for its answers: `5ms`, `uniform:1ms..20ms`, or what else
-        /// `dnslab serve --delay` reads
-        delay: Option<Delay> = None, absent("none"), when(&[EMBEDDED_UPSTREAM]);
-        /// Share of the queries that an embedded upstream never answers, e.g. `1%`
-        loss: Option<Loss> = None, absent("none"), when(&[EMBEDDED_UPSTREAM]);
-        /// CPU time that each answer of an embedded upstream costs beside what it needs
-        busy: Duration = Duration::ZERO, lasting(Duration::ZERO, SECOND), when(&[EMBEDDED_UPSTREAM]);
+        /// `dnslab serve --delay` reads. A private Internet adds it to the round trips of its servers
+        delay: Option<Delay> = None, absent("none"), when(&[PROGRAMMED_UPSTREAM]);
+        /// Share of the queries that an embedded upstream or a private Internet never answers, e.g. `1%`
+        loss: Option<Loss> = None, absent("none"), when(&[PROGRAMMED_UPSTREAM]);
+        /// CPU time that each answer of an embedded upstream or a private Internet costs beside what it needs
+        busy: Duration = Duration::ZERO, lasting(Duration::ZERO, SECOND), when(&[PROGRAMMED_UPSTREAM]);
         /// An embedded upstream has signatures for all its names (RFC 4035)
         signed: bool = false, when(&[EMBEDDED_UPSTREAM]);
         /// An embedded upstream closes a connection after so many answers
@@ -543,7 +553,7 @@ settings! {
         /// Query file in the format of dnsperf: a name and a type on each line
         queries: Option<PathBuf> = None, absent("the names of the zone"), flag("queries", "FILE");
         /// Ask for the addresses of so many made-up names in as many domains, of which an embedded
-        /// upstream knows everything
+        /// upstream knows everything; with a private Internet, for those of its most popular names
         popular_names: Option<u32> = None, count(1, 100_000), absent("the names of the zone");
         /// Types that the names of the zone are asked for, with their weights, e.g.
         /// `"A:70,AAAA:25,HTTPS:5"`

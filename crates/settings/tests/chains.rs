@@ -38,13 +38,16 @@ fn a_chain_has_its_order_and_its_presets() {
     assert!(checked("").behind().is_empty());
 }
 
-const INTERNET: &str = "upstream.kind = \"internet\"\nlab.hosts = \"namespaces\"\n";
+const INTERNET: &str =
+    "upstream.kind = \"internet\"\nlab.hosts = \"namespaces\"\nload.popular_names = 9\n";
 
 #[test]
 fn a_resolver_has_an_internet_behind_it() {
     for kind in ["bind", "unbound", "knot-resolver", "pdns-recursor"] {
         let server = format!("server.kind = \"{kind}\"\nserver.dnssec = true\n");
-        let private = checked(&format!("{server}{INTERNET}upstream.hierarchy = \"h.toml\""));
+        let private = checked(&format!(
+            "{server}{INTERNET}upstream.hierarchy = \"h.toml\"\nupstream.delay = \"1ms\""
+        ));
         assert!(private.resolves() && private.server.dnssec);
         assert_eq!(private.load.recursion_desired, Some(true));
         let [end] = private.behind().try_into().unwrap();
@@ -121,8 +124,12 @@ fn what_cannot_stand_in_a_chain_is_told() {
             "`upstream.binary` has no effect: the private Internet is dnslab itself",
         ),
         (
-            &format!("server.kind = \"bind\"\nupstream.delay = \"5ms\"\n{INTERNET}"),
-            "`upstream.delay` has no effect: an upstream of kind `internet` does not know it",
+            &format!("server.kind = \"bind\"\nupstream.signed = true\n{INTERNET}"),
+            "`upstream.signed` has no effect: an upstream of kind `internet` does not know it",
+        ),
+        (
+            "server.kind = \"bind\"\nupstream.kind = \"internet\"\nlab.hosts = \"namespaces\"",
+            "nobody in the private Internet knows the names of the synthetic zone",
         ),
         (
             "server.kind = \"bind\"\nupstream.kind = \"live\"\nupstream.threads = 2",

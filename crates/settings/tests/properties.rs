@@ -127,7 +127,10 @@ fn fronts() -> impl Strategy<Value = String> {
     let resolvers = ServerKind::ALL.into_iter().filter(|kind| kind.resolves()).flat_map(|kind| {
         let alone = format!("server.kind = \"{kind}\"\n");
         [
-            format!("{alone}upstream.kind = \"internet\"\nlab.hosts = \"namespaces\"\n"),
+            format!(
+                "{alone}upstream.kind = \"internet\"\nlab.hosts = \"namespaces\"\n\
+                 load.popular_names = 9\n"
+            ),
             format!("{alone}upstream.kind = \"live\"\nload.queries = \"names.txt\"\n"),
         ]
     });

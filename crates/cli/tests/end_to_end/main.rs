@@ -25,6 +25,7 @@ mod laboratory;
 mod planted;
 mod processes;
 mod report;
+mod resolvers;
 mod room;
 mod roots;
 mod running_server;

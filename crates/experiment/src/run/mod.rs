@@ -3,6 +3,7 @@
 mod calibrate;
 mod case;
 mod first_query;
+mod internet;
 mod leftovers;
 mod queries;
 mod room;

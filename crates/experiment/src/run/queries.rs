@@ -14,6 +14,8 @@ use dnslab_traffic::{
 use dnslab_wire::{QueryOptions, TsigKey, TsigKeyError};
 use domain::base::Name;
 
+use super::internet::{InternetError, PrivateInternet};
+
 /// Why there is nothing to ask.
 #[derive(Debug, thiserror::Error)]
 pub enum QueriesError {
@@ -46,6 +48,9 @@ pub enum QueriesError {
         /// What is wrong with it.
         source: TsigKeyError,
     },
+    /// There is no private Internet whose names could be asked for.
+    #[error(transparent)]
+    Internet(#[from] InternetError),
     /// The zone is impossible.
     #[error("zone `{name}`: {reason}")]
     Zone {
@@ -88,6 +93,8 @@ struct Source {
     queries: Queries,
     zone: Zone,
     options: QueryOptions,
+    /// The description of the private Internet whose names are asked for; `None` without one.
+    internet: Option<String>,
     /// `None` if nothing is drawn: neither names nor the order of several types.
     seed: Option<u64>,
 }
@@ -100,8 +107,12 @@ impl QueryLists {
         seed: u64,
     ) -> Result<Arc<QueryList>, QueriesError> {
         let queries = variant.load.asked();
+        let internet = match &queries {
+            Queries::Popular(_) => PrivateInternet::of(&variant.upstream)?,
+            Queries::Zone(_) | Queries::File(_) => None,
+        };
         let is_drawn = match &queries {
-            Queries::Popular(_) => true,
+            Queries::Popular(_) => internet.is_none(),
             Queries::Zone(types) => types.weights().len() > 1,
             Queries::File(_) => false,
         };
@@ -110,12 +121,19 @@ impl QueryLists {
             queries,
             zone: variant.zone.clone(),
             options: variant.load.query_options(),
+            internet: internet.as_ref().map(|it| it.description.clone()),
         };
         self.made.retain(|(made_from, _)| made_from.seed.is_none_or(|its| its == seed));
         if let Some((_, list)) = self.made.iter().find(|(made_from, _)| *made_from == source) {
             return Ok(Arc::clone(list));
         }
-        let list = Arc::new(make(&source.queries, &source.zone, &source.options, seed)?);
+        let list = match (&source.queries, internet) {
+            (Queries::Popular(count), Some(internet)) => {
+                internet.popular(*count, &source.options)?
+            }
+            _ => make(&source.queries, &source.zone, &source.options, seed)?,
+        };
+        let list = Arc::new(list);
         self.made.push((source, Arc::clone(&list)));
         Ok(list)
     }

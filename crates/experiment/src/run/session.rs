@@ -19,10 +19,11 @@ use dnslab_measure::{
     CaseId, CostLimit, Fact, Holder, Interval, ResultsDirectory, ResultsError, RunRecord,
     RunStatus, SESSION_FORMAT, SessionLock, SkippedVariant,
 };
-use dnslab_settings::{ChainRole, Common, Experiment, HostsChoice, UpstreamChoice, Variant};
+use dnslab_settings::{ChainRole, Common, Experiment, HostsChoice, Variant};
 
 use super::case::is_cut_short;
 use super::first_query::{self, FirstQueryError};
+use super::internet::PrivateInternet;
 use super::queries::{self, QueriesError, QueryLists};
 use super::room;
 use super::round::CommonRate;
@@ -494,6 +495,7 @@ pub fn skipped(
         fits(Cpus::of(variant).err().map(|error| error.to_string()))?;
         fits(room::lacking(variant))?;
         fits(watching::lacking(variant))?;
+        fits(PrivateInternet::lacking(variant))?;
         if let Err(error) = can_run(variant, named) {
             let reason = error.to_string();
             skipped.push(SkippedVariant { variant: variant.name.clone(), reason });
@@ -510,11 +512,6 @@ pub fn skipped(
 
 /// Whether the variant's servers are installed and can do what it asks for.
 fn can_run(variant: &Variant, named: NamedPrograms) -> Result<(), LabError> {
-    if variant.upstream.kind == Some(UpstreamChoice::Internet) {
-        let reason = "this dnslab has no private Internet (`upstream.kind = \"internet\"`): resolve on the \
-                      Internet (\"live\"), or forward to a server";
-        return Err(LabError::Unsupported(reason.to_owned()));
-    }
     if variant.lab.hosts == HostsChoice::Namespaces {
         let lacking = |reason| LabError::Hosts { what: "make hosts".to_owned(), reason };
         hosts::possible().map_err(lacking)?;

@@ -196,7 +196,7 @@ fn spec(variant: &Variant, site: &Site<'_>) -> Result<ServerSpec, TargetError> {
         spec.zone = Some(ZoneFile { origin, path });
     }
     if server.dnssec {
-        spec.trust_anchors = site.testbed.trust_anchors(variant);
+        spec.trust_anchors = site.testbed.trust_anchors(variant)?;
     }
     spec.without_cache = !server.cache;
     spec.certificate = server.certificate;

@@ -11,7 +11,7 @@ use crate::chain::chain;
 use crate::program::guard;
 use crate::roots::root;
 use crate::support::{PATIENCE, ask_for, groups_of, parent};
-use dnslab_lab::hosts::{Hosts, LinkSettings};
+use dnslab_lab::hosts::{Hosts, INTERNET, LinkSettings};
 use dnslab_lab::network::Visit;
 use dnslab_lab::{
     LabError, Ports, RootHints, RunningServer, ServerKind, ServerSpec, ZoneFile, find,
@@ -60,7 +60,7 @@ impl Internet {
     fn start(families: Families, is_ipv6_link: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let hosts = chain(folder.path(), LinkSettings::default(), is_ipv6_link);
-        hosts.add_internet().unwrap();
+        hosts.add_internet(&INTERNET).unwrap();
         let mut made = Self {
             servers: Vec::new(),
             hosts,

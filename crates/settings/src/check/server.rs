@@ -252,12 +252,14 @@ impl Check<'_> {
                 format!("the upstream is one of {}", ends.join(", ")),
             );
         }
-        let knows_all = forwarded_to == Some(ServerKind::Embedded);
+        let is_internet = upstream.kind.value == Some(UpstreamChoice::Internet);
+        let knows_all = is_internet || forwarded_to == Some(ServerKind::Embedded);
         if load.popular_names.value.is_some() && load.queries.value.is_none() && !knows_all {
             self.problem(
                 "popular names need a server that knows them",
                 [load.popular_names.mark("which server should know them?")],
-                "add an upstream of kind \"embedded\": it knows every name",
+                "add an upstream of kind \"embedded\": it knows every name; or resolve in an Internet that has \
+                 some, of kind \"internet\"",
             );
         }
         if upstream.signed.value && matches!(load.checked().asked(), Queries::Zone(_)) {
@@ -345,12 +347,19 @@ impl Check<'_> {
                 "add `lab.hosts = \"namespaces\"`",
             );
         }
-        if is_live && matches!(load.checked().asked(), Queries::Zone(_)) {
-            self.problem(
-                "nobody on the Internet knows the names of the synthetic zone",
-                [upstream.kind.mark("is the Internet")],
-                "name a file of names that exist: `load.queries`",
-            );
+        if matches!(load.checked().asked(), Queries::Zone(_)) {
+            let (message, help) = match is_live {
+                true => (
+                    "nobody on the Internet knows the names of the synthetic zone",
+                    "name a file of names that exist: `load.queries`",
+                ),
+                false => (
+                    "nobody in the private Internet knows the names of the synthetic zone",
+                    "ask for its own names, for example `load.popular_names = 10_000`, or for those of a \
+                     file: `load.queries`",
+                ),
+            };
+            self.problem(message, [upstream.kind.mark("is resolved in")], help);
         }
     }
 }
