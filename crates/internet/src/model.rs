@@ -81,7 +81,7 @@ pub(crate) struct Tables {
 
 /// What is wrong with a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub(crate) enum Fault {
     /// Nothing.
     None,
     /// A server does not serve it.
@@ -439,6 +439,7 @@ impl Internet {
     }
 
     /// True if no server of the zone answers for it.
+    #[cfg(test)]
     pub(crate) fn is_out_of_order(&self, domain: u64, region: Option<u8>) -> bool {
         let hosting = self.hosting(domain, region);
         let is_bad = matches!(hosting.fault, Fault::Lame | Fault::Dead);
@@ -446,8 +447,8 @@ impl Internet {
     }
 
     /// What is wrong with the zone of a domain.
-    #[must_use]
-    pub fn fault(&self, domain: u64) -> Fault {
+    #[cfg(test)]
+    pub(crate) fn fault(&self, domain: u64) -> Fault {
         self.hosting(domain, None).fault
     }
 
@@ -794,7 +795,11 @@ fn registries(description: &Description, draws: Draws) -> (Vec<Registry>, usize,
         }
     }
     let servers = weighted(&top_level.servers);
-    let is_signed = Chance::new(top_level.signed_share(description));
+    let signed_share = top_level.signed_share(description);
+    let (is_signed, is_any_signed) = (Chance::new(signed_share), signed_share > 0.0);
+    let is_known = |label: &[u8]| {
+        top_level.known.iter().any(|(suffix, _)| top_label(&suffix.0).as_bytes() == label)
+    };
     let (mut registries, mut shares, mut first_server) = (Vec::new(), Vec::new(), 0);
     for (label, share) in &tops {
         let subject = label.iter().fold(0, |sum: u64, it| sum.wrapping_mul(257) + u64::from(*it));
@@ -809,7 +814,8 @@ fn registries(description: &Description, draws: Draws) -> (Vec<Registry>, usize,
             below: Vec::new(),
             first_server,
             servers: count,
-            is_signed: is_signed.includes(draws.word(About::TopLevelSigned, subject)),
+            is_signed: is_signed.includes(draws.word(About::TopLevelSigned, subject))
+                || is_any_signed && is_known(label),
         });
         first_server += u32::from(count);
         shares.push(*share);

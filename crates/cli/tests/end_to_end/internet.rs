@@ -104,7 +104,8 @@ fn serve(room: &Room, hosts: &Hosts) -> Running {
     let mut command = inside(&hosts.internet, program());
     command.args(["serve", "--hierarchy", "internet.toml"]);
     let running = Running::start(command, room.path());
-    let is_there = || (running.stderr().matches("serving UDP and TCP on").count() == 2).then_some(());
+    let is_there =
+        || (running.stderr().matches("serving UDP and TCP on").count() == 2).then_some(());
     wait_for("it serves", || running.so_far(), is_there);
     running
 }
@@ -143,11 +144,8 @@ fn unbound(room: &Room, hosts: &Hosts, further: &str) -> Guarded {
 fn wait_until_it_answers(room: &Room, hosts: &Hosts, log: &str) {
     let log = || fs::read_to_string(room.path().join(log)).unwrap_or_default();
     wait_for("the resolver answers", log, || {
-        let answer = hosts.client(
-            "dig",
-            &["@127.0.0.1", "+tries=1", "+time=2", ".", "SOA"],
-            room.path(),
-        );
+        let answer =
+            hosts.client("dig", &["@127.0.0.1", "+tries=1", "+time=2", ".", "SOA"], room.path());
         answer.contains("status: NOERROR").then_some(())
     });
 }
@@ -224,7 +222,11 @@ fn unbound_resolves_and_validates_and_dig_traces() {
         let arguments = ["@127.0.0.1", "-a", "files/bind.keys", "+root=.", name, rtype];
         hosts.client("delv", &arguments, room.path())
     };
-    let all = ask_all(&room, &hosts, &(0..NAMES).map(|i| internet.name(i).to_string()).collect::<Vec<_>>());
+    let all = ask_all(
+        &room,
+        &hosts,
+        &(0..NAMES).map(|i| internet.name(i).to_string()).collect::<Vec<_>>(),
+    );
     let signed = (0..NAMES).find(|i| all[*i as usize] == ("NOERROR".to_owned(), true)).unwrap();
     let name = internet.name(signed).to_string();
     assert!(delv(&name, "A").contains("; fully validated"), "{}", delv(&name, "A"));
@@ -254,7 +256,8 @@ fn bind_resolves_and_validates() {
     let hosts = Hosts::make();
     let _served = serve(&room, &hosts);
     make_files(&room, NAMES);
-    let configuration = "options { directory \".\"; pid-file \"named.pid\"; session-keyfile \"session.key\";
+    let configuration =
+        "options { directory \".\"; pid-file \"named.pid\"; session-keyfile \"session.key\";
              managed-keys-directory \".\"; recursion yes; dnssec-validation yes;
              listen-on-v6 { none; }; listen-on { 127.0.0.1; }; };
          controls { };
@@ -313,7 +316,8 @@ fn addresses_that_are_not_local_are_named_with_the_command() {
     room.write("wrong.toml", "seed = 1\n[names]\nttl = 3\n");
     let done = room.dnslab(&["serve", "--hierarchy", "wrong.toml"]).exits_with(2);
     done.complains("line 3").complains("wrong.toml");
-    let done = room.dnslab(&["serve", "--hierarchy", "internet.toml", "--listen", "127.0.0.1:5300"]);
+    let done =
+        room.dnslab(&["serve", "--hierarchy", "internet.toml", "--listen", "127.0.0.1:5300"]);
     done.exits_with(2);
 }
 

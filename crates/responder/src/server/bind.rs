@@ -1,16 +1,17 @@
 //! Sockets are bound before any thread starts, so that the caller sees the first fault.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 use std::num::NonZeroUsize;
 use std::os::fd::AsFd;
+use std::time::Duration;
 
 use dnslab_internet::{Internet, Network};
 use dnslab_socket::{
     allow_any_source, enable_gro, enable_pktinfo, set_pmtu_probe, set_receive_buffer,
 };
 use dnslab_wire::Transport;
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use super::ResponderError;
 
@@ -28,6 +29,9 @@ const RECEIVE_BUFFER: i32 = 8 << 20;
 
 /// Connections that may wait to be accepted; the kernel cuts this to `net.core.somaxconn`.
 const BACKLOG: i32 = 4096;
+
+/// How long a datagram to this host itself may take.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Attempts to find a port that is free for both UDP and TCP.
 const PORT_ATTEMPTS: usize = 32;
@@ -175,19 +179,26 @@ pub(super) fn check_local(network: Network, internet: &Internet) -> Result<(), R
 
 /// True if datagrams to this address stay on this host.
 fn is_local(address: IpAddr) -> bool {
-    let at = |port| SocketAddr::new(address, port);
-    let socket = || Socket::new(Domain::for_address(at(0)), Type::DGRAM, Some(Protocol::UDP));
-    // With IPv4 a local route makes an address that can be bound (ip-route(8)).
-    if socket().and_then(|socket| socket.bind(&at(0).into())).is_ok() {
-        return true;
+    let bound = |ip: IpAddr| {
+        let at = SocketAddr::new(ip, 0);
+        let socket = Socket::new(Domain::for_address(at), Type::DGRAM, Some(Protocol::UDP))?;
+        socket.bind(&at.into())?;
+        Ok::<_, io::Error>(UdpSocket::from(socket))
+    };
+    if address.is_ipv4() {
+        // A local route makes an address that can be bound (ip-route(8)).
+        return bound(address).is_ok();
     }
-    // With IPv6 it does not; but what goes there comes from the loopback address. Nothing is sent.
-    let from = socket().and_then(|socket| {
-        socket.connect(&at(53).into())?;
-        socket.local_addr()
-    });
-    let from = from.ok().and_then(|from| from.as_socket());
-    from.is_some_and(|from| from.ip().is_loopback() || from.ip() == address)
+    // With IPv6 it does not. But what a socket sends to itself there comes back. Elsewhere it ends at the first
+    // router.
+    let comes_back = || {
+        let socket = bound(Ipv6Addr::UNSPECIFIED.into())?;
+        SockRef::from(&socket).set_unicast_hops_v6(1)?;
+        socket.set_read_timeout(Some(PATIENCE))?;
+        socket.send_to(&[], (address, socket.local_addr()?.port()))?;
+        socket.recv(&mut [])
+    };
+    comes_back().is_ok()
 }
 
 pub(super) fn for_workers(threads: NonZeroUsize) -> Vec<WorkerSockets> {
