@@ -1,7 +1,7 @@
 //! Sockets are bound before any thread starts, so that the caller sees the first fault.
 
 use std::io;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 use std::num::NonZeroUsize;
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use dnslab_socket::{
     allow_any_source, enable_gro, enable_pktinfo, set_pmtu_probe, set_receive_buffer,
 };
 use dnslab_wire::Transport;
-use socket2::{Domain, Protocol, SockRef, Socket, Type};
+use socket2::{Domain, Protocol, Socket, Type};
 
 use super::ResponderError;
 
@@ -177,24 +177,26 @@ pub(super) fn check_local(network: Network, internet: &Internet) -> Result<(), R
     Ok(())
 }
 
-/// True if datagrams to this address stay on this host.
+/// True if datagrams to this address stay on this host: what a socket sends to itself there comes back.
+///
+/// Whether an address can be bound says less. With IPv6 a local route alone does not allow it (ip-route(8)), and
+/// with IPv4 everything can be bound in a network namespace without routes.
 fn is_local(address: IpAddr) -> bool {
-    let bound = |ip: IpAddr| {
-        let at = SocketAddr::new(ip, 0);
+    let comes_back = || {
+        let any = match address {
+            IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        };
+        let at = SocketAddr::new(any, 0);
         let socket = Socket::new(Domain::for_address(at), Type::DGRAM, Some(Protocol::UDP))?;
         socket.bind(&at.into())?;
-        Ok::<_, io::Error>(UdpSocket::from(socket))
-    };
-    if address.is_ipv4() {
-        // A local route makes an address that can be bound (ip-route(8)).
-        return bound(address).is_ok();
-    }
-    // With IPv6 it does not. But what a socket sends to itself there comes back. Elsewhere it ends at the first
-    // router.
-    let comes_back = || {
-        let socket = bound(Ipv6Addr::UNSPECIFIED.into())?;
-        SockRef::from(&socket).set_unicast_hops_v6(1)?;
+        // If the address is elsewhere, the datagram ends at the first router.
+        match address {
+            IpAddr::V4(_) => socket.set_ttl_v4(1)?,
+            IpAddr::V6(_) => socket.set_unicast_hops_v6(1)?,
+        }
         socket.set_read_timeout(Some(PATIENCE))?;
+        let socket = UdpSocket::from(socket);
         socket.send_to(&[], (address, socket.local_addr()?.port()))?;
         socket.recv(&mut [])
     };
