@@ -440,11 +440,11 @@ impl Reply<'_, '_, '_> {
         let (mut apex, mut cut) = (Vec::with_capacity(64), Vec::with_capacity(64));
         internet.push_apex(zone, &mut apex);
         internet.push_apex(of, &mut cut);
-        let count = internet.name_server_count(of);
+        let servers = internet.name_servers(of);
         for rtype in [rtype::A, rtype::AAAA] {
-            for slot in 0..count {
+            for slot in 0..servers.count {
                 self.scratch.owner.clear();
-                let server = internet.push_name_server(of, slot, &mut self.scratch.owner);
+                let server = internet.push_name_server(&servers, slot, &mut self.scratch.owner);
                 if !is_below(&self.scratch.owner, &apex) {
                     continue;
                 }

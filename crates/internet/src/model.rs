@@ -137,6 +137,15 @@ pub(crate) enum Zone {
     },
 }
 
+/// The name servers of a zone, by slots from 0 on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NameServers {
+    zone: Zone,
+    pub(crate) count: u32,
+    /// Of a zone below the registries.
+    hosting: Option<Hosting>,
+}
+
 /// Who serves a zone below the registries, and how.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hosting {
@@ -553,42 +562,50 @@ impl Internet {
         }
     }
 
-    /// How many name servers a zone has.
-    pub(crate) fn name_server_count(&self, zone: Zone) -> u32 {
-        match zone {
-            Zone::Root => self.description.root.servers.0 as u32,
-            Zone::Registry(number) => self.registries[number as usize].servers.into(),
-            Zone::Hosted { domain, region } => self.hosting(domain, region).count,
-        }
+    /// The name servers of a zone.
+    pub(crate) fn name_servers(&self, zone: Zone) -> NameServers {
+        let (count, hosting) = match zone {
+            Zone::Root => (self.description.root.servers.0 as u32, None),
+            Zone::Registry(number) => (self.registries[number as usize].servers.into(), None),
+            Zone::Hosted { domain, region } => {
+                let hosting = self.hosting(domain, region);
+                (hosting.count, Some(hosting))
+            }
+        };
+        NameServers { zone, count, hosting }
     }
 
     /// Appends the name of a name server of a zone, and returns the server behind it.
-    pub(crate) fn push_name_server(&self, zone: Zone, slot: u32, octets: &mut Vec<u8>) -> Server {
-        match zone {
-            Zone::Root => {
-                push_letter(octets, slot);
-                octets.extend_from_slice(b"\x0croot-servers\0");
-                Server::Root(slot)
-            }
-            Zone::Registry(number) => {
+    pub(crate) fn push_name_server(
+        &self,
+        servers: &NameServers,
+        slot: u32,
+        octets: &mut Vec<u8>,
+    ) -> Server {
+        match (servers.zone, &servers.hosting) {
+            (Zone::Registry(number), _) => {
                 let top = self.registries[number as usize].parent.unwrap_or(number);
                 push_letter(octets, slot);
                 octets.extend_from_slice(b"\x03nic");
                 octets.extend_from_slice(self.registries[top as usize].apex.octets());
                 Server::TopLevel { registry: top, slot }
             }
-            Zone::Hosted { domain, region } => {
-                let hosting = self.hosting(domain, region);
-                let server = self.slot(&hosting, slot);
+            (zone @ Zone::Hosted { .. }, Some(hosting)) => {
+                let server = self.slot(hosting, slot);
                 if hosting.own_names {
                     push_server_label(octets, slot);
                     self.push_apex(zone, octets);
                 } else if let Server::Operator { operator, kind, slot } = server {
-                    let servers = self.description.operators.servers.0 as u32;
-                    push_server_label(octets, kind as u32 * servers + slot);
+                    let each = self.description.operators.servers.0 as u32;
+                    push_server_label(octets, kind as u32 * each + slot);
                     self.push_domain(self.domain_of(operator), octets);
                 }
                 server
+            }
+            _ => {
+                push_letter(octets, slot);
+                octets.extend_from_slice(b"\x0croot-servers\0");
+                Server::Root(slot)
             }
         }
     }
