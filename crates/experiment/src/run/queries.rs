@@ -5,7 +5,10 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 use std::sync::Arc;
+use std::time::Duration;
 
+use dnslab_capture::CaptureError;
+use dnslab_load::ClientTraffic;
 use dnslab_settings::{Load, Queries, Subnets, Variant, Zone};
 use dnslab_traffic::{
     ClientSubnets, ClientSubnetsError, QueryFileError, QueryList, SyntheticZone, ZoneError,
@@ -13,6 +16,8 @@ use dnslab_traffic::{
 };
 use dnslab_wire::{QueryOptions, TsigKey, TsigKeyError};
 use domain::base::Name;
+
+use super::captured::CapturedClients;
 
 /// Why there is nothing to ask.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +50,41 @@ pub enum QueriesError {
         path: PathBuf,
         /// What is wrong with it.
         source: TsigKeyError,
+    },
+    /// The capture is none, or cannot be read.
+    #[error("{}: {source}", path.display())]
+    Capture {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: CaptureError,
+    },
+    /// The capture has no query that can be sent.
+    #[error(
+        "the capture {} has no DNS query to a server at port 53{}{left_out}",
+        path.display(), if left_out.is_empty() { "" } else { "; it has: " }
+    )]
+    NoQuery {
+        /// The file.
+        path: PathBuf,
+        /// What it has instead.
+        left_out: String,
+    },
+    /// The capture is too short for so many slices side by side.
+    #[error(
+        "the capture {} is {has} long, too short for {slices} stretches of {slice} side by side: shorten the load \
+         (`load.duration`, `load.warm_up`), or lower `load.factor` or `load.speed`",
+        path.display()
+    )]
+    ShortCapture {
+        /// The file.
+        path: PathBuf,
+        /// Its length.
+        has: String,
+        /// Slices that are wanted.
+        slices: u32,
+        /// Length of each.
+        slice: String,
     },
     /// The zone is impossible.
     #[error("zone `{name}`: {reason}")]
@@ -80,7 +120,16 @@ pub(super) fn zone(settings: &Zone) -> Result<SyntheticZone, QueriesError> {
 /// one.
 #[derive(Debug, Default)]
 pub(super) struct QueryLists {
-    made: Vec<(Source, Arc<QueryList>)>,
+    made: Vec<(Source, Asked)>,
+}
+
+/// What a load asks.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    /// Its queries. Of clients with queries of their own, the first.
+    pub(super) list: Arc<QueryList>,
+    /// Clients with queries of their own.
+    pub(super) clients: Option<Arc<dyn ClientTraffic>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -88,36 +137,48 @@ struct Source {
     queries: Queries,
     zone: Zone,
     options: QueryOptions,
+    /// How much of a capture is played, and how; 0 without one.
+    played: (Duration, [f64; 2]),
     /// `None` if nothing is drawn: neither names nor the order of several types.
     seed: Option<u64>,
 }
 
 impl QueryLists {
     /// The list of a variant in the repetition with this seed. Lists of other seeds are dropped.
-    pub(super) fn of(
-        &mut self,
-        variant: &Variant,
-        seed: u64,
-    ) -> Result<Arc<QueryList>, QueriesError> {
+    pub(super) fn of(&mut self, variant: &Variant, seed: u64) -> Result<Asked, QueriesError> {
         let queries = variant.load.asked();
         let is_drawn = match &queries {
             Queries::Popular(_) => true,
             Queries::Zone(types) => types.weights().len() > 1,
             Queries::File(_) => false,
+            Queries::Capture(_) => variant.load.factor.0.fract() > 0.0,
         };
+        let load = &variant.load;
+        let is_played = matches!(queries, Queries::Capture(_));
+        let played = (load.warm_up + load.duration, [load.factor.0, load.speed.0]);
         let source = Source {
             seed: is_drawn.then_some(seed),
             queries,
             zone: variant.zone.clone(),
             options: variant.load.query_options(),
+            played: if is_played { played } else { Default::default() },
         };
         self.made.retain(|(made_from, _)| made_from.seed.is_none_or(|its| its == seed));
         if let Some((_, list)) = self.made.iter().find(|(made_from, _)| *made_from == source) {
-            return Ok(Arc::clone(list));
+            return Ok(list.clone());
         }
-        let list = Arc::new(make(&source.queries, &source.zone, &source.options, seed)?);
-        self.made.push((source, Arc::clone(&list)));
-        Ok(list)
+        let asked = match &source.queries {
+            Queries::Capture(path) => {
+                let (clients, list) = CapturedClients::open(path, load, seed)?;
+                Asked { list: Arc::new(list), clients: Some(Arc::new(clients)) }
+            }
+            queries => {
+                let list = make(queries, &source.zone, &source.options, seed)?;
+                Asked { list: Arc::new(list), clients: None }
+            }
+        };
+        self.made.push((source, asked.clone()));
+        Ok(asked)
     }
 }
 
@@ -134,7 +195,7 @@ fn make(
         Queries::Zone(types) => {
             return Ok(QueryList::from_zone(&zone(settings)?, types, seed, options));
         }
-        Queries::File(path) => path,
+        Queries::File(path) | Queries::Capture(path) => path,
     };
     let file = File::open(path).map_err(QueriesError::unreadable("query file", path))?;
     Ok(QueryList::from_text(BufReader::new(file), &path.to_string_lossy(), options)?)
