@@ -37,6 +37,8 @@ pub(crate) enum Command {
     Plan(Plan),
     /// Apply one load to one running server
     Load(Load),
+    /// Play the clients of a capture against a server that runs already, each with its own timing
+    Replay(Replay),
     /// Find the highest rate that meets an objective, or the window to use
     Capacity(Capacity),
     /// Serve a zone, or play a recursive resolver or all authoritative servers of an internet, with the
@@ -162,6 +164,15 @@ pub(crate) struct Load {
     pub(crate) traffic: Traffic,
     #[command(flatten)]
     pub(crate) options: KeyOptions<false>,
+}
+
+/// `dnslab replay`
+#[derive(Debug, Args)]
+pub(crate) struct Replay {
+    /// Capture: pcap, pcapng or dnstap, plain or compressed with gzip or zstd
+    pub(crate) capture: PathBuf,
+    #[command(flatten)]
+    pub(crate) load: Load,
 }
 
 /// What every command that applies a load has beside options that are keys.

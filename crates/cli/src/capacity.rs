@@ -10,6 +10,8 @@ use dnslab_measure::{
 use dnslab_report::number;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use dnslab_settings::Document;
+
 use crate::arguments::{Capacity, Output};
 use crate::exit::{Exit, Failure};
 use crate::load::{draft, here};
@@ -62,7 +64,12 @@ pub(crate) fn capacity(arguments: Capacity) -> Result<Exit, Failure> {
 pub(crate) fn plan(arguments: &Capacity) -> Result<CapacityPlan, Failure> {
     let traffic = &arguments.traffic;
     let target = traffic.target.clone();
-    let mut draft = draft(traffic, &arguments.options, "capacity", String::new())?;
+    let mut draft = draft(
+        ("capacity", Document::of_options("capacity")),
+        traffic,
+        &arguments.options,
+        String::new(),
+    )?;
     let load = &mut draft.variants[0].load;
     load.duration.set_default(arguments.step_duration);
     let (seed, clients) = (draft.repeat.seed.value, load.clients.value);

@@ -82,8 +82,8 @@ impl Observer for Live {
                 let p99 = measured.latency.quantile_ns(0.99).unwrap_or(0);
                 let p99 = number::duration(p99 as f64);
                 let lost = number::share(measured.counters.outcomes.lost_share());
-                let limit = bottleneck_name(record.bottleneck.kind);
-                format!("{qps} qps, p99 {p99}, lost {lost}, limit: {limit}")
+                let bottleneck = bottleneck_name(record.bottleneck.kind);
+                format!("{qps} qps, p99 {p99}, lost {lost}, bottleneck: {bottleneck}")
             }
             (RunStatus::Invalid { reason }, _) => format!("INVALID: {}", invalid_text(reason)),
             (RunStatus::Failed { reason, .. }, _) => format!("FAILED: {reason}"),

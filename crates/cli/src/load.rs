@@ -13,15 +13,23 @@ use crate::exit::{Exit, Failure};
 use crate::run;
 
 pub(crate) fn load(arguments: Load) -> Result<Exit, Failure> {
-    let traffic = &arguments.traffic;
-    let mut session = run::begin(experiment(&arguments)?, &traffic.results, &[], OptionForm::Flag)?;
+    apply(experiment(&arguments)?, &arguments.traffic)
+}
+
+/// Carries out an experiment of the command line.
+pub(crate) fn apply(experiment: Experiment, traffic: &Traffic) -> Result<Exit, Failure> {
+    let mut session = run::begin(experiment, &traffic.results, &[], OptionForm::Flag)?;
     run::carry_out(&mut session, traffic.output)
 }
 
 pub(crate) fn experiment(arguments: &Load) -> Result<Experiment, Failure> {
     let traffic = &arguments.traffic;
     let question = format!("What does {} answer under this load?", traffic.target);
-    let draft = draft(traffic, &arguments.options, "load", question)?;
+    check(draft(("load", Document::of_options("load")), traffic, &arguments.options, question)?)
+}
+
+/// The experiment of a draft that was made from arguments.
+pub(crate) fn check(draft: Draft) -> Result<Experiment, Failure> {
     draft.check(&here()?).map_err(|problems| {
         let source_text = Source::of_arguments();
         run::failure(SessionError::from(ExperimentError::Invalid { problems, source_text }))
@@ -36,12 +44,11 @@ pub(crate) fn here() -> Result<Here, Failure> {
 /// The arguments that every command with a load has, as an experiment. A wrong target or a missing way to
 /// verify the certificate is reported here; the check reports all other faults.
 pub(crate) fn draft<const IS_SEARCH: bool>(
+    (name, mut document): (&str, Document),
     traffic: &Traffic,
     options: &KeyOptions<IS_SEARCH>,
-    name: &str,
     question: String,
 ) -> Result<Draft, Failure> {
-    let mut document = Document::of_options(name);
     options.put_into(&mut document);
     traffic.set.iter().for_each(|set| document.set(set));
     let mut draft = document.draft();

@@ -25,6 +25,7 @@ mod live;
 mod load;
 mod make;
 mod plan;
+mod replay;
 mod report;
 mod run;
 mod serve;
@@ -63,6 +64,7 @@ fn act(command: Command) -> Result<Exit, Failure> {
         Command::Run(arguments) => run::run(arguments),
         Command::Plan(arguments) => plan::plan(&arguments),
         Command::Load(arguments) => load::load(arguments),
+        Command::Replay(arguments) => replay::replay(&arguments),
         Command::Capacity(arguments) => capacity::capacity(arguments),
         Command::Serve(arguments) => serve::serve(*arguments),
         Command::Make(arguments) => make::make(arguments),

@@ -7,6 +7,8 @@
 use std::fs;
 use std::path::Path;
 
+use dnslab_settings::{Kind, find, keys};
+
 #[derive(Debug, PartialEq)]
 struct Finding {
     /// From 1.
@@ -61,7 +63,10 @@ fn sources_keep_the_rules() {
         let read = || fs::read_to_string(root.join(path)).unwrap();
         let findings = if path.ends_with(".rs") {
             rust_files += 1;
-            rust(path, &read())
+            let text = read();
+            let mut found = rust(path, &text);
+            found.extend(wrong_settings(&text));
+            found
         } else if path.ends_with("/Cargo.toml") && path.starts_with("crates/") {
             wrong_edges(part_of_path(path, 1), &read(), &drawn_edges(&architecture))
         } else if path.ends_with(".md") {
@@ -73,6 +78,7 @@ fn sources_keep_the_rules() {
             if path != "CHANGELOG.md" {
                 found.extend(dead_sources(&text, &in_crates));
             }
+            found.extend(wrong_settings(&text));
             found
         } else if path == "Cargo.lock" {
             banned_packages(&read())
@@ -246,6 +252,37 @@ fn dead_sources(text: &str, exists: &dyn Fn(&str) -> bool) -> Vec<Finding> {
     found
 }
 
+/// Settings in backquotes, as messages and documents advise them, that no experiment may have:
+/// `KEY = VALUE` with an unknown key or word.
+fn wrong_settings(text: &str) -> Vec<Finding> {
+    let is_key = |path: &str| {
+        let group = path.split_once('.').map_or("", |(group, _)| group);
+        let plain = |letter: char| letter.is_ascii_lowercase() || "._".contains(letter);
+        path.chars().all(plain) && keys().any(|key| key.path.split('.').next() == Some(group))
+    };
+    let mut found = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        for code in line.split('`').skip(1).step_by(2) {
+            let Some((path, value)) = code.split_once(" = ").filter(|it| is_key(it.0)) else {
+                continue;
+            };
+            let value = value.replace('\\', "");
+            let word = value.strip_prefix('"').and_then(|value| value.strip_suffix('"'));
+            let is_right = match (find(path).map(|key| key.kind), word) {
+                (None, _) => false,
+                (Some(Kind::Choice(words)), Some(word)) => words.contains(&word),
+                _ => true,
+            };
+            if !is_right {
+                let message =
+                    format!("an experiment cannot have `{path} = {value}`: mend the text");
+                found.push(Finding { line: number + 1, message });
+            }
+        }
+    }
+    found
+}
+
 mod tests {
     use super::*;
 
@@ -326,6 +363,23 @@ mod tests {
         let exists = |path: &str| ["wire/src/name.rs", "wire/src/"].contains(&path);
         let found = dead_sources(text, &exists);
         assert_eq!(found.iter().map(|it| it.line).collect::<Vec<_>>(), [2]);
+    }
+
+    #[test]
+    fn wrong_settings_are_found() {
+        let tick = '`';
+        for (text, is_wrong) in [
+            ("load.connect = \"on-demand\"", false),
+            ("load.connect = \\\"on-demand\\\"", false),
+            ("load.connect = \\\"on-query_source\\\"", true),
+            ("load.conect = \"on-demand\"", true),
+            ("server.root = \"NAME\"", false),
+            ("load.clients = 200", false),
+            ("record.name = \"x\"", false),
+        ] {
+            let found = wrong_settings(&format!("a {tick}{text}{tick} b"));
+            assert_eq!(!found.is_empty(), is_wrong, "{text}: {found:?}");
+        }
     }
 
     #[test]

@@ -21,6 +21,7 @@ use crate::connection::{Delivery, Received};
 use crate::connection_slot::ConnectionSlot;
 use crate::in_flight::{Entry, InFlightTable, Known};
 use crate::recorder::{AnswerFacts, IntervalRecord, Phases, Recorder};
+use crate::replay::Queries;
 use crate::response_matcher::{ResponseMatcher, Signatures};
 use crate::runtime::{
     DatagramOptions, DatagramSocket, Group, Inbox, Path, Runtime, StreamSocket, Watch, Watched,
@@ -170,7 +171,7 @@ impl Reading {
         });
         let messages = messages.collect();
         let matcher = ResponseMatcher {
-            queries,
+            queries: Queries::List(queries),
             timeout: PHASES.timeout,
             expected: Some(Expected { rcode: 0, answers: 1 }),
             retries_over_tcp: false,

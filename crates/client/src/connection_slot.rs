@@ -34,8 +34,9 @@ pub(crate) struct ConnectionSlot<R: Runtime> {
     pub(crate) drains_for: Option<u32>,
     /// Queries of this slot in flight on drains.
     pub(crate) on_drains: u32,
-    /// That of the load, or TCP for queries that are asked again.
     pub(crate) transport: Transport,
+    /// It is for queries over UDP that are asked again over TCP.
+    pub(crate) is_retry: bool,
     /// It is in the worker's list of slots to look after.
     pub(crate) listed: bool,
     /// It is in the worker's queue of slots to open.
@@ -98,6 +99,7 @@ impl<R: Runtime> ConnectionSlot<R> {
             drains_for: None,
             on_drains: 0,
             transport,
+            is_retry: false,
             listed: false,
             queued: false,
             was_tried: false,
@@ -191,7 +193,7 @@ impl<R: Runtime> ConnectionSlot<R> {
         drain.table = std::mem::replace(&mut self.table, InFlightTable::new());
         drain.signed = self.signed.take();
         drain.client = self.client;
-        drain.transport = self.transport;
+        (drain.transport, drain.is_retry) = (self.transport, self.is_retry);
         drain.is_new = std::mem::take(&mut self.is_new);
         drain.watches_writing = std::mem::take(&mut self.watches_writing);
         drain.connecting_since = self.connecting_since;

@@ -10,10 +10,24 @@ use dnslab_traffic::{ClientSubnets, Connect, QueryList, Truncated, Turns};
 use dnslab_wire::{Query, Transport};
 
 use crate::time::{Nanos, nanos};
-use crate::{Expected, TlsSettings};
+use crate::{ClientTraffic, Expected, TlsSettings};
 
 /// A worker with a window of at most so many queries acts on each of them by itself ([`Job::applied_batch_delay`]).
 const LONE_QUERIES: u32 = 4;
+
+/// A transport of a server, and the clients that use it.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    /// The transport.
+    pub transport: Transport,
+    /// Where its queries go.
+    pub target: SocketAddr,
+    /// TLS, for the encrypted transports.
+    pub tls: Option<TlsSettings>,
+    /// Share of the clients that use it, in [0, 1]. All shares together are at most 1. What they leave to 1
+    /// are the clients of [`Load::transport`].
+    pub share: f64,
+}
 
 /// One load on one server.
 #[derive(Clone, Debug)]
@@ -31,6 +45,10 @@ pub struct Job {
     pub expected: Option<Expected>,
     /// TLS, for the encrypted transports.
     pub tls: Option<TlsSettings>,
+    /// Clients with queries of their own, in place of [`Self::queries`] and of the number of clients.
+    pub replay: Option<Arc<dyn ClientTraffic>>,
+    /// Where clients of other transports than [`Load::transport`] send their queries.
+    pub others: Vec<Endpoint>,
     /// When it may send, if it takes turns with other loads. [`Load::warm_up`] and [`Load::duration`] are
     /// then those of the timeline that all of them share. An open loop has its rate in its own slices.
     pub turns: Option<Turns>,
@@ -40,7 +58,17 @@ impl Job {
     /// A load with these settings, seed 1, no TLS, no turns and no expected answer.
     #[must_use]
     pub fn new(settings: Load, target: SocketAddr, queries: Arc<QueryList>) -> Self {
-        Self { settings, target, queries, seed: 1, expected: None, tls: None, turns: None }
+        Self {
+            settings,
+            target,
+            queries,
+            seed: 1,
+            expected: None,
+            tls: None,
+            replay: None,
+            others: Vec::new(),
+            turns: None,
+        }
     }
 
     /// The same job with other settings.
@@ -85,13 +113,14 @@ impl Job {
     pub fn applied_batch_delay(&self) -> Duration {
         let load = &self.settings;
         let workers = f64::from(self.workers().max(1));
-        let batches = match load.mode() {
-            Mode::Closed { outstanding } => {
+        let is_dense = |rate_qps: f64| rate_qps / workers * load.batch_delay.as_secs_f64() >= 2.0;
+        let batches = match (&self.replay, load.mode()) {
+            (Some(replay), _) => is_dense(replay.rate_qps()),
+            (None, Mode::Closed { outstanding }) => {
                 f64::from(load.clients) * f64::from(outstanding) / workers > f64::from(LONE_QUERIES)
             }
-            Mode::Open { rate, .. } => {
-                rate.mean(self.length()) / workers * load.batch_delay.as_secs_f64() >= 2.0
-            }
+            (None, Mode::Open { rate, .. }) => is_dense(rate.mean(self.length())),
+            (None, Mode::Clients) => false,
         };
         if batches { load.batch_delay } else { Duration::ZERO }
     }
@@ -119,7 +148,8 @@ impl Job {
         let additional = |query: &Query| query.octets()[10..12] != [0, 0];
         let load = &self.settings;
         let all = load.cookies || load.client_subnets.is_some() || load.keepalive;
-        all || self.queries.iter().next().is_some_and(additional)
+        // What comes while the load runs is not known before.
+        all || self.replay.is_some() || self.queries.iter().next().is_some_and(additional)
     }
 
     /// The load as it is asked for. Which system calls carry it is known only when it is applied.
@@ -132,15 +162,19 @@ impl Job {
         let tls = self.tls.as_ref().filter(|_| load.transport.is_encrypted());
         LoadFacts {
             transport: load.transport.to_string(),
+            mix: load.mix.as_ref().map(ToString::to_string).unwrap_or_default(),
             target: self.target.to_string(),
             clients: load.clients,
-            mode: LoadMode::of(&load.mode(), load.warm_up, load.duration),
+            mode: self.mode(),
             duration_ns,
             warm_up_ns,
             timeout_ns: nanos(load.timeout),
             workers: self.workers(),
             cpus: cpus.collect(),
-            queries: self.queries.description().to_owned(),
+            queries: match &self.replay {
+                Some(replay) => replay.description(),
+                None => self.queries.description().to_owned(),
+            },
             seed: self.seed,
             send_path: String::new(),
             batch_delay_ns: nanos(self.applied_batch_delay()),
@@ -153,6 +187,16 @@ impl Job {
             max_queries: load.queries_in_all,
             quickack: self.acknowledges_at_once()
                 && (load.transport.runs_over_tcp() || self.retries_over_tcp()),
+        }
+    }
+
+    fn mode(&self) -> LoadMode {
+        let load = &self.settings;
+        match &self.replay {
+            Some(replay) => {
+                LoadMode::Open { rate_qps: replay.rate_qps(), pace: LoadMode::CLIENTS.to_owned() }
+            }
+            None => LoadMode::of(&load.mode(), load.warm_up, load.duration),
         }
     }
 
@@ -189,7 +233,8 @@ impl Job {
 
 /// Truncated answers are asked again over TCP.
 fn retries_over_tcp(load: &Load) -> bool {
-    load.truncated == Truncated::AskOverTcp && !load.transport.is_connection()
+    let truncates = load.transports().any(|transport| !transport.is_connection());
+    load.truncated == Truncated::AskOverTcp && truncates
 }
 
 fn tls_facts(tls: &TlsSettings, transport: Transport) -> TlsFacts {
@@ -203,6 +248,10 @@ fn tls_facts(tls: &TlsSettings, transport: Transport) -> TlsFacts {
     }
 }
 
+/// Sockets of clients whose number is not known before the load. A client that needs one takes that of the
+/// client that has been idle for longest, if there is no other.
+const MAX_OF_CLIENTS: u64 = 16_384;
+
 /// Sockets that the clients of a load may have open at the same time, before any limit. There is one for each
 /// of their connections, and one more for each client if truncated answers are asked again. Where clients
 /// connect on demand and close idle connections, there are no more than the arrivals within an idle time and
@@ -213,6 +262,9 @@ fn tls_facts(tls: &TlsSettings, transport: Transport) -> TlsFacts {
 /// next connection, it waits until one of them is closed, at most one time-out.
 #[must_use]
 pub fn sockets(load: &Load) -> u64 {
+    if load.mode() == Mode::Clients {
+        return MAX_OF_CLIENTS;
+    }
     let clients = u64::from(load.clients);
     let retries = if retries_over_tcp(load) { clients } else { 0 };
     let all = clients * u64::from(load.connections) + retries;

@@ -22,6 +22,7 @@ mod in_flight;
 mod job;
 mod query_source;
 mod recorder;
+mod replay;
 mod response_matcher;
 pub mod runtime;
 mod sample;
@@ -32,8 +33,9 @@ mod time;
 mod tls;
 mod worker;
 
-pub use job::{Job, sockets};
+pub use job::{Endpoint, Job, sockets};
 pub use recorder::{IntervalRecord, Millisecond, Phases, Recorder};
+pub use replay::{ClientTraffic, Fed, Feed};
 pub use response_matcher::Expected;
 pub use runtime::Runtime;
 pub use shard::{Clients, Shard};

@@ -4,6 +4,7 @@ use std::iter::Peekable;
 
 use dnslab_traffic::{Arrivals, Picker};
 
+use crate::replay::Upcoming;
 use crate::time::Nanos;
 
 /// When the queries of one worker become due.
@@ -12,14 +13,22 @@ pub(crate) enum QuerySource {
     Closed { picker: Picker },
     /// A schedule that does not wait for the server.
     Open { arrivals: Box<Peekable<Arrivals>> },
+    /// Clients with queries of their own, which do not wait for the server either.
+    Clients { upcoming: Box<Upcoming> },
 }
 
 impl QuerySource {
     /// `None` without a schedule, or at its end.
-    pub(crate) fn next_due(&mut self) -> Option<Nanos> {
+    pub(crate) fn next_due(&mut self, now: Nanos) -> Option<Nanos> {
         match self {
             Self::Closed { .. } => None,
             Self::Open { arrivals } => arrivals.peek().map(|arrival| arrival.due_ns),
+            Self::Clients { upcoming } => upcoming.next_due(now),
         }
+    }
+
+    /// Queries become due by the clock, whatever the server does.
+    pub(crate) fn is_open(&self) -> bool {
+        !matches!(self, Self::Closed { .. })
     }
 }

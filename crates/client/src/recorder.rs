@@ -140,6 +140,8 @@ pub struct Recorder {
     both: Histogram,
     /// Queries that were sent when they were due.
     without_lag: u64,
+    /// How much later than due clients with queries of their own turned to them, before any connecting.
+    pub start_lag: Histogram,
     /// Times to connect over TCP.
     pub connect_time: Histogram,
     /// The shortest round trip to the server over TCP.
@@ -186,6 +188,7 @@ impl Recorder {
             send_lag: Histogram::allocated(),
             both: Histogram::allocated(),
             without_lag: 0,
+            start_lag: Histogram::new(),
             connect_time: Histogram::new(),
             round_trip: None,
             at_once: 0,
@@ -209,6 +212,13 @@ impl Recorder {
         self.interval.due += 1;
         if let Some(paced) = &mut self.paced {
             paced.at(at).due += 1;
+        }
+    }
+
+    /// Its client turned at `at` to a query that was due at `due`.
+    pub(crate) fn taken_up(&mut self, due: Nanos, at: Nanos) {
+        if self.is_measured(due) {
+            self.start_lag.record_ns(at.saturating_sub(due));
         }
     }
 

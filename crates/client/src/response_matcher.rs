@@ -1,6 +1,5 @@
 //! Matches answers to queries, and books what follows.
 
-use dnslab_traffic::QueryList;
 use dnslab_wire::{
     BADCOOKIE, Cookie, CookieFinding, Held, Response, ResponseOptions, Transport, TsigFault,
 };
@@ -9,6 +8,7 @@ use crate::connection::{Delivery, Received};
 use crate::connection_slot::{ConnectionSlot, Pending};
 use crate::in_flight::{Entry, Known};
 use crate::recorder::{AnswerFacts, Loss, Recorder, Stray};
+use crate::replay::Queries;
 use crate::runtime::Runtime;
 use crate::sample::Sample;
 use crate::time::{self, Nanos};
@@ -47,10 +47,10 @@ impl Retry {
 
 /// How often a query is sent at most. A server may refuse the cookie that it gave itself, or close every
 /// connection unseen. It must not be asked for ever.
-const MAX_TIMES: u8 = 4;
+pub(crate) const MAX_TIMES: u8 = 4;
 
 pub(crate) struct ResponseMatcher<'a> {
-    pub(crate) queries: &'a QueryList,
+    pub(crate) queries: Queries<'a>,
     /// An answer that comes this long after its query was sent is too late, even if the query has not been
     /// given up yet.
     pub(crate) timeout: Nanos,
@@ -62,7 +62,7 @@ pub(crate) struct ResponseMatcher<'a> {
     /// The cookies of the worker's clients; empty where none are sent.
     pub(crate) cookies: Vec<Cookie>,
     /// The zero of the timeline, nanoseconds since 1970 in UTC. Signatures have the time of day (RFC 8945,
-    /// section 4.2).
+    /// section 4.2), which somebody may set while the load runs.
     pub(crate) origin_unix_ns: u64,
     /// Queries to ask again. The worker takes them.
     pub(crate) again: Vec<Retry>,
@@ -98,6 +98,11 @@ impl Signatures {
 }
 
 impl ResponseMatcher<'_> {
+    /// To be called before a batch is signed, and before answers to signed queries are read.
+    pub(crate) fn read_time_of_day(&mut self, runtime: &impl Runtime) {
+        self.origin_unix_ns = runtime.wall_clock().saturating_sub(runtime.now());
+    }
+
     #[inline]
     pub(crate) fn receive<R: Runtime>(
         &mut self,

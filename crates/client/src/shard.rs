@@ -1,20 +1,24 @@
 //! The part of a load that one worker has.
 
+use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use dnslab_settings::{HttpSettings, Mode};
-use dnslab_traffic::{Arrivals, Connect, Picker, Purpose, Quota, Schedule, stream};
+use dnslab_traffic::{
+    Arrivals, Connect, Picker, Purpose, Quota, Random, Schedule, drawn_for, stream,
+};
 use dnslab_wire::{Cookie, Transport};
 use rand::Rng as _;
 
-use crate::Job;
 use crate::connection_slot::ConnectionSlot;
 use crate::query_source::QuerySource;
 use crate::recorder::Phases;
+use crate::replay::{Queries, RecentQueries, Upcoming};
 use crate::runtime::Runtime;
 use crate::time::{Nanos, nanos};
 use crate::tls::ClientTls;
+use crate::{Feed, Job, TlsSettings};
 
 /// What a worker needs to know, fixed for its whole life. What each query or connection needs of the settings
 /// is ready here.
@@ -28,6 +32,7 @@ pub struct Shard<'a> {
     /// all workers.
     pub(crate) number: u32,
     pub(crate) of: u32,
+    /// Clients that are known before the load begins; none where queries come while it runs.
     pub(crate) clients: u32,
     /// Queries after which it ends.
     pub(crate) max_queries: u64,
@@ -45,11 +50,23 @@ pub struct Shard<'a> {
     /// Clients open their slots again at once when they are lost.
     pub(crate) keeps_open: bool,
     pub(crate) max_open: usize,
-    pub(crate) tls: Option<ClientTls>,
+    /// Where queries go: first those of the load's own transport, then those of the others.
+    pub(crate) endpoints: Vec<ShardEndpoint>,
+    /// Its clients' queries, if they come while the load runs.
+    feed: Option<Box<dyn Feed>>,
     pub(crate) http: HttpSettings,
     pub(crate) quickack: bool,
     /// Set from outside to end the measured window early.
     pub(crate) stop: &'a AtomicBool,
+}
+
+/// A transport of the server, as the clients of a worker use it.
+pub(crate) struct ShardEndpoint {
+    pub(crate) transport: Transport,
+    pub(crate) target: SocketAddr,
+    pub(crate) tls: Option<ClientTls>,
+    /// Of a number drawn for each client in [0, 1), those below it and not below the one before.
+    below: f64,
 }
 
 /// The clients of a [`Shard`], at rest.
@@ -66,15 +83,17 @@ impl<'a> Shard<'a> {
     pub fn new(job: &'a Job, number: u32, max_open: usize, stop: &'a AtomicBool) -> Self {
         let (load, of) = (&job.settings, job.workers());
         let phases = Phases::of(job);
-        let clients = (load.clients - number).div_ceil(of);
+        let clients = match &job.replay {
+            Some(_) => 0,
+            None => (load.clients - number).div_ceil(of),
+        };
         let opens_at_start = load.connect == Connect::AtStart;
-        let (connects_from, connects_until) = match load.transport.is_connection() && opens_at_start
-        {
+        let has_connections = load.transports().any(Transport::is_connection);
+        let (connects_from, connects_until) = match has_connections && opens_at_start {
             true => time_to_connect(job, &phases),
             false => (0, 0),
         };
         let slots = u64::from(clients * load.connections);
-        let tls = job.tls.as_ref().filter(|_| load.transport.is_encrypted());
         let (shard, shards) = (u64::from(number), u64::from(of));
         let max_queries = load
             .queries_in_all
@@ -95,19 +114,41 @@ impl<'a> Shard<'a> {
             connect_gap: (connects_until - connects_from) / slots.max(1),
             sends_from: match load.mode() {
                 Mode::Closed { .. } => connects_until,
-                Mode::Open { .. } => 0,
+                Mode::Open { .. } | Mode::Clients => 0,
             },
             keeps_open: opens_at_start && load.idle.is_none(),
             max_open,
-            tls: tls.map(|tls| {
-                // A query may wait for its time-out without a packet, and then the connection is idle.
-                let silence = load.idle.map(|idle| idle.saturating_add(load.timeout));
-                ClientTls::new(tls, load.transport).with_idle_timeout(silence)
-            }),
+            endpoints: endpoints(job),
+            feed: None,
             http: load.http(),
             quickack: job.acknowledges_at_once(),
             stop,
         }
+    }
+
+    /// The same with these queries, for a job whose clients have queries of their own.
+    #[must_use]
+    pub fn fed_by(self, feed: Box<dyn Feed>) -> Self {
+        Self { feed: Some(feed), ..self }
+    }
+
+    /// The way of queries over this transport. Truncated answers are asked again over TCP at the address for
+    /// UDP.
+    pub(crate) fn endpoint(&self, transport: Transport) -> &ShardEndpoint {
+        let own = self.endpoints.iter().find(|endpoint| endpoint.transport == transport);
+        let udp = || self.endpoints.iter().find(|endpoint| endpoint.transport == Transport::Udp);
+        own.or_else(udp).unwrap_or(&self.endpoints[0])
+    }
+
+    /// The transport of a client, which it keeps. `client` counts over all workers, so a client has the same
+    /// for any number of workers.
+    pub(crate) fn transport_of(&self, client: u32) -> Transport {
+        if self.endpoints.len() == 1 {
+            return self.endpoints[0].transport;
+        }
+        let drawn = drawn_for(self.job.seed, Purpose::Transports, client.into());
+        let is_its = |endpoint: &&ShardEndpoint| drawn < endpoint.below;
+        self.endpoints[1..].iter().find(is_its).unwrap_or(&self.endpoints[0]).transport
     }
 
     /// The clients have had their time to connect, and it is this load's turn, if it takes turns.
@@ -145,35 +186,51 @@ impl<'a> Shard<'a> {
     /// In the order that [`crate::Worker`] keeps. A client's window is divided among its connections.
     fn slots<R: Runtime>(&self) -> Vec<ConnectionSlot<R>> {
         let (load, clients) = (&self.job.settings, self.clients);
-        let (connections, transport) = (load.connections, load.transport);
+        let connections = load.connections;
         let outstanding = match load.mode() {
             Mode::Closed { outstanding } => outstanding,
-            Mode::Open { .. } => 0,
+            Mode::Open { .. } | Mode::Clients => 0,
         };
         let usual = (0..connections).flat_map(|connection| {
             let widest = outstanding / connections;
             let widest = widest + u32::from(connection < outstanding % connections);
-            (0..clients).map(move |client| ConnectionSlot::new(client, transport, widest))
+            (0..clients).map(move |client| {
+                let transport = self.transport_of(self.client_number(client));
+                ConnectionSlot::new(client, transport, widest)
+            })
         });
-        let retries = if self.job.retries_over_tcp() { clients } else { 0 };
-        let retries = (0..retries).map(|client| ConnectionSlot::new(client, Transport::Tcp, 0));
-        usual.chain(retries).collect()
+        usual.collect()
     }
 
-    /// Random, as RFC 9018, section 3, wants them, and the same for the same seed.
     fn cookies(&self) -> Vec<Cookie> {
-        if !self.job.settings.cookies {
-            return Vec::new();
-        }
-        let mut random = stream(self.job.seed, Purpose::Cookies, self.number);
-        (0..self.clients).map(|_| Cookie::new(random.random())).collect()
+        let mut random = self.cookie_source();
+        let cookie = || Some(Cookie::new(random.as_mut()?.random()));
+        std::iter::repeat_with(cookie).take(self.clients as usize).flatten().collect()
     }
 
-    pub(crate) fn query_source(&self) -> QuerySource {
+    /// What the cookies of its clients are drawn from in turn, if they have any: random, as RFC 9018, section
+    /// 3, wants them, and the same for the same seed.
+    pub(crate) fn cookie_source(&self) -> Option<Random> {
+        let has_cookies = self.job.settings.cookies;
+        has_cookies.then(|| stream(self.job.seed, Purpose::Cookies, self.number))
+    }
+
+    pub(crate) fn queries(&self) -> Queries<'a> {
+        match &self.job.replay {
+            Some(_) => Queries::Recent(RecentQueries::new()),
+            None => Queries::List(&self.job.queries),
+        }
+    }
+
+    pub(crate) fn query_source(&mut self) -> QuerySource {
+        if let Some(feed) = self.feed.take() {
+            return QuerySource::Clients { upcoming: Box::new(Upcoming::new(feed)) };
+        }
         let Job { settings: load, seed, queries, .. } = self.job;
         let picker = Picker::new(load.selection, queries.len(), *seed, self.number, self.of);
         match load.mode() {
-            Mode::Closed { .. } => QuerySource::Closed { picker },
+            // Clients with queries of their own are fed: this has an end at once.
+            Mode::Closed { .. } | Mode::Clients => QuerySource::Closed { picker },
             Mode::Open { rate, pace } => {
                 let schedule = Schedule::new(&rate, pace, *seed, self.number, self.of);
                 let arrivals = Arrivals::new(schedule, self.clients * load.connections, picker);
@@ -185,6 +242,31 @@ impl<'a> Shard<'a> {
             }
         }
     }
+}
+
+fn endpoints(job: &Job) -> Vec<ShardEndpoint> {
+    let load = &job.settings;
+    let with_tls = |transport: Transport, tls: &Option<TlsSettings>| {
+        let tls = tls.as_ref().filter(|_| transport.is_encrypted());
+        tls.map(|tls| {
+            // A query may wait for its time-out without a packet, and then the connection is idle.
+            let silence = load.idle.map(|idle| idle.saturating_add(load.timeout));
+            ClientTls::new(tls, transport).with_idle_timeout(silence)
+        })
+    };
+    let first = ShardEndpoint {
+        transport: load.transport,
+        target: job.target,
+        tls: with_tls(load.transport, &job.tls),
+        below: 0.0,
+    };
+    let mut below = 0.0;
+    let others = job.others.iter().map(|other| {
+        below += other.share;
+        let tls = with_tls(other.transport, &other.tls);
+        ShardEndpoint { transport: other.transport, target: other.target, tls, below }
+    });
+    std::iter::once(first).chain(others).collect()
 }
 
 /// When the clients begin to connect at the start, and until when all are to have begun: the first half of

@@ -76,7 +76,7 @@ pub(crate) struct Search {
     random: Xoshiro256PlusPlus,
 }
 
-/// Who was the limit when a rate was not met.
+/// What was the bottleneck when a rate was not met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Violation {
     OfServer,
@@ -96,7 +96,7 @@ enum State {
         at: f64,
         /// The lowest that was not met.
         high: f64,
-        /// Who was the limit there.
+        /// What was the bottleneck there.
         above: Violation,
     },
     Repeat(Repeats),

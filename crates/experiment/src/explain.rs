@@ -235,6 +235,7 @@ fn load(variant: &Variant) -> String {
     let mode = match load.mode() {
         Mode::Closed { outstanding } => format!("{outstanding} outstanding each"),
         Mode::Open { rate, pace } => format!("{rate} queries per second in all, {pace}"),
+        Mode::Clients => "each at its own time".to_owned(),
     };
     let names = match load.asked() {
         Queries::Zone(types) => {
@@ -242,6 +243,7 @@ fn load(variant: &Variant) -> String {
             format!("the {} names of {}, {types}", zone.records, zone.name)
         }
         Queries::File(path) => format!("the queries of {}", path.display()),
+        Queries::Capture(path) => format!("the queries of the capture {}", path.display()),
         Queries::Popular(count) => format!("{count} popular names"),
     };
     let clients = if load.clients == 1 { "client" } else { "clients" };
@@ -253,7 +255,12 @@ fn load(variant: &Variant) -> String {
         Duration::ZERO => String::new(),
         warm_up => format!(" after {} of warm-up", duration::write(warm_up)),
     };
-    format!("{} {clients}, {mode}; {names}; {length}{warm_up}", load.clients)
+    let clients = match load.mode() {
+        Mode::Clients if load.factor.0 == 1.0 => "the captured clients".to_owned(),
+        Mode::Clients => format!("{} times the captured clients", load.factor.0),
+        _ => format!("{} {clients}", load.clients),
+    };
+    format!("{clients}, {mode}; {names}; {length}{warm_up}")
 }
 
 /// The order of the runs, one line for each repetition.

@@ -94,6 +94,7 @@ fn length(variant: &Variant) -> Duration {
     let Some(most) = load.queries_in_all else { return whole };
     let seconds = match load.mode() {
         Mode::Open { rate, .. } => most as f64 / rate.mean(whole),
+        Mode::Clients => return whole,
         Mode::Closed { outstanding } => {
             let each = ANSWER + 2 * (variant.client_link.delay + variant.upstream_link.delay);
             let window = f64::from(load.clients) * f64::from(outstanding);

@@ -187,10 +187,7 @@ impl Reply<'_, '_, '_> {
         }
         let mut outcome = Outcome { is_authoritative: true, ..Outcome::default() };
         let written = if depth == last {
-            let word = located.node.map(|node| self.internet.node_word(located.zone(), node));
-            let is_cut_short = self.carrier == Carrier::Datagram
-                && word.is_ok_and(|word| self.internet.is_truncated(word));
-            match is_cut_short {
+            match self.carrier == Carrier::Datagram && self.is_always_truncated(&located) {
                 true => Err(Full),
                 false => self.answer_from(located, name, &mut outcome.rcode),
             }
@@ -206,6 +203,14 @@ impl Reply<'_, '_, '_> {
         };
         outcome.is_truncated = written.is_err();
         outcome
+    }
+
+    /// True if the file says so of this name. Names of the registries are never truncated without need.
+    fn is_always_truncated(&self, located: &Located) -> bool {
+        let (zone @ Zone::Hosted { .. }, Ok(node)) = (located.zone(), located.node) else {
+            return false;
+        };
+        self.internet.is_truncated(self.internet.node_word(zone, node))
     }
 
     /// True if the client wants proofs, and this zone has them.
@@ -435,11 +440,11 @@ impl Reply<'_, '_, '_> {
         let (mut apex, mut cut) = (Vec::with_capacity(64), Vec::with_capacity(64));
         internet.push_apex(zone, &mut apex);
         internet.push_apex(of, &mut cut);
-        let count = internet.name_server_count(of);
+        let servers = internet.name_servers(of);
         for rtype in [rtype::A, rtype::AAAA] {
-            for slot in 0..count {
+            for slot in 0..servers.count {
                 self.scratch.owner.clear();
-                let server = internet.push_name_server(of, slot, &mut self.scratch.owner);
+                let server = internet.push_name_server(&servers, slot, &mut self.scratch.owner);
                 if !is_below(&self.scratch.owner, &apex) {
                     continue;
                 }

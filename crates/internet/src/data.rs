@@ -243,9 +243,10 @@ impl Internet {
     /// The NS records of a zone, with the TTL that they have in `seen_from`: itself or its parent.
     pub(crate) fn fill_name_servers(&self, zone: Zone, seen_from: Zone, set: &mut Set) {
         set.begin(rtype::NS, self.server_ttl(seen_from));
-        for slot in 0..self.name_server_count(zone) {
+        let servers = self.name_servers(zone);
+        for slot in 0..servers.count {
             set.push(|octets| {
-                self.push_name_server(zone, slot, octets);
+                self.push_name_server(&servers, slot, octets);
             });
         }
     }
@@ -254,7 +255,7 @@ impl Internet {
         let ttl = self.negative_ttl(zone);
         set.begin(rtype::SOA, ttl);
         set.push(|octets| {
-            self.push_name_server(zone, 0, octets);
+            self.push_name_server(&self.name_servers(zone), 0, octets);
             octets.extend_from_slice(b"\x0ahostmaster");
             self.push_apex(zone, octets);
             // Serial number, refresh, retry, expire, and the TTL of negative answers (RFC 2308, section 4).

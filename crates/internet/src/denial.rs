@@ -296,7 +296,7 @@ fn push_after(name: &[u8], out: &mut Vec<u8>) {
 pub(crate) fn canonical_cmp(one: &[u8], other: &[u8]) -> Ordering {
     let (one, other) = (labels(one), labels(other));
     for place in 0..one.count().min(other.count()) {
-        match one.from_root(place).cmp(other.from_root(place)) {
+        match one.under_root(place).cmp(other.under_root(place)) {
             Ordering::Equal => {}
             different => return different,
         }

@@ -183,7 +183,7 @@ pub struct Names {
 pub struct Dnssec {
     /// Whether the root is signed; without it nothing is.
     pub root: bool,
-    /// Share of top-level domains that are signed.
+    /// Share of top-level domains that are signed. Those that the file names always are, unless this is 0.
     pub top_level: Share,
     /// Share of domains below them that are signed, where the top-level domain is.
     pub domains: Share,

@@ -52,6 +52,6 @@ pub use file::{
     Networks, Operators, Path, Root, Seconds, Share, Suffix, Table, Time, TopLevel, Whole,
 };
 pub use files::TrustAnchor;
-pub use model::{Conduct, Fault, Internet};
+pub use model::{Conduct, Internet};
 pub use name::Name;
 pub use network::{Network, NetworkError};

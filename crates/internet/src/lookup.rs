@@ -79,7 +79,7 @@ impl Internet {
         if labels.count() == 0 {
             return located.end(Node::Apex, 0, &labels);
         }
-        let top = labels.from_root(0);
+        let top = labels.under_root(0);
         if top == b"root-servers" {
             let count = self.description.root.servers.0;
             return self.below_servers(located, &labels, 1, |slot| {
@@ -91,7 +91,7 @@ impl Internet {
         if labels.count() == 1 {
             return located.end(Node::Apex, 1, &labels);
         }
-        let (mut label, mut depth) = (labels.from_root(1), 1);
+        let (mut label, mut depth) = (labels.under_root(1), 1);
         if label == b"nic" {
             let count = self.registries[registry as usize].servers;
             return self.below_servers(located, &labels, 2, |slot| {
@@ -106,7 +106,7 @@ impl Internet {
             if labels.count() == depth {
                 return located.end(Node::Apex, depth, &labels);
             }
-            label = labels.from_root(depth);
+            label = labels.under_root(depth);
         }
         let Some(domain) = self.labels.read(label).filter(|domain| {
             *domain < self.domain_count() && self.registry_of(*domain) == registry
@@ -135,7 +135,7 @@ impl Internet {
         if labels.count() == depth {
             return located.end(Node::Empty, depth, labels);
         }
-        match labels.from_root(depth) {
+        match labels.under_root(depth) {
             [letter @ b'a'..=b'z'] => match server(u32::from(letter - b'a')) {
                 Some(server) => located.end(Node::Server(server), depth + 1, labels),
                 None => located.stop(depth),
@@ -151,7 +151,7 @@ impl Internet {
         depth: usize,
         operator: u32,
     ) -> Located {
-        let label = labels.from_root(depth);
+        let label = labels.under_root(depth);
         let node = if label == b"mx" {
             Some(Node::Mail(operator))
         } else if let Some(server) = server_number(label) {
@@ -172,7 +172,7 @@ impl Internet {
         mut depth: usize,
         domain: u64,
     ) -> Located {
-        let mut label = labels.from_root(depth);
+        let mut label = labels.under_root(depth);
         let place = REGIONS.iter().position(|region| region.as_bytes() == label);
         let region = place.map(|place| place as u8);
         let (mut is_zone, mut found) = (true, region.is_none());
@@ -189,7 +189,7 @@ impl Internet {
                 let node = if is_zone { Node::Apex } else { Node::Empty };
                 return located.end(node, depth, labels);
             }
-            label = labels.from_root(depth);
+            label = labels.under_root(depth);
         }
         if !found {
             return located.stop(depth);

@@ -81,7 +81,7 @@ pub(crate) struct Tables {
 
 /// What is wrong with a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub(crate) enum Fault {
     /// Nothing.
     None,
     /// A server does not serve it.
@@ -135,6 +135,15 @@ pub(crate) enum Zone {
         domain: u64,
         region: Option<u8>,
     },
+}
+
+/// The name servers of a zone, by slots from 0 on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NameServers {
+    zone: Zone,
+    pub(crate) count: u32,
+    /// Of a zone below the registries.
+    hosting: Option<Hosting>,
 }
 
 /// Who serves a zone below the registries, and how.
@@ -439,6 +448,7 @@ impl Internet {
     }
 
     /// True if no server of the zone answers for it.
+    #[cfg(test)]
     pub(crate) fn is_out_of_order(&self, domain: u64, region: Option<u8>) -> bool {
         let hosting = self.hosting(domain, region);
         let is_bad = matches!(hosting.fault, Fault::Lame | Fault::Dead);
@@ -446,8 +456,8 @@ impl Internet {
     }
 
     /// What is wrong with the zone of a domain.
-    #[must_use]
-    pub fn fault(&self, domain: u64) -> Fault {
+    #[cfg(test)]
+    pub(crate) fn fault(&self, domain: u64) -> Fault {
         self.hosting(domain, None).fault
     }
 
@@ -552,42 +562,50 @@ impl Internet {
         }
     }
 
-    /// How many name servers a zone has.
-    pub(crate) fn name_server_count(&self, zone: Zone) -> u32 {
-        match zone {
-            Zone::Root => self.description.root.servers.0 as u32,
-            Zone::Registry(number) => self.registries[number as usize].servers.into(),
-            Zone::Hosted { domain, region } => self.hosting(domain, region).count,
-        }
+    /// The name servers of a zone.
+    pub(crate) fn name_servers(&self, zone: Zone) -> NameServers {
+        let (count, hosting) = match zone {
+            Zone::Root => (self.description.root.servers.0 as u32, None),
+            Zone::Registry(number) => (self.registries[number as usize].servers.into(), None),
+            Zone::Hosted { domain, region } => {
+                let hosting = self.hosting(domain, region);
+                (hosting.count, Some(hosting))
+            }
+        };
+        NameServers { zone, count, hosting }
     }
 
     /// Appends the name of a name server of a zone, and returns the server behind it.
-    pub(crate) fn push_name_server(&self, zone: Zone, slot: u32, octets: &mut Vec<u8>) -> Server {
-        match zone {
-            Zone::Root => {
-                push_letter(octets, slot);
-                octets.extend_from_slice(b"\x0croot-servers\0");
-                Server::Root(slot)
-            }
-            Zone::Registry(number) => {
+    pub(crate) fn push_name_server(
+        &self,
+        servers: &NameServers,
+        slot: u32,
+        octets: &mut Vec<u8>,
+    ) -> Server {
+        match (servers.zone, &servers.hosting) {
+            (Zone::Registry(number), _) => {
                 let top = self.registries[number as usize].parent.unwrap_or(number);
                 push_letter(octets, slot);
                 octets.extend_from_slice(b"\x03nic");
                 octets.extend_from_slice(self.registries[top as usize].apex.octets());
                 Server::TopLevel { registry: top, slot }
             }
-            Zone::Hosted { domain, region } => {
-                let hosting = self.hosting(domain, region);
-                let server = self.slot(&hosting, slot);
+            (zone @ Zone::Hosted { .. }, Some(hosting)) => {
+                let server = self.slot(hosting, slot);
                 if hosting.own_names {
                     push_server_label(octets, slot);
                     self.push_apex(zone, octets);
                 } else if let Server::Operator { operator, kind, slot } = server {
-                    let servers = self.description.operators.servers.0 as u32;
-                    push_server_label(octets, kind as u32 * servers + slot);
+                    let each = self.description.operators.servers.0 as u32;
+                    push_server_label(octets, kind as u32 * each + slot);
                     self.push_domain(self.domain_of(operator), octets);
                 }
                 server
+            }
+            _ => {
+                push_letter(octets, slot);
+                octets.extend_from_slice(b"\x0croot-servers\0");
+                Server::Root(slot)
             }
         }
     }
@@ -794,7 +812,11 @@ fn registries(description: &Description, draws: Draws) -> (Vec<Registry>, usize,
         }
     }
     let servers = weighted(&top_level.servers);
-    let is_signed = Chance::new(top_level.signed_share(description));
+    let signed_share = top_level.signed_share(description);
+    let (is_signed, is_any_signed) = (Chance::new(signed_share), signed_share > 0.0);
+    let is_known = |label: &[u8]| {
+        top_level.known.iter().any(|(suffix, _)| top_label(&suffix.0).as_bytes() == label)
+    };
     let (mut registries, mut shares, mut first_server) = (Vec::new(), Vec::new(), 0);
     for (label, share) in &tops {
         let subject = label.iter().fold(0, |sum: u64, it| sum.wrapping_mul(257) + u64::from(*it));
@@ -809,7 +831,8 @@ fn registries(description: &Description, draws: Draws) -> (Vec<Registry>, usize,
             below: Vec::new(),
             first_server,
             servers: count,
-            is_signed: is_signed.includes(draws.word(About::TopLevelSigned, subject)),
+            is_signed: is_signed.includes(draws.word(About::TopLevelSigned, subject))
+                || is_any_signed && is_known(label),
         });
         first_server += u32::from(count);
         shares.push(*share);

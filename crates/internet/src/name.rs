@@ -136,7 +136,7 @@ impl<'n> Labels<'n> {
     }
 
     /// The label at this place from the root: 0 is the top-level domain.
-    pub(crate) fn from_root(&self, place: usize) -> &'n [u8] {
+    pub(crate) fn under_root(&self, place: usize) -> &'n [u8] {
         let at = usize::from(self.starts[self.count - 1 - place]);
         let length = usize::from(self.name[at]);
         &self.name[at + 1..at + 1 + length]
@@ -148,7 +148,7 @@ impl<'n> Labels<'n> {
     }
 
     fn iter(&self) -> impl Iterator<Item = &'n [u8]> {
-        (0..self.count).rev().map(|place| self.from_root(place))
+        (0..self.count).rev().map(|place| self.under_root(place))
     }
 }
 
@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(name.to_string(), "www.example.com.");
         let labels = labels(name.octets());
         assert_eq!(labels.count(), 3);
-        assert_eq!([labels.from_root(0), labels.from_root(2)], [&b"com"[..], b"www"]);
+        assert_eq!([labels.under_root(0), labels.under_root(2)], [&b"com"[..], b"www"]);
         assert_eq!([0, 1, 3].map(|it| labels.start_of(it)), [16, 12, 0]);
         assert_eq!(Name::root().to_string(), ".");
         assert_eq!(Name::root().child(b"a.\x00").to_string(), "a\\.\\000.");

@@ -7,7 +7,7 @@ use std::sync::{Barrier, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dnslab_client::{Job, Phases, Shard, TlsSettings, Worker, WorkerEnd, sockets};
+use dnslab_client::{Feed, Job, Phases, Shard, TlsSettings, Worker, WorkerEnd, sockets};
 use dnslab_measure::Interval;
 use dnslab_settings::Mode;
 use dnslab_wire::Method;
@@ -67,8 +67,17 @@ pub fn run_together(
     members: &[Member<'_>],
     observe: &mut dyn FnMut(usize, Progress<'_>),
 ) -> Vec<Result<LoadResult, LoadError>> {
-    let checked: Vec<Result<(), LoadError>> =
-        members.iter().map(|member| check(member.job)).collect();
+    let (mut checked, mut feeds) = (Vec::new(), Vec::new());
+    for member in members {
+        match check(member.job).and_then(|()| begin(member.job)) {
+            Ok(begun) => {
+                feeds.push(begun);
+                checked.push(Ok(()));
+            }
+            Err(error) => checked.push(Err(error)),
+        }
+    }
+    let mut feeds = feeds.into_iter();
     let runs = |load: &usize| checked[*load].is_ok();
     let loads: Vec<usize> = (0..members.len()).filter(runs).collect();
     let workers: u32 = loads.iter().map(|load| members[*load].job.workers()).sum();
@@ -79,11 +88,13 @@ pub fn run_together(
         for load in &loads {
             let Member { job, stop } = members[*load];
             let (phases, workers) = (Phases::of(job), job.workers());
+            let mut feeds = feeds.next().expect("one for each load").into_iter();
             let (aggregator, reports) = Aggregator::new(*load, workers, phases, job.turns.clone());
             aggregators.push(aggregator);
             let start = |(number, reports): (u32, Reports)| {
                 let start = Start { job, number, barrier: &barrier, origin: &origin };
-                scope.spawn(move || start.work(stop, reports))
+                let feed = feeds.next();
+                scope.spawn(move || start.work(stop, feed, reports))
             };
             threads.push((0..workers).zip(reports).map(start).collect::<Vec<_>>());
         }
@@ -110,6 +121,13 @@ pub fn run_together(
     members.iter().zip(checked).map(result).collect()
 }
 
+/// The queries of clients that have their own, for each worker.
+fn begin(job: &Job) -> Result<Vec<Box<dyn Feed>>, LoadError> {
+    let Some(replay) = &job.replay else { return Ok(Vec::new()) };
+    let source = |source| LoadError::Clients { clients: replay.description(), source };
+    replay.begin(job.workers(), &job.settings.cpus).map_err(source)
+}
+
 fn check(job: &Job) -> Result<(), LoadError> {
     let load = &job.settings;
     let range = |ok: bool, what, range, value: String| {
@@ -117,18 +135,20 @@ fn check(job: &Job) -> Result<(), LoadError> {
     };
     range(load.clients >= 1, "clients", "at least 1", load.clients.to_string())?;
     let workers = job.workers();
-    let fits = workers >= 1 && workers <= load.clients;
+    let fits = workers >= 1 && (workers <= load.clients || job.replay.is_some());
     range(fits, "workers", "between 1 and the number of clients", workers.to_string())?;
     let connections = load.connections;
     range(connections >= 1, "connections", "at least 1", connections.to_string())?;
     let quota = load.queries_per_connection;
     range(quota != Some(0), "queries per connection", "at least 1", "0".to_owned())?;
     match load.mode() {
+        _ if job.replay.is_some() => {}
         Mode::Closed { outstanding } => {
             let fits = (connections..=65_536).contains(&outstanding);
             let allowed = "between the number of connections per client and 65536";
             range(fits, "outstanding", allowed, outstanding.to_string())?;
         }
+        Mode::Clients => return Err(LoadError::NoQueries),
         Mode::Open { rate, .. } => {
             let rate_qps = rate.mean(job.length());
             let fits = rate_qps.is_finite() && rate_qps > 0.0;
@@ -138,7 +158,7 @@ fn check(job: &Job) -> Result<(), LoadError> {
     let duration = format!("{:?}", load.duration);
     range(!load.duration.is_zero(), "duration", "longer than 0", duration)?;
     range(!load.timeout.is_zero(), "timeout", "longer than 0", format!("{:?}", load.timeout))?;
-    if job.queries.is_empty() {
+    if job.queries.is_empty() && job.replay.is_none() {
         return Err(LoadError::NoQueries);
     }
     if let Some(sources) = &load.sources
@@ -147,14 +167,18 @@ fn check(job: &Job) -> Result<(), LoadError> {
         let sources = sources.to_string();
         return Err(LoadError::SourceFamily { sources, target: job.target });
     }
-    if load.transport.is_encrypted() && job.tls.is_none() {
-        return Err(LoadError::NoTls(load.transport));
+    let others = job.others.iter().map(|other| (other.transport, &other.tls));
+    for (transport, tls) in std::iter::once((load.transport, &job.tls)).chain(others) {
+        if transport.is_encrypted() && tls.is_none() {
+            return Err(LoadError::NoTls(transport));
+        }
+        let sends_early = tls.as_ref().is_some_and(TlsSettings::early_data);
+        if sends_early && transport.is_http() && load.http_method == Method::Post {
+            return Err(LoadError::EarlyPost(transport));
+        }
     }
-    let sends_early = job.tls.as_ref().is_some_and(TlsSettings::early_data);
-    if sends_early && load.transport.is_http() && load.http_method == Method::Post {
-        return Err(LoadError::EarlyPost(load.transport));
-    }
-    check_sockets(sockets(load))
+    // Clients that come while the load runs connect when they must, and make room for each other.
+    if job.replay.is_none() { check_sockets(sockets(load)) } else { Ok(()) }
 }
 
 /// Checks that the process may have so many sockets open at once.
@@ -179,6 +203,24 @@ fn max_open(workers: u32) -> usize {
     usize::try_from(files).unwrap_or(usize::MAX).max(1)
 }
 
+/// Keeps the thread on these CPUs; an empty list changes nothing.
+///
+/// # Errors
+/// When there is no such CPU, or the process may not use it.
+pub(crate) fn pin_to(cpus: &[usize]) -> io::Result<()> {
+    if cpus.is_empty() {
+        return Ok(());
+    }
+    let mut set = CpuSet::new();
+    for cpu in cpus {
+        if *cpu >= CpuSet::MAX_CPU {
+            return Err(io::Error::from(io::ErrorKind::InvalidInput));
+        }
+        set.set(*cpu);
+    }
+    Ok(sched_setaffinity(None, &set)?)
+}
+
 struct Start<'a> {
     job: &'a Job,
     number: u32,
@@ -189,9 +231,17 @@ struct Start<'a> {
 impl Start<'_> {
     /// The whole life of a worker's thread. All workers wait for each other, so the timeline begins when the
     /// slowest is ready. A worker that fails does not leave the others waiting.
-    fn work(&self, stop: &AtomicBool, reports: Reports) -> Result<WorkerEnd, LoadError> {
+    fn work(
+        &self,
+        stop: &AtomicBool,
+        feed: Option<Box<dyn Feed>>,
+        reports: Reports,
+    ) -> Result<WorkerEnd, LoadError> {
         let pinned = self.pin();
-        let shard = Shard::new(self.job, self.number, max_open(self.job.workers()), stop);
+        let mut shard = Shard::new(self.job, self.number, max_open(self.job.workers()), stop);
+        if let Some(feed) = feed {
+            shard = shard.fed_by(feed);
+        }
         let clients = shard.clients();
         self.barrier.wait();
         self.barrier.wait();
@@ -209,13 +259,7 @@ impl Start<'_> {
         // between queries here.
         set_current_timer_slack(NonZeroU64::new(1)).ok();
         let Some(cpu) = self.cpu() else { return Ok(()) };
-        let mut set = CpuSet::new();
-        if cpu >= CpuSet::MAX_CPU {
-            let source = io::Error::from(io::ErrorKind::InvalidInput);
-            return Err(LoadError::Pin { cpu, source });
-        }
-        set.set(cpu);
-        sched_setaffinity(None, &set).map_err(|error| LoadError::Pin { cpu, source: error.into() })
+        pin_to(&[cpu]).map_err(|source| LoadError::Pin { cpu, source })
     }
 
     fn cpu(&self) -> Option<usize> {

@@ -27,8 +27,8 @@ pub enum LoadError {
     /// More sockets than the process may open.
     #[error(
         "the clients may have {sockets} sockets open at once, but this process may open {limit} \
-         files: use fewer clients or connections, let clients connect on query_source and close what is \
-         idle (`load.connect = \"on-query_source\"` and `load.idle`; in an open loop no more stay open \
+         files: use fewer clients or connections, let clients connect on demand and close what is \
+         idle (`load.connect = \"on-demand\"` and `load.idle`; in an open loop no more stay open \
          than become busy within that time and the time-out), or raise the limit (`ulimit -n`)"
     )]
     TooManySockets {
@@ -36,6 +36,14 @@ pub enum LoadError {
         sockets: u64,
         /// The limit on open files.
         limit: u64,
+    },
+    /// The clients' own queries cannot be read.
+    #[error("cannot read {clients}: {source}")]
+    Clients {
+        /// Where they come from.
+        clients: String,
+        /// What the kernel or the reader says.
+        source: std::io::Error,
     },
     /// The clients' addresses cannot reach the target.
     #[error("the source addresses {sources} cannot reach {target}: they are of another family")]

@@ -14,12 +14,15 @@ mod engine;
 mod error;
 mod kernel;
 mod network;
+mod read_ahead;
 mod result;
 
 pub use ask::{AskError, ask};
 pub use dnslab_client::{
-    CertificateFault, Expected, Job, TlsSettings, TlsSettingsError, Verification, sockets,
+    CertificateFault, ClientTraffic, Endpoint, Expected, Feed, Job, TlsSettings, TlsSettingsError,
+    Verification, sockets,
 };
 pub use engine::{Member, Progress, check_sockets, run, run_together};
 pub use error::LoadError;
+pub use read_ahead::read_ahead;
 pub use result::LoadResult;

@@ -76,6 +76,7 @@ pub(crate) fn finish(
         measured.workers.push(facts);
         let Measured { latency, service_time, send_lag, .. } = &mut measured;
         end.recorder.add_times(latency, service_time, send_lag);
+        measured.start_lag.merge(&end.recorder.start_lag);
         measured.connect_time.merge(&end.recorder.connect_time);
         measured.handshake_time.merge(&end.recorder.handshake_time);
         measured.resumed_handshake_time.merge(&end.recorder.resumed_handshake_time);
@@ -95,7 +96,11 @@ pub(crate) fn finish(
     let sent_all = job.settings.queries_in_all.is_some_and(|most| due(&measured) >= most);
     let cut_short = until < phases.until && !sent_all;
     let send_path = send_path.unwrap_or("none: no connection was open at the end").to_owned();
-    let facts = LoadFacts { send_path, ..job.facts() };
+    let mut facts = LoadFacts { send_path, ..job.facts() };
+    if job.replay.is_some() {
+        // How many clients there are is known when all have come.
+        facts.clients = measured.workers.iter().map(|worker| worker.clients).sum();
+    }
     Ok(LoadResult {
         origin,
         facts,

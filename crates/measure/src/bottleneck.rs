@@ -267,7 +267,7 @@ mod tests {
         let near =
             BottleneckFigures { servers: used(0.91), generator_busy_share: 0.89, ..closed() };
         check(near, BottleneckKind::ServerCpu, &[]);
-        // A busy server that drops and loses is the limit, not the network.
+        // A busy server that drops and loses is the bottleneck, not the network.
         let lossy = BottleneckFigures { lost_datagram_share: 0.1, server_udp_drops: 5, ..busy() };
         check(lossy, BottleneckKind::ServerCpu, &[]);
         // A rate missed with a busy server is the server's.

@@ -49,6 +49,13 @@ pub enum InvalidReason {
         /// What may explain it.
         cause: Option<Cause>,
     },
+    /// Clients with queries of their own turned to them too late.
+    Late {
+        /// The 0.99 quantile of [`crate::Measured::start_lag`], nanoseconds.
+        p99_ns: u64,
+        /// What it may be, nanoseconds.
+        limit_ns: u64,
+    },
     /// Too many answers were not the expected ones, or could not be read.
     Wrong {
         /// How many.

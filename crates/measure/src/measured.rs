@@ -176,6 +176,10 @@ pub struct Measured {
     pub service_time: Histogram,
     /// sent - due, of sent queries.
     pub send_lag: Histogram,
+    /// How much later than due clients with queries of their own turned to them, before any connecting;
+    /// empty for other loads.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub start_lag: Histogram,
     /// How close to its schedule an open loop sent; `None` for a closed loop, which has none, and in
     /// records that do not have it.
     #[serde(default)]

@@ -198,7 +198,9 @@ impl Unit {
     pub(crate) fn read(self, text: &str) -> Option<f64> {
         match self {
             Self::Share => share::read(text),
-            // An hour at most.
+            // An hour at most. Bounds are of latencies and CPU times: `p99<10m` is a slip for 10ms, and as ten
+            // minutes any server would meet it.
+            Self::Duration if text.ends_with(['m', 'h']) => None,
             Self::Duration => duration::read_ns(text).ok().filter(|ns| (0.0..=3.6e12).contains(ns)),
             Self::Octets => octets::read(text).filter(|octets| (0.0..=1e18).contains(octets)),
             Self::Number => number::read(text).filter(|number| (0.0..=1e12).contains(number)),
@@ -272,5 +274,6 @@ mod tests {
         assert_eq!(Unit::Number.read("-1"), None);
         assert_eq!(Unit::Octets.read("1.2.3MiB"), None);
         assert_eq!(Unit::Duration.read("10"), None);
+        assert_eq!(Unit::Duration.read("1h"), None);
     }
 }

@@ -198,12 +198,15 @@ pub enum LoadMode {
     Open {
         /// Intended queries per second over all clients.
         rate_qps: f64,
-        /// `constant` or `poisson`.
+        /// `constant` or `poisson`, or [`LoadMode::CLIENTS`].
         pace: String,
     },
 }
 
 impl LoadMode {
+    /// The pace of clients with queries of their own.
+    pub const CLIENTS: &str = "each client's own";
+
     /// How a load with this warm-up and this measured window was paced: the intended rate is that of the
     /// window.
     #[must_use]
@@ -217,6 +220,8 @@ impl LoadMode {
                     false => format!("{pace}, {rate}"),
                 },
             },
+            // The rate is known when the clients are.
+            Mode::Clients => Self::Open { rate_qps: 0.0, pace: Self::CLIENTS.to_owned() },
         }
     }
 }
@@ -226,6 +231,9 @@ impl LoadMode {
 pub struct LoadFacts {
     /// `udp`, `tcp`, `dot`, `doh2`, `doq` or `doh3`.
     pub transport: String,
+    /// The shares of the clients that used other transports, as `load.mix` has them; empty if all used one.
+    #[serde(default)]
+    pub mix: String,
     /// Address and port that the queries went to.
     pub target: String,
     /// Simulated clients, each with its own socket.

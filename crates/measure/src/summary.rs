@@ -81,6 +81,9 @@ pub struct VariantSummary {
     /// Send lags of all runs merged; empty for a closed loop, which has no schedule to lag behind.
     #[serde(default)]
     pub send_lag: Histogram,
+    /// [`Measured::start_lag`] of all runs merged.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub start_lag: Histogram,
     /// The pacing of all runs; see [`Pacing::of_runs`].
     #[serde(default)]
     pub pacing: Option<Pacing>,
@@ -229,6 +232,7 @@ impl<'a> VariantRuns<'a> {
         let mut outcomes = Outcomes::default();
         let mut counters = Counters::default();
         let (mut latency, mut send_lag) = (Histogram::new(), Histogram::new());
+        let mut start_lag = Histogram::new();
         let mut connections = ConnectionFigures::default();
         let mut network = NetworkDrops::default();
         for (record, measured) in &self.valid {
@@ -240,6 +244,7 @@ impl<'a> VariantRuns<'a> {
                     send_lag.merge(&compared.send_lag);
                 }
             }
+            start_lag.merge(&measured.start_lag);
             connections.add(measured);
             network.merge(&measured.network);
         }
@@ -281,6 +286,7 @@ impl<'a> VariantRuns<'a> {
             connections,
             network,
             send_lag,
+            start_lag,
             pacing: Pacing::of_runs(times().filter_map(|run| run.pacing.as_ref())),
             agreement: Agreement::sum(self.measured().filter_map(Agreement::of)),
             chain: ServerFigures::over_runs(runs()),

@@ -104,7 +104,7 @@ fn windows(all: &[WindowFigures]) -> Table {
     } else {
         let windows = limited.join(", ");
         format!(
-            " The load generator was the limit at {windows} outstanding: the server may answer more \
+            " The load generator was the bottleneck at {windows} outstanding: the server may answer more \
              there."
         )
     };

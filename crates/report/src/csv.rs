@@ -127,8 +127,8 @@ fn run_fields(record: Option<&RunRecord>) -> Vec<(String, String)> {
     // A run that was not measured had no bottleneck.
     let bottleneck = record.filter(|run| run.measured.is_some()).map(|run| &run.bottleneck);
     fields.extend(owned(vec![
-        ("limit", text(bottleneck, |it| bottleneck_name(it.kind).to_owned())),
-        ("limit_evidence", text(bottleneck, |it| evidence_text(&it.evidence))),
+        ("bottleneck", text(bottleneck, |it| bottleneck_name(it.kind).to_owned())),
+        ("bottleneck_evidence", text(bottleneck, |it| evidence_text(&it.evidence))),
     ]));
     let check = record.and_then(SelfCheck::of);
     fields.extend(owned(vec![

@@ -40,7 +40,7 @@ const HEADER: [(&str, Option<Has>); 18] = [
     ("peak memory", None),
     ("memory/connection", Some(|of| of.memory_per_connection_octets.is_some())),
     ("handshakes", Some(|of| of.handshakes > 0)),
-    ("limit", None),
+    ("bottleneck", None),
 ];
 
 pub(crate) fn legend(summary: &Summary) -> String {

@@ -134,6 +134,15 @@ impl Document {
         self.entries.insert(key.path, entry);
     }
 
+    /// Takes an argument of the command line that has no option, as it stands. What is wrong with it becomes a
+    /// problem.
+    pub fn argument(&mut self, key: &'static Key, text: &str) {
+        let place = Place { span: 0..text.len(), origin: Origin::Option(text.to_owned()) };
+        let read = read(key, text, Syntax::Option(""));
+        let entry = Entry::of(read, place, Layer::File, &mut self.problems);
+        self.entries.insert(key.path, entry);
+    }
+
     /// Takes one `--set`. What is wrong with it becomes a problem.
     ///
     /// The value is TOML. What is not TOML is taken as text, so that nobody has to quote quotes for the
@@ -346,7 +355,13 @@ impl Walk {
                 return;
             }
             let entry = self.read(known, value);
-            self.entries.insert(known.path, entry);
+            if self.entries.insert(known.path, entry).is_some() {
+                // TOML refuses a name that is there twice, so one of the two is the name of before.
+                let message = format!("`{}` is there twice, under two names", known.path);
+                let mark = in_file(key.span()).mark("the same key");
+                let help = format!("keep `{}`", known.path);
+                self.problems.push(Problem::new(message, mark).help(help));
+            }
         } else if is_group(&path) {
             match value.get_ref() {
                 DeValue::Table(table) => {
@@ -431,6 +446,7 @@ mod tests {
             "baseline",
             // Files that are read.
             "server.authority",
+            "load.capture",
             "load.queries",
             "load.tsig_file",
             "upstream.hierarchy",

@@ -329,16 +329,23 @@ impl Variant {
     /// Where an external server answers; `None` for one that is started.
     #[must_use]
     pub fn target(&self) -> Option<SocketAddr> {
-        let (server, transport) = (&self.server, self.load.transport);
+        self.target_over(self.load.transport)
+    }
+
+    /// Where an external server answers over this transport; `None` for one that is started.
+    #[must_use]
+    pub fn target_over(&self, transport: Transport) -> Option<SocketAddr> {
+        let server = &self.server;
         let port = server.port_for(transport).unwrap_or(transport.default_port());
         (server.kind == ServerChoice::External).then(|| (server.address.ip(), port).into())
     }
 
-    /// How the certificate is verified; `None` if the transport has none.
+    /// How the certificate is verified; `None` if no transport has one.
     #[must_use]
     pub fn verification(&self) -> Option<Verification> {
         let Server { kind, insecure, authority, .. } = &self.server;
-        self.load.transport.is_encrypted().then(|| match (kind, authority) {
+        let is_encrypted = self.load.transports().any(Transport::is_encrypted);
+        is_encrypted.then(|| match (kind, authority) {
             (ServerChoice::Started(_), _) if !insecure => Verification::RunAuthority,
             (ServerChoice::External, Some(path)) => Verification::Authority(path.clone()),
             _ => Verification::Off,
@@ -359,6 +366,8 @@ pub enum Queries {
     Zone(TypeMix),
     /// The lines of a query file in the format of dnsperf.
     File(PathBuf),
+    /// What the clients of this capture asked.
+    Capture(PathBuf),
     /// The addresses of so many popular names in as many domains ([`dnslab_traffic::popular_names`]).
     Popular(u32),
 }
@@ -410,10 +419,22 @@ impl Default for HttpSettings {
 }
 
 impl Load {
-    /// Open loop with a rate, closed loop without one.
+    /// The transports of its clients, [`Load::transport`] first.
+    pub fn transports(&self) -> impl Iterator<Item = Transport> + '_ {
+        std::iter::once(self.transport).chain(self.mixed().iter().map(|(transport, _)| *transport))
+    }
+
+    /// The other transports, each with the share of the clients that use it.
+    #[must_use]
+    pub fn mixed(&self) -> &[(Transport, f64)] {
+        self.mix.as_ref().map_or(&[], |mix| mix.shares())
+    }
+
+    /// The clients of a capture, an open loop with a rate, or a closed loop.
     #[must_use]
     pub fn mode(&self) -> Mode {
         match &self.rate {
+            _ if self.capture.is_some() => Mode::Clients,
             Some(rate) => Mode::Open { rate: rate.clone(), pace: self.pace.unwrap_or_default() },
             None => Mode::Closed { outstanding: self.outstanding.unwrap_or(1) },
         }
@@ -424,7 +445,7 @@ impl Load {
     pub fn window(&self) -> Option<u64> {
         match self.mode() {
             Mode::Closed { outstanding } => Some(u64::from(self.clients) * u64::from(outstanding)),
-            Mode::Open { .. } => None,
+            Mode::Open { .. } | Mode::Clients => None,
         }
     }
 
@@ -473,6 +494,9 @@ impl Load {
     #[must_use]
     pub fn asked(&self) -> Queries {
         match (&self.queries, self.popular_names) {
+            _ if self.capture.is_some() => {
+                Queries::Capture(self.capture.clone().unwrap_or_default())
+            }
             (Some(path), _) => Queries::File(path.clone()),
             (None, Some(count)) => Queries::Popular(count),
             (None, None) => Queries::Zone(self.types.clone().unwrap_or_default()),
@@ -489,6 +513,7 @@ impl Load {
     #[must_use]
     pub fn has_tcp(&self) -> bool {
         let asks_again = self.truncated == Truncated::AskOverTcp;
-        self.transport.runs_over_tcp() || self.transport == Transport::Udp && asks_again
+        self.transports()
+            .any(|transport| transport.runs_over_tcp() || transport == Transport::Udp && asks_again)
     }
 }

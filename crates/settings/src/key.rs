@@ -215,7 +215,7 @@ impl Key {
     #[must_use]
     pub fn is_used(&self, variant: &Variant) -> bool {
         self.when.iter().all(|when| match when {
-            When::Transport { uses, .. } => uses(variant.load.transport),
+            When::Transport { uses, .. } => variant.load.transports().any(*uses),
             When::Server(fits) => fits(variant.server.kind.started()),
             When::Variant(uses) => uses(variant).is_ok(),
         })

@@ -4,16 +4,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use dnslab_traffic::{
-    Connect, Delay, Loss, Pace, Rate, Selection, SourceAddresses, Truncated, TypeMix,
+    Connect, Delay, Loss, Pace, Rate, Selection, SourceAddresses, TransportMix, Truncated, TypeMix,
 };
 use dnslab_wire::{EdnsOption, Method, TlsGroup, Transport, TsigKey};
 
 use crate::document::Entries;
 use crate::key::{Field, Fields, FlagForm, Key, Setting, Unused, When, Written, settings};
 use crate::{
-    Alternate, CertificateKind, Figure, HostAddress, HostsChoice, Kind, LogSuffix, LogTarget,
-    MAX_RUNS, Quickack, QuotaKind, Rcode, ReceiveTime, Records, ServerChoice, ServerKind, Subnets,
-    TimeForm, TlsVersions, UpstreamChoice, Value, Variant, VariantNames,
+    Alternate, CertificateKind, Factor, Figure, HostAddress, HostsChoice, Kind, LogSuffix,
+    LogTarget, MAX_RUNS, Quickack, QuotaKind, Rcode, ReceiveTime, Records, ServerChoice,
+    ServerKind, Subnets, TimeForm, TlsVersions, UpstreamChoice, Value, Variant, VariantNames,
 };
 
 const MS: Duration = Duration::from_millis(1);
@@ -154,6 +154,17 @@ const OVER_TCP: When = When::Variant(|variant| {
     let why = "only TCP has acknowledgements that the client's kernel delays";
     let help = "remove it, or choose one of the transports tcp, dot, doh2";
     used_if(variant.load.has_tcp(), why, help)
+});
+const REPLAYED: When = When::Variant(|variant| {
+    let why = "no capture is played";
+    let help = "add `load.capture`, or remove it";
+    used_if(variant.load.capture.is_some(), why, help)
+});
+/// What a capture says itself.
+const NOT_REPLAYED: When = When::Variant(|variant| {
+    let why = "the capture says who asks what, and when";
+    let help = "remove it, or `load.capture`";
+    used_if(variant.load.capture.is_none(), why, help)
 });
 const WITH_QUOTA: When = When::Variant(|variant| {
     let why = "no client closes a connection after a number of queries";
@@ -456,16 +467,30 @@ settings! {
         /// How queries travel: UDP, TCP, DNS over TLS, DNS over HTTPS with HTTP/2, DNS over QUIC, or DNS
         /// over HTTPS with HTTP/3
         transport: Transport = Transport::Udp, flag("transport", "TRANSPORT");
+        /// Shares of the clients that use other transports than `load.transport`, e.g. `"dot:30%,doh2:5%"`.
+        /// Each client keeps its transport
+        mix: Option<TransportMix> = None, absent("all clients use `load.transport`"),
+            flag("mix", "TRANSPORT:SHARE,..."), under(CLIENTS);
         /// Simulated clients, each with sockets, tickets and cookies of its own
-        clients: u32 = 100, count(1, 1_000_000), flag("clients", "N");
+        clients: u32 = 100, count(1, 1_000_000), flag("clients", "N"), when(&[NOT_REPLAYED]);
         /// Closed loop: queries that each client keeps outstanding
         outstanding: Option<u32> = None, count(1, 65_535), absent("1, if there is no `load.rate`"),
-            flag("outstanding", "N"), searched;
+            flag("outstanding", "N"), searched, when(&[NOT_REPLAYED]);
         /// Open loop: intended rate over all clients, which does not wait for the server; steps of equal
         /// length or a ramp, too, counted from the start of the warm-up, the last rate going on
-        rate: Option<Rate> = None, absent("closed loop"), flag("rate", "QPS"), searched;
+        rate: Option<Rate> = None, absent("closed loop"), flag("rate", "QPS"), searched, when(&[NOT_REPLAYED]);
         /// Open loop: equal gaps between the queries, or those of a Poisson process
-        pace: Option<Pace> = None, absent("constant, if there is a `load.rate`"), flag("pace", "PACE");
+        pace: Option<Pace> = None, absent("constant, if there is a `load.rate`"), flag("pace", "PACE"), when(&[NOT_REPLAYED]);
+        /// Capture (pcap, pcapng or dnstap, plain or compressed) whose clients are played, each with its own
+        /// timing, sockets, connections and tickets
+        capture: Option<PathBuf> = None, absent("queries of the load's own");
+        /// How many times as many clients as in the capture: so many of its stretches, each as long as
+        /// the load, are played side by side, each with clients of its own. Of a last fraction of a
+        /// stretch, that share of the clients is played
+        factor: Factor = Factor(1.0), when(&[REPLAYED]), flag("factor", "N"), under(CLIENTS);
+        /// How many times as fast as in the capture each client asks. More clients (`load.factor`) are
+        /// closer to more users than faster ones
+        speed: Factor = Factor(1.0), when(&[REPLAYED]), flag("speed", "N"), under(CLIENTS);
         /// Length of the measured window; with `load.queries_in_all`, the longest
         duration: Duration = Duration::from_secs(10), lasting(MS, WEEK), flag("duration", "DURATION"),
             searched;
@@ -503,7 +528,7 @@ settings! {
         sources: Option<SourceAddresses> = None, absent("chosen by the kernel"),
             flag("sources", "ADDRESSES"), under(CLIENTS);
         /// Connections of each client, used in turn; with UDP, sockets
-        connections: u32 = 1, count(1, 1_000), flag("connections", "N"), under(CLIENTS);
+        connections: u32 = 1, count(1, 1_000), flag("connections", "N"), under(CLIENTS), when(&[NOT_REPLAYED]);
         /// A client closes a connection after so many queries, and opens another; with UDP, it takes
         /// another source port
         queries_per_connection: Option<u32> = None, count(1, MANY), absent("no limit"),
@@ -551,28 +576,28 @@ settings! {
         http_path: String = "/dns-query".to_owned(), kind(Kind::HttpPath), when(&[HTTP]),
             flag("http-path", "PATH"), under(TLS_AND_HTTP);
         /// Query file in the format of dnsperf: a name and a type on each line
-        queries: Option<PathBuf> = None, absent("the names of the zone"), flag("queries", "FILE");
+        queries: Option<PathBuf> = None, absent("the names of the zone"), flag("queries", "FILE"), when(&[NOT_REPLAYED]);
         /// Ask for the addresses of so many made-up names in as many domains, of which an embedded
         /// upstream knows everything; with a private Internet, for those of its most popular names
-        popular_names: Option<u32> = None, count(1, 100_000), absent("the names of the zone");
+        popular_names: Option<u32> = None, count(1, 100_000), absent("the names of the zone"), when(&[NOT_REPLAYED]);
         /// Types that the names of the zone are asked for, with their weights, e.g.
         /// `"A:70,AAAA:25,HTTPS:5"`
-        types: Option<TypeMix> = None, absent("`\"A\"`"), flag("types", "TYPE:WEIGHT,..."), under(QUERIES);
+        types: Option<TypeMix> = None, absent("`\"A\"`"), flag("types", "TYPE:WEIGHT,..."), under(QUERIES), when(&[NOT_REPLAYED]);
         /// Which query comes next: the following one, or any with equal chance
-        selection: Selection = Selection::InOrder;
+        selection: Selection = Selection::InOrder, when(&[NOT_REPLAYED]);
         /// Set the RD bit (RFC 1035, section 4.1.1); a forwarder may refuse queries without it
         recursion_desired: Option<bool> = None,
             absent("`true` if the server has an upstream, else `false`"), flag("recursion-desired", ""),
-            form(FlagForm::Switch("true")), under(QUERIES);
+            form(FlagForm::Switch("true")), under(QUERIES), when(&[NOT_REPLAYED]);
         /// Send an OPT record with this UDP payload size in octets (RFC 6891, section 6.2.3)
         edns_payload: Option<u16> = None, count(512, 65_535),
             absent("1232 where another key asks for an OPT record, else no OPT record"),
-            flag("edns-payload", "OCTETS"), under(QUERIES);
+            flag("edns-payload", "OCTETS"), under(QUERIES), when(&[NOT_REPLAYED]);
         /// Set the DO bit (RFC 3225)
-        dnssec_ok: bool = false, flag("dnssec-ok", ""), form(FlagForm::Switch("true")), under(QUERIES);
+        dnssec_ok: bool = false, flag("dnssec-ok", ""), form(FlagForm::Switch("true")), under(QUERIES), when(&[NOT_REPLAYED]);
         /// EDNS options that every query carries, as code and octets in hexadecimal
         edns_options: Vec<EdnsOption> = Vec::new(), absent("none"), flag("edns-option", "CODE:HEX"),
-            form(FlagForm::Repeated), under(QUERIES);
+            form(FlagForm::Repeated), under(QUERIES), when(&[NOT_REPLAYED]);
         /// Pad queries to a multiple of so many octets (RFC 7830), `true` for 128 (RFC 8467, section 4.1);
         /// on encrypted transports only
         padding: u16 = 0, kind(Kind::Padding), when(&[PADDED]), flag("padding", "OCTETS"),
@@ -606,6 +631,10 @@ settings! {
         wrong_limit: f64 = 0.001;
         /// Share of unanswered queries beyond which a run is invalid
         lost_limit: f64 = 0.5;
+        /// How much later than due one in a hundred queries of a capture may begin, beyond which a run is
+        /// invalid
+        lag_limit: Duration = Duration::from_millis(10), lasting(Duration::ZERO, MINUTE),
+            when(&[REPLAYED]);
     }
 }
 

@@ -31,6 +31,8 @@ pub enum Kind {
     Rate,
     /// A share: a number in [0, 1] or a percentage in quotes.
     Share,
+    /// A number above 0, at most [`Kind::MAX_FACTOR`].
+    Factor,
     /// Any text.
     Text,
     /// Text that this function accepts.
@@ -68,6 +70,8 @@ pub enum Value {
     Duration(Duration),
     /// Of [`Kind::Share`], in [0, 1].
     Share(f64),
+    /// Of [`Kind::Factor`].
+    Factor(f64),
     /// Of [`Kind::Rate`].
     Rate(Rate),
     /// Of every kind that is written as text.
@@ -120,6 +124,9 @@ impl Kind {
     /// Queries per second: one query in each nanosecond of the schedule.
     pub const MAX_RATE: f64 = 1e9;
 
+    /// Slices of a capture side by side, and how much faster than real clients they may ask.
+    pub const MAX_FACTOR: f64 = 1_000.0;
+
     /// Letters. File systems take 255, and a run number is added.
     pub const MAX_FOLDER: usize = 64;
 
@@ -147,6 +154,7 @@ impl Kind {
             Self::Duration { .. } => "a duration",
             Self::Rate => "a rate in queries per second",
             Self::Share => "a share",
+            Self::Factor => "a number",
             Self::Text | Self::Parsed(_) => "text",
             Self::FolderName => "a name",
             Self::DomainName => "a domain name",
@@ -171,6 +179,7 @@ impl Kind {
             }
             Self::Rate => "50_000".to_owned(),
             Self::Share => "\"2%\"".to_owned(),
+            Self::Factor => "1.5".to_owned(),
             Self::Text | Self::Parsed(_) => "\"...\"".to_owned(),
             Self::FolderName => "\"two-threads\"".to_owned(),
             Self::DomainName => "\"melmac.univ\"".to_owned(),
@@ -206,6 +215,7 @@ impl Kind {
             Self::Rate => "queries per second, above 0; or `\"steps:10000,20000/5s\"`, \
                            `\"ramp:1000..100000/30s\"`"
                 .to_owned(),
+            Self::Factor => format!("number above 0, at most {}", number::write(Self::MAX_FACTOR)),
             Self::Share => "share, 0 to 1 or `\"0%\"` to `\"100%\"`".to_owned(),
             Self::Text | Self::Parsed(_) => "text".to_owned(),
             Self::FolderName => "name of `a-z`, `0-9`, `-`".to_owned(),
@@ -240,6 +250,9 @@ impl Kind {
                 { "type": "number", "exclusiveMinimum": 0, "maximum": Self::MAX_RATE },
                 { "type": "string", "pattern": format!(r"^\s*({NUMBER}|steps:.*/.*|ramp:.*\.\..*/.*)\s*$") },
             ]}),
+            Self::Factor => {
+                json!({ "type": "number", "exclusiveMinimum": 0, "maximum": Self::MAX_FACTOR })
+            }
             Self::Share => json!({ "anyOf": [
                 { "type": "number", "minimum": 0, "maximum": 1 },
                 { "type": "string", "pattern": format!(r"^\s*{NUMBER}\s*%?\s*$") },
@@ -306,7 +319,9 @@ impl Kind {
                 _ => duration::write(*duration),
             }),
             // The shortest form that reads back as the same number.
-            Value::Share(number) | Value::Rate(Rate::Constant(number)) => format!("{number:?}"),
+            Value::Share(number) | Value::Factor(number) | Value::Rate(Rate::Constant(number)) => {
+                format!("{number:?}")
+            }
             Value::Rate(changing) => quoted(&changing.to_string()),
             Value::Text(text) => quoted(text),
             Value::Words(words) => list(words),

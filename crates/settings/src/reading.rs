@@ -50,6 +50,8 @@ impl Key {
             (Kind::Share, DeValue::Integer(number)) => reader.share(&number.to_string()),
             (Kind::Share, DeValue::Float(number)) => reader.share(number.as_str()),
             (Kind::Share, DeValue::String(text)) => reader.share_text(text),
+            (Kind::Factor, DeValue::Integer(number)) => reader.factor(&number.to_string()),
+            (Kind::Factor, DeValue::Float(number)) => reader.factor(number.as_str()),
             (Kind::Text | Kind::Path, DeValue::String(text)) => reader.text(text),
             (Kind::Parsed(read), DeValue::String(text)) => reader.parsed(text, read),
             (Kind::FolderName, DeValue::String(text)) => reader.folder_name(text),
@@ -226,6 +228,15 @@ impl Reader<'_> {
         let what = format!("is not a share: `{}`", shown(text));
         let help = format!("{} or a number from 0 to 1", self.written("\"2%\""));
         Err(self.fault(&what, "not a share", help))
+    }
+
+    fn factor(&self, number: &str) -> Result<Value, Fault> {
+        let factor = number.replace('_', "").parse().unwrap_or(f64::NAN);
+        if factor > 0.0 && factor <= Kind::MAX_FACTOR {
+            return Ok(Value::Factor(factor));
+        }
+        let what = format!("is out of range: {}", shown(number));
+        Err(self.fault(&what, "out of range", format!("it takes a {}", self.bounds())))
     }
 
     fn rate(&self, number: &str) -> Result<Value, Fault> {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use dnslab_traffic::{
     ClientSubnets, ClientSubnetsError, Connect, Delay, Loss, Pace, Rate, Selection,
-    SourceAddresses, Truncated, TypeMix,
+    SourceAddresses, TransportMix, Truncated, TypeMix,
 };
 use dnslab_wire::{EdnsOption, Method, TlsGroup, Transport, TsigKey};
 
@@ -144,7 +144,7 @@ macro_rules! texts {
     )+};
 }
 
-texts!(Delay, Loss, SourceAddresses, Subnets, TypeMix, VariantNames);
+texts!(Delay, Loss, SourceAddresses, Subnets, TransportMix, TypeMix, VariantNames);
 
 fn read<T>(text: &str) -> Result<(), Unread>
 where
@@ -362,6 +362,28 @@ impl Setting for Rcode {
 
     fn value(&self) -> Option<Value> {
         Self::NAMES.get(usize::from(self.0)).map(|name| Value::Text((*name).to_owned()))
+    }
+}
+
+/// A number above 0, at most [`Kind::MAX_FACTOR`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Factor(
+    /// The number.
+    pub f64,
+);
+
+impl Setting for Factor {
+    const KIND: Kind = Kind::Factor;
+
+    fn of(value: &Value) -> Option<Self> {
+        match value {
+            Value::Factor(number) => Some(Self(*number)),
+            _ => None,
+        }
+    }
+
+    fn value(&self) -> Option<Value> {
+        Some(Value::Factor(self.0))
     }
 }
 

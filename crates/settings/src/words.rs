@@ -164,7 +164,7 @@ impl Quickack {
     pub fn applies(self, mode: &Mode) -> bool {
         match self {
             Self::Never => false,
-            Self::OpenLoop => matches!(mode, Mode::Open { .. }),
+            Self::OpenLoop => matches!(mode, Mode::Open { .. } | Mode::Clients),
             Self::Always => true,
         }
     }
@@ -185,6 +185,8 @@ pub enum Mode {
         /// How the due instants are spread.
         pace: Pace,
     },
+    /// Clients with queries of their own, which do not wait for the server either.
+    Clients,
 }
 
 words! {

@@ -11,7 +11,7 @@ use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 
 /// Each text is a value of some key.
-const TEXTS: [&str; 18] = [
+const TEXTS: [&str; 19] = [
     "5ms",
     "uniform:1ms..9ms",
     "normal:5ms,1ms",
@@ -28,6 +28,7 @@ const TEXTS: [&str; 18] = [
     "hmac-sha512:key.test:c2VjcmV0",
     "v-0",
     "v-1,v-0",
+    "doq:30%,doh3:0.5%",
     "-",
     "",
 ];
@@ -61,6 +62,7 @@ fn values(kind: Kind) -> BoxedStrategy<String> {
             (1u32.., 1u32.., 1u32..999).prop_map(|(a, b, s)| format!("\"ramp:{a}..{b}/{s}s\"")),
         ]
         .boxed(),
+        Kind::Factor => (1e-3..1e3).prop_map(|factor: f64| format!("{factor:?}")).boxed(),
         Kind::Share => prop_oneof![
             (0.0..=1.0).prop_map(|share: f64| format!("{share:?}")),
             (0.0..=100.0).prop_map(|percent: f64| format!("\"{percent}%\"")),

@@ -7,7 +7,8 @@ use dnslab_wire::Query;
 pub struct ClientQuery {
     /// When it is due, in nanoseconds since the load began.
     pub due_ns: u64,
-    /// Who sends it. Clients are numbered from 0 in the order in which they first appear.
+    /// Who sends it. Clients of a capture are numbered from 0 in the order in which they first appear; those of a
+    /// population from 0 too, and some of them never send anything.
     pub client: u32,
     /// What it sends.
     pub query: Query,

@@ -25,6 +25,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! A [`population`] describes many clients and gives each [`ClientQuery`] of theirs, as a capture would.
+//!
 //! This crate opens no socket and no file, reads no clock, and allocates nothing for an arrival.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
@@ -36,14 +38,17 @@ mod client_query;
 mod client_subnets;
 mod pace;
 mod popular;
+pub mod population;
 mod program;
 mod queries;
 mod query_file;
 mod quota;
 mod random;
 mod rate;
+mod replay;
 mod shape;
 mod source_addresses;
+mod transport_mix;
 mod turns;
 mod type_mix;
 mod zone;
@@ -59,9 +64,11 @@ pub use program::{Delay, Loss, ProgramError, Stall};
 pub use queries::QueryList;
 pub use query_file::{LineFault, LineProblem, QueryFileError};
 pub use quota::Quota;
-pub use random::{Purpose, stream};
+pub use random::{Purpose, Random, drawn_for, stream};
 pub use rate::{Rate, RateError};
+pub use replay::{ReplayPlan, SeenQuery};
 pub use source_addresses::{SourceAddresses, SourceAddressesError};
+pub use transport_mix::{TransportMix, TransportMixError};
 pub use turns::{SlicePlan, Turns};
 pub use type_mix::{TypeMix, TypeMixError};
 pub use zone::{

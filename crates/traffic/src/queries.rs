@@ -54,6 +54,12 @@ impl QueryList {
         Self { queries, description }
     }
 
+    /// These queries, with words for where they come from.
+    #[must_use]
+    pub fn from_queries(queries: Vec<Query>, description: String) -> Self {
+        Self { queries, description }
+    }
+
     /// Asks for the addresses of names from [`crate::popular_names`], in their order.
     ///
     /// # Panics

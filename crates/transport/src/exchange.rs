@@ -1,4 +1,4 @@
-//! What all carriers share: where a request goes, and how it ends.
+//! What HTTP/2, DNS over QUIC and HTTP/3 share: where a request goes, and how it ends.
 
 use dnslab_wire::Method;
 

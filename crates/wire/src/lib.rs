@@ -32,7 +32,7 @@ pub use cookie::{Cookie, CookieFinding};
 pub use edns::{Edns, EdnsOption};
 pub use framing::{FrameReader, Frames, push_frame};
 pub use name::{after_name, uncompressed_length};
-pub use query::{Additions, Query, QueryError, QueryOptions};
+pub use query::{Additions, NotAQuery, Query, QueryError, QueryOptions};
 pub use rcode::{BADCOOKIE, rcode_name};
 pub use request::{ClientEdns, HEADER, OPCODE, Request, Unanswerable};
 pub use response::{Malformed, Response};

@@ -3,8 +3,8 @@
 use domain::base::iana::Rtype;
 use domain::base::{MessageBuilder, Name, ToName};
 
-use crate::edns::{KEEPALIVE, OPTION_HEADER, PADDING, padding_length, push_option_header};
-use crate::{ClientSubnet, Cookie, Edns, Response, Transport, client_subnet, cookie, tsig};
+use crate::edns::{COOKIE, KEEPALIVE, OPTION_HEADER, PADDING, padding_length, push_option_header};
+use crate::{ClientSubnet, Cookie, Edns, Response, Transport, client_subnet, cookie, rtype, tsig};
 
 /// What a query has in addition to its question.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,6 +57,26 @@ impl Additions<'_> {
 pub struct QueryError {
     /// The name asked for.
     pub name: String,
+}
+
+/// Why a captured message cannot be sent again as a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error)]
+pub enum NotAQuery {
+    /// It ends before its own counts and lengths say, or goes on behind them.
+    #[error("malformed")]
+    Malformed,
+    /// It is a response, or its opcode is another than QUERY.
+    #[error("a response, or no standard query")]
+    OtherKind,
+    /// It has more or less than one question.
+    #[error("not one question")]
+    Questions,
+    /// A zone transfer, whose answer is a stream of messages (RFC 5936, RFC 1995).
+    #[error("a zone transfer")]
+    Transfer,
+    /// It has records beside its question other than an OPT record: a signature (RFC 8945), say.
+    #[error("a signature or other records beside the question")]
+    Records,
 }
 
 /// One encoded query with message id 0.
@@ -141,6 +161,80 @@ impl Query {
             set_rdlength(&mut octets, usize::from(question_end));
         }
         Ok(Self { octets: octets.into_boxed_slice(), question_end, unpadded_end, padding_block })
+    }
+
+    /// A query that nobody asks: for the root name, with a type and a class that are reserved (RFC 6895,
+    /// sections 3.1 and 3.2).
+    #[must_use]
+    pub fn reserved() -> Self {
+        let octets = Box::new([0; HEADER + 5]);
+        let end = HEADER as u16 + 5;
+        Self { octets, question_end: end, unpadded_end: end, padding_block: 0 }
+    }
+
+    /// A query as a client once sent it, with its flags, its EDNS version, payload size and options.
+    ///
+    /// Three options are left out: a cookie is of another server (RFC 7873), keep-alive of another connection
+    /// (RFC 7828), and padding of another transport (RFC 7830). The work is bounded by the length of the
+    /// message.
+    ///
+    /// # Errors
+    /// When it is not a query that one message answers.
+    pub fn from_message(message: &[u8]) -> Result<Self, NotAQuery> {
+        let word = |at: usize| -> Result<u16, NotAQuery> {
+            let octets = message.get(at..at + 2).ok_or(NotAQuery::Malformed)?;
+            Ok(u16::from_be_bytes([octets[0], octets[1]]))
+        };
+        // QR and OPCODE.
+        if word(2)? & 0xf800 != 0 {
+            return Err(NotAQuery::OtherKind);
+        }
+        if word(4)? != 1 {
+            return Err(NotAQuery::Questions);
+        }
+        let name_end = uncompressed_end(message).ok_or(NotAQuery::Malformed)?;
+        let question_end = name_end + 4;
+        if matches!(word(name_end)?, rtype::AXFR | rtype::IXFR) {
+            return Err(NotAQuery::Transfer);
+        }
+        word(name_end + 2)?;
+        match (word(6)?, word(8)?, word(10)?) {
+            (0, 0, 0) if message.len() == question_end => {}
+            (0, 0, 0) => return Err(NotAQuery::Malformed),
+            (0, 0, 1) => {}
+            _ => return Err(NotAQuery::Records),
+        }
+        let mut octets = Vec::with_capacity(message.len());
+        octets.extend_from_slice(&message[..question_end]);
+        octets[..2].fill(0);
+        if message.len() > question_end {
+            let opt = question_end;
+            let fixed = message.get(opt..opt + OPT_FIXED).ok_or(NotAQuery::Malformed)?;
+            if fixed[0] != 0 || word(opt + 1)? != rtype::OPT {
+                return Err(NotAQuery::Records);
+            }
+            let mut options = &message[opt + OPT_FIXED..];
+            if options.len() != usize::from(word(opt + OPT_FIXED - 2)?) {
+                return Err(NotAQuery::Malformed);
+            }
+            octets.extend_from_slice(fixed);
+            while !options.is_empty() {
+                let (option, rest) = split_option(options).ok_or(NotAQuery::Malformed)?;
+                let code = u16::from_be_bytes([option[0], option[1]]);
+                if !matches!(code, COOKIE | KEEPALIVE | PADDING) {
+                    octets.extend_from_slice(option);
+                }
+                options = rest;
+            }
+            set_rdlength(&mut octets, question_end);
+        } else if word(10)? != 0 {
+            return Err(NotAQuery::Malformed);
+        }
+        if octets.len() + MAX_ADDITIONS > usize::from(u16::MAX) {
+            return Err(NotAQuery::Malformed);
+        }
+        let (question_end, unpadded_end) = (question_end as u16, octets.len() as u16);
+        Ok(Self { octets: octets.into_boxed_slice(), question_end, unpadded_end, padding_block: 0 })
     }
 
     /// Appends the message with this id and what this client adds. Without additions it is a copy of
@@ -242,6 +336,27 @@ impl Query {
         self.asks_the_same(response.question)
             || (response.question.is_empty() && response.rcode != 0)
     }
+}
+
+/// Where the name of a question ends, which cannot be compressed: nothing stands before it.
+fn uncompressed_end(message: &[u8]) -> Option<usize> {
+    let mut at = HEADER;
+    loop {
+        match usize::from(*message.get(at)?) {
+            0 => break,
+            length @ 1..64 => at += 1 + length,
+            _ => return None,
+        }
+    }
+    // RFC 1035, section 3.1.
+    (at + 1 - HEADER <= 255 && at + 5 <= message.len()).then_some(at + 1)
+}
+
+/// The first option with its header, and what follows it.
+fn split_option(options: &[u8]) -> Option<(&[u8], &[u8])> {
+    let header = options.first_chunk::<OPTION_HEADER>()?;
+    let length = usize::from(u16::from_be_bytes([header[2], header[3]]));
+    options.split_at_checked(OPTION_HEADER + length)
 }
 
 /// Appends the OPT record of a template, without padding and RDLENGTH, to a message that ends with its

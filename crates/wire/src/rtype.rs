@@ -23,6 +23,8 @@ pub const DS: u16 = Rtype::DS.to_int();
 pub const RRSIG: u16 = Rtype::RRSIG.to_int();
 /// The next name, and the types that a name has
 pub const NSEC: u16 = Rtype::NSEC.to_int();
+/// Transfer of a zone (RFC 5936)
+pub const AXFR: u16 = Rtype::AXFR.to_int();
 /// Incremental zone transfer; AXFR, MAILB and [`MAILA`] come after it
 pub const IXFR: u16 = Rtype::IXFR.to_int();
 /// Mail agents, obsolete

@@ -40,7 +40,7 @@ fn is_first_screen(done: &Done, variants: &[&str]) {
         let start = format!("  {variant} ");
         assert_eq!(screen.iter().filter(|line| line.starts_with(&start)).count(), 1, "{done}");
     }
-    for part in ["queries/s", "CPU/query", "100 clients", "Limit: ", "report: ", "next: "] {
+    for part in ["queries/s", "CPU/query", "100 clients", "Bottleneck: ", "report: ", "next: "] {
         assert!(screen.iter().any(|line| line.contains(part)), "no {part}: {done}");
     }
 }

@@ -136,7 +136,7 @@ fn a_window_that_no_socket_buffer_holds() {
         "{:?}{done}",
         measured(&record).network
     );
-    // On a machine that does other things, too, the rate may have another limit.
+    // On a machine that does other things, too, the rate may have another bottleneck.
     let says = |text: &str| done.stdout.contains(text);
     assert!(says("socket buffer was full") || says("full sockets on this host dropped"), "{done}");
 }

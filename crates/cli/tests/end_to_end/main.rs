@@ -24,6 +24,7 @@ mod kubernetes;
 mod laboratory;
 mod planted;
 mod processes;
+mod replay;
 mod report;
 mod resolvers;
 mod room;

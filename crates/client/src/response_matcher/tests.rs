@@ -1,3 +1,4 @@
+use dnslab_traffic::QueryList;
 use dnslab_wire::{Additions, Edns, QueryOptions, TsigKey};
 
 use super::*;
@@ -26,7 +27,7 @@ fn idle_time(transport: Transport, key: Option<&TsigKey>) -> (Nanos, usize) {
     message.extend_from_slice(KEEPALIVE);
     message[2] |= 0x80;
     let mut matcher = ResponseMatcher {
-        queries: &queries,
+        queries: Queries::List(&queries),
         timeout: 1_000,
         expected: None,
         retries_over_tcp: false,
@@ -83,7 +84,7 @@ fn overtaken(transport: Transport, follows: bool, first_ms: Nanos) -> (u64, u64)
         false,
     );
     let mut matcher = ResponseMatcher {
-        queries: &queries,
+        queries: Queries::List(&queries),
         timeout: 1_000 * MILLISECOND,
         expected: None,
         retries_over_tcp: false,

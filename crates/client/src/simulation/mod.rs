@@ -6,12 +6,15 @@
 //! again. `DNSLAB_SEEDS=10000` plays so many over each transport.
 
 mod broken;
+mod clients;
+mod clock;
 mod idle;
 mod network;
 mod server;
 mod window;
 
 use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
@@ -45,6 +48,8 @@ struct Played {
     /// Answers that the server gave, and queries that it saw.
     right: u64,
     asked: u64,
+    /// What each socket asked for ([`Server::labels`]).
+    labels: BTreeMap<usize, BTreeSet<Vec<u8>>>,
     now: Nanos,
 }
 
@@ -170,12 +175,16 @@ impl Scenario {
         let net = Net::new(job.seed, load.transport, faults.clone(), server);
         let net = Rc::new(RefCell::new(net));
         let stop = AtomicBool::new(self.interrupted);
-        let shard = Shard::new(job, 0, 100_000, &stop);
+        let mut shard = Shard::new(job, 0, 100_000, &stop);
+        if let Some(replay) = &job.replay {
+            shard = shard.fed_by(replay.begin(1, &[]).unwrap().remove(0));
+        }
         let clients = shard.clients();
         let worker = Worker::new(Simulated(Rc::clone(&net)), shard, clients);
         let end = worker.run().expect("the simulated kernel has all that is needed");
         let net = net.borrow();
-        Played { end, right: net.server.right, asked: net.server.asked, now: net.now }
+        let Server { right, asked, labels, .. } = &net.server;
+        Played { end, right: *right, asked: *asked, labels: labels.clone(), now: net.now }
     }
 }
 
@@ -204,7 +213,7 @@ fn tls(resumption: bool, early_data: bool) -> TlsSettings {
 /// What must hold whatever happened.
 fn check(scenario: &Scenario, played: Played) {
     let Scenario { job, faults, .. } = scenario;
-    let Played { end, right, asked, now } = played;
+    let Played { end, right, asked, now, .. } = played;
     let timeout = nanos(job.settings.timeout);
     let rest = nanos(job.length()) + 6 * timeout + 30_000 * MS;
     assert!(now < rest, "it ended at {now} ns only");
@@ -255,11 +264,21 @@ fn sums(end: WorkerEnd) -> Counters {
 
 /// Plays `seeds` seeds, unless the environment asks for a number of seeds or for one seed.
 fn play_all(transport: Transport, seeds: u64) {
+    play_each(transport, seeds, Scenario::drawn, check);
+}
+
+/// The same with other scenarios and another check.
+fn play_each(
+    transport: Transport,
+    seeds: u64,
+    drawn: impl Fn(u64, Transport) -> Scenario,
+    check: impl Fn(&Scenario, Played),
+) {
     let asked = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let seeds = asked("DNSLAB_SEEDS").unwrap_or(seeds);
     let seeds = asked("DNSLAB_SEED").map_or(0..seeds, |seed| seed..seed + 1);
     for seed in seeds {
-        let scenario = Scenario::drawn(seed, transport);
+        let scenario = drawn(seed, transport);
         let play = || check(&scenario, scenario.play());
         let played = std::panic::catch_unwind(std::panic::AssertUnwindSafe(play));
         if played.is_err() {

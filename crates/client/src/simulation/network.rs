@@ -59,6 +59,8 @@ pub(super) struct Faults {
     pub(super) broken: Option<Broken>,
     /// From this socket on, nothing of the server comes over streams.
     pub(super) mute_from: Option<usize>,
+    /// When somebody sets the clocks of both sides, and by how many seconds.
+    pub(super) clock_set: Option<(Nanos, i64)>,
 }
 
 /// What the network does to each stream.
@@ -96,6 +98,7 @@ impl Default for Faults {
             after_garbage: 0.0,
             broken: None,
             mute_from: None,
+            clock_set: None,
         }
     }
 }
@@ -214,6 +217,13 @@ impl Net {
         self.events.insert((at.max(self.now), self.count), event);
     }
 
+    /// Nanoseconds since 1970, on both sides.
+    fn time_of_day(&self) -> u64 {
+        let set = self.faults.clock_set.filter(|(at, _)| *at <= self.now);
+        let seconds = set.map_or(0, |(_, seconds)| seconds);
+        (DAY + self.now).saturating_add_signed(seconds * 1_000_000_000)
+    }
+
     /// A little time passes with each look at the clock, and sometimes much.
     fn read_clock(&mut self) -> Nanos {
         self.calls += 1;
@@ -244,6 +254,7 @@ impl Net {
     }
 
     fn happen(&mut self, event: Event) {
+        self.server.time_of_day = self.time_of_day();
         match event {
             Event::Connected(number, result) => self.sockets[number].connected = Some(result),
             Event::ToServer(number, mut octets) => {
@@ -267,7 +278,7 @@ impl Net {
                 self.carry_out();
             }
             Event::ToClient(number, octets) => {
-                let (is_stream, wall) = (self.sockets[number].is_stream, DAY + self.now);
+                let (is_stream, wall) = (self.sockets[number].is_stream, self.time_of_day());
                 let socket = &mut self.sockets[number];
                 if socket.is_dropped || socket.closed.is_some() {
                 } else if is_stream {
@@ -399,7 +410,9 @@ impl Runtime for Simulated {
     }
 
     fn wall_clock(&self) -> u64 {
-        DAY + self.0.borrow_mut().read_clock()
+        let net = &mut *self.0.borrow_mut();
+        net.read_clock();
+        net.time_of_day()
     }
 
     fn thread_time(&self) -> ThreadTime {

@@ -1,6 +1,6 @@
 //! The server at the end of the simulated link: all six transports, well-behaved or not.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{Read as _, Write as _};
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
@@ -10,6 +10,10 @@ use dnslab_transport::http2;
 use dnslab_transport::quic::{QuicServer, QuicServerSettings, Reaction, RequestId};
 use dnslab_transport::{ALPN_DOQ, ALPN_H3};
 use dnslab_wire::{Frames, Transport, push_frame};
+use domain::base::iana::Rcode;
+use domain::base::{Message, MessageBuilder};
+use domain::rdata::tsig::Time48;
+use domain::tsig::{Key, ServerTransaction};
 use rand::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rustls::{ServerConfig, ServerConnection};
@@ -42,6 +46,8 @@ pub(super) struct Manners {
     pub(super) resets: f64,
     /// The instants between which it does nothing, once.
     pub(super) stall: Option<(Nanos, Nanos)>,
+    /// Queries must be signed with it (RFC 8945), and answers are.
+    pub(super) key: Option<Arc<Key>>,
 }
 
 /// A server that does nothing wrong.
@@ -61,6 +67,7 @@ impl Default for Manners {
             closes: 0.0,
             resets: 0.0,
             stall: None,
+            key: None,
         }
     }
 }
@@ -107,6 +114,8 @@ pub(super) struct Server {
     transport: Transport,
     connections: BTreeMap<usize, Connection>,
     quic: Option<QuicServer>,
+    /// Nanoseconds since 1970.
+    pub(super) time_of_day: u64,
     /// Answers that are due later.
     later: BTreeMap<(Nanos, u64), (usize, Asker, Vec<u8>)>,
     count: u64,
@@ -115,6 +124,8 @@ pub(super) struct Server {
     pub(super) right: u64,
     /// Messages that came with a right header.
     pub(super) asked: u64,
+    /// The first labels of the names that each socket asked for. Over QUIC a query does not tell its socket.
+    pub(super) labels: BTreeMap<usize, BTreeSet<Vec<u8>>>,
 }
 
 /// Certificate and key, made once. Ed25519, so that signatures have one length in each run.
@@ -173,11 +184,13 @@ impl Server {
             transport,
             connections: BTreeMap::new(),
             quic,
+            time_of_day: 0,
             later: BTreeMap::new(),
             count: 0,
             out: Vec::new(),
             right: 0,
             asked: 0,
+            labels: BTreeMap::new(),
         }
     }
 
@@ -340,6 +353,8 @@ impl Server {
         query: &[u8],
     ) {
         let id = u16::from_be_bytes([query[0], query[1]]);
+        let label = &query[13..13 + usize::from(query[12])];
+        self.labels.entry(number).or_default().insert(label.to_vec());
         match asker {
             // Noted when it was sent.
             Asker::Datagram => {}
@@ -387,7 +402,10 @@ impl Server {
         if self.chance(manners.late) {
             at += self.timeout;
         }
-        let mut answer = query.to_vec();
+        let mut answer = match &manners.key {
+            Some(key) => signed_answer(key, query, self.time_of_day),
+            None => query.to_vec(),
+        };
         answer[2] |= 0x80;
         // The query ends with the empty option. Its length is also that of its record.
         if let (Some(idle), Some(length)) = (manners.idle, answer.len().checked_sub(1)) {
@@ -516,6 +534,22 @@ impl Connection {
         let before = self.in_flight.insert(id, now);
         let is_free = before.is_none_or(|before| before + timeout / 2 <= now);
         assert!(is_free, "id {id:#06x} is in flight since {before:?}, and sent again at {now}");
+    }
+}
+
+/// A signed answer without a record, or the refusal of a query that was not signed well or at another time.
+fn signed_answer(key: &Arc<Key>, query: &[u8], time_of_day: u64) -> Vec<u8> {
+    let now = Time48::from_u64(time_of_day / 1_000_000_000);
+    let mut query = Message::from_octets(query.to_vec()).unwrap();
+    let answer = MessageBuilder::new_vec();
+    match ServerTransaction::request(key, &mut query, now) {
+        Ok(transaction) => {
+            let answer = answer.start_answer(&query, Rcode::NOERROR).unwrap();
+            let mut answer = answer.additional();
+            transaction.expect("the query is signed").answer(&mut answer, now).unwrap();
+            answer.finish()
+        }
+        Err(refusal) => refusal.build_message(&query, answer).unwrap().finish(),
     }
 }
 

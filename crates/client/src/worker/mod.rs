@@ -6,20 +6,23 @@ mod sending;
 mod slots;
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::sync::atomic::Ordering;
 
 use crate::connection::Scratch;
 use crate::connection_slot::ConnectionSlot;
 use crate::query_source::QuerySource;
 use crate::recorder::Recorder;
-use crate::response_matcher::{ResponseMatcher, Signatures};
+use crate::replay::Queries;
+use crate::response_matcher::{MAX_TIMES, ResponseMatcher, Signatures};
 use crate::runtime::Runtime;
 use crate::sample::Sample;
 use crate::shard::{Clients, Shard};
 use crate::time::{Nanos, ThreadTime};
 use dnslab_measure::Tls;
-use dnslab_wire::MessageBatch;
+use dnslab_traffic::Random;
+use dnslab_wire::{Cookie, MessageBatch, Transport};
+use rand::Rng as _;
 
 /// What a worker leaves behind.
 pub struct WorkerEnd {
@@ -80,12 +83,19 @@ pub struct Worker<'a, R: Runtime> {
     shard: Shard<'a>,
     matcher: ResponseMatcher<'a>,
     query_source: QuerySource,
-    /// First the connections of the clients: the first one of each client, then the second one of each, and
-    /// so on. Then, if truncated answers are asked again over TCP, one more slot for each client. Last the
-    /// drains, which wait for the last answers of used-up connections.
+    /// First the connections of the clients that are known at the start: the first one of each client, then
+    /// the second one of each, and so on. Then, as they are needed: the slots of clients that come while the
+    /// load runs, slots for asking again over TCP, and drains, which wait for the last answers of used-up
+    /// connections.
     slots: Vec<ConnectionSlot<R>>,
-    /// How many slots belong to clients; the rest are drains.
+    /// How many slots are connections of clients that were known at the start.
     regular: usize,
+    /// The slots of the clients that came while the load runs, in the order of their numbers.
+    comers: Vec<u32>,
+    /// The slot on which a client asks again over TCP, by client.
+    retry_slots: HashMap<u32, u32>,
+    /// What their cookies are drawn from.
+    cookie_source: Option<Random>,
     /// Drains without a connection.
     free_drains: Vec<u32>,
     /// Slots that must be looked after.
@@ -146,11 +156,11 @@ pub struct Worker<'a, R: Runtime> {
 impl<'a, R: Runtime> Worker<'a, R> {
     /// A worker for this part of a load.
     #[must_use]
-    pub fn new(runtime: R, shard: Shard<'a>, clients: Clients<R>) -> Self {
+    pub fn new(runtime: R, mut shard: Shard<'a>, clients: Clients<R>) -> Self {
         let Clients { slots, cookies } = clients;
         let job = shard.job;
         let matcher = ResponseMatcher {
-            queries: &job.queries,
+            queries: shard.queries(),
             timeout: shard.timeout,
             expected: job.expected,
             retries_over_tcp: job.retries_over_tcp(),
@@ -164,17 +174,22 @@ impl<'a, R: Runtime> Worker<'a, R> {
             signatures: Signatures::default(),
         };
         let query_source = shard.query_source();
-        let is_paced = matches!(query_source, QuerySource::Open { .. });
-        let recorder = Recorder::new(shard.phases, job.turns.clone(), is_paced);
+        let recorder = Recorder::new(shard.phases, job.turns.clone(), query_source.is_open());
         let (until, max_queries) = (shard.phases.until, shard.max_queries);
         Self {
             runtime,
-            mixed_lengths: sending::are_mixed(matcher.queries.iter()),
+            mixed_lengths: match &matcher.queries {
+                Queries::List(queries) => sending::are_mixed(queries.iter()),
+                Queries::Recent(_) => true,
+            },
+            cookie_source: shard.cookie_source(),
             shard,
             matcher,
             query_source,
             regular: slots.len(),
             slots,
+            comers: Vec::new(),
+            retry_slots: HashMap::new(),
             free_drains: Vec::new(),
             listed: Vec::new(),
             alarms: BinaryHeap::new(),
@@ -215,8 +230,6 @@ impl<'a, R: Runtime> Worker<'a, R> {
     /// # Errors
     /// When the kernel lacks what the loop stands on.
     pub fn run(mut self) -> std::io::Result<WorkerEnd> {
-        let unix = self.runtime.wall_clock();
-        self.matcher.origin_unix_ns = unix.saturating_sub(self.runtime.now());
         for number in 0..self.slots.len() as u32 {
             let gaps = u64::from(number).saturating_mul(self.shard.connect_gap);
             self.slots[number as usize].reconnect_at = self.shard.connects_from + gaps;
@@ -233,6 +246,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
                 break;
             }
             self.serve_alarms(now);
+            self.forget_queries(now);
             self.note_turn(now);
             self.look_after_listed(now);
             self.open_queued(now);
@@ -251,8 +265,59 @@ impl<'a, R: Runtime> Worker<'a, R> {
         Ok(self.finish())
     }
 
-    fn retry_slot(&self, client: u32) -> u32 {
-        self.regular as u32 - self.shard.clients + client
+    /// How many clients there are, or have been so far.
+    fn clients(&self) -> u32 {
+        self.shard.clients + self.comers.len() as u32
+    }
+
+    /// The slot of a client's first connection.
+    #[inline]
+    fn first_slot(&self, client: u32) -> u32 {
+        if self.comers.is_empty() { client } else { self.comers[client as usize] }
+    }
+
+    fn first_slots(&self) -> impl Iterator<Item = &ConnectionSlot<R>> {
+        (0..self.clients()).map(|client| &self.slots[self.first_slot(client) as usize])
+    }
+
+    /// The slot of a client that may come now for the first time. Clients with smaller numbers have come
+    /// before, or come with it.
+    #[inline]
+    fn slot_of_comer(&mut self, client: u32) -> u32 {
+        while self.comers.len() <= client as usize {
+            self.let_in();
+        }
+        self.comers[client as usize]
+    }
+
+    #[cold]
+    fn let_in(&mut self) {
+        let (client, number) = (self.comers.len() as u32, self.slots.len() as u32);
+        let transport = self.shard.transport_of(self.shard.client_number(client));
+        self.slots.push(ConnectionSlot::new(client, transport, 0));
+        self.comers.push(number);
+        if let Some(random) = &mut self.cookie_source {
+            self.matcher.cookies.push(Cookie::new(random.random()));
+        }
+    }
+
+    /// The slot on which a client asks again over TCP what was truncated.
+    fn retry_slot(&mut self, client: u32) -> u32 {
+        *self.retry_slots.entry(client).or_insert_with(|| {
+            let mut slot = ConnectionSlot::new(client, Transport::Tcp, 0);
+            slot.is_retry = true;
+            self.slots.push(slot);
+            self.slots.len() as u32 - 1
+        })
+    }
+
+    /// Forgets queries that have their outcome, with the time in which a late answer to them is recognised.
+    fn forget_queries(&mut self, now: Nanos) {
+        if let Queries::Recent(recent) = &mut self.matcher.queries {
+            // Each time that a query is sent, it may wait for a time-out before and after.
+            let times = 2 * u64::from(MAX_TIMES);
+            recent.forget(now.saturating_sub(times.saturating_mul(self.shard.timeout)));
+        }
     }
 
     /// Notes the thread's CPU time at both ends of the measured window, and an interrupt.
@@ -271,11 +336,10 @@ impl<'a, R: Runtime> Worker<'a, R> {
         if self.begins.is_none() && now >= self.shard.phases.measured_from {
             self.begins = Some(now);
             self.turn_since = self.had_turn.then(|| self.runtime.thread_time());
-            let firsts = &self.slots[..self.shard.clients as usize];
             // A client that connects on demand, or is between two connections, is where it wants to be.
             let keeps_open = self.shard.keeps_open && self.shard.quota.is_none();
             let could_send = |slot: &&ConnectionSlot<R>| slot.is_open() || !keeps_open;
-            let open = firsts.iter().filter(could_send).count();
+            let open = self.first_slots().filter(could_send).count();
             self.open_clients = u32::try_from(open).unwrap_or(u32::MAX);
         }
         if self.ends.is_none() && now >= self.until {
@@ -359,7 +423,9 @@ impl<'a, R: Runtime> Worker<'a, R> {
                 }
                 QuerySource::Closed { .. } => 0,
                 // What has become due since the last wake-up waits for no more than one batch delay.
-                QuerySource::Open { .. } => batch_delay.saturating_sub(taken + self.oversleep),
+                QuerySource::Open { .. } | QuerySource::Clients { .. } => {
+                    batch_delay.saturating_sub(taken + self.oversleep)
+                }
             };
             self.pause(pause);
         }
@@ -367,7 +433,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
         let mut wake = (now + MAX_WAIT).min((now / interval + 1) * interval);
         let mut earlier = |instant: Option<Nanos>| wake = wake.min(instant.unwrap_or(Nanos::MAX));
         earlier(self.shard.next_turn(now).filter(|_| !self.had_turn));
-        earlier(self.query_source.next_due().filter(|_| now < self.until && self.left > 0));
+        earlier(self.query_source.next_due(now).filter(|_| now < self.until && self.left > 0));
         earlier(self.alarms.peek().map(|Reverse((at, _))| *at));
         earlier((now < self.until).then_some(self.until));
         earlier((!self.listed.is_empty() || self.may_open()).then_some(now));
@@ -403,7 +469,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
         let (from, to) = (self.begins.unwrap_or(now), self.ends.unwrap_or(now));
         WorkerEnd {
             send_path: self.slots.iter().find_map(ConnectionSlot::send_path).or(self.send_path),
-            clients: self.shard.clients,
+            clients: self.clients(),
             open_clients: self.open_clients,
             // A client at the end of its quota is between two connections.
             served_clients: (self.shard.keeps_open && self.shard.quota.is_none())

@@ -1,5 +1,6 @@
 //! From what is due to what is sent.
 
+use dnslab_traffic::ClientQuery;
 use dnslab_wire::{Additions, Query, Transport};
 
 use super::Worker;
@@ -8,6 +9,7 @@ use crate::connection_slot::Pending;
 use crate::in_flight::Entry;
 use crate::query_source::QuerySource;
 use crate::recorder::Loss;
+use crate::replay::Queries;
 use crate::runtime::Runtime;
 use crate::time::Nanos;
 
@@ -22,8 +24,11 @@ const STEP: u32 = 8;
 impl<R: Runtime> Worker<'_, R> {
     /// Takes what the schedule has made due.
     pub(super) fn take_arrivals(&mut self, now: Nanos) {
-        let QuerySource::Open { arrivals } = &mut self.query_source else { return };
         let last = now.min(self.until.saturating_sub(1));
+        if let QuerySource::Clients { .. } = self.query_source {
+            return self.take_up(last, now);
+        }
+        let QuerySource::Open { arrivals } = &mut self.query_source else { return };
         while self.left > 0
             && let Some(arrival) = arrivals.next_if(|arrival| arrival.due_ns <= last)
         {
@@ -37,6 +42,25 @@ impl<R: Runtime> Worker<'_, R> {
                 slot.listed = true;
                 self.listed.push(arrival.client);
             }
+        }
+    }
+
+    /// Takes up what clients with queries of their own have to send until `last`.
+    fn take_up(&mut self, last: Nanos, now: Nanos) {
+        while self.left > 0
+            && let QuerySource::Clients { upcoming } = &mut self.query_source
+            && let Some(ClientQuery { due_ns, client, query }) = upcoming.next_if_due(last)
+            && let Queries::Recent(recent) = &mut self.matcher.queries
+        {
+            let query = recent.keep(due_ns, query);
+            let number = self.slot_of_comer(client / self.shard.of);
+            self.left -= 1;
+            self.recorder.due(due_ns);
+            self.recorder.taken_up(due_ns, now);
+            self.unsettled += 1;
+            let pending = Pending { due: Some(due_ns), query, sent_before: 0 };
+            self.slots[number as usize].pending.push_back(pending);
+            self.list(number);
         }
     }
 
@@ -93,7 +117,9 @@ impl<R: Runtime> Worker<'_, R> {
     fn free_places_of_client(&self, number: u32) -> usize {
         let (client, clients) = (self.slots[number as usize].client, self.shard.clients as usize);
         let (mut widest, mut outstanding) = (0, 0);
-        for slot in self.slots[..self.regular].iter().skip(client as usize).step_by(clients) {
+        let usual = self.slots[..self.regular].iter().skip(client as usize).step_by(clients);
+        let retry = self.retry_slots.get(&client).map(|retry| &self.slots[*retry as usize]);
+        for slot in usual.chain(retry) {
             widest += slot.widest as usize;
             outstanding += slot.outstanding();
         }
@@ -151,6 +177,9 @@ impl<R: Runtime> Worker<'_, R> {
         }
         let mut ids = [0u16; BATCH_LIMIT];
         let is_grouped = self.group(number, limit);
+        if self.shard.job.settings.tsig.is_some() {
+            self.matcher.read_time_of_day(&self.runtime);
+        }
         let offered = self.fill_outbox(number, sent, &mut ids[..limit]);
         // Signing a batch takes time, which is not the server's.
         let sent = match &self.shard.job.settings.tsig {
@@ -189,7 +218,7 @@ impl<R: Runtime> Worker<'_, R> {
         if !in_groups || count < 2 || slot.watches_writing {
             return false;
         }
-        let queries = self.matcher.queries;
+        let queries = &self.matcher.queries;
         let length = |query| queries.get(query).octets().len();
         put_by_length(&mut slot.pending.make_contiguous()[..count], length);
         true
@@ -198,7 +227,7 @@ impl<R: Runtime> Worker<'_, R> {
     /// Puts the first waiting queries into the outbox, each with an id of its own. Returns how many.
     fn fill_outbox(&mut self, number: u32, sent: Nanos, ids: &mut [u16]) -> usize {
         let slot = &mut self.slots[number as usize];
-        let queries = self.matcher.queries;
+        let queries = &self.matcher.queries;
         let client = self.shard.client_number(slot.client);
         let subnet = self.shard.job.subnets().map(|subnets| subnets.of_client(client));
         let cookie = self.matcher.cookies.get(slot.client as usize);
@@ -235,7 +264,7 @@ impl<R: Runtime> Worker<'_, R> {
         let now = self.runtime.now();
         let sent = match self.query_source {
             QuerySource::Closed { .. } => now.min(self.until.saturating_sub(1)),
-            QuerySource::Open { .. } => now,
+            QuerySource::Open { .. } | QuerySource::Clients { .. } => now,
         };
         let slot = &mut self.slots[number as usize];
         for (pending, id) in slot.pending.iter().zip(ids) {
@@ -250,7 +279,7 @@ impl<R: Runtime> Worker<'_, R> {
             return;
         }
         let slot = &mut self.slots[number as usize];
-        slot.note_sent(sent, taken, matches!(self.query_source, QuerySource::Open { .. }));
+        slot.note_sent(sent, taken, self.query_source.is_open());
         for (pending, octets) in slot.pending.drain(..taken).zip(self.outbox.lengths()) {
             if pending.due.is_none() {
                 self.recorder.due(sent);
@@ -299,8 +328,7 @@ impl<R: Runtime> Worker<'_, R> {
         let slot = &self.slots[number as usize];
         let sends_at_once = slot.widest > 0;
         let is_first = self.shard.opens_at_start && !slot.was_tried;
-        let keeps_open = (self.shard.keeps_open || is_first)
-            && slot.transport == self.shard.job.settings.transport;
+        let keeps_open = (self.shard.keeps_open || is_first) && !slot.is_retry;
         !slot.pending.is_empty() || (now < self.until && (sends_at_once || keeps_open))
     }
 }

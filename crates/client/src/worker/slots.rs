@@ -34,6 +34,9 @@ impl<R: Runtime> Worker<'_, R> {
         let (mut end, mut has_looked) = (None, false);
         // Out of the slot while it delivers into it.
         let Some(mut connection) = slot.connection.take() else { return };
+        if slot.signed.is_some() {
+            self.matcher.read_time_of_day(&self.runtime);
+        }
         for _ in 0..READS_PER_ROUND {
             let (matcher, recorder) = (&mut self.matcher, &mut self.recorder);
             let mut deliver = |delivery: Delivery<'_>| {
@@ -108,12 +111,14 @@ impl<R: Runtime> Worker<'_, R> {
     /// Looks after all slots of a client whose query over TCP has ended: its place in a window is free.
     pub(super) fn list_client_of_retry(&mut self, number: u32) {
         let slot = &self.slots[number as usize];
-        if !self.matcher.retries_over_tcp || slot.transport == self.shard.job.settings.transport {
+        if !slot.is_retry {
             return;
         }
-        let (client, clients) = (slot.client, self.shard.clients as usize);
-        let firsts = self.regular - clients;
-        for usual in (client as usize..firsts).step_by(clients) {
+        let client = slot.client;
+        if !self.comers.is_empty() {
+            return self.list(self.first_slot(client));
+        }
+        for usual in (client as usize..self.regular).step_by(self.shard.clients as usize) {
             self.list(usual as u32);
         }
     }
@@ -171,14 +176,16 @@ impl<R: Runtime> Worker<'_, R> {
         let client = shard.client_number(slot.client);
         slot.opened = slot.opened.wrapping_add(1);
         if let Some(quota) = shard.quota {
-            slot.quota = quota.draw(job.seed, client, number / shard.clients, slot.opened);
+            let connection = number / shard.clients.max(1);
+            slot.quota = quota.draw(job.seed, client, connection, slot.opened);
         }
         let source = job.settings.sources.as_ref().map(|sources| sources.get(client));
+        let endpoint = shard.endpoint(slot.transport);
         let route = Route {
-            path: Path { target: job.target, source },
+            path: Path { target: endpoint.target, source },
             transport: slot.transport,
             client: slot.client,
-            tls: shard.tls.as_ref(),
+            tls: endpoint.tls.as_ref(),
             http: &shard.http,
             receive_time: job.settings.receive_time,
             quickack: shard.quickack,
@@ -394,16 +401,16 @@ impl<R: Runtime> Worker<'_, R> {
     }
 
     pub(super) fn note_open_at_end(&mut self) {
-        for slot in &mut self.slots[..self.shard.clients as usize] {
-            slot.note_end();
+        for client in 0..self.clients() {
+            let number = self.first_slot(client);
+            self.slots[number as usize].note_end();
         }
     }
 
     /// Clients that were connected at the end of the measured window and, if they had asked, had an answer.
     /// Called when all queries have their outcome.
     pub(super) fn served_clients(&self) -> u32 {
-        let firsts = &self.slots[..self.shard.clients as usize];
-        firsts.iter().filter(|slot| slot.was_served()).count() as u32
+        self.first_slots().filter(|slot| slot.was_served()).count() as u32
     }
 
     /// Clients that the server never answered, or no longer. They had no answer for at least three time-outs,
@@ -416,17 +423,16 @@ impl<R: Runtime> Worker<'_, R> {
     /// chance of a loss is the share of all queries that were lost. If it is larger, it is the share among
     /// the queries that followed a lost one, of clients that were answered again.
     pub(super) fn forsaken_clients(&self) -> u32 {
-        let clients = &self.slots[..self.shard.clients as usize];
         let followed = self.timed_out_in_silences - self.silences;
         let lost_again = followed as f64 / self.timed_out_in_silences.max(1) as f64;
         let loss = self.recorder.lost_share().max(lost_again);
-        let by_chance = ((CHANCE / clients.len() as f64).ln() / loss.ln()).ceil().max(1.0);
+        let by_chance = ((CHANCE / f64::from(self.clients())).ln() / loss.ln()).ceil().max(1.0);
         let least = (3 * self.shard.timeout).max(2 * self.max_silence);
         let is_forsaken = |slot: &&ConnectionSlot<R>| {
             let since = slot.timed_out_at.saturating_sub(slot.heard_at);
             f64::from(slot.timed_out_in_a_row) > by_chance && since >= least
         };
-        clients.iter().filter(is_forsaken).count() as u32
+        self.first_slots().filter(is_forsaken).count() as u32
     }
 
     /// Counts the time in the measured window for which slots wait because as many connections as allowed are

@@ -16,10 +16,10 @@ use dnslab_measure::{
     ServerFacts, TestbedFacts, unserved,
 };
 use dnslab_settings::{Queries, Variant, Verification};
-use dnslab_traffic::{QueryList, TypeMix};
+use dnslab_traffic::TypeMix;
 
 use super::leftovers;
-use super::queries::{QueriesError, with_files};
+use super::queries::{Asked, QueriesError, with_files};
 use super::seeds::Seeds;
 use super::split::Cpus;
 use super::target::{Site, Target, TargetError, prepare};
@@ -36,7 +36,7 @@ pub(super) struct Case<'a> {
     /// In the order of execution.
     pub(super) position: u32,
     pub(super) seed: u64,
-    pub(super) queries: &'a Arc<QueryList>,
+    pub(super) queries: &'a Asked,
     pub(super) folder: &'a Path,
     pub(super) guard: &'a GuardProgram,
 }
@@ -99,9 +99,9 @@ impl Case<'_> {
         let (folder, guard) = (self.folder, self.guard);
         let seeds = Seeds::of_run(self.seed);
         let seeded = (cpus, seeds);
-        let testbed = Testbed::make(self.variant, self.queries, seeded, folder, guard)?;
+        let testbed = Testbed::make(self.variant, &self.queries.list, seeded, folder, guard)?;
         let site = Site { testbed: &testbed, cpus: &cpus.server, seeds, folder, guard };
-        let target = prepare(self.variant, &site, self.queries)?;
+        let target = prepare(self.variant, &site, &self.queries.list)?;
         Ok((testbed, target))
     }
 
@@ -117,8 +117,11 @@ impl Case<'_> {
         let cpus_of_load = u32::try_from(cpus.load.len()).unwrap_or(1);
         load.workers = load.workers.or(Some(Job::default_workers(cpus_of_load, &load)));
         load.cpus.clone_from(&cpus.load);
-        let job = Job::new(load, target, Arc::clone(self.queries));
-        Ok(Job { seed: self.seed, expected: Some(expected(self.variant)), ..job })
+        let job = Job::new(load, target, Arc::clone(&self.queries.list));
+        let replay = self.queries.clients.clone();
+        // What a captured client may be told is not known.
+        let expected = replay.is_none().then(|| expected(self.variant));
+        Ok(Job { seed: self.seed, expected, replay, ..job })
     }
 
     fn record(
@@ -271,7 +274,9 @@ impl Case<'_> {
         let target = self.variant.target();
         // Without a started server there is no known address.
         let unknown = SocketAddr::from(([0, 0, 0, 0], 0));
-        let asked = Job::new(load.clone(), target.unwrap_or(unknown), Arc::clone(self.queries));
+        let queries = Arc::clone(&self.queries.list);
+        let asked = Job::new(load.clone(), target.unwrap_or(unknown), queries);
+        let asked = Job { replay: self.queries.clients.clone(), ..asked };
         let facts = LoadFacts {
             target: target.map_or_else(String::new, |target| target.to_string()),
             workers: load.workers.unwrap_or(0),
@@ -322,7 +327,7 @@ impl Prepared<'_> {
     /// The load as it is asked for.
     pub(super) fn job(&self) -> Result<Job, QueriesError> {
         let job = self.case.job(self.target.address, &self.cpus)?;
-        Ok(Job { tls: self.target.tls.clone(), ..job })
+        Ok(Job { tls: self.target.tls.clone(), others: self.target.others.clone(), ..job })
     }
 
     pub(super) fn watch(&self) -> Watching {

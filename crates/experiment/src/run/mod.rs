@@ -1,6 +1,7 @@
 //! From the plan to the records: the session over all runs, and one run from server start to server stop.
 
 mod calibrate;
+mod captured;
 mod case;
 mod first_query;
 mod internet;
@@ -17,6 +18,7 @@ mod validity;
 mod watching;
 
 pub use calibrate::{Calibration, CalibrationCheck, CalibrationError, calibrate};
+pub use captured::Census;
 pub use first_query::{FirstQueryError, OptionForm};
 pub use session::{
     CapacityError, CapacityObserver, CapacityPlan, CapacitySession, Difference, KeptTestbed,

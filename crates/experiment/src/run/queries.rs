@@ -5,7 +5,10 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 use std::sync::Arc;
+use std::time::Duration;
 
+use dnslab_capture::CaptureError;
+use dnslab_load::ClientTraffic;
 use dnslab_settings::{Load, Queries, Subnets, Variant, Zone};
 use dnslab_traffic::{
     ClientSubnets, ClientSubnetsError, QueryFileError, QueryList, SyntheticZone, ZoneError,
@@ -14,6 +17,7 @@ use dnslab_traffic::{
 use dnslab_wire::{QueryOptions, TsigKey, TsigKeyError};
 use domain::base::Name;
 
+use super::captured::CapturedClients;
 use super::internet::{InternetError, PrivateInternet};
 
 /// Why there is nothing to ask.
@@ -51,6 +55,41 @@ pub enum QueriesError {
     /// There is no private Internet whose names could be asked for.
     #[error(transparent)]
     Internet(#[from] InternetError),
+    /// The capture is none, or cannot be read.
+    #[error("{}: {source}", path.display())]
+    Capture {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: CaptureError,
+    },
+    /// The capture has no query that can be sent.
+    #[error(
+        "the capture {} has no DNS query to a server at port 53{}{left_out}",
+        path.display(), if left_out.is_empty() { "" } else { "; it has: " }
+    )]
+    NoQuery {
+        /// The file.
+        path: PathBuf,
+        /// What it has instead.
+        left_out: String,
+    },
+    /// The capture is too short for so many slices side by side.
+    #[error(
+        "the capture {} is {has} long, too short for {slices} stretches of {slice} side by side: shorten the load \
+         (`load.duration`, `load.warm_up`), or lower `load.factor` or `load.speed`",
+        path.display()
+    )]
+    ShortCapture {
+        /// The file.
+        path: PathBuf,
+        /// Its length.
+        has: String,
+        /// Slices that are wanted.
+        slices: u32,
+        /// Length of each.
+        slice: String,
+    },
     /// The zone is impossible.
     #[error("zone `{name}`: {reason}")]
     Zone {
@@ -85,7 +124,16 @@ pub(super) fn zone(settings: &Zone) -> Result<SyntheticZone, QueriesError> {
 /// one.
 #[derive(Debug, Default)]
 pub(super) struct QueryLists {
-    made: Vec<(Source, Arc<QueryList>)>,
+    made: Vec<(Source, Asked)>,
+}
+
+/// What a load asks.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    /// Its queries. Of clients with queries of their own, the first.
+    pub(super) list: Arc<QueryList>,
+    /// Clients with queries of their own.
+    pub(super) clients: Option<Arc<dyn ClientTraffic>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -95,47 +143,57 @@ struct Source {
     options: QueryOptions,
     /// The description of the private Internet whose names are asked for; `None` without one.
     internet: Option<String>,
+    /// How much of a capture is played, and how; 0 without one.
+    played: (Duration, [f64; 2]),
     /// `None` if nothing is drawn: neither names nor the order of several types.
     seed: Option<u64>,
 }
 
 impl QueryLists {
     /// The list of a variant in the repetition with this seed. Lists of other seeds are dropped.
-    pub(super) fn of(
-        &mut self,
-        variant: &Variant,
-        seed: u64,
-    ) -> Result<Arc<QueryList>, QueriesError> {
+    pub(super) fn of(&mut self, variant: &Variant, seed: u64) -> Result<Asked, QueriesError> {
         let queries = variant.load.asked();
         let internet = match &queries {
             Queries::Popular(_) => PrivateInternet::of(&variant.upstream)?,
-            Queries::Zone(_) | Queries::File(_) => None,
+            Queries::Zone(_) | Queries::File(_) | Queries::Capture(_) => None,
         };
         let is_drawn = match &queries {
             Queries::Popular(_) => internet.is_none(),
             Queries::Zone(types) => types.weights().len() > 1,
             Queries::File(_) => false,
+            Queries::Capture(_) => variant.load.factor.0.fract() > 0.0,
         };
+        let load = &variant.load;
+        let is_played = matches!(queries, Queries::Capture(_));
+        let played = (load.warm_up + load.duration, [load.factor.0, load.speed.0]);
         let source = Source {
             seed: is_drawn.then_some(seed),
             queries,
             zone: variant.zone.clone(),
             options: variant.load.query_options(),
             internet: internet.as_ref().map(|it| it.description.clone()),
+            played: if is_played { played } else { Default::default() },
         };
         self.made.retain(|(made_from, _)| made_from.seed.is_none_or(|its| its == seed));
         if let Some((_, list)) = self.made.iter().find(|(made_from, _)| *made_from == source) {
-            return Ok(Arc::clone(list));
+            return Ok(list.clone());
         }
-        let list = match (&source.queries, internet) {
-            (Queries::Popular(count), Some(internet)) => {
-                internet.popular(*count, &source.options)?
+        let asked = match (&source.queries, internet) {
+            (Queries::Capture(path), _) => {
+                let (clients, list) = CapturedClients::open(path, load, seed)?;
+                Asked { list: Arc::new(list), clients: Some(Arc::new(clients)) }
             }
-            _ => make(&source.queries, &source.zone, &source.options, seed)?,
+            (Queries::Popular(count), Some(internet)) => {
+                let list = internet.popular(*count, &source.options)?;
+                Asked { list: Arc::new(list), clients: None }
+            }
+            (queries, _) => {
+                let list = make(queries, &source.zone, &source.options, seed)?;
+                Asked { list: Arc::new(list), clients: None }
+            }
         };
-        let list = Arc::new(list);
-        self.made.push((source, Arc::clone(&list)));
-        Ok(list)
+        self.made.push((source, asked.clone()));
+        Ok(asked)
     }
 }
 
@@ -152,7 +210,7 @@ fn make(
         Queries::Zone(types) => {
             return Ok(QueryList::from_zone(&zone(settings)?, types, seed, options));
         }
-        Queries::File(path) => path,
+        Queries::File(path) | Queries::Capture(path) => path,
     };
     let file = File::open(path).map_err(QueriesError::unreadable("query file", path))?;
     Ok(QueryList::from_text(BufReader::new(file), &path.to_string_lossy(), options)?)

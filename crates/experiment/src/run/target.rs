@@ -10,7 +10,7 @@ use dnslab_lab::{
     GuardProgram, LabError, LogDestination, LogFile, LogPrefix, Logging, NotFound, QueryLog,
     Rotation, RunningServer, ServerSpec, ZoneFile,
 };
-use dnslab_load::{AskError, TlsSettings, TlsSettingsError, Verification as Verify, ask};
+use dnslab_load::{AskError, Endpoint, TlsSettings, TlsSettingsError, Verification as Verify, ask};
 use dnslab_measure::ServerFacts;
 use dnslab_settings::{
     ChainServer, HttpSettings, Load, Log, LogTarget, Queries, ServerKind, Variant, Verification,
@@ -79,10 +79,38 @@ impl TargetError {
 pub(super) struct Target {
     pub(super) address: SocketAddr,
     pub(super) tls: Option<TlsSettings>,
+    /// The ports of a server that was started here.
+    ports: Vec<(Transport, u16)>,
+    /// Where the clients of other transports go.
+    pub(super) others: Vec<Endpoint>,
     /// `None` for a server that was not started here.
     pub(super) server: Option<RunningServer>,
     pub(super) watch: Watch,
     pub(super) facts: ServerFacts,
+}
+
+impl Target {
+    /// Where the server answers over another transport than the first.
+    fn address_over(&self, variant: &Variant, transport: Transport) -> SocketAddr {
+        let started = self.ports.iter().find(|(known, _)| *known == transport);
+        let started = started.map(|(_, port)| SocketAddr::new(self.address.ip(), *port));
+        started.or_else(|| variant.target_over(transport)).unwrap_or(self.address)
+    }
+
+    /// TLS for another transport than the first, with default settings.
+    fn tls_over(
+        &self,
+        variant: &Variant,
+        transport: Transport,
+    ) -> Result<Option<TlsSettings>, TlsSettingsError> {
+        match &self.server {
+            None => external_tls_over(variant, transport, self.address),
+            Some(server) => {
+                let name = self.address.ip().to_string();
+                tls(transport, variant.verification().as_ref(), &name, server.authority())
+            }
+        }
+    }
 }
 
 pub(super) struct Site<'a> {
@@ -106,6 +134,11 @@ pub(super) fn prepare(
         target.watch = Err(SWITCHED_OFF.to_owned());
     }
     target.tls = target.tls.map(|tls| as_chosen(tls, &variant.load));
+    for (transport, share) in variant.load.mixed().iter().copied() {
+        let tls = target.tls_over(variant, transport)?.map(|tls| as_chosen(tls, &variant.load));
+        let address = target.address_over(variant, transport);
+        target.others.push(Endpoint { transport, target: address, tls, share });
+    }
     let has_own_groups = variant.load.tls_groups != TlsGroup::PRESET;
     if let Some(tls) = target.tls.as_ref().filter(|_| has_own_groups) {
         agree(variant, site, (&target, tls), queries)?;
@@ -126,8 +159,16 @@ fn as_chosen(tls: TlsSettings, load: &Load) -> TlsSettings {
 /// started.
 pub(super) fn external_tls(variant: &Variant) -> Result<Option<TlsSettings>, TlsSettingsError> {
     let Some(target) = variant.target() else { return Ok(None) };
+    external_tls_over(variant, variant.load.transport, target)
+}
+
+fn external_tls_over(
+    variant: &Variant,
+    transport: Transport,
+    target: SocketAddr,
+) -> Result<Option<TlsSettings>, TlsSettingsError> {
     let name = variant.server.tls_name.clone().unwrap_or_else(|| target.ip().to_string());
-    tls(variant.load.transport, variant.verification().as_ref(), &name, None)
+    tls(transport, variant.verification().as_ref(), &name, None)
 }
 
 /// Checks that the server has one of the groups that its clients will offer. Before this it was asked with
@@ -178,7 +219,8 @@ fn external(
     is_answered(variant, target, tls.as_ref(), queries).map_err(TargetError::Silent)?;
     // A service that waits for its first query has started by now.
     let (facts, watch) = watching::external(variant)?;
-    Ok(Target { address: target, tls, server: None, watch, facts })
+    let (ports, others) = (Vec::new(), Vec::new());
+    Ok(Target { address: target, tls, ports, others, server: None, watch, facts })
 }
 
 /// The server under test as it is to be started.
@@ -187,7 +229,8 @@ fn spec(variant: &Variant, site: &Site<'_>) -> Result<ServerSpec, TargetError> {
     let (server, front) = (&variant.server, variant.front());
     let kind = front.kind.unwrap_or(ServerKind::Embedded);
     let listen = site.testbed.listen(server.address.ip())?;
-    let mut spec = ServerSpec::new(kind, directory, listen, &[variant.load.transport]);
+    let transports: Vec<Transport> = variant.load.transports().collect();
+    let mut spec = ServerSpec::new(kind, directory, listen, &transports);
     spec.upstream = site.testbed.upstream().filter(|_| !variant.resolves());
     spec.root_hints = site.testbed.root_hints(variant);
     if spec.upstream.is_none() && spec.root_hints.is_none() {
@@ -302,7 +345,9 @@ fn start(
     let tls = tls(transport, verification, &name, Some(&authority))?;
     let facts = server.facts().clone();
     let watch = Ok(server.watched());
-    Ok(Target { address, tls, server: Some(server), watch, facts })
+    let port = |transport: &Transport| (*transport, spec.socket_address(*transport).port());
+    let ports = spec.transports.iter().map(port).collect();
+    Ok(Target { address, tls, ports, others: Vec::new(), server: Some(server), watch, facts })
 }
 
 /// The query that shows whether a server answers rightly, with records.

@@ -33,6 +33,10 @@ pub(super) fn why_invalid(
     if let Some(silence) = fell_silent(&result.facts, measured) {
         return Some(InvalidReason::FellSilent { silence, cause });
     }
+    let limit_ns = u64::try_from(variant.expect.lag_limit.as_nanos()).unwrap_or(u64::MAX);
+    if let Some(p99_ns) = measured.start_lag.quantile_ns(0.99).filter(|lag| *lag > limit_ns) {
+        return Some(InvalidReason::Late { p99_ns, limit_ns });
+    }
     let limit = variant.expect.lost_limit;
     if outcomes.lost() as f64 > limit * outcomes.due as f64 {
         return Some(InvalidReason::Lost { outcomes: *outcomes, limit, cause });

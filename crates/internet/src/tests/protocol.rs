@@ -32,7 +32,7 @@ fn domain(internet: &Internet, is_wanted: impl Fn(u64) -> bool) -> (String, IpAd
 fn com(internet: &Internet) -> IpAddr {
     let mut octets = Vec::new();
     let zone = Zone::Registry(internet.top_level(b"com").unwrap());
-    let server = internet.push_name_server(zone, 0, &mut octets);
+    let server = internet.push_name_server(&internet.name_servers(zone), 0, &mut octets);
     internet.addresses(server).0
 }
 

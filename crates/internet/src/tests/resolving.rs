@@ -147,7 +147,7 @@ fn every_name_resolves_or_fails_for_a_reason() {
         (1, ""),
         (
             2,
-            "[faults]\nlame = 0.3\ndead = 0.3\nedns_formerr = 0.2\nedns_ignored = 0.2\nwhole = 0.5\n",
+            "[faults]\nlame = 0.3\ndead = 0.3\nslow = 0\nedns_formerr = 0.2\nedns_ignored = 0.2\nwhole = 0.5\n",
         ),
         (3, "[operators]\ncount = 2\nservers = 2\nown_names = 0.5\n"),
         (

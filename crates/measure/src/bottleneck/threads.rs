@@ -75,16 +75,16 @@ mod tests {
     #[test]
     fn one_full_thread_of_several_is_the_limit() {
         let one = [("isc-loop-0000", 0.97), ("isc-loop-0001", 0.04)];
-        let limit = decide(vec![server("server", 0.26, &one)]);
-        assert_eq!(limit.kind, BottleneckKind::ServerThread);
+        let found = decide(vec![server("server", 0.26, &one)]);
+        assert_eq!(found.kind, BottleneckKind::ServerThread);
         let share = |name: &str, share| ThreadShare { name: name.to_owned(), share };
         let evidence = Evidence::ServerThread {
             role: "server".to_owned(),
             thread: share("isc-loop-0000", 0.97),
             next: Some(share("isc-loop-0001", 0.04)),
         };
-        assert_eq!(limit.evidence[0], evidence);
-        assert!(limit.kind.has_servers_full());
+        assert_eq!(found.evidence[0], evidence);
+        assert!(found.kind.has_servers_full());
         // A server of one thread on several CPUs.
         let alone = decide(vec![server("server", 0.25, &[("dnsmasq", 0.99)])]);
         assert_eq!(alone.kind, BottleneckKind::ServerThread);
@@ -98,12 +98,12 @@ mod tests {
 
     #[test]
     fn the_thread_of_a_server_behind_is_named_with_its_server() {
-        let limit = decide(vec![
+        let found = decide(vec![
             server("server", 0.3, &[("front", 0.6)]),
             server("upstream", 0.3, &[("back", 0.95)]),
         ]);
-        assert_eq!(limit.kind, BottleneckKind::ServerThread);
-        let Evidence::ServerThread { role, thread, .. } = &limit.evidence[0] else { panic!() };
+        assert_eq!(found.kind, BottleneckKind::ServerThread);
+        let Evidence::ServerThread { role, thread, .. } = &found.evidence[0] else { panic!() };
         assert_eq!((role.as_str(), thread.name.as_str()), ("upstream", "back"));
     }
 }

@@ -45,7 +45,8 @@ pub enum Judged {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "breach", rename_all = "kebab-case")]
 pub enum Breach {
-    /// A demand of the objective.
+    /// A demand of the objective; searches of format 1 call it so.
+    #[serde(alias = "demand")]
     Threshold {
         /// The demand.
         demand: Threshold,

@@ -25,7 +25,7 @@ pub struct WindowFigures {
     pub p50_ns: Option<f64>,
     /// Mean of the 0.99 quantiles of the latency, nanoseconds.
     pub p99_ns: Option<f64>,
-    /// Runs in which the load generator was the limit.
+    /// Runs in which the load generator was the bottleneck.
     #[serde(default)]
     pub generator_limited: u32,
     /// The longest batch delay of its runs, nanoseconds.
@@ -79,7 +79,7 @@ impl WindowFigures {
         })
     }
 
-    /// True if the load generator was the limit in half of its runs or more: the server may answer
+    /// True if the load generator was the bottleneck in half of its runs or more: the server may answer
     /// more at this window.
     #[must_use]
     pub fn is_generator_limited(&self) -> bool {

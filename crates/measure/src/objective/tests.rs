@@ -44,6 +44,7 @@ fn bad_objectives_name_the_culprit_and_the_remedy() {
         ("lost<101%", "`101%` in `lost<101%` is no share"),
         ("lost<NaN", "`NaN` in `lost<NaN` is no share"),
         ("p99<10", "`10` in `p99<10` is no duration: write it with its unit"),
+        ("p99<10m", "`10m` in `p99<10m` is no duration: write it with its unit, as 500us"),
         ("p99<-1ms", "`-1ms` in `p99<-1ms` is no duration"),
         ("lost<0%", "nothing can meet `lost<0%`: write lost<=0%"),
         ("answered>100%", "nothing can meet `answered>100%`: write answered>=100%"),

@@ -35,6 +35,7 @@ pub(crate) fn load() -> LoadFacts {
     LoadFacts {
         transport: "udp".to_owned(),
         target: "127.0.0.1:5300".to_owned(),
+        mix: String::new(),
         clients: 4,
         mode: LoadMode::Closed { outstanding: 100 },
         duration_ns: 1_000_000_000,
@@ -91,6 +92,7 @@ pub(crate) fn measured(answered: u64) -> Measured {
         service_time: latency.clone(),
         latency,
         send_lag,
+        start_lag: Histogram::new(),
         connect_time: Histogram::new(),
         handshake_time: Histogram::new(),
         resumed_handshake_time: Histogram::new(),

@@ -436,6 +436,7 @@ mod tests {
             latency: Histogram::new(),
             service_time: Histogram::new(),
             send_lag: Histogram::new(),
+            start_lag: Histogram::new(),
             connect_time: Histogram::new(),
             handshake_time: Histogram::new(),
             resumed_handshake_time: Histogram::new(),

@@ -36,7 +36,7 @@ fn runs(page: &Page<'_>) -> String {
         "p99.9",
         "server CPU",
         "generator",
-        "self-check, limit and reasons",
+        "self-check, bottleneck and reasons",
     ];
     let mut html = String::from(
         "<section>\n<details><summary>Every run</summary>\n\
@@ -193,6 +193,7 @@ fn variant_facts(record: &RunRecord) -> String {
         transport,
         target,
         clients,
+        mix,
         mode,
         duration_ns,
         warm_up_ns,
@@ -238,6 +239,7 @@ fn variant_facts(record: &RunRecord) -> String {
     let behind = behind.iter().map(|(name, value)| (name.as_str(), value.clone()));
     let own = [
         ("transport", transport_name(transport).to_owned()),
+        ("of other transports", mix.replace(',', ", ").replace(':', " ")),
         ("load", format!("{clients} clients, {mode}")),
         (
             "time",

@@ -124,7 +124,7 @@ fn chain(records: &[RunRecord]) -> String {
     "The load asks the first server of the chain; the others are asked by the one before them. Each \
      is a process of its own whose CPU time and memory are watched apart. What reached it is what it \
      counted itself, read about each second; at the ends of the measured window that is \
-     interpolated. The limit is the server of the chain that had no CPU left, the one behind if two \
+     interpolated. The bottleneck is the server of the chain that had no CPU left, the one behind if two \
      were alike."
         .to_owned()
 }

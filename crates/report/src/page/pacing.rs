@@ -9,12 +9,15 @@ use super::html::escape;
 use crate::number::{self, NONE};
 
 pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
-    let (mut lags, mut errors) = (String::new(), String::new());
+    let (mut lags, mut starts, mut errors) = (String::new(), String::new(), String::new());
     for (place, variant) in summary.variants.iter().enumerate() {
         let name =
             format!("<i class=\"key {}\"></i>{}", grouping.class(place), escape(&variant.name));
         if !variant.send_lag.is_empty() {
             lags.push_str(&row(&name, 1, &lag_cells(&variant.send_lag)));
+        }
+        if !variant.start_lag.is_empty() {
+            starts.push_str(&row(&name, 1, &lag_cells(&variant.start_lag)));
         }
         let windows = variant.pacing.iter().flat_map(|pacing| &pacing.windows);
         let windows: Vec<_> = windows.filter(|window| window.windows > 0).collect();
@@ -34,8 +37,14 @@ pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
             "<p class=\"hint\">Send lag: how much later than due the queries left, over all valid \
              runs. It is a part of the latency.</p>\n",
         );
-        let header = ["variant", "p50", "p95", "p99", "p99.9", "largest"];
-        html.push_str(&table("Send lag", &header, &lags));
+        html.push_str(&table("Send lag", &LAG_HEADER, &lags));
+    }
+    if !starts.is_empty() {
+        html.push_str(
+            "<p class=\"hint\">Start lag: how much later than due the clients turned to their queries. \
+             Unlike the send lag, it has no time to connect in it.</p>\n",
+        );
+        html.push_str(&table("Start lag", &LAG_HEADER, &starts));
     }
     if !errors.is_empty() {
         html.push_str(
@@ -60,6 +69,8 @@ pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
     html.push_str("</details>\n</section>\n");
     html
 }
+
+const LAG_HEADER: [&str; 6] = ["variant", "p50", "p95", "p99", "p99.9", "largest"];
 
 fn table(label: &str, header: &[&str], rows: &str) -> String {
     let header: String = header

@@ -372,7 +372,7 @@ fn said(caveat: &Caveat, setting: Setting, has_chain: bool) -> Option<(u8, Said)
         ),
         Caveat::GeneratorLimited { .. } => of(
             1,
-            "the load generator was at its limit, so the server may answer more",
+            "the load generator was the bottleneck, so the server may answer more",
             String::new(),
             &(setting.more_workers() + "."),
         ),

@@ -11,7 +11,7 @@ pub(super) fn trust(records: &[RunRecord], summary: &Summary) -> String {
     let mut parts: Vec<String> = Vec::new();
     let bottlenecks = bottlenecks(summary);
     if !bottlenecks.is_empty() {
-        parts.push(format!("Limit: {bottlenecks}."));
+        parts.push(format!("Bottleneck: {bottlenecks}."));
     }
     parts.extend(of_the_machine(records, summary));
     parts.join(" ")

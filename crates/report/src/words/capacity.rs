@@ -155,7 +155,7 @@ fn at_least(target: &str, objective: &str, rate: f64, generator: Option<&Finding
     let parts = vec![words(format!("{target} meets {objective} up to at least ")), qps(rate)];
     let remarks = match generator {
         Some(generator) => {
-            format!("; above, the load generator was the limit: {}", finding(generator))
+            format!("; above, the load generator was the bottleneck: {}", finding(generator))
         }
         None => ", the highest rate that was to be tried (--max)".to_owned(),
     };
@@ -216,7 +216,7 @@ fn window(capacity: &Capacity, best: &BestWindow) -> Answer {
         if figures.is_generator_limited() {
             let window = number::count(figures.window);
             remarks.push_str(&format!(
-                "; at {window} outstanding the load generator was the limit, so the server may \
+                "; at {window} outstanding the load generator was the bottleneck, so the server may \
                  answer more: add a worker with a CPU of its own (--workers)"
             ));
             break;

@@ -35,7 +35,7 @@ pub(super) fn remark_with(caveat: &Caveat, workers: Option<u32>) -> Remark {
             format!("{}, or give the server fewer CPUs", add_worker(workers)),
         ),
         Caveat::RateMissed { intended_qps, offered_qps } => Remark::new(
-            "Fewer queries were sent than intended; the limit says on which side",
+            "Fewer queries were sent than intended; the bottleneck says on which side",
             format!(
                 "{} of {} queries per second",
                 number::qps(*offered_qps),
@@ -64,7 +64,7 @@ pub(super) fn remark_with(caveat: &Caveat, workers: Option<u32>) -> Remark {
             "The batching of sends and receives is a large part of the latency, and in a \
              closed loop it bounds the rate too",
             format!(
-                "batches of up to {}, median latency {}",
+                "batching added at most {} on average, median latency {}",
                 number::duration(*batch_delay_ns as f64),
                 number::duration(*p50_ns as f64)
             ),

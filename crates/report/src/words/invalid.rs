@@ -33,6 +33,12 @@ pub fn invalid_text(reason: &InvalidReason) -> String {
             ways_lost(outcomes),
             cause_text(cause.as_ref())
         ),
+        InvalidReason::Late { p99_ns, limit_ns } => format!(
+            "the generator was late: one query in a hundred began more than {} after its time, beyond the \
+             limit of {} (`expect.lag_limit`): give the load more CPUs, or play fewer clients",
+            number::duration(*p99_ns as f64),
+            number::as_set(*limit_ns)
+        ),
         InvalidReason::Wrong { wrong, answers, limit, rcode, has_record, example } => {
             let record = if *has_record { " with a record" } else { "" };
             let example = example.as_deref();

@@ -13,7 +13,7 @@ pub(crate) fn remark(finding: &Finding) -> Remark {
     match finding {
         Finding::Caveat { caveat, workers } => remark_with(caveat, Some(*workers)),
         Finding::Generator { evidence, workers } => Remark::new(
-            "The load generator was the limit: the server may do more",
+            "The load generator was the bottleneck: the server may do more",
             evidence_text(evidence),
             add_worker(Some(*workers)),
         ),

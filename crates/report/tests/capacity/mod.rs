@@ -1,11 +1,12 @@
 //! The report of a search for the capacity.
 
 use std::fs;
+use std::path::Path;
 
-use dnslab_measure::{Capacity, Caveat, End, Finding, Judged, ResultsDirectory};
+use dnslab_measure::{BottleneckKind, Capacity, Caveat, End, Finding, Judged, ResultsDirectory};
 use dnslab_report::{capacity_answer, judged_text, write_report};
 
-use crate::sample;
+use crate::{copy, sample};
 
 /// Writes a sample and its report; what it searched, and the report's files by name.
 fn report(
@@ -74,7 +75,7 @@ fn every_end_has_its_sentence() {
     assert_eq!(
         generator,
         "ns1.example meets lost<0.1%, p99<10ms up to at least 64,000 queries per second; above, the \
-         load generator was the limit: The load generator had no CPU left: the server may do more than \
+         load generator was the bottleneck: The load generator had no CPU left: the server may do more than \
          this figure says (busiest worker: 97.0 % of its CPU). Add a worker with a CPU of its own \
          (`--set load.workers=2`), or give the server fewer CPUs."
     );
@@ -98,7 +99,32 @@ fn every_end_has_its_sentence() {
 }
 
 #[test]
-fn searches_of_format_1_are_read() {
+fn a_whole_search_of_format_1_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples/capacity-v1"), folder.path());
+    let results = ResultsDirectory::open(folder.path()).unwrap();
+    write_report(&results).unwrap();
+    let search = results.capacity().unwrap().unwrap();
+    assert_eq!((search.format, search.steps.len()), (1, 12));
+    let found: Vec<_> =
+        search.steps.iter().filter_map(|step| Some(step.figures?.bottleneck)).collect();
+    assert_eq!(found[0], Some(BottleneckKind::Rate));
+    let said = |at: usize| judged_text(&search.steps[at].judged);
+    assert_eq!(
+        said(2),
+        "violated: p99 92.8 ms (p99<20ms), a backlog grew: 6.2 % of the answers came after the window"
+    );
+    assert_eq!(
+        said(7),
+        "violated: the server fell silent 700 ms after the window of 1.00 s began, and stayed so, \
+         lost 61.1 % (lost<1%), p99 204 ms (p99<20ms)"
+    );
+    let table = fs::read_to_string(folder.path().join("table.md")).unwrap();
+    assert!(table.contains("meets lost<1%, p99<20ms up to "), "{table}");
+}
+
+#[test]
+fn findings_and_reasons_of_format_1_are_texts() {
     let generator = r#"{"what":"No CPU left","figure":"97 %","remedy":"Add a worker"}"#;
     let breaches = r#"[{"breach":"invalid","reason":"too slow"}]"#;
     let judged = format!(

@@ -176,6 +176,7 @@ fn load(of: &Behaviour, window_ns: u64) -> LoadFacts {
     LoadFacts {
         transport: of.transport.to_owned(),
         target: "127.0.0.1:5300".to_owned(),
+        mix: String::new(),
         clients: 4,
         mode: LoadMode::Closed { outstanding: 100 },
         duration_ns: window_ns,
@@ -242,6 +243,7 @@ fn measured(
         service_time: latency.clone(),
         latency,
         send_lag: Histogram::new(),
+        start_lag: Histogram::new(),
         connect_time: Histogram::new(),
         handshake_time: Histogram::new(),
         resumed_handshake_time: Histogram::new(),

@@ -1,9 +1,10 @@
 //! Sockets are bound before any thread starts, so that the caller sees the first fault.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 use std::num::NonZeroUsize;
 use std::os::fd::AsFd;
+use std::time::Duration;
 
 use dnslab_internet::{Internet, Network};
 use dnslab_socket::{
@@ -28,6 +29,9 @@ const RECEIVE_BUFFER: i32 = 8 << 20;
 
 /// Connections that may wait to be accepted; the kernel cuts this to `net.core.somaxconn`.
 const BACKLOG: i32 = 4096;
+
+/// How long a datagram to this host itself may take.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Attempts to find a port that is free for both UDP and TCP.
 const PORT_ATTEMPTS: usize = 32;
@@ -173,21 +177,30 @@ pub(super) fn check_local(network: Network, internet: &Internet) -> Result<(), R
     Ok(())
 }
 
-/// True if datagrams to this address stay on this host.
+/// True if datagrams to this address stay on this host: what a socket sends to itself there comes back.
+///
+/// Whether an address can be bound says less. With IPv6 a local route alone does not allow it (ip-route(8)), and
+/// with IPv4 everything can be bound in a network namespace without routes.
 fn is_local(address: IpAddr) -> bool {
-    let at = |port| SocketAddr::new(address, port);
-    let socket = || Socket::new(Domain::for_address(at(0)), Type::DGRAM, Some(Protocol::UDP));
-    // With IPv4 a local route makes an address that can be bound (ip-route(8)).
-    if socket().and_then(|socket| socket.bind(&at(0).into())).is_ok() {
-        return true;
-    }
-    // With IPv6 it does not; but what goes there comes from the loopback address. Nothing is sent.
-    let from = socket().and_then(|socket| {
-        socket.connect(&at(53).into())?;
-        socket.local_addr()
-    });
-    let from = from.ok().and_then(|from| from.as_socket());
-    from.is_some_and(|from| from.ip().is_loopback() || from.ip() == address)
+    let comes_back = || {
+        let any = match address {
+            IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        };
+        let at = SocketAddr::new(any, 0);
+        let socket = Socket::new(Domain::for_address(at), Type::DGRAM, Some(Protocol::UDP))?;
+        socket.bind(&at.into())?;
+        // If the address is elsewhere, the datagram ends at the first router.
+        match address {
+            IpAddr::V4(_) => socket.set_ttl_v4(1)?,
+            IpAddr::V6(_) => socket.set_unicast_hops_v6(1)?,
+        }
+        socket.set_read_timeout(Some(PATIENCE))?;
+        let socket = UdpSocket::from(socket);
+        socket.send_to(&[], (address, socket.local_addr()?.port()))?;
+        socket.recv(&mut [])
+    };
+    comes_back().is_ok()
 }
 
 pub(super) fn for_workers(threads: NonZeroUsize) -> Vec<WorkerSockets> {

@@ -1,5 +1,8 @@
 //! The load of a variant, checked.
 
+use std::time::Duration;
+
+use dnslab_traffic::{Connect, Truncated};
 use dnslab_wire::{Method, Transport};
 
 use super::Check;
@@ -9,8 +12,25 @@ use crate::{
     VariantDraft,
 };
 
+/// Captured clients close what has been idle for so long. Stub resolvers keep connections for 10 to 30 s (RFC
+/// 7766, section 6.2.3, wants a time of the order of seconds).
+const IDLE_OF_CLIENTS: Duration = Duration::from_secs(10);
+
 /// Queries that Knot DNS 3.4 answers together on one connection over QUIC.
 const STREAMS_OF_KNOT: u32 = 9;
+
+/// Lets captured clients behave as clients do that nobody has told anything.
+fn as_captured(load: &mut LoadDraft) {
+    if !load.connect.is_written() {
+        load.connect.value = Connect::OnDemand;
+    }
+    if !load.truncated.is_written() {
+        load.truncated.value = Truncated::AskOverTcp;
+    }
+    if !load.idle.is_written() {
+        load.idle.value = Some(IDLE_OF_CLIENTS);
+    }
+}
 
 impl Check<'_> {
     pub(super) fn load(&mut self, draft: &mut VariantDraft) {
@@ -25,6 +45,24 @@ impl Check<'_> {
         }
         if let Mode::Closed { outstanding } = load.checked().mode() {
             load.outstanding.value = load.rate.value.is_none().then_some(outstanding);
+        }
+        if let Some(mix) = &load.mix.value
+            && mix.shares().iter().any(|(transport, _)| *transport == load.transport.value)
+        {
+            self.problem(
+                format!(
+                    "`load.mix` has the shares of the other transports: `{}` is `load.transport`",
+                    load.transport.value
+                ),
+                [
+                    load.mix.mark("among the others"),
+                    load.transport.mark("the transport of the rest"),
+                ],
+                "remove it from the mix, or choose another `load.transport` for the rest",
+            );
+        }
+        if load.capture.value.is_some() {
+            as_captured(load);
         }
         self.workers(load);
         self.queries(load);
@@ -52,6 +90,7 @@ impl Check<'_> {
 
     /// At most one worker per client, and one for each CPU that they are pinned to.
     fn workers(&mut self, load: &mut LoadDraft) {
+        let is_captured = load.capture.value.is_some();
         let LoadDraft { workers, cpus, clients, .. } = load;
         let pinned = u32::try_from(cpus.value.len()).unwrap_or(u32::MAX);
         let wanted = workers.value.or((pinned > 0).then_some(pinned));
@@ -64,7 +103,7 @@ impl Check<'_> {
                 [cpus.mark("the CPUs"), workers.mark("the workers")],
                 "remove `load.workers`, or name one CPU for each",
             ),
-            (_, Some(count)) if count > most => self.problem(
+            (_, Some(count)) if count > most && !is_captured => self.problem(
                 format!("{count} workers for {most} clients: some would have none"),
                 [
                     workers.mark("the workers").or_else(|| cpus.mark("the workers")),
@@ -80,6 +119,7 @@ impl Check<'_> {
     /// Checks what is asked, and that the files that it comes from are there.
     fn queries(&mut self, load: &mut LoadDraft) {
         self.file(&mut load.queries, "query file");
+        self.file(&mut load.capture, "capture");
         self.file(&mut load.tsig_file, "file with a TSIG key");
         if let (Some(Subnets::File(path)), Some(place)) =
             (&load.client_subnets.value, Field::place(&load.client_subnets))

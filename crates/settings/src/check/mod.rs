@@ -313,7 +313,7 @@ impl Check<'_> {
                         };
                         self.uses.push(Use {
                             place: place.clone(),
-                            is_used: uses(variant.load.transport),
+                            is_used: variant.load.transports().any(*uses),
                             message: format!("`{}` has no effect: {why}", key.path),
                             label: "no load here uses it",
                             help: format!("remove it, or choose {with}"),

@@ -78,7 +78,7 @@ impl Check<'_> {
     }
 
     fn external(&mut self, draft: &mut VariantDraft) {
-        let transport = draft.load.transport.value;
+        let transports: Vec<Transport> = draft.load.checked().transports().collect();
         let server = &mut draft.server;
         if !server.address.is_written() && server.kind.is_written() {
             self.problem(
@@ -99,14 +99,20 @@ impl Check<'_> {
         self.plain_port(draft);
         self.verification(draft);
         let server = &mut draft.server;
-        let port = server.port_for(transport).value.unwrap_or(transport.default_port());
+        let used: Vec<(Transport, u16)> = transports
+            .iter()
+            .map(|it| (*it, server.port_for(*it).value.unwrap_or(it.default_port())))
+            .collect();
         let ports =
             [&mut server.port, &mut server.dot_port, &mut server.doh_port, &mut server.doq_port];
         ports.into_iter().for_each(|port| port.value = None);
-        server.port_for(transport).value = Some(port);
+        for (transport, port) in used {
+            server.port_for(transport).value = Some(port);
+        }
         let (address, name) = self.look_up(&draft.server.address);
         draft.server.address.value = HostAddress { host: Host::Address(address), port: None };
-        if transport.is_encrypted() && draft.server.tls_name.value.is_none() {
+        let is_encrypted = transports.into_iter().any(Transport::is_encrypted);
+        if is_encrypted && draft.server.tls_name.value.is_none() {
             draft.server.tls_name.value = name.clone();
         }
         draft.host_name = name;
@@ -137,7 +143,7 @@ impl Check<'_> {
             let key = server.port_for(transport).key().path;
             self.uses.push(Use {
                 place,
-                is_used: !transport.is_encrypted(),
+                is_used: !draft.load.checked().transports().all(Transport::is_encrypted),
                 message: format!("the port is for UDP and TCP, but all load on it is {what}"),
                 label: "not used",
                 help: format!("write the port for it as `{key}`"),
@@ -171,9 +177,10 @@ impl Check<'_> {
     /// How the certificate of an external server is verified. Of `server.authority` and `server.insecure`,
     /// the later layer holds.
     fn verification(&mut self, draft: &mut VariantDraft) {
-        if !draft.load.transport.value.is_encrypted() {
+        let load = draft.load.checked();
+        let Some(encrypted) = load.transports().find(|transport| transport.is_encrypted()) else {
             return;
-        }
+        };
         let server = &mut draft.server;
         let (authority, insecure) = (&server.authority, &server.insecure);
         if authority.value.is_some() && insecure.value {
@@ -189,11 +196,11 @@ impl Check<'_> {
                 false => server.authority.value = None,
             }
         } else if authority.value.is_none() && !insecure.value && !authority.is_broken() {
-            let what = in_words(draft.load.transport.value);
+            let what = in_words(encrypted);
             let kind = server.kind.mark("a server that dnslab made no certificate for");
             self.problem(
                 "nothing says how to verify the certificate of the external server",
-                [draft.load.transport.mark(what), kind],
+                [draft.load.transport.mark(what).or_else(|| draft.load.mix.mark(what)), kind],
                 "add `server.authority = \"ca.pem\"`, or `server.insecure = true` to accept any",
             );
         }

@@ -14,6 +14,25 @@ fn name(text: &str) -> Name<Vec<u8>> {
 }
 
 #[test]
+fn what_cannot_be_sent_again_says_why() {
+    let query = |rtype| Query::new(&name("a.example"), rtype, &QueryOptions::default()).unwrap();
+    let refused = |change: &dyn Fn(&mut Vec<u8>)| {
+        let mut message = query(Rtype::A).octets().to_vec();
+        change(&mut message);
+        Query::from_message(&message).unwrap_err()
+    };
+    assert_eq!(refused(&|message| message[2] |= 0x80), NotAQuery::OtherKind);
+    assert_eq!(refused(&|message| message[2] |= 4 << 3), NotAQuery::OtherKind);
+    assert_eq!(refused(&|message| message[5] = 0), NotAQuery::Questions);
+    assert_eq!(refused(&|message| message[7] = 1), NotAQuery::Records);
+    assert_eq!(refused(&|message| message[11] = 2), NotAQuery::Records);
+    assert_eq!(refused(&|message| message[11] = 1), NotAQuery::Malformed);
+    assert_eq!(refused(&|message| message[12] = 0xc0), NotAQuery::Malformed);
+    let transfer = Query::from_message(query(Rtype::AXFR).octets());
+    assert_eq!(transfer.unwrap_err(), NotAQuery::Transfer);
+}
+
+#[test]
 fn edns_and_flags_are_encoded() {
     let edns = Some(Edns { dnssec_ok: true, ..Edns::default() });
     let options = QueryOptions { recursion_desired: true, edns };
@@ -231,6 +250,58 @@ proptest! {
             prop_assert!(octets.len().is_multiple_of(usize::from(block.max(1))));
         }
         prop_assert_eq!(found, expected_options(&edns, &client));
+    }
+
+    #[test]
+    fn a_message_is_taken_up_as_it_was_sent(
+        name in names(),
+        rtype in any::<u16>(),
+        recursion_desired in any::<bool>(),
+        edns in prop::option::of(edns()),
+        client in clients(),
+        id in any::<u16>(),
+        checking_disabled in any::<bool>(),
+    ) {
+        let options = QueryOptions { recursion_desired, edns };
+        let query = Query::new(&name, Rtype::from_int(rtype), &options).unwrap();
+        let mut message = Vec::new();
+        query.append_to(id, &client.additions(), &mut message);
+        message[3] |= u8::from(checking_disabled) << 4;
+        let taken = Query::from_message(&message);
+        if matches!(rtype, rtype::AXFR | rtype::IXFR) {
+            prop_assert_eq!(taken, Err(NotAQuery::Transfer));
+            return Ok(());
+        }
+        let taken = taken.unwrap();
+        prop_assert_eq!(&taken.octets()[..2], [0, 0]);
+        prop_assert_eq!(&taken.octets()[2..10], &message[2..10]);
+        prop_assert_eq!((taken.name(), taken.rtype()), (query.name(), query.rtype()));
+        let (sent, kept) = (Message::from_octets(&message[..]).unwrap(), Message::from_octets(taken.octets()).unwrap());
+        prop_assert_eq!(sent.opt().is_some(), kept.opt().is_some());
+        let left_out = [COOKIE, KEEPALIVE, PADDING];
+        let mut expected = options_of(&sent);
+        expected.retain(|(code, _)| !left_out.contains(code));
+        prop_assert_eq!(options_of(&kept), expected);
+        // What is taken up can be taken up again, and gets its client's additions.
+        prop_assert_eq!(Query::from_message(taken.octets()).unwrap(), taken.clone());
+        let mut again = Vec::new();
+        taken.append_to(id, &client.additions(), &mut again);
+        prop_assert_eq!(again.len(), taken.length_with(&client.additions()));
+        prop_assert!(Message::from_octets(&again[..]).unwrap().opt().is_some() || client.additions().is_empty());
+        // A part of it is no query, and neither is more than it.
+        for end in 0..message.len() {
+            prop_assert!(Query::from_message(&message[..end]).is_err(), "{} octets", end);
+        }
+        message.push(0);
+        prop_assert_eq!(Query::from_message(&message), Err(NotAQuery::Malformed));
+    }
+
+    #[test]
+    fn any_octets_are_a_query_or_none(octets in prop::collection::vec(any::<u8>(), 0..80)) {
+        if let Ok(query) = Query::from_message(&octets) {
+            prop_assert!(query.octets().len() <= octets.len());
+            prop_assert_eq!(query.question(), &octets[HEADER..HEADER + query.question().len()]);
+        }
     }
 
     #[test]

@@ -109,7 +109,7 @@ fn said(played: &Played) -> String {
         .collect();
     let found = match (&played.failure, played.kind.limit()) {
         (Some(failure), _) => format!("no report: {failure}"),
-        (None, Some(_)) => format!("limit: {}", played.limits.join(", ")),
+        (None, Some(_)) => format!("bottleneck: {}", played.limits.join(", ")),
         (None, None) if marks.is_empty() => "no marks".to_owned(),
         (None, None) => marks.join(", "),
     };

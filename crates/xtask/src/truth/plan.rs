@@ -27,19 +27,19 @@ pub(crate) enum Kind {
     Delay,
     /// Half a percent of the answers is lost.
     Loss,
-    /// The server's CPU is the limit.
+    /// The server's CPU is the bottleneck.
     LimitServerCpu,
-    /// The clients' window is the limit.
+    /// The clients' window is the bottleneck.
     LimitWindow,
-    /// Loss between server and clients is the limit.
+    /// Loss between server and clients is the bottleneck.
     LimitNetwork,
-    /// The offered rate is the limit.
+    /// The offered rate is the bottleneck.
     LimitRate,
-    /// The load generator is the limit.
+    /// The load generator is the bottleneck.
     LimitGenerator,
-    /// The CPU that server and load share is the limit.
+    /// The CPU that server and load share is the bottleneck.
     LimitSharedCpu,
-    /// One thread of a server with two is the limit.
+    /// One thread of a server with two is the bottleneck.
     LimitServerThread,
 }
 
@@ -48,7 +48,7 @@ pub(crate) enum Kind {
 pub(crate) enum Truth {
     /// Further CPU time of the server, as a share of that per answer.
     Cost(f64),
-    /// The limit, by its name in records.
+    /// The bottleneck, by its name in records.
     Limit(&'static str),
     /// Anything else, or nothing.
     Other,

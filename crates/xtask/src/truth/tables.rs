@@ -232,7 +232,7 @@ pub(crate) fn costs(played: &[&Played]) -> String {
     let _ = writeln!(
         text,
         "\nIn {}, the report called the planted cost a gain in the CPU time or in the answered rate. Over UDP \
-         the load generator is the limit of both variants, so the rate need not fall.",
+         the load generator is the bottleneck of both variants, so the rate need not fall.",
         counts(gains)
     );
     text + &measured_part(&costs)
@@ -285,12 +285,12 @@ pub(crate) fn planted(played: &[&Played]) -> String {
 
 pub(crate) fn limits(played: &[&Played]) -> String {
     let mut text =
-        "\n## A known limit\n\nShort experiments of two runs each, with a limit that is known \
+        "\n## A known bottleneck\n\nShort experiments of two runs each, with a bottleneck that is known \
                     ([METHODOLOGY.md](METHODOLOGY.md), \"Planted differences\"). The network \
                     loses 5 % of the packets between two hosts, which are network namespaces and \
                     take root's privileges.\n\n"
             .to_owned();
-    text += "| limit | runs that name it | 95 % interval | named instead |\n";
+    text += "| bottleneck | runs that name it | 95 % interval | named instead |\n";
     text += "| --- | --- | --- | --- |\n";
     for (kind, limit) in KINDS.iter().filter_map(|(kind, ..)| Some((*kind, kind.limit()?))) {
         let of_kind = of(played, &[kind]);

@@ -159,7 +159,7 @@ pub(crate) fn generators(rows: &[GeneratorRow]) -> String {
         "dnslab to it",
         "min..max",
         "lost %",
-        "limit",
+        "bottleneck",
     ]);
     for row in rows {
         let at_least = if row.is_the_limit() { "" } else { "at least " };

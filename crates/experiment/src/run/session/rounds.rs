@@ -70,6 +70,8 @@ fn apart(variant: &Variant) -> Option<&'static str> {
         Some("its answers are delayed on purpose, and may come after its turn")
     } else if variant.writes_logs() {
         Some("its server writes logs, also behind its own turns")
+    } else if load.capture.is_some() {
+        Some("its clients keep their own time, which leaves no turns to others")
     } else if load.queries_in_all.is_some() {
         Some("its load ends after a number of queries")
     } else if load.rate.as_ref().is_some_and(|rate| !rate.is_constant()) {

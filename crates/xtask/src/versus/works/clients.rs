@@ -1,5 +1,5 @@
 //! Answered rate of many clients with one query each, against BIND on the other core: what transports cost by
-//! the figures of each program, and which program was itself the limit.
+//! the figures of each program, and which program was itself the bottleneck.
 
 use anyhow::{Context as _, Result};
 use dnslab_wire::Transport;
@@ -52,7 +52,7 @@ fn compare(samples: &[Sample], case: &str, peer: &str) -> Result<Comparison> {
     let own = median_of(samples, case, "dnslab", busy)?;
     let other = median_of(samples, case, peer, busy)?;
     let limits = limits(samples, case, "dnslab");
-    let beside = Some(format!("CPU {own:.0} and {other:.0} %; limit: {limits}"));
+    let beside = Some(format!("CPU {own:.0} and {other:.0} %; bottleneck: {limits}"));
     Ok(Comparison { beside, ..row })
 }
 

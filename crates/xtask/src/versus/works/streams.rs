@@ -15,9 +15,8 @@ const TRANSPORTS: [Transport; 3] = [Transport::Tcp, Transport::Dot, Transport::D
 const CONNECTIONS: [u32; 2] = [4, 100];
 /// Over all connections.
 const WINDOW: u32 = 1000;
-/// For the CPU time of an answer (`docs/BENCHMARKS.md`).
-const CPU_AIM: Aim = Aim::AtMost(1.0 / 3.0);
-/// For the answered rate.
+/// For the answered rate. The CPU time of an answer below the limit of a generator has no aim: it is the way
+/// to sleep and back (`docs/BENCHMARKS.md`).
 const RATE_AIM: Aim = Aim::AtLeast(1.0);
 
 /// Measures each transport with few and with many connections.
@@ -56,12 +55,12 @@ fn compare(samples: &[Sample], case: &str, peer: &str) -> Result<[Comparison; 2]
     let row = |figure, of: fn(&Sample) -> Option<f64>, aim, beside| -> Result<Comparison> {
         let row = bench::compare(Work::Streams, samples, (case, case), peer, (figure, of))?
             .with_context(|| format!("no ratio for {case}"))?;
-        Ok(Comparison { aim: Some(aim), beside, ..row })
+        Ok(Comparison { aim, beside, ..row })
     };
     let workers = median_of(samples, case, "dnslab", |sample| sample.finding.worker_us_per_answer)?;
     let workers = Some(format!("worker {workers:.2} us"));
     Ok([
-        row("CPU us/answer", |sample| Some(sample.cpu_us_per_answer), CPU_AIM, workers)?,
-        row("answered qps", answered, RATE_AIM, None)?,
+        row("CPU us/answer", |sample| Some(sample.cpu_us_per_answer), None, workers)?,
+        row("answered qps", answered, Some(RATE_AIM), None)?,
     ])
 }

@@ -1,0 +1,72 @@
+//! gzip (RFC 1952) and Zstandard (RFC 8878), found by their magic octets.
+
+use std::io::{self, Read};
+
+use flate2::bufread::MultiGzDecoder;
+
+use crate::window::Window;
+
+/// Octets that are read at once.
+const CAPACITY: usize = 64 * 1024;
+
+/// The octets of a capture as they were before they were compressed.
+pub(crate) enum Decoder<R: Read> {
+    Plain(Window<R>),
+    Gzip(Box<MultiGzDecoder<Window<R>>>),
+    /// Its window is 128 MiB at most, as that of `zstd -d` without `--long=31`.
+    Zstd(Box<zstd::Decoder<'static, Window<R>>>),
+}
+
+/// Compressed octets that cannot be decompressed.
+#[derive(Debug, thiserror::Error)]
+#[error("{name}: {reason}")]
+pub(crate) struct Corrupt {
+    pub(crate) name: &'static str,
+    pub(crate) reason: String,
+}
+
+impl<R: Read> Decoder<R> {
+    /// Looks at the first octets and chooses.
+    pub(crate) fn new(reader: R) -> io::Result<Self> {
+        let mut source = Window::new(reader, CAPACITY);
+        source.fill(4)?;
+        Ok(match *source.data() {
+            [0x1f, 0x8b, ..] => Self::Gzip(Box::new(MultiGzDecoder::new(source))),
+            // The second is a skippable frame.
+            [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => {
+                Self::Zstd(Box::new(zstd::Decoder::with_buffer(source)?))
+            }
+            _ => Self::Plain(source),
+        })
+    }
+}
+
+impl<R: Read> Read for Decoder<R> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(source) => match source.read(to) {
+                Err(error) => Err(source.take_failure().unwrap_or(error)),
+                read => read,
+            },
+            Self::Gzip(decoder) => match decoder.read(to) {
+                Err(error) => Err(fault(decoder.get_mut(), "gzip", &error)),
+                read => read,
+            },
+            Self::Zstd(decoder) => match decoder.read(to) {
+                Err(error) => Err(fault(decoder.get_mut(), "zstd", &error)),
+                read => read,
+            },
+        }
+    }
+}
+
+/// What an error of a decoder is in truth: one of the reader, an end too early, or octets that are wrong.
+fn fault<R: Read>(source: &mut Window<R>, name: &'static str, error: &io::Error) -> io::Error {
+    if let Some(failure) = source.take_failure() {
+        failure
+    } else if source.was_asked_beyond_end() {
+        io::ErrorKind::UnexpectedEof.into()
+    } else {
+        io::Error::new(io::ErrorKind::InvalidData, Corrupt { name, reason: error.to_string() })
+    }
+}

@@ -1,0 +1,62 @@
+//! DNS queries out of captures that others made: pcap and pcapng, plain or compressed, and dnstap.
+//!
+//! A [`CaptureReader`] takes any [`std::io::Read`] and gives one [`Captured`] query after another. Its memory has
+//! a bound, however long the capture is. [`Counts`] says what became of everything that was read. A
+//! [`CaptureWriter`] makes captures, and [`accept_frame_stream`] greets a server that sends dnstap to a socket.
+//!
+//! ```
+//! use dnslab_capture::{CaptureOptions, CaptureReader, CaptureWriter, Captured};
+//! use dnslab_wire::Transport;
+//!
+//! let query = Captured {
+//!     at_ns: 1_700_000_000_000_000_000,
+//!     client: "192.0.2.1:40000".parse()?,
+//!     server: "192.0.2.53:53".parse()?,
+//!     transport: Transport::Udp,
+//!     message: b"\x12\x34\x01\0\0\x01\0\0\0\0\0\0\x03www\x07example\0\0\x01\0\x01",
+//! };
+//! let mut writer = CaptureWriter::pcap(Vec::new())?;
+//! writer.write(&query)?;
+//! let capture = writer.finish()?;
+//!
+//! let mut reader = CaptureReader::new(&capture[..], CaptureOptions::default())?;
+//! assert_eq!(reader.next()?, Some(query));
+//! assert_eq!(reader.next()?, None);
+//! assert_eq!(reader.counts().queries, 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! This crate opens no file and no socket, and reads no clock. It never decides what a query is good for.
+
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
+
+mod compression;
+mod container;
+mod counts;
+mod datagram;
+mod dnstap;
+mod error;
+mod fragments;
+mod frame_streams;
+mod generations;
+mod ip;
+mod link;
+#[cfg(test)]
+mod made;
+mod message;
+mod options;
+mod pcap;
+mod pcapng;
+mod reader;
+mod streams;
+#[cfg(test)]
+mod tests;
+mod window;
+mod writer;
+
+pub use counts::{Counts, Reason};
+pub use error::CaptureError;
+pub use frame_streams::{HandshakeError, accept_frame_stream, finish_frame_stream};
+pub use options::{CaptureOptions, DnstapKind, DnstapSource};
+pub use reader::{CaptureReader, Captured};
+pub use writer::{CaptureWriter, WriteError};

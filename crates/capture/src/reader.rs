@@ -1,0 +1,385 @@
+//! One query after another.
+
+use std::io::{self, Read};
+use std::net::{IpAddr, SocketAddr};
+use std::ops::Range;
+
+use dnslab_wire::Transport;
+
+use crate::compression::{Corrupt, Decoder};
+use crate::container::{Container, Item, Packet};
+use crate::datagram::{Segment, UDP_HEADER, ports, udp_end};
+use crate::dnstap::{FrameQuery, FrameReader};
+use crate::error::Fault;
+use crate::fragments::{Fragments, Whose};
+use crate::ip::{self, TCP, UDP};
+use crate::message::check;
+use crate::streams::{StreamQuery, Streams};
+use crate::window::Window;
+use crate::{CaptureError, CaptureOptions, Counts, Reason};
+
+/// Octets that are read at once.
+const CAPACITY: usize = 256 * 1024;
+
+/// A query as it was captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Captured<'a> {
+    /// When its last octet was captured, in nanoseconds since 1970. It need not rise from one query to the next:
+    /// the order is that of the capture.
+    pub at_ns: u64,
+    /// Who asked. An IPv4-mapped IPv6 address stays one.
+    pub client: SocketAddr,
+    /// Who was asked. With dnstap that does not say it: the unspecified address.
+    pub server: SocketAddr,
+    /// How it travelled. DoH of dnstap is DoH3 if the frame names HTTP/3, otherwise DoH2. A packet is UDP or TCP.
+    pub transport: Transport,
+    /// The message as it was sent, without length prefix.
+    pub message: &'a [u8],
+}
+
+/// Reads the queries of a capture in bounded memory: about 120 MiB at most for what is not whole yet, and 128 MiB for
+/// Zstandard. A usual capture takes less than 1 MiB.
+pub struct CaptureReader<R: Read> {
+    window: Window<Decoder<R>>,
+    container: Container,
+    parts: Parts,
+    options: CaptureOptions,
+    frames: FrameReader,
+    /// The last datagram that was put together from fragments.
+    whole: Vec<u8>,
+    end: Option<Result<(), Fault>>,
+}
+
+/// Where the message of a query is.
+enum Found {
+    /// In the window.
+    Packet(Ends, Range<usize>),
+    /// In the datagram that was put together.
+    Whole(Ends, Range<usize>),
+    Stream(StreamQuery),
+    Frame(FrameQuery),
+}
+
+struct Ends {
+    at_ns: u64,
+    client: SocketAddr,
+    server: SocketAddr,
+}
+
+/// What is known of packets before.
+struct Parts {
+    ports: Ports,
+    counts: Counts,
+    fragments: Fragments,
+    streams: Streams,
+}
+
+/// Ports as bits.
+struct Ports(Box<[u64; 1024]>);
+
+impl Ports {
+    fn new(ports: &[u16]) -> Self {
+        let mut bits = Box::new([0; 1024]);
+        for port in ports {
+            bits[usize::from(port >> 6)] |= 1 << (port & 63);
+        }
+        Self(bits)
+    }
+
+    #[inline]
+    fn contains(&self, port: u16) -> bool {
+        self.0[usize::from(port >> 6)] >> (port & 63) & 1 == 1
+    }
+}
+
+/// Addresses and payload of a packet.
+struct Payload<'a> {
+    at_ns: u64,
+    source: IpAddr,
+    destination: IpAddr,
+    protocol: u8,
+    octets: &'a [u8],
+    /// The reason if it was longer.
+    missing: Option<Reason>,
+}
+
+impl<R: Read> CaptureReader<R> {
+    /// Reads the first octets and finds out what they are. It waits for them if the reader does.
+    ///
+    /// # Errors
+    /// When the octets are no capture, or the reader fails.
+    pub fn new(reader: R, options: CaptureOptions) -> Result<Self, CaptureError> {
+        let failed = |source| CaptureError::Read { packets: 0, source };
+        let decoder = Decoder::new(reader).map_err(failed)?;
+        let mut window = Window::new(decoder, CAPACITY);
+        let container = match Container::open(&mut window) {
+            Ok(Some(container)) => container,
+            Ok(None) if window.data().len() < 4 && window.is_cut() => {
+                let cut = Fault::Cut("the header of a file");
+                return Err(error_of(cut, 0, window.offset()));
+            }
+            Ok(None) if window.data().is_empty() => return Err(CaptureError::Empty),
+            Ok(None) => {
+                let first = window.data()[..window.data().len().min(4)].to_vec();
+                return Err(CaptureError::Unknown { first });
+            }
+            Err(fault) => return Err(error_of(fault, 0, window.offset())),
+        };
+        let parts = Parts {
+            ports: Ports::new(&options.ports),
+            counts: Counts::default(),
+            fragments: Fragments::new(),
+            streams: Streams::new(),
+        };
+        let frames = FrameReader::default();
+        Ok(Self { window, container, parts, options, frames, whole: Vec::new(), end: None })
+    }
+
+    /// The next query; `None` at the end. After an error there is nothing more.
+    ///
+    /// # Errors
+    /// When the capture cannot be read further. All queries before were given. [`CaptureError::Cut`] may be taken as
+    /// an end.
+    #[expect(clippy::should_implement_trait, reason = "a query is borrowed from the reader")]
+    pub fn next(&mut self) -> Result<Option<Captured<'_>>, CaptureError> {
+        let found = match self.find() {
+            Ok(Some(found)) => found,
+            Ok(None) => return Ok(None),
+            Err(fault) => {
+                let packets = self.parts.counts.packets;
+                return Err(error_of(fault, packets, self.window.offset()));
+            }
+        };
+        self.parts.counts.queries += 1;
+        let query = |ends: Ends, message| Captured {
+            at_ns: ends.at_ns,
+            client: ends.client,
+            server: ends.server,
+            transport: Transport::Udp,
+            message,
+        };
+        Ok(Some(match found {
+            Found::Packet(ends, range) => query(ends, &self.window.buffer()[range]),
+            Found::Whole(ends, range) => query(ends, &self.whole[range]),
+            Found::Stream(StreamQuery { at_ns, client, server, message }) => {
+                self.parts.counts.stream_messages += 1;
+                let message = &self.parts.streams.octets()[message];
+                Captured { at_ns, client, server, transport: Transport::Tcp, message }
+            }
+            Found::Frame(FrameQuery { at_ns, client, server, transport }) => {
+                Captured { at_ns, client, server, transport, message: self.frames.message() }
+            }
+        }))
+    }
+
+    /// What became of everything that was read so far. Once the end or an error was given, nothing is left open.
+    #[must_use]
+    pub fn counts(&self) -> &Counts {
+        &self.parts.counts
+    }
+
+    fn find(&mut self) -> Result<Option<Found>, Fault> {
+        loop {
+            if let Some(query) = self.parts.streams.next_query() {
+                return Ok(Some(Found::Stream(query)));
+            }
+            match self.end.take() {
+                None => {}
+                Some(end) => {
+                    self.end = Some(Ok(()));
+                    return end.map(|()| None);
+                }
+            }
+            let found = match self.container.next(&mut self.window) {
+                Ok(Some(Item::Packet(packet))) => self.packet(&packet),
+                Ok(Some(Item::Frame(range))) => self.frame(range),
+                Ok(None) => {
+                    self.finish(Ok(()));
+                    continue;
+                }
+                Err(fault) => {
+                    self.finish(Err(fault));
+                    continue;
+                }
+            };
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Nothing more is read. What is open may still give queries.
+    #[cold]
+    fn finish(&mut self, end: Result<(), Fault>) {
+        self.parts.fragments.finish(&mut self.parts.counts);
+        self.parts.streams.finish(&mut self.parts.counts);
+        self.end = Some(end);
+    }
+
+    #[inline]
+    fn packet(&mut self, packet: &Packet) -> Option<Found> {
+        let start = packet.octets.start;
+        let octets = &self.window.buffer()[packet.octets.clone()];
+        self.parts.counts.packets += 1;
+        match self.parts.packet(packet, octets) {
+            Ok(Some(Part::Query(ends, range))) => {
+                Some(Found::Packet(ends, start + range.start..start + range.end))
+            }
+            Ok(Some(Part::Whole(packet, octets))) => {
+                self.whole = octets;
+                self.whole(&packet)
+            }
+            Ok(None) => None,
+            Err(reason) => {
+                self.parts.counts.skip(reason);
+                None
+            }
+        }
+    }
+
+    /// What is in a datagram that was put together. It counts as the packet with its last fragment.
+    #[cold]
+    fn whole(&mut self, packet: &WholePacket) -> Option<Found> {
+        // The headers that follow the fragment header of IPv6.
+        let upper = ip::upper(&self.whole, 0, packet.whose.protocol, Reason::MalformedPacket);
+        let found = upper.and_then(|(protocol, start, fragment)| {
+            let payload = Payload {
+                at_ns: packet.at_ns,
+                source: packet.whose.source,
+                destination: packet.whose.destination,
+                protocol,
+                octets: &self.whole[start..],
+                missing: None,
+            };
+            if fragment.is_some() {
+                return Err(Reason::MalformedPacket);
+            }
+            Ok((start, self.parts.payload(&payload)?))
+        });
+        match found {
+            Ok((start, Some((ends, range)))) => {
+                Some(Found::Whole(ends, start + range.start..start + range.end))
+            }
+            Ok((_, None)) => None,
+            Err(reason) => {
+                self.parts.counts.skip(reason);
+                None
+            }
+        }
+    }
+
+    fn frame(&mut self, range: Range<usize>) -> Option<Found> {
+        self.parts.counts.packets += 1;
+        let octets = &self.window.buffer()[range];
+        let query = self.frames.read(octets, &self.options);
+        match query.and_then(|query| check(self.frames.message()).map(|()| query)) {
+            Ok(query) => Some(Found::Frame(query)),
+            Err(reason) => {
+                self.parts.counts.skip(reason);
+                None
+            }
+        }
+    }
+}
+
+/// What a packet has.
+enum Part {
+    /// A query, and its place in the packet.
+    Query(Ends, Range<usize>),
+    /// The last fragment of a payload.
+    Whole(WholePacket, Vec<u8>),
+}
+
+/// Whose payload was put together.
+struct WholePacket {
+    at_ns: u64,
+    whose: Whose,
+}
+
+impl Parts {
+    /// Reads a packet and counts it, unless it is a query, the last fragment of something, or an error.
+    #[inline]
+    fn packet(&mut self, packet: &Packet, octets: &[u8]) -> Result<Option<Part>, Reason> {
+        let missing = if packet.is_snapped { Reason::SnapLength } else { Reason::MalformedPacket };
+        let start = packet.link_type.ip_start(octets, missing)?;
+        let ip = ip::read(octets, start, missing)?;
+        let payload = ip.payload.clone();
+        if let Some(fragment) = ip.fragment {
+            return self.fragment(packet.at_ns, &ip, fragment, &octets[payload]);
+        }
+        let found = self.payload(&Payload {
+            at_ns: packet.at_ns,
+            source: ip.source,
+            destination: ip.destination,
+            protocol: ip.protocol,
+            octets: &octets[payload.clone()],
+            missing: ip.missing,
+        })?;
+        Ok(found.map(|(ends, range)| {
+            Part::Query(ends, payload.start + range.start..payload.start + range.end)
+        }))
+    }
+
+    #[cold]
+    fn fragment(
+        &mut self,
+        at_ns: u64,
+        ip: &ip::IpPacket,
+        fragment: ip::Fragment,
+        octets: &[u8],
+    ) -> Result<Option<Part>, Reason> {
+        if let Some(missing) = ip.missing {
+            return Err(missing);
+        }
+        let whose = Whose {
+            source: ip.source,
+            destination: ip.destination,
+            protocol: ip.protocol,
+            id: fragment.id,
+        };
+        let whole = self.fragments.add(at_ns, whose, fragment, octets, &mut self.counts);
+        Ok(whole.map(|octets| Part::Whole(WholePacket { at_ns, whose }, octets)))
+    }
+
+    /// The query in a payload, and its place there. A TCP segment is counted, and its queries wait.
+    #[inline]
+    fn payload(&mut self, payload: &Payload<'_>) -> Result<Option<(Ends, Range<usize>)>, Reason> {
+        if !matches!(payload.protocol, UDP | TCP) {
+            return Err(Reason::OtherProtocol);
+        }
+        let reason = payload.missing.unwrap_or(Reason::MalformedPacket);
+        let (source, destination) = ports(payload.octets, reason)?;
+        if !self.ports.contains(destination) {
+            let is_answer = self.ports.contains(source);
+            return Err(if is_answer { Reason::Response } else { Reason::OtherPort });
+        }
+        let client = SocketAddr::new(payload.source, source);
+        let server = SocketAddr::new(payload.destination, destination);
+        if payload.protocol == TCP {
+            let segment = Segment::read(payload.octets, payload.missing)?;
+            self.streams.add(payload.at_ns, (client, server), &segment, &mut self.counts);
+            return Ok(None);
+        }
+        let end = udp_end(payload.octets, payload.missing)?;
+        check(&payload.octets[UDP_HEADER..end])?;
+        Ok(Some((Ends { at_ns: payload.at_ns, client, server }, UDP_HEADER..end)))
+    }
+}
+
+fn error_of(fault: Fault, packets: u64, offset: u64) -> CaptureError {
+    match fault {
+        Fault::Cut(expected) => CaptureError::Cut { packets, offset, expected },
+        Fault::Damaged(what) => CaptureError::Damaged { packets, offset, what },
+        Fault::ContentType(found) => CaptureError::ContentType { found },
+        Fault::Read(source) => read_error(source, packets),
+    }
+}
+
+fn read_error(source: io::Error, packets: u64) -> CaptureError {
+    match source.get_ref().and_then(|inner| inner.downcast_ref::<Corrupt>()) {
+        Some(Corrupt { name, reason }) => {
+            CaptureError::Compressed { packets, compression: name, reason: reason.clone() }
+        }
+        None => CaptureError::Read { packets, source },
+    }
+}

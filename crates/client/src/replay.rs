@@ -1,0 +1,136 @@
+//! Clients whose queries come while the load runs, as a capture or a population gives them.
+
+use std::collections::VecDeque;
+use std::fmt::Debug;
+
+use dnslab_traffic::{ClientQuery, QueryList};
+use dnslab_wire::Query;
+
+use crate::time::Nanos;
+
+/// How long a worker leaves a source alone that had nothing ready.
+const POLL: Nanos = 200_000;
+
+/// Clients with their queries, before the load begins.
+pub trait ClientTraffic: Debug + Send + Sync {
+    /// Begins from the first query, with a part for each worker. Worker `n` of `workers` gets the clients
+    /// `n`, `n + workers`, ... What takes CPU time for it stays on these CPUs.
+    ///
+    /// # Errors
+    /// When the source cannot be read.
+    fn begin(&self, workers: u32, cpus: &[usize]) -> std::io::Result<Vec<Box<dyn Feed>>>;
+
+    /// Where the queries come from, as a sentence.
+    fn description(&self) -> String;
+
+    /// Mean rate over the whole load, queries per second.
+    fn rate_qps(&self) -> f64;
+}
+
+/// What [`Feed::fill`] has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fed {
+    /// There are more queries.
+    Some,
+    /// Nothing is ready yet: the source is slower than the load.
+    Nothing,
+    /// No query follows.
+    End,
+}
+
+/// The queries of one worker's clients, in order of time.
+pub trait Feed: Send {
+    /// Appends the next queries, if any are ready. It does not wait for them.
+    fn fill(&mut self, ready: &mut VecDeque<ClientQuery>) -> Fed;
+}
+
+/// The queries that a worker has not taken up yet.
+pub(crate) struct Upcoming {
+    feed: Box<dyn Feed>,
+    ready: VecDeque<ClientQuery>,
+    is_over: bool,
+}
+
+impl Upcoming {
+    pub(crate) fn new(feed: Box<dyn Feed>) -> Self {
+        Self { feed, ready: VecDeque::new(), is_over: false }
+    }
+
+    /// The next query, if it is due at `now`.
+    pub(crate) fn next_if_due(&mut self, now: Nanos) -> Option<ClientQuery> {
+        self.fill();
+        let is_due = self.ready.front().is_some_and(|query| query.due_ns <= now);
+        if is_due { self.ready.pop_front() } else { None }
+    }
+
+    /// When to look for the next query; `None` at the end.
+    pub(crate) fn next_due(&mut self, now: Nanos) -> Option<Nanos> {
+        self.fill();
+        match self.ready.front() {
+            Some(query) => Some(query.due_ns),
+            None => (!self.is_over).then_some(now + POLL),
+        }
+    }
+
+    fn fill(&mut self) {
+        if self.ready.is_empty() && !self.is_over {
+            self.is_over = self.feed.fill(&mut self.ready) == Fed::End;
+        }
+    }
+}
+
+/// The queries of the clients that may still be asked about: those in flight, and those that a late or second
+/// answer may belong to.
+///
+/// Queries are numbered in the order in which they became due. After 2^32 of them the numbers begin again.
+pub(crate) struct RecentQueries {
+    queries: VecDeque<(Nanos, Query)>,
+    /// Number of the first of them.
+    first: u32,
+    /// Stands for queries that were forgotten. No answer is its.
+    forgotten: Query,
+}
+
+impl RecentQueries {
+    pub(crate) fn new() -> Self {
+        Self { queries: VecDeque::new(), first: 0, forgotten: Query::reserved() }
+    }
+
+    /// Keeps a query that became due, and returns its number.
+    pub(crate) fn keep(&mut self, due: Nanos, query: Query) -> u32 {
+        self.queries.push_back((due, query));
+        self.first.wrapping_add(self.queries.len() as u32 - 1)
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, number: u32) -> &Query {
+        let place = number.wrapping_sub(self.first) as usize;
+        self.queries.get(place).map_or(&self.forgotten, |(_, query)| query)
+    }
+
+    /// Forgets the queries that were due before `before`.
+    pub(crate) fn forget(&mut self, before: Nanos) {
+        while self.queries.front().is_some_and(|(due, _)| *due < before) {
+            self.queries.pop_front();
+            self.first = self.first.wrapping_add(1);
+        }
+    }
+}
+
+/// The queries of a load, by number.
+pub(crate) enum Queries<'a> {
+    /// Known before the load begins.
+    List(&'a QueryList),
+    /// Come while the load runs.
+    Recent(RecentQueries),
+}
+
+impl Queries<'_> {
+    #[inline]
+    pub(crate) fn get(&self, number: u32) -> &Query {
+        match self {
+            Self::List(list) => list.get(number),
+            Self::Recent(recent) => recent.get(number),
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! The clients of a capture, as a load plays them.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use dnslab_capture::{CaptureError, CaptureOptions, CaptureReader};
+use dnslab_load::{ClientTraffic, Feed, read_ahead};
+use dnslab_settings::Load;
+use dnslab_traffic::{QueryList, ReplayPlan, SeenQuery};
+use dnslab_wire::units::{duration, number};
+use dnslab_wire::{NotAQuery, Query};
+
+use super::queries::QueriesError;
+
+/// A capture may have a query so much later than one that was sent after it. Network cards with several queues
+/// and the threads of a server that writes dnstap hand over what they have in turn.
+const DISORDER: Duration = Duration::from_millis(100);
+
+/// Octets that are read at once.
+const BUFFER: usize = 1 << 20;
+
+/// The clients of a capture.
+#[derive(Debug)]
+pub(super) struct CapturedClients {
+    path: PathBuf,
+    plan: ReplayPlan,
+    begin_ns: u64,
+    description: String,
+    rate_qps: f64,
+}
+
+/// What a capture has, found by reading it once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Census {
+    /// The instant of the first query, nanoseconds since 1970 in UTC.
+    pub begin_ns: u64,
+    /// From the first query to the last.
+    pub length: Duration,
+    /// Queries that can be sent again.
+    pub queries: u64,
+    /// Addresses that they came from.
+    pub clients: u64,
+    /// What was left out, as a sentence; empty if nothing was.
+    pub left_out: String,
+    /// Why reading ended before the end of the file.
+    pub cut: Option<String>,
+    first: Query,
+}
+
+impl Census {
+    /// Reads a whole capture, or its queries within `within` of the first.
+    ///
+    /// # Errors
+    /// When the file is no capture, or has no query.
+    pub fn take(path: &Path, within: Duration) -> Result<Self, QueriesError> {
+        let mut seen = SeenQueries::open(path)?;
+        let Some(first) = seen.next() else {
+            return Err(match seen.end {
+                Some(source) => QueriesError::Capture { path: path.to_owned(), source },
+                None => QueriesError::NoQuery { path: path.to_owned(), left_out: seen.left_out() },
+            });
+        };
+        let (mut begin_ns, mut end_ns, mut queries) = (first.at_ns, first.at_ns, 1);
+        let mut clients: HashSet<IpAddr> = HashSet::from([first.client]);
+        let within_ns = u64::try_from(within.as_nanos()).unwrap_or(u64::MAX);
+        let disorder_ns = DISORDER.as_nanos() as u64;
+        for query in seen.by_ref() {
+            if query.at_ns >= begin_ns.saturating_add(within_ns) {
+                if query.at_ns >= begin_ns.saturating_add(within_ns).saturating_add(disorder_ns) {
+                    break;
+                }
+                continue;
+            }
+            begin_ns = begin_ns.min(query.at_ns);
+            end_ns = end_ns.max(query.at_ns);
+            queries += 1;
+            clients.insert(query.client);
+        }
+        Ok(Self {
+            begin_ns,
+            length: Duration::from_nanos(end_ns - begin_ns),
+            queries,
+            clients: clients.len() as u64,
+            left_out: seen.left_out(),
+            cut: seen.end.map(|error| error.to_string()),
+            first: first.query,
+        })
+    }
+}
+
+impl CapturedClients {
+    /// Reads as much of the capture as the load plays, to know its clients and its rate.
+    ///
+    /// # Errors
+    /// When the file is no capture, or is too short for the load.
+    pub(super) fn open(
+        path: &Path,
+        load: &Load,
+        seed: u64,
+    ) -> Result<(Self, QueryList), QueriesError> {
+        let plan = ReplayPlan {
+            factor: load.factor.0,
+            speed: load.speed.0,
+            length: load.warm_up.saturating_add(load.duration),
+            disorder: DISORDER,
+            seed,
+        };
+        let wanted = plan.slice().saturating_mul(plan.slices());
+        let census = Census::take(path, wanted)?;
+        // All but the last slice must be there as a whole; the last may end with its last query.
+        let needed = plan.slice().saturating_mul(plan.slices() - 1);
+        if census.length < needed {
+            return Err(QueriesError::ShortCapture {
+                path: path.to_owned(),
+                has: rounded(census.length),
+                slices: plan.slices(),
+                slice: rounded(plan.slice()),
+            });
+        }
+        let seconds = plan.length.as_secs_f64().max(f64::MIN_POSITIVE);
+        let share = plan.factor / f64::from(plan.slices());
+        let description = described(path, &plan, &census);
+        let list = QueryList::from_queries(vec![census.first], description.clone());
+        let clients = Self {
+            path: path.to_owned(),
+            plan,
+            begin_ns: census.begin_ns,
+            description,
+            rate_qps: census.queries as f64 * share / seconds,
+        };
+        Ok((clients, list))
+    }
+}
+
+fn rounded(length: Duration) -> String {
+    duration::rounded(length.as_nanos() as f64)
+}
+
+fn described(path: &Path, plan: &ReplayPlan, census: &Census) -> String {
+    let (queries, clients) = (number::count(census.queries), number::count(census.clients));
+    let mut text = format!(
+        "{queries} queries of {clients} clients in {} of the capture {}",
+        rounded(census.length),
+        path.display()
+    );
+    if plan.factor != 1.0 {
+        text.push_str(&format!(
+            ", its stretches of {} played {} times side by side",
+            rounded(plan.slice()),
+            plan.factor
+        ));
+    }
+    if plan.speed != 1.0 {
+        text.push_str(&format!(", {} times as fast", plan.speed));
+    }
+    if !census.left_out.is_empty() {
+        text.push_str(&format!("; left out: {}", census.left_out));
+    }
+    if let Some(cut) = &census.cut {
+        text.push_str(&format!("; {cut}"));
+    }
+    text
+}
+
+impl ClientTraffic for CapturedClients {
+    fn begin(&self, workers: u32, cpus: &[usize]) -> io::Result<Vec<Box<dyn Feed>>> {
+        let open = || SeenQueries::open(&self.path).map_err(io::Error::other);
+        let slices: io::Result<Vec<SeenQueries>> =
+            std::iter::repeat_with(open).take(self.plan.slices() as usize).collect();
+        let mut slices = slices?.into_iter();
+        let queries =
+            self.plan.play(self.begin_ns, move || slices.next().expect("one for each slice"));
+        read_ahead(queries, workers, cpus)
+    }
+
+    fn description(&self) -> String {
+        self.description.clone()
+    }
+
+    fn rate_qps(&self) -> f64 {
+        self.rate_qps
+    }
+}
+
+/// The queries of a capture that can be sent again, from its first.
+struct SeenQueries {
+    reader: CaptureReader<BufReader<File>>,
+    /// Why each query that cannot be sent again was left out, with how many.
+    unfit: Vec<(NotAQuery, u64)>,
+    /// Why there is no more, if that is not the end of the file.
+    end: Option<CaptureError>,
+}
+
+impl SeenQueries {
+    fn open(path: &Path) -> Result<Self, QueriesError> {
+        let file = File::open(path).map_err(QueriesError::unreadable("capture", path))?;
+        let file = BufReader::with_capacity(BUFFER, file);
+        let reader = CaptureReader::new(file, CaptureOptions::default())
+            .map_err(|source| QueriesError::Capture { path: path.to_owned(), source })?;
+        Ok(Self { reader, unfit: Vec::new(), end: None })
+    }
+
+    fn left_out(&self) -> String {
+        let skipped = self.reader.counts().reasons();
+        let skipped = skipped.map(|(reason, count)| (reason.to_string(), count));
+        let unfit = self.unfit.iter().map(|(why, count)| (why.to_string(), *count));
+        let parts = skipped.chain(unfit).filter(|(_, count)| *count > 0);
+        let parts: Vec<String> =
+            parts.map(|(reason, count)| format!("{} ({reason})", number::count(count))).collect();
+        parts.join(", ")
+    }
+}
+
+impl Iterator for SeenQueries {
+    type Item = SeenQuery;
+
+    fn next(&mut self) -> Option<SeenQuery> {
+        if self.end.is_some() {
+            return None;
+        }
+        loop {
+            match self.reader.next() {
+                Ok(Some(captured)) => match Query::from_message(captured.message) {
+                    Ok(query) => {
+                        let client = captured.client.ip();
+                        return Some(SeenQuery { at_ns: captured.at_ns, client, query });
+                    }
+                    Err(why) => match self.unfit.iter_mut().find(|(known, _)| *known == why) {
+                        Some((_, count)) => *count += 1,
+                        None => self.unfit.push((why, 1)),
+                    },
+                },
+                Ok(None) => return None,
+                Err(error) => {
+                    self.end = Some(error);
+                    return None;
+                }
+            }
+        }
+    }
+}

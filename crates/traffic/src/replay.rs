@@ -1,0 +1,301 @@
+//! Captured clients, played again: which of them, how fast, and how many times as many.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::net::IpAddr;
+use std::time::Duration;
+
+use dnslab_wire::Query;
+
+use crate::{ClientQuery, Purpose, drawn_for};
+
+/// A query as it was seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeenQuery {
+    /// When, in nanoseconds since any instant that is the same for all.
+    pub at_ns: u64,
+    /// Who sent it.
+    pub client: IpAddr,
+    /// What was asked.
+    pub query: Query,
+}
+
+/// How captured clients are played.
+///
+/// More load comes from more clients, never from clients that ask faster than they did: the capture is cut into
+/// slices of the load's length, and the clients of several slices are played side by side, each slice's as
+/// clients of their own (DNS Shotgun: "DNS Shotgun: Realistic DNS benchmarking", OARC 2021).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ReplayPlan {
+    /// Slices that are played side by side. Of a last fraction of a slice, that share of the clients is played.
+    pub factor: f64,
+    /// How much faster than in the capture all clients ask; 1 for the time as it was.
+    pub speed: f64,
+    /// Length of the load.
+    pub length: Duration,
+    /// A capture may have a query so much later than one that came after it.
+    pub disorder: Duration,
+    /// Chooses the clients of a fraction.
+    pub seed: u64,
+}
+
+impl ReplayPlan {
+    /// How many slices are read.
+    #[must_use]
+    pub fn slices(&self) -> u32 {
+        self.factor.ceil().max(1.0) as u32
+    }
+
+    /// Length of a slice, in the time of the capture.
+    #[must_use]
+    pub fn slice(&self) -> Duration {
+        self.length.mul_f64(self.speed)
+    }
+
+    /// The clients' queries, in order of time. `capture` reads the capture from its beginning, as often as
+    /// there are slices; `begin_ns` is the instant of its first query. Clients are numbered in the order in
+    /// which they first ask.
+    pub fn play<I: Iterator<Item = SeenQuery>>(
+        self,
+        begin_ns: u64,
+        capture: impl FnMut() -> I,
+    ) -> impl Iterator<Item = ClientQuery> {
+        let mut slices: Vec<Slice<I>> = std::iter::repeat_with(capture)
+            .zip(0..self.slices())
+            .map(|(seen, number)| Slice::new(&self, begin_ns, number, seen))
+            .collect();
+        let mut numbers: HashMap<(u32, IpAddr), u32> = HashMap::new();
+        let mut next: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
+        for (place, slice) in slices.iter_mut().enumerate() {
+            next.extend(slice.next_due().map(|due| Reverse((due, place))));
+        }
+        std::iter::from_fn(move || {
+            let Reverse((due_ns, place)) = next.pop()?;
+            let slice = &mut slices[place];
+            let SeenQuery { client, query, .. } = slice.take_next();
+            next.extend(slice.next_due().map(|due| Reverse((due, place))));
+            let new = numbers.len() as u32;
+            let client = *numbers.entry((slice.number, client)).or_insert(new);
+            Some(ClientQuery { due_ns, client, query })
+        })
+    }
+}
+
+/// One slice of a capture, put in order.
+struct Slice<I> {
+    seen: I,
+    number: u32,
+    from_ns: u64,
+    to_ns: u64,
+    speed: f64,
+    disorder_ns: u64,
+    /// The clients that are played, out of all, in [0, 1].
+    share: f64,
+    seed: u64,
+    /// Queries by time, and among equals in the order of the capture.
+    waiting: BinaryHeap<Reverse<Waiting>>,
+    taken: u64,
+    newest_ns: u64,
+    is_over: bool,
+}
+
+struct Waiting {
+    at: (u64, u64),
+    query: SeenQuery,
+}
+
+impl PartialEq for Waiting {
+    fn eq(&self, other: &Self) -> bool {
+        self.at == other.at
+    }
+}
+
+impl Eq for Waiting {}
+
+impl PartialOrd for Waiting {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Waiting {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.at.cmp(&other.at)
+    }
+}
+
+impl<I: Iterator<Item = SeenQuery>> Slice<I> {
+    fn new(plan: &ReplayPlan, begin_ns: u64, number: u32, seen: I) -> Self {
+        let length_ns = nanos(plan.slice());
+        let from_ns = begin_ns.saturating_add(u64::from(number).saturating_mul(length_ns));
+        Self {
+            seen,
+            number,
+            from_ns,
+            to_ns: from_ns.saturating_add(length_ns),
+            speed: plan.speed,
+            disorder_ns: nanos(plan.disorder),
+            share: (plan.factor - f64::from(number)).min(1.0),
+            seed: plan.seed,
+            waiting: BinaryHeap::new(),
+            taken: 0,
+            newest_ns: 0,
+            is_over: false,
+        }
+    }
+
+    /// When its next query is due, in nanoseconds of the load.
+    fn next_due(&mut self) -> Option<u64> {
+        // A later query of the capture may belong before the first that waits.
+        while !self.is_over
+            && self.waiting.peek().is_none_or(|Reverse(first)| {
+                first.at.0.saturating_add(self.disorder_ns) >= self.newest_ns
+            })
+        {
+            self.read();
+        }
+        let Reverse(first) = self.waiting.peek()?;
+        Some(((first.at.0 - self.from_ns) as f64 / self.speed) as u64)
+    }
+
+    fn read(&mut self) {
+        let Some(query) = self.seen.next() else {
+            self.is_over = true;
+            return;
+        };
+        self.newest_ns = self.newest_ns.max(query.at_ns);
+        self.is_over = self.newest_ns >= self.to_ns.saturating_add(self.disorder_ns);
+        let is_played = (self.from_ns..self.to_ns).contains(&query.at_ns)
+            && (self.share >= 1.0 || self.share > self.drawn(query.client));
+        if is_played {
+            self.taken += 1;
+            self.waiting.push(Reverse(Waiting { at: (query.at_ns, self.taken), query }));
+        }
+    }
+
+    fn take_next(&mut self) -> SeenQuery {
+        self.waiting.pop().expect("a query is waiting").0.query
+    }
+
+    /// For a client of this slice the same in each replay with this seed.
+    fn drawn(&self, client: IpAddr) -> f64 {
+        let bits = match client {
+            IpAddr::V4(address) => u128::from(address.to_bits()),
+            IpAddr::V6(address) => address.to_bits(),
+        };
+        let folded = (bits >> 64) as u64 ^ (bits as u64).rotate_left(32);
+        drawn_for(self.seed, Purpose::Presence, folded)
+    }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PLAN: ReplayPlan = ReplayPlan {
+        factor: 1.0,
+        speed: 1.0,
+        length: Duration::from_nanos(1_000),
+        disorder: Duration::ZERO,
+        seed: 1,
+    };
+
+    fn seen(at_ns: u64, client: u32) -> SeenQuery {
+        SeenQuery { at_ns, client: IpAddr::V4(client.into()), query: Query::reserved() }
+    }
+
+    fn played(plan: ReplayPlan, capture: &[SeenQuery]) -> Vec<(u64, u32)> {
+        let begin_ns = capture.iter().map(|query| query.at_ns).min().unwrap_or(0);
+        let queries = plan.play(begin_ns, || capture.iter().cloned());
+        queries.map(|query| (query.due_ns, query.client)).collect()
+    }
+
+    #[test]
+    fn clients_keep_their_time() {
+        let capture =
+            [seen(5_000, 9), seen(5_010, 4), seen(5_010, 9), seen(5_999, 7), seen(6_000, 9)];
+        assert_eq!(played(PLAN, &capture), [(0, 0), (10, 1), (10, 0), (999, 2)]);
+        let faster = ReplayPlan { speed: 2.0, ..PLAN };
+        assert_eq!(played(faster, &capture), [(0, 0), (5, 1), (5, 0), (499, 2), (500, 0)]);
+        assert_eq!(played(PLAN, &[]), []);
+    }
+
+    #[test]
+    fn more_load_is_more_clients() {
+        let capture = [seen(0, 1), seen(900, 1), seen(1_100, 1), seen(1_200, 2), seen(2_300, 1)];
+        let twice = ReplayPlan { factor: 2.0, ..PLAN };
+        // The first client of the first slice is not that of the second, though they have one address.
+        assert_eq!(played(twice, &capture), [(0, 0), (100, 1), (200, 2), (900, 0)]);
+        let thrice = ReplayPlan { factor: 3.0, ..PLAN };
+        assert_eq!(played(thrice, &capture)[3], (300, 3));
+    }
+
+    #[test]
+    fn what_was_captured_out_of_order_is_put_in_order() {
+        let capture = [seen(0, 1), seen(300, 2), seen(250, 3), seen(301, 4), seen(280, 5)];
+        let plan = ReplayPlan { disorder: Duration::from_nanos(50), ..PLAN };
+        let due: Vec<u64> = played(plan, &capture).into_iter().map(|(due, _)| due).collect();
+        assert_eq!(due, [0, 250, 280, 300, 301]);
+    }
+
+    proptest! {
+        /// Whole slices lose nobody and merge nobody; a part of a slice plays that share of its clients, with
+        /// all of their queries.
+        #[test]
+        fn no_client_is_lost_or_merged(
+            gaps in prop::collection::vec((0u64..40, 0u32..50), 1..400),
+            factor in 0.1f64..4.0,
+        ) {
+            let mut at_ns = 7;
+            let capture: Vec<_> = gaps
+                .iter()
+                .map(|(gap, client)| {
+                    at_ns += gap;
+                    seen(at_ns, *client)
+                })
+                .collect();
+            let begin_ns = capture[0].at_ns;
+            let slice_of = |query: &SeenQuery| ((query.at_ns - begin_ns) / 1_000) as u32;
+            let whole = factor.floor();
+            let plan = ReplayPlan { factor: whole, ..PLAN };
+            if whole >= 1.0 {
+                let expected: Vec<_> = capture.iter().filter(|query| f64::from(slice_of(query)) < whole).collect();
+                let clients: HashSet<_> = expected.iter().map(|query| (slice_of(query), query.client)).collect();
+                let played = played(plan, &capture);
+                prop_assert_eq!(played.len(), expected.len());
+                prop_assert!(played.is_sorted_by_key(|(due, _)| *due));
+                let numbers: HashSet<u32> = played.iter().map(|(_, client)| *client).collect();
+                prop_assert_eq!(numbers.len(), clients.len());
+                prop_assert_eq!(numbers.iter().max().map(|most| *most as usize + 1), Some(clients.len()));
+            }
+            // A client is in whole or not at all.
+            let more = played(ReplayPlan { factor, ..PLAN }, &capture);
+            let all = played(ReplayPlan { factor: factor.ceil(), ..PLAN }, &capture);
+            prop_assert!(more.len() <= all.len());
+            prop_assert!(factor.fract() == 0.0 || more.len() >= played(plan, &capture).len() || whole < 1.0);
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_slice_has_that_share_of_its_clients() {
+        let capture: Vec<_> =
+            (0..100_000u32).map(|n| seen(u64::from(n % 1_000), n % 10_000)).collect();
+        for share in [0.1, 0.5, 0.9] {
+            let clients: HashSet<u32> = played(ReplayPlan { factor: share, ..PLAN }, &capture)
+                .into_iter()
+                .map(|(_, client)| client)
+                .collect();
+            // Five standard deviations of a binomial distribution.
+            let bound = 5.0 * (share * (1.0 - share) * 10_000f64).sqrt();
+            assert!((clients.len() as f64 - share * 10_000.0).abs() < bound, "{}", clients.len());
+        }
+    }
+}
