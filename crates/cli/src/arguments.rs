@@ -14,7 +14,7 @@ use dnslab_wire::units::{duration, number, share};
 
 use crate::exit;
 pub(crate) use keys::KeyOptions;
-pub(crate) use make::{Made, Make, MakeZone, ZoneForm};
+pub(crate) use make::{Made, Make, MakeInternet, MakeZone, ZoneForm};
 pub(crate) use serve::Serve;
 
 /// Measures what a change to a DNS service costs.
@@ -41,9 +41,11 @@ pub(crate) enum Command {
     Replay(Replay),
     /// Find the highest rate that meets an objective, or the window to use
     Capacity(Capacity),
-    /// Serve a zone, or play a recursive resolver, with the embedded responder
+    /// Serve a zone, or play a recursive resolver or all authoritative servers of an internet, with the
+    /// embedded responder
     Serve(Box<Serve>),
-    /// Make what a server under test needs: the zone that dnslab asks for
+    /// Make what a server under test needs: the zone that dnslab asks for, or the root hints, trust anchor
+    /// and names of an internet
     Make(Make),
     /// Fetch servers of other releases, and list them
     Lab(lab::Lab),

@@ -1,5 +1,7 @@
 //! `dnslab make`: what an external server needs for a measurement.
 
+pub(crate) mod internet;
+
 use std::fs::{self, File, Permissions};
 use std::io::{self, ErrorKind};
 use std::num::NonZeroU32;
@@ -20,6 +22,7 @@ const IPA_BATCH: NonZeroU32 = NonZeroU32::new(500).expect("500 is not 0");
 pub(crate) fn make(arguments: Make) -> Result<Exit, Failure> {
     match arguments.made {
         Made::Zone(arguments) => make_zone(&arguments),
+        Made::Internet(arguments) => internet::make_internet(&arguments),
     }
 }
 

@@ -2,13 +2,13 @@
 
 mod counters;
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::time::SystemTime;
 
 use anyhow::Context as _;
 use dnslab_responder::{
-    CertificateFiles, Config, Counters, NameList, Server, Signing, Zone, Zones,
+    CertificateFiles, Config, Content, Counters, NameList, Server, Signing, Zone, Zones,
 };
 use dnslab_wire::Transport;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -17,6 +17,7 @@ use signal_hook::iterator::Signals;
 use self::counters::CountersFile;
 use crate::arguments::Serve;
 use crate::exit::{Exit, Failure};
+use crate::make::internet;
 
 /// Serves until SIGINT or SIGTERM, then prints the counters.
 pub(crate) fn serve(arguments: Serve) -> Result<Exit, Failure> {
@@ -68,8 +69,16 @@ fn listeners(server: &Server) -> Vec<Listener> {
 }
 
 fn config(arguments: Serve) -> Result<Config, Failure> {
-    let mut config = Config::new(zones(&arguments).map_err(Failure::bad_input)?);
+    let mut config = Config::new(content(&arguments).map_err(Failure::bad_input)?);
     config.listen = arguments.listen;
+    if let Content::Internet(internet) = &config.content {
+        let all = |is_ipv4: bool| match is_ipv4 {
+            true => Ipv4Addr::UNSPECIFIED.into(),
+            false => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let families = internet.networks().map(|network| all(network.address().is_ipv4()));
+        config.listen = families.map(|ip| SocketAddr::new(ip, arguments.port)).collect();
+    }
     config.dot_listen = arguments.dot_listen;
     config.doq_listen = arguments.doq_listen;
     config.doh3_listen = arguments.doh3_listen;
@@ -95,15 +104,15 @@ fn config(arguments: Serve) -> Result<Config, Failure> {
     Ok(config)
 }
 
-/// `clap` makes sure that one of the two is given.
-fn zones(arguments: &Serve) -> anyhow::Result<Zones> {
+/// `clap` makes sure that one of the three is given.
+fn content(arguments: &Serve) -> anyhow::Result<Content> {
     let cannot = |path: &Path| format!("cannot serve {}", path.display());
-    match (&arguments.zone, &arguments.names) {
-        (Some(path), _) => {
+    match (&arguments.zone, &arguments.names, &arguments.hierarchy) {
+        (Some(path), ..) => {
             let zone = Zone::load(path, arguments.origin.as_deref());
             Ok(zone.with_context(|| cannot(path))?.into())
         }
-        (None, Some(path)) => {
+        (_, Some(path), _) => {
             let names = NameList::load(path).with_context(|| cannot(path))?;
             let signing = match arguments.sign {
                 true => Signing::At(SystemTime::now()),
@@ -112,9 +121,17 @@ fn zones(arguments: &Serve) -> anyhow::Result<Zones> {
             let zones = Zones::below_root(&names, signing);
             let (records, zones_made) = (zones.record_count(), zones.len());
             eprintln!("{} names in {zones_made} zones with {records} records", names.len());
-            Ok(zones)
+            Ok(zones.into())
         }
-        (None, None) => anyhow::bail!("give a zone (--zone) or names (--names)"),
+        (_, _, Some(path)) => {
+            let internet = internet::read(path)?;
+            let networks: Vec<String> = internet.networks().map(|it| it.to_string()).collect();
+            eprintln!("{} servers in {}", internet.server_count(), networks.join(" and "));
+            Ok(internet.into())
+        }
+        (None, None, None) => {
+            anyhow::bail!("give a zone (--zone), names (--names) or an internet (--hierarchy)")
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use dnslab_lab::{LabError, Version, hosts};
 use dnslab_measure::SkippedVariant;
 use dnslab_settings::{
     ChainRole, ChainServer, Experiment, HostsChoice, Link, LogTarget, Mode, Queries, ServerKind,
-    Upstream, Variant, on_one_line,
+    Upstream, UpstreamChoice, Variant, on_one_line,
 };
 use dnslab_wire::units::{duration, share};
 
@@ -178,7 +178,7 @@ fn servers(variant: &Variant, find: &FindServer<'_>) -> Vec<(&'static str, Strin
     let line = |server: ChainServer<'_>| {
         let extras = match server.role {
             ChainRole::Server => front_extras(variant),
-            _ if server.kind == Some(ServerKind::Embedded) => upstream_extras(&variant.upstream),
+            ChainRole::Upstream => upstream_extras(&variant.upstream),
             _ => Vec::new(),
         };
         (server.role.name(), described(&server, &extras.join(", "), find))
@@ -196,6 +196,7 @@ fn front_extras(variant: &Variant) -> Vec<String> {
     };
     let others = [
         (variant.server.dnstap, "dnstap"),
+        (variant.resolves(), "resolving by itself"),
         (variant.server.dnssec, "validating"),
         (!variant.server.cache, "without a cache"),
     ];
@@ -203,11 +204,15 @@ fn front_extras(variant: &Variant) -> Vec<String> {
     log.into_iter().chain(others).map(str::to_owned).collect()
 }
 
-/// What an embedded upstream does that is not its default.
+/// What the end of a chain does that is not its default.
 fn upstream_extras(upstream: &Upstream) -> Vec<String> {
     let Upstream { delay, busy, queries_per_connection: quota, idle, tickets, signed, .. } =
         upstream;
     let mut extras = Vec::new();
+    if upstream.kind == Some(UpstreamChoice::Internet) {
+        let from = upstream.hierarchy.as_ref().map(|path| format!(" of {}", path.display()));
+        extras.push(format!("a private Internet{}", from.unwrap_or_default()));
+    }
     extras.extend(delay.map(|delay| format!("answers after {delay}")));
     let costs = || format!("{} of CPU for each answer", duration::write(*busy));
     extras.extend((!busy.is_zero()).then(costs));

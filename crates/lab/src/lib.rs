@@ -76,8 +76,8 @@ pub use root::{FileSystem, RootError, find_in_root, program_in_root};
 pub use running::RunningServer;
 pub use sampler::{Sampler, Watched};
 pub use server::{
-    DNSTAP_LOG, EmbeddedSettings, Installed, LogDestination, LogFile, LogPrefix, Logging, Needs,
-    Ports, QUERY_LOG, QUERY_LOG_FOLDER, QueryLog, Rendered, RenderedFile, Rotation, SYSLOG_SOCKET,
-    ServerSpec, UPSTREAM_AUTHORITY, Upstream, UpstreamTls, Version, ZoneFile, check_connections,
-    find, named_program, render, title,
+    DNSTAP_LOG, EmbeddedSettings, IANA_TRUST_ANCHORS, Installed, LogDestination, LogFile,
+    LogPrefix, Logging, Needs, Ports, QUERY_LOG, QUERY_LOG_FOLDER, QueryLog, ROOT_HINTS, Rendered,
+    RenderedFile, RootHints, Rotation, SYSLOG_SOCKET, ServerSpec, UPSTREAM_AUTHORITY, Upstream,
+    UpstreamTls, Version, ZoneFile, check_connections, find, named_program, render, title,
 };

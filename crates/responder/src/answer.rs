@@ -2,10 +2,9 @@
 
 mod reply;
 
-use dnslab_wire::{Transport, rcode, rtype};
+use dnslab_wire::{HEADER, OPCODE, Request, Transport, Unanswerable, rcode, rtype};
 
 use self::reply::{Full, Owner, Passed, Reply, Section, records};
-use crate::request::{HEADER, OPCODE, Request, Unanswerable};
 use crate::zone::{Lookup, Node, RECORD_HEADER, Role, Zone, Zones, suffixes};
 
 /// The largest datagram that is sent and the payload size that is announced, octets. It passes without

@@ -2,10 +2,11 @@
 //! everything in its cache, over UDP, TCP, DNS over TLS, DNS over HTTPS and DNS over QUIC. It also plays a
 //! programmed delay, loss and stalls.
 //!
-//! It has three uses. As a server it is what an experiment measures when nothing else is installed. It also
+//! It has four uses. As a server it is what an experiment measures when nothing else is installed. It also
 //! tests the load engine: a delay from a known distribution and a known share of lost answers must come out
 //! at the other end. As an upstream it is where forwarders under test send what they do not know:
-//! [`Zones::below_root`] makes the DNS around a list of names, signed if wanted.
+//! [`Zones::below_root`] makes the DNS around a list of names, signed if wanted. With the fourth, a
+//! [`dnslab_internet::Internet`], it is all authoritative servers that a recursive resolver asks.
 //!
 //! The principal type is [`Server`]; its core is one pure function, [`answer`]. Everything around it moves
 //! octets: each thread is one event loop with its own sockets, and shares only the zones, which are only
@@ -53,13 +54,14 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod answer;
+mod content;
 mod counters;
 mod program;
-mod request;
 mod server;
 mod zone;
 
 pub use answer::{MAX_DATAGRAM, answer};
+pub use content::Content;
 pub use counters::{Connections, Counters, Lateness, Messages, QueriesPerConnection};
 pub use program::Program;
 pub use server::{

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use dnslab_internet::Conduct;
 use dnslab_traffic::{Delay, Loss, Stall};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -49,14 +50,24 @@ impl Player {
         Self { program, random }
     }
 
-    pub(crate) fn next_fate(&mut self) -> Fate {
-        let share = self.program.loss.share();
-        if share > 0.0 && self.random.random::<f64>() < share {
-            return Fate::Lost;
+    /// The fate of an answer, with what the server at its address adds to the program.
+    pub(crate) fn next_fate(&mut self, conduct: Option<Conduct>) -> Fate {
+        let own = conduct.map_or(0.0, |conduct| conduct.loss);
+        for share in [self.program.loss.share(), own] {
+            if share > 0.0 && self.random.random::<f64>() < share {
+                return Fate::Lost;
+            }
+        }
+        let mut path = self.program.path;
+        if let Some(Conduct { round_trip, jitter, .. }) = conduct {
+            path += round_trip;
+            if !jitter.is_zero() {
+                path += Delay::Exponential { mean: jitter }.draw(&mut self.random);
+            }
         }
         match self.program.delay {
-            Delay::None if self.program.path.is_zero() => Fate::AtOnce,
-            delay => Fate::After(self.program.path + delay.draw(&mut self.random)),
+            Delay::None if path.is_zero() => Fate::AtOnce,
+            delay => Fate::After(path + delay.draw(&mut self.random)),
         }
     }
 
@@ -76,7 +87,7 @@ mod tests {
             ..Program::default()
         };
         let mut player = Player::new(program, seed, worker);
-        (0..1000).map(|_| player.next_fate()).collect()
+        (0..1000).map(|_| player.next_fate(None)).collect()
     }
 
     #[test]
@@ -88,7 +99,7 @@ mod tests {
         let lost = fates(1, 0).iter().filter(|fate| **fate == Fate::Lost).count();
         assert!((228..=372).contains(&lost), "{lost} of 1,000 lost");
         let mut plain = Player::new(Program::default(), 1, 0);
-        assert_eq!(plain.next_fate(), Fate::AtOnce);
+        assert_eq!(plain.next_fate(None), Fate::AtOnce);
     }
 
     #[test]
@@ -97,7 +108,25 @@ mod tests {
         for (delay, expected_ms) in [("none", 6), ("5ms", 11)] {
             let delay = delay.parse().unwrap();
             let mut player = Player::new(Program { delay, path, ..Program::default() }, 1, 0);
-            assert_eq!(player.next_fate(), Fate::After(Duration::from_millis(expected_ms)));
+            assert_eq!(player.next_fate(None), Fate::After(Duration::from_millis(expected_ms)));
         }
+    }
+
+    #[test]
+    fn a_server_adds_its_own_conduct() {
+        let path = Duration::from_millis(6);
+        let mut player = Player::new(Program { path, ..Program::default() }, 1, 0);
+        let mut conduct = Conduct {
+            is_silent: false,
+            round_trip: Duration::from_millis(30),
+            jitter: Duration::ZERO,
+            loss: 0.0,
+        };
+        assert_eq!(player.next_fate(Some(conduct)), Fate::After(Duration::from_millis(36)));
+        conduct.jitter = Duration::from_millis(3);
+        let Fate::After(delay) = player.next_fate(Some(conduct)) else { panic!("it is not lost") };
+        assert!(delay > Duration::from_millis(36), "{delay:?}");
+        conduct.loss = 1.0;
+        assert_eq!(player.next_fate(Some(conduct)), Fate::Lost);
     }
 }

@@ -449,6 +449,7 @@ mod tests {
             "load.capture",
             "load.queries",
             "load.tsig_file",
+            "upstream.hierarchy",
             // Read by dnslab's own parser.
             "server.unit",
         ];

@@ -13,8 +13,8 @@ use crate::key::{Field, Fields as _};
 use crate::{
     ClientLink, ClientLinkDraft, Common, Compare, CompareDraft, Expect, ExpectDraft, Figure, Key,
     Lab, LabDraft, Load, LoadDraft, Log, LogDraft, LogTarget, Mode, QuotaKind, Relay, RelayDraft,
-    Repeat, Server, ServerChoice, ServerDraft, ServerKind, Top, Upstream, UpstreamDraft,
-    UpstreamLink, UpstreamLinkDraft, Value, Written, Zone, ZoneDraft,
+    Repeat, Server, ServerChoice, ServerDraft, ServerKind, Top, Upstream, UpstreamChoice,
+    UpstreamDraft, UpstreamLink, UpstreamLinkDraft, Value, Written, Zone, ZoneDraft,
 };
 
 /// An experiment that can be planned.
@@ -297,7 +297,8 @@ impl Variant {
             loss: None,
             busy: Duration::ZERO,
         });
-        let upstream = upstream.kind.map(|kind| ChainServer {
+        let end = upstream.kind.and_then(UpstreamChoice::started);
+        let upstream = end.map(|kind| ChainServer {
             role: ChainRole::Upstream,
             kind: Some(kind),
             transport: upstream.transport,
@@ -311,6 +312,12 @@ impl Variant {
             busy: upstream.busy,
         });
         relay.into_iter().chain(upstream).collect()
+    }
+
+    /// True if the server under test resolves by itself, beginning at root servers.
+    #[must_use]
+    pub fn resolves(&self) -> bool {
+        self.upstream.kind.is_some_and(|kind| kind.server().is_none())
     }
 
     /// All servers, the one under test first.

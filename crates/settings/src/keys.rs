@@ -13,7 +13,7 @@ use crate::key::{Field, Fields, FlagForm, Key, Setting, Unused, When, Written, s
 use crate::{
     Alternate, CertificateKind, Factor, Figure, HostAddress, HostsChoice, Kind, LogSuffix,
     LogTarget, MAX_RUNS, Quickack, QuotaKind, Rcode, ReceiveTime, Records, ServerChoice,
-    ServerKind, Subnets, TimeForm, TlsVersions, Value, Variant, VariantNames,
+    ServerKind, Subnets, TimeForm, TlsVersions, UpstreamChoice, Value, Variant, VariantNames,
 };
 
 const MS: Duration = Duration::from_millis(1);
@@ -88,28 +88,62 @@ const WITH_RELAY: When = When::Variant(|variant| {
     let help = "add `relay.kind`, or remove it";
     used_if(variant.relay.kind.is_some(), "there is no relay", help)
 });
-const WITH_UPSTREAM: When = When::Variant(|variant| {
-    let help = "add `upstream.kind`, or remove it";
-    used_if(variant.upstream.kind.is_some(), "there is no upstream", help)
-});
-const INSTALLED_UPSTREAM: When = When::Variant(|variant| {
+const FORWARDED_TO: When = When::Variant(|variant| {
     let (why, help) = match variant.upstream.kind {
         None => ("there is no upstream", "add `upstream.kind`, or remove it"),
-        Some(_) => {
+        Some(_) => ("a server that resolves by itself decides how it asks", "remove it"),
+    };
+    let is_server = variant.upstream.kind.is_some_and(|kind| kind.server().is_some());
+    used_if(is_server, why, help)
+});
+const STARTED_UPSTREAM: When = When::Variant(|variant| {
+    let why = match variant.upstream.kind {
+        None => "there is no upstream",
+        Some(_) => "dnslab does not start the servers of the Internet",
+    };
+    let is_started = variant.upstream.kind.is_some_and(|kind| kind.started().is_some());
+    used_if(is_started, why, "add `upstream.kind`, or remove it")
+});
+const INSTALLED_UPSTREAM: When = When::Variant(|variant| {
+    let kind = variant.upstream.kind;
+    let (why, help) = match kind {
+        None => ("there is no upstream", "add `upstream.kind`, or remove it"),
+        Some(UpstreamChoice::Server(_)) => {
             ("the embedded server is dnslab itself", "remove it, or choose another `upstream.kind`")
         }
+        Some(UpstreamChoice::Internet) => (
+            "the private Internet is dnslab itself",
+            "remove it, or choose another `upstream.kind`",
+        ),
+        Some(UpstreamChoice::Live) => {
+            ("dnslab does not start the servers of the Internet", "remove it")
+        }
     };
-    let is_installed = variant.upstream.kind.is_some_and(|kind| kind != ServerKind::Embedded);
-    used_if(is_installed, why, help)
+    let installed = kind.and_then(UpstreamChoice::server);
+    used_if(installed.is_some_and(|kind| kind != ServerKind::Embedded), why, help)
 });
 const EMBEDDED_UPSTREAM: When = When::Variant(|variant| {
     let kind = variant.upstream.kind;
     let why = match kind {
-        Some(kind) => format!("an upstream of kind `{kind}` does not know it"),
+        Some(kind) => format!("an upstream of kind `{}` does not know it", kind.name()),
         None => "there is no upstream".to_owned(),
     };
     let help = "only for `upstream.kind = \"embedded\"`";
-    used_if(kind == Some(ServerKind::Embedded), &why, help)
+    used_if(kind == Some(UpstreamChoice::Server(ServerKind::Embedded)), &why, help)
+});
+const PROGRAMMED_UPSTREAM: When = When::Variant(|variant| {
+    let kind = variant.upstream.kind;
+    let why = match kind {
+        Some(kind) => format!("an upstream of kind `{}` does not know it", kind.name()),
+        None => "there is no upstream".to_owned(),
+    };
+    let help = "only for `upstream.kind = \"embedded\"` or `\"internet\"`";
+    used_if(kind.and_then(UpstreamChoice::started) == Some(ServerKind::Embedded), &why, help)
+});
+const PRIVATE_INTERNET: When = When::Variant(|variant| {
+    let why = "there is no private Internet, whose servers it names";
+    let help = "add `upstream.kind = \"internet\"`, or remove it";
+    used_if(variant.upstream.kind == Some(UpstreamChoice::Internet), why, help)
 });
 const BETWEEN_HOSTS: When = When::Variant(|variant| {
     let why = "links need hosts, and all is on the loopback interface";
@@ -177,7 +211,7 @@ settings! {
     /// The server under test.
     pub struct Server, draft ServerDraft, at "server." {
         /// Which server is measured: dnslab's own responder, an installed server that dnslab starts and
-        /// stops, or one that runs already. Servers that forward need an upstream
+        /// stops, or one that runs already. Servers that forward or resolve need an upstream
         kind: ServerChoice = ServerChoice::Started(ServerKind::Embedded);
         /// IPv4 or IPv6 address that the server listens on; an external server must have one, or a host
         /// name, with or without the port for UDP and TCP
@@ -236,7 +270,8 @@ settings! {
         /// A forwarder keeps answers, as it does by default; without, each query goes upstream (coredns,
         /// dnsmasq, stubby, dnsdist)
         cache: bool = true, when(&[FORWARDING]);
-        /// A forwarder validates what its upstream says (RFC 4035)
+        /// A forwarder or resolver validates what it is told (RFC 4035), from the trust anchor of its
+        /// upstream; on the Internet from those of IANA
         dnssec: bool = false, when(&[FORWARDING]);
         /// Delay program of the embedded server: `5ms`, `uniform:1ms..9ms`, or what else
         /// `dnslab serve --delay` reads
@@ -314,32 +349,38 @@ settings! {
 }
 
 settings! {
-    /// The server that a forwarder asks.
+    /// What a forwarder or resolver asks.
     pub struct Upstream, draft UpstreamDraft, at "upstream." {
         /// The server that a forwarder asks, at the end of the chain. The embedded one plays a resolver
-        /// that knows every name of the load
-        kind: Option<ServerKind> = None, absent("no upstream: the server is authoritative");
+        /// that knows every name of the load. With `internet` the server resolves by itself in a private
+        /// Internet, on a host of its own; with `live` on the Internet, from the root servers that it was
+        /// built with (bind, unbound, knot-resolver, pdns-recursor)
+        kind: Option<UpstreamChoice> = None, absent("no upstream: the server is authoritative");
+        /// File that describes the private Internet (docs/INTERNET.md): its root servers, TLDs and
+        /// authoritative servers
+        hierarchy: Option<PathBuf> = None, absent("the one that is built in"),
+            when(&[PRIVATE_INTERNET]);
         /// How queries travel to the upstream
-        transport: Transport = Transport::Udp, kind(LEG), when(&[WITH_UPSTREAM]);
+        transport: Transport = Transport::Udp, kind(LEG), when(&[FORWARDED_TO]);
         /// Threads that the upstream is configured for
         threads: Option<u32> = None, count(1, 1_024), absent("the number of its CPUs"),
-            when(&[WITH_UPSTREAM]);
+            when(&[STARTED_UPSTREAM]);
         /// CPUs that the upstream is pinned to
         cpus: Vec<usize> = Vec::new(),
             absent("half of those left to the load, or the only one, shared with it"),
-            when(&[WITH_UPSTREAM]);
+            when(&[STARTED_UPSTREAM]);
         /// Program of the upstream
         binary: Option<PathBuf> = None, absent("found on the search path"), when(&[INSTALLED_UPSTREAM]),
             code;
         /// Text appended to the configuration of the upstream, in its own language
         extra: Option<String> = None, absent("nothing"), when(&[INSTALLED_UPSTREAM]), code;
         /// How long an embedded upstream takes for its answers: `5ms`, `uniform:1ms..20ms`, or what else
-        /// `dnslab serve --delay` reads
-        delay: Option<Delay> = None, absent("none"), when(&[EMBEDDED_UPSTREAM]);
-        /// Share of the queries that an embedded upstream never answers, e.g. `1%`
-        loss: Option<Loss> = None, absent("none"), when(&[EMBEDDED_UPSTREAM]);
-        /// CPU time that each answer of an embedded upstream costs beside what it needs
-        busy: Duration = Duration::ZERO, lasting(Duration::ZERO, SECOND), when(&[EMBEDDED_UPSTREAM]);
+        /// `dnslab serve --delay` reads. A private Internet adds it to the round trips of its servers
+        delay: Option<Delay> = None, absent("none"), when(&[PROGRAMMED_UPSTREAM]);
+        /// Share of the queries that an embedded upstream or a private Internet never answers, e.g. `1%`
+        loss: Option<Loss> = None, absent("none"), when(&[PROGRAMMED_UPSTREAM]);
+        /// CPU time that each answer of an embedded upstream or a private Internet costs beside what it needs
+        busy: Duration = Duration::ZERO, lasting(Duration::ZERO, SECOND), when(&[PROGRAMMED_UPSTREAM]);
         /// An embedded upstream has signatures for all its names (RFC 4035)
         signed: bool = false, when(&[EMBEDDED_UPSTREAM]);
         /// An embedded upstream closes a connection after so many answers
@@ -537,7 +578,7 @@ settings! {
         /// Query file in the format of dnsperf: a name and a type on each line
         queries: Option<PathBuf> = None, absent("the names of the zone"), flag("queries", "FILE"), when(&[NOT_REPLAYED]);
         /// Ask for the addresses of so many made-up names in as many domains, of which an embedded
-        /// upstream knows everything
+        /// upstream knows everything; with a private Internet, for those of its most popular names
         popular_names: Option<u32> = None, count(1, 100_000), absent("the names of the zone"), when(&[NOT_REPLAYED]);
         /// Types that the names of the zone are asked for, with their weights, e.g.
         /// `"A:70,AAAA:25,HTTPS:5"`

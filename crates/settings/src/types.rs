@@ -252,6 +252,80 @@ impl Setting for ServerChoice {
     }
 }
 
+/// Where a server gets what it does not know itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UpstreamChoice {
+    /// From a server that it forwards to, and that dnslab starts.
+    Server(ServerKind),
+    /// From the root servers, TLDs and authoritative servers of a private Internet, which dnslab starts as one
+    /// process. The server resolves by itself.
+    Internet,
+    /// From the servers of the Internet, beginning at the root servers that the server was built with. The
+    /// server resolves by itself.
+    Live,
+}
+
+impl UpstreamChoice {
+    const INTERNET: &'static str = "internet";
+    const LIVE: &'static str = "live";
+
+    const NAMES: [&'static str; ServerKind::ALL.len() + 2] = {
+        let mut names = [Self::INTERNET; ServerKind::ALL.len() + 2];
+        let mut at = 0;
+        while at < ServerKind::ALL.len() {
+            names[at] = ServerKind::NAMES[at];
+            at += 1;
+        }
+        names[at + 1] = Self::LIVE;
+        names
+    };
+
+    /// The server that is forwarded to; `None` if the server under test resolves by itself.
+    #[must_use]
+    pub fn server(self) -> Option<ServerKind> {
+        match self {
+            Self::Server(kind) => Some(kind),
+            Self::Internet | Self::Live => None,
+        }
+    }
+
+    /// What dnslab starts at the end of the chain; `None` if the end is elsewhere.
+    #[must_use]
+    pub fn started(self) -> Option<ServerKind> {
+        match self {
+            Self::Server(kind) => Some(kind),
+            Self::Internet => Some(ServerKind::Embedded),
+            Self::Live => None,
+        }
+    }
+
+    /// The word of the experiment file.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Server(kind) => kind.name(),
+            Self::Internet => Self::INTERNET,
+            Self::Live => Self::LIVE,
+        }
+    }
+}
+
+impl Setting for UpstreamChoice {
+    const KIND: Kind = Kind::Choice(&Self::NAMES);
+
+    fn of(value: &Value) -> Option<Self> {
+        match value {
+            Value::Text(word) if word == Self::INTERNET => Some(Self::Internet),
+            Value::Text(word) if word == Self::LIVE => Some(Self::Live),
+            other => ServerKind::of(other).map(Self::Server),
+        }
+    }
+
+    fn value(&self) -> Option<Value> {
+        Some(Value::Text(self.name().to_owned()))
+    }
+}
+
 impl HostAddress {
     pub(crate) const LOCAL: Self =
         Self { host: Host::Address(IpAddr::V4(Ipv4Addr::LOCALHOST)), port: None };

@@ -44,33 +44,38 @@ pub struct ServerProfile {
     pub serves_zones: bool,
     /// dnslab starts it with another server behind it.
     pub forwards: bool,
+    /// dnslab starts it with the addresses of root servers, and it resolves from there by itself.
+    pub resolves: bool,
 }
 
 impl ServerKind {
     /// The row of this kind.
     #[must_use]
     pub fn profile(self) -> ServerProfile {
-        let of = |title, program, serves_zones, forwards| ServerProfile {
+        let of = |title, program, [serves_zones, forwards, resolves]: [bool; 3]| ServerProfile {
             title,
             program,
             serves_zones,
             forwards,
+            resolves,
         };
+        let (authoritative, forwarder) = ([true, false, false], [false, true, false]);
+        let resolver = [false, true, true];
         match self {
-            Self::Embedded => of("dnslab", "dnslab", true, false),
-            Self::Bind => of("BIND", "named", true, true),
-            Self::Knot => of("Knot DNS", "knotd", true, false),
-            Self::Nsd => of("NSD", "nsd", true, false),
+            Self::Embedded => of("dnslab", "dnslab", authoritative),
+            Self::Bind => of("BIND", "named", [true, true, true]),
+            Self::Knot => of("Knot DNS", "knotd", authoritative),
+            Self::Nsd => of("NSD", "nsd", authoritative),
             Self::PowerDnsAuthoritative => {
-                of("PowerDNS Authoritative Server", "pdns_server", true, false)
+                of("PowerDNS Authoritative Server", "pdns_server", authoritative)
             }
-            Self::Unbound => of("Unbound", "unbound", false, true),
-            Self::KnotResolver => of("Knot Resolver", "kresd", false, true),
-            Self::Dnsmasq => of("dnsmasq", "dnsmasq", false, true),
-            Self::Stubby => of("Stubby", "stubby", false, true),
-            Self::CoreDns => of("CoreDNS", "coredns", false, true),
-            Self::Dnsdist => of("dnsdist", "dnsdist", false, true),
-            Self::PowerDnsRecursor => of("PowerDNS Recursor", "pdns_recursor", false, true),
+            Self::Unbound => of("Unbound", "unbound", resolver),
+            Self::KnotResolver => of("Knot Resolver", "kresd", resolver),
+            Self::Dnsmasq => of("dnsmasq", "dnsmasq", forwarder),
+            Self::Stubby => of("Stubby", "stubby", forwarder),
+            Self::CoreDns => of("CoreDNS", "coredns", forwarder),
+            Self::Dnsdist => of("dnsdist", "dnsdist", forwarder),
+            Self::PowerDnsRecursor => of("PowerDNS Recursor", "pdns_recursor", resolver),
         }
     }
 
@@ -84,6 +89,12 @@ impl ServerKind {
     #[must_use]
     pub fn forwards(self) -> bool {
         self.profile().forwards
+    }
+
+    /// True for servers that dnslab starts as resolvers of their own, beginning at root servers.
+    #[must_use]
+    pub fn resolves(self) -> bool {
+        self.profile().resolves
     }
 }
 

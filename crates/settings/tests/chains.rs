@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use dnslab_settings::{
-    ChainRole, HostsChoice, Link, Log, LogTarget, Queries, ServerKind, Variant, check_text,
+    ChainRole, HostsChoice, Link, Log, LogTarget, Queries, ServerKind, UpstreamChoice, Variant,
+    check_text,
 };
 use dnslab_wire::Transport;
 
@@ -32,9 +33,32 @@ fn a_chain_has_its_order_and_its_presets() {
     let plain = Link { delay: Duration::ZERO, jitter: Duration::ZERO, loss: 0.0, rate_mbit: None };
     let slow = Link { delay: Duration::from_millis(10), rate_mbit: Some(100), ..plain };
     assert_eq!((variant.client_link.link(), variant.upstream_link.link()), (plain, slow));
-    assert_eq!(variant.upstream.kind, Some(ServerKind::Bind));
+    assert_eq!(variant.upstream.kind, Some(UpstreamChoice::Server(ServerKind::Bind)));
     assert!(variant.server.address.ip().is_ipv6());
     assert!(checked("").behind().is_empty());
+}
+
+const INTERNET: &str =
+    "upstream.kind = \"internet\"\nlab.hosts = \"namespaces\"\nload.popular_names = 9\n";
+
+#[test]
+fn a_resolver_has_an_internet_behind_it() {
+    for kind in ["bind", "unbound", "knot-resolver", "pdns-recursor"] {
+        let server = format!("server.kind = \"{kind}\"\nserver.dnssec = true\n");
+        let private = checked(&format!(
+            "{server}{INTERNET}upstream.hierarchy = \"h.toml\"\nupstream.delay = \"1ms\""
+        ));
+        assert!(private.resolves() && private.server.dnssec);
+        assert_eq!(private.load.recursion_desired, Some(true));
+        let [end] = private.behind().try_into().unwrap();
+        let expected = (ChainRole::Upstream, Some(ServerKind::Embedded), Transport::Udp);
+        assert_eq!((end.role, end.kind, end.transport), expected);
+        assert_eq!(private.upstream.hierarchy.unwrap().to_str(), Some("h.toml"));
+        let live = format!("{server}upstream.kind = \"live\"\nload.queries = \"names.txt\"");
+        let live = checked(&live);
+        assert!(live.resolves() && live.behind().is_empty(), "{kind}");
+    }
+    assert!(!checked(FORWARDER).resolves() && !checked("").resolves());
 }
 
 #[test]
@@ -59,6 +83,62 @@ fn what_cannot_stand_in_a_chain_is_told() {
         ("server.kind = \"unbound\"\nupstream.kind = \"unbound\"", "cannot end the chain"),
         ("server.kind = \"bind\"\nrelay.kind = \"unbound\"", "a relay needs an upstream"),
         (&format!("{FORWARDER}relay.kind = \"knot\""), "cannot be a relay"),
+        (
+            &format!("server.kind = \"dnsmasq\"\n{INTERNET}"),
+            "of kind `dnsmasq` does not resolve by itself: it forwards",
+        ),
+        (
+            &format!("server.kind = \"nsd\"\n{INTERNET}"),
+            "of kind `nsd` does not resolve: it answers",
+        ),
+        (
+            "server.kind = \"external\"\nserver.address = \"192.0.2.1\"\nupstream.kind = \"live\"",
+            "a server that runs already resolves where it was told to",
+        ),
+        (
+            "server.kind = \"bind\"\nupstream.kind = \"internet\"",
+            "a private Internet needs a host of its own: it answers on port 53 of all addresses of 198.18",
+        ),
+        (
+            "server.kind = \"bind\"\nupstream.kind = \"internet\"\nlab.hosts = \"auto\"",
+            "a private Internet needs a host of its own",
+        ),
+        (
+            "server.kind = \"bind\"\nupstream.kind = \"live\"\nlab.hosts = \"auto\"",
+            "a host in a namespace does not reach the Internet",
+        ),
+        (
+            "server.kind = \"bind\"\nupstream.kind = \"live\"",
+            "nobody on the Internet knows the names of the synthetic zone",
+        ),
+        (
+            &format!("server.kind = \"bind\"\nrelay.kind = \"dnsmasq\"\n{INTERNET}"),
+            "a server that resolves by itself asks no relay",
+        ),
+        (
+            &format!("server.kind = \"bind\"\nupstream.transport = \"dot\"\n{INTERNET}"),
+            "`upstream.transport` has no effect: a server that resolves by itself decides how",
+        ),
+        (
+            &format!("server.kind = \"bind\"\nupstream.binary = \"./named\"\n{INTERNET}"),
+            "`upstream.binary` has no effect: the private Internet is dnslab itself",
+        ),
+        (
+            &format!("server.kind = \"bind\"\nupstream.signed = true\n{INTERNET}"),
+            "`upstream.signed` has no effect: an upstream of kind `internet` does not know it",
+        ),
+        (
+            "server.kind = \"bind\"\nupstream.kind = \"internet\"\nlab.hosts = \"namespaces\"",
+            "nobody in the private Internet knows the names of the synthetic zone",
+        ),
+        (
+            "server.kind = \"bind\"\nupstream.kind = \"live\"\nupstream.threads = 2",
+            "`upstream.threads` has no effect: dnslab does not start the servers of the Internet",
+        ),
+        (
+            &format!("{FORWARDER}upstream.hierarchy = \"h.toml\""),
+            "`upstream.hierarchy` has no effect: there is no private Internet",
+        ),
         ("upstream.threads = 2", "`upstream.threads` has no effect: there is no upstream"),
         ("relay.extra = \"x\"", "`relay.extra` has no effect: there is no relay"),
         (

@@ -126,9 +126,19 @@ fn fronts() -> impl Strategy<Value = String> {
             all => all.iter().map(|it| format!("{alone}upstream.kind = \"{it}\"\n")).collect(),
         }
     });
+    let resolvers = ServerKind::ALL.into_iter().filter(|kind| kind.resolves()).flat_map(|kind| {
+        let alone = format!("server.kind = \"{kind}\"\n");
+        [
+            format!(
+                "{alone}upstream.kind = \"internet\"\nlab.hosts = \"namespaces\"\n\
+                 load.popular_names = 9\n"
+            ),
+            format!("{alone}upstream.kind = \"live\"\nload.queries = \"names.txt\"\n"),
+        ]
+    });
     let external =
         "server.kind = \"external\"\nserver.address = \"192.0.2.7\"\nserver.insecure = true\n";
-    select(kinds.chain([external.to_owned()]).collect::<Vec<_>>())
+    select(kinds.chain(resolvers).chain([external.to_owned()]).collect::<Vec<_>>())
 }
 
 fn entry(of: Vec<&'static Key>) -> impl Strategy<Value = (&'static Key, String)> {

@@ -45,8 +45,8 @@ mod receive;
 mod send;
 
 pub use options::{
-    bind_address_without_port, enable_gro, enable_pktinfo, enable_timestamps, receive_drops,
-    round_trip, set_idle_policy, set_pmtu_probe, set_receive_buffer,
+    allow_any_source, bind_address_without_port, enable_gro, enable_pktinfo, enable_timestamps,
+    receive_drops, round_trip, set_idle_policy, set_pmtu_probe, set_receive_buffer,
 };
 pub use peer::Peer;
 pub use poller::{EventFlags, Poller};

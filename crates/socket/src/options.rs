@@ -34,6 +34,18 @@ pub fn enable_pktinfo(socket: BorrowedFd<'_>, ipv6: bool) -> io::Result<()> {
     }
 }
 
+/// Lets datagrams leave from any address, also from one that only a local route makes this host's own
+/// (`IPV6_FREEBIND`, `IP_FREEBIND`, ip(7)).
+///
+/// # Errors
+/// When the socket is of the other family.
+pub fn allow_any_source(socket: BorrowedFd<'_>, ipv6: bool) -> io::Result<()> {
+    match ipv6 {
+        false => set_option(socket, libc::IPPROTO_IP, libc::IP_FREEBIND, 1),
+        true => set_option(socket, libc::IPPROTO_IPV6, libc::IPV6_FREEBIND, 1),
+    }
+}
+
 /// Leaves packet sizes to QUIC (RFC 9000, section 14.2): no packet is fragmented, and what the kernel knows
 /// of the path is not used (`IP_PMTUDISC_PROBE`, ip(7)).
 ///

@@ -18,6 +18,25 @@ pub(crate) struct Make {
 pub(crate) enum Made {
     /// Make the zone that dnslab asks for, for a server that runs already
     Zone(MakeZone),
+    /// Make what a resolver and its clients need for the internet of `dnslab serve --hierarchy`
+    Internet(MakeInternet),
+}
+
+/// `dnslab make internet`
+#[derive(Debug, Args)]
+pub(crate) struct MakeInternet {
+    /// Description of the internet (docs/INTERNET.md)
+    pub(crate) hierarchy: PathBuf,
+    /// Folder for root.hints, root.zone, trust-anchor.key, bind.keys and names; it is made
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) folder: PathBuf,
+    /// Names that clients may ask for, the most popular first
+    #[arg(long, value_name = "N", default_value_t = 10_000,
+          value_parser = value_parser!(u64).range(..=100_000_000))]
+    pub(crate) names: u64,
+    /// Replace files that are there
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 /// `dnslab make zone`

@@ -12,21 +12,29 @@ use dnslab_wire::units;
 
 /// `dnslab serve`
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("content").required(true).args(["zone", "names"])))]
+#[command(group(ArgGroup::new("content").required(true).args(["zone", "names", "hierarchy"])))]
 pub(crate) struct Serve {
     /// Zone file (RFC 1035, section 5): be its authoritative server
     #[arg(long, value_name = "FILE")]
     pub(crate) zone: Option<PathBuf>,
     /// Name of the zone [default: the owner of its SOA record]
-    #[arg(long, value_name = "NAME", conflicts_with = "names")]
+    #[arg(long, value_name = "NAME", requires = "zone")]
     pub(crate) origin: Option<String>,
     /// Names, one a line as in dnsperf's query files: be a recursive resolver that has them, and
     /// all zones above them, in its cache
     #[arg(long, value_name = "FILE")]
     pub(crate) names: Option<PathBuf>,
     /// Sign these zones, with the key whose trust anchor docs/COMMANDS.md has
-    #[arg(long, conflicts_with = "zone")]
+    #[arg(long, requires = "names")]
     pub(crate) sign: bool,
+    /// Description of an internet (docs/INTERNET.md): be all its servers, each at its own address
+    #[arg(long, value_name = "FILE", conflicts_with_all = [
+        "listen", "dot_listen", "doq_listen", "doh3_listen", "doh2_listen",
+    ])]
+    pub(crate) hierarchy: Option<PathBuf>,
+    /// Port of these servers
+    #[arg(long, value_name = "N", default_value_t = 53, requires = "hierarchy")]
+    pub(crate) port: u16,
     /// Address and port for UDP and TCP; can be given more than once
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) listen: Vec<SocketAddr>,

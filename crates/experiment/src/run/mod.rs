@@ -4,6 +4,7 @@ mod calibrate;
 mod captured;
 mod case;
 mod first_query;
+mod internet;
 mod leftovers;
 mod queries;
 mod room;

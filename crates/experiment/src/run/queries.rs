@@ -18,6 +18,7 @@ use dnslab_wire::{QueryOptions, TsigKey, TsigKeyError};
 use domain::base::Name;
 
 use super::captured::CapturedClients;
+use super::internet::{InternetError, PrivateInternet};
 
 /// Why there is nothing to ask.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +52,9 @@ pub enum QueriesError {
         /// What is wrong with it.
         source: TsigKeyError,
     },
+    /// There is no private Internet whose names could be asked for.
+    #[error(transparent)]
+    Internet(#[from] InternetError),
     /// The capture is none, or cannot be read.
     #[error("{}: {source}", path.display())]
     Capture {
@@ -137,6 +141,8 @@ struct Source {
     queries: Queries,
     zone: Zone,
     options: QueryOptions,
+    /// The description of the private Internet whose names are asked for; `None` without one.
+    internet: Option<String>,
     /// How much of a capture is played, and how; 0 without one.
     played: (Duration, [f64; 2]),
     /// `None` if nothing is drawn: neither names nor the order of several types.
@@ -147,8 +153,12 @@ impl QueryLists {
     /// The list of a variant in the repetition with this seed. Lists of other seeds are dropped.
     pub(super) fn of(&mut self, variant: &Variant, seed: u64) -> Result<Asked, QueriesError> {
         let queries = variant.load.asked();
+        let internet = match &queries {
+            Queries::Popular(_) => PrivateInternet::of(&variant.upstream)?,
+            Queries::Zone(_) | Queries::File(_) | Queries::Capture(_) => None,
+        };
         let is_drawn = match &queries {
-            Queries::Popular(_) => true,
+            Queries::Popular(_) => internet.is_none(),
             Queries::Zone(types) => types.weights().len() > 1,
             Queries::File(_) => false,
             Queries::Capture(_) => variant.load.factor.0.fract() > 0.0,
@@ -161,18 +171,23 @@ impl QueryLists {
             queries,
             zone: variant.zone.clone(),
             options: variant.load.query_options(),
+            internet: internet.as_ref().map(|it| it.description.clone()),
             played: if is_played { played } else { Default::default() },
         };
         self.made.retain(|(made_from, _)| made_from.seed.is_none_or(|its| its == seed));
         if let Some((_, list)) = self.made.iter().find(|(made_from, _)| *made_from == source) {
             return Ok(list.clone());
         }
-        let asked = match &source.queries {
-            Queries::Capture(path) => {
+        let asked = match (&source.queries, internet) {
+            (Queries::Capture(path), _) => {
                 let (clients, list) = CapturedClients::open(path, load, seed)?;
                 Asked { list: Arc::new(list), clients: Some(Arc::new(clients)) }
             }
-            queries => {
+            (Queries::Popular(count), Some(internet)) => {
+                let list = internet.popular(*count, &source.options)?;
+                Asked { list: Arc::new(list), clients: None }
+            }
+            (queries, _) => {
                 let list = make(queries, &source.zone, &source.options, seed)?;
                 Asked { list: Arc::new(list), clients: None }
             }

@@ -23,6 +23,7 @@ use dnslab_settings::{ChainRole, Common, Experiment, HostsChoice, Variant};
 
 use super::case::is_cut_short;
 use super::first_query::{self, FirstQueryError};
+use super::internet::PrivateInternet;
 use super::queries::{self, QueriesError, QueryLists};
 use super::room;
 use super::round::CommonRate;
@@ -494,6 +495,7 @@ pub fn skipped(
         fits(Cpus::of(variant).err().map(|error| error.to_string()))?;
         fits(room::lacking(variant))?;
         fits(watching::lacking(variant))?;
+        fits(PrivateInternet::lacking(variant))?;
         if let Err(error) = can_run(variant, named) {
             let reason = error.to_string();
             skipped.push(SkippedVariant { variant: variant.name.clone(), reason });
@@ -531,7 +533,11 @@ fn can_run(variant: &Variant, named: NamedPrograms) -> Result<(), LabError> {
         let is_front = server.role == ChainRole::Server;
         let needs = Needs {
             transport: server.transport,
-            upstream: servers.get(place + 1).map(|behind| behind.transport),
+            upstream: servers
+                .get(place + 1)
+                .filter(|_| !variant.resolves())
+                .map(|behind| behind.transport),
+            resolves: is_front && variant.resolves(),
             validates: is_front && variant.server.dnssec,
             without_cache: is_front && !variant.server.cache,
             logging: if is_front { logging(variant) } else { Logging::default() },

@@ -2,7 +2,7 @@
 
 use dnslab_lab::cpus::{self, Cores, CpuError, Split};
 use dnslab_lab::ports;
-use dnslab_settings::{ServerChoice, Variant};
+use dnslab_settings::{ServerChoice, UpstreamChoice, Variant};
 
 use super::watching;
 
@@ -25,7 +25,7 @@ impl Cpus {
     /// When a named CPU is not allowed, or nothing is left for one side.
     pub(super) fn of(variant: &Variant) -> Result<Self, CpuError> {
         let Split { server, mut load } = split(variant)?;
-        if variant.upstream.kind.is_none() {
+        if variant.upstream.kind.and_then(UpstreamChoice::started).is_none() {
             return Ok(Self { server, load, upstream: Vec::new() });
         }
         let named = variant.upstream.cpus.clone();

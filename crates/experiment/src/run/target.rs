@@ -17,9 +17,7 @@ use dnslab_settings::{
 };
 use dnslab_traffic::{QueryList, SyntheticZone};
 use dnslab_wire::units::duration;
-use dnslab_wire::{
-    Query, QueryOptions, Response, TRUST_ANCHOR_DS, TlsGroup, Transport, rcode_name,
-};
+use dnslab_wire::{Query, QueryOptions, Response, TlsGroup, Transport, rcode_name};
 use domain::base::Name;
 use domain::base::iana::Rtype;
 
@@ -233,13 +231,16 @@ fn spec(variant: &Variant, site: &Site<'_>) -> Result<ServerSpec, TargetError> {
     let listen = site.testbed.listen(server.address.ip())?;
     let transports: Vec<Transport> = variant.load.transports().collect();
     let mut spec = ServerSpec::new(kind, directory, listen, &transports);
-    spec.upstream = site.testbed.upstream();
-    if spec.upstream.is_none() {
+    spec.upstream = site.testbed.upstream().filter(|_| !variant.resolves());
+    spec.root_hints = site.testbed.root_hints(variant);
+    if spec.upstream.is_none() && spec.root_hints.is_none() {
         let origin = variant.zone.name.clone();
         let path = write_zone(&zone(&variant.zone)?, &origin, &spec.directory)?;
         spec.zone = Some(ZoneFile { origin, path });
     }
-    spec.trust_anchor = server.dnssec.then(|| TRUST_ANCHOR_DS.to_owned());
+    if server.dnssec {
+        spec.trust_anchors = site.testbed.trust_anchors(variant)?;
+    }
     spec.without_cache = !server.cache;
     spec.certificate = server.certificate;
     spec.logging = logging(variant);
@@ -354,8 +355,11 @@ pub(super) struct Question(Query);
 
 impl Question {
     /// The SOA record of the zone. If the load would fill a cache, a name that an upstream knows and no load
-    /// asks for.
+    /// asks for; for a resolver the SOA record of the root, which leaves no other name in its cache.
     pub(super) fn of(variant: &Variant) -> Result<Self, QueriesError> {
+        if variant.resolves() {
+            return Self::soa(".");
+        }
         let has_names = !matches!(variant.load.asked(), Queries::Zone(_));
         match has_names && !variant.behind().is_empty() {
             true => Self::new(READY_NAME, Rtype::A),

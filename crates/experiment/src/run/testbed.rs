@@ -8,17 +8,20 @@ use std::time::{Duration, Instant};
 use dnslab_lab::hosts::{self, EndedPart, Hosts, LinkSettings};
 use dnslab_lab::network::Visit;
 use dnslab_lab::{
-    CounterWatch, GuardProgram, LabError, Ports, RunningServer, Sampler, ServerSpec, Upstream,
-    UpstreamTls, ZoneFile, certificate, ports,
+    CounterWatch, GuardProgram, IANA_TRUST_ANCHORS, LabError, Ports, RootHints, RunningServer,
+    Sampler, ServerSpec, Upstream, UpstreamTls, ZoneFile, certificate, ports,
 };
 use dnslab_measure::{ChainPart, HostFacts, TestbedFacts};
-use dnslab_settings::{ChainRole, ChainServer, HostsChoice, Link, Queries, ServerKind, Variant};
+use dnslab_settings::{
+    ChainRole, ChainServer, HostsChoice, Link, Queries, ServerKind, UpstreamChoice, Variant,
+};
 use dnslab_traffic::QueryList;
-use dnslab_wire::Transport;
 use dnslab_wire::units::duration;
+use dnslab_wire::{TRUST_ANCHOR_DS, Transport};
 
 use super::case::LOG_LINES;
-use super::queries::zone;
+use super::internet::PrivateInternet;
+use super::queries::{QueriesError, zone};
 use super::seeds::{Role, Seeds};
 use super::split::Cpus;
 use super::target::{Question, READY_WITHIN, TargetError, give, probe, write_zone};
@@ -35,6 +38,8 @@ pub(super) struct Testbed {
     /// In the order of the chain. They end before their hosts.
     behind: Vec<RunningChainServer>,
     hosts: Option<Hosts>,
+    /// What the server under test resolves in, if it resolves by itself.
+    internet: Option<PrivateInternet>,
 }
 
 struct RunningChainServer {
@@ -59,7 +64,11 @@ impl Testbed {
         guard: &GuardProgram,
     ) -> Result<Self, TargetError> {
         let hosts = make_hosts(variant, (cpus, seeds), folder, guard)?;
-        let mut made = Self { hosts, behind: Vec::new() };
+        let internet = PrivateInternet::of(&variant.upstream).map_err(QueriesError::from)?;
+        if let (Some(hosts), Some(internet)) = (&hosts, &internet) {
+            hosts.add_internet(&internet.networks())?;
+        }
+        let mut made = Self { hosts, behind: Vec::new(), internet };
         for behind in variant.behind().iter().rev() {
             let place = behind.role.name();
             let server = made.start(behind, variant, queries, (cpus, seeds), folder, guard);
@@ -83,8 +92,29 @@ impl Testbed {
         }
     }
 
+    /// The server that the one under test forwards to.
     pub(super) fn upstream(&self) -> Option<Upstream> {
         self.behind.first().map(RunningChainServer::as_upstream)
+    }
+
+    /// Where a server under test that resolves by itself begins.
+    pub(super) fn root_hints(&self, variant: &Variant) -> Option<RootHints> {
+        match variant.upstream.kind? {
+            UpstreamChoice::Server(_) => None,
+            UpstreamChoice::Internet => {
+                Some(RootHints::Zone(self.internet.as_ref()?.internet.root_hints()))
+            }
+            UpstreamChoice::Live => Some(RootHints::BuiltIn),
+        }
+    }
+
+    /// What a server under test validates from.
+    pub(super) fn trust_anchors(&self, variant: &Variant) -> Result<Vec<String>, TargetError> {
+        Ok(match (variant.upstream.kind, &self.internet) {
+            (Some(UpstreamChoice::Live), _) => IANA_TRUST_ANCHORS.map(str::to_owned).to_vec(),
+            (_, Some(internet)) => vec![internet.trust_anchor().map_err(QueriesError::from)?],
+            (_, None) => vec![TRUST_ANCHOR_DS.to_owned()],
+        })
     }
 
     /// Moves this thread to a host until the visit is dropped. Without hosts it stays.
@@ -153,9 +183,13 @@ impl Testbed {
             "server" => cpus.server.clone(),
             _ => cpus.upstream.clone(),
         };
+        let networks_of = |name: &str| match (&self.internet, name) {
+            (Some(internet), "upstream") => internet.networks(),
+            _ => Vec::new(),
+        };
         let host = |(name, addresses): (&str, Vec<IpAddr>)| HostFacts {
             name: name.to_owned(),
-            addresses: addresses.iter().map(ToString::to_string).collect(),
+            addresses: addresses.iter().map(ToString::to_string).chain(networks_of(name)).collect(),
             cpus: cpus_of(name),
         };
         let (addresses, links) = match &self.hosts {
@@ -206,6 +240,10 @@ impl Testbed {
     ) -> Result<RunningChainServer, TargetError> {
         let directory = folder.join(behind.role.name());
         let listen = self.listen_behind(behind.role, variant.server.address.ip())?;
+        // The first of all addresses that a private Internet has.
+        let root = self.internet.as_ref().map(|it| it.internet.root_addresses());
+        let root = root.and_then(|addresses| addresses.first().copied());
+        let listen = (root.unwrap_or(listen.0), listen.1);
         let kind = behind.kind.unwrap_or(ServerKind::Embedded);
         let mut spec = ServerSpec::new(kind, directory.clone(), listen, &transports(behind));
         spec.network = self.network(behind.role.host());
@@ -215,9 +253,12 @@ impl Testbed {
         };
         spec.upstream = self.upstream();
         spec.counts = variant.server.watch;
-        give_data(&mut spec, variant, queries, &directory)?;
         give(&mut spec, behind, own_cpus, seeds.of(Role::Upstream));
-        if kind == ServerKind::Embedded {
+        match &self.internet {
+            Some(internet) => spec.embedded.hierarchy = Some(internet.description.clone()),
+            None => give_data(&mut spec, variant, queries, &directory)?,
+        }
+        if kind == ServerKind::Embedded && self.internet.is_none() {
             self.give_behaviour(&mut spec, variant);
         }
         let question = Question::of(variant)?;
@@ -276,7 +317,7 @@ impl RunningChainServer {
 
 /// In the order of the line.
 pub(super) fn names(variant: &Variant) -> Vec<&'static str> {
-    let end = variant.upstream.kind.map(|_| "upstream");
+    let end = variant.upstream.kind.and_then(UpstreamChoice::started).map(|_| "upstream");
     ["client", "server"].into_iter().chain(end).collect()
 }
 

@@ -5,6 +5,7 @@
 
 mod alarm;
 mod ended;
+mod internet;
 mod ip;
 pub(crate) mod link;
 mod netem;
@@ -23,6 +24,7 @@ use dnslab_measure::LinkFacts;
 use serde::{Deserialize, Serialize};
 
 pub use self::ended::EndedPart;
+pub use self::internet::INTERNET;
 use self::ip::{ip, run_ip};
 use self::link::{LINK, LinkSpec};
 use self::netem::carries_netem;
@@ -306,19 +308,24 @@ impl Link {
     }
 
     fn configure(&self, pair: [&Host; 2], devices: [&str; 2]) -> Result<(), LabError> {
-        for end in [0, 1] {
-            let (address, device) = (self.addresses[end], devices[end]);
-            // Without duplicate address detection, which would make the address wait for a second.
-            let how = if address.is_ipv6() { "/126 nodad" } else { "/30" };
-            let (length, option) = how.split_once(' ').unwrap_or((how, ""));
-            let lines = [
-                format!("addr add {address}{length} dev {device} {option}"),
-                format!("link set {device} up"),
-            ];
-            ip(&pair[end].network, &lines, None)?;
-        }
-        Ok(())
+        configure(pair, devices, self.addresses)
     }
+}
+
+/// Gives the ends of a link these addresses.
+fn configure(pair: [&Host; 2], devices: [&str; 2], addresses: [IpAddr; 2]) -> Result<(), LabError> {
+    for end in [0, 1] {
+        let (address, device) = (addresses[end], devices[end]);
+        // Without duplicate address detection, which would make the address wait for a second.
+        let how = if address.is_ipv6() { "/126 nodad" } else { "/30" };
+        let (length, option) = how.split_once(' ').unwrap_or((how, ""));
+        let lines = [
+            format!("addr add {address}{length} dev {device} {option}"),
+            format!("link set {device} up"),
+        ];
+        ip(&pair[end].network, &lines, None)?;
+    }
+    Ok(())
 }
 
 /// The address of one end (1 or 2) of a link: 10.53.LINK.END, or fd53::LINK:END (RFC 4193).

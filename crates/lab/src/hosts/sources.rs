@@ -10,7 +10,7 @@ use crate::network::Visit;
 
 /// Whether a program may bind to an address that no interface has. A route alone makes an IPv4 address one's
 /// own, but not an IPv6 address (ip-sysctl in the kernel's documentation).
-const BIND_ANY_IPV6: &str = "/proc/sys/net/ipv6/ip_nonlocal_bind";
+pub(super) const BIND_ANY_IPV6: &str = "/proc/sys/net/ipv6/ip_nonlocal_bind";
 
 impl Hosts {
     /// Lets the first host send from all these addresses, and its neighbour answer to them. `sources` has

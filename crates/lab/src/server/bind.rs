@@ -1,4 +1,4 @@
-//! ISC BIND 9 (`named`), authoritative or as a forwarder. Options: BIND 9 Administrator Reference Manual,
+//! ISC BIND 9 (`named`), authoritative, as a forwarder, or as a resolver. Options: BIND 9 Administrator Reference Manual,
 //! chapter 8.
 //!
 //! Blind spots of its counters: what the kernel dropped before BIND read it, and whether a query came over
@@ -10,9 +10,9 @@ use std::net::IpAddr;
 use dnslab_wire::Transport;
 
 use super::{
-    Access, Adapter, DNSTAP_LOG, Facts, IDLE_SECONDS, Logging, Rendered, ServerKind, ServerSpec,
-    UPSTREAM_AUTHORITY, Upstream, Version, bind_logging, bind_statistics, named_conf,
-    trust_anchor_words,
+    Access, Adapter, DNSTAP_LOG, Facts, IDLE_SECONDS, Logging, ROOT_HINTS, Rendered, RootHints,
+    ServerKind, ServerSpec, UPSTREAM_AUTHORITY, Upstream, Version, bind_logging, bind_statistics,
+    hints_note, named_conf, trust_anchor_words, trust_note,
 };
 use crate::certificate;
 use crate::running::LOG;
@@ -58,6 +58,10 @@ impl Adapter for Bind {
         }
     }
 
+    fn resolves(&self, _version: &Version) -> Result<(), String> {
+        Ok(())
+    }
+
     fn validates(&self, _version: &Version) -> Result<(), String> {
         Ok(())
     }
@@ -74,6 +78,7 @@ impl Adapter for Bind {
         // `-f -L` and not `-g`, which would ignore a `logging` statement in the extra text.
         let arguments = [program, "-f", "-c", CONFIGURATION, "-L", LOG, "-n", &threads];
         Rendered::one(CONFIGURATION, configuration(spec), &arguments, notes(spec))
+            .and(spec.hints_file())
     }
 
     fn counters(&self, access: &Access) -> Result<BTreeMap<String, u64>, String> {
@@ -109,7 +114,7 @@ statistics-channels {{ inet 127.0.0.1 port {control} allow {{ 127.0.0.1; }}; }};
         blocks = blocks(spec),
         listeners = listeners(spec),
         role = role(spec),
-        minimal = if spec.upstream.is_none() { "    minimal-responses yes;\n" } else { "" },
+        minimal = if spec.is_authoritative() { "    minimal-responses yes;\n" } else { "" },
         tcp_clients = spec.connection_limit(),
         // In units of 0.1 s.
         idle = IDLE_SECONDS * 10,
@@ -154,28 +159,39 @@ fn blocks(spec: &ServerSpec) -> String {
 }
 
 fn role(spec: &ServerSpec) -> String {
-    let validation = if spec.trust_anchor.is_some() { "yes" } else { "no" };
-    let Some(upstream) = &spec.upstream else {
+    let validation = if spec.validates() { "yes" } else { "no" };
+    if spec.is_authoritative() {
         return format!("    recursion no;\n    dnssec-validation {validation};\n");
+    }
+    let way = match &spec.upstream {
+        Some(upstream) => forward(upstream),
+        // It would tell the root servers which anchors it has (RFC 8145), which nobody asked.
+        None if spec.validates() => "    trust-anchor-telemetry no;\n".to_owned(),
+        None => String::new(),
     };
-    let (ip, port) = (upstream.address.ip(), upstream.address.port());
-    let tls = if upstream.tls.is_some() { " tls upstream" } else { "" };
     format!(
         "    recursion yes;
     allow-query {{ any; }};
     allow-query-cache {{ any; }};
     allow-recursion {{ any; }};
-    forward only;
-    forwarders {{ {ip} port {port}{tls}; }};
-    dnssec-validation {validation};
+{way}    dnssec-validation {validation};
 "
     )
 }
 
-/// The zone of an authoritative server, or what a forwarder knows of its upstream and trusts.
+fn forward(upstream: &Upstream) -> String {
+    let (ip, port) = (upstream.address.ip(), upstream.address.port());
+    let tls = if upstream.tls.is_some() { " tls upstream" } else { "" };
+    format!("    forward only;\n    forwarders {{ {ip} port {port}{tls}; }};\n")
+}
+
+/// The zone of an authoritative server, or what another one knows of its upstream or the root, and trusts.
 fn data(spec: &ServerSpec) -> String {
     let mut text = String::new();
-    if spec.zone.is_some() || spec.upstream.is_none() {
+    if matches!(spec.root_hints, Some(RootHints::Zone(_))) {
+        text.push_str(&format!("zone \".\" {{\n    type hint;\n    file \"{ROOT_HINTS}\";\n}};\n"));
+    }
+    if spec.zone.is_some() || spec.is_authoritative() {
         text.push_str(&format!(
             "zone \"{}\" {{\n    type primary;\n    file \"{}\";\n}};\n",
             spec.origin(),
@@ -185,7 +201,7 @@ fn data(spec: &ServerSpec) -> String {
     if let Some(Upstream { address, transport: Transport::Tcp, .. }) = &spec.upstream {
         text.push_str(&format!("server {} {{ tcp-only yes; }};\n", address.ip()));
     }
-    if let Some(anchor) = &spec.trust_anchor {
+    for anchor in &spec.trust_anchors {
         let [tag, algorithm, digest_type, digest] = trust_anchor_words(anchor);
         text.push_str(&format!(
             "trust-anchors {{ \".\" static-ds {tag} {algorithm} {digest_type} \"{digest}\"; }};\n"
@@ -235,13 +251,14 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
          run; they have TCP, TLS and HTTPS together"
             .to_owned(),
     ];
-    notes.extend(match &spec.upstream {
-        None => vec![
+    notes.extend(match (&spec.upstream, &spec.root_hints) {
+        (None, None) => vec![
             "minimal-responses yes: the answer alone is compared, not optional records beside it"
                 .to_owned(),
             "recursion, validation, transfers, notifies and remote control are off".to_owned(),
         ],
-        Some(upstream) => forwarder_notes(spec, upstream),
+        (Some(upstream), _) => forwarder_notes(spec, upstream),
+        (None, Some(hints)) => resolver_notes(spec, hints),
     });
     notes.push(match &spec.logging.query_log {
         Some(log) => bind_logging::note(log),
@@ -267,10 +284,6 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
 }
 
 fn forwarder_notes(spec: &ServerSpec, upstream: &Upstream) -> Vec<String> {
-    let validation = match spec.trust_anchor {
-        Some(_) => "it validates, from the trust anchor of the laboratory's root",
-        None => "no validation (dnssec-validation no; default auto)",
-    };
     let way = match upstream.transport {
         Transport::Udp => "queries travel to the upstream over UDP, and over TCP after truncation",
         Transport::Tcp => "all queries travel to the upstream over TCP (tcp-only yes)",
@@ -282,7 +295,7 @@ fn forwarder_notes(spec: &ServerSpec, upstream: &Upstream) -> Vec<String> {
     vec![
         "all queries are forwarded to the one upstream server (forward only); any client may ask"
             .to_owned(),
-        validation.to_owned(),
+        trust_note(spec, NO_VALIDATION),
         way.to_owned(),
         "the cache and the limits on queries in work are the defaults (max-cache-size 90 % of the memory, \
          prefetch 2 9, recursive-clients 1000, clients-per-query 10 rising to 100): beyond them BIND \
@@ -292,10 +305,43 @@ fn forwarder_notes(spec: &ServerSpec, upstream: &Upstream) -> Vec<String> {
     ]
 }
 
+const NO_VALIDATION: &str = "no validation (dnssec-validation no; default auto)";
+
+fn resolver_notes(spec: &ServerSpec, hints: &RootHints) -> Vec<String> {
+    let telemetry = match spec.validates() {
+        true => {
+            "; it does not tell the root servers which trust anchor it has (trust-anchor-telemetry no; \
+             default yes)"
+        }
+        false => "",
+    };
+    vec![
+        format!(
+            "{}; BIND asks the root servers for their names at its first query (RFC 9609); any client \
+             may ask",
+            hints_note(hints, "zone \".\" of type hint")
+        ),
+        format!("{}{telemetry}", trust_note(spec, NO_VALIDATION)),
+        "the cache is in memory, so it is empty at the start; it is as large as by default \
+         (max-cache-size 90 % of the memory), and names that are asked for shortly before they run out are \
+         asked for anew (prefetch 2 9, the default)"
+            .to_owned(),
+        "the limits on queries in work are the defaults (recursive-clients 1000, clients-per-query 10 \
+         rising to 100, fetches-per-server and fetches-per-zone 0, no limit): beyond them BIND drops, \
+         which is loss in the results"
+            .to_owned(),
+        "qname-minimization relaxed, the default; BIND answers for the empty zones that are built in, as by \
+         default (RFC 6303): none of them is in 198.18.0.0/15 or 2001:2::/48"
+            .to_owned(),
+        "it asks over IPv4 and IPv6, as by default; transfers, notifies and remote control are off"
+            .to_owned(),
+    ]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::tests::{forwarder, shown, spec};
+    use crate::server::tests::{forwarder, live, resolver, shown, spec};
     use crate::server::{QueryLog, ServerKind};
 
     #[test]
@@ -340,7 +386,7 @@ mod tests {
     #[test]
     fn validating_over_tls() {
         let mut spec = forwarder(ServerKind::Bind, &[Transport::Udp], Transport::Dot);
-        spec.trust_anchor = Some(". DS 20326 8 2 E06D44B8".to_owned());
+        spec.trust_anchors = vec![". DS 20326 8 2 E06D44B8".to_owned()];
         insta::assert_snapshot!(shown(&spec));
     }
 
@@ -362,5 +408,16 @@ mod tests {
             "BIND 9.10.1 writes no dnstap: it came with 9.11"
         );
         assert_eq!(Bind.logs(&version(18), &logging), Ok(()));
+    }
+
+    #[test]
+    fn resolving_from_given_root_servers() {
+        let all = [Transport::Udp, Transport::Tcp, Transport::Dot, Transport::Doh2];
+        insta::assert_snapshot!(shown(&resolver(ServerKind::Bind, &all)));
+    }
+
+    #[test]
+    fn resolving_on_the_internet() {
+        insta::assert_snapshot!(shown(&live(ServerKind::Bind)));
     }
 }

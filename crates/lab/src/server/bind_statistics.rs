@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::http;
 
 /// The counters that are read: group, BIND's name, our name.
-const COUNTS: [(Group, &str, &str); 15] = [
+const COUNTS: [(Group, &str, &str); 21] = [
     (Group::Opcodes, "QUERY", counter::QUERIES),
     (Group::Server, "QryUDP", counter::QUERIES_UDP),
     // BIND counts TCP, TLS and HTTPS together.
@@ -27,6 +27,13 @@ const COUNTS: [(Group, &str, &str); 15] = [
     (Group::Resolver, "Retry", "Retry"),
     (Group::Resolver, "QueryTimeout", counter::UPSTREAM_TIMEOUTS),
     (Group::Resolver, "QueryAbort", "QueryAbort"),
+    // What a resolver is told by other servers, and what it finds of their signatures.
+    (Group::Resolver, "Responsev4", "Responsev4"),
+    (Group::Resolver, "Responsev6", "Responsev6"),
+    (Group::Resolver, "SERVFAIL", "upstream.answers.servfail"),
+    (Group::Resolver, "Truncated", "upstream.answers.truncated"),
+    (Group::Resolver, "Lame", "upstream.answers.lame"),
+    (Group::Resolver, "ValFail", "answers.bogus"),
 ];
 
 /// The counters of dnstap: BIND's name, our name.
@@ -63,8 +70,14 @@ fn counts(find: impl Fn(Group, &str) -> Option<u64>) -> BTreeMap<String, u64> {
         .iter()
         .map(|(group, name, common)| ((*common).to_owned(), find(*group, name).unwrap_or(0)))
         .collect();
-    let sent = ["Queryv4", "Queryv6"].into_iter().filter_map(|name| counts.remove(name)).sum();
-    counts.insert(counter::UPSTREAM_QUERIES.to_owned(), sent);
+    // BIND counts each family by itself.
+    for (names, common) in [
+        (["Queryv4", "Queryv6"], counter::UPSTREAM_QUERIES),
+        (["Responsev4", "Responsev6"], "upstream.answers"),
+    ] {
+        let sum = names.into_iter().filter_map(|name| counts.remove(name)).sum();
+        counts.insert(common.to_owned(), sum);
+    }
     let dnstap = DNSTAP.map(|(name, common)| (common, find(Group::Dnstap, name)));
     // If one is present, the other is 0. If none is, there is no dnstap or no message yet.
     if dnstap.iter().any(|(_, count)| count.is_some()) {
@@ -131,7 +144,7 @@ mod tests {
             "views": {
                 "_bind": { "resolver": { "stats": { "Queryv4": 99 } } },
                 "_default": { "resolver": {
-                    "stats": { "Queryv4": 4, "Queryv6": 1 },
+                    "stats": { "Queryv4": 4, "Queryv6": 1, "Responsev4": 3, "Responsev6": 1, "ValFail": 1 },
                     "cachestats": { "QueryHits": 3, "QueryMisses": 4 },
                 } },
             },
@@ -143,7 +156,10 @@ mod tests {
                    <counter name=\"DNSTAPsuccess\">12</counter>\
                    <counter name=\"DNSTAPdropped\">2</counter></counters></server><views><view name=\"_default\">\
                    <counters type=\"resstats\"><counter name=\"Queryv4\">4</counter>\
-                   <counter name=\"Queryv6\">1</counter></counters><counters type=\"cachestats\">\
+                   <counter name=\"Queryv6\">1</counter>\
+                   <counter name=\"Responsev4\">3</counter>\
+                   <counter name=\"Responsev6\">1</counter>\
+                   <counter name=\"ValFail\">1</counter></counters><counters type=\"cachestats\">\
                    <counter name=\"QueryHits\">3</counter><counter name=\"QueryMisses\">4</counter>\
                    </counters></view><view name=\"_bind\"><counters type=\"resstats\">\
                    <counter name=\"Queryv4\">99</counter></counters></view></views>";
@@ -154,6 +170,7 @@ mod tests {
         assert_eq!(of(counter::CACHE_HITS), Some(3));
         assert_eq!(of(counter::UPSTREAM_QUERIES), Some(5));
         assert_eq!(of(counter::UPSTREAM_TIMEOUTS), Some(0));
+        assert_eq!((of("upstream.answers"), of("answers.bogus")), (Some(4), Some(1)));
         assert_eq!(of(counter::DNSTAP_MESSAGES), Some(12));
         assert_eq!(of(counter::DNSTAP_DROPPED), Some(2));
     }

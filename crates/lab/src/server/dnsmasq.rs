@@ -10,6 +10,7 @@ use dnslab_wire::Transport;
 
 use super::{
     Access, Adapter, Facts, Rendered, ServerKind, ServerSpec, Version, chaos, trust_anchor_words,
+    trust_note,
 };
 
 const CONFIGURATION: &str = "dnsmasq.conf";
@@ -59,7 +60,7 @@ impl Adapter for Dnsmasq {
     }
 
     fn takes(&self, spec: &ServerSpec) -> Result<(), String> {
-        if spec.without_cache && spec.trust_anchor.is_some() {
+        if spec.without_cache && spec.validates() {
             return Err("dnsmasq does not validate without a cache: it ends with `cannot reduce \
                         cache size from default when DNSSEC enabled`"
                 .to_owned());
@@ -135,7 +136,7 @@ no-hosts
         } else {
             String::new()
         },
-        anchor = spec.trust_anchor.as_deref().map(validation).unwrap_or_default(),
+        anchor = validation(&spec.trust_anchors),
         upstream = upstream
             .map(|address| format!("server={}#{}\n", address.ip(), address.port()))
             .unwrap_or_default(),
@@ -143,16 +144,16 @@ no-hosts
     )
 }
 
-fn validation(anchor: &str) -> String {
-    let [tag, algorithm, digest_type, digest] = trust_anchor_words(anchor);
-    format!("dnssec\ntrust-anchor=.,{tag},{algorithm},{digest_type},{digest}\n")
+fn validation(anchors: &[String]) -> String {
+    let mut text = if anchors.is_empty() { String::new() } else { "dnssec\n".to_owned() };
+    for anchor in anchors {
+        let [tag, algorithm, digest_type, digest] = trust_anchor_words(anchor);
+        text.push_str(&format!("trust-anchor=.,{tag},{algorithm},{digest_type},{digest}\n"));
+    }
+    text
 }
 
 fn notes(spec: &ServerSpec) -> Vec<String> {
-    let validation = match spec.trust_anchor {
-        Some(_) => "it validates, from the trust anchor of the laboratory's root",
-        None => "no validation, as it is by default",
-    };
     let mut notes = vec![
         "one thread, whatever the experiment says: dnsmasq has no more".to_owned(),
         "it does not read the system's configuration, hosts and resolvers (--conf-file, no-hosts, \
@@ -165,7 +166,7 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
         }
         .to_owned(),
         "at most 150 queries in work (dns-forward-max, the default): more are refused".to_owned(),
-        validation.to_owned(),
+        trust_note(spec, "no validation, as it is by default"),
         "dnsmasq opens UDP and TCP together".to_owned(),
         "its counts are those of UDP; they are read by queries to it, which are taken off again"
             .to_owned(),
@@ -198,7 +199,7 @@ mod tests {
         let mut spec = forwarder(ServerKind::Dnsmasq, &[Transport::Udp], Transport::Udp);
         spec.address = "::1".parse().unwrap();
         spec.upstream.as_mut().unwrap().address = "[fd00::2]:53".parse().unwrap();
-        spec.trust_anchor = Some(". 3600 IN DS 20326 8 2 E06D 44B8".to_owned());
+        spec.trust_anchors = vec![". 3600 IN DS 20326 8 2 E06D 44B8".to_owned()];
         spec.extra = Some("cache-size=10000".to_owned());
         insta::assert_snapshot!(shown(&spec));
     }
@@ -213,7 +214,7 @@ mod tests {
     #[test]
     fn validation_without_a_cache_is_refused() {
         let mut spec = forwarder(ServerKind::Dnsmasq, &[Transport::Udp], Transport::Udp);
-        spec.trust_anchor = Some(". 3600 IN DS 20326 8 2 E06D 44B8".to_owned());
+        spec.trust_anchors = vec![". 3600 IN DS 20326 8 2 E06D 44B8".to_owned()];
         assert_eq!(Dnsmasq.takes(&spec), Ok(()));
         spec.without_cache = true;
         assert_eq!(
@@ -221,7 +222,7 @@ mod tests {
             "dnsmasq does not validate without a cache: it ends with `cannot reduce cache size \
              from default when DNSSEC enabled`"
         );
-        spec.trust_anchor = None;
+        spec.trust_anchors.clear();
         assert_eq!(Dnsmasq.takes(&spec), Ok(()));
     }
 

@@ -10,12 +10,15 @@ use dnslab_measure::counter;
 use dnslab_wire::Transport;
 use serde_json::Value;
 
-use super::{Access, Adapter, Facts, Rendered, ServerKind, ServerSpec, Version};
+use super::{Access, Adapter, Facts, Rendered, RenderedFile, ServerKind, ServerSpec, Version};
 use crate::certificate;
 use crate::regular::open_regular;
 
 /// In its folder; written ten times a second.
 const COUNTERS: &str = "counters.json";
+
+/// In its folder.
+const HIERARCHY: &str = "hierarchy.toml";
 
 /// In its folder.
 const NAMES: &str = "names.txt";
@@ -42,13 +45,17 @@ impl Adapter for Embedded {
     fn render(&self, spec: &ServerSpec, program: &str) -> Rendered {
         let mut command = vec![program.to_owned(), "serve".to_owned()];
         let mut option = |name: &str, value: String| command.extend([name.to_owned(), value]);
-        if spec.embedded.names.is_some() {
+        let hierarchy = &spec.embedded.hierarchy;
+        if hierarchy.is_some() {
+            option("--hierarchy", HIERARCHY.to_owned());
+            option("--port", spec.ports.plain.to_string());
+        } else if spec.embedded.names.is_some() {
             option("--names", NAMES.to_owned());
         } else {
             option("--zone", spec.zone_file_name());
             option("--origin", spec.origin());
         }
-        if spec.has_plain() {
+        if spec.has_plain() && hierarchy.is_none() {
             option("--listen", spec.socket_address(Transport::Udp).to_string());
         }
         for (transport, name) in [
@@ -100,7 +107,8 @@ impl Adapter for Embedded {
         }
         let extra = spec.extra.as_deref().unwrap_or_default();
         command.extend(extra.split_ascii_whitespace().map(str::to_owned));
-        Rendered { files: Vec::new(), command, notes: notes(spec) }
+        let file = |text: &String| RenderedFile { name: HIERARCHY, content: text.clone() };
+        Rendered { files: hierarchy.iter().map(file).collect(), command, notes: notes(spec) }
     }
 
     fn counters(&self, access: &Access) -> Result<BTreeMap<String, u64>, String> {
@@ -130,6 +138,13 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
     if settings.names.is_some() {
         notes.push(
             "it answers as a recursive resolver does that has everything in its cache".to_owned(),
+        );
+    }
+    if settings.hierarchy.is_some() {
+        notes.push(
+            "it answers as each server of a private Internet does, at its own address; its round trips and \
+             losses are those of its description (docs/INTERNET.md)"
+                .to_owned(),
         );
     }
     if settings.signed {
@@ -233,6 +248,15 @@ mod tests {
         spec.embedded.queries_per_connection = Some(100);
         spec.embedded.idle_timeout = Some("10s".to_owned());
         spec.embedded.no_tickets = true;
+        insta::assert_snapshot!(shown(&spec));
+    }
+
+    #[test]
+    fn as_an_internet() {
+        let mut spec = spec(ServerKind::Embedded, &[Transport::Udp, Transport::Tcp]);
+        spec.zone = None;
+        spec.ports.plain = 53;
+        spec.embedded.hierarchy = Some("seed = 7\n".to_owned());
         insta::assert_snapshot!(shown(&spec));
     }
 

@@ -70,9 +70,11 @@ pub struct Installed {
 pub struct Needs {
     /// Over which clients ask it.
     pub transport: Transport,
-    /// Over which it forwards; `None` if it answers from a zone.
+    /// Over which it forwards; `None` if it answers from a zone or resolves by itself.
     pub upstream: Option<Transport>,
-    /// It validates what its upstream says.
+    /// It resolves by itself, beginning at root servers.
+    pub resolves: bool,
+    /// It validates what it is told.
     pub validates: bool,
     /// It has no cache.
     pub without_cache: bool,
@@ -88,7 +90,8 @@ impl Needs {
         spec.transports.iter().map(|transport| Self {
             transport: *transport,
             upstream: spec.upstream.as_ref().map(|upstream| upstream.transport),
-            validates: spec.trust_anchor.is_some(),
+            resolves: spec.root_hints.is_some(),
+            validates: spec.validates(),
             without_cache: spec.without_cache,
             logging: spec.logging.clone(),
             is_in_root: spec.root.is_some(),
@@ -123,6 +126,9 @@ impl Installed {
         self.supports(needs.transport)?;
         if let Some(transport) = needs.upstream {
             adapter.forwards(&self.version, transport)?;
+        }
+        if needs.resolves {
+            adapter.resolves(&self.version)?;
         }
         if needs.validates {
             adapter.validates(&self.version)?;

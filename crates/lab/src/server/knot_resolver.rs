@@ -1,4 +1,4 @@
-//! CZ.NIC's Knot Resolver 5 (`kresd`), as a forwarder. Options: its manual, "Configuration"; counters: its
+//! CZ.NIC's Knot Resolver 5 (`kresd`), as a forwarder or as a resolver. Options: its manual, "Configuration"; counters: its
 //! modules `worker`, `cache` and `stats`.
 //!
 //! One process has one thread, so several threads are several processes with one cache, started by a script
@@ -17,8 +17,9 @@ use dnslab_wire::Transport;
 use serde_json::Value;
 
 use super::{
-    Access, Adapter, Facts, IDLE_SECONDS, Rendered, RenderedFile, ServerKind, ServerSpec,
-    UPSTREAM_AUTHORITY, Upstream, Version, control, has_usual_http_path,
+    Access, Adapter, Facts, IDLE_SECONDS, ROOT_HINTS, Rendered, RenderedFile, RootHints,
+    ServerKind, ServerSpec, UPSTREAM_AUTHORITY, Upstream, Version, control, has_usual_http_path,
+    hints_note, trust_note,
 };
 use crate::certificate;
 
@@ -71,6 +72,10 @@ impl Adapter for KnotResolver {
         }
     }
 
+    fn resolves(&self, _version: &Version) -> Result<(), String> {
+        Ok(())
+    }
+
     fn validates(&self, _version: &Version) -> Result<(), String> {
         Ok(())
     }
@@ -84,6 +89,7 @@ impl Adapter for KnotResolver {
             command: ["/bin/sh", SCRIPT, program].map(str::to_owned).to_vec(),
             notes: notes(spec),
         }
+        .and(spec.hints_file())
     }
 
     fn counters(&self, access: &Access) -> Result<BTreeMap<String, u64>, String> {
@@ -132,11 +138,11 @@ log_target('stderr')
 {listeners}net.listen('/proc/self/cwd/{CONTROL_BEGIN}' .. worker.pid .. '{CONTROL_END}', nil, {{ kind = 'control' }})
 {idle}net.tcp_pipeline({PIPELINE})
 modules = {{ 'stats' }}
-for _, module in ipairs({{ 'detect_time_skew', 'priming', 'ta_signal_query', 'ta_update' }}) do
+for _, module in ipairs({{ {unloaded} }}) do
     if _G[module] then modules.unload(module) end
 end
 trust_anchors.remove('.')
-{anchor}{forward}{extra}",
+{anchor}{way}{extra}",
         listeners = listeners(spec),
         // In milliseconds. It also limits the wait for connections to the upstream (daemon/io.c of kresd 5),
         // so it is left alone where no client has a connection.
@@ -144,14 +150,28 @@ trust_anchors.remove('.')
             true => format!("net.tcp_in_idle({})\n", IDLE_SECONDS * 1_000),
             false => String::new(),
         },
-        anchor = spec
-            .trust_anchor
-            .as_ref()
-            .map(|anchor| format!("trust_anchors.add('{anchor}')\n"))
-            .unwrap_or_default(),
-        forward = spec.upstream.as_ref().map(forward).unwrap_or_default(),
+        unloaded = unloaded(spec).map(|module| format!("'{module}'")).collect::<Vec<_>>().join(", "),
+        // All at once: a second call would replace the anchors of the first.
+        anchor = match spec.validates() {
+            true => format!("trust_anchors.add('{}')\n", spec.trust_anchors.join("\\n")),
+            false => String::new(),
+        },
+        way = match (&spec.upstream, &spec.root_hints) {
+            (Some(upstream), _) => forward(upstream),
+            (None, Some(RootHints::Zone(_))) => {
+                format!("modules.load('hints')\nhints.root_file('{ROOT_HINTS}')\n")
+            }
+            (None, Some(RootHints::BuiltIn) | None) => String::new(),
+        },
         extra = spec.extra_text(),
     )
+}
+
+/// The modules that ask of their own accord. A resolver has to ask the root servers for their names.
+fn unloaded(spec: &ServerSpec) -> impl Iterator<Item = &'static str> {
+    let all = ["detect_time_skew", "priming", "ta_signal_query", "ta_update"];
+    let resolves = spec.root_hints.is_some();
+    all.into_iter().filter(move |module| !(resolves && *module == "priming"))
 }
 
 /// The addresses, and the certificate of the encrypted transports.
@@ -190,19 +210,16 @@ fn forward(upstream: &Upstream) -> String {
 }
 
 fn notes(spec: &ServerSpec) -> Vec<String> {
-    let validation = match spec.trust_anchor {
-        Some(_) => "it validates, from the trust anchor of the laboratory's root",
-        None => "no validation: the trust anchor of the Internet is removed",
-    };
     let mut notes = vec![
         format!(
             "{} processes with a thread each, as the experiment says: they share sockets and cache",
             spec.threads
         ),
-        validation.to_owned(),
-        "the modules that ask the upstream of their own accord are unloaded: detect_time_skew, \
-         priming, ta_signal_query, ta_update"
-            .to_owned(),
+        trust_note(spec, "no validation: the trust anchor of the Internet is removed"),
+        format!(
+            "the modules that ask the upstream of their own accord are unloaded: {}",
+            unloaded(spec).collect::<Vec<_>>().join(", ")
+        ),
         match spec.has_stream() {
             true => format!(
                 "tcp_in_idle {IDLE_SECONDS} s (default 10 s), tcp_pipeline {PIPELINE} (default 100): \
@@ -221,6 +238,18 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
             .to_owned(),
         "the module stats is loaded: its counters are read during the run".to_owned(),
     ];
+    if let Some(hints) = &spec.root_hints {
+        notes.push(format!(
+            "{}; the module priming asks them for their names at the start (RFC 9609), in each process",
+            hints_note(hints, "hints.root_file")
+        ));
+        notes.push(
+            "it minimises the names that it asks for, and asks over IPv4 and IPv6, as by default; it \
+             answers itself for the special names of RFC 6761 and for the reverse zones of RFC 6303: none \
+             of them is in 198.18.0.0/15 or 2001:2::/48"
+                .to_owned(),
+        );
+    }
     if let Some(upstream) = &spec.upstream {
         notes.push(match &upstream.tls {
             Some(_) => {
@@ -302,7 +331,7 @@ fn read_statistics(answer: &Value) -> Result<BTreeMap<String, u64>, String> {
 mod tests {
     use super::*;
     use crate::server::ServerKind;
-    use crate::server::tests::{forwarder, shown};
+    use crate::server::tests::{forwarder, live, resolver, shown};
 
     #[test]
     fn all_transports_to_udp() {
@@ -314,7 +343,7 @@ mod tests {
     fn validating_over_tls_on_ipv6_with_extra_text() {
         let mut spec = forwarder(ServerKind::KnotResolver, &[Transport::Udp], Transport::Dot);
         spec.address = "::1".parse().unwrap();
-        spec.trust_anchor = Some(". DS 20326 8 2 E06D44B8".to_owned());
+        spec.trust_anchors = vec![". DS 20326 8 2 E06D44B8".to_owned()];
         spec.extra = Some("cache.size = 10 * MB".to_owned());
         insta::assert_snapshot!(shown(&spec));
     }
@@ -331,5 +360,16 @@ mod tests {
     fn a_missing_count_is_named() {
         let error = read_statistics(&serde_json::json!([{}, {}])).unwrap_err();
         assert_eq!(error, "it tells no `request.total`");
+    }
+
+    #[test]
+    fn resolving_from_given_root_servers() {
+        let all = [Transport::Udp, Transport::Tcp, Transport::Dot, Transport::Doh2];
+        insta::assert_snapshot!(shown(&resolver(ServerKind::KnotResolver, &all)));
+    }
+
+    #[test]
+    fn resolving_on_the_internet() {
+        insta::assert_snapshot!(shown(&live(ServerKind::KnotResolver)));
     }
 }

@@ -42,7 +42,8 @@ pub use logging::{
     Rotation, SYSLOG_SOCKET,
 };
 pub use spec::{
-    EmbeddedSettings, Ports, ServerSpec, UPSTREAM_AUTHORITY, Upstream, UpstreamTls, ZoneFile,
+    EmbeddedSettings, IANA_TRUST_ANCHORS, Ports, ROOT_HINTS, RootHints, ServerSpec,
+    UPSTREAM_AUTHORITY, Upstream, UpstreamTls, ZoneFile,
 };
 
 /// The name of a server as its makers write it.
@@ -86,6 +87,12 @@ impl Rendered {
         let command = command.iter().map(|&word| word.to_owned()).collect();
         Self { files: vec![RenderedFile { name, content }], command, notes }
     }
+
+    /// With a further file, if there is one.
+    fn and(mut self, file: Option<RenderedFile>) -> Self {
+        self.files.extend(file);
+        self
+    }
 }
 
 /// One file to write.
@@ -127,10 +134,16 @@ pub(crate) trait Adapter: Sync {
     }
 
     /// Whether this version forwards over `transport`; if not, why, as a sentence. A server that forwards is
-    /// started with an upstream, any other with a zone.
+    /// started with an upstream, one that resolves by itself with root hints, any other with a zone.
     fn forwards(&self, version: &Version, transport: Transport) -> Result<(), String> {
         let _ = (version, transport);
         Err(format!("{} is authoritative here: it forwards nothing", self.title()))
+    }
+
+    /// Whether this version resolves by itself, beginning at root servers; if not, why, as a sentence.
+    fn resolves(&self, version: &Version) -> Result<(), String> {
+        let _ = version;
+        Err(format!("{} does not resolve by itself here", self.title()))
     }
 
     /// Whether this version validates signatures (RFC 4035); if not, why, as a sentence.
@@ -224,6 +237,30 @@ fn has_usual_http_path(title: &str, spec: &ServerSpec) -> Result<(), String> {
 
 /// The path of the examples in RFC 8484.
 const USUAL_HTTP_PATH: &str = "/dns-query";
+
+/// Where a resolver begins, for its notes. `option` is how it is told.
+fn hints_note(hints: &RootHints, option: &str) -> String {
+    match hints {
+        RootHints::BuiltIn => {
+            "it resolves by itself, beginning at the Internet's root servers, which it knows"
+                .to_owned()
+        }
+        RootHints::Zone(_) => format!(
+            "it resolves by itself, beginning at the root servers of the file {ROOT_HINTS} ({option})"
+        ),
+    }
+}
+
+/// What a server validates from, for its notes; `none` if it does not.
+fn trust_note(spec: &ServerSpec, none: &str) -> String {
+    match (spec.validates(), &spec.root_hints) {
+        (false, _) => none.to_owned(),
+        (true, Some(RootHints::BuiltIn)) => {
+            "it validates, from IANA's trust anchors of the Internet's root".to_owned()
+        }
+        (true, _) => "it validates, from the trust anchor of the laboratory's root".to_owned(),
+    }
+}
 
 /// Words of a DS record in presentation format (RFC 4034, section 5.3) from its key tag on, with its digest
 /// as one word, even if it is written as several.

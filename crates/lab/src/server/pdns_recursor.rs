@@ -1,8 +1,9 @@
-//! PowerDNS Recursor (`pdns_recursor`), as a forwarder. Options: its manual, "Settings"; counters: its web
+//! PowerDNS Recursor (`pdns_recursor`), as a forwarder or as a resolver. Options: its manual, "Settings"; counters: its web
 //! server, `/metrics`.
 //!
 //! Blind spots of its counters: what the kernel dropped before it was read, and messages that cannot be
-//! parsed. What it drops for lack of room is counted separately.
+//! parsed. What it drops for lack of room is counted separately, and so is what it answers with SERVFAIL
+//! because it is bogus (RFC 4035).
 
 use std::collections::BTreeMap;
 
@@ -11,8 +12,9 @@ use dnslab_wire::Transport;
 
 use super::metrics::Metrics;
 use super::{
-    Access, Adapter, Facts, IDLE_SECONDS, Rendered, RenderedFile, ServerKind, ServerSpec, Version,
-    counts_found, http, trust_anchor_words,
+    Access, Adapter, Facts, IDLE_SECONDS, ROOT_HINTS, Rendered, RenderedFile, RootHints,
+    ServerKind, ServerSpec, Upstream, Version, counts_found, hints_note, http, trust_anchor_words,
+    trust_note,
 };
 
 /// The name that the program looks for in its folder.
@@ -82,17 +84,24 @@ impl Adapter for PowerDnsRecursor {
         }
     }
 
+    fn resolves(&self, _version: &Version) -> Result<(), String> {
+        Ok(())
+    }
+
     fn validates(&self, _version: &Version) -> Result<(), String> {
         Ok(())
     }
 
     fn render(&self, spec: &ServerSpec, program: &str) -> Rendered {
         let mut files = vec![RenderedFile { name: CONFIGURATION, content: configuration(spec) }];
-        if let Some(anchor) = &spec.trust_anchor {
-            let words = trust_anchor_words(anchor).join(" ");
-            let content = format!("clearTA('.')\naddTA('.', '{words}')\n");
-            files.push(RenderedFile { name: ANCHORS, content });
+        if spec.validates() {
+            let add = |anchor: &String| {
+                format!("addTA('.', '{}')\n", trust_anchor_words(anchor).join(" "))
+            };
+            let added: String = spec.trust_anchors.iter().map(add).collect();
+            files.push(RenderedFile { name: ANCHORS, content: format!("clearTA('.')\n{added}") });
         }
+        files.extend(spec.hints_file());
         Rendered {
             files,
             command: [program, "--config-dir=."].map(str::to_owned).to_vec(),
@@ -107,19 +116,18 @@ impl Adapter for PowerDnsRecursor {
 }
 
 fn configuration(spec: &ServerSpec) -> String {
-    let validation = match spec.trust_anchor {
-        Some(_) => format!("dnssec=validate\nlua-config-file={ANCHORS}\n"),
-        None => "dnssec=off\n".to_owned(),
+    let validation = match spec.validates() {
+        true => format!("dnssec=validate\nlua-config-file={ANCHORS}\n"),
+        false => "dnssec=off\n".to_owned(),
     };
-    let upstream = spec.upstream.as_ref().map(|upstream| {
-        // It asks only over IPv4 unless it is told otherwise.
-        let local = if upstream.address.is_ipv6() { "query-local-address=::\n" } else { "" };
-        let tls = match upstream.transport {
-            Transport::Dot => "dot-to-port-853=yes\n",
-            _ => "dot-to-port-853=no\n",
-        };
-        format!("forward-zones-recurse=.={}\n{local}{tls}", upstream.address)
-    });
+    // It asks over IPv4 alone unless it is told otherwise.
+    let begins = match &spec.root_hints {
+        None => "dont-query=\nexport-etc-hosts=no\nhint-file=no\n".to_owned(),
+        Some(RootHints::BuiltIn) => "export-etc-hosts=no\n".to_owned(),
+        Some(RootHints::Zone(_)) => {
+            format!("export-etc-hosts=no\nhint-file={ROOT_HINTS}\nquery-local-address=0.0.0.0,::\n")
+        }
+    };
     format!(
         "\
 daemon=no
@@ -132,10 +140,7 @@ disable-syslog=yes
 local-address={address}
 local-port={port}
 allow-from=0.0.0.0/0,::/0
-dont-query=
-export-etc-hosts=no
-hint-file=no
-security-poll-suffix=
+{begins}security-poll-suffix=
 threads={threads}
 max-tcp-clients={tcp_clients}
 client-tcp-timeout={IDLE_SECONDS}
@@ -151,16 +156,20 @@ webserver-loglevel=none
         threads = spec.threads,
         tcp_clients = spec.connection_limit(),
         control = spec.ports.control,
-        upstream = upstream.unwrap_or_default(),
+        upstream = spec.upstream.as_ref().map(forward).unwrap_or_default(),
         extra = spec.extra_text(),
     )
 }
 
+fn forward(upstream: &Upstream) -> String {
+    let local = if upstream.address.is_ipv6() { "query-local-address=::\n" } else { "" };
+    let tls = if upstream.transport == Transport::Dot { "yes" } else { "no" };
+    format!("forward-zones-recurse=.={}\n{local}dot-to-port-853={tls}\n", upstream.address)
+}
+
 fn notes(spec: &ServerSpec) -> Vec<String> {
-    let validation = match spec.trust_anchor {
-        Some(_) => "it validates, from the trust anchor of the laboratory's root",
-        None => "no validation (dnssec off; default process, which validates when a client asks)",
-    };
+    const NO_VALIDATION: &str =
+        "no validation (dnssec off; default process, which validates when a client asks)";
     let mut notes = vec![
         format!(
             "{} worker threads (threads), as the experiment says, and those that it has besides: up to 4.8 \
@@ -180,16 +189,24 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
          leaves 64 queries in succession unanswered is not asked for 60 s (server-down-max-fails, \
          server-down-throttle-time, the defaults)"
             .to_owned(),
-        validation.to_owned(),
-        "any client may ask (allow-from), and the upstream may be on any address (dont-query empty)"
-            .to_owned(),
-        "it asks nothing of its own accord: neither the root's servers (hint-file no) nor its makers \
-         for security news; it does not read the system's hosts (export-etc-hosts no, the default)"
-            .to_owned(),
+        trust_note(spec, NO_VALIDATION),
+    ];
+    notes.extend(match &spec.root_hints {
+        None => [
+            "any client may ask (allow-from), and the upstream may be on any address (dont-query empty)"
+                .to_owned(),
+            "it asks nothing of its own accord: neither the root's servers (hint-file no) nor its makers \
+             for security news; it does not read the system's hosts (export-etc-hosts no, the default)"
+                .to_owned(),
+        ]
+        .to_vec(),
+        Some(hints) => resolver_notes(hints),
+    });
+    notes.extend([
         "the web server is open on the loopback interface: its counters are read during the run"
             .to_owned(),
         "PowerDNS Recursor opens UDP and TCP together".to_owned(),
-    ];
+    ]);
     if let Some(upstream) = &spec.upstream {
         notes.push(match upstream.transport {
             Transport::Dot => {
@@ -206,12 +223,40 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
     notes
 }
 
+fn resolver_notes(hints: &RootHints) -> Vec<String> {
+    let families = match hints {
+        RootHints::BuiltIn => "it asks over IPv4 alone, as by default",
+        RootHints::Zone(_) => {
+            "it asks over IPv4 and IPv6 (query-local-address 0.0.0.0, ::; default IPv4 alone)"
+        }
+    };
+    vec![
+        format!(
+            "{}, which it asks for their names at the start (RFC 9609); any client may ask (allow-from)",
+            hints_note(hints, "hint-file")
+        ),
+        format!(
+            "{families}; dont-query is the default: nothing of 198.18.0.0/15 or 2001:2::/48 is in it; \
+             qname-minimization yes, aggressive-nsec-cache-size 100000 and serve-rfc1918 yes are the \
+             defaults"
+        ),
+        "the caches are in memory, so they are empty at the start; max-negative-ttl and \
+         packetcache-ttl are the defaults (3600 s each in 4.8)"
+            .to_owned(),
+        "it asks nothing of its makers for security news (security-poll-suffix empty); it does not read \
+         the system's hosts (export-etc-hosts no, the default)"
+            .to_owned(),
+    ]
+}
+
 fn read_metrics(metrics: &Metrics<'_>) -> BTreeMap<String, u64> {
     let of = |name: &str| metrics.sum(&format!("pdns_recursor_{name}"), &[]);
     let table = [
         (counter::QUERIES, "questions"),
         (counter::QUERIES_TCP, "tcp_questions"),
         ("answers.servfail", "servfail_answers"),
+        ("answers.secure", "dnssec_result_secure"),
+        ("answers.bogus", "dnssec_result_bogus"),
         (counter::CACHE_MISSES, "cache_misses"),
         (counter::UPSTREAM_QUERIES, "all_outqueries"),
         ("upstream.queries.tcp", "tcp_outqueries"),
@@ -234,7 +279,7 @@ fn read_metrics(metrics: &Metrics<'_>) -> BTreeMap<String, u64> {
 mod tests {
     use super::*;
     use crate::server::ServerKind;
-    use crate::server::tests::{forwarder, shown};
+    use crate::server::tests::{forwarder, live, resolver, shown};
 
     const KIND: ServerKind = ServerKind::PowerDnsRecursor;
 
@@ -249,7 +294,7 @@ mod tests {
         let mut spec = forwarder(KIND, &[Transport::Udp], Transport::Dot);
         spec.address = "::1".parse().unwrap();
         spec.upstream.as_mut().unwrap().address = "[fd00::2]:853".parse().unwrap();
-        spec.trust_anchor = Some(". 3600 IN DS 20326 8 2 E06D 44B8".to_owned());
+        spec.trust_anchors = vec![". 3600 IN DS 20326 8 2 E06D 44B8".to_owned()];
         spec.extra = Some("max-cache-entries=1000".to_owned());
         insta::assert_snapshot!(shown(&spec));
     }
@@ -291,5 +336,16 @@ mod tests {
         assert_eq!(of(counter::QUERIES_UDP), Some(7));
         assert_eq!(of(counter::CACHE_HITS), Some(4));
         assert_eq!(of(counter::UPSTREAM_QUERIES), Some(5));
+    }
+
+    #[test]
+    fn resolving_from_given_root_servers() {
+        let all = [Transport::Udp, Transport::Tcp];
+        insta::assert_snapshot!(shown(&resolver(ServerKind::PowerDnsRecursor, &all)));
+    }
+
+    #[test]
+    fn resolving_on_the_internet() {
+        insta::assert_snapshot!(shown(&live(ServerKind::PowerDnsRecursor)));
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use dnslab_wire::Transport;
 
-use super::{LEAST_CONNECTIONS, Logging, SPARE_CONNECTIONS, ServerKind};
+use super::{LEAST_CONNECTIONS, Logging, RenderedFile, SPARE_CONNECTIONS, ServerKind};
 use crate::{CertificateKind, LabError};
 
 /// What is asked of a server.
@@ -15,13 +15,15 @@ pub struct ServerSpec {
     pub kind: ServerKind,
     /// Folder for its whole state: configuration, zone, certificate, log, sockets, journals. Made if missing.
     pub directory: PathBuf,
-    /// The zone that it serves; `None` for a server that forwards.
+    /// The zone that it serves; `None` for a server that forwards or resolves.
     pub zone: Option<ZoneFile>,
-    /// Where it forwards to; `None` for an authoritative server.
+    /// Where it forwards to; `None` for one that does not forward.
     pub upstream: Option<Upstream>,
-    /// The trust anchor from which a forwarder validates (RFC 4035): a DS record of the root in presentation
-    /// format. `None` to leave validation off.
-    pub trust_anchor: Option<String>,
+    /// Where it begins to resolve by itself; `None` for an authoritative server or a forwarder.
+    pub root_hints: Option<RootHints>,
+    /// The trust anchors from which a forwarder or resolver validates (RFC 4035): DS records of the root in
+    /// presentation format. Empty to leave validation off.
+    pub trust_anchors: Vec<String>,
     /// A forwarder has no cache: each query goes upstream.
     pub without_cache: bool,
     /// It counts its queries even if it does so only when told to. Otherwise there may be no counters to
@@ -77,6 +79,9 @@ pub struct EmbeddedSettings {
     /// File of the names of which it knows everything, like a resolver with a full cache; one per line.
     /// Replaces the zone.
     pub names: Option<PathBuf>,
+    /// Description of an Internet (docs/INTERNET.md) of which it is all servers, at the usual port of all their
+    /// addresses. Replaces the zone.
+    pub hierarchy: Option<String>,
     /// The data of these names is signed.
     pub signed: bool,
     /// Answers after which it closes a connection; `None` for never.
@@ -115,6 +120,26 @@ pub struct UpstreamTls {
     /// Name that the certificate must have.
     pub name: String,
 }
+
+/// The root servers at which a resolver begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RootHints {
+    /// Those that the server was built or installed with: the Internet's.
+    BuiltIn,
+    /// These: a zone file (RFC 1035, section 5) with the NS records of the root, and A and AAAA records of
+    /// their names. It is written into the server's folder as [`ROOT_HINTS`].
+    Zone(String),
+}
+
+/// The trust anchors of the Internet's root, KSK-2017 and KSK-2024, as IANA publishes them
+/// (<https://data.iana.org/root-anchors/root-anchors.xml>).
+pub const IANA_TRUST_ANCHORS: [&str; 2] = [
+    ". IN DS 20326 8 2 E06D44B80B8F1D39A95C0B0D7C65D08458E880409BBC683457104237C7F8EC8D",
+    ". IN DS 38696 8 2 683D2D0ACB8C9B712A1948B27F741219298D0A450D612C483AF444A4C0FB2B16",
+];
+
+/// Name of the root hints inside a resolver's folder.
+pub const ROOT_HINTS: &str = "root.hints";
 
 /// Name of the upstream's authority inside a forwarder's folder.
 pub const UPSTREAM_AUTHORITY: &str = "upstream-authority.pem";
@@ -170,7 +195,8 @@ impl ServerSpec {
             directory,
             zone: None,
             upstream: None,
-            trust_anchor: None,
+            root_hints: None,
+            trust_anchors: Vec::new(),
             without_cache: false,
             counts: true,
             logging: Logging::default(),
@@ -198,6 +224,25 @@ impl ServerSpec {
     /// limit on: the expected connections never take more than that half.
     pub(super) fn halved_connection_limit(&self) -> u32 {
         self.connection_limit().saturating_mul(2)
+    }
+
+    /// True if it answers from a zone.
+    pub(super) fn is_authoritative(&self) -> bool {
+        self.upstream.is_none() && self.root_hints.is_none()
+    }
+
+    /// The file of its root hints, if it was given some.
+    pub(super) fn hints_file(&self) -> Option<RenderedFile> {
+        match &self.root_hints {
+            Some(RootHints::Zone(zone)) => {
+                Some(RenderedFile { name: ROOT_HINTS, content: zone.clone() })
+            }
+            Some(RootHints::BuiltIn) | None => None,
+        }
+    }
+
+    pub(super) fn validates(&self) -> bool {
+        !self.trust_anchors.is_empty()
     }
 
     /// True if a transport takes a socket of the server for each connection.
@@ -266,6 +311,10 @@ impl ServerSpec {
         {
             let reason = "the name in a certificate has letters, digits, `-`, `_` and dots only";
             return wrong("upstream's name", name, reason);
+        }
+        if self.upstream.is_some() && self.root_hints.is_some() {
+            let reason = "a server that resolves by itself has no upstream";
+            return wrong("root hints", ROOT_HINTS, reason);
         }
         if self.transports.is_empty() {
             let reason = "name at least one of udp, tcp, dot, doh2, doq, doh3";

@@ -38,6 +38,20 @@ pub(crate) fn forwarder(
     ServerSpec { zone: None, upstream: Some(upstream), ..spec(kind, transports) }
 }
 
+/// It is told the root servers.
+pub(crate) fn resolver(kind: ServerKind, transports: &[Transport]) -> ServerSpec {
+    let hints = ". 3600 NS a.root.\na.root. 3600 A 198.18.0.1\na.root. 3600 AAAA 2001:2::1\n";
+    let root_hints = Some(RootHints::Zone(hints.to_owned()));
+    ServerSpec { zone: None, root_hints, ..spec(kind, transports) }
+}
+
+/// It resolves on the Internet, and validates.
+pub(crate) fn live(kind: ServerKind) -> ServerSpec {
+    let trust_anchors = IANA_TRUST_ANCHORS.map(str::to_owned).to_vec();
+    let root_hints = Some(RootHints::BuiltIn);
+    ServerSpec { root_hints, trust_anchors, ..resolver(kind, &[Transport::Udp]) }
+}
+
 fn named(spec: &mut ServerSpec, origin: &str) {
     spec.zone = Some(ZoneFile { origin: origin.to_owned(), ..melmac() });
 }
@@ -66,11 +80,18 @@ fn names_are_read_back() {
 #[test]
 fn what_cannot_be_written_is_refused() {
     type Change = fn(&mut ServerSpec);
-    let cases: [(Change, &str); 7] = [
+    let cases: [(Change, &str); 8] = [
         (|spec| named(spec, "a\"; b"), "zone name `a\"; b`: "),
         (|spec| named(spec, ""), "zone name ``: "),
         (|spec| spec.transports.clear(), "transports ``: "),
         (|spec| spec.threads = 0, "threads `0`: "),
+        (
+            |spec| {
+                spec.root_hints = Some(RootHints::BuiltIn);
+                spec.upstream = forwarder(spec.kind, &[], Transport::Udp).upstream;
+            },
+            "root hints `root.hints`: a server that resolves by itself has no upstream",
+        ),
         (|spec| spec.http_path = "dns".to_owned(), "http path `dns`: "),
         (|spec| spec.http_path = "/a\"; b".to_owned(), "http path `/a\"; b`: "),
         (

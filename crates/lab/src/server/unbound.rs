@@ -1,4 +1,4 @@
-//! NLnet Labs Unbound (`unbound`), as a forwarder. Options: unbound.conf(5); counters: unbound-control(8).
+//! NLnet Labs Unbound (`unbound`), as a forwarder or as a resolver. Options: unbound.conf(5); counters: unbound-control(8).
 //!
 //! Blind spots of its counters: what the kernel dropped before Unbound read it, and messages that it cannot
 //! parse. Towards the upstream over TCP or TLS it counts connections, not the queries on them.
@@ -9,8 +9,8 @@ use dnslab_measure::counter;
 use dnslab_wire::Transport;
 
 use super::{
-    Access, Adapter, Facts, IDLE_SECONDS, Rendered, ServerKind, ServerSpec, UPSTREAM_AUTHORITY,
-    Upstream, Version, control, counts_found,
+    Access, Adapter, Facts, IDLE_SECONDS, ROOT_HINTS, Rendered, RootHints, ServerKind, ServerSpec,
+    UPSTREAM_AUTHORITY, Upstream, Version, control, counts_found, hints_note, trust_note,
 };
 use crate::{certificate, launch};
 
@@ -62,6 +62,10 @@ impl Adapter for Unbound {
         }
     }
 
+    fn resolves(&self, _version: &Version) -> Result<(), String> {
+        Ok(())
+    }
+
     fn validates(&self, _version: &Version) -> Result<(), String> {
         Ok(())
     }
@@ -69,6 +73,7 @@ impl Adapter for Unbound {
     fn render(&self, spec: &ServerSpec, program: &str) -> Rendered {
         let command = [program, "-d", "-p", "-c", CONFIGURATION];
         Rendered::one(CONFIGURATION, configuration(spec), &command, notes(spec))
+            .and(spec.hints_file())
     }
 
     fn counters(&self, access: &Access) -> Result<BTreeMap<String, u64>, String> {
@@ -97,7 +102,7 @@ fn has_files(spec: &ServerSpec, limit: Option<u64>) -> Result<(), String> {
 
 fn configuration(spec: &ServerSpec) -> String {
     let connections = spec.halved_connection_limit();
-    let modules = if spec.trust_anchor.is_some() { "validator iterator" } else { "iterator" };
+    let modules = if spec.validates() { "validator iterator" } else { "iterator" };
     format!(
         "server:
     directory: \".\"
@@ -108,8 +113,7 @@ fn configuration(spec: &ServerSpec) -> String {
     log-time-ascii: yes
 {listeners}    access-control: 0.0.0.0/0 allow
     access-control: ::/0 allow
-    do-not-query-localhost: no
-    module-config: \"{modules}\"
+{way}    module-config: \"{modules}\"
     num-threads: {threads}
     so-reuseport: yes
     incoming-num-tcp: {connections}
@@ -126,21 +130,30 @@ remote-control:
 {forward}{extra}",
         listeners = listeners(spec),
         threads = spec.threads,
+        way = match &spec.root_hints {
+            Some(RootHints::Zone(_)) => format!("    root-hints: \"{ROOT_HINTS}\"\n"),
+            Some(RootHints::BuiltIn) => String::new(),
+            None => "    do-not-query-localhost: no\n".to_owned(),
+        },
         statistics = if spec.counts { "yes" } else { "no" },
         // In milliseconds.
         idle = IDLE_SECONDS * 1_000,
         tls = tls(spec),
-        anchor = spec
-            .trust_anchor
-            .as_ref()
-            .map(|anchor| {
-                // Unbound would tell the upstream which anchors it has (RFC 8145), which nobody asked.
-                format!("    trust-anchor: \"{anchor}\"\n    trust-anchor-signaling: no\n")
-            })
-            .unwrap_or_default(),
+        anchor = anchors(spec),
         forward = spec.upstream.as_ref().map(forward_zone).unwrap_or_default(),
         extra = spec.extra_text(),
     )
+}
+
+fn anchors(spec: &ServerSpec) -> String {
+    let anchors = spec.trust_anchors.iter();
+    let mut text: String =
+        anchors.map(|anchor| format!("    trust-anchor: \"{anchor}\"\n")).collect();
+    if spec.validates() {
+        // Unbound would tell the upstream which anchors it has (RFC 8145), which nobody asked.
+        text.push_str("    trust-anchor-signaling: no\n");
+    }
+    text
 }
 
 fn listeners(spec: &ServerSpec) -> String {
@@ -193,19 +206,25 @@ fn forward_zone(upstream: &Upstream) -> String {
 
 fn notes(spec: &ServerSpec) -> Vec<String> {
     let connections = spec.halved_connection_limit();
-    let validation = match spec.trust_anchor {
-        Some(_) => {
-            "it validates, from the trust anchor of the laboratory's root, and does not tell the \
-             upstream which one it has (trust-anchor-signaling no; default yes)"
+    let signaling = match spec.validates() {
+        true => {
+            ", and does not tell the upstream which one it has (trust-anchor-signaling no; default yes)"
         }
-        None => "no validation: the module validator is left out (module-config)",
+        false => "",
     };
+    let no_validation = "no validation: the module validator is left out (module-config)";
     let mut notes = vec![
         format!("{} threads (num-threads), as the experiment says", spec.threads),
-        "all queries are forwarded to the one upstream server, and it may be asked on the loopback \
-         address (do-not-query-localhost no)"
-            .to_owned(),
-        validation.to_owned(),
+        match &spec.root_hints {
+            Some(hints) => format!(
+                "{}, which Unbound asks for their names at its first query (RFC 9609)",
+                hints_note(hints, "root-hints")
+            ),
+            None => "all queries are forwarded to the one upstream server, and it may be asked on the \
+                     loopback address (do-not-query-localhost no)"
+                .to_owned(),
+        },
+        format!("{}{signaling}", trust_note(spec, no_validation)),
         format!(
             "incoming-num-tcp {connections} in each thread (default 10), twice the expected clients and \
              some: below half of them free Unbound cuts its idle time-out to 1 %, then to 0.2 %, below a \
@@ -238,7 +257,27 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
         ));
     }
     notes.extend(spec.upstream.as_ref().map(way_to));
+    if spec.root_hints.is_some() {
+        notes.extend(resolver_notes());
+    }
     notes
+}
+
+/// What a resolver has beside a forwarder.
+fn resolver_notes() -> [String; 3] {
+    [
+        "the caches are in memory, so they are empty at the start; prefetch and serve-expired are no, the \
+         default"
+            .to_owned(),
+        "outgoing-range is the default (4096 sockets to other servers in each thread), outgoing-num-tcp too \
+         (10 connections); if the process may open too few files for them, Unbound takes fewer sockets and \
+         says so in its log"
+            .to_owned(),
+        "qname-minimisation yes, aggressive-nsec yes where it validates, and the local zones that are \
+         built in (AS112) are the defaults: none of them is in 198.18.0.0/15 or 2001:2::/48; it asks \
+         over IPv4 and IPv6"
+            .to_owned(),
+    ]
 }
 
 fn way_to(upstream: &Upstream) -> String {
@@ -283,7 +322,7 @@ fn read_statistics(text: &str) -> BTreeMap<String, u64> {
 mod tests {
     use super::*;
     use crate::server::ServerKind;
-    use crate::server::tests::{forwarder, shown};
+    use crate::server::tests::{forwarder, live, resolver, shown};
 
     #[test]
     fn all_transports_to_udp() {
@@ -295,7 +334,7 @@ mod tests {
     fn validating_over_tls_on_ipv6_with_extra_text() {
         let mut spec = forwarder(ServerKind::Unbound, &[Transport::Udp], Transport::Dot);
         spec.address = "::1".parse().unwrap();
-        spec.trust_anchor = Some(". DS 20326 8 2 E06D44B8".to_owned());
+        spec.trust_anchors = vec![". DS 20326 8 2 E06D44B8".to_owned()];
         spec.extra = Some("server:\n    verbosity: 2".to_owned());
         insta::assert_snapshot!(shown(&spec));
     }
@@ -332,5 +371,16 @@ mod tests {
         let counts = read_statistics(&text(1));
         assert_eq!(counts.get(counter::UPSTREAM_QUERIES), None);
         assert_eq!(counts.get("upstream.connections.opened"), Some(&1));
+    }
+
+    #[test]
+    fn resolving_from_given_root_servers() {
+        let all = [Transport::Udp, Transport::Tcp, Transport::Dot, Transport::Doh2];
+        insta::assert_snapshot!(shown(&resolver(ServerKind::Unbound, &all)));
+    }
+
+    #[test]
+    fn resolving_on_the_internet() {
+        insta::assert_snapshot!(shown(&live(ServerKind::Unbound)));
     }
 }

@@ -7,6 +7,7 @@ mod guard;
 mod hosts;
 mod logs;
 mod program;
+mod resolvers;
 mod roots;
 mod sampler;
 mod servers;

@@ -10,7 +10,7 @@ use crate::support::{alive, ask, groups_of, parent, refused, spec, started, wait
 use dnslab_lab::{LabError, RootError, ServerKind, find_in_root, sockets};
 use dnslab_wire::Transport::{Doh2, Dot, Tcp, Udp};
 
-fn root(name: &str) -> PathBuf {
+pub(crate) fn root(name: &str) -> PathBuf {
     let cache = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/cache");
     let root = cache.join(name);
     let what = "./test fetches it as root; or: DNSLAB_CACHE=target/tools/cache dnslab lab get";

@@ -1,9 +1,8 @@
 //! Writes an answer: sections, names and bounds, without knowing what belongs in it.
 
-use dnslab_wire::{Transport, rtype};
+use dnslab_wire::{ClientEdns, HEADER, OPCODE, Request, Transport, rtype};
 
 use super::{CLASSIC_DATAGRAM, MAX_DATAGRAM, OPT_LENGTH, Outcome, PADDING_BLOCK};
-use crate::request::{ClientEdns, HEADER, OPCODE, Request};
 use crate::zone::{Node, RECORD_HEADER, RrSet};
 
 /// The answer has no room for a record that it must carry.

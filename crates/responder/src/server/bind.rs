@@ -1,11 +1,15 @@
 //! Sockets are bound before any thread starts, so that the caller sees the first fault.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 use std::num::NonZeroUsize;
 use std::os::fd::AsFd;
+use std::time::Duration;
 
-use dnslab_socket::{enable_gro, enable_pktinfo, set_pmtu_probe, set_receive_buffer};
+use dnslab_internet::{Internet, Network};
+use dnslab_socket::{
+    allow_any_source, enable_gro, enable_pktinfo, set_pmtu_probe, set_receive_buffer,
+};
 use dnslab_wire::Transport;
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -25,6 +29,9 @@ const RECEIVE_BUFFER: i32 = 8 << 20;
 
 /// Connections that may wait to be accepted; the kernel cuts this to `net.core.somaxconn`.
 const BACKLOG: i32 = 4096;
+
+/// How long a datagram to this host itself may take.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Attempts to find a port that is free for both UDP and TCP.
 const PORT_ATTEMPTS: usize = 32;
@@ -76,6 +83,8 @@ fn bind_datagrams(
         let _ = set_receive_buffer(socket.as_fd(), RECEIVE_BUFFER);
         if bound.ip().is_unspecified() {
             enable_pktinfo(socket.as_fd(), bound.is_ipv6()).map_err(fault)?;
+            // Without it only addresses of interfaces can be the source, not those of a local route.
+            let _ = allow_any_source(socket.as_fd(), bound.is_ipv6());
         }
     }
     for (socket, worker) in made.into_iter().zip(workers) {
@@ -153,6 +162,45 @@ fn bind_one(address: SocketAddr, transport: Transport, shared: bool) -> io::Resu
     }
     socket.bind(&address.into())?;
     Ok(socket)
+}
+
+/// Checks that the first and the last server of an internet have addresses that the kernel takes for its own.
+pub(super) fn check_local(network: Network, internet: &Internet) -> Result<(), ResponderError> {
+    for place in [1, internet.server_count()] {
+        let address = network.at(place);
+        if !is_local(address) {
+            let family = if address.is_ipv6() { "-6 " } else { "" };
+            let command = format!("ip {family}route add local {network} dev lo");
+            return Err(ResponderError::NotLocal { network, address, command });
+        }
+    }
+    Ok(())
+}
+
+/// True if datagrams to this address stay on this host: what a socket sends to itself there comes back.
+///
+/// Whether an address can be bound says less. With IPv6 a local route alone does not allow it (ip-route(8)), and
+/// with IPv4 everything can be bound in a network namespace without routes.
+fn is_local(address: IpAddr) -> bool {
+    let comes_back = || {
+        let any = match address {
+            IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        };
+        let at = SocketAddr::new(any, 0);
+        let socket = Socket::new(Domain::for_address(at), Type::DGRAM, Some(Protocol::UDP))?;
+        socket.bind(&at.into())?;
+        // If the address is elsewhere, the datagram ends at the first router.
+        match address {
+            IpAddr::V4(_) => socket.set_ttl_v4(1)?,
+            IpAddr::V6(_) => socket.set_unicast_hops_v6(1)?,
+        }
+        socket.set_read_timeout(Some(PATIENCE))?;
+        let socket = UdpSocket::from(socket);
+        socket.send_to(&[], (address, socket.local_addr()?.port()))?;
+        socket.recv(&mut [])
+    };
+    comes_back().is_ok()
 }
 
 pub(super) fn for_workers(threads: NonZeroUsize) -> Vec<WorkerSockets> {

@@ -71,7 +71,7 @@ impl Http {
                 unwritten += octets.len();
                 is_gone = !server.answer(request.id, octets);
             };
-            match responder.message(&request.message, transport, destination, put) {
+            match responder.message(&request.message, (transport, None), destination, put) {
                 Reaction::Done if is_gone => {
                     let messages = responder.counters.messages_mut(transport);
                     messages.answered -= 1;

@@ -19,13 +19,14 @@ pub use published::CountersHandle;
 pub use tls::{CertificateFiles, TlsError};
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use dnslab_internet::Network;
 use dnslab_wire::Transport;
 use rustix::event::{EventfdFlags, eventfd};
 
@@ -34,15 +35,15 @@ use self::busy::Busy;
 use self::quic::QuicSettings;
 use self::tls::{Resumption, TlsConfigs};
 use self::worker::Worker;
+use crate::content::Content;
 use crate::counters::Counters;
 use crate::program::{Player, Program};
-use crate::zone::Zones;
 
 /// What is served, where and how.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// What is answered from, and how.
-    pub zones: Arc<Zones>,
+    pub content: Content,
     /// Addresses for UDP and TCP. Port 0 becomes a free one, the same for both.
     pub listen: Vec<SocketAddr>,
     /// Addresses for DNS over TLS; they need a certificate.
@@ -92,9 +93,9 @@ impl Config {
     /// Knot's 10 s), 10,000 of them, 512 MiB for what they hold: 26 KiB for each of 20,000 clients, some
     /// hundred answers of a usual size. Tickets, no early data, the path `/dns-query`.
     #[must_use]
-    pub fn new(zones: impl Into<Arc<Zones>>) -> Self {
+    pub fn new(content: impl Into<Content>) -> Self {
         Self {
-            zones: zones.into(),
+            content: content.into(),
             listen: Vec::new(),
             dot_listen: Vec::new(),
             doh2_listen: Vec::new(),
@@ -163,6 +164,18 @@ pub enum ResponderError {
         /// What to do.
         remedy: &'static str,
     },
+    /// The addresses of an internet's servers are not addresses of this host.
+    #[error(
+        "{address} of {network} is not an address of this host; as root, in its network namespace: {command}"
+    )]
+    NotLocal {
+        /// The network of the servers.
+        network: Network,
+        /// One of its addresses.
+        address: IpAddr,
+        /// What makes all of them addresses of this host.
+        command: String,
+    },
     /// A system call failed that cannot with right arguments, or the machine is out of resources.
     #[error("the responder's event loop failed: {0}")]
     EventLoop(#[source] io::Error),
@@ -206,7 +219,7 @@ impl StopHandle {
 
 /// What all workers have in common.
 struct Shared {
-    zones: Arc<Zones>,
+    content: Content,
     /// With the ticket keys, so that a client can resume at another worker.
     tls: TlsConfigs,
     http_path: String,
@@ -256,6 +269,9 @@ impl Server {
                 return Err(ResponderError::NoCertificate { transport, address });
             }
         };
+        if let Content::Internet(internet) = &config.content {
+            internet.networks().try_for_each(|network| bind::check_local(network, internet))?;
+        }
         let mut workers = bind::for_workers(config.threads);
         let mut addresses = Vec::new();
         for (transport, wanted) in [
@@ -276,7 +292,7 @@ impl Server {
             .map_err(|error| ResponderError::EventLoop(error.into()))?;
         let shared = Shared {
             quic: QuicSettings::new(&tls, &config, connections_per_worker)?,
-            zones: config.zones,
+            content: config.content,
             tls,
             http_path: config.http_path,
             pack_answers: config.pack_answers,

@@ -231,7 +231,7 @@ impl QuicSocket {
                 out.extend_from_slice(octets);
                 is_answered = true;
             };
-            match responder.message(query, transport, destination, put) {
+            match responder.message(query, (transport, None), destination, put) {
                 respond::Reaction::Done if is_answered => Reaction::Answered,
                 respond::Reaction::Done => Reaction::Never,
                 respond::Reaction::Held(_) => Reaction::Later,

@@ -1,22 +1,24 @@
 //! From a received message to an answer that leaves now, later or never, for every transport.
 
-use std::sync::Arc;
+use std::net::IpAddr;
 use std::time::Duration;
 
+use dnslab_internet::Scratch;
 use dnslab_socket::{Group, ReceiveBatch, SendBatch};
 use dnslab_wire::Transport;
 
 use super::busy::Busy;
 use super::clock;
 use super::delayed::{DelayQueue, Destination};
-use crate::answer::answer;
+use crate::content::{Content, Found};
 use crate::counters::Counters;
 use crate::program::{Fate, Player};
-use crate::zone::Zones;
 
 /// What one worker answers with. It knows no socket.
 pub(super) struct Responder {
-    zones: Arc<Zones>,
+    content: Content,
+    /// Of [`Content::Internet`].
+    scratch: Scratch,
     pub(super) player: Player,
     busy: Busy,
     pub(super) delayed: DelayQueue,
@@ -42,9 +44,10 @@ pub(super) enum Reaction {
 const TLS_READ: usize = 64 * 1024;
 
 impl Responder {
-    pub(super) fn new(zones: Arc<Zones>, player: Player, busy: Busy) -> Self {
+    pub(super) fn new(content: Content, player: Player, busy: Busy) -> Self {
         Self {
-            zones,
+            content,
+            scratch: Scratch::default(),
             player,
             busy,
             delayed: DelayQueue::default(),
@@ -54,22 +57,31 @@ impl Responder {
         }
     }
 
-    /// Answers one message of a connection: at once with `put`, later to `destination`, or never.
+    /// Answers one message of a connection to the address `local` of this host: at once with `put`, later to
+    /// `destination`, or never.
     pub(super) fn message(
         &mut self,
         query: &[u8],
-        transport: Transport,
+        (transport, local): (Transport, Option<IpAddr>),
         destination: Destination,
         put: impl FnOnce(&[u8]),
     ) -> Reaction {
         let messages = self.counters.messages_mut(transport);
         messages.received += 1;
-        let Some(length) = answer(&self.zones, query, transport, &mut self.answer) else {
-            messages.ignored += 1;
-            return Reaction::NoQuery;
+        let (scratch, out) = (&mut self.scratch, &mut self.answer);
+        let (length, conduct) = match self.content.find(local, query, transport, scratch, out) {
+            Found::Answer(length, conduct) => (length, conduct),
+            Found::Silence => {
+                messages.lost_by_program += 1;
+                return Reaction::Done;
+            }
+            Found::NoQuery => {
+                messages.ignored += 1;
+                return Reaction::NoQuery;
+            }
         };
         let octets = &self.answer[..length];
-        let fate = self.player.next_fate();
+        let fate = self.player.next_fate(conduct);
         if fate != Fate::Lost {
             messages.busy_steps += self.busy.spend();
         }
@@ -100,12 +112,21 @@ impl Responder {
         let mut arrived_ns = None;
         for Group { octets: query, peer, .. } in queries.groups() {
             self.counters.udp.received += 1;
-            let Some(length) = answer(&self.zones, query, Transport::Udp, &mut self.answer) else {
-                self.counters.udp.ignored += 1;
-                continue;
+            let (scratch, out, local) = (&mut self.scratch, &mut self.answer, peer.local());
+            let found = self.content.find(local, query, Transport::Udp, scratch, out);
+            let (length, conduct) = match found {
+                Found::Answer(length, conduct) => (length, conduct),
+                Found::Silence => {
+                    self.counters.udp.lost_by_program += 1;
+                    continue;
+                }
+                Found::NoQuery => {
+                    self.counters.udp.ignored += 1;
+                    continue;
+                }
             };
             let octets = &self.answer[..length];
-            let fate = self.player.next_fate();
+            let fate = self.player.next_fate(conduct);
             if fate != Fate::Lost {
                 self.counters.udp.busy_steps += self.busy.spend();
             }

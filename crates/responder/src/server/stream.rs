@@ -7,7 +7,7 @@ mod unwritten;
 pub(super) use leaving::LINGER;
 
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::net::{IpAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use dnslab_socket::EventFlags;
@@ -31,6 +31,8 @@ pub(super) struct Connection {
     /// Non-blocking.
     socket: TcpStream,
     transport: Transport,
+    /// The address of this host that it came to.
+    local: Option<IpAddr>,
     /// Of the encrypted transports.
     tls: Option<Box<ServerConnection>>,
     /// Of DNS over HTTPS before its client has said which protocol it wants.
@@ -94,6 +96,7 @@ impl Connection {
         }
         Ok(Self {
             id,
+            local: socket.local_addr().ok().map(|address| address.ip()),
             socket,
             transport,
             http: transport.is_http().then(|| Http::new(&shared.http_path)),
@@ -361,7 +364,7 @@ impl Connection {
             let unwritten = self.unwritten.octets_mut();
             let put = |octets: &[u8]| push_frame(unwritten, octets);
             self.quota.taken += 1;
-            match responder.message(query, transport, destination, put) {
+            match responder.message(query, (transport, self.local), destination, put) {
                 Reaction::Done => {}
                 Reaction::Held(octets) => self.held.add(1, octets),
                 // Octets that are no DNS are most likely out of step for good.

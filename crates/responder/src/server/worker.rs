@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 use std::io;
 use std::net::{TcpListener, UdpSocket};
 use std::os::fd::AsFd;
-use std::sync::Arc;
 use std::time::Duration;
 
 use dnslab_socket::{EventFlags, Poller, ReceiveBatch, SendBatch, receive_drops};
@@ -97,7 +96,7 @@ impl<'s> Worker<'s> {
             answers: SendBatch::default(),
             connections: Connections::default(),
             touched: Vec::new(),
-            responder: Responder::new(Arc::clone(&shared.zones), player, busy),
+            responder: Responder::new(shared.content.clone(), player, busy),
             paused_until_ns: None,
             review_ns: 0,
         })

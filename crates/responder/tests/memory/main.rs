@@ -67,7 +67,7 @@ fn start(change: impl FnOnce(&mut Config)) -> Running {
         text += &format!("big TXT \"{number:0>199}\"\n");
     }
     Running::start(|config| {
-        config.zones = Zone::parse(text.as_bytes(), None).unwrap().into();
+        config.content = Zone::parse(text.as_bytes(), None).unwrap().into();
         change(config);
     })
 }

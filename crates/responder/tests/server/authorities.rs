@@ -3,7 +3,6 @@
 use std::fs;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
-use std::sync::Arc;
 
 use dnslab_responder::Zone;
 use dnslab_wire::{Query, QueryOptions, Transport};
@@ -174,7 +173,7 @@ fn the_answers_are_those_of_bind_and_nsd() {
     let file = folder.path().join("zone");
     fs::write(&file, ZONE).unwrap();
     let zone = Zone::load(&file, None).unwrap();
-    let server = Running::start(|config| config.zones = Arc::new(zone.into()));
+    let server = Running::start(|config| config.content = zone.into());
     let (bind, nsd) = (bind(&file), nsd(&file));
     // Three labels more than `long.example.` leaves room for.
     let too_long = format!("{0}.{0}.long", "a".repeat(50));

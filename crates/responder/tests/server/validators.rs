@@ -5,7 +5,6 @@ use std::fs::{self, File};
 use std::net::{SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use dnslab_responder::{NameList, Signing, Zone, Zones};
@@ -23,7 +22,7 @@ const FORWARDERS: &str = "127.0.0.3";
 
 fn resolver(signing: Signing) -> Running {
     let zones = Zones::below_root(&NameList::parse(NAMES).unwrap(), signing);
-    Running::start(|config| config.zones = Arc::new(zones))
+    Running::start(|config| config.content = zones.into())
 }
 
 /// A foreign server in its own folder, ended when it is dropped.
@@ -221,7 +220,7 @@ fn a_signed_zone_file_is_served_with_its_proofs() {
     fs::write(folder.path().join("zone"), text).unwrap();
     run("dnssec-signzone", &["-S", "-z", "-o", "example", "-f", "signed", "zone"]);
     let zone = Zone::load(&folder.path().join("signed"), None).unwrap();
-    let server = Running::start(|config| config.zones = zone.into());
+    let server = Running::start(|config| config.content = zone.into());
     let public = fs::read_to_string(folder.path().join(format!("{stem}.key"))).unwrap();
     let record = public.lines().find(|line| line.contains(" DNSKEY ")).unwrap();
     let key = record.split_once(" 13 ").unwrap().1;

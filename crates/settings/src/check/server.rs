@@ -8,7 +8,8 @@ use dnslab_wire::Transport;
 use super::{Check, Use};
 use crate::key::Field;
 use crate::{
-    Host, HostAddress, HostsChoice, Queries, ServerChoice, ServerKind, VariantDraft, Written,
+    Host, HostAddress, HostsChoice, Queries, ServerChoice, ServerKind, UpstreamChoice,
+    VariantDraft, Written,
 };
 
 impl Check<'_> {
@@ -19,6 +20,7 @@ impl Check<'_> {
         }
         self.root(&mut server.root);
         self.file(&mut server.authority, "authority file");
+        self.file(&mut draft.upstream.hierarchy, "hierarchy file");
         server.query_log.forget();
         if let (Some(folder), Some(place)) =
             (&draft.log.folder.value, Field::place(&draft.log.folder))
@@ -206,10 +208,13 @@ impl Check<'_> {
 
     /// Checks the servers behind the one under test, and the links between their hosts.
     pub(super) fn chain(&mut self, draft: &mut VariantDraft) {
+        self.resolver(draft);
         let VariantDraft { server, relay, upstream, load, client_link, upstream_link, .. } = draft;
         let kind = server.kind.value.started();
         let kind_name = ServerChoice::name_of(kind);
-        if upstream.kind.value.is_some() && !kind.is_some_and(ServerKind::forwards) {
+        let forwarded_to = upstream.kind.value.and_then(UpstreamChoice::server);
+        let resolves = upstream.kind.value.is_some() && forwarded_to.is_none();
+        if forwarded_to.is_some() && !kind.is_some_and(ServerKind::forwards) {
             self.problem(
                 format!("a server of kind `{kind_name}` forwards nothing"),
                 [upstream.kind.mark("nobody asks it")],
@@ -217,15 +222,26 @@ impl Check<'_> {
             );
         }
         if upstream.kind.value.is_none() && kind.is_some_and(|kind| !kind.serves_zones()) {
+            let or_resolve = match kind.is_some_and(ServerKind::resolves) {
+                true => "; to resolve by itself, `upstream.kind = \"internet\"` or \"live\"",
+                false => "",
+            };
             self.problem(
                 format!("a server of kind `{kind_name}` needs an upstream"),
                 [server.kind.mark("has no zone of its own")],
-                "add for example `upstream.kind = \"embedded\"`",
+                format!("add for example `upstream.kind = \"embedded\"`{or_resolve}"),
             );
         }
         if relay.kind.value.is_some() && upstream.kind.value.is_none() {
             let mark = relay.kind.mark("has nothing behind it");
             self.problem("a relay needs an upstream", [mark], "add `upstream.kind`");
+        }
+        if relay.kind.value.is_some() && resolves {
+            self.problem(
+                "a server that resolves by itself asks no relay",
+                [relay.kind.mark("nobody asks it"), upstream.kind.mark("is resolved in")],
+                "remove the relay, or name a server to forward to as `upstream.kind`",
+            );
         }
         if let Some(kind) = relay.kind.value.filter(|kind| !kind.forwards()) {
             self.problem(
@@ -234,7 +250,7 @@ impl Check<'_> {
                 "choose another kind",
             );
         }
-        if let Some(kind) = upstream.kind.value.filter(|kind| !kind.serves_zones()) {
+        if let Some(kind) = forwarded_to.filter(|kind| !kind.serves_zones()) {
             let ends = ServerKind::ALL.into_iter().filter(|kind| kind.serves_zones());
             let ends: Vec<&str> = ends.map(ServerKind::name).collect();
             self.problem(
@@ -243,12 +259,14 @@ impl Check<'_> {
                 format!("the upstream is one of {}", ends.join(", ")),
             );
         }
-        let knows_all = upstream.kind.value == Some(ServerKind::Embedded);
+        let is_internet = upstream.kind.value == Some(UpstreamChoice::Internet);
+        let knows_all = is_internet || forwarded_to == Some(ServerKind::Embedded);
         if load.popular_names.value.is_some() && load.queries.value.is_none() && !knows_all {
             self.problem(
                 "popular names need a server that knows them",
                 [load.popular_names.mark("which server should know them?")],
-                "add an upstream of kind \"embedded\": it knows every name",
+                "add an upstream of kind \"embedded\": it knows every name; or resolve in an Internet that has \
+                 some, of kind \"internet\"",
             );
         }
         if upstream.signed.value && matches!(load.checked().asked(), Queries::Zone(_)) {
@@ -258,7 +276,7 @@ impl Check<'_> {
                 "ask for `load.popular_names`, or for the names of a file (`load.queries`)",
             );
         }
-        if server.dnssec.value && !upstream.signed.value {
+        if server.dnssec.value && !upstream.signed.value && !resolves {
             self.problem(
                 "a server that validates needs an upstream with signatures",
                 [server.dnssec.mark("nothing to validate")],
@@ -277,6 +295,78 @@ impl Check<'_> {
                 );
                 jitter.value = delay.value;
             }
+        }
+    }
+}
+
+impl Check<'_> {
+    /// Checks a server that resolves by itself.
+    fn resolver(&mut self, draft: &VariantDraft) {
+        let VariantDraft { server, upstream, load, lab, .. } = draft;
+        let is_live = match upstream.kind.value {
+            Some(UpstreamChoice::Internet) => false,
+            Some(UpstreamChoice::Live) => true,
+            Some(UpstreamChoice::Server(_)) | None => return,
+        };
+        let kind = server.kind.value.started();
+        if !kind.is_some_and(ServerKind::resolves) {
+            let able = ServerKind::ALL.into_iter().filter(|kind| kind.resolves());
+            let able: Vec<&str> = able.map(ServerKind::name).collect();
+            let able = able.join(", ");
+            let (message, help) = match kind {
+                Some(kind) if kind.forwards() => (
+                    format!("a server of kind `{kind}` does not resolve by itself: it forwards"),
+                    format!(
+                        "choose one of {able} as `server.kind`, or name a server to forward to as \
+                         `upstream.kind`"
+                    ),
+                ),
+                Some(kind) => (
+                    format!("a server of kind `{kind}` does not resolve: it answers from a zone"),
+                    format!("choose one of {able} as `server.kind`, or remove `upstream.kind`"),
+                ),
+                None => (
+                    "a server that runs already resolves where it was told to".to_owned(),
+                    "remove `upstream.kind`".to_owned(),
+                ),
+            };
+            let marks =
+                [server.kind.mark("resolves nothing"), upstream.kind.mark("needs a resolver")];
+            self.problem(message, marks, help);
+        }
+        let hosts = lab.hosts.value;
+        if is_live && hosts != HostsChoice::Loopback {
+            self.problem(
+                "a host in a namespace does not reach the Internet",
+                [lab.hosts.mark("makes hosts"), upstream.kind.mark("is the Internet")],
+                "remove `lab.hosts`: the server then asks from this host",
+            );
+        }
+        if !is_live && hosts != HostsChoice::Namespaces {
+            let why = match hosts {
+                HostsChoice::Auto => "may be the loopback interface",
+                _ => "has no such addresses",
+            };
+            self.problem(
+                "a private Internet needs a host of its own: it answers on port 53 of all addresses of \
+                 198.18.0.0/15 and 2001:2::/48",
+                [upstream.kind.mark("needs hosts"), lab.hosts.mark(why)],
+                "add `lab.hosts = \"namespaces\"`",
+            );
+        }
+        if matches!(load.checked().asked(), Queries::Zone(_)) {
+            let (message, help) = match is_live {
+                true => (
+                    "nobody on the Internet knows the names of the synthetic zone",
+                    "name a file of names that exist: `load.queries`",
+                ),
+                false => (
+                    "nobody in the private Internet knows the names of the synthetic zone",
+                    "ask for its own names, for example `load.popular_names = 10_000`, or for those of a \
+                     file: `load.queries`",
+                ),
+            };
+            self.problem(message, [upstream.kind.mark("is resolved in")], help);
         }
     }
 }

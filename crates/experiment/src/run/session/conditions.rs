@@ -43,8 +43,8 @@ impl fmt::Display for Difference {
     }
 }
 
-/// The query files and files of client subnets of all variants, each once, with their digests. Key files are
-/// left out: not even their digest is kept.
+/// The query files, files of client subnets and hierarchies of all variants, each once, with their digests.
+/// Key files are left out: not even their digest is kept.
 ///
 /// # Errors
 /// When a file cannot be read.
@@ -56,6 +56,9 @@ pub(super) fn inputs(experiment: &Experiment) -> Result<Vec<Fact>, QueriesError>
         }
         if let Some(Subnets::File(path)) = &variant.load.client_subnets {
             note(&mut facts, "client subnets", path)?;
+        }
+        if let Some(path) = &variant.upstream.hierarchy {
+            note(&mut facts, "hierarchy", path)?;
         }
     }
     facts.extend(servers(experiment));

@@ -62,6 +62,8 @@ fn apart(variant: &Variant) -> Option<&'static str> {
         )
     } else if has_hosts(variant) {
         Some("it has hosts of its own")
+    } else if variant.resolves() {
+        Some("its server resolves by itself, and its cache fills from the start of the load on")
     } else if !variant.behind().is_empty() {
         Some("its server forwards, and its cache fills from the start of the load on")
     } else if server.delay.is_some() {

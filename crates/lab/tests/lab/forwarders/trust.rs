@@ -92,16 +92,15 @@ fn validation_believes_the_trust_anchor_alone() {
         .unwrap();
     let anchors = String::from_utf8(output.stdout).unwrap();
     let right = anchors.lines().find(|line| line.contains(" 13 2 ")).unwrap().to_owned();
-    let wrong = right.rsplit_once(' ').map(|(start, digest)| {
-        let other: String = digest.chars().map(|it| if it == '0' { '1' } else { '0' }).collect();
-        format!("{start} {other}")
-    });
+    let (start, digest) = right.rsplit_once(' ').unwrap();
+    let other: String = digest.chars().map(|it| if it == '0' { '1' } else { '0' }).collect();
+    let wrong = format!("{start} {other}");
     let upstream = Upstream { address: server.address(Udp).unwrap(), transport: Udp, tls: None };
     for case in CASES {
         let folder = tempfile::tempdir().unwrap();
         let clients = ("127.0.0.1", &[Udp] as &[_]);
         let mut spec = forwarder(case.kind, folder.path(), clients, upstream.clone());
-        spec.trust_anchor = Some(right.clone());
+        spec.trust_anchors = vec![right.clone()];
         let installed = find(case.kind, spec.binary.as_deref()).unwrap();
         if let Err(reason) = installed.can_start(&spec) {
             let words = ["does not validate signatures", "does not configure validation in Stubby"];
@@ -109,7 +108,7 @@ fn validation_believes_the_trust_anchor_alone() {
             continue;
         }
         stop(started(&spec, folder.path()));
-        spec.trust_anchor = wrong.clone();
+        spec.trust_anchors = vec![wrong.clone()];
         let validator = probed(&spec, &|_, _| Ok(()));
         for _ in 0..3 {
             let answer = ask(folder.path(), Udp, validator.address(Udp).unwrap());

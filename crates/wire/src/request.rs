@@ -1,43 +1,48 @@
-//! What a query asks, read without allocation and without trust.
+//! What a query asks, as a server reads it: without allocation and without trust.
 
-use dnslab_wire::rtype::OPT;
-use dnslab_wire::{after_name, uncompressed_length};
+use crate::rtype::OPT;
+use crate::{after_name, uncompressed_length};
 
 /// Length of the message header in octets (RFC 1035, section 4.1.1).
-pub(crate) const HEADER: usize = 12;
+pub const HEADER: usize = 12;
 
 /// The longest name in octets (RFC 1035, section 2.3.4).
 const NAME: usize = 255;
 
 /// The bits of the opcode in the third octet of the header.
-pub(crate) const OPCODE: u8 = 0x78;
+pub const OPCODE: u8 = 0x78;
 
 /// A query that can be answered.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Request<'q> {
+pub struct Request<'q> {
     /// The opcode, where the header has it; 0 is QUERY.
-    pub(crate) opcode_bits: u8,
+    pub opcode_bits: u8,
     /// The question section: QNAME, QTYPE, QCLASS.
-    pub(crate) question: &'q [u8],
-    pub(crate) qtype: u16,
-    pub(crate) qclass: u16,
-    pub(crate) edns: Option<ClientEdns>,
+    pub question: &'q [u8],
+    /// The type that is asked for.
+    pub qtype: u16,
+    /// The class that is asked for.
+    pub qclass: u16,
+    /// What the OPT record says, if there is one.
+    pub edns: Option<ClientEdns>,
 }
 
 /// What a server needs of an OPT record (RFC 6891, section 6.1.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ClientEdns {
+pub struct ClientEdns {
     /// Largest datagram that the client takes, octets.
-    pub(crate) payload_size: u16,
-    pub(crate) version: u8,
+    pub payload_size: u16,
+    /// The version of EDNS; there is only 0.
+    pub version: u8,
     /// The DO bit (RFC 3225).
-    pub(crate) dnssec_ok: bool,
+    pub dnssec_ok: bool,
     /// The query is padded, so the answer has to be (RFC 7830, section 4).
-    pub(crate) is_padded: bool,
+    pub is_padded: bool,
 }
 
+/// Why a message is no query that can be answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unanswerable {
+pub enum Unanswerable {
     /// Shorter than a header, or a response: answering could start a loop, so nothing is sent.
     Silent,
     /// The format is broken (RCODE 1).
@@ -47,8 +52,11 @@ pub(crate) enum Unanswerable {
 }
 
 impl<'q> Request<'q> {
-    /// Octets after the last record are ignored.
-    pub(crate) fn parse(message: &'q [u8]) -> Result<Self, Unanswerable> {
+    /// Reads a message. Octets after its last record are ignored.
+    ///
+    /// # Errors
+    /// When it is no query, or a broken one.
+    pub fn parse(message: &'q [u8]) -> Result<Self, Unanswerable> {
         if message.len() < HEADER || message[2] & 0x80 != 0 {
             return Err(Unanswerable::Silent);
         }
@@ -76,7 +84,8 @@ impl<'q> Request<'q> {
     }
 
     /// QNAME in wire form, in the client's case.
-    pub(crate) fn qname(&self) -> &'q [u8] {
+    #[must_use]
+    pub fn qname(&self) -> &'q [u8] {
         &self.question[..self.question.len() - 4]
     }
 }

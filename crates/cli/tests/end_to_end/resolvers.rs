@@ -1,0 +1,74 @@
+//! Servers under test that resolve by themselves, in a private Internet.
+
+use std::fs;
+
+use dnslab_measure::{RunRecord, counter};
+
+use crate::evidence::{measured, report_is_whole, valid_records};
+use crate::laboratory::{Traces, marked};
+use crate::room::Room;
+
+/// Nothing is wrong with its zones, nothing takes time, and all names exist; a third of the domains are signed.
+const SOUND: &str = "seed = 3\n[path]\nmedian = \"0s\"\nanycast_median = \"0s\"\nslow_median = \"0s\"\nloss = 0\n\
+                     [faults]\nlame = 0\ndead = 0\nslow = 0\nedns_formerr = 0\nedns_ignored = 0\n\
+                     [names]\nabsent = 0\n[dnssec]\ndomains = 0.3\nexpired = 0\n";
+
+/// Each of 40 names is asked for some times.
+const RUN: &str = "repeat.runs = 1\nload.clients = 2\nload.outstanding = 2\nload.popular_names = 40\n\
+                   load.queries_in_all = 200\nload.duration = \"30s\"\nload.warm_up = \"0s\"\n\
+                   load.timeout = \"10s\"\nserver.dnssec = true\nupstream.kind = \"internet\"\n\
+                   upstream.hierarchy = \"internet.toml\"\nlab.hosts = \"namespaces\"\n";
+
+fn variants(kinds: &[&str]) -> String {
+    let variant = |kind| format!("[[variant]]\nname = \"{kind}\"\nserver.kind = \"{kind}\"\n");
+    kinds.iter().map(variant).collect()
+}
+
+/// By how much a count of the server under test grew.
+fn growth(record: &RunRecord, name: &str) -> Option<u64> {
+    measured(record).server_counters.as_ref()?.growth(name)
+}
+
+#[test]
+fn every_resolver_resolves_in_a_private_internet() {
+    let room = Room::with_load();
+    let kinds = ["bind", "unbound", "knot-resolver", "pdns-recursor"];
+    fs::write(room.path().join("internet.toml"), SOUND).unwrap();
+    room.experiment(&format!("{RUN}{}", variants(&kinds)));
+    let done = marked(&room, &["run", "./experiment.toml"]).finish().exits_with(0);
+    Traces::of(&room).are_gone(&room);
+    let results = room.results();
+    for record in &valid_records(&results, kinds.len()) {
+        let name = &record.variant;
+        let counters = &measured(record).counters;
+        let (answered, wrong) = (counters.outcomes.answered, counters.answers.wrong);
+        assert_eq!((answered, wrong), (200, 0), "{name}{done}");
+        // 40 names are 10 domains, each of which has to be found.
+        let sent = growth(record, counter::UPSTREAM_QUERIES);
+        assert!(sent.is_none_or(|sent| sent >= 20), "{name}: {sent:?}{done}");
+        assert!(growth(record, counter::CACHE_HITS) > Some(0), "{name}{done}");
+        let upstream = record.chain.last().unwrap();
+        assert_eq!((&*upstream.role, &*upstream.server.kind), ("upstream", "embedded"), "{done}");
+        let asked = upstream.counters.as_ref().unwrap().growth(counter::QUERIES);
+        assert!(asked > Some(20), "{name}: {asked:?}{done}");
+        let addresses = &record.testbed.as_ref().unwrap().hosts[2].addresses;
+        assert!(addresses.iter().any(|it| it == "198.18.0.0/15"), "{addresses:?}{done}");
+        let folder = results.path().join(format!("runs/{name}-1"));
+        for file in ["server/root.hints", "upstream/hierarchy.toml"] {
+            assert!(folder.join(file).exists(), "{file}{done}");
+        }
+    }
+    report_is_whole(&results, &kinds);
+}
+
+#[test]
+fn what_no_resolver_can_be_told_ends_before_it_starts() {
+    let room = Room::quiet();
+    let plan = |text: &str, words: &str| {
+        fs::write(room.path().join("internet.toml"), text).unwrap();
+        room.experiment(&format!("{RUN}{}", variants(&["bind"])));
+        room.dnslab(&["plan", "./experiment.toml"]).exits_with(1).complains(words);
+    };
+    plan("[dnssec]\nroot = false\n", "there is no trust anchor for `server.dnssec`");
+    plan("sed = 3\n", "unknown field `sed`");
+}

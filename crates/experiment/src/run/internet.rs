@@ -1,0 +1,145 @@
+//! The private Internet that a server resolves in, as its description says.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use dnslab_internet::{DescriptionError, Internet};
+use dnslab_settings::{Upstream, UpstreamChoice, Variant};
+use dnslab_traffic::QueryList;
+use dnslab_wire::QueryOptions;
+
+use super::queries::QueriesError;
+
+/// Why there is no private Internet.
+#[derive(Debug, thiserror::Error)]
+pub enum InternetError {
+    /// The file cannot be read.
+    #[error("cannot read the hierarchy {}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The file describes nothing that can be.
+    #[error("the hierarchy {}: {source}", path.display())]
+    Wrong {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: DescriptionError,
+    },
+    /// It is not signed, so nothing can be validated.
+    #[error(
+        "the hierarchy signs nothing, so there is no trust anchor for `server.dnssec`\n  hint:    write \
+         `root = true` under [dnssec] in the file of `upstream.hierarchy`"
+    )]
+    Unsigned,
+}
+
+/// A private Internet and the text that describes it.
+pub(super) struct PrivateInternet {
+    pub(super) description: String,
+    pub(super) internet: Internet,
+}
+
+impl PrivateInternet {
+    /// `None` if the variant's server does not resolve in one.
+    pub(super) fn of(upstream: &Upstream) -> Result<Option<Self>, InternetError> {
+        if upstream.kind != Some(UpstreamChoice::Internet) {
+            return Ok(None);
+        }
+        // What a description leaves out has its default.
+        let (description, path) = match &upstream.hierarchy {
+            None => (String::new(), Path::new("that is built in")),
+            Some(path) => {
+                let unreadable = |source| InternetError::Unreadable { path: path.clone(), source };
+                (fs::read_to_string(path).map_err(unreadable)?, path.as_path())
+            }
+        };
+        let wrong = |source| InternetError::Wrong { path: path.to_owned(), source };
+        let internet = Internet::parse(&description).map_err(wrong)?;
+        Ok(Some(Self { description, internet }))
+    }
+
+    /// The networks of its servers, e.g. `198.18.0.0/15`.
+    pub(super) fn networks(&self) -> Vec<String> {
+        self.internet.networks().map(|network| network.to_string()).collect()
+    }
+
+    /// The DS record of its root.
+    ///
+    /// # Errors
+    /// When nothing is signed.
+    pub(super) fn trust_anchor(&self) -> Result<String, InternetError> {
+        self.internet.trust_anchor().map(|anchor| anchor.ds).ok_or(InternetError::Unsigned)
+    }
+
+    /// What keeps a variant from its private Internet, if it has one.
+    pub(super) fn lacking(variant: &Variant) -> Option<String> {
+        let is_told = |internet: Self| match variant.server.dnssec {
+            true => internet.trust_anchor().map(drop),
+            false => Ok(()),
+        };
+        let found = Self::of(&variant.upstream).and_then(|it| it.map_or(Ok(()), is_told));
+        found.err().map(|error| error.to_string())
+    }
+
+    /// Queries for the addresses of its most popular names.
+    pub(super) fn popular(
+        &self,
+        count: u32,
+        options: &QueryOptions,
+    ) -> Result<QueryList, QueriesError> {
+        let lines = (0..u64::from(count)).map(|i| format!("{} A\n", self.internet.name(i)));
+        let text: String = lines.collect();
+        Ok(QueryList::from_text(text.as_bytes(), "the private Internet", options)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn upstream(text: Option<&str>, folder: &Path) -> Upstream {
+        let path = folder.join("internet.toml");
+        if let Some(text) = text {
+            fs::write(&path, text).unwrap();
+        }
+        Upstream {
+            kind: Some(UpstreamChoice::Internet),
+            hierarchy: text.map(|_| path),
+            ..Upstream::default()
+        }
+    }
+
+    #[test]
+    fn a_description_is_read_or_its_fault_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let of = |text| PrivateInternet::of(&upstream(text, folder.path()));
+        let built_in = of(None).unwrap().unwrap();
+        assert_eq!(built_in.networks(), dnslab_lab::hosts::INTERNET);
+        assert!(built_in.trust_anchor().unwrap().contains(" DS "));
+        let small = of(Some("[dnssec]\nroot = false\n")).unwrap().unwrap();
+        assert!(matches!(small.trust_anchor(), Err(InternetError::Unsigned)));
+        let error = of(Some("sed = 7\n")).err().unwrap().to_string();
+        assert!(error.starts_with("the hierarchy /") && error.contains("sed"), "{error}");
+        fs::remove_file(folder.path().join("internet.toml")).unwrap();
+        let gone =
+            Upstream { hierarchy: Some("/nowhere/h".into()), ..upstream(None, folder.path()) };
+        let error = PrivateInternet::of(&gone).err().unwrap().to_string();
+        assert!(error.starts_with("cannot read the hierarchy /nowhere/h: "), "{error}");
+        assert!(PrivateInternet::of(&Upstream::default()).unwrap().is_none());
+    }
+
+    #[test]
+    fn popular_names_are_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let internet = PrivateInternet::of(&upstream(None, folder.path())).unwrap().unwrap();
+        let list = internet.popular(20, &QueryOptions::default()).unwrap();
+        assert_eq!(list.len(), 20);
+        let first = internet.internet.name(0).to_string();
+        let asked = list.get(0).to_string();
+        assert!(asked.starts_with(first.trim_end_matches('.')), "{asked}, not {first}");
+    }
+}

@@ -1,0 +1,509 @@
+//! The answer of one server to one query: a function of the internet, the server's address and the octets.
+
+use std::net::IpAddr;
+
+use dnslab_wire::{ClientEdns, HEADER, OPCODE, Request, Unanswerable, rcode, rtype};
+
+use crate::data::{Set, Types, types};
+use crate::lookup::{Located, Node};
+use crate::message::{Full, Section, Writer};
+use crate::model::{Internet, Kind, Server, Zone};
+use crate::name::labels;
+use crate::sign::Signer;
+
+/// How a query came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carrier {
+    /// In a datagram: the answer is bounded by what both sides take.
+    Datagram,
+    /// Over a stream: the answer may have 65,535 octets.
+    Stream,
+}
+
+/// What one thread needs to answer: buffers, and keys and signatures that it made before. Answers do not
+/// depend on it.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    signer: Signer,
+    set: Set,
+    signature: Set,
+    owner: Vec<u8>,
+    target: Vec<u8>,
+}
+
+/// The largest datagram for a client without EDNS (RFC 1035, section 2.3.4).
+const CLASSIC: usize = 512;
+
+/// The most octets of an answer over a stream.
+const STREAM: usize = 65_535;
+
+/// Octets of an OPT record without options.
+const OPT: usize = 11;
+
+const CLASS_IN: u16 = 1;
+
+/// CNAME records that one answer follows.
+const MOST_ALIASES: usize = 16;
+
+/// The flags of an answer that it must find out.
+#[derive(Clone, Copy, Debug, Default)]
+struct Outcome {
+    /// Response code, with the bits of the OPT record.
+    rcode: u16,
+    /// AA.
+    is_authoritative: bool,
+    /// TC.
+    is_truncated: bool,
+}
+
+impl Outcome {
+    fn code(rcode: u16) -> Self {
+        Self { rcode, ..Self::default() }
+    }
+}
+
+impl Internet {
+    /// Writes what the server at `address` answers to `query` into `out`, and returns its length. `None` if it
+    /// sends nothing: no server has this address, or it is dead, or this is no query.
+    ///
+    /// `out` has at least 512 octets, and bounds the answer too; give it 65,535.
+    ///
+    /// ```
+    /// use dnslab_internet::{Carrier, Internet, Scratch};
+    ///
+    /// let internet = Internet::parse("seed = 7")?;
+    /// let root = "198.18.0.1".parse().unwrap();
+    /// let query = b"\x12\x34\0\0\0\x01\0\0\0\0\0\0\x03com\0\0\x02\0\x01";
+    /// let mut out = [0; 65_535];
+    /// let mut scratch = Scratch::default();
+    /// let length = internet.answer(root, query, Carrier::Stream, &mut scratch, &mut out).unwrap();
+    /// // A referral: 13 name servers with the addresses of both families.
+    /// assert_eq!(out[6..12], [0, 0, 0, 13, 0, 26]);
+    /// # let _ = length;
+    /// # Ok::<(), dnslab_internet::DescriptionError>(())
+    /// ```
+    #[must_use]
+    pub fn answer(
+        &self,
+        address: IpAddr,
+        query: &[u8],
+        carrier: Carrier,
+        scratch: &mut Scratch,
+        out: &mut [u8],
+    ) -> Option<usize> {
+        let server = self.server_at(address)?;
+        let kind = match server {
+            Server::Operator { kind, .. } => kind,
+            Server::Root(_) | Server::TopLevel { .. } => Kind::Sound,
+        };
+        if kind == Kind::Dead || out.len() < CLASSIC {
+            return None;
+        }
+        let mut request = match Request::parse(query) {
+            Ok(request) => request,
+            Err(Unanswerable::Silent) => return None,
+            Err(Unanswerable::FormatError) => return Some(bare(query, rcode::FORMERR, out)),
+            Err(Unanswerable::NotImplemented) => return Some(bare(query, rcode::NOTIMP, out)),
+        };
+        let refuses_edns = kind == Kind::EdnsFormErr && request.edns.is_some();
+        if matches!(kind, Kind::EdnsFormErr | Kind::EdnsIgnored) {
+            request.edns = None;
+        }
+        let limit = match carrier {
+            Carrier::Stream => STREAM,
+            Carrier::Datagram => match request.edns {
+                Some(edns) => {
+                    usize::from(edns.payload_size).clamp(CLASSIC, self.payload(server).max(CLASSIC))
+                }
+                None => CLASSIC,
+            },
+        };
+        let limit = limit.min(out.len());
+        let opt = if request.edns.is_some() { OPT } else { 0 };
+        let writer = Writer::new(out, request.question, limit - opt);
+        let mut reply = Reply {
+            internet: self,
+            server,
+            carrier,
+            wants_proof: request.edns.is_some_and(|edns| edns.dnssec_ok),
+            qtype: request.qtype,
+            writer,
+            scratch,
+        };
+        let outcome = match request.edns {
+            _ if refuses_edns => Outcome::code(rcode::FORMERR),
+            Some(edns) if edns.version > 0 => Outcome::code(rcode::BADVERS),
+            _ if request.opcode_bits != 0 => Outcome::code(rcode::NOTIMP),
+            _ if request.qclass != CLASS_IN => Outcome::code(rcode::REFUSED),
+            // Transfers, and types of mail agents that nobody has.
+            _ if (rtype::IXFR..=rtype::MAILA).contains(&request.qtype) => {
+                Outcome::code(rcode::REFUSED)
+            }
+            _ => reply.fill(request.qname()),
+        };
+        Some(reply.finish(query, outcome, request.edns, limit))
+    }
+}
+
+/// A header alone, for a query whose question cannot be given back.
+fn bare(query: &[u8], rcode: u16, out: &mut [u8]) -> usize {
+    out[..HEADER].fill(0);
+    out[..2].copy_from_slice(&query[..2]);
+    out[2] = 0x80 | query[2] & (OPCODE | 0x01);
+    out[3] = rcode as u8;
+    HEADER
+}
+
+struct Reply<'i, 's, 'o> {
+    internet: &'i Internet,
+    server: Server,
+    carrier: Carrier,
+    /// The client set DO.
+    wants_proof: bool,
+    qtype: u16,
+    writer: Writer<'o>,
+    scratch: &'s mut Scratch,
+}
+
+impl Reply<'_, '_, '_> {
+    fn fill(&mut self, qname: &[u8]) -> Outcome {
+        let mut name = [0; 255];
+        let name = &mut name[..qname.len()];
+        name.copy_from_slice(qname);
+        // Lengths of labels are below 64, so below `A`.
+        name.make_ascii_lowercase();
+        let located = self.internet.locate(name);
+        let zones = located.zones();
+        let last = zones.len() - 1;
+        let served = |place: &usize| self.internet.serves(self.server, zones[*place].0);
+        let Some(mut depth) = (0..=last).rev().find(served) else {
+            return Outcome::code(rcode::REFUSED);
+        };
+        // DS records are the parent's (RFC 4035, section 3.1.4.1).
+        let is_at_cut = last > 0 && located.node == Ok(Node::Apex);
+        let asks_parent = is_at_cut && self.qtype == rtype::DS;
+        if asks_parent && depth == last && served(&(last - 1)) {
+            depth = last - 1;
+        }
+        let mut outcome = Outcome { is_authoritative: true, ..Outcome::default() };
+        let written = if depth == last {
+            match self.carrier == Carrier::Datagram && self.is_always_truncated(&located) {
+                true => Err(Full),
+                false => self.answer_from(located, name, &mut outcome.rcode),
+            }
+        } else {
+            let (zone, below) = (zones[depth].0, zones[depth + 1]);
+            let start = labels(name).start_of(below.1);
+            if asks_parent && depth + 1 == last {
+                self.answer_ds(zone, below.0, name)
+            } else {
+                outcome.is_authoritative = false;
+                self.refer(zone, below.0, &name[start..])
+            }
+        };
+        outcome.is_truncated = written.is_err();
+        outcome
+    }
+
+    /// True if the file says so of this name. Names of the registries are never truncated without need.
+    fn is_always_truncated(&self, located: &Located) -> bool {
+        let (zone @ Zone::Hosted { .. }, Ok(node)) = (located.zone(), located.node) else {
+            return false;
+        };
+        self.internet.is_truncated(self.internet.node_word(zone, node))
+    }
+
+    /// True if the client wants proofs, and this zone has them.
+    fn proves(&self, zone: Zone) -> bool {
+        self.wants_proof && self.internet.is_signed(zone)
+    }
+
+    /// Writes what the zone that the name is in has to say.
+    fn answer_from(
+        &mut self,
+        mut located: Located,
+        name: &[u8],
+        rcode: &mut u16,
+    ) -> Result<(), Full> {
+        let zone = located.zone();
+        let mut owner = name.to_vec();
+        for _ in 0..MOST_ALIASES {
+            let node = match located.node {
+                Ok(node) => node,
+                Err(encloser) => {
+                    *rcode = rcode::NXDOMAIN;
+                    return self.deny_name(zone, &owner, encloser);
+                }
+            };
+            if self.answer_node(zone, node, &owner)? {
+                return Ok(());
+            }
+            self.internet.fill(zone, node, rtype::CNAME, &mut self.scratch.set);
+            if self.scratch.set.is_empty() {
+                let types = self.internet.types(zone, node);
+                return self.deny_types(zone, &owner, types);
+            }
+            self.push_signed(Section::Answer, zone, &owner)?;
+            let target = self.scratch.set.data().next().unwrap_or_default();
+            owner.clear();
+            owner.extend_from_slice(target);
+            located = self.internet.locate(&owner);
+            if located.zone() != zone {
+                // The client goes on from there.
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the records that were asked for; false if the node has none of the type.
+    fn answer_node(&mut self, zone: Zone, node: Node, owner: &[u8]) -> Result<bool, Full> {
+        let internet = self.internet;
+        let types = internet.types(zone, node);
+        let is_signed = internet.is_signed(zone);
+        // One type stands for all of them (RFC 8482, section 4.1), and one signature for all signatures.
+        let first = || types.iter().next();
+        let qtype = match self.qtype {
+            rtype::ANY => first(),
+            rtype::RRSIG if is_signed => first(),
+            rtype::NSEC
+                if is_signed && !matches!(zone, Zone::Registry(_)) && node != Node::Empty =>
+            {
+                let (owner_out, set) = (&mut self.scratch.owner, &mut self.scratch.set);
+                internet.fill_matching(zone, owner, types, owner_out, set);
+                self.push_signed(Section::Answer, zone, owner)?;
+                return Ok(true);
+            }
+            qtype => Some(qtype),
+        };
+        let Some(qtype) = qtype else { return Ok(false) };
+        if qtype == types::DNSKEY && node == Node::Apex && is_signed {
+            let Scratch { signer, set, .. } = &mut *self.scratch;
+            internet.fill_dnskey(zone, signer, set);
+        } else {
+            internet.fill(zone, node, qtype, &mut self.scratch.set);
+        }
+        if self.scratch.set.is_empty() {
+            return Ok(false);
+        }
+        if self.qtype == rtype::RRSIG {
+            let Scratch { signer, set, signature, .. } = &mut *self.scratch;
+            signer.sign(internet, zone, owner, set, signature);
+            self.writer.push_set(Section::Answer, owner, signature)?;
+            return Ok(true);
+        }
+        self.push_signed(Section::Answer, zone, owner)?;
+        if node == Node::Apex && qtype == rtype::NS {
+            self.push_glue(zone, zone)?;
+        }
+        Ok(true)
+    }
+
+    /// Writes the set with its signature, if that is wanted.
+    fn push_signed(&mut self, section: Section, zone: Zone, owner: &[u8]) -> Result<(), Full> {
+        self.writer.push_set(section, owner, &self.scratch.set)?;
+        if self.proves(zone) {
+            let Scratch { signer, set, signature, .. } = &mut *self.scratch;
+            signer.sign(self.internet, zone, owner, set, signature);
+            self.writer.push_set(section, owner, signature)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the SOA record of a zone for a negative answer (RFC 2308, section 3).
+    fn push_soa(&mut self, zone: Zone) -> Result<(), Full> {
+        self.internet.fill_soa(zone, &mut self.scratch.set);
+        let mut apex = std::mem::take(&mut self.scratch.target);
+        apex.clear();
+        self.internet.push_apex(zone, &mut apex);
+        let written = self.push_signed(Section::Authority, zone, &apex);
+        self.scratch.target = apex;
+        written
+    }
+
+    /// The name exists and has not the type (NODATA).
+    fn deny_types(&mut self, zone: Zone, name: &[u8], types: Types) -> Result<(), Full> {
+        self.push_soa(zone)?;
+        if self.proves(zone) { self.push_matching(zone, name, types) } else { Ok(()) }
+    }
+
+    /// The name does not exist; `encloser` is the number of labels of its longest ancestor that does.
+    fn deny_name(&mut self, zone: Zone, name: &[u8], encloser: usize) -> Result<(), Full> {
+        self.push_soa(zone)?;
+        if !self.proves(zone) {
+            return Ok(());
+        }
+        let labels = labels(name);
+        let next_closer = &name[labels.start_of(encloser + 1)..];
+        let ancestor = &name[labels.start_of(encloser)..];
+        if matches!(zone, Zone::Registry(_)) {
+            // The encloser itself, which ends the search for it (RFC 5155, section 7.2.1).
+            let types = match self.internet.locate(ancestor).node {
+                Ok(node) => self.internet.types(zone, node),
+                Err(_) => Types::default(),
+            };
+            self.push_matching(zone, ancestor, types)?;
+        }
+        let mut wildcard = Vec::with_capacity(2 + ancestor.len());
+        wildcard.extend_from_slice(b"\x01*");
+        wildcard.extend_from_slice(ancestor);
+        self.push_covering(zone, next_closer)?;
+        let first = std::mem::take(&mut self.scratch.target);
+        let mut written = Ok(());
+        if *next_closer != *wildcard {
+            self.fill_covering(zone, &wildcard);
+            // One record may cover both.
+            if self.scratch.owner != first {
+                written = self.push_proof(zone);
+            }
+        }
+        self.scratch.target = first;
+        written
+    }
+
+    fn fill_covering(&mut self, zone: Zone, name: &[u8]) {
+        let Scratch { set, owner, .. } = &mut *self.scratch;
+        self.internet.fill_covering(zone, name, owner, set);
+    }
+
+    /// Writes the record that covers a name, and leaves its owner in `target`.
+    fn push_covering(&mut self, zone: Zone, name: &[u8]) -> Result<(), Full> {
+        self.fill_covering(zone, name);
+        self.scratch.target.clear();
+        let Scratch { owner, target, .. } = &mut *self.scratch;
+        target.extend_from_slice(owner);
+        self.push_proof(zone)
+    }
+
+    fn push_matching(&mut self, zone: Zone, name: &[u8], types: Types) -> Result<(), Full> {
+        let Scratch { set, owner, .. } = &mut *self.scratch;
+        self.internet.fill_matching(zone, name, types, owner, set);
+        self.push_proof(zone)
+    }
+
+    /// Writes the NSEC or NSEC3 record that was filled, with its signature.
+    fn push_proof(&mut self, zone: Zone) -> Result<(), Full> {
+        let owner = std::mem::take(&mut self.scratch.owner);
+        let written = self.push_signed(Section::Authority, zone, &owner);
+        self.scratch.owner = owner;
+        written
+    }
+
+    /// The parent's answer about the keys of a child.
+    fn answer_ds(&mut self, zone: Zone, child: Zone, name: &[u8]) -> Result<(), Full> {
+        if self.internet.is_signed(child) {
+            let Scratch { signer, set, .. } = &mut *self.scratch;
+            self.internet.fill_ds(child, signer, set);
+            return self.push_signed(Section::Answer, zone, name);
+        }
+        self.push_soa(zone)?;
+        self.prove_unsigned(zone, name)
+    }
+
+    /// Proves that a child has no DS record.
+    fn prove_unsigned(&mut self, zone: Zone, name: &[u8]) -> Result<(), Full> {
+        if !self.proves(zone) {
+            return Ok(());
+        }
+        if let Zone::Registry(_) = zone {
+            // By Opt-Out: the closest encloser, and that the next name is in a span that may have unsigned
+            // delegations (RFC 5155, section 7.2.4).
+            let parent = &name[1 + usize::from(name[0])..];
+            let types = self.internet.types(zone, Node::Apex);
+            self.push_matching(zone, parent, types)?;
+            return self.push_covering(zone, name);
+        }
+        self.push_matching(zone, name, Types::of(&[rtype::NS]))
+    }
+
+    /// Writes a referral to the zone below a cut.
+    fn refer(&mut self, zone: Zone, child: Zone, cut: &[u8]) -> Result<(), Full> {
+        self.internet.fill_name_servers(child, zone, &mut self.scratch.set);
+        self.writer.push_set(Section::Authority, cut, &self.scratch.set)?;
+        if self.internet.is_signed(child) {
+            if self.proves(zone) {
+                let Scratch { signer, set, .. } = &mut *self.scratch;
+                self.internet.fill_ds(child, signer, set);
+                self.push_signed(Section::Authority, zone, cut)?;
+            }
+        } else {
+            self.prove_unsigned(zone, cut)?;
+        }
+        self.push_glue(zone, child)
+    }
+
+    /// Writes the addresses of the name servers of `of` that are below the apex of `zone`. Those that are below
+    /// a cut, where nobody else has them, must be there (RFC 9471, section 3.1); others are left out if they do
+    /// not fit.
+    fn push_glue(&mut self, zone: Zone, of: Zone) -> Result<(), Full> {
+        let internet = self.internet;
+        let (mut apex, mut cut) = (Vec::with_capacity(64), Vec::with_capacity(64));
+        internet.push_apex(zone, &mut apex);
+        internet.push_apex(of, &mut cut);
+        let servers = internet.name_servers(of);
+        for rtype in [rtype::A, rtype::AAAA] {
+            for slot in 0..servers.count {
+                self.scratch.owner.clear();
+                let server = internet.push_name_server(&servers, slot, &mut self.scratch.owner);
+                if !is_below(&self.scratch.owner, &apex) {
+                    continue;
+                }
+                let Scratch { set, owner, .. } = &mut *self.scratch;
+                internet.fill_glue(server, zone, rtype, set);
+                if set.is_empty() {
+                    continue;
+                }
+                let written = self.writer.push_set(Section::Additional, owner, set);
+                let is_needed = zone != of && is_below(owner, &cut);
+                match written {
+                    Err(Full) if is_needed => return Err(Full),
+                    Err(Full) => return Ok(()),
+                    Ok(()) => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(
+        mut self,
+        query: &[u8],
+        outcome: Outcome,
+        edns: Option<ClientEdns>,
+        limit: usize,
+    ) -> usize {
+        let [answers, authorities, mut additionals] = self.writer.counts;
+        if let Some(edns) = edns {
+            let payload = self.internet.payload(self.server) as u16;
+            let [high, low] = payload.to_be_bytes();
+            let flags = if edns.dnssec_ok { 0x80 } else { 0 };
+            let opt = [0, 0, 41, high, low, (outcome.rcode >> 4) as u8, 0, flags, 0, 0, 0];
+            self.writer.set_limit(limit);
+            // Its octets were held back.
+            if self.writer.push_octets(&opt).is_ok() {
+                additionals += 1;
+            }
+        }
+        let length = self.writer.len();
+        let out = self.writer.octets_mut();
+        out[..2].copy_from_slice(&query[..2]);
+        // QR; opcode and RD as they came (RFC 1035, section 4.1.1).
+        out[2] = 0x80 | query[2] & (OPCODE | 0x01);
+        out[2] |= if outcome.is_authoritative { 0x04 } else { 0 };
+        out[2] |= if outcome.is_truncated { 0x02 } else { 0 };
+        out[3] = (outcome.rcode & 0x0f) as u8;
+        for (place, count) in [1, answers, authorities, additionals].into_iter().enumerate() {
+            out[4 + 2 * place..6 + 2 * place].copy_from_slice(&count.to_be_bytes());
+        }
+        length
+    }
+}
+
+/// True for an apex and for all names below it.
+fn is_below(name: &[u8], apex: &[u8]) -> bool {
+    let mut at = 0;
+    while name.len() - at > apex.len() {
+        at += 1 + usize::from(name[at]);
+    }
+    name[at..] == *apex
+}

@@ -1,0 +1,354 @@
+//! The records at a name.
+
+use std::net::IpAddr;
+
+use dnslab_wire::rtype;
+
+use crate::draw::{About, mix};
+use crate::lookup::Node;
+use crate::model::{Internet, Server, Zone};
+use crate::name::{push_label_with, push_number};
+
+/// Types that have no constant in `wire`, because nobody else looks for them.
+pub(crate) mod types {
+    pub(crate) const MX: u16 = 15;
+    pub(crate) const TXT: u16 = 16;
+    pub(crate) const DNSKEY: u16 = 48;
+    pub(crate) const NSEC3: u16 = 50;
+}
+
+/// Records of one owner and type, whose data is as DNSSEC signs it: names in lower case, without pointers (RFC
+/// 4034, section 6.2).
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Set {
+    pub(crate) rtype: u16,
+    pub(crate) ttl: u32,
+    octets: Vec<u8>,
+    ends: Vec<u32>,
+}
+
+impl Set {
+    /// Empties it for records of another type.
+    pub(crate) fn begin(&mut self, rtype: u16, ttl: u32) {
+        self.rtype = rtype;
+        self.ttl = ttl;
+        self.octets.clear();
+        self.ends.clear();
+    }
+
+    pub(crate) fn push(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        write(&mut self.octets);
+        self.ends.push(self.octets.len() as u32);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The data of each record.
+    pub(crate) fn data(&self) -> impl Iterator<Item = &[u8]> {
+        let mut start = 0;
+        self.ends.iter().map(move |end| {
+            let data = &self.octets[start..*end as usize];
+            start = *end as usize;
+            data
+        })
+    }
+}
+
+/// The types of a name, in ascending order.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Types {
+    types: [u16; 12],
+    count: usize,
+}
+
+impl Types {
+    pub(crate) fn of(types: &[u16]) -> Self {
+        let mut own = Self::default();
+        types.iter().for_each(|it| own.push(*it));
+        own
+    }
+
+    pub(crate) fn push(&mut self, rtype: u16) {
+        self.types[self.count] = rtype;
+        self.count += 1;
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u16> + '_ {
+        self.types[..self.count].iter().copied()
+    }
+
+    pub(crate) fn has(&self, rtype: u16) -> bool {
+        self.iter().any(|it| it == rtype)
+    }
+}
+
+/// The serial number of every zone: nothing ever changes.
+const SERIAL: u32 = 1;
+
+/// TTL of DNSKEY records below the registries.
+const KEY_TTL: u32 = 3600;
+
+impl Internet {
+    /// The types at a name of a zone, without what signing adds.
+    pub(crate) fn types(&self, zone: Zone, node: Node) -> Types {
+        let mut types = Types::default();
+        match node {
+            Node::Empty => {}
+            Node::Apex => {
+                let hosted = match zone {
+                    Zone::Hosted { domain, region: None } => Some(domain),
+                    _ => None,
+                };
+                let word = self.node_word(zone, node);
+                if hosted.is_some() {
+                    types.push(rtype::A);
+                }
+                types.push(rtype::NS);
+                types.push(rtype::SOA);
+                if hosted.is_some_and(|domain| self.has_mail(domain)) {
+                    types.push(types::MX);
+                }
+                if hosted.is_some() && self.text_length(word) > 0 {
+                    types.push(types::TXT);
+                }
+                if hosted.is_some() && self.has_ipv6(word) {
+                    types.push(rtype::AAAA);
+                }
+                if self.is_signed(zone) {
+                    types.push(types::DNSKEY);
+                }
+            }
+            Node::Server(server) => {
+                types.push(rtype::A);
+                if self.addresses(server).1.is_some() {
+                    types.push(rtype::AAAA);
+                }
+            }
+            Node::Host { .. } | Node::Step { .. } => {
+                if self.next_step(node).is_some() {
+                    types.push(rtype::CNAME);
+                } else {
+                    types.push(rtype::A);
+                    if self.has_ipv6(self.node_word(zone, node)) {
+                        types.push(rtype::AAAA);
+                    }
+                }
+            }
+            Node::Mail(_) => types.push(rtype::A),
+        }
+        types
+    }
+
+    /// Domain, host and step that an alias leads to.
+    fn next_step(&self, node: Node) -> Option<(u64, u64, u64)> {
+        let (domain, host, step) = match node {
+            Node::Host { domain, host } => (domain, host, 0),
+            Node::Step { domain, host, step } => (domain, host, step),
+            _ => return None,
+        };
+        (step < self.alias_length(domain, host)).then_some((domain, host, step + 1))
+    }
+
+    /// A word about a name.
+    pub(crate) fn node_word(&self, zone: Zone, node: Node) -> u64 {
+        let part = |domain: u64, part: u64| self.draws.of_part(About::Node, domain, part);
+        match node {
+            Node::Host { domain, host } => part(domain, host << 8),
+            Node::Step { domain, host, step } => part(domain, host << 8 | step),
+            Node::Mail(operator) => part(self.domain_of(operator), 1 << 32),
+            Node::Apex | Node::Empty | Node::Server(_) => match zone {
+                Zone::Root => mix(1),
+                Zone::Registry(number) => mix(2 + u64::from(number)),
+                Zone::Hosted { domain, region } => self.hosted_word(domain, region),
+            },
+        }
+    }
+
+    /// Fills a set with the records of a type; it stays empty if there are none. Keys are not made here.
+    pub(crate) fn fill(&self, zone: Zone, node: Node, rtype: u16, set: &mut Set) {
+        set.begin(rtype, 0);
+        match (node, rtype) {
+            (Node::Empty, _) => {}
+            (Node::Apex, rtype::NS) => self.fill_name_servers(zone, zone, set),
+            (Node::Apex, rtype::SOA) => self.fill_soa(zone, set),
+            (Node::Server(server), rtype::A | rtype::AAAA) => {
+                self.fill_server(server, self.server_ttl(zone), rtype, set);
+            }
+            _ if !self.types(zone, node).has(rtype) => {}
+            (_, rtype::CNAME) => {
+                let Some((domain, host, step)) = self.next_step(node) else { return };
+                set.ttl = self.ttl(zone, node);
+                set.push(|octets| self.push_step(domain, host, step, octets));
+            }
+            (_, rtype::A | rtype::AAAA) => {
+                set.ttl = self.ttl(zone, node);
+                self.fill_addresses(self.node_word(zone, node), rtype, set);
+            }
+            (_, types::MX) => {
+                let Zone::Hosted { domain, region } = zone else { return };
+                set.ttl = self.ttl(zone, node);
+                let operator = self.hosting(domain, region).operator;
+                set.push(|octets| {
+                    octets.extend_from_slice(&[0, 10]);
+                    octets.extend_from_slice(b"\x02mx");
+                    self.push_domain(self.domain_of(operator), octets);
+                });
+            }
+            (_, types::TXT) => {
+                set.ttl = self.ttl(zone, node);
+                self.fill_text(self.node_word(zone, node), set);
+            }
+            _ => {}
+        }
+    }
+
+    fn ttl(&self, zone: Zone, node: Node) -> u32 {
+        let word = self.node_word(zone, node);
+        self.tables.ttl.pick(self.draws.word(About::Ttl, word)) as u32
+    }
+
+    /// TTL of a zone's own NS records, and of the addresses of its servers.
+    fn server_ttl(&self, zone: Zone) -> u32 {
+        match zone {
+            Zone::Root | Zone::Registry(_) => self.description.top_level.ttl.0,
+            Zone::Hosted { domain, region } => {
+                let word = self.hosted_word(domain, region);
+                self.tables.server_ttl.pick(self.draws.word(About::NameServerTtl, word)) as u32
+            }
+        }
+    }
+
+    /// TTL of a zone's negative answers, and of its SOA record.
+    pub(crate) fn negative_ttl(&self, zone: Zone) -> u32 {
+        match zone {
+            // As in the real root zone.
+            Zone::Root => 86_400,
+            Zone::Registry(_) => self.description.top_level.negative_ttl.0,
+            Zone::Hosted { domain, region } => {
+                let word = self.hosted_word(domain, region);
+                self.tables.negative_ttl.pick(self.draws.word(About::NegativeTtl, word)) as u32
+            }
+        }
+    }
+
+    pub(crate) fn key_ttl(&self, zone: Zone) -> u32 {
+        match zone {
+            Zone::Root | Zone::Registry(_) => self.description.top_level.ttl.0,
+            Zone::Hosted { .. } => KEY_TTL,
+        }
+    }
+
+    /// The NS records of a zone, with the TTL that they have in `seen_from`: itself or its parent.
+    pub(crate) fn fill_name_servers(&self, zone: Zone, seen_from: Zone, set: &mut Set) {
+        set.begin(rtype::NS, self.server_ttl(seen_from));
+        let servers = self.name_servers(zone);
+        for slot in 0..servers.count {
+            set.push(|octets| {
+                self.push_name_server(&servers, slot, octets);
+            });
+        }
+    }
+
+    pub(crate) fn fill_soa(&self, zone: Zone, set: &mut Set) {
+        let ttl = self.negative_ttl(zone);
+        set.begin(rtype::SOA, ttl);
+        set.push(|octets| {
+            self.push_name_server(&self.name_servers(zone), 0, octets);
+            octets.extend_from_slice(b"\x0ahostmaster");
+            self.push_apex(zone, octets);
+            // Serial number, refresh, retry, expire, and the TTL of negative answers (RFC 2308, section 4).
+            for number in [SERIAL, 7200, 3600, 1_209_600, ttl] {
+                octets.extend_from_slice(&number.to_be_bytes());
+            }
+        });
+    }
+
+    /// The address of a server, with the TTL that it has in a zone.
+    pub(crate) fn fill_glue(&self, server: Server, seen_from: Zone, rtype: u16, set: &mut Set) {
+        self.fill_server(server, self.server_ttl(seen_from), rtype, set);
+    }
+
+    fn fill_server(&self, server: Server, ttl: u32, rtype: u16, set: &mut Set) {
+        set.begin(rtype, ttl);
+        let (ipv4, ipv6) = self.addresses(server);
+        let address = if rtype == rtype::A { Some(ipv4) } else { ipv6 };
+        if let Some(address) = address {
+            set.push(|octets| match address {
+                IpAddr::V4(address) => octets.extend_from_slice(&address.octets()),
+                IpAddr::V6(address) => octets.extend_from_slice(&address.octets()),
+            });
+        }
+    }
+
+    /// Addresses for documentation (RFC 5737, RFC 3849): nothing is there.
+    fn fill_addresses(&self, word: u64, rtype: u16, set: &mut Set) {
+        const RANGES: [[u8; 3]; 3] = [[192, 0, 2], [198, 51, 100], [203, 0, 113]];
+        let count = self.tables.addresses.pick(self.draws.word(About::Addresses, word));
+        let first = self.draws.word(About::Address, word);
+        for number in 0..count {
+            if rtype == rtype::A {
+                let [a, b, c] = RANGES[(first % 3) as usize];
+                // Neither the network nor its broadcast address.
+                let host = 1 + ((first / 3 + number) % 254) as u8;
+                set.push(|octets| octets.extend_from_slice(&[a, b, c, host]));
+            } else {
+                let address = 0x2001_0db8_u128 << 96 | u128::from(first.wrapping_add(number));
+                set.push(|octets| octets.extend_from_slice(&address.to_be_bytes()));
+            }
+        }
+    }
+
+    fn text_length(&self, word: u64) -> u64 {
+        self.tables.text.pick(self.draws.word(About::Text, word))
+    }
+
+    /// One record, in strings of at most 255 octets.
+    fn fill_text(&self, word: u64, set: &mut Set) {
+        let mut left = self.text_length(word) as usize;
+        set.push(|octets| {
+            octets.reserve(left + left / 255 + 1);
+            let mut state = word;
+            while left > 0 {
+                let length = left.min(255);
+                octets.push(length as u8);
+                for _ in 0..length {
+                    state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+                    octets.push(b'a' + (state >> 40) as u8 % 26);
+                }
+                left -= length;
+            }
+        });
+    }
+
+    /// Appends the name of a step of a host's chain.
+    fn push_step(&self, domain: u64, host: u64, step: u64, octets: &mut Vec<u8>) {
+        let place = self.domain_of_step(domain, host, step);
+        push_label_with(octets, |octets| {
+            if place == domain {
+                octets.push(b'e');
+            } else {
+                self.labels.write(domain, octets);
+                octets.push(b'-');
+            }
+            push_number(octets, host);
+            octets.push(b'-');
+            push_number(octets, step);
+        });
+        self.push_domain(place, octets);
+    }
+
+    /// Appends the name of a host.
+    pub(crate) fn push_host(&self, domain: u64, host: u64, octets: &mut Vec<u8>) {
+        if host > 0 {
+            let label = self.host_label(domain, host).as_bytes();
+            push_label_with(octets, |octets| octets.extend_from_slice(label));
+            if let Some(region) = self.region_of(domain, host) {
+                self.push_apex(Zone::Hosted { domain, region: Some(region) }, octets);
+                return;
+            }
+        }
+        self.push_domain(domain, octets);
+    }
+}

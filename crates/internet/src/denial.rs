@@ -1,0 +1,399 @@
+//! Proofs that something is not there.
+//!
+//! The root has the whole chain of NSEC records that its zone file would have. Top-level domains have NSEC3
+//! records with Opt-Out, a few thousand for each (RFC 5155). All other zones have NSEC records that cover one
+//! name each (RFC 4470): nobody can enumerate them, because what exists is computed from the name that is asked
+//! for.
+
+use std::cmp::Ordering;
+
+use dnslab_wire::rtype;
+
+use crate::data::{Set, Types, types};
+use crate::model::{Internet, RANGE_BITS, Zone, nsec3_hash};
+use crate::name::{labels, push_label};
+
+impl Internet {
+    /// Appends the owner of the NSEC or NSEC3 record at a name that exists, and fills the record.
+    pub(crate) fn fill_matching(
+        &self,
+        zone: Zone,
+        name: &[u8],
+        mut types: Types,
+        owner: &mut Vec<u8>,
+        set: &mut Set,
+    ) {
+        owner.clear();
+        match zone {
+            Zone::Root => {
+                let place = self.root_chain_place(name);
+                self.fill_root_chain(place, owner, set);
+            }
+            Zone::Registry(_) => {
+                let hash = nsec3_hash(name);
+                let (_, next) = neighbours(&hash);
+                // Delegations and empty non-terminals have no signature of their own.
+                if types.has(rtype::SOA) || types.has(rtype::A) || types.has(rtype::DS) {
+                    types.push(rtype::RRSIG);
+                }
+                self.fill_nsec3(zone, &hash, &next, types, owner, set);
+            }
+            Zone::Hosted { .. } => {
+                owner.extend_from_slice(name);
+                types.push(rtype::RRSIG);
+                types.push(rtype::NSEC);
+                set.begin(rtype::NSEC, self.negative_ttl(zone));
+                set.push(|octets| {
+                    // The next name in canonical order (RFC 4471, section 3.1.2). Names that exist are far
+                    // shorter than the longest.
+                    octets.extend_from_slice(&[1, 0]);
+                    octets.extend_from_slice(name);
+                    push_types(types, octets);
+                });
+            }
+        }
+    }
+
+    /// Appends the owner of the NSEC or NSEC3 record that covers a name that does not exist, and fills the
+    /// record. The name is a child of one that exists.
+    pub(crate) fn fill_covering(
+        &self,
+        zone: Zone,
+        name: &[u8],
+        owner: &mut Vec<u8>,
+        set: &mut Set,
+    ) {
+        owner.clear();
+        match zone {
+            Zone::Root => {
+                let place = self.root_chain_place(name);
+                self.fill_root_chain(place, owner, set);
+            }
+            Zone::Registry(number) => {
+                let hash = nsec3_hash(name);
+                let (first, next) = self.opt_out_span(number, &hash);
+                self.fill_nsec3(zone, &first, &next, Types::default(), owner, set);
+            }
+            Zone::Hosted { .. } => {
+                push_before(name, owner);
+                set.begin(rtype::NSEC, self.negative_ttl(zone));
+                set.push(|octets| {
+                    push_after(name, octets);
+                    push_types(Types::of(&[rtype::RRSIG, rtype::NSEC]), octets);
+                });
+            }
+        }
+    }
+
+    /// Appends the owner of an NSEC3 record and fills it.
+    fn fill_nsec3(
+        &self,
+        zone: Zone,
+        hash: &[u8; 20],
+        next: &[u8; 20],
+        types: Types,
+        owner: &mut Vec<u8>,
+        set: &mut Set,
+    ) {
+        let mut label = Vec::with_capacity(32);
+        push_base32(hash, &mut label);
+        push_label(owner, &label);
+        self.push_apex(zone, owner);
+        set.begin(types::NSEC3, self.negative_ttl(zone));
+        set.push(|octets| {
+            // SHA-1, Opt-Out, no further iterations, no salt (RFC 5155, section 3.2; RFC 9276).
+            octets.extend_from_slice(&[1, 1, 0, 0, 0, 20]);
+            octets.extend_from_slice(next);
+            push_types(types, octets);
+        });
+    }
+
+    /// The hashes between which this one is, and no delegation that is signed.
+    fn opt_out_span(&self, registry: u32, hash: &[u8; 20]) -> ([u8; 20], [u8; 20]) {
+        if self.is_in_signed_range(hash) {
+            return neighbours(hash);
+        }
+        let range = u32::from_be_bytes([0, 0, hash[0], hash[1]]) >> (16 - RANGE_BITS);
+        let start = |offset: u64| {
+            // 12 bits of the range, 32 of the offset in it.
+            let bits = (u64::from(range) << 32).wrapping_add(offset) << (64 - 32 - RANGE_BITS);
+            let mut hash = [0; 20];
+            hash[..8].copy_from_slice(&bits.to_be_bytes());
+            hash
+        };
+        let (mut first, mut next) = (start(0), start(self.first_signed_offset()));
+        // The registries below this one are signed too, wherever their hashes are.
+        for below in &self.registries[registry as usize].below {
+            let other = nsec3_hash(self.registries[*below as usize].apex.octets());
+            let is_inside = first < other && (other < next || next < first);
+            if is_inside && other < *hash {
+                first = neighbours(&other).1;
+            } else if is_inside && other > *hash {
+                next = other;
+            }
+        }
+        (first, next)
+    }
+
+    /// The names of the root zone that have records, in canonical order.
+    pub(crate) fn root_names(&self) -> impl Iterator<Item = Vec<u8>> + '_ {
+        let servers = self.description.root.servers.0;
+        let split = self.root_split();
+        let top = |registry: &crate::model::Registry| registry.apex.octets().to_vec();
+        let all = &self.registries[..self.top_level_count];
+        let server = |slot: u64| {
+            let mut name = vec![1, b'a' + slot as u8];
+            name.extend_from_slice(b"\x0croot-servers\0");
+            name
+        };
+        let before = all[..split].iter().map(top);
+        let after = all[split..].iter().map(top);
+        std::iter::once(vec![0]).chain(before).chain((0..servers).map(server)).chain(after)
+    }
+
+    /// Top-level domains before the root servers.
+    fn root_split(&self) -> usize {
+        let all = &self.registries[..self.top_level_count];
+        all.partition_point(|registry| registry.label[..] < b"root-servers"[..])
+    }
+
+    fn root_name(&self, place: usize) -> Vec<u8> {
+        // The chain is short; a place is found by its parts, not by walking.
+        let (servers, split) = (self.description.root.servers.0 as usize, self.root_split());
+        let top = |number: usize| self.registries[number].apex.octets().to_vec();
+        let all = 1 + self.top_level_count + servers;
+        match place % all {
+            0 => vec![0],
+            place if place <= split => top(place - 1),
+            place if place <= split + servers => {
+                let mut name = vec![1, b'a' + (place - split - 1) as u8];
+                name.extend_from_slice(b"\x0croot-servers\0");
+                name
+            }
+            place => top(place - 1 - servers),
+        }
+    }
+
+    /// The place in the chain of a name, or of the last one before it.
+    fn root_chain_place(&self, name: &[u8]) -> usize {
+        let all = 1 + self.top_level_count + self.description.root.servers.0 as usize;
+        let (mut least, mut most) = (0, all);
+        while most - least > 1 {
+            let middle = least.midpoint(most);
+            match canonical_cmp(&self.root_name(middle), name) {
+                Ordering::Greater => most = middle,
+                _ => least = middle,
+            }
+        }
+        least
+    }
+
+    fn fill_root_chain(&self, place: usize, owner: &mut Vec<u8>, set: &mut Set) {
+        let name = self.root_name(place);
+        let types = self.root_types(&name);
+        set.begin(rtype::NSEC, self.negative_ttl(Zone::Root));
+        set.push(|octets| {
+            octets.extend_from_slice(&self.root_name(place + 1));
+            push_types(types, octets);
+        });
+        owner.extend_from_slice(&name);
+    }
+
+    /// The types that a name of the root zone has there.
+    fn root_types(&self, name: &[u8]) -> Types {
+        let located = self.locate(name);
+        match located.zones() {
+            [_, (zone, _), ..] => {
+                let mut types = Types::of(&[rtype::NS]);
+                if self.is_signed(*zone) {
+                    types.push(rtype::DS);
+                }
+                types.push(rtype::RRSIG);
+                types.push(rtype::NSEC);
+                types
+            }
+            _ => {
+                let node = located.node.expect("a name of the chain exists");
+                let mut types = self.types(Zone::Root, node);
+                types.push(rtype::RRSIG);
+                types.push(rtype::NSEC);
+                types
+            }
+        }
+    }
+}
+
+/// The hashes before and after this one.
+fn neighbours(hash: &[u8; 20]) -> ([u8; 20], [u8; 20]) {
+    let [mut before, mut after] = [*hash; 2];
+    for octet in before.iter_mut().rev() {
+        *octet = octet.wrapping_sub(1);
+        if *octet != 0xff {
+            break;
+        }
+    }
+    for octet in after.iter_mut().rev() {
+        *octet = octet.wrapping_add(1);
+        if *octet != 0 {
+            break;
+        }
+    }
+    (before, after)
+}
+
+/// Appends a name before this one in canonical order, with none between them that exists: labels of names that
+/// exist are of `a` to `z`, `0` to `9` and `-`.
+fn push_before(name: &[u8], out: &mut Vec<u8>) {
+    let length = usize::from(name[0]);
+    let (label, parent) = (&name[1..=length], &name[1 + length..]);
+    let (last, first) = (label[length - 1], &label[..length - 1]);
+    if last == 0 {
+        if !first.is_empty() {
+            push_label(out, first);
+        }
+        out.extend_from_slice(parent);
+        return;
+    }
+    let at = out.len();
+    push_label(out, label);
+    // Upper case is ordered as lower case, so it is left out.
+    let before = if last == b'[' { b'@' } else { last - 1 };
+    out[at + length] = before;
+    // All longer labels with that beginning come before it too, but for those with octets above `~`.
+    if length < 63 && name.len() < 255 {
+        out[at] += 1;
+        out.push(b'~');
+    }
+    out.extend_from_slice(parent);
+}
+
+/// Appends a name after this one and after all names below it, with none between them that exists.
+fn push_after(name: &[u8], out: &mut Vec<u8>) {
+    let length = usize::from(name[0]);
+    let (label, parent) = (&name[1..=length], &name[1 + length..]);
+    let at = out.len();
+    push_label(out, label);
+    if length < 63 && name.len() < 255 {
+        out[at] += 1;
+        out.push(0);
+    } else {
+        // The longest label: the next one of its length. If all octets are the last, the zone ends here.
+        let kept = label.iter().rposition(|octet| *octet != 0xff);
+        match kept {
+            Some(place) => {
+                out.truncate(at + 1 + place);
+                let next = label[place] + 1;
+                out.push(if next.is_ascii_uppercase() { b'[' } else { next });
+                out[at] = place as u8 + 1;
+            }
+            None => out.truncate(at),
+        }
+    }
+    out.extend_from_slice(parent);
+}
+
+/// The canonical order of lower-cased wire names (RFC 4034, section 6.1).
+pub(crate) fn canonical_cmp(one: &[u8], other: &[u8]) -> Ordering {
+    let (one, other) = (labels(one), labels(other));
+    for place in 0..one.count().min(other.count()) {
+        match one.under_root(place).cmp(other.under_root(place)) {
+            Ordering::Equal => {}
+            different => return different,
+        }
+    }
+    one.count().cmp(&other.count())
+}
+
+/// Appends a bitmap of types (RFC 4034, section 4.1.2). All types here are in the first window.
+fn push_types(types: Types, octets: &mut Vec<u8>) {
+    let mut bits = [0_u8; 32];
+    let mut used = 0;
+    for rtype in types.iter() {
+        let place = usize::from(rtype);
+        bits[place / 8] |= 0x80 >> (place % 8);
+        used = used.max(place / 8 + 1);
+    }
+    if used > 0 {
+        octets.extend_from_slice(&[0, used as u8]);
+        octets.extend_from_slice(&bits[..used]);
+    }
+}
+
+/// Appends 20 octets in base 32 with the extended hex alphabet, in lower case (RFC 4648, section 7).
+fn push_base32(octets: &[u8; 20], out: &mut Vec<u8>) {
+    for chunk in octets.chunks_exact(5) {
+        let word = chunk.iter().fold(0_u64, |word, octet| word << 8 | u64::from(*octet));
+        for place in (0..8).rev() {
+            out.push(b"0123456789abcdefghijklmnopqrstuv"[(word >> (5 * place)) as usize & 31]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn hashes_are_written_as_in_rfc_5155() {
+        let mut text = Vec::new();
+        // The hash of `a.example.` in RFC 5155, appendix A, has another salt; this is the empty name's by SHA-1.
+        push_base32(&[0; 20], &mut text);
+        assert_eq!(text, [b'0'; 32]);
+        text.clear();
+        push_base32(&[0xff; 20], &mut text);
+        assert_eq!(text, [b'v'; 32]);
+        assert_eq!(neighbours(&[0; 20]).0, [0xff; 20]);
+        assert_eq!(neighbours(&[0xff; 20]).1, [0; 20]);
+    }
+
+    #[test]
+    fn bitmaps_are_those_of_rfc_4034() {
+        let mut octets = Vec::new();
+        push_types(Types::of(&[1, 15, 46, 47]), &mut octets);
+        assert_eq!(octets, [0, 6, 0x40, 1, 0, 0, 0, 3]);
+    }
+
+    fn wire(label: &[u8], parents: usize) -> Vec<u8> {
+        let mut name = Vec::new();
+        push_label(&mut name, label);
+        (0..parents).for_each(|_| push_label(&mut name, b"abcdefg"));
+        name.push(0);
+        name
+    }
+
+    proptest! {
+        #[test]
+        fn neighbours_are_around_a_name(
+            label in prop::collection::vec(any::<u8>(), 1..=63),
+            parents in 1_usize..=23,
+            other in "[a-z0-9-]{1,63}",
+        ) {
+            let label = label.to_ascii_lowercase();
+            let name = wire(&label, parents);
+            let (mut before, mut after) = (Vec::new(), Vec::new());
+            push_before(&name, &mut before);
+            push_after(&name, &mut after);
+            prop_assert!(before.len() <= 255 && after.len() <= 255);
+            prop_assert_eq!(canonical_cmp(&before, &name), Ordering::Less);
+            // At the end of a zone the next name is the apex.
+            let is_last = after.len() < name.len() - label.len();
+            prop_assert!(is_last || canonical_cmp(&name, &after) == Ordering::Less);
+            prop_assert_eq!(before.to_ascii_lowercase(), before.clone());
+            prop_assert_eq!(after.to_ascii_lowercase(), after.clone());
+            // Nothing that may exist is covered.
+            let other = wire(other.as_bytes(), parents);
+            let is_covered = canonical_cmp(&before, &other) == Ordering::Less
+                && (is_last || canonical_cmp(&other, &after) == Ordering::Less);
+            let fits = other.len() <= 255;
+            prop_assert!(!fits || !is_covered || other == name || name.len() >= 255 || label.len() == 63);
+            // What is below the name is covered too.
+            if !is_last && name.len() < 253 {
+                let mut below = vec![1, b'x'];
+                below.extend_from_slice(&name);
+                prop_assert_eq!(canonical_cmp(&below, &after), Ordering::Less);
+            }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! A whole DNS hierarchy for recursive resolvers to resolve against: root servers, top-level domains, the
+//! servers of operators, hundreds of millions of domains, with glue, aliases, DNSSEC, and servers that are
+//! slow, lame, dead or older than EDNS.
+//!
+//! The principal type is [`Internet`], which a [`Description`] makes from a file. [`Internet::answer`] is what
+//! the server at an address answers to a query. Nothing is looked up: a domain's label is its number in
+//! syllables under a keyed permutation, and all else follows from that number and the seed. So the same seed
+//! gives the same octets, and memory does not grow with the names.
+//!
+//! ```
+//! use dnslab_internet::{Carrier, Internet, Scratch};
+//!
+//! let internet = Internet::parse("seed = 7\n[names]\nabsent = 0\n")?;
+//! let name = internet.name(1);
+//! assert!(name.to_string().starts_with("www."));
+//! let mut query = b"\x12\x34\0\0\0\x01\0\0\0\0\0\0".to_vec();
+//! query.extend_from_slice(name.octets());
+//! query.extend_from_slice(b"\0\x01\0\x01");
+//! let mut out = [0; 65_535];
+//! let root = internet.root_addresses()[0];
+//! let length = internet.answer(root, &query, Carrier::Datagram, &mut Scratch::default(), &mut out);
+//! // A referral: no answer, and name servers in the authority section.
+//! assert!(length.is_some() && out[6..8] == [0, 0] && out[8..10] != [0, 0]);
+//! # Ok::<(), dnslab_internet::DescriptionError>(())
+//! ```
+//!
+//! **What it never does**: open a socket or a file, read a clock, hold a table of names. It leaves out
+//! wildcards, DNAME, transfers, NSEC3PARAM, separate key-signing keys, and zones that change.
+
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
+
+mod answer;
+mod ask;
+mod data;
+mod denial;
+mod draw;
+mod file;
+mod files;
+mod label;
+mod lookup;
+mod message;
+mod model;
+mod name;
+mod network;
+mod sign;
+#[cfg(test)]
+mod tests;
+
+pub use answer::{Carrier, Scratch};
+pub use file::{
+    Decimal, Description, DescriptionError, Dnssec, Faults, Ipv4Network, Ipv6Network, Names,
+    Networks, Operators, Path, Root, Seconds, Share, Suffix, Table, Time, TopLevel, Whole,
+};
+pub use files::TrustAnchor;
+pub use model::{Conduct, Internet};
+pub use name::Name;
+pub use network::{Network, NetworkError};

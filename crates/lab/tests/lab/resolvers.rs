@@ -1,0 +1,350 @@
+//! Real servers that resolve by themselves, in a small hierarchy on the addresses of a private Internet: the
+//! root, `univ` and `melmac.univ`, each on a server of its own, signed.
+
+use std::fs;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use crate::chain::chain;
+use crate::program::guard;
+use crate::roots::root;
+use crate::support::{PATIENCE, ask_for, groups_of, parent};
+use dnslab_lab::hosts::{Hosts, INTERNET, LinkSettings};
+use dnslab_lab::network::Visit;
+use dnslab_lab::{
+    LabError, Ports, RootHints, RunningServer, ServerKind, ServerSpec, ZoneFile, find,
+};
+use dnslab_measure::counter;
+use dnslab_wire::Transport::{self, Doh2, Dot, Tcp, Udp};
+
+/// The resolvers, and over what clients ask them.
+const RESOLVERS: [(ServerKind, &[Transport]); 4] = [
+    (ServerKind::Bind, &[Udp, Tcp, Dot, Doh2]),
+    (ServerKind::Unbound, &[Udp, Tcp, Dot, Doh2]),
+    (ServerKind::KnotResolver, &[Udp, Tcp, Dot, Doh2]),
+    (ServerKind::PowerDnsRecursor, &[Udp, Tcp]),
+];
+
+/// The families over which the servers of the hierarchy are known.
+#[derive(Clone, Copy)]
+enum Families {
+    Both,
+    Ipv6,
+}
+
+/// Three hosts, the last of which has the hierarchy.
+struct Internet {
+    /// They end before their host.
+    servers: Vec<RunningServer>,
+    hosts: Hosts,
+    hints: String,
+    /// The DS record of the root.
+    anchor: String,
+    folder: tempfile::TempDir,
+}
+
+/// Its addresses, and the records for a name that has them.
+fn place(name: &str, number: u8, families: Families) -> ([IpAddr; 2], String) {
+    let (ipv4, ipv6) = (format!("198.18.{number}.1"), format!("2001:2:0:{number}::1"));
+    let records = match families {
+        Families::Both => format!("{name} 3600 A {ipv4}\n{name} 3600 AAAA {ipv6}\n"),
+        Families::Ipv6 => format!("{name} 3600 AAAA {ipv6}\n"),
+    };
+    ([ipv4.parse().unwrap(), ipv6.parse().unwrap()], records)
+}
+
+impl Internet {
+    /// The link between the resolver and the hierarchy has addresses of one family from the start.
+    fn start(families: Families, is_ipv6_link: bool) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let hosts = chain(folder.path(), LinkSettings::default(), is_ipv6_link);
+        hosts.add_internet(&INTERNET).unwrap();
+        let mut made = Self {
+            servers: Vec::new(),
+            hosts,
+            hints: String::new(),
+            anchor: String::new(),
+            folder,
+        };
+        let soa = "3600 SOA ns hostmaster 1 3600 600 86400 60";
+        // More than any UDP payload size that resolvers ask for (1,232 octets).
+        let large = format!("\"{}\" ", "x".repeat(200)).repeat(15);
+        let (at, own) = place("ns.melmac.univ.", 2, families);
+        let melmac = format!(
+            "@ {soa}\n@ 3600 NS ns\n{own}alf 3600 A 192.0.2.7\nbogus 3600 A 192.0.2.66\n\
+             large 3600 TXT {large}\n"
+        );
+        let melmac_ds = made.serve("melmac.univ.", at, &melmac);
+        let (at, own_of_univ) = place("ns.univ.", 1, families);
+        let univ = format!("@ {soa}\n@ 3600 NS ns\n{own_of_univ}melmac 3600 NS ns.melmac\n{own}");
+        let univ_ds = made.serve("univ.", at, &format!("{univ}{melmac_ds}\n"));
+        let (at, own) = place("a.root-servers.net.", 0, families);
+        let names = format!(". 3600 NS a.root-servers.net.\n{own}");
+        let root = format!("@ {soa}\n{names}univ. 3600 NS ns.univ.\n{own_of_univ}{univ_ds}\n");
+        made.anchor = made.serve(".", at, &root);
+        made.hints = names;
+        made
+    }
+
+    /// Signs the zone, starts a server for it, and returns its DS record.
+    fn serve(&mut self, origin: &str, [ipv4, ipv6]: [IpAddr; 2], zone: &str) -> String {
+        let folder = self.folder.path().join(if origin == "." { "root" } else { origin });
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("zone"), format!("$ORIGIN {origin}\n{zone}")).unwrap();
+        let run = |program: &str, arguments: &[&str]| {
+            let output =
+                Command::new(program).args(arguments).current_dir(&folder).output().unwrap();
+            assert!(output.status.success(), "{program}: {output:?}");
+            String::from_utf8(output.stdout).unwrap().trim().to_owned()
+        };
+        let key = run("dnssec-keygen", &["-q", "-a", "ECDSAP256SHA256", "-f", "KSK", origin]);
+        run("dnssec-signzone", &["-S", "-z", "-o", origin, "-f", "signed", "zone"]);
+        let ds = run("dnssec-dsfromkey", &["-2", &key]);
+        let path = folder.join("signed");
+        // Its signature is of another address.
+        let changed = fs::read_to_string(&path).unwrap().replace("192.0.2.66", "192.0.2.67");
+        fs::write(&path, changed).unwrap();
+        let at = (ipv4, Ports::STANDARD);
+        let mut spec = ServerSpec::new(ServerKind::Nsd, folder.join("server"), at, &[Udp, Tcp]);
+        spec.zone = Some(ZoneFile { origin: origin.to_owned(), path });
+        spec.network = self.hosts.network("upstream").map(Path::to_owned);
+        spec.extra = Some(format!("server:\n    ip-address: {ipv6}@53"));
+        let probe = |transport: Transport, _| {
+            let how = if transport == Tcp { "+tcp" } else { "+notcp" };
+            let both = [ipv4, ipv6].map(|ip| self.kdig("server", ip, &[how, origin, "SOA"]));
+            let is_right = |answer: &String| answer.contains("ANSWER SECTION");
+            if both.iter().all(is_right) { Ok(()) } else { Err(format!("{both:?}")) }
+        };
+        let server = RunningServer::start(&spec, &guard(), &probe, PATIENCE);
+        let server = server.unwrap_or_else(|error| panic!("{origin}: {error}"));
+        self.servers.push(server);
+        ds
+    }
+
+    /// What `kdig` prints on a host.
+    fn kdig(&self, host: &str, ip: IpAddr, arguments: &[&str]) -> String {
+        let _visit = Visit::to(self.hosts.network(host).unwrap()).unwrap();
+        let mut command = Command::new("kdig");
+        command.arg(format!("@{ip}")).args(["+retry=0", "+time=30"]).args(arguments);
+        let output = command.output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// A resolver with its state in `folder`, which is told of this hierarchy and does not validate.
+    fn resolver(&self, kind: ServerKind, folder: &Path, transports: &[Transport]) -> ServerSpec {
+        let at = (self.hosts.address("server").unwrap(), Ports::STANDARD);
+        let mut spec = ServerSpec::new(kind, folder.join("server"), at, transports);
+        spec.root_hints = Some(RootHints::Zone(self.hints.clone()));
+        spec.network = self.hosts.network("server").map(Path::to_owned);
+        spec.threads = 2;
+        spec
+    }
+
+    #[track_caller]
+    fn started(&self, spec: &ServerSpec) -> RunningServer {
+        let probe = |transport: Transport, _| {
+            let how = match transport {
+                Udp => "+notcp",
+                Tcp => "+tcp",
+                // Its clients ask until it answers.
+                _ => return Ok(()),
+            };
+            let answer = self.kdig("client", spec.address, &[how, "+short", ".", "SOA"]);
+            match answer.trim() {
+                "ns. hostmaster. 1 3600 600 86400 60" => Ok(()),
+                _ => Err(format!("the answer is `{answer}`")),
+            }
+        };
+        RunningServer::start(spec, &guard(), &probe, PATIENCE)
+            .unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// The resolver knows the address of `alf.melmac.univ`.
+    #[track_caller]
+    fn knows_alf(&self, spec: &ServerSpec, transport: Transport) {
+        let _visit = Visit::to(self.hosts.network("client").unwrap()).unwrap();
+        let (folder, at) = (spec.directory.parent().unwrap(), spec.socket_address(transport));
+        ask_for("alf.melmac.univ", "192.0.2.7", folder, (transport, at), PATIENCE.as_secs())
+            .unwrap_or_else(|error| panic!("{} over {transport}: {error}", spec.kind));
+    }
+
+    /// Whether the answer of the resolver says that it is authenticated (the AD bit, RFC 4035, section 3.2.3);
+    /// its response code if it is not NOERROR.
+    fn asked(&self, spec: &ServerSpec, name: &str) -> Result<bool, String> {
+        let answer = self.kdig("client", spec.address, &["+dnssec", name, "A"]);
+        let status = answer.split("status: ").nth(1).and_then(|rest| rest.split(';').next());
+        match status {
+            Some("NOERROR") => {
+                let flags = answer.lines().find(|line| line.contains("Flags:")).unwrap();
+                Ok(flags.split(';').nth(2).unwrap().split_whitespace().any(|flag| flag == "ad"))
+            }
+            status => Err(status.unwrap_or(&answer).to_owned()),
+        }
+    }
+}
+
+#[track_caller]
+fn stop(server: RunningServer) {
+    let guard = parent(server.process().pid());
+    let (kind, tail) = (server.facts().kind.clone(), server.log_tail(20));
+    let report = server.stop().unwrap_or_else(|error| panic!("{error}"));
+    assert!(report.requested && !report.killed, "{kind}: {report:?}: {tail:?}");
+    assert!(groups_of(guard).is_empty());
+}
+
+/// Names are found by referral from the root, each transport of the clients works, and the counters tell.
+fn resolves(internet: &Internet, spec: &ServerSpec) {
+    let kind = spec.kind;
+    let server = internet.started(spec);
+    let (at_start, watch) = (server.count().unwrap(), server.count().unwrap());
+    for transport in &spec.transports {
+        internet.knows_alf(spec, *transport);
+    }
+    let series = watch.finish(Instant::now());
+    assert_eq!(series.failure, None, "{kind}");
+    let asked = spec.transports.len() as u64;
+    assert_eq!(series.growth(counter::QUERIES), Some(asked), "{kind}: {series:?}");
+    // At least the referral to `melmac.univ` and the answer.
+    let sent = series.growth(counter::UPSTREAM_QUERIES);
+    assert!(sent.is_some_and(|sent| sent >= 2), "{kind}: {sent:?}: {series:?}");
+    // The first query fills the cache.
+    let hits = series.growth(counter::CACHE_HITS);
+    assert!(hits.is_some_and(|hits| hits >= 1 && hits <= asked), "{kind}: {hits:?}: {series:?}");
+    // An answer that UDP truncates comes over TCP.
+    let large = internet.kdig("client", spec.address, &["+tcp", "large.melmac.univ", "TXT"]);
+    assert_eq!(large.matches(&"x".repeat(200)).count(), 15, "{kind}: {large}");
+    // What cannot be validated is answered.
+    assert_eq!(internet.asked(spec, "bogus.melmac.univ"), Ok(false), "{kind}");
+    assert_eq!(internet.asked(spec, "alf.melmac.univ"), Ok(false), "{kind}");
+    assert_eq!(internet.asked(spec, "none.melmac.univ"), Err("NXDOMAIN".to_owned()), "{kind}");
+    let failed = at_start.finish(Instant::now()).growth("answers.servfail");
+    assert_eq!(failed, Some(0), "{kind}");
+    stop(server);
+}
+
+/// Data with right signatures is authenticated, other data is not believed, and all of it depends on the
+/// trust anchor.
+fn validates(internet: &Internet, spec: &ServerSpec) {
+    let kind = spec.kind;
+    let validating = ServerSpec { trust_anchors: vec![internet.anchor.clone()], ..spec.clone() };
+    let server = internet.started(&validating);
+    let watch = server.count().unwrap();
+    assert_eq!(internet.asked(spec, "alf.melmac.univ"), Ok(true), "{kind}");
+    let servfail = || Err("SERVFAIL".to_owned());
+    assert_eq!(internet.asked(spec, "bogus.melmac.univ"), servfail(), "{kind}");
+    let series = watch.finish(Instant::now());
+    // PowerDNS Recursor does not count these among its answers with SERVFAIL.
+    let name = match kind {
+        ServerKind::PowerDnsRecursor => "answers.bogus",
+        _ => "answers.servfail",
+    };
+    assert_eq!(series.growth(name), Some(1), "{kind}: {series:?}");
+    stop(server);
+
+    let (start, digest) = internet.anchor.rsplit_once(' ').unwrap();
+    let other: String = digest.chars().map(|it| if it == '0' { '1' } else { '0' }).collect();
+    let anchors = vec![format!("{start} {other}")];
+    let misled = ServerSpec { trust_anchors: anchors, ..spec.clone() };
+    let server = RunningServer::start(&misled, &guard(), &|_, _| Ok(()), PATIENCE).unwrap();
+    assert_eq!(internet.asked(spec, "alf.melmac.univ"), servfail(), "{kind}");
+    stop(server);
+}
+
+#[test]
+fn every_resolver_follows_referrals() {
+    let internet = Internet::start(Families::Both, false);
+    for (kind, transports) in RESOLVERS {
+        let folder = tempfile::tempdir().unwrap();
+        resolves(&internet, &internet.resolver(kind, folder.path(), transports));
+    }
+}
+
+#[test]
+fn every_resolver_validates() {
+    let internet = Internet::start(Families::Both, false);
+    for (kind, _) in RESOLVERS {
+        let folder = tempfile::tempdir().unwrap();
+        validates(&internet, &internet.resolver(kind, folder.path(), &[Udp, Tcp]));
+    }
+}
+
+/// The resolver's own host has an IPv4 address towards it, or an IPv6 address alone.
+#[test]
+fn every_resolver_reaches_servers_over_ipv6_alone() {
+    for is_ipv6_link in [false, true] {
+        let internet = Internet::start(Families::Ipv6, is_ipv6_link);
+        for (kind, _) in RESOLVERS {
+            let folder = tempfile::tempdir().unwrap();
+            let spec = internet.resolver(kind, folder.path(), &[Udp, Tcp]);
+            let server = internet.started(&spec);
+            internet.knows_alf(&spec, Udp);
+            internet.knows_alf(&spec, Tcp);
+            stop(server);
+        }
+    }
+}
+
+/// The second start, even in the same folder, finds nothing of the first.
+#[test]
+fn caches_are_empty_at_each_start() {
+    let internet = Internet::start(Families::Both, false);
+    for (kind, _) in RESOLVERS {
+        let folder = tempfile::tempdir().unwrap();
+        let spec = internet.resolver(kind, folder.path(), &[Udp, Tcp]);
+        for _ in 0..2 {
+            let server = internet.started(&spec);
+            let watch = server.count().unwrap();
+            internet.knows_alf(&spec, Udp);
+            let series = watch.finish(Instant::now());
+            let sent = series.growth(counter::UPSTREAM_QUERIES);
+            assert!(sent.is_some_and(|sent| sent >= 2), "{kind}: {series:?}");
+            stop(server);
+        }
+    }
+}
+
+#[test]
+fn bind_of_other_releases_resolves_in_its_root() {
+    let internet = Internet::start(Families::Both, false);
+    for release in ["bind-9.16", "bind-9.20"] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut spec = internet.resolver(ServerKind::Bind, folder.path(), &[Udp, Tcp]);
+        spec.root = Some(root(release));
+        resolves(&internet, &spec);
+        validates(&internet, &spec);
+    }
+}
+
+/// dnslab's anchors of the Internet are taken, and its servers' own root servers: without the Internet a
+/// resolver that knows them starts, and answers that it cannot tell.
+#[test]
+fn a_resolver_without_the_internet_fails_politely() {
+    let internet = Internet::start(Families::Both, false);
+    for (kind, _) in RESOLVERS {
+        let folder = tempfile::tempdir().unwrap();
+        let mut spec = internet.resolver(kind, folder.path(), &[Udp, Tcp]);
+        spec.root_hints = Some(RootHints::BuiltIn);
+        spec.trust_anchors = dnslab_lab::IANA_TRUST_ANCHORS.map(str::to_owned).to_vec();
+        let server = RunningServer::start(&spec, &guard(), &|_, _| Ok(()), PATIENCE).unwrap();
+        assert_eq!(internet.asked(&spec, "alf.melmac.univ"), Err("SERVFAIL".to_owned()), "{kind}");
+        stop(server);
+    }
+}
+
+#[test]
+fn a_server_that_cannot_resolve_is_refused() {
+    let at = ("127.0.0.1".parse().unwrap(), Ports::STANDARD);
+    for kind in ServerKind::ALL {
+        let directory = PathBuf::from("/nowhere");
+        let mut spec = ServerSpec::new(kind, directory, at, &[Udp]);
+        spec.root_hints = Some(RootHints::BuiltIn);
+        let Ok(installed) = find(kind, None) else { continue };
+        assert_eq!(installed.can_start(&spec).is_ok(), kind.resolves(), "{kind}");
+        if !kind.resolves() {
+            let error = installed.can_start(&spec).map_err(LabError::Unsupported).unwrap_err();
+            assert!(error.to_string().ends_with("does not resolve by itself here"), "{error}");
+        }
+    }
+}
