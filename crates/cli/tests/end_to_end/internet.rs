@@ -277,6 +277,63 @@ fn bind_resolves_and_validates() {
     assert!(!log.contains("checkhints"), "the hints are not those of the root: {log}");
 }
 
+#[test]
+fn knot_resolver_resolves_and_validates() {
+    let key = Internet::parse(SOUND).unwrap().trust_anchor().unwrap().dnskey;
+    let configuration = format!(
+        "net.listen('127.0.0.1', 53, {{ kind = 'dns' }})\n\
+         for _, name in ipairs({{'ta_update', 'ta_signal_query', 'ta_sentinel', 'detect_time_skew'}}) do \
+         modules.unload(name) end\n\
+         trust_anchors.remove('.')\ntrust_anchors.add('{key}')\n\
+         modules.load('hints')\nhints.root_file('files/root.hints')\ncache.size = 10*MB\n"
+    );
+    let program = ["/usr/sbin/kresd", "-n", "-q", "-c", "configuration", "."];
+    another_resolver(&program, &configuration);
+}
+
+#[test]
+fn pdns_recursor_resolves_and_validates() {
+    let ds = Internet::parse(SOUND).unwrap().trust_anchor().unwrap().ds;
+    let (_, data) = ds.split_once(" DS ").unwrap();
+    // Its configuration is a folder's file of this name; the anchor is in another one.
+    let configuration = format!("clearTA('.') addTA('.', '{data}')\n");
+    let program = [
+        "/usr/sbin/pdns_recursor",
+        "--config-dir=.",
+        "--local-address=127.0.0.1",
+        "--hint-file=files/root.hints",
+        "--dnssec=validate",
+        "--lua-config-file=configuration",
+        "--socket-dir=.",
+        "--daemon=no",
+        "--dont-query=",
+        "--security-poll-suffix=",
+    ];
+    another_resolver(&program, &configuration);
+}
+
+/// Runs a resolver with the text `configuration` as the file of that name, and asks it for all names.
+#[track_caller]
+fn another_resolver(program: &[&str], configuration: &str) {
+    let room = Room::with_load();
+    room.write("internet.toml", SOUND);
+    room.write("configuration", configuration);
+    let hosts = Hosts::make();
+    let _served = serve(&room, &hosts);
+    make_files(&room, NAMES);
+    let log = fs::File::create(room.path().join("log")).unwrap();
+    let child = inside(&hosts.resolver, program[0])
+        .args(&program[1..])
+        .current_dir(room.path())
+        .stdin(Stdio::null())
+        .stdout(log.try_clone().unwrap())
+        .stderr(log)
+        .spawn();
+    let _resolver = Guarded(child.unwrap());
+    wait_until_it_answers(&room, &hosts, "log");
+    check_names(&room, &hosts, "log");
+}
+
 /// Asks Unbound for domains of an internet; how many have each status.
 #[track_caller]
 fn statuses(text: &str) -> BTreeMap<(String, bool), u32> {
