@@ -27,6 +27,10 @@ use crate::time::{Nanos, Stamps};
 /// The number of the shared socket, among those of slots.
 pub(super) const SHARED: u32 = u32::MAX;
 
+/// Its system calls.
+pub(super) const SEND_PATH: &str =
+    "sendmmsg and recvmmsg; one socket for all clients, each with an address of its own";
+
 /// Reads in one round at most.
 const READS_PER_ROUND: usize = 16;
 
