@@ -13,6 +13,7 @@ captures=
 capture() {
     local file=$1 begun=$2
     shift 2
+    : > "$file.log"
     "$@" -w "$file" 2> "$file.log" &
     captures="$captures $!"
     until grep -q "$begun" "$file.log"; do
