@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use dnslab_experiment::Census;
-use dnslab_settings::{Document, find};
+use dnslab_settings::{Document, Experiment, find};
 
 use crate::arguments::{Load, Replay};
 use crate::exit::{Exit, Failure};
@@ -14,6 +14,10 @@ use crate::load::{apply, check, draft};
 const WEEK: Duration = Duration::from_secs(7 * 24 * 3_600);
 
 pub(crate) fn replay(arguments: &Replay) -> Result<Exit, Failure> {
+    apply(experiment(arguments)?, &arguments.load.traffic)
+}
+
+pub(crate) fn experiment(arguments: &Replay) -> Result<Experiment, Failure> {
     let Replay { capture, load: Load { traffic, options } } = arguments;
     // The folder that a command is given in is that of its paths.
     let path = std::path::absolute(capture).context("there is no current folder")?;
@@ -37,5 +41,5 @@ pub(crate) fn replay(arguments: &Replay) -> Result<Exit, Failure> {
         let length = census.length.div_f64(load.speed.value.0 * slices) + Duration::from_millis(1);
         load.duration.set(length.saturating_sub(load.warm_up.value).max(Duration::from_millis(1)));
     }
-    apply(check(draft)?, traffic)
+    check(draft)
 }

@@ -5,7 +5,7 @@ use dnslab_experiment::BUILT_IN;
 
 use crate::arguments::{Arguments, Command};
 use crate::exit::Failure;
-use crate::{capacity, load, run};
+use crate::{capacity, load, replay, run};
 
 /// Command lines without the program's name. Spaces separate words; `'` encloses a word with spaces. There
 /// are no host names and no relative paths: their meaning depends on the machine.
@@ -30,6 +30,9 @@ const LINES: &[&str] = &[
     "load 192.0.2.7 --truncated ask-over-tcp --receive-time kernel --edns-payload 4096",
     "load 192.0.2.7 --transport tcp --quickack --keepalive --queries-per-connection 20",
     "load 192.0.2.7 --transport tcp --queries-per-connection 20 --connection-quota exact",
+    "load 192.0.2.7 --mix tcp:30%,dot:5% --insecure --set server.dot_port=8530",
+    "replay /etc/passwd 192.0.2.7 --factor 2.5 --speed 0.5 --duration 60s --transport doh2 --insecure",
+    "replay /etc/passwd 127.0.0.1 --duration 60s --idle 2s --set load.cookies=true",
     // TLS.
     "load 192.0.2.7 --transport dot --insecure --tls-groups x25519mlkem768,x25519 --tls-versions 1.3",
     "load 192.0.2.7 --transport dot --insecure --tls-records shared --tls-versions 1.2 --resumption off",
@@ -77,6 +80,8 @@ const LINES: &[&str] = &[
     "load 192.0.2.7 --transport quic",
     "load 192.0.2.7 --clients 0 --duration 10 --tls-groups x25519 --set load.horizn=1us",
     "load 192.0.2.7 --rate 5 --outstanding 5",
+    "load 192.0.2.7 --factor 2 --mix udp:30%",
+    "replay /etc/passwd 192.0.2.7 --clients 5 --rate 7 --types A --duration 1s --factor 0",
     "load 192.0.2.7 --queries /nowhere/queries.txt --tsig-file /nowhere/key",
     "load 192.0.2.7 --seed 18446744073709551615",
     "load 192.0.2.7 --sources 127.0.1.0/24",
@@ -108,6 +113,7 @@ fn answer(line: &str) -> String {
 fn experiment(command: Command) -> Result<String, Failure> {
     match command {
         Command::Load(arguments) => Ok(load::experiment(&arguments)?.to_toml()),
+        Command::Replay(arguments) => Ok(replay::experiment(&arguments)?.to_toml()),
         Command::Run(arguments) => Ok(run::experiment(&arguments)?.0.to_toml()),
         Command::Capacity(arguments) => {
             let plan = capacity::plan(&arguments)?;

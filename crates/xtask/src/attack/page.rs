@@ -22,7 +22,7 @@ impl Found {
 }
 
 /// Attacks, and the tests or fuzz targets that try each of them whenever the tests run.
-const TESTS: [(&str, &[&str]); 27] = [
+const TESTS: [(&str, &[&str]); 28] = [
     (
         "a results directory with links, pipes, sockets and devices in the place of its files",
         &[
