@@ -600,10 +600,10 @@ settings! {
             form(FlagForm::Repeated), under(QUERIES), when(&[NOT_REPLAYED]);
         /// Pad queries to a multiple of so many octets (RFC 7830), `true` for 128 (RFC 8467, section 4.1);
         /// on encrypted transports only
-        padding: u16 = 0, kind(Kind::Padding), when(&[PADDED, NOT_REPLAYED]), flag("padding", "OCTETS"),
+        padding: u16 = 0, kind(Kind::Padding), when(&[PADDED]), flag("padding", "OCTETS"),
             form(FlagForm::Optional("true")), under(QUERIES);
         /// TCP and DoT: ask with each query for the server's idle time-out (RFC 7828)
-        keepalive: bool = false, when(&[KEPT_ALIVE, NOT_REPLAYED]), flag("keepalive", ""),
+        keepalive: bool = false, when(&[KEPT_ALIVE]), flag("keepalive", ""),
             form(FlagForm::Switch("true")), under(QUERIES);
         /// Send DNS cookies; each client has its own, and keeps the server's (RFC 7873)
         cookies: bool = false, flag("cookies", ""), form(FlagForm::Switch("true")), under(QUERIES);
