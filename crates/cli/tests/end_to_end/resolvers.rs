@@ -17,11 +17,17 @@ const SOUND: &str = "seed = 3\n[path]\nmedian = \"0s\"\nanycast_median = \"0s\"\
 const RUN: &str = "repeat.runs = 1\nload.clients = 2\nload.outstanding = 2\nload.popular_names = 40\n\
                    load.queries_in_all = 200\nload.duration = \"30s\"\nload.warm_up = \"0s\"\n\
                    load.timeout = \"10s\"\nserver.dnssec = true\nupstream.kind = \"internet\"\n\
-                   upstream.hierarchy = \"internet.toml\"\nlab.hosts = \"namespaces\"\n";
+                   lab.hosts = \"namespaces\"\n";
 
-fn variants(kinds: &[&str]) -> String {
+/// Writes an experiment with these resolvers, in an Internet that is described in a folder of its own.
+fn experiment(room: &Room, description: &str, kinds: &[&str]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("internet.toml");
+    fs::write(&path, description).unwrap();
     let variant = |kind| format!("[[variant]]\nname = \"{kind}\"\nserver.kind = \"{kind}\"\n");
-    kinds.iter().map(variant).collect()
+    let variants: String = kinds.iter().map(variant).collect();
+    room.experiment(&format!("{RUN}upstream.hierarchy = {path:?}\n{variants}"));
+    folder
 }
 
 /// By how much a count of the server under test grew.
@@ -33,8 +39,7 @@ fn growth(record: &RunRecord, name: &str) -> Option<u64> {
 fn every_resolver_resolves_in_a_private_internet() {
     let room = Room::with_load();
     let kinds = ["bind", "unbound", "knot-resolver", "pdns-recursor"];
-    fs::write(room.path().join("internet.toml"), SOUND).unwrap();
-    room.experiment(&format!("{RUN}{}", variants(&kinds)));
+    let _internet = experiment(&room, SOUND, &kinds);
     let done = marked(&room, &["run", "./experiment.toml"]).finish().exits_with(0);
     Traces::of(&room).are_gone(&room);
     let results = room.results();
@@ -65,9 +70,8 @@ fn every_resolver_resolves_in_a_private_internet() {
 fn what_no_resolver_can_be_told_ends_before_it_starts() {
     let room = Room::quiet();
     let plan = |text: &str, words: &str| {
-        fs::write(room.path().join("internet.toml"), text).unwrap();
-        room.experiment(&format!("{RUN}{}", variants(&["bind"])));
-        room.dnslab(&["plan", "./experiment.toml"]).exits_with(1).complains(words);
+        let _internet = experiment(&room, text, &["bind"]);
+        room.dnslab(&["plan", "./experiment.toml"]).exits_with(2).complains(words);
     };
     plan("[dnssec]\nroot = false\n", "there is no trust anchor for `server.dnssec`");
     plan("sed = 3\n", "unknown field `sed`");

@@ -15,7 +15,7 @@ pub const INTERNET: [&str; 2] = ["198.18.0.0/15", "2001:2::/48"];
 impl Hosts {
     /// Gives the last host every address of these networks (`198.18.0.0/15`), and lets its neighbour send
     /// there, over IPv4 and IPv6 whatever the addresses of their link. A process there may answer from each
-    /// of these addresses.
+    /// of these addresses. To be called once.
     ///
     /// # Errors
     /// When the system refuses, e.g. because a network is none, or the kernel has no IPv6.
@@ -25,15 +25,23 @@ impl Hosts {
             return Ok(());
         };
         let number = self.links.len() - 1;
+        let (of_ipv6, of_ipv4): (Vec<&str>, Vec<&str>) =
+            networks.iter().map(AsRef::as_ref).partition(|network| network.contains(':'));
         let has_ipv6 = link.addresses[0].is_ipv6();
-        let others = [1, 2].map(|end| address(number, end, !has_ipv6));
-        configure([server, internet], [internet.name, server.name], others)?;
-        for network in networks.iter().map(AsRef::as_ref) {
+        let others = if has_ipv6 { &of_ipv4 } else { &of_ipv6 };
+        if !others.is_empty() {
+            let addresses = [1, 2].map(|end| address(number, end, !has_ipv6));
+            configure([server, internet], [internet.name, server.name], addresses)?;
+        }
+        for network in of_ipv4.iter().chain(&of_ipv6) {
             let is_ipv6 = network.contains(':');
             let family = Some(if is_ipv6 { "-6" } else { "-4" });
             let via = address(number, 2, is_ipv6);
             ip(&internet.network, &[format!("route add local {network} dev lo")], family)?;
             ip(&server.network, &[format!("route add {network} via {via}")], family)?;
+        }
+        if of_ipv6.is_empty() {
+            return Ok(());
         }
         let written = Visit::to(&internet.network).and_then(|_visit| fs::write(BIND_ANY_IPV6, "1"));
         written.map_err(|error| LabError::Hosts {

@@ -27,6 +27,24 @@ const RESOLVERS: [(ServerKind, &[Transport]); 4] = [
     (ServerKind::PowerDnsRecursor, &[Udp, Tcp]),
 ];
 
+/// Root servers of the Internet, as resolvers know them since they were built
+/// (<https://www.iana.org/domains/root/servers>).
+const ROOT_SERVERS: [&str; 13] = [
+    "198.41.0.4",
+    "170.247.170.2",
+    "192.33.4.12",
+    "199.7.91.13",
+    "192.203.230.10",
+    "192.5.5.241",
+    "192.112.36.4",
+    "198.97.190.53",
+    "192.36.148.17",
+    "192.58.128.30",
+    "193.0.14.129",
+    "199.7.83.42",
+    "202.12.27.33",
+];
+
 /// The families over which the servers of the hierarchy are known.
 #[derive(Clone, Copy)]
 enum Families {
@@ -60,7 +78,9 @@ impl Internet {
     fn start(families: Families, is_ipv6_link: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let hosts = chain(folder.path(), LinkSettings::default(), is_ipv6_link);
-        hosts.add_internet(&INTERNET).unwrap();
+        let roots = ROOT_SERVERS.map(|address| format!("{address}/32"));
+        let networks: Vec<String> = INTERNET.map(str::to_owned).into_iter().chain(roots).collect();
+        hosts.add_internet(&networks).unwrap();
         let mut made = Self {
             servers: Vec::new(),
             hosts,
@@ -110,7 +130,10 @@ impl Internet {
         let mut spec = ServerSpec::new(ServerKind::Nsd, folder.join("server"), at, &[Udp, Tcp]);
         spec.zone = Some(ZoneFile { origin: origin.to_owned(), path });
         spec.network = self.hosts.network("upstream").map(Path::to_owned);
-        spec.extra = Some(format!("server:\n    ip-address: {ipv6}@53"));
+        let others: &[&str] = if origin == "." { &ROOT_SERVERS } else { &[] };
+        let line = |address: &str| format!("    ip-address: {address}@53\n");
+        let others: String = others.iter().map(|address| line(address)).collect();
+        spec.extra = Some(format!("server:\n{}{others}", line(&ipv6.to_string())));
         let probe = |transport: Transport, _| {
             let how = if transport == Tcp { "+tcp" } else { "+notcp" };
             let both = [ipv4, ipv6].map(|ip| self.kdig("server", ip, &[how, origin, "SOA"]));
@@ -211,7 +234,7 @@ fn resolves(internet: &Internet, spec: &ServerSpec) {
     assert!(sent.is_some_and(|sent| sent >= 2), "{kind}: {sent:?}: {series:?}");
     // The first query fills the cache.
     let hits = series.growth(counter::CACHE_HITS);
-    assert!(hits.is_some_and(|hits| hits >= 1 && hits <= asked), "{kind}: {hits:?}: {series:?}");
+    assert!(hits.is_some_and(|hits| hits >= 1), "{kind}: {hits:?}: {series:?}");
     // An answer that UDP truncates comes over TCP.
     let large = internet.kdig("client", spec.address, &["+tcp", "large.melmac.univ", "TXT"]);
     assert_eq!(large.matches(&"x".repeat(200)).count(), 15, "{kind}: {large}");
@@ -317,18 +340,23 @@ fn bind_of_other_releases_resolves_in_its_root() {
     }
 }
 
-/// dnslab's anchors of the Internet are taken, and its servers' own root servers: without the Internet a
-/// resolver that knows them starts, and answers that it cannot tell.
+/// Without root hints a resolver begins at the root servers of the Internet, and it takes IANA's trust anchors,
+/// from which nothing here is believed.
 #[test]
-fn a_resolver_without_the_internet_fails_politely() {
+fn every_resolver_knows_the_root_servers_of_the_internet() {
     let internet = Internet::start(Families::Both, false);
     for (kind, _) in RESOLVERS {
         let folder = tempfile::tempdir().unwrap();
-        let mut spec = internet.resolver(kind, folder.path(), &[Udp, Tcp]);
-        spec.root_hints = Some(RootHints::BuiltIn);
-        spec.trust_anchors = dnslab_lab::IANA_TRUST_ANCHORS.map(str::to_owned).to_vec();
-        let server = RunningServer::start(&spec, &guard(), &|_, _| Ok(()), PATIENCE).unwrap();
-        assert_eq!(internet.asked(&spec, "alf.melmac.univ"), Err("SERVFAIL".to_owned()), "{kind}");
+        let spec = internet.resolver(kind, folder.path(), &[Udp, Tcp]);
+        let live = ServerSpec { root_hints: Some(RootHints::BuiltIn), ..spec };
+        let server = internet.started(&live);
+        internet.knows_alf(&live, Udp);
+        stop(server);
+        let trust_anchors = dnslab_lab::IANA_TRUST_ANCHORS.map(str::to_owned).to_vec();
+        let validating = ServerSpec { trust_anchors, ..live };
+        let server = RunningServer::start(&validating, &guard(), &|_, _| Ok(()), PATIENCE).unwrap();
+        let answer = internet.asked(&validating, "alf.melmac.univ");
+        assert_eq!(answer, Err("SERVFAIL".to_owned()), "{kind}");
         stop(server);
     }
 }
