@@ -5,6 +5,7 @@ mod captured;
 mod case;
 mod first_query;
 mod leftovers;
+mod population;
 mod queries;
 mod room;
 mod round;
@@ -17,8 +18,9 @@ mod validity;
 mod watching;
 
 pub use calibrate::{Calibration, CalibrationCheck, CalibrationError, calibrate};
-pub use captured::Census;
+pub use captured::{CaptureProfile, Census};
 pub use first_query::{FirstQueryError, OptionForm};
+pub(crate) use population::{described as population_described, read_population};
 pub use session::{
     CapacityError, CapacityObserver, CapacityPlan, CapacitySession, Difference, KeptTestbed,
     NamedPrograms, Observer, Session, SessionEnd, SessionError, SessionOptions, skipped,

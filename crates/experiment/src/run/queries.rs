@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use dnslab_capture::CaptureError;
 use dnslab_load::ClientTraffic;
-use dnslab_settings::{Load, Queries, Subnets, Variant, Zone};
+use dnslab_settings::{Load, PopulationSource, Queries, Subnets, Variant, Zone};
+use dnslab_traffic::population::ProfileError;
 use dnslab_traffic::{
     ClientSubnets, ClientSubnetsError, QueryFileError, QueryList, SyntheticZone, ZoneError,
     popular_names,
@@ -18,6 +19,7 @@ use dnslab_wire::{QueryOptions, TsigKey, TsigKeyError};
 use domain::base::Name;
 
 use super::captured::CapturedClients;
+use super::population::{PopulationClients, PopulationFileError};
 
 /// Why there is nothing to ask.
 #[derive(Debug, thiserror::Error)]
@@ -86,6 +88,17 @@ pub enum QueriesError {
         /// Length of each.
         slice: String,
     },
+    /// The capture says too little of its clients.
+    #[error("the capture {}: {source}", path.display())]
+    Profile {
+        /// The file.
+        path: PathBuf,
+        /// What it lacks.
+        source: ProfileError,
+    },
+    /// There is no population.
+    #[error(transparent)]
+    Population(#[from] PopulationFileError),
     /// The zone is impossible.
     #[error("zone `{name}`: {reason}")]
     Zone {
@@ -137,8 +150,9 @@ struct Source {
     queries: Queries,
     zone: Zone,
     options: QueryOptions,
-    /// How much of a capture is played, and how; 0 without one.
+    /// How much of a capture or a population is played, and how; 0 without one.
     played: (Duration, [f64; 2]),
+    population: Option<PopulationSource>,
     /// `None` if nothing is drawn: neither names nor the order of several types.
     seed: Option<u64>,
 }
@@ -154,14 +168,23 @@ impl QueryLists {
             Queries::Capture(_) => variant.load.factor.0.fract() > 0.0,
         };
         let load = &variant.load;
-        let is_played = matches!(queries, Queries::Capture(_));
-        let played = (load.warm_up + load.duration, [load.factor.0, load.speed.0]);
+        let length = load.warm_up + load.duration;
+        let played = match (&queries, &load.population) {
+            (Queries::Capture(_), _) => (length, [load.factor.0, load.speed.0]),
+            (_, Some(_)) => {
+                let rate_qps = load.rate.as_ref().map_or(0.0, |rate| rate.mean(length));
+                (length, [load.clients.into(), rate_qps])
+            }
+            (_, None) => Default::default(),
+        };
+        let is_drawn = is_drawn || load.population.is_some();
         let source = Source {
             seed: is_drawn.then_some(seed),
             queries,
             zone: variant.zone.clone(),
             options: variant.load.query_options(),
-            played: if is_played { played } else { Default::default() },
+            played,
+            population: load.population.clone(),
         };
         self.made.retain(|(made_from, _)| made_from.seed.is_none_or(|its| its == seed));
         if let Some((_, list)) = self.made.iter().find(|(made_from, _)| *made_from == source) {
@@ -172,14 +195,33 @@ impl QueryLists {
                 let (clients, list) = CapturedClients::open(path, load, seed)?;
                 Asked { list: Arc::new(list), clients: Some(Arc::new(clients)) }
             }
-            queries => {
-                let list = make(queries, &source.zone, &source.options, seed)?;
-                Asked { list: Arc::new(list), clients: None }
-            }
+            queries => match &source.population {
+                None => {
+                    let list = make(queries, &source.zone, &source.options, seed)?;
+                    Asked { list: Arc::new(list), clients: None }
+                }
+                Some(population) => of_population(population, queries, variant, seed)?,
+            },
         };
         self.made.push((source, asked.clone()));
         Ok(asked)
     }
+}
+
+/// The clients of a population. The list has all names that there are, but for those of a zone.
+fn of_population(
+    population: &PopulationSource,
+    queries: &Queries,
+    variant: &Variant,
+    seed: u64,
+) -> Result<Asked, QueriesError> {
+    let list = match queries {
+        Queries::Zone(_) => None,
+        queries => Some(make(queries, &variant.zone, &variant.load.query_options(), seed)?),
+    };
+    let (clients, first) = PopulationClients::open(population, variant, list.as_ref(), seed)?;
+    let list = list.unwrap_or_else(|| QueryList::from_queries(vec![first], clients.description()));
+    Ok(Asked { list: Arc::new(list), clients: Some(Arc::new(clients)) })
 }
 
 fn make(
