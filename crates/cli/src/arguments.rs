@@ -14,7 +14,7 @@ use dnslab_wire::units::{duration, number, share};
 
 use crate::exit;
 pub(crate) use keys::KeyOptions;
-pub(crate) use make::{Made, Make, MakeZone, ZoneForm};
+pub(crate) use make::{Made, Make, MakePopulation, MakeZone, OutputFile, ZoneForm};
 pub(crate) use serve::Serve;
 
 /// Measures what a change to a DNS service costs.
@@ -43,7 +43,9 @@ pub(crate) enum Command {
     Capacity(Capacity),
     /// Serve a zone, or play a recursive resolver, with the embedded responder
     Serve(Box<Serve>),
-    /// Make what a server under test needs: the zone that dnslab asks for
+    /// Find the population of clients behind a capture, without its names and addresses
+    Profile(Profile),
+    /// Make what a measurement needs: the zone that dnslab asks for, or a population of clients
     Make(Make),
     /// Fetch servers of other releases, and list them
     Lab(lab::Lab),
@@ -171,6 +173,17 @@ pub(crate) struct Replay {
     pub(crate) capture: PathBuf,
     #[command(flatten)]
     pub(crate) load: Load,
+}
+
+/// `dnslab profile`
+///
+/// The population goes to the standard output, and what to know about it to the error output.
+#[derive(Debug, Args)]
+pub(crate) struct Profile {
+    /// Capture: pcap, pcapng or dnstap, plain or compressed with gzip or zstd
+    pub(crate) capture: PathBuf,
+    #[command(flatten)]
+    pub(crate) output: OutputFile,
 }
 
 /// What every command that applies a load has beside options that are keys.

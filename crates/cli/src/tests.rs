@@ -34,6 +34,10 @@ const LINES: &[&str] = &[
     "load 192.0.2.7 --transport dot --insecure --tls-groups x25519mlkem768,x25519 --tls-versions 1.3",
     "load 192.0.2.7 --transport dot --insecure --tls-records shared --tls-versions 1.2 --resumption off",
     "load 192.0.2.7 --transport dot --insecure --resumption on --padding=468",
+    // Populations.
+    "load 192.0.2.7 --population typical --clients 20000 --rate 30000 --mix dot:33% --insecure",
+    "load 192.0.2.7 --population typical --clients 500 --idle 30s --records 5000",
+    "capacity 192.0.2.7 --population typical --from 100",
     // What is asked.
     "load 192.0.2.7 --queries /etc/passwd --recursion-desired --expect NXDOMAIN",
     "load 192.0.2.7 --zone example.test --records 250000 --types A:70,AAAA:25,HTTPS:5 --dnssec-ok",
@@ -77,6 +81,8 @@ const LINES: &[&str] = &[
     "load 192.0.2.7 --transport quic",
     "load 192.0.2.7 --clients 0 --duration 10 --tls-groups x25519 --set load.horizn=1us",
     "load 192.0.2.7 --rate 5 --outstanding 5",
+    "load 192.0.2.7 --population typical --rate 10 --pace poisson",
+    "load 192.0.2.7 --population /nowhere/population.toml",
     "load 192.0.2.7 --queries /nowhere/queries.txt --tsig-file /nowhere/key",
     "load 192.0.2.7 --seed 18446744073709551615",
     "load 192.0.2.7 --sources 127.0.1.0/24",

@@ -22,6 +22,7 @@ mod interruption;
 mod kubernetes;
 mod laboratory;
 mod planted;
+mod population;
 mod processes;
 mod replay;
 mod report;

@@ -27,7 +27,7 @@ pub enum QueriesError {
     /// A file cannot be read.
     #[error("cannot read the {what} {}: {source}", path.display())]
     Unreadable {
-        /// `query file`, `client subnets` or `TSIG key`.
+        /// `query file`, `population file`, `client subnets` or `TSIG key`.
         what: &'static str,
         /// The file.
         path: PathBuf,
