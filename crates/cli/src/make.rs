@@ -43,7 +43,9 @@ fn make_population(arguments: &MakePopulation) -> Result<Exit, Failure> {
     let clients = arguments.clients.unwrap_or(typical.clients);
     let rate_qps = arguments.rate.unwrap_or_else(|| typical.rate_of(clients));
     let population = Population { clients, rate_qps, ..typical };
-    write_to(&arguments.output, |output| output.write_all(population.to_commented_toml().as_bytes()))
+    write_to(&arguments.output, |output| {
+        output.write_all(population.to_commented_toml().as_bytes())
+    })
 }
 
 /// Writes what was made into the file, whole or not at all, or to the standard output.

@@ -35,6 +35,8 @@ fn said(found: &CaptureProfile) -> Vec<String> {
     if !found.left_out.is_empty() {
         lines.push(format!("note: not read: {}", found.left_out));
     }
-    lines.extend(found.cut.iter().map(|cut| format!("note: the capture was not read to its end: {cut}")));
+    lines.extend(
+        found.cut.iter().map(|cut| format!("note: the capture was not read to its end: {cut}")),
+    );
     lines
 }

@@ -12,8 +12,8 @@ use crate::document::Entries;
 use crate::key::{Field, Fields, FlagForm, Key, Setting, Unused, When, Written, settings};
 use crate::{
     Alternate, CertificateKind, Factor, Figure, HostAddress, HostsChoice, Kind, LogSuffix,
-    LogTarget, MAX_RUNS, Mode, PopulationSource, Quickack, QuotaKind, Rcode, ReceiveTime, Records, ServerChoice,
-    ServerKind, Subnets, TimeForm, TlsVersions, Value, Variant, VariantNames,
+    LogTarget, MAX_RUNS, Mode, PopulationSource, Quickack, QuotaKind, Rcode, ReceiveTime, Records,
+    ServerChoice, ServerKind, Subnets, TimeForm, TlsVersions, Value, Variant, VariantNames,
 };
 
 const MS: Duration = Duration::from_millis(1);

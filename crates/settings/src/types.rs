@@ -145,7 +145,14 @@ macro_rules! texts {
 }
 
 texts!(
-    Delay, Loss, PopulationSource, SourceAddresses, Subnets, TransportMix, TypeMix, VariantNames,
+    Delay,
+    Loss,
+    PopulationSource,
+    SourceAddresses,
+    Subnets,
+    TransportMix,
+    TypeMix,
+    VariantNames,
 );
 
 fn read<T>(text: &str) -> Result<(), Unread>

@@ -88,9 +88,9 @@ fn a_third_of_the_clients_asks_over_tls() {
          warm_up = \"500ms\"\nduration = \"1500ms\"\n\
          [[variant]]\nname = \"embedded\"\n[[variant]]\nname = \"bind\"\nserver.kind = \"bind\"\n",
     );
-    room.dnslab(&["plan", "./experiment.toml"])
-        .exits_with(0)
-        .prints("1500 clients of a typical population, each at its own time, 3000 queries per second");
+    room.dnslab(&["plan", "./experiment.toml"]).exits_with(0).prints(
+        "1500 clients of a typical population, each at its own time, 3000 queries per second",
+    );
     room.dnslab(&["run", "./experiment.toml"]).exits_with(0);
     let mut all = Vec::new();
     for record in valid_records(&room.results(), 2) {
@@ -165,7 +165,8 @@ fn a_capture_is_profiled_and_played_again() {
     let length = Duration::from_secs(400);
     let (_, one) = capture(&room, &population, length);
     let done = room.dnslab(&["profile", "capture.pcap"]).exits_with(0);
-    let done = done.complains("clients, ").complains("only responses tell which names do not exist");
+    let done =
+        done.complains("clients, ").complains("only responses tell which names do not exist");
     assert!(done.stdout.starts_with("# found from "), "{done}");
     let found: Population = done.stdout.parse().unwrap();
     let mut two = Figures::default();
@@ -202,7 +203,8 @@ fn a_capture_is_profiled_and_played_again() {
 fn what_is_wrong_says_so() {
     let room = Room::quiet();
     let load = |words: &str| {
-        let words: Vec<&str> = ["load", "127.0.0.1:1"].into_iter().chain(words.split(' ')).collect();
+        let words: Vec<&str> =
+            ["load", "127.0.0.1:1"].into_iter().chain(words.split(' ')).collect();
         room.dnslab(&words).exits_with(2)
     };
     let text = Population::typical().to_toml().replace("spread = 1.5\n", "spred = 1.5\n");

@@ -128,13 +128,15 @@ impl CaptureProfile {
             }
         }
         let left_out = seen.left_out();
-        let profile = profiler.finish().map_err(|source: ProfileError| match (source.queries, seen.end.take()) {
-            (0, Some(source)) => QueriesError::Capture { path: path.to_owned(), source },
-            (0, None) => {
-                let left_out = left_out.clone();
-                QueriesError::NoQuery { path: path.to_owned(), left_out }
+        let profile = profiler.finish().map_err(|source: ProfileError| {
+            match (source.queries, seen.end.take()) {
+                (0, Some(source)) => QueriesError::Capture { path: path.to_owned(), source },
+                (0, None) => {
+                    let left_out = left_out.clone();
+                    QueriesError::NoQuery { path: path.to_owned(), left_out }
+                }
+                (_, _) => QueriesError::Profile { path: path.to_owned(), source },
             }
-            (_, _) => QueriesError::Profile { path: path.to_owned(), source },
         })?;
         let cut = seen.end.map(|error| error.to_string());
         Ok(Self { profile, left_out, cut })

@@ -10,8 +10,8 @@ use dnslab_wire::{Method, Transport};
 use super::Check;
 use crate::key::Field;
 use crate::{
-    HostsChoice, Kind, LoadDraft, Mode, PopulationSource, Queries, Records, ServerChoice, ServerKind, Subnets, TlsVersions,
-    VariantDraft,
+    HostsChoice, Kind, LoadDraft, Mode, PopulationSource, Queries, Records, ServerChoice,
+    ServerKind, Subnets, TlsVersions, VariantDraft,
 };
 
 /// Played clients close what has been idle for so long. Stub resolvers keep connections for 10 to 30 s (RFC
@@ -110,7 +110,9 @@ impl Check<'_> {
     /// Completes what a population decides where nothing is written, before keys are judged by it.
     pub(super) fn population(&mut self, draft: &mut VariantDraft) {
         let Some(source) = &draft.load.population.value else { return };
-        let Some(population) = self.read_population(source.clone(), &mut draft.load) else { return };
+        let Some(population) = self.read_population(source.clone(), &mut draft.load) else {
+            return;
+        };
         let VariantDraft { load, zone, .. } = draft;
         if !load.clients.is_written() {
             let Kind::Count { most, .. } = load.clients.key().kind else { return };
