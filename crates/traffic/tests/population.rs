@@ -140,6 +140,18 @@ fn homes() -> Population {
     Population { clients: 800, rate_qps: 150.0, ..Population::typical() }
 }
 
+/// Few clients that are all busy, and short bursts.
+fn office() -> Population {
+    let mut population = Population { clients: 80, rate_qps: 150.0, ..Population::typical() };
+    population.activity.distribution = ActivityDistribution::LogNormal { spread: 0.6 };
+    (population.bursts.lookups_median, population.bursts.lookups_spread) = (1.3, 0.9);
+    (population.bursts.gap_median, population.bursts.gap_spread) =
+        (Duration::from_millis(200), 1.0);
+    population.bursts.silence_shape = 1.0;
+    population.names.popular = Zipf { count: 20_000, exponent: 1.2 };
+    population
+}
+
 /// Two forwarders with many clients behind them, beside others of very different activity; many names that are
 /// never asked for again.
 fn forwarders() -> Population {
@@ -185,6 +197,11 @@ fn check(population: &Population, seconds: u64, seeds: std::ops::Range<u64>) {
 #[test]
 fn homes_are_played_again() {
     check(&homes(), 400, 0..3);
+}
+
+#[test]
+fn an_office_is_played_again() {
+    check(&office(), 400, 0..3);
 }
 
 #[test]

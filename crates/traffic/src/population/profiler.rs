@@ -41,7 +41,7 @@ const ENOUGH_SILENCES: u32 = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProfilerLimits {
     /// Clients that are watched, at least 1. Where there are more, every second one is, then every fourth, and
-    /// so on, chosen by their hash; what is said of clients is then said of that sample. Each takes some 250
+    /// so on, chosen by their hash; what is said of clients is then said of that sample. Each takes some 500
     /// octets.
     pub clients: usize,
     /// Names that are watched, in the same way. Each takes some 60 octets.
@@ -50,12 +50,13 @@ pub struct ProfilerLimits {
     /// Where there are more, the oldest are forgotten: a retransmission then counts as a query, and a pair as
     /// two lookups. Each takes some 100 octets.
     pub recent: usize,
-    /// A client that is silent for longer has ended its burst: 10 ms to a minute.
+    /// A client that is silent for longer has ended its burst: 10 ms to a minute. A quarter of it or a sixteenth
+    /// takes its place if most clients are too busy to be silent for so long.
     pub silence: Duration,
 }
 
 impl Default for ProfilerLimits {
-    /// At most some 200 MB.
+    /// At most some 350 MB.
     fn default() -> Self {
         Self { clients: 1 << 18, names: 1 << 20, recent: 1 << 19, silence: Duration::from_secs(2) }
     }
@@ -107,11 +108,21 @@ pub struct Profiler {
     kinds: BTreeMap<([u16; MAX_TYPES], usize), u64>,
     /// From one query of a lookup to the next: their number, and their sum in nanoseconds.
     together: (u64, u64),
-    /// Bursts of light clients by their number of lookups.
-    bursts: Vec<f64>,
-    /// From one lookup to the next in bursts of light clients, seconds.
-    gaps: LogSums,
+    /// By each of [`Profiler::silences_ns`].
+    bursts: [BurstsSeen; SILENCES],
     distances: Distances,
+}
+
+/// How many silences are tried. Each is a quarter of the one before.
+const SILENCES: usize = 3;
+
+/// Bursts of all clients that are light.
+#[derive(Clone, Debug)]
+struct BurstsSeen {
+    /// How many bursts have so many lookups.
+    lookups: Vec<f64>,
+    /// From one lookup of a burst to the next, seconds.
+    gaps: LogSums,
 }
 
 /// A client as it was seen.
@@ -119,11 +130,23 @@ pub struct Profiler {
 struct Client {
     queries: u32,
     lookups: u32,
-    /// With the one that goes on.
-    bursts: u32,
     first_ns: u64,
     /// Of its last lookup.
     last_ns: u64,
+    /// By each of [`Profiler::silences_ns`].
+    tracks: [Track; SILENCES],
+    edns: u32,
+    dnssec_ok: u32,
+    recursion_desired: u32,
+    payload_size: u16,
+    transports: [u32; Transport::ALL.len()],
+}
+
+/// The bursts of a client, if this is the silence between them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Track {
+    /// With the one that goes on.
+    bursts: u32,
     /// Of the first lookup of the burst.
     burst_ns: u64,
     burst_lookups: u32,
@@ -132,11 +155,6 @@ struct Client {
     busy_ns: u64,
     /// Above the shortest, seconds.
     silences: LogSums,
-    edns: u32,
-    dnssec_ok: u32,
-    recursion_desired: u32,
-    payload_size: u16,
-    transports: [u32; Transport::ALL.len()],
 }
 
 /// A name as it was seen.
@@ -182,8 +200,7 @@ impl Profiler {
             open: Recent::new(limits.recent, TOGETHER_NS * MAX_TYPES as u64),
             kinds: BTreeMap::new(),
             together: (0, 0),
-            bursts: vec![0.0; usize::from(MAX_LOOKUPS) + 1],
-            gaps: LogSums::default(),
+            bursts: std::array::from_fn(|_| BurstsSeen::default()),
             distances: Distances::new(),
             limits,
         }
@@ -299,7 +316,7 @@ impl Profiler {
         message: &Message<'_>,
         transport: Transport,
     ) {
-        let silence_ns = nanoseconds(self.limits.silence);
+        let silences_ns = self.silences_ns();
         let Some((client, weight)) = self.clients.entry(key, Client::default) else { return };
         client.queries = client.queries.saturating_add(1);
         client.transports[transport as usize] += 1;
@@ -312,27 +329,42 @@ impl Profiler {
         if !begins {
             return;
         }
-        client.lookups = client.lookups.saturating_add(1);
-        let since_ns = at_ns - client.last_ns;
-        if client.bursts == 0 {
+        if client.lookups == 0 {
             client.first_ns = at_ns;
-            client.begin_burst(at_ns);
-        } else if since_ns > silence_ns {
-            let is_first_of_all = client.burst_ns <= self.first_ns.unwrap_or(0) + silence_ns;
-            if let Some((lookups, gaps)) = client.end_burst(at_ns, silence_ns)
-                && !is_first_of_all
-            {
-                self.bursts[lookups] += weight;
-                self.gaps.add_all(&gaps);
+        }
+        client.lookups = client.lookups.saturating_add(1);
+        let (first_ns, last_ns) = (client.first_ns, client.last_ns);
+        let begin_ns = self.first_ns.unwrap_or(0);
+        for ((track, seen), silence_ns) in
+            client.tracks.iter_mut().zip(&mut self.bursts).zip(silences_ns)
+        {
+            let since_ns = at_ns - last_ns;
+            if track.bursts == 0 {
+                track.begin_burst(at_ns);
+            } else if since_ns > silence_ns {
+                // The beginning of one may be before that of the capture.
+                let is_whole = track.burst_ns > begin_ns + silence_ns;
+                let ended = track.end_burst(first_ns, last_ns, at_ns, silence_ns);
+                if let Some(ended) = ended.filter(|_| is_whole) {
+                    seen.add(&ended, weight);
+                }
+                track.silences.add((since_ns - silence_ns) as f64 / 1e9);
+                track.begin_burst(at_ns);
+            } else {
+                track.burst_lookups = track.burst_lookups.saturating_add(1);
+                // Two at once are a microsecond apart: a capture often knows no shorter times.
+                track.burst_gaps.add(since_ns.max(1_000) as f64 / 1e9);
             }
-            client.silences.add((since_ns - silence_ns) as f64 / 1e9);
-            client.begin_burst(at_ns);
-        } else {
-            client.burst_lookups = client.burst_lookups.saturating_add(1);
-            // Two at once are a microsecond apart: a capture often knows no shorter times.
-            client.burst_gaps.add(since_ns.max(1_000) as f64 / 1e9);
         }
         client.last_ns = at_ns;
+    }
+
+    /// The silences that are tried, nanoseconds, the longest first.
+    fn silences_ns(&self) -> [u64; SILENCES] {
+        /// Of a population.
+        const SHORTEST_NS: u64 = 10_000_000;
+        let longest = nanoseconds(self.limits.silence);
+        std::array::from_fn(|at| (longest >> (2 * at)).max(SHORTEST_NS))
     }
 
     /// The population behind the messages.
@@ -347,21 +379,28 @@ impl Profiler {
         }
         let (open, kinds) = (&mut self.open, &mut self.kinds);
         open.forget(u64::MAX, |lookup| count_kind(kinds, &lookup));
-        let silence_ns = nanoseconds(self.limits.silence);
+        let silences_ns = self.silences_ns();
         for client in self.clients.held.values_mut() {
-            let has_ended = client.last_ns + silence_ns < self.last_ns;
-            if has_ended && let Some((lookups, gaps)) = client.end_burst(self.last_ns, silence_ns) {
-                self.bursts[lookups] += 1.0;
-                self.gaps.add_all(&gaps);
+            let (first_ns, last_ns) = (client.first_ns, client.last_ns);
+            for ((track, seen), silence_ns) in
+                client.tracks.iter_mut().zip(&mut self.bursts).zip(silences_ns)
+            {
+                let has_ended = last_ns + silence_ns < self.last_ns;
+                let ended = track.end_burst(first_ns, last_ns, self.last_ns, silence_ns);
+                if let Some(ended) = ended.filter(|_| has_ended) {
+                    seen.add(&ended, 1.0);
+                }
             }
         }
+        let busiest = self.find_busiest();
+        let (silence, silence_ns) = self.choose_silence(&busiest);
         let typical = Population::typical();
         let mut notes = Vec::new();
-        let bursts = self.find_bursts(&typical.bursts, &mut notes);
+        let bursts = self.find_bursts(&typical.bursts, silence, silence_ns, &mut notes);
         let lookups = self.find_lookups(&mut notes);
         let names = self.find_names(&typical.names, &mut notes);
         let stubs = self.find_stubs(&typical.stubs);
-        let (clients, activity) = self.find_activity(&bursts, length, &mut notes);
+        let (clients, activity) = self.find_activity(&bursts, silence, busiest, length, &mut notes);
         if self.clients.level > 0 {
             notes.push(ProfileNote::ClientsSampled { one_in: 1 << self.clients.level });
         }
@@ -391,21 +430,67 @@ impl Profiler {
         })
     }
 
-    fn find_bursts(&self, typical: &Bursts, notes: &mut Vec<ProfileNote>) -> Bursts {
+    /// Clients that make so much of all queries that they are stated by themselves, with their shares.
+    fn find_busiest(&self) -> HashMap<u64, f64, Keys> {
+        /// The part of the queries.
+        const BUSIEST: f64 = 0.05;
+        /// And so many times the mean, beyond what a distribution of activity has.
+        const TIMES_MEAN: f64 = 50.0;
+        /// The most of them; fewer cannot have a greater part each.
+        const MOST: usize = 19;
+        if self.clients.level > 0 {
+            return HashMap::default();
+        }
+        let least = BUSIEST.max(TIMES_MEAN / self.clients.held.len() as f64);
+        let share = |client: &Client| f64::from(client.queries) / self.queries as f64;
+        let shares = self.clients.held.iter().map(|(key, client)| (*key, share(client)));
+        shares.filter(|(_, share)| *share > least).take(MOST).collect()
+    }
+
+    /// The longest silence at which the clients with most of the lookups are light, and its place.
+    fn choose_silence(&self, busiest: &HashMap<u64, f64, Keys>) -> (usize, u64) {
+        /// The part of the lookups that is most.
+        const MOST: f64 = 0.5;
+        let silences_ns = self.silences_ns();
+        let of_light = |at: usize| {
+            let (mut light, mut all) = (0.0, 0.0);
+            for (_, client) in
+                self.clients.held.iter().filter(|(key, _)| !busiest.contains_key(key))
+            {
+                let lookups = f64::from(client.lookups);
+                all += lookups;
+                if client.is_light(at, self.last_ns, silences_ns[at]) {
+                    light += lookups;
+                }
+            }
+            light / f64::max(all, 1.0)
+        };
+        let chosen = (0..SILENCES).find(|at| of_light(*at) >= MOST).unwrap_or(SILENCES - 1);
+        (chosen, silences_ns[chosen])
+    }
+
+    fn find_bursts(
+        &self,
+        typical: &Bursts,
+        silence: usize,
+        silence_ns: u64,
+        notes: &mut Vec<ProfileNote>,
+    ) -> Bursts {
         /// Fewer say nothing of a distribution.
         const ENOUGH: f64 = 100.0;
-        let mut bursts = Bursts { silence: self.limits.silence, ..typical.clone() };
+        let seen = &self.bursts[silence];
+        let mut bursts = Bursts { silence: Duration::from_nanos(silence_ns), ..typical.clone() };
         // The typical one may be too long for this silence.
         bursts.gap_median = bursts.gap_median.min(bursts.silence / 2);
-        if self.bursts.iter().sum::<f64>() >= ENOUGH {
-            let (median, spread) = fit::lookups(&self.bursts);
+        if seen.lookups.iter().sum::<f64>() >= ENOUGH {
+            let (median, spread) = fit::lookups(&seen.lookups);
             (bursts.lookups_median, bursts.lookups_spread) =
                 (rounded(median, 4).clamp(0.1, 500.0), rounded(spread, 4));
         } else {
             notes.push(ProfileNote::Kept(Kept::BurstLookups));
         }
-        if self.gaps.count >= ENOUGH {
-            let gap = fit::gap(&self.gaps, bursts.silence.as_secs_f64());
+        if seen.gaps.count >= ENOUGH {
+            let gap = fit::gap(&seen.gaps, bursts.silence.as_secs_f64());
             let median = Duration::from_nanos((rounded(gap.mean.exp() * 1e9, 4)) as u64);
             bursts.gap_median = median.clamp(Duration::from_nanos(1), bursts.silence / 2);
             bursts.gap_spread = rounded(gap.deviation, 4);
@@ -414,10 +499,11 @@ impl Profiler {
         }
         let (mut freedom, mut scatter) = (0.0, 0.0);
         for client in self.clients.held.values() {
-            let is_enough = client.silences.count >= f64::from(ENOUGH_SILENCES);
-            if is_enough && client.is_light(self.last_ns, nanoseconds(bursts.silence)) {
-                freedom += client.silences.count - 1.0;
-                scatter += client.silences.scatter();
+            let silences = &client.tracks[silence].silences;
+            let is_enough = silences.count >= f64::from(ENOUGH_SILENCES);
+            if is_enough && client.is_light(silence, self.last_ns, silence_ns) {
+                freedom += silences.count - 1.0;
+                scatter += silences.scatter();
             }
         }
         if freedom >= ENOUGH {
@@ -537,34 +623,33 @@ impl Profiler {
     fn find_activity(
         &self,
         bursts: &Bursts,
+        silence: usize,
+        busiest: HashMap<u64, f64, Keys>,
         length: Duration,
         notes: &mut Vec<ProfileNote>,
     ) -> (u32, Activity) {
-        /// A client with a greater part of the queries is stated by itself.
-        const BUSIEST: f64 = 0.05;
-        /// And with more than so many times the mean, beyond what a distribution of activity has.
-        const TIMES_MEAN: f64 = 50.0;
         /// The most clients that are assumed for each one that was seen.
         const MOST_UNSEEN: f64 = 20.0;
-        let held = &self.clients.held;
-        let seen = held.len() as f64 * self.clients.weight();
-        let least = BUSIEST.max(TIMES_MEAN / seen);
+        /// The greatest part of the queries that is stated client by client.
+        const MOST_BUSY: f64 = 0.99;
         let (silence_ns, mean_lookups) = (nanoseconds(bursts.silence), bursts.mean_lookups());
-        let (mut busiest, mut counts) = (Vec::new(), Vec::with_capacity(held.len()));
-        for client in held.values() {
-            let share = f64::from(client.queries) / self.queries as f64;
-            if self.clients.level == 0 && share > least {
-                busiest.push(rounded(share, 4));
-                continue;
-            }
-            let count = if client.is_light(self.last_ns, silence_ns) {
-                client.bursts
+        let others = self.clients.held.iter().filter(|(key, _)| !busiest.contains_key(key));
+        let of_client = |(_, client): (&u64, &Client)| {
+            let bursts = client.tracks[silence].bursts;
+            if client.is_light(silence, self.last_ns, silence_ns) {
+                bursts
             } else {
-                client.bursts.max((f64::from(client.lookups) / mean_lookups) as u32)
-            };
-            counts.push(count);
-        }
+                bursts.max((f64::from(client.lookups) / mean_lookups) as u32)
+            }
+        };
+        let mut counts: Vec<u32> = others.map(of_client).collect();
+        let mut busiest: Vec<f64> = busiest.into_values().map(|share| rounded(share, 4)).collect();
         busiest.sort_by(|a, b| b.total_cmp(a));
+        // The others need a part, however small.
+        let sum: f64 = busiest.iter().sum();
+        if sum > MOST_BUSY {
+            busiest.iter_mut().for_each(|share| *share *= MOST_BUSY / sum);
+        }
         // Which clients come first does not matter to a sum of their logarithms, but to its last digits.
         counts.sort_unstable();
         let active = fit::activity(&counts, &Pace::new(bursts), length.as_secs_f64());
@@ -592,6 +677,12 @@ impl Profiler {
 }
 
 impl Client {
+    fn is_light(&self, silence: usize, now_ns: u64, silence_ns: u64) -> bool {
+        self.tracks[silence].is_light(self.first_ns, now_ns, silence_ns)
+    }
+}
+
+impl Track {
     fn begin_burst(&mut self, at_ns: u64) {
         self.bursts += 1;
         self.burst_ns = at_ns;
@@ -600,18 +691,37 @@ impl Client {
     }
 
     /// The number of lookups of the burst, and its gaps; `None` if those of this client run into each other.
-    fn end_burst(&mut self, now_ns: u64, silence_ns: u64) -> Option<(usize, LogSums)> {
-        self.busy_ns += self.last_ns - self.burst_ns;
-        let is_whole = self.bursts < FEW_BURSTS || self.is_light(now_ns, silence_ns);
+    fn end_burst(
+        &mut self,
+        first_ns: u64,
+        last_ns: u64,
+        now_ns: u64,
+        silence_ns: u64,
+    ) -> Option<(usize, LogSums)> {
+        self.busy_ns += last_ns.saturating_sub(self.burst_ns);
+        let is_single = self.is_light(first_ns, now_ns, silence_ns);
         let is_short = self.burst_lookups <= u32::from(MAX_LOOKUPS);
-        (is_whole && is_short).then_some((self.burst_lookups as usize, self.burst_gaps))
+        (is_single && is_short).then_some((self.burst_lookups as usize, self.burst_gaps))
     }
 
-    fn is_light(&self, now_ns: u64, silence_ns: u64) -> bool {
+    fn is_light(&self, first_ns: u64, now_ns: u64, silence_ns: u64) -> bool {
         let busy_ns = self.busy_ns as f64 + f64::from(self.bursts) * silence_ns as f64;
-        let time_ns = (now_ns - self.first_ns) as f64 + silence_ns as f64;
-        busy_ns <= LIGHT * time_ns
-            || self.bursts < FEW_BURSTS && self.burst_lookups <= u32::from(MAX_LOOKUPS)
+        let time_ns = now_ns.saturating_sub(first_ns) as f64 + silence_ns as f64;
+        let is_too_soon = self.bursts < FEW_BURSTS && self.burst_lookups <= u32::from(MAX_LOOKUPS);
+        busy_ns <= LIGHT * time_ns || is_too_soon
+    }
+}
+
+impl Default for BurstsSeen {
+    fn default() -> Self {
+        Self { lookups: vec![0.0; usize::from(MAX_LOOKUPS) + 1], gaps: LogSums::default() }
+    }
+}
+
+impl BurstsSeen {
+    fn add(&mut self, (lookups, gaps): &(usize, LogSums), weight: f64) {
+        self.lookups[*lookups] += weight;
+        self.gaps.add_all(gaps);
     }
 }
 

@@ -70,6 +70,10 @@ const TESTS: [(&str, &[&str]); 27] = [
         &["session", "record", "experiment_file", "query_file", "histogram"],
     ),
     (
+        "a population of random octets, and a capture of them or of a flood of clients and names",
+        &["population", "profile", "a_flood_of_clients_and_names_does_not_fill_the_memory"],
+    ),
+    (
         "two sessions in one results directory",
         &[
             "two_sessions_do_not_write_into_one_directory",
