@@ -14,7 +14,7 @@ use dnslab_wire::units::{duration, number, share};
 
 use crate::exit;
 pub(crate) use keys::KeyOptions;
-pub(crate) use make::{Made, Make, MakeInternet, MakeZone, ZoneForm};
+pub(crate) use make::{Made, Make, MakeInternet, MakePopulation, MakeZone, OutputFile, ZoneForm};
 pub(crate) use serve::Serve;
 
 /// Measures what a change to a DNS service costs.
@@ -44,8 +44,10 @@ pub(crate) enum Command {
     /// Serve a zone, or play a recursive resolver or all authoritative servers of an internet, with the
     /// embedded responder
     Serve(Box<Serve>),
-    /// Make what a server under test needs: the zone that dnslab asks for, or the root hints, trust anchor
-    /// and names of an internet
+    /// Find the population of clients behind a capture, without its names and addresses
+    Profile(Profile),
+    /// Make what a measurement needs: the zone that dnslab asks for, a population of clients, or the root
+    /// hints, trust anchor and names of an internet
     Make(Make),
     /// Fetch servers of other releases, and list them
     Lab(lab::Lab),
@@ -173,6 +175,17 @@ pub(crate) struct Replay {
     pub(crate) capture: PathBuf,
     #[command(flatten)]
     pub(crate) load: Load,
+}
+
+/// `dnslab profile`
+///
+/// The population goes to the standard output, and what to know about it to the error output.
+#[derive(Debug, Args)]
+pub(crate) struct Profile {
+    /// Capture: pcap, pcapng or dnstap, plain or compressed with gzip or zstd
+    pub(crate) capture: PathBuf,
+    #[command(flatten)]
+    pub(crate) output: OutputFile,
 }
 
 /// What every command that applies a load has beside options that are keys.

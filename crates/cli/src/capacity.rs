@@ -71,6 +71,11 @@ pub(crate) fn plan(arguments: &Capacity) -> Result<CapacityPlan, Failure> {
         String::new(),
     )?;
     let load = &mut draft.variants[0].load;
+    if arguments.window_sweep && (load.population.is_written() || load.capture.is_written()) {
+        let message = "there is no window to sweep: clients of a population or a capture do not wait for \
+                       answers; search for their rate without --window-sweep";
+        return Err(Failure::bad_input(anyhow::anyhow!(message)));
+    }
     load.duration.set_default(arguments.step_duration);
     let (seed, clients) = (draft.repeat.seed.value, load.clients.value);
     let sought = if arguments.window_sweep {

@@ -25,6 +25,7 @@ mod live;
 mod load;
 mod make;
 mod plan;
+mod profile;
 mod replay;
 mod report;
 mod run;
@@ -67,6 +68,7 @@ fn act(command: Command) -> Result<Exit, Failure> {
         Command::Replay(arguments) => replay::replay(&arguments),
         Command::Capacity(arguments) => capacity::capacity(arguments),
         Command::Serve(arguments) => serve::serve(*arguments),
+        Command::Profile(arguments) => profile::profile(&arguments),
         Command::Make(arguments) => make::make(arguments),
         Command::Report(arguments) => report::report(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),

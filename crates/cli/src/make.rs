@@ -1,18 +1,19 @@
-//! `dnslab make`: what an external server needs for a measurement.
+//! `dnslab make`: what a measurement needs: a zone for an external server, and a population to be edited.
 
 pub(crate) mod internet;
 
 use std::fs::{self, File, Permissions};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::num::NonZeroU32;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
+use dnslab_traffic::population::Population;
 use dnslab_traffic::{SyntheticZone, ZoneFormat};
 use dnslab_wire::units::duration;
 
-use crate::arguments::{Made, Make, MakeZone, ZoneForm};
+use crate::arguments::{Made, Make, MakePopulation, MakeZone, OutputFile, ZoneForm};
 use crate::exit::{Exit, Failure};
 
 /// Records in one request to FreeIPA: few enough for an answer within seconds, many enough that the request
@@ -23,6 +24,7 @@ pub(crate) fn make(arguments: Make) -> Result<Exit, Failure> {
     match arguments.made {
         Made::Zone(arguments) => make_zone(&arguments),
         Made::Internet(arguments) => internet::make_internet(&arguments),
+        Made::Population(arguments) => make_population(&arguments),
     }
 }
 
@@ -36,8 +38,26 @@ fn make_zone(arguments: &MakeZone) -> Result<Exit, Failure> {
     let zone = SyntheticZone::named(&arguments.name, arguments.records, ttl)
         .map_err(Failure::bad_input)?;
     let format = format(arguments)?;
-    let Some(path) = &arguments.output else {
-        let written = zone.write_as(&format, io::stdout().lock());
+    write_to(&arguments.output, |output| zone.write_as(&format, output))
+}
+
+fn make_population(arguments: &MakePopulation) -> Result<Exit, Failure> {
+    let typical = Population::typical();
+    let clients = arguments.clients.unwrap_or(typical.clients);
+    let rate_qps = arguments.rate.unwrap_or_else(|| typical.rate_of(clients));
+    let population = Population { clients, rate_qps, ..typical };
+    write_to(&arguments.output, |output| {
+        output.write_all(population.to_commented_toml().as_bytes())
+    })
+}
+
+/// Writes what was made into the file, whole or not at all, or to the standard output.
+pub(crate) fn write_to(
+    OutputFile { output, force }: &OutputFile,
+    write: impl Fn(&mut dyn Write) -> io::Result<()>,
+) -> Result<Exit, Failure> {
+    let Some(path) = output else {
+        let written = write(&mut io::stdout().lock());
         return end(written).context("cannot write to the standard output").map_err(Failure::from);
     };
     // The target of a link counts. A dangling link counts itself.
@@ -49,16 +69,15 @@ fn make_zone(arguments: &MakeZone) -> Result<Exit, Failure> {
         // A device or a pipe cannot be replaced, and writing to it loses nothing.
         Ok(kind) if !kind.is_file() && !kind.is_symlink() => {
             let file = File::options().write(true).open(path);
-            let written = file.and_then(|file| zone.write_as(&format, file));
+            let written = file.and_then(|mut file| write(&mut file));
             end(written).with_context(|| cannot_write(path)).map_err(Failure::from)
         }
-        Ok(_) if !arguments.force => Err(Failure::bad_input(anyhow!(
+        Ok(_) if !force => Err(Failure::bad_input(anyhow!(
             "{} exists: name another file, or replace it with --force",
             path.display()
         ))),
         _ => {
-            let written = write_whole(&zone, &format, path, arguments.force);
-            written.with_context(|| cannot_write(path))?;
+            write_whole(path, *force, write).with_context(|| cannot_write(path))?;
             Ok(Exit::Fine)
         }
     }
@@ -98,23 +117,22 @@ fn end(written: io::Result<()>) -> io::Result<Exit> {
     }
 }
 
-/// Writes the zone beside the file, and moves it there when it is whole: a server would load half a zone
-/// without complaint. Replaces an existing file only if `replaces` is set.
+/// Writes beside the file, and moves it there when it is whole: a server would load half a zone without
+/// complaint. Replaces an existing file only if `replaces` is set.
 fn write_whole(
-    zone: &SyntheticZone,
-    format: &ZoneFormat,
     path: &Path,
     replaces: bool,
+    write: impl Fn(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
     // The link stays, and its target is replaced.
     let path = &fs::canonicalize(path).or_else(|_| std::path::absolute(path))?;
     let folder = path.parent().unwrap_or(Path::new("/"));
     let beside = tempfile::Builder::new()
-        .prefix(".dnslab-zone-")
+        .prefix(".dnslab-made-")
         // The user's umask applies: a server of another user must be able to read the file.
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(folder)?;
-    zone.write_as(format, beside.as_file())?;
+    write(&mut beside.as_file())?;
     if replaces {
         beside.persist(path)?;
     } else {

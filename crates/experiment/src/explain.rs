@@ -12,6 +12,7 @@ use dnslab_settings::{
 use dnslab_wire::units::{duration, share};
 
 use crate::Plan;
+use crate::run::population_described;
 
 /// Says which version a server has and where it is, or why it is not there.
 pub type FindServer<'a> = dyn Fn(&ChainServer<'_>) -> String + 'a;
@@ -235,9 +236,15 @@ fn load(variant: &Variant) -> String {
     let mode = match load.mode() {
         Mode::Closed { outstanding } => format!("{outstanding} outstanding each"),
         Mode::Open { rate, pace } => format!("{rate} queries per second in all, {pace}"),
-        Mode::Clients => "each at its own time".to_owned(),
+        Mode::Clients => match &load.rate {
+            None => "each at its own time".to_owned(),
+            Some(rate) => format!("each at its own time, {rate} queries per second on average"),
+        },
     };
     let names = match load.asked() {
+        Queries::Zone(_) if load.population.is_some() => {
+            format!("names of {}", variant.zone.name)
+        }
         Queries::Zone(types) => {
             let zone = &variant.zone;
             format!("the {} names of {}, {types}", zone.records, zone.name)
@@ -255,10 +262,13 @@ fn load(variant: &Variant) -> String {
         Duration::ZERO => String::new(),
         warm_up => format!(" after {} of warm-up", duration::write(warm_up)),
     };
-    let clients = match load.mode() {
-        Mode::Clients if load.factor.0 == 1.0 => "the captured clients".to_owned(),
-        Mode::Clients => format!("{} times the captured clients", load.factor.0),
-        _ => format!("{} {clients}", load.clients),
+    let clients = match (load.mode(), &load.population) {
+        (_, Some(population)) => {
+            format!("{} {clients} of {}", load.clients, population_described(population))
+        }
+        (Mode::Clients, None) if load.factor.0 == 1.0 => "the captured clients".to_owned(),
+        (Mode::Clients, None) => format!("{} times the captured clients", load.factor.0),
+        (_, None) => format!("{} {clients}", load.clients),
     };
     format!("{clients}, {mode}; {names}; {length}{warm_up}")
 }

@@ -39,6 +39,7 @@ pub(crate) use file::{Purpose, load_file};
 pub use plan::{Plan, START_AND_STOP};
 pub use run::{
     Calibration, CalibrationCheck, CalibrationError, CapacityError, CapacityObserver, CapacityPlan,
-    CapacitySession, Census, Difference, FirstQueryError, KeptTestbed, NamedPrograms, Observer,
-    OptionForm, Session, SessionEnd, SessionError, SessionOptions, calibrate, skipped,
+    CapacitySession, CaptureProfile, Census, Difference, FirstQueryError, KeptTestbed,
+    NamedPrograms, Observer, OptionForm, Session, SessionEnd, SessionError, SessionOptions,
+    calibrate, skipped,
 };

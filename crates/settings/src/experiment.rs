@@ -430,11 +430,11 @@ impl Load {
         self.mix.as_ref().map_or(&[], |mix| mix.shares())
     }
 
-    /// The clients of a capture, an open loop with a rate, or a closed loop.
+    /// The clients of a capture or a population, an open loop with a rate, or a closed loop.
     #[must_use]
     pub fn mode(&self) -> Mode {
         match &self.rate {
-            _ if self.capture.is_some() => Mode::Clients,
+            _ if self.capture.is_some() || self.population.is_some() => Mode::Clients,
             Some(rate) => Mode::Open { rate: rate.clone(), pace: self.pace.unwrap_or_default() },
             None => Mode::Closed { outstanding: self.outstanding.unwrap_or(1) },
         }
@@ -490,7 +490,7 @@ impl Load {
         }
     }
 
-    /// What is asked.
+    /// What is asked. Of a population, the source of its names.
     #[must_use]
     pub fn asked(&self) -> Queries {
         match (&self.queries, self.popular_names) {

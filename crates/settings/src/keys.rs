@@ -12,8 +12,9 @@ use crate::document::Entries;
 use crate::key::{Field, Fields, FlagForm, Key, Setting, Unused, When, Written, settings};
 use crate::{
     Alternate, CertificateKind, Factor, Figure, HostAddress, HostsChoice, Kind, LogSuffix,
-    LogTarget, MAX_RUNS, Quickack, QuotaKind, Rcode, ReceiveTime, Records, ServerChoice,
-    ServerKind, Subnets, TimeForm, TlsVersions, UpstreamChoice, Value, Variant, VariantNames,
+    LogTarget, MAX_RUNS, Mode, PopulationSource, Quickack, QuotaKind, Rcode, ReceiveTime, Records,
+    ServerChoice, ServerKind, Subnets, TimeForm, TlsVersions, UpstreamChoice, Value, Variant,
+    VariantNames,
 };
 
 const MS: Duration = Duration::from_millis(1);
@@ -165,6 +166,18 @@ const NOT_REPLAYED: When = When::Variant(|variant| {
     let why = "the capture says who asks what, and when";
     let help = "remove it, or `load.capture`";
     used_if(variant.load.capture.is_none(), why, help)
+});
+/// What a population says itself.
+const NOT_OF_POPULATION: When = When::Variant(|variant| {
+    let why = "the population says how its clients ask, and when";
+    let help = "remove it, or `load.population`";
+    used_if(variant.load.population.is_none(), why, help)
+});
+/// Clients with queries of their own.
+const PLAYED: When = When::Variant(|variant| {
+    let why = "no clients of a capture or a population are played";
+    let help = "add `load.capture` or `load.population`, or remove it";
+    used_if(variant.load.mode() == Mode::Clients, why, help)
 });
 const WITH_QUOTA: When = When::Variant(|variant| {
     let why = "no client closes a connection after a number of queries";
@@ -471,19 +484,26 @@ settings! {
         /// Each client keeps its transport
         mix: Option<TransportMix> = None, absent("all clients use `load.transport`"),
             flag("mix", "TRANSPORT:SHARE,..."), under(CLIENTS);
-        /// Simulated clients, each with sockets, tickets and cookies of its own
+        /// Simulated clients, each with sockets, tickets and cookies of its own; without it, a population
+        /// has as many as it says
         clients: u32 = 100, count(1, 1_000_000), flag("clients", "N"), when(&[NOT_REPLAYED]);
         /// Closed loop: queries that each client keeps outstanding
         outstanding: Option<u32> = None, count(1, 65_535), absent("1, if there is no `load.rate`"),
-            flag("outstanding", "N"), searched, when(&[NOT_REPLAYED]);
+            flag("outstanding", "N"), searched, when(&[NOT_REPLAYED, NOT_OF_POPULATION]);
         /// Open loop: intended rate over all clients, which does not wait for the server; steps of equal
-        /// length or a ramp, too, counted from the start of the warm-up, the last rate going on
+        /// length or a ramp, too, counted from the start of the warm-up, the last rate going on. Without it,
+        /// each client of a population is as active as that says
         rate: Option<Rate> = None, absent("closed loop"), flag("rate", "QPS"), searched, when(&[NOT_REPLAYED]);
         /// Open loop: equal gaps between the queries, or those of a Poisson process
-        pace: Option<Pace> = None, absent("constant, if there is a `load.rate`"), flag("pace", "PACE"), when(&[NOT_REPLAYED]);
+        pace: Option<Pace> = None, absent("constant, if there is a `load.rate`"), flag("pace", "PACE"), when(&[NOT_REPLAYED, NOT_OF_POPULATION]);
         /// Capture (pcap, pcapng or dnstap, plain or compressed) whose clients are played, each with its own
         /// timing, sockets, connections and tickets
         capture: Option<PathBuf> = None, absent("queries of the load's own");
+        /// Clients of a population, each with its own timing, sockets, connections and tickets: `"typical"`,
+        /// or the path of a file that `dnslab make population` or `dnslab profile` has written. It has
+        /// `load.clients` clients and asks `load.rate` queries per second on average
+        population: Option<PopulationSource> = None, absent("no population"),
+            flag("population", "typical|FILE"), under(CLIENTS);
         /// How many times as many clients as in the capture: so many of its stretches, each as long as
         /// the load, are played side by side, each with clients of its own. Of a last fraction of a
         /// stretch, that share of the clients is played
@@ -528,7 +548,7 @@ settings! {
         sources: Option<SourceAddresses> = None, absent("chosen by the kernel"),
             flag("sources", "ADDRESSES"), under(CLIENTS);
         /// Connections of each client, used in turn; with UDP, sockets
-        connections: u32 = 1, count(1, 1_000), flag("connections", "N"), under(CLIENTS), when(&[NOT_REPLAYED]);
+        connections: u32 = 1, count(1, 1_000), flag("connections", "N"), under(CLIENTS), when(&[NOT_REPLAYED, NOT_OF_POPULATION]);
         /// A client closes a connection after so many queries, and opens another; with UDP, it takes
         /// another source port
         queries_per_connection: Option<u32> = None, count(1, MANY), absent("no limit"),
@@ -582,28 +602,28 @@ settings! {
         popular_names: Option<u32> = None, count(1, 100_000), absent("the names of the zone"), when(&[NOT_REPLAYED]);
         /// Types that the names of the zone are asked for, with their weights, e.g.
         /// `"A:70,AAAA:25,HTTPS:5"`
-        types: Option<TypeMix> = None, absent("`\"A\"`"), flag("types", "TYPE:WEIGHT,..."), under(QUERIES), when(&[NOT_REPLAYED]);
+        types: Option<TypeMix> = None, absent("`\"A\"`"), flag("types", "TYPE:WEIGHT,..."), under(QUERIES), when(&[NOT_REPLAYED, NOT_OF_POPULATION]);
         /// Which query comes next: the following one, or any with equal chance
-        selection: Selection = Selection::InOrder, when(&[NOT_REPLAYED]);
+        selection: Selection = Selection::InOrder, when(&[NOT_REPLAYED, NOT_OF_POPULATION]);
         /// Set the RD bit (RFC 1035, section 4.1.1); a forwarder may refuse queries without it
         recursion_desired: Option<bool> = None,
             absent("`true` if the server has an upstream, else `false`"), flag("recursion-desired", ""),
-            form(FlagForm::Switch("true")), under(QUERIES), when(&[NOT_REPLAYED]);
+            form(FlagForm::Switch("true")), under(QUERIES), when(&[NOT_REPLAYED, NOT_OF_POPULATION]);
         /// Send an OPT record with this UDP payload size in octets (RFC 6891, section 6.2.3)
         edns_payload: Option<u16> = None, count(512, 65_535),
             absent("1232 where another key asks for an OPT record, else no OPT record"),
-            flag("edns-payload", "OCTETS"), under(QUERIES), when(&[NOT_REPLAYED]);
+            flag("edns-payload", "OCTETS"), under(QUERIES), when(&[NOT_REPLAYED, NOT_OF_POPULATION]);
         /// Set the DO bit (RFC 3225)
-        dnssec_ok: bool = false, flag("dnssec-ok", ""), form(FlagForm::Switch("true")), under(QUERIES), when(&[NOT_REPLAYED]);
+        dnssec_ok: bool = false, flag("dnssec-ok", ""), form(FlagForm::Switch("true")), under(QUERIES), when(&[NOT_REPLAYED, NOT_OF_POPULATION]);
         /// EDNS options that every query carries, as code and octets in hexadecimal
         edns_options: Vec<EdnsOption> = Vec::new(), absent("none"), flag("edns-option", "CODE:HEX"),
-            form(FlagForm::Repeated), under(QUERIES), when(&[NOT_REPLAYED]);
+            form(FlagForm::Repeated), under(QUERIES), when(&[NOT_REPLAYED, NOT_OF_POPULATION]);
         /// Pad queries to a multiple of so many octets (RFC 7830), `true` for 128 (RFC 8467, section 4.1);
         /// on encrypted transports only
-        padding: u16 = 0, kind(Kind::Padding), when(&[PADDED]), flag("padding", "OCTETS"),
+        padding: u16 = 0, kind(Kind::Padding), when(&[PADDED, NOT_REPLAYED, NOT_OF_POPULATION]), flag("padding", "OCTETS"),
             form(FlagForm::Optional("true")), under(QUERIES);
         /// TCP and DoT: ask with each query for the server's idle time-out (RFC 7828)
-        keepalive: bool = false, when(&[KEPT_ALIVE]), flag("keepalive", ""),
+        keepalive: bool = false, when(&[KEPT_ALIVE, NOT_REPLAYED, NOT_OF_POPULATION]), flag("keepalive", ""),
             form(FlagForm::Switch("true")), under(QUERIES);
         /// Send DNS cookies; each client has its own, and keeps the server's (RFC 7873)
         cookies: bool = false, flag("cookies", ""), form(FlagForm::Switch("true")), under(QUERIES);
@@ -631,10 +651,10 @@ settings! {
         wrong_limit: f64 = 0.001;
         /// Share of unanswered queries beyond which a run is invalid
         lost_limit: f64 = 0.5;
-        /// How much later than due one in a hundred queries of a capture may begin, beyond which a run is
-        /// invalid
+        /// How much later than due one in a hundred queries of a capture or a population may begin, beyond
+        /// which a run is invalid
         lag_limit: Duration = Duration::from_millis(10), lasting(Duration::ZERO, MINUTE),
-            when(&[REPLAYED]);
+            when(&[PLAYED]);
     }
 }
 

@@ -64,7 +64,10 @@ pub use reference::reference;
 pub use render::{render, render_styled, without_secrets};
 pub use schema::schema;
 pub use suggestion::closest_word;
-pub use types::{Factor, Rcode, ServerChoice, Subnets, UpstreamChoice, VariantNames};
+pub use types::{
+    Factor, NoPopulation, PopulationSource, Rcode, ServerChoice, Subnets, UpstreamChoice,
+    VariantNames,
+};
 pub use words::{
     Alternate, CertificateKind, Figure, HostsChoice, LogSuffix, LogTarget, Mode, Quickack,
     QuotaKind, ReceiveTime, Records, ServerKind, ServerProfile, TimeForm, TlsVersions,

@@ -144,7 +144,16 @@ macro_rules! texts {
     )+};
 }
 
-texts!(Delay, Loss, SourceAddresses, Subnets, TransportMix, TypeMix, VariantNames);
+texts!(
+    Delay,
+    Loss,
+    PopulationSource,
+    SourceAddresses,
+    Subnets,
+    TransportMix,
+    TypeMix,
+    VariantNames,
+);
 
 fn read<T>(text: &str) -> Result<(), Unread>
 where
@@ -413,6 +422,53 @@ impl fmt::Display for Subnets {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Written(subnets) => subnets.fmt(formatter),
+            Self::File(path) => path.display().fmt(formatter),
+        }
+    }
+}
+
+/// Where a population is described.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PopulationSource {
+    /// In dnslab ([`dnslab_traffic::population::Population::typical`]).
+    Typical,
+    /// In this file.
+    File(PathBuf),
+}
+
+impl PopulationSource {
+    const TYPICAL: &'static str = "typical";
+}
+
+/// A text that names no population.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoPopulation;
+
+impl fmt::Display for NoPopulation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("write \"typical\", or the path of a population file")
+    }
+}
+
+impl std::error::Error for NoPopulation {}
+
+impl FromStr for PopulationSource {
+    type Err = NoPopulation;
+
+    /// A file that is called `typical` is read by another path, such as `./typical`.
+    fn from_str(text: &str) -> Result<Self, NoPopulation> {
+        match text {
+            "" => Err(NoPopulation),
+            Self::TYPICAL => Ok(Self::Typical),
+            path => Ok(Self::File(PathBuf::from(path))),
+        }
+    }
+}
+
+impl fmt::Display for PopulationSource {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Typical => formatter.write_str(Self::TYPICAL),
             Self::File(path) => path.display().fmt(formatter),
         }
     }

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dnslab_settings::{
-    CertificateKind, Experiment, Load, Mode, Queries, Quickack, ReceiveTime, Records, ServerKind,
-    Subnets, TlsVersions, Verification, check_text, render,
+    CertificateKind, Document, Experiment, Load, Machine, Mode, Queries, Quickack, ReceiveTime,
+    Records, ServerKind, Subnets, TlsVersions, Verification, check_text, render,
 };
+use dnslab_traffic::population::Population;
 use dnslab_traffic::{ClientBehaviour, Connect, Quota, Rate, Truncated, TypeMix};
 use dnslab_wire::{Edns, EdnsOption, Method, TlsGroup, Transport};
 
@@ -209,6 +210,60 @@ fn clients_behave_as_written() {
     let Some(Rate::Ramp { from, to, over }) = load.rate else { panic!("{:?}", load.rate) };
     assert_eq!(load.sources.unwrap().len(), 254);
     assert_eq!((from, to, over), (1_000.0, 2_000.0, Duration::from_secs(30)));
+}
+
+/// Reads one population, whatever the file.
+struct OnePopulation(Population);
+
+impl Machine for OnePopulation {
+    fn read_population(&self, path: &Path) -> Result<Population, String> {
+        let known = path == Path::new("homes.toml");
+        known.then(|| self.0.clone()).ok_or_else(|| "line 7: it is none".to_owned())
+    }
+}
+
+#[test]
+fn a_population_completes_what_is_not_written() {
+    let mut population = Population { clients: 2_000, rate_qps: 100.0, ..Population::typical() };
+    population.names.popular.count = 5_000;
+    population.stubs.transports = vec![(Transport::Tcp, 1.0), (Transport::Udp, 3.0)];
+    let machine = OnePopulation(population);
+    let check = |lines: &str| {
+        let text = format!(
+            "name = \"x\"\nload.population = \"homes.toml\"\n{lines}\n[[variant]]\nname = \"a\""
+        );
+        let experiment = Document::of_file(&text).unwrap().check(&machine).unwrap();
+        let written = experiment.to_toml();
+        assert_eq!(Document::of_file(&written).unwrap().check(&machine).as_ref(), Ok(&experiment));
+        experiment.variants.into_iter().next().unwrap()
+    };
+    let variant = check("");
+    let load = &variant.load;
+    assert_eq!((load.clients, load.mode()), (2_000, Mode::Clients));
+    assert_eq!(load.rate, Some(Rate::Constant(100.0)));
+    assert_eq!(load.transport, Transport::Udp);
+    assert_eq!(load.mix.as_ref().map(ToString::to_string).as_deref(), Some("tcp:25%"));
+    assert_eq!((load.connect, load.truncated), (Connect::OnDemand, Truncated::AskOverTcp));
+    assert_eq!(load.idle, Some(Duration::from_secs(10)));
+    assert_eq!(variant.zone.records, 5_000);
+    // What is written holds. More clients are as active as these.
+    let variant = check(
+        "load = { clients = 4_000, transport = \"tcp\", idle = \"1s\" }\nserver.zone.records = 7",
+    );
+    let load = &variant.load;
+    assert_eq!((load.clients, &load.rate), (4_000, &Some(Rate::Constant(200.0))));
+    assert_eq!((load.transport, &load.mix), (Transport::Tcp, &None));
+    assert_eq!((load.idle, variant.zone.records), (Some(Duration::from_secs(1)), 7));
+    let variant = check("load = { rate = 30, mix = \"dot:1%\", queries = \"names.txt\" }");
+    let load = &variant.load;
+    assert_eq!((load.clients, &load.rate), (2_000, &Some(Rate::Constant(30.0))));
+    assert_eq!(load.mix.as_ref().map(ToString::to_string).as_deref(), Some("dot:1%"));
+    assert_eq!(variant.zone.records, 1_000);
+    assert_eq!(load.asked(), Queries::File("names.txt".into()));
+
+    let text = "name = \"x\"\n[[variant]]\nname = \"a\"\nload.population = \"other.toml\"";
+    let problems = Document::of_file(text).unwrap().check(&machine).unwrap_err();
+    assert_eq!(problems.to_string(), "the population file cannot be read: line 7: it is none");
 }
 
 #[test]

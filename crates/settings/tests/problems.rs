@@ -190,7 +190,7 @@ fn combinations() {
 #[test]
 fn loads() {
     let external = "server = { kind = \"external\", address = \"192.0.2.1\", insecure = true }";
-    let cases: [(&str, String); 36] = [
+    let cases: [(&str, String); 42] = [
         ("rate_of_no_form", "load.rate = \"steps:10,20\"".into()),
         ("rate_of_nothing", "load.rate = \"ramp:0..0/5s\"".into()),
         ("option_without_code", "load.edns_options = [\"c0ffee\"]".into()),
@@ -263,6 +263,24 @@ fn loads() {
                 external.replace(" }", ", certificate = \"chain\" }")
             ),
         ),
+        ("population_of_nothing", "load.population = \"\"".into()),
+        (
+            "population_and_capture",
+            "load = { population = \"typical\", capture = \"monday.pcap\" }".into(),
+        ),
+        (
+            "pace_of_a_population",
+            "load = { population = \"typical\", rate = 10, pace = \"poisson\" }".into(),
+        ),
+        (
+            "edns_of_a_population",
+            "load = { population = \"typical\", dnssec_ok = true, outstanding = 3 }".into(),
+        ),
+        (
+            "steps_of_a_population",
+            "load = { population = \"typical\", rate = \"steps:10,20/5s\" }".into(),
+        ),
+        ("padding_of_a_capture", "load = { transport = \"dot\", capture = \"a\", padding = true }".into()),
         ("signatures_on_embedded", "load.tsig_file = \"key.txt\"".into()),
     ];
     for (name, lines) in cases {

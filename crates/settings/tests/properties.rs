@@ -11,7 +11,7 @@ use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 
 /// Each text is a value of some key.
-const TEXTS: [&str; 19] = [
+const TEXTS: [&str; 20] = [
     "5ms",
     "uniform:1ms..9ms",
     "normal:5ms,1ms",
@@ -23,6 +23,7 @@ const TEXTS: [&str; 19] = [
     "10.0.0.0/8 by /24",
     "2001:db8::/56",
     "subnets.txt",
+    "typical",
     "A:70,AAAA:25,HTTPS:5",
     "TYPE65280",
     "hmac-sha512:key.test:c2VjcmV0",

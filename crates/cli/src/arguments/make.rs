@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum, value_parser};
 use dnslab_traffic::{DirectorySuffix, UpdateServer};
 
+use super::rate;
+
 /// `dnslab make`
 #[derive(Debug, Args)]
 pub(crate) struct Make {
@@ -20,6 +22,10 @@ pub(crate) enum Made {
     Zone(MakeZone),
     /// Make what a resolver and its clients need for the internet of `dnslab serve --hierarchy`
     Internet(MakeInternet),
+    /// Make a file with a typical population of clients, to be edited
+    ///
+    /// It is played with `load.population`, or with `dnslab load TARGET --population FILE`.
+    Population(MakePopulation),
 }
 
 /// `dnslab make internet`
@@ -39,6 +45,30 @@ pub(crate) struct MakeInternet {
     pub(crate) force: bool,
 }
 
+/// Where what was made goes.
+#[derive(Debug, Args)]
+pub(crate) struct OutputFile {
+    /// File to write, whole or not at all [default: the standard output]
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace the file if there is one
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
+}
+
+/// `dnslab make population`
+#[derive(Debug, Args)]
+pub(crate) struct MakePopulation {
+    /// Clients
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) clients: Option<u32>,
+    /// Queries per second of all clients together [default: a tenth of the clients]
+    #[arg(long, value_name = "QPS", value_parser = rate)]
+    pub(crate) rate: Option<f64>,
+    #[command(flatten)]
+    pub(crate) output: OutputFile,
+}
+
 /// `dnslab make zone`
 #[derive(Debug, Args)]
 pub(crate) struct MakeZone {
@@ -54,12 +84,8 @@ pub(crate) struct MakeZone {
     /// Form in which the zone is written
     #[arg(long, value_enum, default_value_t = ZoneForm::Bind)]
     pub(crate) format: ZoneForm,
-    /// File to write, whole or not at all [default: the standard output]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-    /// Replace the file if there is one
-    #[arg(long, requires = "output")]
-    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputFile,
     /// ldif: suffix of the directory: dc=example,dc=test
     #[arg(long, value_name = "DN")]
     pub(crate) suffix: Option<DirectorySuffix>,

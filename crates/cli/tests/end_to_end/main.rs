@@ -23,6 +23,7 @@ mod interruption;
 mod kubernetes;
 mod laboratory;
 mod planted;
+mod population;
 mod processes;
 mod replay;
 mod report;

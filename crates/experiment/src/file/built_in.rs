@@ -6,9 +6,11 @@ use std::net::{IpAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 
 use dnslab_settings::{Document, Experiment, Machine, Problems, closest_word};
+use dnslab_traffic::population::Population;
 
 use crate::error::ExperimentError;
 use crate::file::owner::{self, Untrusted};
+use crate::run::read_population;
 
 /// The built-in experiments: name and text of the file.
 pub const BUILT_IN: [(&str, &str); 10] = [
@@ -76,6 +78,10 @@ impl Machine for Here {
 
     fn is_file(&self, path: &Path) -> bool {
         path.is_file()
+    }
+
+    fn read_population(&self, path: &Path) -> Result<Population, String> {
+        read_population(path).map_err(|error| error.to_string())
     }
 
     fn find_root(&self, root: &Path) -> Result<(), (String, String)> {

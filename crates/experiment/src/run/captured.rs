@@ -10,6 +10,7 @@ use std::time::Duration;
 use dnslab_capture::{CaptureError, CaptureOptions, CaptureReader};
 use dnslab_load::{ClientTraffic, Feed, read_ahead};
 use dnslab_settings::Load;
+use dnslab_traffic::population::{Profile, ProfileError, Profiler, ProfilerLimits};
 use dnslab_traffic::{QueryList, ReplayPlan, SeenQuery};
 use dnslab_wire::units::{duration, number};
 use dnslab_wire::{NotAQuery, Query};
@@ -89,6 +90,56 @@ impl Census {
             cut: seen.end.map(|error| error.to_string()),
             first: first.query,
         })
+    }
+}
+
+/// The population that is found in a capture.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CaptureProfile {
+    /// The population, and what to know about it.
+    pub profile: Profile,
+    /// What was left out, as a sentence; empty if nothing was.
+    pub left_out: String,
+    /// Why reading ended before the end of the file.
+    pub cut: Option<String>,
+}
+
+impl CaptureProfile {
+    /// Reads a whole capture. Only queries are read, so it is not known which names do not exist.
+    ///
+    /// # Errors
+    /// When the file is no capture, or has too few queries.
+    pub fn find(path: &Path) -> Result<Self, QueriesError> {
+        let mut seen = SeenQueries::open(path)?;
+        let mut profiler = Profiler::new(ProfilerLimits::default());
+        loop {
+            match seen.reader.next() {
+                Ok(Some(captured)) => profiler.observe(
+                    captured.at_ns,
+                    captured.client.ip(),
+                    captured.message,
+                    captured.transport,
+                ),
+                Ok(None) => break,
+                Err(error) => {
+                    seen.end = Some(error);
+                    break;
+                }
+            }
+        }
+        let left_out = seen.left_out();
+        let profile = profiler.finish().map_err(|source: ProfileError| {
+            match (source.queries, seen.end.take()) {
+                (0, Some(source)) => QueriesError::Capture { path: path.to_owned(), source },
+                (0, None) => {
+                    let left_out = left_out.clone();
+                    QueriesError::NoQuery { path: path.to_owned(), left_out }
+                }
+                (_, _) => QueriesError::Profile { path: path.to_owned(), source },
+            }
+        })?;
+        let cut = seen.end.map(|error| error.to_string());
+        Ok(Self { profile, left_out, cut })
     }
 }
 

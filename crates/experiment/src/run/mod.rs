@@ -6,6 +6,7 @@ mod case;
 mod first_query;
 mod internet;
 mod leftovers;
+mod population;
 mod queries;
 mod room;
 mod round;
@@ -18,8 +19,9 @@ mod validity;
 mod watching;
 
 pub use calibrate::{Calibration, CalibrationCheck, CalibrationError, calibrate};
-pub use captured::Census;
+pub use captured::{CaptureProfile, Census};
 pub use first_query::{FirstQueryError, OptionForm};
+pub(crate) use population::{described as population_described, read_population};
 pub use session::{
     CapacityError, CapacityObserver, CapacityPlan, CapacitySession, Difference, KeptTestbed,
     NamedPrograms, Observer, Session, SessionEnd, SessionError, SessionOptions, skipped,

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use dnslab_capture::CaptureError;
 use dnslab_load::ClientTraffic;
-use dnslab_settings::{Load, Queries, Subnets, Variant, Zone};
+use dnslab_settings::{Load, PopulationSource, Queries, Subnets, Variant, Zone};
+use dnslab_traffic::population::ProfileError;
 use dnslab_traffic::{
     ClientSubnets, ClientSubnetsError, QueryFileError, QueryList, SyntheticZone, ZoneError,
     popular_names,
@@ -19,6 +20,7 @@ use domain::base::Name;
 
 use super::captured::CapturedClients;
 use super::internet::{InternetError, PrivateInternet};
+use super::population::{PopulationClients, PopulationFileError};
 
 /// Why there is nothing to ask.
 #[derive(Debug, thiserror::Error)]
@@ -26,7 +28,7 @@ pub enum QueriesError {
     /// A file cannot be read.
     #[error("cannot read the {what} {}: {source}", path.display())]
     Unreadable {
-        /// `query file`, `client subnets` or `TSIG key`.
+        /// `query file`, `population file`, `client subnets` or `TSIG key`.
         what: &'static str,
         /// The file.
         path: PathBuf,
@@ -90,6 +92,17 @@ pub enum QueriesError {
         /// Length of each.
         slice: String,
     },
+    /// The capture says too little of its clients.
+    #[error("the capture {}: {source}", path.display())]
+    Profile {
+        /// The file.
+        path: PathBuf,
+        /// What it lacks.
+        source: ProfileError,
+    },
+    /// There is no population.
+    #[error(transparent)]
+    Population(#[from] PopulationFileError),
     /// The zone is impossible.
     #[error("zone `{name}`: {reason}")]
     Zone {
@@ -143,8 +156,9 @@ struct Source {
     options: QueryOptions,
     /// The description of the private Internet whose names are asked for; `None` without one.
     internet: Option<String>,
-    /// How much of a capture is played, and how; 0 without one.
+    /// How much of a capture or a population is played, and how; 0 without one.
     played: (Duration, [f64; 2]),
+    population: Option<PopulationSource>,
     /// `None` if nothing is drawn: neither names nor the order of several types.
     seed: Option<u64>,
 }
@@ -164,15 +178,24 @@ impl QueryLists {
             Queries::Capture(_) => variant.load.factor.0.fract() > 0.0,
         };
         let load = &variant.load;
-        let is_played = matches!(queries, Queries::Capture(_));
-        let played = (load.warm_up + load.duration, [load.factor.0, load.speed.0]);
+        let length = load.warm_up + load.duration;
+        let played = match (&queries, &load.population) {
+            (Queries::Capture(_), _) => (length, [load.factor.0, load.speed.0]),
+            (_, Some(_)) => {
+                let rate_qps = load.rate.as_ref().map_or(0.0, |rate| rate.mean(length));
+                (length, [load.clients.into(), rate_qps])
+            }
+            (_, None) => Default::default(),
+        };
+        let is_drawn = is_drawn || load.population.is_some();
         let source = Source {
             seed: is_drawn.then_some(seed),
             queries,
             zone: variant.zone.clone(),
             options: variant.load.query_options(),
             internet: internet.as_ref().map(|it| it.description.clone()),
-            played: if is_played { played } else { Default::default() },
+            played,
+            population: load.population.clone(),
         };
         self.made.retain(|(made_from, _)| made_from.seed.is_none_or(|its| its == seed));
         if let Some((_, list)) = self.made.iter().find(|(made_from, _)| *made_from == source) {
@@ -183,18 +206,41 @@ impl QueryLists {
                 let (clients, list) = CapturedClients::open(path, load, seed)?;
                 Asked { list: Arc::new(list), clients: Some(Arc::new(clients)) }
             }
-            (Queries::Popular(count), Some(internet)) => {
+            (Queries::Popular(count), Some(internet)) if source.population.is_none() => {
                 let list = internet.popular(*count, &source.options)?;
                 Asked { list: Arc::new(list), clients: None }
             }
-            (queries, _) => {
-                let list = make(queries, &source.zone, &source.options, seed)?;
-                Asked { list: Arc::new(list), clients: None }
-            }
+            (queries, internet) => match &source.population {
+                None => {
+                    let list = make(queries, &source.zone, &source.options, seed)?;
+                    Asked { list: Arc::new(list), clients: None }
+                }
+                Some(population) => of_population(population, queries, variant, seed, internet)?,
+            },
         };
         self.made.push((source, asked.clone()));
         Ok(asked)
     }
+}
+
+/// The clients of a population. The list has all names that there are, but for those of a zone.
+fn of_population(
+    population: &PopulationSource,
+    queries: &Queries,
+    variant: &Variant,
+    seed: u64,
+    internet: Option<PrivateInternet>,
+) -> Result<Asked, QueriesError> {
+    let list = match (queries, internet) {
+        (Queries::Zone(_), _) => None,
+        (Queries::Popular(count), Some(internet)) => {
+            Some(internet.popular(*count, &variant.load.query_options())?)
+        }
+        (queries, _) => Some(make(queries, &variant.zone, &variant.load.query_options(), seed)?),
+    };
+    let (clients, first) = PopulationClients::open(population, variant, list.as_ref(), seed)?;
+    let list = list.unwrap_or_else(|| QueryList::from_queries(vec![first], clients.description()));
+    Ok(Asked { list: Arc::new(list), clients: Some(Arc::new(clients)) })
 }
 
 fn make(

@@ -3,17 +3,19 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use dnslab_traffic::{Connect, Truncated};
+use dnslab_traffic::population::Population;
+use dnslab_traffic::{Connect, Rate, TransportMix, Truncated};
+use dnslab_wire::units::{number, share};
 use dnslab_wire::{Method, Transport};
 
 use super::Check;
 use crate::key::Field;
 use crate::{
-    Host, HostsChoice, LoadDraft, Mode, Records, ServerChoice, ServerKind, Subnets, TlsVersions,
-    VariantDraft,
+    Host, HostsChoice, Kind, LoadDraft, Mode, PopulationSource, Queries, Records, ServerChoice,
+    ServerKind, Subnets, TlsVersions, VariantDraft,
 };
 
-/// Captured clients close what has been idle for so long. Stub resolvers keep connections for 10 to 30 s (RFC
+/// Played clients close what has been idle for so long. Stub resolvers keep connections for 10 to 30 s (RFC
 /// 7766, section 6.2.3, wants a time of the order of seconds).
 const IDLE_OF_CLIENTS: Duration = Duration::from_secs(10);
 
@@ -23,8 +25,8 @@ const CLIENTS_HERE: &str = "127.64.0.0/10";
 /// Queries that Knot DNS 3.4 answers together on one connection over QUIC.
 const STREAMS_OF_KNOT: u32 = 9;
 
-/// Lets captured clients behave as clients do that nobody has told anything.
-fn as_captured(load: &mut LoadDraft) {
+/// Lets clients of a capture or a population behave as clients do that nobody has told anything.
+fn as_real_clients(load: &mut LoadDraft) {
     if !load.connect.is_written() {
         load.connect.value = Connect::OnDemand;
     }
@@ -34,6 +36,23 @@ fn as_captured(load: &mut LoadDraft) {
     if !load.idle.is_written() {
         load.idle.value = Some(IDLE_OF_CLIENTS);
     }
+}
+
+/// Gives the clients the transports of their population: `load.transport` is the most frequent one.
+fn travel_as_in(population: &Population, load: &mut LoadDraft) {
+    let transports = &population.stubs.transports;
+    let sum: f64 = transports.iter().map(|(_, weight)| weight).sum();
+    let most = transports.iter().map(|(_, weight)| *weight).fold(0.0, f64::max);
+    let Some((usual, _)) = transports.iter().find(|(_, weight)| *weight == most) else { return };
+    let others = transports.iter().filter(|(transport, _)| transport != usual);
+    let mix: Vec<String> = others
+        .map(|(transport, weight)| (transport, share::write(weight / sum)))
+        // A share that is too small to be written is that of no client.
+        .filter(|(_, part)| share::read(part).is_some_and(|part| part > 0.0))
+        .map(|(transport, part)| format!("{transport}:{part}"))
+        .collect();
+    load.transport.value = *usual;
+    load.mix.value = mix.join(",").parse::<TransportMix>().ok();
 }
 
 impl Check<'_> {
@@ -65,8 +84,8 @@ impl Check<'_> {
                 "remove it from the mix, or choose another `load.transport` for the rest",
             );
         }
-        if load.capture.value.is_some() {
-            as_captured(load);
+        if load.checked().mode() == Mode::Clients {
+            as_real_clients(load);
             let is_local = draft.lab.hosts.value == HostsChoice::Loopback
                 && matches!(draft.server.address.value.host, Host::Address(IpAddr::V4(it)) if it.is_loopback());
             let has_udp = load.checked().transports().any(|it| it == Transport::Udp);
@@ -95,6 +114,81 @@ impl Check<'_> {
                     .or_else(|| load.tsig_file.mark("signed queries"))],
                 "take another `server.kind`; give an installed server the key with `server.extra`",
             );
+        }
+    }
+
+    /// Completes what a population decides where nothing is written, before keys are judged by it.
+    pub(super) fn population(&mut self, draft: &mut VariantDraft) {
+        let Some(source) = &draft.load.population.value else { return };
+        let Some(population) = self.read_population(source.clone(), &mut draft.load) else {
+            return;
+        };
+        let VariantDraft { load, zone, .. } = draft;
+        if !load.clients.is_written() {
+            let Kind::Count { most, .. } = load.clients.key().kind else { return };
+            if u64::from(population.clients) > most {
+                self.problem(
+                    format!(
+                        "the population has {} clients, and a load at most {}",
+                        number::count(population.clients.into()),
+                        number::count(most)
+                    ),
+                    [load.population.mark("too many")],
+                    format!("write for example `load.clients = {most}`"),
+                );
+                return;
+            }
+            load.clients.value = population.clients;
+        }
+        if !load.rate.is_written() {
+            load.rate.value = Some(Rate::Constant(population.rate_of(load.clients.value)));
+        }
+        if load.rate.value.as_ref().is_some_and(|rate| !rate.is_constant()) {
+            self.problem(
+                "a population has one rate: its clients do not become more or less active",
+                [load.rate.mark("changes with time"), load.population.mark("a population")],
+                "write one number of queries per second",
+            );
+        }
+        let has_zone = matches!(load.checked().asked(), Queries::Zone(_));
+        if has_zone && !zone.records.is_written() {
+            // Its popular names are there, so that a server which knows the zone answers them.
+            let Kind::Count { most, .. } = zone.records.key().kind else { return };
+            let most = u32::try_from(most).unwrap_or(u32::MAX);
+            zone.records.value = population.names.popular.count.min(most);
+        }
+        if !load.transport.is_written() && !load.mix.is_written() {
+            travel_as_in(&population, load);
+        }
+    }
+
+    /// The description of the population; `None` if it cannot be read. Its path becomes whole.
+    fn read_population(
+        &mut self,
+        source: PopulationSource,
+        load: &mut LoadDraft,
+    ) -> Option<Population> {
+        let PopulationSource::File(path) = source else { return Some(Population::typical()) };
+        let place = Field::place(&load.population).cloned();
+        let whole = match &place {
+            Some(place) => self.file_at(&path, place, "population file"),
+            None => path,
+        };
+        load.population.value = Some(PopulationSource::File(whole.clone()));
+        if !self.machine.is_file(&whole) {
+            return None;
+        }
+        match self.machine.read_population(&whole) {
+            Ok(population) => Some(population),
+            Err(reason) => {
+                self.problem(
+                    format!("the population file cannot be read: {reason}"),
+                    [place.map(|place| place.mark("this file"))],
+                    "docs/POPULATIONS.md explains its keys, and `dnslab make population` writes a file to \
+                     begin with",
+                );
+                None
+            }
         }
     }
 

@@ -8,6 +8,7 @@ pub use server::is_name;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
+use dnslab_traffic::population::Population;
 use dnslab_wire::Transport;
 use dnslab_wire::units::duration;
 
@@ -38,6 +39,15 @@ pub trait Machine {
     fn is_file(&self, path: &Path) -> bool {
         let _ = path;
         true
+    }
+
+    /// The population that this file describes; that of [`Population::typical`] where no file is read.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    fn read_population(&self, path: &Path) -> Result<Population, String> {
+        let _ = path;
+        Ok(Population::typical())
     }
 
     /// Looks for a root folder, by its path or its name.
@@ -168,6 +178,7 @@ impl Check<'_> {
             .iter_mut()
             .map(|draft| {
                 self.exclusives(draft);
+                self.population(draft);
                 held.extend(draft.fields().iter().filter_map(|field| field.place().cloned()));
                 self.fit(draft);
                 self.server(draft);
@@ -232,6 +243,12 @@ impl Check<'_> {
             "`load.queries` and `load.popular_names` exclude each other",
             (&mut load.popular_names, "made-up names"),
             (&mut load.queries, "a query file"),
+            "remove one of them",
+        );
+        self.exclude(
+            "`load.capture` and `load.population` exclude each other",
+            (&mut load.population, "clients of a population"),
+            (&mut load.capture, "clients of a capture"),
             "remove one of them",
         );
         self.exclude(

@@ -472,6 +472,59 @@ impl Population {
     }
 }
 
+/// What stands above the lines of the text form that begin so, for people who edit it.
+const COMMENTS: [(&str, &str); 19] = [
+    ("clients = ", "How many clients there are; `load.clients` of an experiment takes its place."),
+    ("rate = ", "Queries per second of all clients together; `load.rate` takes its place."),
+    ("[activity]", "How the queries are spread over the clients."),
+    (
+        "distribution = ",
+        "\"log-normal\" with a spread from 0 (all alike) to 4, or \"pareto\" with a shape from 0.5 (few make \
+         most of the queries) to 10.",
+    ),
+    ("busiest = ", "Shares of all queries that single clients make, such as forwarders."),
+    ("[bursts]", "A client is silent, asks for several names in a burst, and is silent again."),
+    ("lookups = ", "Lookups in a burst: the median, and the spread of the logarithm."),
+    ("gap = { ", "The time from one lookup of a burst to the next."),
+    (
+        "silence = ",
+        "The shortest time between two bursts. With a shape of 1 longer ones are random, below 1 in groups.",
+    ),
+    ("[lookups]", "Which types a client asks for at once, for one name."),
+    ("gap = \"", "The mean time from one query of a lookup to the next."),
+    (
+        "[names]",
+        "How often which names are asked for (Zipf's law: the higher the exponent, the more often the first ones).",
+    ),
+    ("popular = ", "Names that exist. A load with fewer names asks for those that it has."),
+    (
+        "missing = ",
+        "The share of lookups for names that do not exist and are asked for again and again.",
+    ),
+    ("random = ", "The share of lookups for names that are asked for once and never again."),
+    ("[stubs]", "Shares of the clients whose stub resolver does so."),
+    ("dnssec_ok = ", "Of those that send EDNS."),
+    ("payload_sizes = ", "Sizes of UDP answers that they take, octets, with weights."),
+    ("transports = ", "They hold where an experiment has neither `load.transport` nor `load.mix`."),
+];
+
+impl Population {
+    /// The text form with a comment above most of its lines.
+    #[must_use]
+    pub fn to_commented_toml(&self) -> String {
+        let mut text = String::new();
+        for line in self.to_toml().lines() {
+            let comment = COMMENTS.iter().find(|(begin, _)| line.starts_with(begin));
+            if let Some((_, comment)) = comment {
+                text.push_str(&format!("# {comment}\n"));
+            }
+            text.push_str(line);
+            text.push('\n');
+        }
+        text
+    }
+}
+
 const LOG_NORMAL: &str = "log-normal";
 const PARETO: &str = "pareto";
 
@@ -590,6 +643,13 @@ transports = [
     #[test]
     fn the_form() {
         assert_eq!(Population::typical().to_toml(), TYPICAL);
+        let mut population = Population::typical();
+        population.activity.busiest = vec![0.2];
+        let commented = population.to_commented_toml();
+        assert_eq!(commented.parse(), Ok(population));
+        for (_, comment) in COMMENTS {
+            assert_eq!(commented.matches(&format!("# {comment}\n")).count(), 1, "{comment}");
+        }
         assert_eq!(TYPICAL.parse(), Ok(Population::typical()));
     }
 

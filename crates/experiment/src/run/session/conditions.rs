@@ -7,7 +7,7 @@ use std::path::Path;
 
 use dnslab_lab::title;
 use dnslab_measure::{Fact, Session};
-use dnslab_settings::{Experiment, HostsChoice, ServerKind, Subnets, Variant};
+use dnslab_settings::{Experiment, HostsChoice, PopulationSource, ServerKind, Subnets, Variant};
 use dnslab_wire::units::octets;
 use sha2::{Digest as _, Sha256};
 
@@ -43,8 +43,8 @@ impl fmt::Display for Difference {
     }
 }
 
-/// The query files, files of client subnets and hierarchies of all variants, each once, with their digests.
-/// Key files are left out: not even their digest is kept.
+/// The query files, population files, files of client subnets and hierarchies of all variants, each once, with their
+/// digests. Key files are left out: not even their digest is kept.
 ///
 /// # Errors
 /// When a file cannot be read.
@@ -53,6 +53,9 @@ pub(super) fn inputs(experiment: &Experiment) -> Result<Vec<Fact>, QueriesError>
     for variant in &experiment.variants {
         if let Some(path) = &variant.load.queries {
             note(&mut facts, "query file", path)?;
+        }
+        if let Some(PopulationSource::File(path)) = &variant.load.population {
+            note(&mut facts, "population file", path)?;
         }
         if let Some(Subnets::File(path)) = &variant.load.client_subnets {
             note(&mut facts, "client subnets", path)?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dnslab_load::{check_sockets, sockets};
 use dnslab_measure::{CaseId, Compared, Interval, RunRecord, SkippedVariant};
-use dnslab_settings::{Alternate, Experiment, Variant};
+use dnslab_settings::{Alternate, Experiment, Mode, Variant};
 
 use super::{Observer, Session, SessionError, came_to_nothing, seed_of};
 use crate::run::case::Case;
@@ -70,7 +70,7 @@ fn apart(variant: &Variant) -> Option<&'static str> {
         Some("its answers are delayed on purpose, and may come after its turn")
     } else if variant.writes_logs() {
         Some("its server writes logs, also behind its own turns")
-    } else if load.capture.is_some() {
+    } else if load.mode() == Mode::Clients {
         Some("its clients keep their own time, which leaves no turns to others")
     } else if load.queries_in_all.is_some() {
         Some("its load ends after a number of queries")

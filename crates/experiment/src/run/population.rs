@@ -1,0 +1,211 @@
+//! The clients of a population, as a load plays them.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::iter::Peekable;
+use std::path::{Path, PathBuf};
+use std::str::FromStr as _;
+use std::sync::Arc;
+
+use dnslab_load::{ClientTraffic, Fed, Feed};
+use dnslab_settings::{PopulationSource, Queries, Variant};
+use dnslab_traffic::population::{
+    ListNames, NameChoice, Names, NamesError, Population, PopulationError, PopulationLoad,
+    ZoneNames,
+};
+use dnslab_traffic::{ClientQuery, QueryList};
+use dnslab_wire::Query;
+use dnslab_wire::units::number;
+use domain::base::Name;
+use domain::base::iana::Rtype;
+
+use super::queries::{QueriesError, zone};
+
+/// Octets of a file that are read at most: more than a population has.
+const LONGEST_FILE: u64 = 2 << 20;
+
+/// Why there is no population.
+#[derive(Debug, thiserror::Error)]
+pub enum PopulationFileError {
+    /// The file cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file holds something else.
+    #[error("{}, {source}", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: PopulationError,
+    },
+}
+
+/// Reads a population file.
+pub(crate) fn read_population(path: &Path) -> Result<Population, PopulationFileError> {
+    let unreadable = |source| PopulationFileError::Unreadable { path: path.to_owned(), source };
+    let mut text = String::new();
+    let file = File::open(path).map_err(unreadable)?;
+    file.take(LONGEST_FILE).read_to_string(&mut text).map_err(unreadable)?;
+    Population::from_str(&text)
+        .map_err(|source| PopulationFileError::Malformed { path: path.to_owned(), source })
+}
+
+/// The names that a population asks for.
+#[derive(Debug)]
+enum PopulationNames {
+    /// Those of a zone.
+    Zone(ZoneNames),
+    /// Those of a query list, the most popular first.
+    List(ListNames),
+}
+
+impl Names for PopulationNames {
+    fn name(&self, choice: NameChoice) -> Name<Vec<u8>> {
+        match self {
+            Self::Zone(names) => names.name(choice),
+            Self::List(names) => names.name(choice),
+        }
+    }
+}
+
+/// The clients of a population.
+#[derive(Debug)]
+pub(super) struct PopulationClients {
+    population: Population,
+    load: PopulationLoad,
+    names: Arc<PopulationNames>,
+    description: String,
+}
+
+impl PopulationClients {
+    /// The clients of a variant's population. `list` is what else would be asked, if that is no zone: its names
+    /// are the popular ones.
+    ///
+    /// Also returns a query for the most popular name, as the first.
+    ///
+    /// # Errors
+    /// When the population cannot be read, or the zone leaves no room for names below it.
+    pub(super) fn open(
+        source: &PopulationSource,
+        variant: &Variant,
+        list: Option<&QueryList>,
+        seed: u64,
+    ) -> Result<(Self, Query), QueriesError> {
+        let mut population = match source {
+            PopulationSource::Typical => Population::typical(),
+            PopulationSource::File(path) => read_population(path)?,
+        };
+        let load = &variant.load;
+        let zone = zone(&variant.zone)?;
+        let wrong = |error: NamesError| QueriesError::Zone {
+            name: variant.zone.name.clone(),
+            reason: error.to_string(),
+        };
+        let (names, known, source_of_names) = match list {
+            None => {
+                let names = PopulationNames::Zone(ZoneNames::new(&zone).map_err(wrong)?);
+                (names, variant.zone.records, format!("the zone {}", variant.zone.name))
+            }
+            Some(list) => {
+                let names = ListNames::of_queries(list, zone.origin().clone()).map_err(wrong)?;
+                let known = u32::try_from(names.count()).unwrap_or(u32::MAX);
+                (PopulationNames::List(names), known, source_of(variant))
+            }
+        };
+        // The clients ask for names that there are. Fewer names are each asked more often.
+        let popular = &mut population.names.popular.count;
+        *popular = (*popular).min(known);
+        let popular = *popular;
+        let rate_qps = match &load.rate {
+            Some(rate) => rate.mean(load.warm_up + load.duration),
+            None => population.rate_of(load.clients),
+        };
+        let description = format!(
+            "{} clients of {}, {} queries per second on average, for {} names of {source_of_names}",
+            number::count(load.clients.into()),
+            described(source),
+            number::qps(rate_qps),
+            number::count(popular.into()),
+        );
+        let first = names.name(NameChoice::Popular(0));
+        let first = Query::new(&first, Rtype::A, &load.query_options())
+            .expect("a question and an OPT record fit in a message");
+        let load = PopulationLoad {
+            clients: load.clients,
+            rate_qps,
+            length: load.warm_up.saturating_add(load.duration),
+            seed,
+            worker: 0,
+            of: 1,
+        };
+        Ok((Self { population, load, names: Arc::new(names), description }, first))
+    }
+}
+
+/// Where the names of a population without a zone are from.
+fn source_of(variant: &Variant) -> String {
+    match variant.load.asked() {
+        Queries::File(path) => path.display().to_string(),
+        _ => "many domains".to_owned(),
+    }
+}
+
+/// A population, in a sentence.
+pub(crate) fn described(source: &PopulationSource) -> String {
+    match source {
+        PopulationSource::Typical => "a typical population".to_owned(),
+        PopulationSource::File(path) => format!("the population {}", path.display()),
+    }
+}
+
+impl ClientTraffic for PopulationClients {
+    fn begin(&self, workers: u32, _cpus: &[usize]) -> io::Result<Vec<Box<dyn Feed>>> {
+        let feed = |worker| {
+            let load = PopulationLoad { worker, of: workers, ..self.load.clone() };
+            let names = Arc::clone(&self.names);
+            let queries =
+                self.population.queries(&load, move |choice: NameChoice| names.name(choice));
+            let mut queries = queries.peekable();
+            // Bursts that began before the load are found here, and not when the first query is due.
+            queries.peek();
+            Box::new(MadeQueries { queries }) as Box<dyn Feed>
+        };
+        Ok((0..workers).map(feed).collect())
+    }
+
+    fn description(&self) -> String {
+        self.description.clone()
+    }
+
+    fn rate_qps(&self) -> f64 {
+        self.load.rate_qps
+    }
+}
+
+/// Queries that are made together. Each takes half a microsecond (`cargo run --release -p dnslab-traffic --example
+/// population`), so the worker turns to its sockets again in time.
+const AT_ONCE: usize = 16;
+
+/// Each worker makes the queries of its own clients.
+///
+/// A thread that reads ahead, as for a capture, would keep no core free. By default there is a worker on each CPU
+/// of the load, so the thread would run on one of theirs. It would add the way from thread to thread and 32,768
+/// queries that wait for each worker, and it would be one thread for all workers, however many there are. A capture
+/// needs it because reading a file may wait; making a query does not.
+struct MadeQueries<I: Iterator<Item = ClientQuery>> {
+    queries: Peekable<I>,
+}
+
+impl<I: Iterator<Item = ClientQuery> + Send> Feed for MadeQueries<I> {
+    fn fill(&mut self, ready: &mut VecDeque<ClientQuery>) -> Fed {
+        let before = ready.len();
+        ready.extend(self.queries.by_ref().take(AT_ONCE));
+        if ready.len() > before { Fed::Some } else { Fed::End }
+    }
+}
