@@ -367,3 +367,14 @@ fn too_few_queries_are_an_error() {
         assert!(note.to_string().len() > 20, "{note}");
     }
 }
+
+#[test]
+fn a_sample_may_be_empty() {
+    let messages = messages(&homes(), 30, 4);
+    let is_possible = |clients| {
+        let limits = ProfilerLimits { clients, names: 1, recent: 1, ..ProfilerLimits::default() };
+        let population = profile_of(limits, &messages).population;
+        assert_eq!(population.check(), Ok(()), "{}", population.to_toml());
+    };
+    (1..6).for_each(is_possible);
+}

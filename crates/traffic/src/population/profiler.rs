@@ -585,6 +585,10 @@ impl Profiler {
 
     fn find_stubs(&self, typical: &Stubs) -> Stubs {
         let held = &self.clients.held;
+        if held.is_empty() {
+            // A table of few entries may lose its last in a sample.
+            return typical.clone();
+        }
         let share = |holds: &dyn Fn(&Client) -> bool, of: &dyn Fn(&Client) -> bool| {
             let all = held.values().filter(|client| of(client)).count();
             let those = held.values().filter(|client| of(client) && holds(client)).count();
@@ -653,7 +657,7 @@ impl Profiler {
         // Which clients come first does not matter to a sum of their logarithms, but to its last digits.
         counts.sort_unstable();
         let active = fit::activity(&counts, &Pace::new(bursts), length.as_secs_f64());
-        if active.for_each_seen > 2.0 {
+        if active.for_each_seen > 2.0 && !counts.is_empty() {
             notes.push(ProfileNote::ManyUnseen {
                 for_each_seen: active.for_each_seen.min(MOST_UNSEEN),
             });
