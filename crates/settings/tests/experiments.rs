@@ -248,13 +248,13 @@ fn a_population_completes_what_is_not_written() {
     assert_eq!(variant.zone.records, 5_000);
     // What is written holds. More clients are as active as these.
     let variant = check(
-        "load = { clients = 4_000, transport = \"tcp\", idle = \"1s\" }\nserver.zone.records = 7",
+        "load.clients = 4_000\nload.transport = \"tcp\"\nload.idle = \"1s\"\nserver.zone.records = 7",
     );
     let load = &variant.load;
     assert_eq!((load.clients, &load.rate), (4_000, &Some(Rate::Constant(200.0))));
     assert_eq!((load.transport, &load.mix), (Transport::Tcp, &None));
     assert_eq!((load.idle, variant.zone.records), (Some(Duration::from_secs(1)), 7));
-    let variant = check("load = { rate = 30, mix = \"dot:1%\", queries = \"names.txt\" }");
+    let variant = check("load.rate = 30\nload.mix = \"dot:1%\"\nload.queries = \"names.txt\"");
     let load = &variant.load;
     assert_eq!((load.clients, &load.rate), (2_000, &Some(Rate::Constant(30.0))));
     assert_eq!(load.mix.as_ref().map(ToString::to_string).as_deref(), Some("dot:1%"));

@@ -308,6 +308,7 @@ impl Check<'_> {
         let knows_transport = !draft.load.transport.is_broken();
         for field in draft.fields() {
             let (key, place) = (field.key(), field.place().cloned());
+            let mut uses_here: Vec<Use> = Vec::new();
             for when in key.when {
                 // A key written with its default is no slip.
                 let says_something = field.is_broken() || !field.is_default();
@@ -328,7 +329,7 @@ impl Check<'_> {
                             [only] => format!("the transport {only}"),
                             _ => format!("one of the transports {}", with.join(", ")),
                         };
-                        self.uses.push(Use {
+                        uses_here.push(Use {
                             place: place.clone(),
                             is_used: variant.load.transports().any(*uses),
                             message: format!("`{}` has no effect: {why}", key.path),
@@ -343,11 +344,14 @@ impl Check<'_> {
                         let message = format!("`{}` has no effect: {why}", key.path);
                         let label = "no variant here uses it";
                         let place = place.clone();
-                        self.uses.push(Use { place, is_used, message, label, help });
+                        uses_here.push(Use { place, is_used, message, label, help });
                     }
                     _ => {}
                 }
             }
+            // A variant uses what fits it in every respect.
+            let unfit = uses_here.iter().position(|it| !it.is_used).unwrap_or(0);
+            self.uses.extend(uses_here.into_iter().nth(unfit));
             if !key.is_used(&variant) {
                 field.forget();
             }
