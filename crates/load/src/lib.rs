@@ -19,7 +19,7 @@ mod result;
 
 pub use ask::{AskError, ask};
 pub use dnslab_client::{
-    CertificateFault, ClientTraffic, Endpoint, Expected, Feed, Job, TlsSettings, TlsSettingsError,
+    CertificateFault, ClientTraffic, Endpoint, Expected, Fed, Feed, Job, TlsSettings, TlsSettingsError,
     Verification, sockets,
 };
 pub use engine::{Member, Progress, check_sockets, run, run_together};
