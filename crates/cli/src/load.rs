@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Context as _, anyhow};
 use dnslab_experiment::{ExperimentError, Here, OptionForm, SessionError, Source};
 use dnslab_settings::{Document, Draft, Experiment, Host, HostAddress, ServerChoice};
+use dnslab_traffic::TransportMix;
 use dnslab_wire::Transport;
 
 use crate::arguments::{KeyOptions, Load, Traffic};
@@ -68,7 +69,8 @@ pub(crate) fn draft<const IS_SEARCH: bool>(
     server.kind.set(ServerChoice::External);
     server.address.set(HostAddress { host: Host::Address(address.ip()), port: None });
     server.port_for(transport).set(Some(address.port()));
-    if transport.is_encrypted() {
+    let is_mixed = |mix: &TransportMix| mix.shares().iter().any(|(it, _)| it.is_encrypted());
+    if transport.is_encrypted() || variant.load.mix.value.as_ref().is_some_and(is_mixed) {
         server.tls_name.set_default(host_name);
     }
     Ok(draft)

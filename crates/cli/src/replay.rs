@@ -38,7 +38,14 @@ pub(crate) fn experiment(arguments: &Replay) -> Result<Experiment, Failure> {
         let census = Census::take(&path, WEEK).map_err(Failure::bad_input)?;
         // All slices side by side have the whole of it; the last query is within.
         let slices = load.factor.value.0.ceil().max(1.0);
-        let length = census.length.div_f64(load.speed.value.0 * slices) + Duration::from_millis(1);
+        let seconds = census.length.as_secs_f64() / (load.speed.value.0 * slices);
+        let length = Duration::try_from_secs_f64(seconds).ok().filter(|length| *length < WEEK);
+        let Some(length) = length.filter(|_| !census.goes_on) else {
+            return Err(Failure::bad_input(anyhow::anyhow!(
+                "the load would last longer than a week: say how long it is to be with --duration"
+            )));
+        };
+        let length = length + Duration::from_millis(1);
         load.duration.set(length.saturating_sub(load.warm_up.value).max(Duration::from_millis(1)));
     }
     check(draft)

@@ -44,6 +44,8 @@ pub(crate) struct ConnectionSlot<R: Runtime> {
     /// It is in the worker's queue of slots to open.
     pub(crate) queued: bool,
     pub(crate) was_tried: bool,
+    /// Its client, one of those that come while the load runs, has had a query that became due.
+    pub(crate) has_come: bool,
     pub(crate) was_asked: bool,
     /// The server has looked at one of its queries.
     pub(crate) was_answered: bool,
@@ -106,6 +108,7 @@ impl<R: Runtime> ConnectionSlot<R> {
             listed: false,
             queued: false,
             was_tried: false,
+            has_come: false,
             was_asked: false,
             was_answered: false,
             heard_at: 0,

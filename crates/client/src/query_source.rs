@@ -27,6 +27,14 @@ impl QuerySource {
         }
     }
 
+    /// No query that is due before `until` is still to come.
+    pub(crate) fn is_read_until(&mut self, until: Nanos) -> bool {
+        match self {
+            Self::Closed { .. } | Self::Open { .. } => true,
+            Self::Clients { upcoming } => upcoming.is_read_until(until),
+        }
+    }
+
     /// Queries become due by the clock, whatever the server does.
     pub(crate) fn is_open(&self) -> bool {
         !matches!(self, Self::Closed { .. })

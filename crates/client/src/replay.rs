@@ -63,6 +63,15 @@ impl Upcoming {
         if is_due { self.ready.pop_front() } else { None }
     }
 
+    /// All queries that are due before `until` were taken up.
+    pub(crate) fn is_read_until(&mut self, until: Nanos) -> bool {
+        self.fill();
+        match self.ready.front() {
+            Some(query) => query.due_ns >= until,
+            None => self.is_over,
+        }
+    }
+
     /// When to look for the next query; `None` at the end.
     pub(crate) fn next_due(&mut self, now: Nanos) -> Option<Nanos> {
         self.fill();

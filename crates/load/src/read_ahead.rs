@@ -61,16 +61,22 @@ fn distribute(
     let workers = senders.len();
     let mut batches: Vec<Vec<ClientQuery>> = vec![Vec::with_capacity(BATCH); workers];
     let mut passed_on_at = None;
-    let pass_on = |worker: usize, batch: &mut Vec<ClientQuery>| {
+    // Workers that take nothing any more. The others go on.
+    let mut gone = vec![false; workers];
+    let mut pass_on = |worker: usize, batch: &mut Vec<ClientQuery>| {
         let full = std::mem::replace(batch, Vec::with_capacity(BATCH));
-        full.is_empty() || senders[worker].send(full).is_ok()
+        gone[worker] |= !full.is_empty() && senders[worker].send(full).is_err();
+        gone.iter().any(|is_gone| !is_gone)
     };
     for query in queries {
         let (worker, due) = (query.client as usize % workers, query.due_ns);
         batches[worker].push(query);
         let is_time = due >= *passed_on_at.get_or_insert(due) + TICK;
         let is_taken = match is_time {
-            true => batches.iter_mut().enumerate().all(|(worker, batch)| pass_on(worker, batch)),
+            true => batches
+                .iter_mut()
+                .enumerate()
+                .fold(true, |_, (worker, batch)| pass_on(worker, batch)),
             false if batches[worker].len() == BATCH => pass_on(worker, &mut batches[worker]),
             false => continue,
         };

@@ -56,6 +56,13 @@ pub enum InvalidReason {
         /// What it may be, nanoseconds.
         limit_ns: u64,
     },
+    /// Most answers to clients with queries of their own said that the server could not or would not answer.
+    Errors {
+        /// Answers with SERVFAIL, REFUSED, NOTIMP or FORMERR.
+        errors: u64,
+        /// All answers.
+        answers: u64,
+    },
     /// Too many answers were not the expected ones, or could not be read.
     Wrong {
         /// How many.

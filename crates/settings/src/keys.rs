@@ -516,7 +516,7 @@ settings! {
             searched;
         /// Queries after which the load ends, warm-up included: with as many names, each is asked once
         queries_in_all: Option<u64> = None, count(1, i64::MAX as u64),
-            absent("the load ends by the clock");
+            absent("the load ends by the clock"), when(&[NOT_REPLAYED, NOT_OF_POPULATION]);
         /// Load before the measured window, kept apart
         warm_up: Duration = Duration::from_secs(2), lasting(Duration::ZERO, WEEK),
             flag("warm-up", "DURATION");

@@ -125,7 +125,7 @@ impl Kind {
     pub const MAX_RATE: f64 = 1e9;
 
     /// Slices of a capture side by side, and how much faster than real clients they may ask.
-    pub const MAX_FACTOR: f64 = 1_000.0;
+    pub const MAX_FACTOR: f64 = 100.0;
 
     /// Letters. File systems take 255, and a run number is added.
     pub const MAX_FOLDER: usize = 64;

@@ -63,7 +63,7 @@ fn values(kind: Kind) -> BoxedStrategy<String> {
             (1u32.., 1u32.., 1u32..999).prop_map(|(a, b, s)| format!("\"ramp:{a}..{b}/{s}s\"")),
         ]
         .boxed(),
-        Kind::Factor => (1e-3..1e3).prop_map(|factor: f64| format!("{factor:?}")).boxed(),
+        Kind::Factor => (1e-3..1e2).prop_map(|factor: f64| format!("{factor:?}")).boxed(),
         Kind::Share => prop_oneof![
             (0.0..=1.0).prop_map(|share: f64| format!("{share:?}")),
             (0.0..=100.0).prop_map(|percent: f64| format!("\"{percent}%\"")),

@@ -96,8 +96,13 @@ struct Slice<I> {
     waiting: BinaryHeap<Reverse<Waiting>>,
     taken: u64,
     newest_ns: u64,
+    /// Queries after its end, one after the other.
+    beyond: u32,
     is_over: bool,
 }
+
+/// Queries after each other that are beyond the end of a slice: then it is the end.
+const BEYOND: u32 = 16;
 
 struct Waiting {
     at: (u64, u64),
@@ -140,6 +145,7 @@ impl<I: Iterator<Item = SeenQuery>> Slice<I> {
             waiting: BinaryHeap::new(),
             taken: 0,
             newest_ns: 0,
+            beyond: 0,
             is_over: false,
         }
     }
@@ -163,8 +169,13 @@ impl<I: Iterator<Item = SeenQuery>> Slice<I> {
             self.is_over = true;
             return;
         };
-        self.newest_ns = self.newest_ns.max(query.at_ns);
-        self.is_over = self.newest_ns >= self.to_ns.saturating_add(self.disorder_ns);
+        // One query with a wrong clock is not the end.
+        let is_beyond = query.at_ns >= self.to_ns.saturating_add(self.disorder_ns);
+        self.beyond = if is_beyond { self.beyond + 1 } else { 0 };
+        self.is_over = self.beyond >= BEYOND;
+        if !is_beyond {
+            self.newest_ns = self.newest_ns.max(query.at_ns);
+        }
         let is_played = (self.from_ns..self.to_ns).contains(&query.at_ns)
             && (self.share >= 1.0 || self.share > self.drawn(query.client));
         if is_played {

@@ -18,14 +18,14 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "FILE")]
     pub(crate) zone: Option<PathBuf>,
     /// Name of the zone [default: the owner of its SOA record]
-    #[arg(long, value_name = "NAME", requires = "zone")]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["names", "hierarchy"])]
     pub(crate) origin: Option<String>,
     /// Names, one a line as in dnsperf's query files: be a recursive resolver that has them, and
     /// all zones above them, in its cache
     #[arg(long, value_name = "FILE")]
     pub(crate) names: Option<PathBuf>,
     /// Sign these zones, with the key whose trust anchor docs/COMMANDS.md has
-    #[arg(long, requires = "names")]
+    #[arg(long, conflicts_with_all = ["zone", "hierarchy"])]
     pub(crate) sign: bool,
     /// Description of an internet (docs/INTERNET.md): be all its servers, each at its own address
     #[arg(long, value_name = "FILE", conflicts_with_all = [
@@ -33,7 +33,7 @@ pub(crate) struct Serve {
     ])]
     pub(crate) hierarchy: Option<PathBuf>,
     /// Port of these servers
-    #[arg(long, value_name = "N", default_value_t = 53, requires = "hierarchy")]
+    #[arg(long, value_name = "N", default_value_t = 53, conflicts_with_all = ["zone", "names"])]
     pub(crate) port: u16,
     /// Address and port for UDP and TCP; can be given more than once
     #[arg(long, value_name = "ADDRESS:PORT")]

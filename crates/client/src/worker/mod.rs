@@ -94,6 +94,8 @@ pub struct Worker<'a, R: Runtime> {
     regular: usize,
     /// The slots of the clients that came while the load runs, in the order of their numbers.
     comers: Vec<u32>,
+    /// How many of them have asked something.
+    askers: u32,
     /// The slot on which a client asks again over TCP, by client.
     retry_slots: HashMap<u32, u32>,
     /// When the last round began, and the longest time between two.
@@ -200,6 +202,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
             regular: slots.len(),
             slots,
             comers: Vec::new(),
+            askers: 0,
             retry_slots: HashMap::new(),
             last_round: 0,
             longest_round: 0,
@@ -257,7 +260,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
             self.note_phase(now);
             // First of all: what was due before the end has an outcome, however late this thread is.
             self.take_arrivals(now);
-            if now >= self.until && self.unsettled == 0 {
+            if now >= self.until && self.unsettled == 0 && self.is_read(now) {
                 self.note_held(now);
                 break;
             }
@@ -285,6 +288,13 @@ impl<'a, R: Runtime> Worker<'a, R> {
         Ok(self.finish())
     }
 
+    /// What became due before the end was taken up. A source that is slower than the load is waited for, so that it
+    /// shows in the lag, but not for ever.
+    fn is_read(&mut self, now: Nanos) -> bool {
+        let patience = self.until.saturating_add(10 * self.shard.timeout);
+        self.left == 0 || now >= patience || self.query_source.is_read_until(self.until)
+    }
+
     /// How many clients there are, or have been so far.
     fn clients(&self) -> u32 {
         self.shard.clients + self.comers.len() as u32
@@ -301,7 +311,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
     }
 
     /// The slot of a client that may come now for the first time. Clients with smaller numbers have come
-    /// before, or come with it.
+    /// before, or are let in with it.
     #[inline]
     fn slot_of_comer(&mut self, client: u32) -> u32 {
         while self.comers.len() <= client as usize {
@@ -501,7 +511,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
         let (from, to) = (self.begins.unwrap_or(now), self.ends.unwrap_or(now));
         WorkerEnd {
             send_path: self.find_send_path().or(self.send_path),
-            clients: self.clients(),
+            clients: self.shard.clients + self.askers,
             open_clients: self.open_clients,
             // A client at the end of its quota is between two connections.
             served_clients: (self.shard.keeps_open && self.shard.quota.is_none())

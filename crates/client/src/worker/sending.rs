@@ -59,7 +59,9 @@ impl<R: Runtime> Worker<'_, R> {
             self.recorder.taken_up(due_ns, now);
             self.unsettled += 1;
             let pending = Pending { due: Some(due_ns), query, sent_before: 0 };
-            self.slots[number as usize].pending.push_back(pending);
+            let slot = &mut self.slots[number as usize];
+            self.askers += u32::from(!std::mem::replace(&mut slot.has_come, true));
+            slot.pending.push_back(pending);
             self.list(number);
         }
     }

@@ -65,7 +65,8 @@ impl<R: Runtime> Worker<'_, R> {
     pub(super) fn shares(&mut self, client: u32, transport: Transport) -> bool {
         let Some(sources) = &self.shard.job.settings.sources else { return false };
         let number = self.shard.client_number(client);
-        if !self.may_share || transport != Transport::Udp || u64::from(number) >= sources.len() {
+        let is_own = || sources.client_of(sources.get(number)) == Some(number.into());
+        if !self.may_share || transport != Transport::Udp || !is_own() {
             return false;
         }
         if self.shared.is_none() {
@@ -152,7 +153,8 @@ impl<R: Runtime> Worker<'_, R> {
 
     fn flush(&mut self, shared: &mut SharedSocket<R>) {
         let all = shared.outbox.len();
-        let (mut taken, mut failed) = (0, None);
+        let sent = self.runtime.now();
+        let mut taken = 0;
         // An error about an earlier datagram takes the place of a call. One about this datagram, for want of a
         // route, comes again at every call.
         let mut calls_left = 2 * all;
@@ -169,16 +171,25 @@ impl<R: Runtime> Worker<'_, R> {
                     shared.is_blocked = true;
                     break;
                 }
+                // This datagram alone cannot go: its client has an address that the host has not, say.
                 Err(error) => {
-                    failed = Some(error);
-                    break;
+                    let (number, id) = shared.sent[taken];
+                    let table = &mut self.slots[number as usize].table;
+                    if let Known::InFlight(Entry { due, query, sent_before, .. }) =
+                        table.look_up(id)
+                    {
+                        table.take_back(id);
+                        self.give_up(Pending { due: Some(due), query, sent_before }, sent);
+                    }
+                    self.last_end = Some(ConnectionEnd::Broken(error).to_string());
+                    taken += 1;
                 }
             }
         }
-        let sent = shared.since;
         for ((number, id), octets) in shared.sent[..taken].iter().zip(shared.outbox.lengths()) {
             let slot = &mut self.slots[*number as usize];
             let Known::InFlight(entry) = slot.table.look_up(*id) else { continue };
+            slot.table.stamp_again(*id, entry.due, sent);
             slot.note_sent(sent, 1, true);
             self.recorder.sent(entry.due, sent, octets, entry.sent_before == 0);
             self.arm(*number, sent + self.shard.timeout);
@@ -189,16 +200,9 @@ impl<R: Runtime> Worker<'_, R> {
             slot.table.take_back(*id);
             let Entry { due, query, sent_before, .. } = entry;
             let pending = Pending { due: Some(due), query, sent_before };
-            if failed.is_some() {
-                self.give_up(pending, sent);
-            } else {
-                slot.pending.push_front(pending);
-                self.arm(*number, due + self.shard.timeout);
-                self.waiting_for_shared.push(*number);
-            }
-        }
-        if let Some(error) = failed {
-            self.last_end = Some(ConnectionEnd::Broken(error).to_string());
+            slot.pending.push_front(pending);
+            self.arm(*number, due + self.shard.timeout);
+            self.waiting_for_shared.push(*number);
         }
         if shared.is_blocked {
             self.watch_shared(shared);

@@ -21,6 +21,9 @@ use super::queries::QueriesError;
 /// and the threads of a server that writes dnstap hand over what they have in turn.
 const DISORDER: Duration = Duration::from_millis(100);
 
+/// A load of a whole capture is so much longer than it.
+const ROUNDING: Duration = Duration::from_millis(10);
+
 /// Octets that are read at once.
 const BUFFER: usize = 1 << 20;
 
@@ -49,7 +52,27 @@ pub struct Census {
     pub left_out: String,
     /// Why reading ended before the end of the file.
     pub cut: Option<String>,
-    first: Query,
+    /// There are later queries than were asked for.
+    pub goes_on: bool,
+    first: Vec<Query>,
+}
+
+/// Queries at the beginning of which most say when a capture begins, whatever the clocks of the others said. A
+/// server is asked them before the load.
+const SAMPLE: usize = 16;
+
+/// Queries after each other that are beyond the end: then it is the end, and no clock that was wrong once.
+const BEYOND: u32 = 16;
+
+/// The earliest instant near which most of these queries were sent. A query whose clock was wrong, or that has no
+/// time, is not near it.
+fn beginning(sample: &[SeenQuery]) -> u64 {
+    const DAY_NS: u64 = 24 * 3_600 * 1_000_000_000;
+    let mut times: Vec<u64> = sample.iter().map(|query| query.at_ns).collect();
+    times.sort_unstable();
+    let near = |begin: u64| times.iter().filter(|at| (begin..=begin + DAY_NS).contains(at)).count();
+    let most = times.iter().copied().find(|begin| 2 * near(*begin) > times.len());
+    most.or(times.first().copied()).unwrap_or(0)
 }
 
 impl Census {
@@ -59,36 +82,53 @@ impl Census {
     /// When the file is no capture, or has no query.
     pub fn take(path: &Path, within: Duration) -> Result<Self, QueriesError> {
         let mut seen = SeenQueries::open(path)?;
-        let Some(first) = seen.next() else {
+        let sample: Vec<SeenQuery> = seen.by_ref().take(SAMPLE).collect();
+        if sample.is_empty() {
             return Err(match seen.end {
                 Some(source) => QueriesError::Capture { path: path.to_owned(), source },
                 None => QueriesError::NoQuery { path: path.to_owned(), left_out: seen.left_out() },
             });
-        };
-        let (mut begin_ns, mut end_ns, mut queries) = (first.at_ns, first.at_ns, 1);
-        let mut clients: HashSet<IpAddr> = HashSet::from([first.client]);
-        let within_ns = u64::try_from(within.as_nanos()).unwrap_or(u64::MAX);
-        let disorder_ns = DISORDER.as_nanos() as u64;
-        for query in seen.by_ref() {
-            if query.at_ns >= begin_ns.saturating_add(within_ns) {
-                if query.at_ns >= begin_ns.saturating_add(within_ns).saturating_add(disorder_ns) {
+        }
+        let begin_ns = beginning(&sample);
+        let end_of_all =
+            begin_ns.saturating_add(u64::try_from(within.as_nanos()).unwrap_or(u64::MAX));
+        let (mut end_ns, mut queries, mut out_of_time, mut beyond) = (begin_ns, 0, 0, 0);
+        let mut clients: HashSet<IpAddr> = HashSet::new();
+        let first: Vec<Query> = sample.iter().map(|query| query.query.clone()).collect();
+        for query in sample.into_iter().chain(seen.by_ref()) {
+            if query.at_ns >= end_of_all {
+                beyond += 1;
+                if beyond == BEYOND {
                     break;
                 }
                 continue;
             }
-            begin_ns = begin_ns.min(query.at_ns);
+            out_of_time += u64::from(std::mem::take(&mut beyond));
+            if query.at_ns < begin_ns {
+                out_of_time += 1;
+                continue;
+            }
             end_ns = end_ns.max(query.at_ns);
             queries += 1;
             clients.insert(query.client);
+        }
+        let mut left_out = seen.left_out();
+        if out_of_time > 0 {
+            let comma = if left_out.is_empty() { "" } else { ", " };
+            left_out.push_str(&format!(
+                "{comma}{} (before the beginning or after the end)",
+                number::count(out_of_time)
+            ));
         }
         Ok(Self {
             begin_ns,
             length: Duration::from_nanos(end_ns - begin_ns),
             queries,
             clients: clients.len() as u64,
-            left_out: seen.left_out(),
+            left_out,
             cut: seen.end.map(|error| error.to_string()),
-            first: first.query,
+            goes_on: beyond > 0,
+            first,
         })
     }
 }
@@ -162,8 +202,8 @@ impl CapturedClients {
         };
         let wanted = plan.slice().saturating_mul(plan.slices());
         let census = Census::take(path, wanted)?;
-        // All but the last slice must be there as a whole; the last may end with its last query.
-        let needed = plan.slice().saturating_mul(plan.slices() - 1);
+        // The last query may come a little before the end.
+        let needed = wanted.saturating_sub(plan.slice() / 10 + ROUNDING * plan.slices());
         if census.length < needed {
             return Err(QueriesError::ShortCapture {
                 path: path.to_owned(),
@@ -175,7 +215,7 @@ impl CapturedClients {
         let seconds = plan.length.as_secs_f64().max(f64::MIN_POSITIVE);
         let share = plan.factor / f64::from(plan.slices());
         let description = described(path, &plan, &census);
-        let list = QueryList::from_queries(vec![census.first], description.clone());
+        let list = QueryList::from_queries(census.first, description.clone());
         let clients = Self {
             path: path.to_owned(),
             plan,

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use dnslab_load::{AskError, CertificateFault, TlsSettings, TlsSettingsError, ask};
-use dnslab_settings::{Variant, find};
+use dnslab_settings::{Mode, Variant, find};
 use dnslab_traffic::QueryList;
 use dnslab_wire::{
     AnswerFault, Query, Response, ResponseOptions, Transport, check_answer, rcode, rcode_name,
@@ -200,7 +200,10 @@ fn certificate_remedy(fault: &CertificateFault, form: OptionForm) -> String {
 pub(super) fn ask_first(variant: &Variant, queries: &QueryList) -> Result<(), FirstQueryError> {
     let Some(target) = variant.target() else { return Ok(()) };
     let tls = external_tls(variant)?;
-    let any_will_do = variant.expect.wrong_limit >= 1.0 || variant.load.is_signed();
+    // What clients with queries of their own may be told is not known.
+    let any_will_do = variant.expect.wrong_limit >= 1.0
+        || variant.load.is_signed()
+        || variant.load.mode() == Mode::Clients;
     let places = places(queries);
     let mut first = None;
     let mut pauses = 1..TRIES;

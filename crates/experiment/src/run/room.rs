@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use dnslab_lab::ports;
 use dnslab_load::sockets;
-use dnslab_settings::{Load, Variant};
+use dnslab_settings::{Load, Mode, Variant};
 use dnslab_wire::Transport;
 
 use super::testbed::has_hosts;
@@ -26,7 +26,11 @@ pub(super) fn lacking(variant: &Variant) -> Option<String> {
     if let Some(sources) = load.sources.as_ref().filter(|_| !has_hosts(variant)) {
         // The last address too: a range may go beyond what the host has.
         let last = u32::try_from(sources.len().saturating_sub(1)).unwrap_or(u32::MAX);
-        for place in [0, last.min(load.clients.saturating_sub(1))] {
+        let clients = match load.mode() {
+            Mode::Clients => u32::MAX,
+            _ => load.clients,
+        };
+        for place in [0, last.min(clients.saturating_sub(1))] {
             if let Some(problem) = foreign(sources.get(place)) {
                 return Some(problem);
             }

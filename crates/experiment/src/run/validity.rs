@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dnslab_load::{Expected, LoadResult};
 use dnslab_measure::{Answers, Cause, InvalidReason, fell_silent};
-use dnslab_settings::Variant;
+use dnslab_settings::{Mode, Variant};
 
 use super::case::expected;
 
@@ -40,6 +40,14 @@ pub(super) fn why_invalid(
     let limit = variant.expect.lost_limit;
     if outcomes.lost() as f64 > limit * outcomes.due as f64 {
         return Some(InvalidReason::Lost { outcomes: *outcomes, limit, cause });
+    }
+    // What a played client may be told is not known, but most of them are told something.
+    if variant.load.mode() == Mode::Clients {
+        let of = |name: &&str| answers.rcodes.get(*name).copied().unwrap_or(0);
+        let errors = ["SERVFAIL", "REFUSED", "NOTIMP", "FORMERR"].iter().map(of).sum::<u64>();
+        if 2 * errors > outcomes.answered {
+            return Some(InvalidReason::Errors { errors, answers: outcomes.answered });
+        }
     }
     let limit = variant.expect.wrong_limit;
     // An answer that cannot be read is not right either.

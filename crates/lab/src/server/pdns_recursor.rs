@@ -118,6 +118,9 @@ impl Adapter for PowerDnsRecursor {
 fn configuration(spec: &ServerSpec) -> String {
     let validation = match spec.validates() {
         true => format!("dnssec=validate\nlua-config-file={ANCHORS}\n"),
+        // Other resolvers ask with DO set also where they do not validate, and give a client that sets it what they
+        // got.
+        false if spec.root_hints.is_some() => "dnssec=process-no-validate\n".to_owned(),
         false => "dnssec=off\n".to_owned(),
     };
     // It asks over IPv4 alone unless it is told otherwise.
@@ -125,7 +128,10 @@ fn configuration(spec: &ServerSpec) -> String {
         None => "dont-query=\nexport-etc-hosts=no\nhint-file=no\n".to_owned(),
         Some(RootHints::BuiltIn) => "export-etc-hosts=no\n".to_owned(),
         Some(RootHints::Zone(_)) => {
-            format!("export-etc-hosts=no\nhint-file={ROOT_HINTS}\nquery-local-address=0.0.0.0,::\n")
+            format!(
+                "dont-query=\nexport-etc-hosts=no\nhint-file={ROOT_HINTS}\n\
+                 query-local-address=0.0.0.0,::\n"
+            )
         }
     };
     format!(
@@ -168,8 +174,13 @@ fn forward(upstream: &Upstream) -> String {
 }
 
 fn notes(spec: &ServerSpec) -> Vec<String> {
-    const NO_VALIDATION: &str =
-        "no validation (dnssec off; default process, which validates when a client asks)";
+    let no_validation = match &spec.root_hints {
+        Some(_) => {
+            "no validation (dnssec process-no-validate, which asks with DO as other resolvers do; default \
+             process, which validates when a client asks)"
+        }
+        None => "no validation (dnssec off; default process, which validates when a client asks)",
+    };
     let mut notes = vec![
         format!(
             "{} worker threads (threads), as the experiment says, and those that it has besides: up to 4.8 \
@@ -189,7 +200,7 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
          leaves 64 queries in succession unanswered is not asked for 60 s (server-down-max-fails, \
          server-down-throttle-time, the defaults)"
             .to_owned(),
-        trust_note(spec, NO_VALIDATION),
+        trust_note(spec, no_validation),
     ];
     notes.extend(match &spec.root_hints {
         None => [

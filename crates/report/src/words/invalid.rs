@@ -33,6 +33,10 @@ pub fn invalid_text(reason: &InvalidReason) -> String {
             ways_lost(outcomes),
             cause_text(cause.as_ref())
         ),
+        InvalidReason::Errors { errors, answers } => format!(
+            "{errors} of {answers} answers were SERVFAIL, REFUSED, NOTIMP or FORMERR: the server did not do the \
+             work of these queries. Look at its log, or let it answer these clients and names"
+        ),
         InvalidReason::Late { p99_ns, limit_ns } => format!(
             "the generator was late: one query in a hundred began more than {} after its time, beyond the \
              limit of {} (`expect.lag_limit`): give the load more CPUs, or play fewer clients",

@@ -354,6 +354,14 @@ impl Check<'_> {
                 "add `lab.hosts = \"namespaces\"`",
             );
         }
+        if !is_live && matches!(load.checked().asked(), Queries::Capture(_)) {
+            self.problem(
+                "nobody in the private Internet knows the names of a capture",
+                [upstream.kind.mark("is resolved in"), load.capture.mark("names of the Internet")],
+                "play its population instead: write it with `dnslab profile`, and name it in \
+                 `load.population`",
+            );
+        }
         if matches!(load.checked().asked(), Queries::Zone(_)) {
             let (message, help) = match is_live {
                 true => (

@@ -43,7 +43,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// The query files, population files, files of client subnets and hierarchies of all variants, each once, with their
+/// The query files, captures, population files, files of client subnets and hierarchies of all variants, each once, with their
 /// digests. Key files are left out: not even their digest is kept.
 ///
 /// # Errors
@@ -53,6 +53,9 @@ pub(super) fn inputs(experiment: &Experiment) -> Result<Vec<Fact>, QueriesError>
     for variant in &experiment.variants {
         if let Some(path) = &variant.load.queries {
             note(&mut facts, "query file", path)?;
+        }
+        if let Some(path) = &variant.load.capture {
+            note(&mut facts, "capture", path)?;
         }
         if let Some(PopulationSource::File(path)) = &variant.load.population {
             note(&mut facts, "population file", path)?;
