@@ -43,7 +43,7 @@ const OPT: usize = 11;
 const CLASS_IN: u16 = 1;
 
 /// CNAME records that one answer follows.
-const MOST_ALIASES: usize = 16;
+const MAX_ALIASES: usize = 16;
 
 /// The flags of an answer that it must find out.
 #[derive(Clone, Copy, Debug, Default)]
@@ -227,7 +227,7 @@ impl Reply<'_, '_, '_> {
     ) -> Result<(), Full> {
         let zone = located.zone();
         let mut owner = name.to_vec();
-        for _ in 0..MOST_ALIASES {
+        for _ in 0..MAX_ALIASES {
             let node = match located.node {
                 Ok(node) => node,
                 Err(encloser) => {

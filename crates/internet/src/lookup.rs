@@ -29,18 +29,18 @@ pub(crate) enum Node {
 /// The zones on the way from the root to a name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Located {
-    zones: [(Zone, usize); MOST_ZONES],
+    zones: [(Zone, usize); MAX_ZONES],
     count: usize,
     /// What is there; otherwise the labels of the longest ancestor that exists.
     pub(crate) node: Result<Node, usize>,
 }
 
 /// The root, a top-level domain, a registry below it, a domain, a region.
-const MOST_ZONES: usize = 5;
+const MAX_ZONES: usize = 5;
 
 impl Located {
     fn root() -> Self {
-        Self { zones: [(Zone::Root, 0); MOST_ZONES], count: 1, node: Err(0) }
+        Self { zones: [(Zone::Root, 0); MAX_ZONES], count: 1, node: Err(0) }
     }
 
     /// From the root down, each with the number of labels of its apex.

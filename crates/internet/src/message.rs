@@ -17,7 +17,7 @@ pub(crate) enum Section {
 }
 
 /// The most names that pointers lead to. More would cost time for little room.
-const MOST_NAMES: usize = 40;
+const MAX_NAMES: usize = 40;
 
 pub(crate) struct Writer<'o> {
     out: &'o mut [u8],
@@ -26,7 +26,7 @@ pub(crate) struct Writer<'o> {
     /// Records in the answer, authority and additional section.
     pub(crate) counts: [u16; 3],
     /// Where names are in the message, and their lengths without compression.
-    names: [(u16, u8); MOST_NAMES],
+    names: [(u16, u8); MAX_NAMES],
     name_count: usize,
 }
 
@@ -37,7 +37,7 @@ impl<'o> Writer<'o> {
         let at = HEADER + question.len();
         out[HEADER..at].copy_from_slice(question);
         let mut own =
-            Self { out, at, limit, counts: [0; 3], names: [(0, 0); MOST_NAMES], name_count: 0 };
+            Self { out, at, limit, counts: [0; 3], names: [(0, 0); MAX_NAMES], name_count: 0 };
         own.note_name(HEADER, question.len() - 4);
         own
     }
@@ -138,7 +138,7 @@ impl<'o> Writer<'o> {
 
     fn note_name(&mut self, at: usize, length: usize) {
         // Pointers have 14 bits.
-        if length > 1 && at < 0x4000 && self.name_count < MOST_NAMES {
+        if length > 1 && at < 0x4000 && self.name_count < MAX_NAMES {
             self.names[self.name_count] = (at as u16, length as u8);
             self.name_count += 1;
         }

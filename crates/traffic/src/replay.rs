@@ -40,6 +40,10 @@ pub struct ReplayPlan {
 }
 
 impl ReplayPlan {
+    /// Queries after each other that are beyond the end of a slice: then it is the end, and no clock that was
+    /// wrong once.
+    pub const BEYOND: u32 = 16;
+
     /// How many slices are read.
     #[must_use]
     pub fn slices(&self) -> u32 {
@@ -100,9 +104,6 @@ struct Slice<I> {
     beyond: u32,
     is_over: bool,
 }
-
-/// Queries after each other that are beyond the end of a slice: then it is the end.
-const BEYOND: u32 = 16;
 
 struct Waiting {
     at: (u64, u64),
@@ -172,7 +173,7 @@ impl<I: Iterator<Item = SeenQuery>> Slice<I> {
         // One query with a wrong clock is not the end.
         let is_beyond = query.at_ns >= self.to_ns.saturating_add(self.disorder_ns);
         self.beyond = if is_beyond { self.beyond + 1 } else { 0 };
-        self.is_over = self.beyond >= BEYOND;
+        self.is_over = self.beyond >= ReplayPlan::BEYOND;
         if !is_beyond {
             self.newest_ns = self.newest_ns.max(query.at_ns);
         }

@@ -100,9 +100,9 @@ pub struct Worker<'a, R: Runtime> {
     retry_slots: HashMap<u32, u32>,
     /// When the last round began, and the longest time between two.
     last_round: Nanos,
-    longest_round: Nanos,
+    max_round: Nanos,
     /// The socket of the clients that have an address of their own, and whether there may be one.
-    shared: Option<SharedSocket<R>>,
+    shared: Option<Box<SharedSocket<R>>>,
     may_share: bool,
     /// Slots with queries that it did not take.
     waiting_for_shared: Vec<u32>,
@@ -205,7 +205,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
             askers: 0,
             retry_slots: HashMap::new(),
             last_round: 0,
-            longest_round: 0,
+            max_round: 0,
             shared: None,
             may_share,
             waiting_for_shared: Vec::new(),
@@ -344,13 +344,13 @@ impl<'a, R: Runtime> Worker<'a, R> {
 
     /// Forgets queries that have their outcome, with the time in which a late answer to them is recognised.
     fn forget_queries(&mut self, now: Nanos) {
-        let round = now.saturating_sub(self.last_round);
-        (self.last_round, self.longest_round) = (now, self.longest_round.max(round));
         if let Queries::Recent(recent) = &mut self.matcher.queries {
+            let round = now.saturating_sub(self.last_round);
+            (self.last_round, self.max_round) = (now, self.max_round.max(round));
             // A query may wait for a time-out before it is sent, and for another one after that. For one more,
             // a late answer is recognised. One that is asked again is kept anew. A thread that does not get its
             // CPU may be late by a round with each of it.
-            let life = 3 * (self.shard.timeout + self.longest_round);
+            let life = 3 * (self.shard.timeout + self.max_round);
             recent.forget(now.saturating_sub(life));
         }
     }

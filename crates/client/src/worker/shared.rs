@@ -71,7 +71,7 @@ impl<R: Runtime> Worker<'_, R> {
         }
         if self.shared.is_none() {
             match self.open_shared(sources.clone()) {
-                Ok(shared) => self.shared = Some(shared),
+                Ok(shared) => self.shared = Some(Box::new(shared)),
                 Err(error) => {
                     // Then each client opens a socket of its own, and says what is wrong.
                     self.may_share = false;

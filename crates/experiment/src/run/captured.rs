@@ -61,9 +61,6 @@ pub struct Census {
 /// server is asked them before the load.
 const SAMPLE: usize = 16;
 
-/// Queries after each other that are beyond the end: then it is the end, and no clock that was wrong once.
-const BEYOND: u32 = 16;
-
 /// The earliest instant near which most of these queries were sent. A query whose clock was wrong, or that has no
 /// time, is not near it.
 fn beginning(sample: &[SeenQuery]) -> u64 {
@@ -98,7 +95,7 @@ impl Census {
         for query in sample.into_iter().chain(seen.by_ref()) {
             if query.at_ns >= end_of_all {
                 beyond += 1;
-                if beyond == BEYOND {
+                if beyond == ReplayPlan::BEYOND {
                     break;
                 }
                 continue;

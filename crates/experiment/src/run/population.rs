@@ -23,7 +23,7 @@ use domain::base::iana::Rtype;
 use super::queries::{QueriesError, zone};
 
 /// Octets of a file that are read at most: more than a population has.
-const LONGEST_FILE: u64 = 2 << 20;
+const MAX_FILE: u64 = 2 << 20;
 
 /// Why there is no population.
 #[derive(Debug, thiserror::Error)]
@@ -51,7 +51,7 @@ pub(crate) fn read_population(path: &Path) -> Result<Population, PopulationFileE
     let unreadable = |source| PopulationFileError::Unreadable { path: path.to_owned(), source };
     let mut text = String::new();
     let file = File::open(path).map_err(unreadable)?;
-    file.take(LONGEST_FILE).read_to_string(&mut text).map_err(unreadable)?;
+    file.take(MAX_FILE).read_to_string(&mut text).map_err(unreadable)?;
     Population::from_str(&text)
         .map_err(|source| PopulationFileError::Malformed { path: path.to_owned(), source })
 }

@@ -171,14 +171,14 @@ pub(super) struct Others {
 }
 
 /// The most popular names that a fit gives: the tail beyond does not change what a cache sees.
-const MOST_NAMES: f64 = 134_217_728.0;
+const MAX_NAMES: f64 = 134_217_728.0;
 
 /// The exponents that a fit gives.
 const EXPONENTS: std::ops::RangeInclusive<f64> = 0.0..=2.0;
 
 fn zipf_at([logarithm, exponent]: [f64; 2]) -> Option<Zipf> {
     let count = logarithm.exp().round();
-    let is_possible = (1.0..=MOST_NAMES).contains(&count) && EXPONENTS.contains(&exponent);
+    let is_possible = (1.0..=MAX_NAMES).contains(&count) && EXPONENTS.contains(&exponent);
     is_possible.then_some(Zipf { count: count as u32, exponent })
 }
 
@@ -217,7 +217,7 @@ pub(super) fn popular(misses: &[(f64, f64)], others: &Others) -> Zipf {
 /// The names of which so many lookups asked for `different` ones, and `once` of them a single time.
 pub(super) fn missing(lookups: f64, different: f64, once: f64) -> Zipf {
     let of_exponent = |exponent: f64| {
-        let (mut low, mut high) = (0.0, MOST_NAMES.ln());
+        let (mut low, mut high) = (0.0, MAX_NAMES.ln());
         for _ in 0..40 {
             let middle = (low + high) / 2.0;
             let groups = zipf_at([middle, exponent]).map(Groups::new);

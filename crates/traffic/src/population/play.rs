@@ -223,7 +223,7 @@ struct What {
 }
 
 /// The longest time between two queries of one lookup, nanoseconds.
-pub(super) const LONGEST_TOGETHER_NS: u64 = 200_000_000;
+pub(super) const MAX_TOGETHER_NS: u64 = 200_000_000;
 
 impl What {
     fn new(population: &Population) -> Self {
@@ -345,7 +345,7 @@ impl<N: Names> PopulationQueries<N> {
         for (at, rtype) in self.what.types(&self.population, random).iter().enumerate() {
             if at > 0 {
                 let exponential: f64 = Exp1.sample(random);
-                due_ns += nanoseconds(self.what.gap_s * exponential).min(LONGEST_TOGETHER_NS);
+                due_ns += nanoseconds(self.what.gap_s * exponential).min(MAX_TOGETHER_NS);
             }
             if (self.lead_ns..self.end_ns).contains(&due_ns) {
                 let (client, rtype) = (source.client, rtype.to_int());

@@ -518,7 +518,7 @@ impl Profiler {
 
     fn find_lookups(&self, notes: &mut Vec<ProfileNote>) -> Lookups {
         /// Rarer kinds are left out: many are two lookups that happened to come together.
-        const MOST_KINDS: usize = 32;
+        const MAX_KINDS: usize = 32;
         const LEAST_SHARE: f64 = 0.000_5;
         let mut kinds: Vec<(&([u16; MAX_TYPES], usize), u64)> =
             self.kinds.iter().map(|(kind, count)| (kind, *count)).collect();
@@ -526,7 +526,7 @@ impl Profiler {
         let total: u64 = kinds.iter().map(|(_, count)| count).sum();
         let is_frequent = |count: u64| count as f64 >= LEAST_SHARE * total as f64;
         let kept =
-            kinds.iter().take(MOST_KINDS).filter(|(_, count)| is_frequent(*count)).count().max(1);
+            kinds.iter().take(MAX_KINDS).filter(|(_, count)| is_frequent(*count)).count().max(1);
         let left_out: u64 = kinds.iter().skip(kept).map(|(_, count)| count).sum();
         if left_out > 0 {
             let share = left_out as f64 / total as f64;
@@ -633,9 +633,9 @@ impl Profiler {
         notes: &mut Vec<ProfileNote>,
     ) -> (u32, Activity) {
         /// The most clients that are assumed for each one that was seen.
-        const MOST_UNSEEN: f64 = 20.0;
+        const MAX_UNSEEN: f64 = 20.0;
         /// The greatest part of the queries that is stated client by client.
-        const MOST_BUSY: f64 = 0.99;
+        const MAX_BUSY: f64 = 0.99;
         let (silence_ns, mean_lookups) = (nanoseconds(bursts.silence), bursts.mean_lookups());
         let others = self.clients.held.iter().filter(|(key, _)| !busiest.contains_key(key));
         let of_client = |(_, client): (&u64, &Client)| {
@@ -651,19 +651,19 @@ impl Profiler {
         busiest.sort_by(|a, b| b.total_cmp(a));
         // The others need a part, however small.
         let sum: f64 = busiest.iter().sum();
-        if sum > MOST_BUSY {
-            busiest.iter_mut().for_each(|share| *share *= MOST_BUSY / sum);
+        if sum > MAX_BUSY {
+            busiest.iter_mut().for_each(|share| *share *= MAX_BUSY / sum);
         }
         // Which clients come first does not matter to a sum of their logarithms, but to its last digits.
         counts.sort_unstable();
         let active = fit::activity(&counts, &Pace::new(bursts), length.as_secs_f64());
         if active.for_each_seen > 2.0 && !counts.is_empty() {
             notes.push(ProfileNote::ManyUnseen {
-                for_each_seen: active.for_each_seen.min(MOST_UNSEEN),
+                for_each_seen: active.for_each_seen.min(MAX_UNSEEN),
             });
         }
         let others =
-            counts.len() as f64 * self.clients.weight() * active.for_each_seen.min(MOST_UNSEEN);
+            counts.len() as f64 * self.clients.weight() * active.for_each_seen.min(MAX_UNSEEN);
         let clients =
             (others.round() + busiest.len() as f64).clamp(1.0, f64::from(u32::MAX)) as u32;
         // A population of busy clients alone would have nobody else.
@@ -730,13 +730,13 @@ impl BurstsSeen {
 }
 
 /// The most kinds of lookups that are told apart. More would be somebody's game.
-const MOST_COUNTED_KINDS: usize = 4_096;
+const MAX_COUNTED_KINDS: usize = 4_096;
 
 fn count_kind(kinds: &mut BTreeMap<([u16; MAX_TYPES], usize), u64>, lookup: &Lookup) {
     let kind = (lookup.types, lookup.count);
     if let Some(count) = kinds.get_mut(&kind) {
         *count += 1;
-    } else if kinds.len() < MOST_COUNTED_KINDS {
+    } else if kinds.len() < MAX_COUNTED_KINDS {
         kinds.insert(kind, 1);
     }
 }
