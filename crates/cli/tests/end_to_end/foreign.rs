@@ -4,9 +4,11 @@
 use std::process::Command;
 
 use dnslab_measure::{RunRecord, counter};
+use rustix::process::Signal;
 
 use crate::command::{Done, Running, cache, program};
 use crate::evidence::{measured, valid_records};
+use crate::processes::signal;
 use crate::room::Room;
 
 /// For a forwarder.
@@ -117,17 +119,26 @@ fn knot_over_quic() {
     assert!(connections.resumed_handshakes > 0, "{connections:?}");
 }
 
-/// The window is larger than the server's socket buffer. The kernel's count shows what was lost.
+/// The window is larger than the server's socket buffer, and the server is away for a moment. The kernel's count
+/// shows what was lost.
 #[test]
 fn a_window_that_no_socket_buffer_holds() {
     let default = std::fs::read_to_string("/proc/sys/net/core/rmem_default").unwrap();
     let default: u64 = default.trim().parse().unwrap();
-    // Eight times its room, at 768 octets for a small query: so many are sent faster than any server reads them.
+    // Eight times its room, at 768 octets for a small query.
     let outstanding = 8 * default / 768 / 200;
     let room = Room::with_load();
-    let load = format!("clients = 200, outstanding = {outstanding}, timeout = \"400ms\"");
-    let done =
-        run(&room, "server.kind = \"bind\"\nserver.threads = 1\n", "udp", &load).exits_with(0);
+    room.experiment(&format!(
+        "server.kind = \"bind\"\nserver.threads = 1\nrepeat.runs = 1\n\
+         load = {{ clients = 200, outstanding = {outstanding}, timeout = \"400ms\", duration = \"2s\", \
+         warm_up = \"0s\" }}\n[[variant]]\nname = \"one\"\n"
+    ));
+    let running = room.start(&["run", "./experiment.toml"]);
+    let (_, server) = room.wait_for_load(&running, |plan| plan.first());
+    signal(server, Signal::STOP);
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    signal(server, Signal::CONT);
+    let done = running.finish().exits_with(0);
     let record = valid_records(&room.results(), 1).remove(0);
     let counters = &measured(&record).counters;
     assert!(counters.outcomes.timed_out > 0, "{counters:?}{done}");

@@ -203,17 +203,23 @@ fn two_sessions_do_not_write_into_one_directory() {
     room.wait_for_load(&running, |plan| plan.get(1));
     let results = room.results();
     let path = results.path().to_str().expect("a temporary folder has a plain name");
+    // The session keeps its place meanwhile.
+    running.signal(Signal::STOP);
     is_kept_out(&room, &running, path);
     // Reading needs no lock.
     room.dnslab(&["report", path]).exits_with(0).prints("report: ");
     running.press_ctrl_c();
+    running.signal(Signal::CONT);
     running.finish().exits_with(130);
     assert!(!results.path().join("session.lock").exists());
-    let first = room.start(&["run", "--resume", path]);
-    room.wait_for_load(&first, |plan| plan.get(2));
+    let mut first = room.start(&["run", "--resume", path]);
+    room.wait_for_load(&first, |plan| plan.last());
+    first.signal(Signal::STOP);
     is_kept_out(&room, &first, path);
-    first.finish().exits_with(0).prints("3 runs of 2 variants");
-    valid_records(&results, 4);
+    first.signal(Signal::CONT);
+    // A session that was stopped may have an invalid run.
+    first.finish().prints(" runs of 2 variants");
+    assert_eq!(records(&results).len(), 4);
     is_intact(&results);
 }
 
