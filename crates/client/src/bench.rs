@@ -18,6 +18,7 @@ use dnslab_settings::Load;
 use dnslab_traffic::QueryList;
 use dnslab_wire::{Additions, Cookie, MessageBatch, Transport};
 
+use crate::attempts::Attempts;
 use crate::connection::{Delivery, Received};
 use crate::connection_slot::ConnectionSlot;
 use crate::in_flight::{Entry, InFlightTable, Known};
@@ -47,7 +48,7 @@ const PHASES: Phases = Phases {
 /// Query `number` of the list, due and sent one microsecond after the one before it.
 fn entry(number: u32) -> Entry {
     let due = MILLISECOND + Nanos::from(number) * 1_000;
-    Entry { due, sent: due + 500, query: number, sent_before: 0 }
+    Entry { due, sent: due + 500, query: number, sent_before: 0, attempt: 0 }
 }
 
 /// The table of one socket, with as many queries in flight as a window has.
@@ -56,6 +57,7 @@ pub struct Window {
     table: InFlightTable,
     /// The ids in flight, oldest first.
     ids: VecDeque<u16>,
+    attempts: Attempts,
 }
 
 impl Window {
@@ -65,7 +67,7 @@ impl Window {
         let mut table = InFlightTable::new();
         table.expect(outstanding as usize);
         let ids = (0..outstanding).filter_map(|number| table.insert(entry(number))).collect();
-        Self { table, ids }
+        Self { table, ids, attempts: Attempts::at_one_server(1, PHASES.timeout, 1) }
     }
 
     /// So many times, finds and answers the oldest query, and puts another in its place.
@@ -85,7 +87,7 @@ impl Window {
     /// So many times, checks all queries for their time-out. None has timed out.
     pub fn scan(&mut self, times: u32) {
         for _ in 0..times {
-            black_box(self.table.expire(Some(0), |_, entry| {
+            black_box(self.table.expire(Some(0), &self.attempts, |_, entry| {
                 black_box(entry);
             }));
         }
@@ -174,6 +176,7 @@ impl Reading {
         let matcher = ResponseMatcher {
             queries: Queries::List(queries),
             timeout: PHASES.timeout,
+            attempts: Attempts::at_one_server(1, PHASES.timeout, 1),
             expected: Some(Expected { rcode: 0, answers: 1 }),
             retries_over_tcp: false,
             reads_options: cookie.is_some(),

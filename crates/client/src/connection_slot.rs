@@ -16,6 +16,8 @@ pub(crate) struct Pending {
     /// Its place in the query list.
     pub(crate) query: u32,
     pub(crate) sent_before: u8,
+    /// Which of its client's attempts it is, from 0.
+    pub(crate) attempt: u8,
 }
 
 /// A connection of a simulated client, or its UDP socket. While it rests, its boxes and queues are empty and
@@ -37,8 +39,11 @@ pub(crate) struct ConnectionSlot<R: Runtime> {
     pub(crate) transport: Transport,
     /// It has no socket of its own, but an address of its own at a socket that many clients share.
     pub(crate) is_shared: bool,
-    /// It is for queries over UDP that are asked again over TCP.
-    pub(crate) is_retry: bool,
+    /// Which of its client's servers it leads to, from 0.
+    pub(crate) server: u8,
+    /// Its client has it beside its usual connections: to another server, or over TCP for what was truncated
+    /// over UDP.
+    pub(crate) is_extra: bool,
     /// It is in the worker's list of slots to look after.
     pub(crate) listed: bool,
     /// It is in the worker's queue of slots to open.
@@ -104,7 +109,8 @@ impl<R: Runtime> ConnectionSlot<R> {
             on_drains: 0,
             transport,
             is_shared: false,
-            is_retry: false,
+            server: 0,
+            is_extra: false,
             listed: false,
             queued: false,
             was_tried: false,
@@ -199,7 +205,8 @@ impl<R: Runtime> ConnectionSlot<R> {
         drain.table = std::mem::replace(&mut self.table, InFlightTable::new());
         drain.signed = self.signed.take();
         drain.client = self.client;
-        (drain.transport, drain.is_retry) = (self.transport, self.is_retry);
+        (drain.transport, drain.server) = (self.transport, self.server);
+        drain.is_extra = self.is_extra;
         drain.is_new = std::mem::take(&mut self.is_new);
         drain.watches_writing = std::mem::take(&mut self.watches_writing);
         drain.connecting_since = self.connecting_since;

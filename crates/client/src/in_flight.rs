@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use crate::attempts::Attempts;
 use crate::time::Nanos;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +12,8 @@ pub(crate) struct Entry {
     /// Its place in the query list.
     pub(crate) query: u32,
     pub(crate) sent_before: u8,
+    /// Which of its client's attempts it is, from 0.
+    pub(crate) attempt: u8,
 }
 
 /// The state of the query that last had a message id.
@@ -153,7 +156,7 @@ impl InFlightTable {
     fn look_up_timed_out(&self, id: u16) -> Known {
         let remembered = self.timed_out.iter().rev().find(|(its, _)| *its == id);
         remembered.map_or(Known::Nothing, |(_, query)| {
-            Known::TimedOut(Entry { due: 0, sent: 0, query: *query, sent_before: 0 })
+            Known::TimedOut(Entry { due: 0, sent: 0, query: *query, sent_before: 0, attempt: 0 })
         })
     }
 
@@ -177,27 +180,30 @@ impl InFlightTable {
         self.end(id, State::Never);
     }
 
-    /// Ends every query that was sent at `instant` or before with its time-out, and passes each with its id
-    /// to `ended`. Returns when the oldest of the others was sent. Without an instant no query ends.
+    /// Ends every query that has waited at `now` for as long as its attempt waits, and passes each with its
+    /// id to `ended`. Returns when the next of the others has waited for so long. Without an instant no query
+    /// ends.
     pub(crate) fn expire(
         &mut self,
-        instant: Option<Nanos>,
+        now: Option<Nanos>,
+        attempts: &Attempts,
         mut ended: impl FnMut(u16, Entry),
     ) -> Option<Nanos> {
-        let mut oldest = None;
+        let mut next = None;
         for number in 0..self.slots.len() {
             let Slot { entry, id, state } = self.slots[number];
             if state != State::InFlight {
                 continue;
             }
-            if instant.is_some_and(|instant| entry.sent <= instant) {
+            let end = entry.sent.saturating_add(attempts.wait(entry.attempt));
+            if now.is_some_and(|now| end <= now) {
                 self.timed_out(id);
                 ended(id, entry);
             } else {
-                oldest = Some(oldest.map_or(entry.sent, |oldest: Nanos| oldest.min(entry.sent)));
+                next = Some(next.map_or(end, |next: Nanos| next.min(end)));
             }
         }
-        oldest
+        next
     }
 
     /// Ends every query in flight, because the connection is gone, and passes each to `ended`.
@@ -228,7 +234,7 @@ impl InFlightTable {
     /// before have different low bits after. The ids of new slots lie beyond all that were taken lately.
     /// Otherwise a late or second answer to one of those would count for a new query.
     fn grow_to(&mut self, size: usize) {
-        let nothing = Entry { due: 0, sent: 0, query: 0, sent_before: 0 };
+        let nothing = Entry { due: 0, sent: 0, query: 0, sent_before: 0, attempt: 0 };
         let old = std::mem::take(&mut self.slots);
         // In serial number arithmetic (RFC 1982).
         let taken = old.iter().filter(|slot| slot.state != State::Never).map(|slot| slot.id);
@@ -261,7 +267,7 @@ mod tests {
     use super::*;
 
     fn entry(query: u32) -> Entry {
-        Entry { due: 1, sent: 2, query, sent_before: 0 }
+        Entry { due: 1, sent: 2, query, sent_before: 0, attempt: 0 }
     }
 
     fn table(expected: usize) -> InFlightTable {
@@ -289,14 +295,31 @@ mod tests {
         let sent_at = |sent| Entry { sent, ..entry(sent as u32) };
         let ids: Vec<u16> = [30, 10, 20].map(|at| table.insert(sent_at(at)).unwrap()).to_vec();
         let mut ended = Vec::new();
-        assert_eq!(table.expire(Some(5), |_, entry| ended.push(entry.sent)), Some(10));
-        assert_eq!(table.expire(Some(20), |_, entry| ended.push(entry.sent)), Some(30));
+        let once = Attempts::at_one_server(1, 100, 1);
+        assert_eq!(table.expire(Some(105), &once, |_, entry| ended.push(entry.sent)), Some(110));
+        assert_eq!(table.expire(Some(120), &once, |_, entry| ended.push(entry.sent)), Some(130));
         ended.sort_unstable();
         assert_eq!(ended, [10, 20]);
         assert_eq!(table.look_up(ids[1]), Known::TimedOut(sent_at(10)));
-        assert_eq!(table.expire(None, |_, _| {}), Some(30));
-        assert_eq!(table.expire(Some(30), |_, _| {}), None);
+        assert_eq!(table.expire(None, &once, |_, _| {}), Some(130));
+        assert_eq!(table.expire(Some(130), &once, |_, _| {}), None);
         assert_eq!(table.len(), 0);
+    }
+
+    #[test]
+    fn a_later_attempt_waits_longer() {
+        let mut table = table(4);
+        let twice = Attempts::at_one_server(2, 100, 3);
+        for attempt in 0..2 {
+            table.insert(Entry { sent: 10, attempt, ..entry(1) }).unwrap();
+        }
+        let mut ended = Vec::new();
+        assert_eq!(
+            table.expire(Some(110), &twice, |_, entry| ended.push(entry.attempt)),
+            Some(310)
+        );
+        assert_eq!(table.expire(Some(310), &twice, |_, entry| ended.push(entry.attempt)), None);
+        assert_eq!(ended, [0, 1]);
     }
 
     #[test]

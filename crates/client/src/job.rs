@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dnslab_measure::{LoadFacts, LoadMode, TlsFacts};
 use dnslab_settings::{Load, Mode, Subnets};
-use dnslab_traffic::{ClientSubnets, Connect, QueryList, Truncated, Turns};
+use dnslab_traffic::{Attempts, ClientSubnets, Connect, QueryList, ServerOrder, Truncated, Turns};
 use dnslab_wire::{Query, Transport};
 
 use crate::time::{Nanos, nanos};
@@ -49,6 +49,10 @@ pub struct Job {
     pub replay: Option<Arc<dyn ClientTraffic>>,
     /// Where clients of other transports than [`Load::transport`] send their queries.
     pub others: Vec<Endpoint>,
+    /// The further servers that each client knows, each with its endpoints for [`Load::transport`] and for the
+    /// transports of [`Self::others`]. Their shares are not looked at: a client has one transport. Only clients
+    /// of an open loop may know further servers.
+    pub further: Vec<Vec<Endpoint>>,
     /// When it may send, if it takes turns with other loads. [`Load::warm_up`] and [`Load::duration`] are
     /// then those of the timeline that all of them share. An open loop has its rate in its own slices.
     pub turns: Option<Turns>,
@@ -67,6 +71,7 @@ impl Job {
             tls: None,
             replay: None,
             others: Vec::new(),
+            further: Vec::new(),
             turns: None,
         }
     }
@@ -88,6 +93,18 @@ impl Job {
     #[must_use]
     pub fn length(&self) -> Duration {
         self.settings.warm_up + self.settings.duration
+    }
+
+    /// How often clients ask, and whom.
+    pub(crate) fn attempts(&self) -> Attempts {
+        let load = &self.settings;
+        Attempts {
+            rounds: load.attempts,
+            servers: 1 + self.further.len() as u32,
+            timeout: load.timeout,
+            backoff: load.backoff,
+            order: load.server_order,
+        }
     }
 
     /// How many workers a load has by default: one for each CPU, and at most one for each client. A closed
@@ -164,6 +181,7 @@ impl Job {
             transport: load.transport.to_string(),
             mix: load.mix.as_ref().map(ToString::to_string).unwrap_or_default(),
             target: self.target.to_string(),
+            further: self.further_targets(),
             clients: load.clients,
             mode: self.mode(),
             duration_ns,
@@ -178,7 +196,7 @@ impl Job {
             seed: self.seed,
             send_path: String::new(),
             batch_delay_ns: nanos(self.applied_batch_delay()),
-            behaviour: load.behaviour().to_string(),
+            behaviour: self.behaviour(),
             tls: tls.map(|tls| tls_facts(tls, load.transport)),
             http_method: load.transport.is_http().then(|| load.http_method.to_string()),
             edns: self.additions(),
@@ -212,6 +230,26 @@ impl Job {
                 (warm_up / u64::from(turns.loads()), duration / u64::from(turns.loads()))
             }
         }
+    }
+
+    fn further_targets(&self) -> Vec<String> {
+        let first = |endpoints: &Vec<Endpoint>| endpoints.first().map(|it| it.target.to_string());
+        self.further.iter().filter_map(first).collect()
+    }
+
+    /// How the clients behave, as a sentence.
+    fn behaviour(&self) -> String {
+        let behaviour = self.settings.behaviour().to_string();
+        let further = match self.further_targets() {
+            none if none.is_empty() => return behaviour,
+            further => further.join(", "),
+        };
+        let first = match self.settings.server_order {
+            ServerOrder::InOrder => "the first server first",
+            ServerOrder::Rotate => "the servers in turn",
+            ServerOrder::Sticky => "the server that answered last",
+        };
+        format!("{behaviour}; they ask {first}, and then {further}")
     }
 
     /// What the clients add to their queries, as a sentence. What all queries have is described with their

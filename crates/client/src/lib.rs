@@ -13,6 +13,7 @@
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
+mod attempts;
 #[cfg(feature = "bench")]
 #[doc(hidden)]
 pub mod bench;

@@ -34,6 +34,15 @@ pub(crate) enum Loss {
     Refused,
 }
 
+/// Why a client asks again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// No answer came in time.
+    Silence,
+    /// The connection ended, or the answer was a failure of the server.
+    Answer,
+}
+
 /// Messages without a query in flight that they answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stray {
@@ -251,6 +260,26 @@ impl Recorder {
         let counters = &mut self.phase(at).counters;
         counters.asked_again += 1;
         counters.answers.truncated += u64::from(is_truncated);
+    }
+
+    /// An attempt for a query that was due at `due` failed, and the client makes another.
+    pub(crate) fn attempted_again(&mut self, due: Nanos, failure: Failure) {
+        let counters = &mut self.phase(due).counters;
+        counters.asked_again += 1;
+        match failure {
+            Failure::Silence => counters.attempts.timed_out += 1,
+            Failure::Answer => counters.attempts.failed += 1,
+        }
+    }
+
+    /// So many queries were sent at `at` to a server, of several that clients know.
+    pub(crate) fn sent_to(&mut self, server: u8, at: Nanos, queries: usize) {
+        let sent = &mut self.phase(at).counters.attempts.sent_to;
+        let server = usize::from(server);
+        if sent.len() <= server {
+            sent.resize(server + 1, 0);
+        }
+        sent[server] += queries as u64;
     }
 
     /// A right answer to a query that was due at `due` was parsed in full. It stands for `stands_for`

@@ -4,10 +4,11 @@ use dnslab_wire::{
     BADCOOKIE, Cookie, CookieFinding, Held, Response, ResponseOptions, Transport, TsigFault,
 };
 
+use crate::attempts::Attempts;
 use crate::connection::{Delivery, Received};
 use crate::connection_slot::{ConnectionSlot, Pending};
 use crate::in_flight::{Entry, Known};
-use crate::recorder::{AnswerFacts, Loss, Recorder, Stray};
+use crate::recorder::{AnswerFacts, Failure, Loss, Recorder, Stray};
 use crate::replay::Queries;
 use crate::runtime::Runtime;
 use crate::sample::Sample;
@@ -32,17 +33,26 @@ impl Expected {
 /// A query that is to be asked again.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Retry {
-    pub(crate) entry: Entry,
-    /// Over TCP, because its answer was truncated (RFC 7766, section 5) or its cookie was refused twice (RFC
-    /// 7873, section 5.3).
-    pub(crate) over_tcp: bool,
+    pub(crate) pending: Pending,
+    pub(crate) way: Way,
 }
 
-impl Retry {
-    pub(crate) fn pending(&self) -> Pending {
-        let Entry { due, query, sent_before, .. } = self.entry;
-        Pending { due: Some(due), query, sent_before: sent_before + 1 }
-    }
+/// Where a query is asked again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Where it was asked before.
+    Same,
+    /// At the same server over TCP, because its answer was truncated (RFC 7766, section 5) or its cookie was
+    /// refused twice (RFC 7873, section 5.3).
+    OverTcp,
+    /// At the next server, if the client knows more than one.
+    NextServer,
+}
+
+/// The query goes on waiting, after it was sent once more.
+pub(crate) fn again(entry: &Entry) -> Pending {
+    let Entry { due, query, sent_before, attempt, .. } = *entry;
+    Pending { due: Some(due), query, sent_before: sent_before.saturating_add(1), attempt }
 }
 
 /// How often a query is sent at most. A server may refuse the cookie that it gave itself, or close every
@@ -51,9 +61,10 @@ const MAX_TIMES: u8 = 4;
 
 pub(crate) struct ResponseMatcher<'a> {
     pub(crate) queries: Queries<'a>,
-    /// An answer that comes this long after its query was sent is too late, even if the query has not been
-    /// given up yet.
+    /// An answer that comes this long after its query was sent may be too late, even if the query has not
+    /// been given up yet.
     pub(crate) timeout: Nanos,
+    pub(crate) attempts: Attempts,
     pub(crate) expected: Option<Expected>,
     /// Truncated answers over UDP are asked again over TCP.
     pub(crate) retries_over_tcp: bool,
@@ -139,7 +150,7 @@ impl ResponseMatcher<'_> {
                 }
                 slot.table.answered(id);
                 slot.forget_signature(id);
-                recorder.lost(entry.due, at, Loss::Refused);
+                self.fail(recorder, &again(&entry), at, Loss::Refused);
             }
             Delivery::NotProcessed { .. } => {
                 recorder.connections(entry.sent).not_processed += 1;
@@ -163,10 +174,11 @@ impl ResponseMatcher<'_> {
         };
         match slot.table.look_up(response.id) {
             Known::InFlight(entry) if self.is_answer(&entry, &response) => {
-                if message.at.saturating_sub(entry.sent) >= self.timeout {
+                let took = message.at.saturating_sub(entry.sent);
+                if took >= self.timeout && took >= self.attempts.wait(entry.attempt) {
                     slot.table.timed_out(response.id);
                     slot.forget_signature(response.id);
-                    recorder.lost(entry.due, message.at, Loss::TimedOut);
+                    self.fail(recorder, &again(&entry), message.at, Loss::TimedOut);
                     recorder.stray(message.at, Stray::Late);
                     return;
                 }
@@ -220,10 +232,14 @@ impl ResponseMatcher<'_> {
         slot.table.answered(response.id);
         slot.forget_signature(response.id);
         let refused_cookie = rcode == BADCOOKIE && finding == CookieFinding::Learned;
-        if let Some(over_tcp) = self.retry(slot.transport, entry, response, refused_cookie)
-            && self.ask_again(entry, over_tcp)
+        if let Some(way) = self.retry(slot.transport, entry, response, refused_cookie)
+            && self.ask_again(entry, way)
         {
             recorder.asked_again(entry.due, response.truncated);
+            return;
+        }
+        if is_failure(rcode) && self.attempts.has_next(entry.attempt) {
+            self.ask_next(recorder, again(entry), Failure::Answer);
             return;
         }
         let facts = AnswerFacts {
@@ -243,7 +259,7 @@ impl ResponseMatcher<'_> {
         recorder.answered(entry, at, facts);
     }
 
-    /// Whether to ask again, and if so, whether over TCP.
+    /// Whether to ask the same server again, and if so, where.
     ///
     /// A refused cookie is worth another try only with the cookie that came with the refusal. If that is
     /// refused too, only TCP is left, if the client may use it: the servers at the address do not agree on
@@ -255,13 +271,43 @@ impl ResponseMatcher<'_> {
         entry: &Entry,
         response: &Response<'_>,
         refused_cookie: bool,
-    ) -> Option<bool> {
+    ) -> Option<Way> {
         let may_use_tcp = self.retries_over_tcp && transport == Transport::Udp;
         if response.truncated && may_use_tcp {
-            return Some(true);
+            return Some(Way::OverTcp);
         }
         let is_first = entry.sent_before == 0;
-        (refused_cookie && (is_first || may_use_tcp)).then_some(!is_first)
+        let way = if is_first { Way::Same } else { Way::OverTcp };
+        (refused_cookie && (is_first || may_use_tcp)).then_some(way)
+    }
+
+    /// Ends an attempt of a client, which asks again if it has another. True if the query has an outcome.
+    pub(crate) fn fail(
+        &mut self,
+        recorder: &mut Recorder,
+        pending: &Pending,
+        at: Nanos,
+        loss: Loss,
+    ) -> bool {
+        let Some(due) = pending.due else { return true };
+        let is_over = !self.attempts.has_next(pending.attempt);
+        if is_over {
+            recorder.lost(due, at, loss);
+        } else {
+            let failure = match loss {
+                Loss::TimedOut | Loss::NotSent => Failure::Silence,
+                Loss::ConnectionLost | Loss::Malformed | Loss::Refused => Failure::Answer,
+            };
+            self.ask_next(recorder, *pending, failure);
+        }
+        is_over
+    }
+
+    #[cold]
+    fn ask_next(&mut self, recorder: &mut Recorder, pending: Pending, failure: Failure) {
+        recorder.attempted_again(pending.due.unwrap_or(0), failure);
+        let pending = Pending { attempt: pending.attempt + 1, ..pending };
+        self.again.push(Retry { pending, way: Way::NextServer });
     }
 
     /// Verifies the signature of an answer if its query was signed. Books the answer if it is not signed
@@ -337,18 +383,19 @@ impl ResponseMatcher<'_> {
     ) {
         slot.table.take_back(id);
         slot.forget_signature(id);
-        if self.ask_again(entry, false) {
+        if self.ask_again(entry, Way::Same) {
             recorder.asked_again(entry.due, false);
         } else {
-            recorder.lost(entry.due, entry.sent, loss);
+            self.fail(recorder, &again(entry), entry.sent, loss);
         }
     }
 
     /// False if the query was asked again too often.
-    fn ask_again(&mut self, entry: &Entry, over_tcp: bool) -> bool {
-        let may = entry.sent_before + 1 < MAX_TIMES;
+    fn ask_again(&mut self, entry: &Entry, way: Way) -> bool {
+        // Each attempt may be sent so often.
+        let may = entry.sent_before + 1 < MAX_TIMES.saturating_mul(entry.attempt + 1);
         if may {
-            self.again.push(Retry { entry: *entry, over_tcp });
+            self.again.push(Retry { pending: again(entry), way });
         }
         may
     }
@@ -374,7 +421,7 @@ impl ResponseMatcher<'_> {
             Some((id, entry)) => {
                 slot.table.answered(id);
                 slot.forget_signature(id);
-                recorder.lost(entry.due, message.at, Loss::Malformed);
+                self.fail(recorder, &again(&entry), message.at, Loss::Malformed);
             }
             None => recorder.stray(message.at, Stray::Unexpected),
         }
@@ -425,6 +472,12 @@ impl ResponseMatcher<'_> {
         }
         !right
     }
+}
+
+/// A client with another server asks that (glibc and musl do): SERVFAIL, NOTIMP and REFUSED say nothing of the
+/// name (RFC 1035, section 4.1.1).
+fn is_failure(rcode: u16) -> bool {
+    matches!(rcode, 2 | 4 | 5)
 }
 
 #[cfg(test)]

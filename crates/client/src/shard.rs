@@ -11,6 +11,7 @@ use dnslab_traffic::{
 use dnslab_wire::{ClientSubnet, Cookie, Transport};
 use rand::Rng as _;
 
+use crate::attempts::Attempts;
 use crate::connection_slot::ConnectionSlot;
 use crate::query_source::QuerySource;
 use crate::recorder::Phases;
@@ -25,7 +26,9 @@ use crate::{Feed, Job, TlsSettings};
 pub struct Shard<'a> {
     pub(crate) job: &'a Job,
     pub(crate) phases: Phases,
+    /// How long the first attempt waits for its answer.
     pub(crate) timeout: Nanos,
+    pub(crate) attempts: Attempts,
     /// Shortest time between two rounds of the loop while anything is in flight; 0 for none.
     pub(crate) batch_delay: Nanos,
     /// This worker's number. Its clients are `number`, `number + of`, `number + 2 * of`, ..., counted over
@@ -50,7 +53,8 @@ pub struct Shard<'a> {
     /// Clients open their slots again at once when they are lost.
     pub(crate) keeps_open: bool,
     pub(crate) max_open: usize,
-    /// Where queries go: first those of the load's own transport, then those of the others.
+    /// Where queries go: first those of the load's own transport, then those of the others, then the same of
+    /// each further server.
     pub(crate) endpoints: Vec<ShardEndpoint>,
     /// Its clients' queries, if they come while the load runs.
     feed: Option<Box<dyn Feed>>,
@@ -62,6 +66,8 @@ pub struct Shard<'a> {
 
 /// A transport of the server, as the clients of a worker use it.
 pub(crate) struct ShardEndpoint {
+    /// Which of the client's servers it is, from 0.
+    pub(crate) server: u8,
     pub(crate) transport: Transport,
     pub(crate) target: SocketAddr,
     pub(crate) tls: Option<ClientTls>,
@@ -102,6 +108,7 @@ impl<'a> Shard<'a> {
             job,
             phases,
             timeout: phases.timeout,
+            attempts: Attempts::new(&job.attempts()),
             batch_delay: nanos(job.applied_batch_delay()),
             number,
             of,
@@ -132,12 +139,14 @@ impl<'a> Shard<'a> {
         Self { feed: Some(feed), ..self }
     }
 
-    /// The way of queries over this transport. Truncated answers are asked again over TCP at the address for
-    /// UDP.
-    pub(crate) fn endpoint(&self, transport: Transport) -> &ShardEndpoint {
-        let own = self.endpoints.iter().find(|endpoint| endpoint.transport == transport);
-        let udp = || self.endpoints.iter().find(|endpoint| endpoint.transport == Transport::Udp);
-        own.or_else(udp).unwrap_or(&self.endpoints[0])
+    /// The way of queries over this transport to a server. Truncated answers are asked again over TCP at the
+    /// address for UDP.
+    pub(crate) fn endpoint(&self, transport: Transport, server: u8) -> &ShardEndpoint {
+        let over = |transport| {
+            let is_it = |it: &&ShardEndpoint| it.transport == transport && it.server == server;
+            self.endpoints.iter().find(is_it)
+        };
+        over(transport).or_else(|| over(Transport::Udp)).unwrap_or(&self.endpoints[0])
     }
 
     /// The transport of a client, which it keeps. `client` counts over all workers, so a client has the same
@@ -251,27 +260,25 @@ impl<'a> Shard<'a> {
 
 fn endpoints(job: &Job) -> Vec<ShardEndpoint> {
     let load = &job.settings;
-    let with_tls = |transport: Transport, tls: &Option<TlsSettings>| {
+    let usual = |server: u8, transport: Transport, target, tls: &Option<TlsSettings>| {
         let tls = tls.as_ref().filter(|_| transport.is_encrypted());
-        tls.map(|tls| {
+        let tls = tls.map(|tls| {
             // A query may wait for its time-out without a packet, and then the connection is idle.
             let silence = load.idle.map(|idle| idle.saturating_add(load.timeout));
             ClientTls::new(tls, transport).with_idle_timeout(silence)
-        })
+        });
+        ShardEndpoint { server, transport, target, tls, below: 0.0 }
     };
-    let first = ShardEndpoint {
-        transport: load.transport,
-        target: job.target,
-        tls: with_tls(load.transport, &job.tls),
-        below: 0.0,
-    };
+    let first = usual(0, load.transport, job.target, &job.tls);
     let mut below = 0.0;
     let others = job.others.iter().map(|other| {
         below += other.share;
-        let tls = with_tls(other.transport, &other.tls);
-        ShardEndpoint { transport: other.transport, target: other.target, tls, below }
+        ShardEndpoint { below, ..usual(0, other.transport, other.target, &other.tls) }
     });
-    std::iter::once(first).chain(others).collect()
+    let further = (1..).zip(&job.further).flat_map(|(server, endpoints)| {
+        endpoints.iter().map(move |it| usual(server, it.transport, it.target, &it.tls))
+    });
+    std::iter::once(first).chain(others).chain(further).collect()
 }
 
 /// When the clients begin to connect at the start, and until when all are to have begun: the first half of

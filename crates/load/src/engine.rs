@@ -167,7 +167,8 @@ fn check(job: &Job) -> Result<(), LoadError> {
         let sources = sources.to_string();
         return Err(LoadError::SourceFamily { sources, target: job.target });
     }
-    let others = job.others.iter().map(|other| (other.transport, &other.tls));
+    let others = job.others.iter().chain(job.further.iter().flatten());
+    let others = others.map(|other| (other.transport, &other.tls));
     for (transport, tls) in std::iter::once((load.transport, &job.tls)).chain(others) {
         if transport.is_encrypted() && tls.is_none() {
             return Err(LoadError::NoTls(transport));

@@ -131,6 +131,36 @@ pub struct Answers {
     pub after_next_query: u64,
 }
 
+/// Further attempts of clients that ask again where they had no answer, and whom they asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttemptCounts {
+    /// Attempts after one without an answer in time.
+    pub timed_out: u64,
+    /// Attempts after one that failed at once: SERVFAIL, NOTIMP or REFUSED, an answer that was no DNS message, a
+    /// connection that ended.
+    pub failed: u64,
+    /// Queries sent to each server, in the order in which clients know them; empty if they know one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sent_to: Vec<u64>,
+}
+
+impl AttemptCounts {
+    /// Adds the counts of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        self.timed_out += other.timed_out;
+        self.failed += other.failed;
+        let longer = self.sent_to.len().max(other.sent_to.len());
+        self.sent_to.resize(longer, 0);
+        for (own, more) in self.sent_to.iter_mut().zip(&other.sent_to) {
+            *own += more;
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// Responses of HTTP with one status that carried no DNS message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HttpRefusals {
@@ -155,10 +185,13 @@ pub struct Counters {
     /// Queries handed to the kernel.
     pub sent: u64,
     /// Queries sent a second time, once for each time: over TCP after a truncated answer, with the
-    /// cookie of a BADCOOKIE answer (RFC 7873, section 5.3), not processed before a GOAWAY, or too
-    /// early for the server (status 425; RFC 8470, section 5.2).
+    /// cookie of a BADCOOKIE answer (RFC 7873, section 5.3), not processed before a GOAWAY, too
+    /// early for the server (status 425; RFC 8470, section 5.2), or in another attempt of the client.
     #[serde(default)]
     pub asked_again: u64,
+    /// Further attempts of clients that make more than one.
+    #[serde(default, skip_serializing_if = "AttemptCounts::is_empty")]
+    pub attempts: AttemptCounts,
     /// Octets of the DNS messages sent, without framing.
     pub sent_octets: u64,
     /// What the answers were like.
@@ -176,6 +209,7 @@ impl Counters {
         self.outcomes.merge(&other.outcomes);
         self.sent += other.sent;
         self.asked_again += other.asked_again;
+        self.attempts.merge(&other.attempts);
         self.sent_octets += other.sent_octets;
         let (own, more) = (&mut self.answers, &other.answers);
         for (rcode, count) in &more.rcodes {

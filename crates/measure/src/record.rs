@@ -236,6 +236,9 @@ pub struct LoadFacts {
     pub mix: String,
     /// Address and port that the queries went to.
     pub target: String,
+    /// Addresses of the further servers that the clients know; empty in records that do not have it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further: Vec<String>,
     /// Simulated clients, each with its own socket.
     pub clients: u32,
     /// Closed or open loop.

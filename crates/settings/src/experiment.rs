@@ -340,6 +340,16 @@ impl Variant {
         (server.kind == ServerChoice::External).then(|| (server.address.ip(), port).into())
     }
 
+    /// Where the further servers that clients know answer over this transport.
+    pub fn further_over(&self, transport: Transport) -> impl Iterator<Item = SocketAddr> {
+        let usual = transport.default_port();
+        let is_own = usual == self.load.transport.default_port();
+        let listed = self.server.further.iter().flat_map(|further| &further.0);
+        listed.map(move |(address, port)| {
+            SocketAddr::new(*address, port.filter(|_| is_own).unwrap_or(usual))
+        })
+    }
+
     /// How the certificate is verified; `None` if no transport has one.
     #[must_use]
     pub fn verification(&self) -> Option<Verification> {
@@ -468,6 +478,7 @@ impl Load {
             idle: self.idle,
             connect: self.connect,
             truncated: self.truncated,
+            attempts: self.attempts,
         }
     }
 

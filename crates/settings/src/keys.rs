@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use dnslab_traffic::{
-    Connect, Delay, Loss, Pace, Rate, Selection, SourceAddresses, TransportMix, Truncated, TypeMix,
+    Connect, Delay, Loss, Pace, Rate, Selection, ServerAddresses, ServerOrder, SourceAddresses,
+    TransportMix, Truncated, TypeMix,
 };
 use dnslab_wire::{EdnsOption, Method, TlsGroup, Transport, TsigKey};
 
@@ -72,6 +73,20 @@ fn used_if(condition: bool, why: &str, help: &str) -> Result<(), Unused> {
     let unused = || Unused { why: why.to_owned(), help: help.to_owned() };
     condition.then_some(()).ok_or_else(unused)
 }
+
+const WITH_ATTEMPTS: When = When::Variant(|variant| {
+    let help = "add `load.attempts = 2`, or remove it";
+    used_if(variant.load.attempts > 1, "clients ask once", help)
+});
+const WITH_FURTHER: When = When::Variant(|variant| {
+    let help = "add `server.further`, or remove it";
+    used_if(variant.server.further.is_some(), "the clients know one server", help)
+});
+const OPEN_LOOP: When = When::Variant(|variant| {
+    let is_open = !matches!(variant.load.mode(), Mode::Closed { .. });
+    let why = "a closed loop has its window at one server";
+    used_if(is_open, why, "add `load.rate`, or remove it")
+});
 
 const LOGGED: When = When::Variant(|variant| {
     let help = "add `server.log.to`, or remove it";
@@ -229,6 +244,10 @@ settings! {
         /// IPv4 or IPv6 address that the server listens on; an external server must have one, or a host
         /// name, with or without the port for UDP and TCP
         address: HostAddress = HostAddress::LOCAL;
+        /// Further servers that run already, which the clients know beside this one and ask when it fails:
+        /// addresses, with commas. A port is that of `load.transport`; without one, it is the usual port
+        further: Option<ServerAddresses> = None, absent("none"), when(&[EXTERNAL, OPEN_LOOP]),
+            flag("further", "ADDRESSES");
         /// Port of an external server for UDP and TCP; started servers get a free one
         port: Option<u16> = None, count(1, 65_535), absent("53"), when(&[EXTERNAL]);
         /// Port of an external server for DNS over TLS; started servers get a free one
@@ -520,10 +539,23 @@ settings! {
         /// Load before the measured window, kept apart
         warm_up: Duration = Duration::from_secs(2), lasting(Duration::ZERO, WEEK),
             flag("warm-up", "DURATION");
-        /// A query without an answer for this long has timed out
+        /// A query without an answer for this long has timed out. With `load.attempts`, how long the first
+        /// of them waits
         timeout: Duration = Duration::from_secs(2),
             // Durations are recorded up to 100 s; a longer time-out could not be told from it.
             lasting(MS, Duration::from_secs(100)), flag("timeout", "DURATION");
+        /// Times that a client asks each of its servers before it gives up, as `attempts` of
+        /// resolv.conf(5). It asks again where no answer came in time, where the connection ended, and
+        /// after SERVFAIL, NOTIMP and REFUSED. The latency of a query counts from its first attempt
+        attempts: u32 = 1, count(1, 10), flag("attempts", "N"), under(CLIENTS);
+        /// How many times as long each further attempt at a server waits as the one before: 1 as glibc
+        /// does, 2 as others do
+        backoff: u32 = 1, count(1, 10), when(&[WITH_ATTEMPTS]), flag("backoff", "N"), under(CLIENTS);
+        /// Which server a client asks first that knows several: the first of the list, as glibc does; the
+        /// next of the list from query to query, as glibc does with `rotate`; or the one that answered last,
+        /// as systemd-resolved does. If its attempt fails, the next of the list follows
+        server_order: ServerOrder = ServerOrder::InOrder, when(&[WITH_FURTHER]),
+            flag("server-order", "ORDER"), under(CLIENTS);
         /// Threads of the load generator, at most one per client
         workers: Option<u32> = None, count(1, 1_024),
             absent("one for each CPU that is left to the load; in a closed loop no more than leave each a \

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use dnslab_traffic::{
     ClientSubnets, ClientSubnetsError, Connect, Delay, Loss, Pace, Rate, Selection,
-    SourceAddresses, TransportMix, Truncated, TypeMix,
+    ServerAddresses, ServerOrder, SourceAddresses, TransportMix, Truncated, TypeMix,
 };
 use dnslab_wire::{EdnsOption, Method, TlsGroup, Transport, TsigKey};
 
@@ -123,7 +123,7 @@ macro_rules! choices {
 
 choices! {
     Alternate, CertificateKind, Connect, Figure, HostsChoice, LogSuffix, LogTarget, Method, Pace,
-    Quickack, QuotaKind, ReceiveTime, Records, Selection, ServerKind, TimeForm, TlsVersions, Transport,
+    Quickack, QuotaKind, ReceiveTime, Records, Selection, ServerKind, ServerOrder, TimeForm, TlsVersions, Transport,
     Truncated,
 }
 
@@ -148,6 +148,7 @@ texts!(
     Delay,
     Loss,
     PopulationSource,
+    ServerAddresses,
     SourceAddresses,
     Subnets,
     TransportMix,

@@ -22,6 +22,8 @@ pub struct ClientBehaviour {
     pub connect: Connect,
     /// What is done with a truncated answer over UDP.
     pub truncated: Truncated,
+    /// Times that a client asks each of its servers for a name before it gives up; at least 1.
+    pub attempts: u32,
 }
 
 impl Default for ClientBehaviour {
@@ -33,6 +35,7 @@ impl Default for ClientBehaviour {
             idle: None,
             connect: Connect::AtStart,
             truncated: Truncated::Count,
+            attempts: 1,
         }
     }
 }
@@ -61,11 +64,12 @@ impl fmt::Display for ClientBehaviour {
                 duration::write(idle)
             )?,
         }
-        match self.truncated {
-            Truncated::Count => Ok(()),
-            Truncated::AskOverTcp => {
-                formatter.write_str("; truncated answers are asked again over TCP")
-            }
+        if self.truncated == Truncated::AskOverTcp {
+            formatter.write_str("; truncated answers are asked again over TCP")?;
+        }
+        match self.attempts {
+            1 => Ok(()),
+            times => write!(formatter, "; what is not answered is asked up to {times} times"),
         }
     }
 }
@@ -119,9 +123,11 @@ mod tests {
                 idle: Some(Duration::from_secs(10)),
                 connect: Connect::OnDemand,
                 truncated: Truncated::AskOverTcp,
+                attempts: 3,
             },
             "2 connections per client, opened when a query is due and closed after 200 queries on \
-             average (drawn at random) or when idle for 10s; truncated answers are asked again over TCP",
+             average (drawn at random) or when idle for 10s; truncated answers are asked again over TCP; \
+             what is not answered is asked up to 3 times",
         );
         check(
             ClientBehaviour { idle: Some(Duration::from_millis(1_500)), ..default },

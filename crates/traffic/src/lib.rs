@@ -32,6 +32,7 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod arrival;
+mod attempts;
 mod behaviour;
 mod choice;
 mod client_query;
@@ -46,6 +47,7 @@ mod quota;
 mod random;
 mod rate;
 mod replay;
+mod server_addresses;
 mod shape;
 mod source_addresses;
 mod transport_mix;
@@ -54,6 +56,7 @@ mod type_mix;
 mod zone;
 
 pub use arrival::{Arrival, Arrivals};
+pub use attempts::{Attempts, ServerOrder};
 pub use behaviour::{ClientBehaviour, Connect, Truncated};
 pub use choice::{Picker, Selection};
 pub use client_query::ClientQuery;
@@ -67,6 +70,7 @@ pub use quota::Quota;
 pub use random::{Purpose, Random, drawn_for, stream};
 pub use rate::{Rate, RateError};
 pub use replay::{ReplayPlan, SeenQuery};
+pub use server_addresses::{ServerAddresses, ServerAddressesError};
 pub use source_addresses::{SourceAddresses, SourceAddressesError};
 pub use transport_mix::{TransportMix, TransportMixError};
 pub use turns::{SlicePlan, Turns};

@@ -14,7 +14,7 @@ fn idle_time(transport: Transport, key: Option<&TsigKey>) -> (Nanos, usize) {
     let options = QueryOptions { edns: Some(Edns::default()), ..QueryOptions::default() };
     let queries = QueryList::from_text(&b"a.example A\n"[..], "the test", &options).unwrap();
     let mut slot = ConnectionSlot::<Simulated>::new(0, transport, 0);
-    let entry = Entry { due: 1, sent: 1, query: 0, sent_before: 0 };
+    let entry = Entry { due: 1, sent: 1, query: 0, sent_before: 0, attempt: 0 };
     let id = slot.table.insert(entry).unwrap();
     let mut message = Vec::new();
     queries.get(0).append_to(id, &Additions::default(), &mut message);
@@ -29,6 +29,7 @@ fn idle_time(transport: Transport, key: Option<&TsigKey>) -> (Nanos, usize) {
     let mut matcher = ResponseMatcher {
         queries: Queries::List(&queries),
         timeout: 1_000,
+        attempts: Attempts::at_one_server(1, 1_000, 1),
         expected: None,
         retries_over_tcp: false,
         reads_options: true,
@@ -86,6 +87,7 @@ fn overtaken(transport: Transport, follows: bool, first_ms: Nanos) -> (u64, u64)
     let mut matcher = ResponseMatcher {
         queries: Queries::List(&queries),
         timeout: 1_000 * MILLISECOND,
+        attempts: Attempts::at_one_server(1, 1_000 * MILLISECOND, 1),
         expected: None,
         retries_over_tcp: false,
         reads_options: false,
@@ -99,7 +101,10 @@ fn overtaken(transport: Transport, follows: bool, first_ms: Nanos) -> (u64, u64)
     };
     recorder.note_round_trip(MILLISECOND / 10);
     let mut send = |sent| {
-        let id = slot.table.insert(Entry { due: sent, sent, query: 0, sent_before: 0 }).unwrap();
+        let id = slot
+            .table
+            .insert(Entry { due: sent, sent, query: 0, sent_before: 0, attempt: 0 })
+            .unwrap();
         slot.note_sent(sent, 1, follows);
         let mut message = Vec::new();
         queries.get(0).append_to(id, &Additions::default(), &mut message);

@@ -82,7 +82,7 @@ fn load(load: Load) -> Load {
 }
 
 /// All that can go wrong in other loads, with up to 60 clients that ask at any time.
-fn drawn(seed: u64, transport: Transport) -> Scenario {
+pub(super) fn drawn(seed: u64, transport: Transport) -> Scenario {
     let mut scenario = Scenario::drawn(seed, transport);
     let random = &mut Xoshiro256PlusPlus::seed_from_u64(seed ^ 0xc11e);
     let job = &mut scenario.job;
@@ -112,7 +112,7 @@ fn drawn(seed: u64, transport: Transport) -> Scenario {
 }
 
 /// What must hold whatever happened, and: no socket ever carries queries of two clients.
-fn check_clients(scenario: &Scenario, played: Played) {
+pub(super) fn check_clients(scenario: &Scenario, played: Played) {
     for (socket, labels) in &played.labels {
         assert!(labels.len() <= 1, "socket {socket} asked for clients {labels:?}");
     }
@@ -129,7 +129,7 @@ fn udp() {
 }
 
 /// Clients with addresses of their own share a socket; those for whom there is no address have their own.
-fn drawn_with_addresses(seed: u64, transport: Transport) -> Scenario {
+pub(super) fn drawn_with_addresses(seed: u64, transport: Transport) -> Scenario {
     let mut scenario = drawn(seed, transport);
     let sources = if seed.is_multiple_of(3) { "10.1.0.0-10.1.0.9" } else { "10.1.0.0/16" };
     let load = &mut scenario.job.settings;

@@ -128,6 +128,10 @@ struct SocketState {
     datagrams: VecDeque<Datagram>,
     /// It is an address of a client at this socket, which many clients share.
     shares: Option<(usize, IpAddr)>,
+    /// Nobody is at the address that it sends to.
+    is_dead: bool,
+    /// The server that it sends to, for a socket of many clients.
+    target: Option<SocketAddr>,
     /// The server has closed: with a reset or in good order.
     closed: Option<bool>,
     /// Octets on their way to the server.
@@ -196,8 +200,8 @@ struct Datagram {
     wall: u64,
     /// The socket, or the address at a socket of many clients, that it came to.
     number: usize,
-    /// That address.
-    to: Option<IpAddr>,
+    /// The server's address, and that one.
+    ends: Option<(SocketAddr, IpAddr)>,
 }
 
 impl Net {
@@ -293,13 +297,13 @@ impl Net {
             Event::ToClient(number, octets) => {
                 let (is_stream, wall) = (self.sockets[number].is_stream, self.time_of_day());
                 let shares = self.sockets[number].shares;
-                let to = shares.map(|(_, address)| address);
                 let socket = &mut self.sockets[shares.map_or(number, |(shared, _)| shared)];
+                let ends = shares.and_then(|(_, address)| Some((socket.target?, address)));
                 if socket.is_dropped || socket.closed.is_some() {
                 } else if is_stream {
                     socket.octets.extend(octets);
                 } else if socket.datagrams.len() < DATAGRAM_BUFFER {
-                    socket.datagrams.push_back(Datagram { octets, wall, number, to });
+                    socket.datagrams.push_back(Datagram { octets, wall, number, ends });
                 } else {
                     socket.dropped += 1;
                 }
@@ -446,14 +450,15 @@ impl Runtime for Simulated {
         ThreadTime { cpu: self.0.borrow().now, waited: 0 }
     }
 
-    fn connect(&mut self, _: Path) -> io::Result<Stream> {
+    fn connect(&mut self, path: Path) -> io::Result<Stream> {
         let net = &mut *self.0.borrow_mut();
         let number = net.sockets.len();
-        net.sockets.push(SocketState { is_stream: true, ..SocketState::default() });
+        let is_dead = path.target == super::nobody();
+        net.sockets.push(SocketState { is_stream: true, is_dead, ..SocketState::default() });
         let at = net.now + net.delay();
         if net.chance(net.faults.refused) {
             net.schedule(at, Event::Connected(number, Err(ErrorKind::ConnectionRefused)));
-        } else if !net.chance(net.faults.unheard) {
+        } else if !is_dead && !net.chance(net.faults.unheard) {
             net.schedule(at, Event::Connected(number, Ok(())));
         }
         net.server.opened(net.transport, number, true);
@@ -471,18 +476,21 @@ impl Runtime for Simulated {
         Ok(Stream(Rc::clone(&self.0), number))
     }
 
-    fn bind(&mut self, _: Path, _: DatagramOptions) -> io::Result<Datagrams> {
+    fn bind(&mut self, path: Path, _: DatagramOptions) -> io::Result<Datagrams> {
         let net = &mut *self.0.borrow_mut();
         let number = net.sockets.len();
         let no_segments = net.chance(0.2);
-        net.sockets.push(SocketState { no_segments, ..SocketState::default() });
+        let is_dead = path.target == super::nobody();
+        net.sockets.push(SocketState { no_segments, is_dead, ..SocketState::default() });
         net.server.opened(net.transport, number, false);
         Ok(Datagrams(Rc::clone(&self.0), number))
     }
 
-    fn bind_shared(&mut self, _: SocketAddr, _: DatagramOptions) -> io::Result<Datagrams> {
+    fn bind_shared(&mut self, target: SocketAddr, _: DatagramOptions) -> io::Result<Datagrams> {
         let net = &mut *self.0.borrow_mut();
-        net.sockets.push(SocketState::default());
+        let is_dead = target == super::nobody();
+        let target = Some(target);
+        net.sockets.push(SocketState { is_dead, target, ..SocketState::default() });
         Ok(Datagrams(Rc::clone(&self.0), net.sockets.len() - 1))
     }
 
@@ -622,6 +630,9 @@ impl DatagramSocket for Datagrams {
             let full = if net.random.random() { libc::ENOBUFS } else { libc::EAGAIN };
             return Err(io::Error::from_raw_os_error(full));
         }
+        if net.sockets[self.1].is_dead {
+            return Ok(left);
+        }
         for message in batch.messages().skip(first).take(left) {
             net.server.sent(net.now, self.1, message);
             net.send_datagram(self.1, message.to_vec(), true);
@@ -645,6 +656,9 @@ impl DatagramSocket for Datagrams {
         if left == 0 {
             return Err(ErrorKind::WouldBlock.into());
         }
+        if net.sockets[self.1].is_dead {
+            return Ok(left);
+        }
         for (message, source) in batch.messages().zip(sources).skip(first).take(left) {
             let number = net.address(self.1, *source);
             net.server.sent(net.now, number, message);
@@ -662,7 +676,8 @@ impl DatagramSocket for Datagrams {
         if net.chance(net.faults.partial) {
             return Err(ErrorKind::WouldBlock.into());
         }
-        for datagram in octets.chunks(segment.max(1)) {
+        let is_dead = net.sockets[self.1].is_dead;
+        for datagram in octets.chunks(segment.max(1)).filter(|_| !is_dead) {
             net.send_datagram(self.1, datagram.to_vec(), true);
         }
         Ok(())
@@ -708,11 +723,11 @@ impl Inbox for Received {
     }
 
     fn groups(&self) -> impl Iterator<Item = Group<'_>> {
-        self.0.iter().map(|Datagram { octets, wall, to, .. }| Group {
+        self.0.iter().map(|Datagram { octets, wall, ends, .. }| Group {
             octets,
             segment: octets.len(),
             timestamp: Some(*wall),
-            ends: to.map(|to| (super::target(), to)),
+            ends: *ends,
         })
     }
 }

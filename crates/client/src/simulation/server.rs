@@ -38,6 +38,8 @@ pub(super) struct Manners {
     /// Of the queries that come again over TCP after an answer with TC: those whose answer has TC again.
     pub(super) truncated_again: f64,
     pub(super) garbage: f64,
+    /// Queries that are answered with SERVFAIL.
+    pub(super) failing: f64,
     /// How long it keeps idle connections, 100 ms (RFC 7828, section 3.1). It tells clients that ask, and
     /// does not close the connections.
     pub(super) idle: Option<u8>,
@@ -63,6 +65,7 @@ impl Default for Manners {
             truncated: 0.0,
             truncated_again: 0.0,
             garbage: 0.0,
+            failing: 0.0,
             idle: None,
             closes: 0.0,
             resets: 0.0,
@@ -415,6 +418,9 @@ impl Server {
         }
         if self.chance(truncated) {
             answer[2] |= 0x02;
+        }
+        if self.chance(manners.failing) {
+            answer[3] |= 0x02;
         }
         let mut answers = Vec::new();
         if self.chance(manners.other_id) {

@@ -4,7 +4,9 @@ use std::cmp::Reverse;
 
 use super::Worker;
 use crate::connection::ConnectionEnd;
+use crate::connection_slot::Pending;
 use crate::recorder::Loss;
+use crate::response_matcher::again;
 use crate::runtime::Runtime;
 use crate::time::Nanos;
 use dnslab_settings::ReceiveTime;
@@ -40,8 +42,9 @@ impl<R: Runtime> Worker<'_, R> {
         let timeout = self.shard.timeout;
         if self.is_attempt_late(number, now) || self.may_have_come_in_time(number, now) {
             // This thread may have been away from its CPU, so what the slot waits for may be there.
-            match self.slots[number as usize].is_shared {
-                true => self.advance_shared(),
+            let slot = &self.slots[number as usize];
+            match slot.is_shared {
+                true => self.advance_shared(slot.server),
                 false => self.advance(number),
             }
         }
@@ -55,7 +58,7 @@ impl<R: Runtime> Worker<'_, R> {
             let error = std::io::Error::from(std::io::ErrorKind::TimedOut);
             self.end_connection(number, &ConnectionEnd::Connect(error));
         }
-        let oldest = self.expire(number, now);
+        let next = self.expire(number, now);
         self.give_up_unsent(number, now);
         let timer = self.timer_of(number);
         if timer.is_some_and(|at| at <= now) {
@@ -63,10 +66,9 @@ impl<R: Runtime> Worker<'_, R> {
         }
         let slot = &self.slots[number as usize];
         let connecting = slot.is_new.then(|| slot.connecting_since + timeout);
-        let unsent = slot.pending.front().and_then(|pending| pending.due);
-        let sent = oldest.filter(|_| slot.table.len() > 0).map(|sent| sent + timeout);
+        let unsent = slot.pending.front().and_then(|pending| self.end_of_wait(pending));
+        let sent = next.filter(|_| slot.table.len() > 0);
         let timer = self.timer_of(number);
-        let unsent = unsent.map(|due| due + timeout);
         let idle = self.idle_end(number);
         if idle.is_some_and(|end| end <= now) {
             self.close(number, now);
@@ -91,8 +93,14 @@ impl<R: Runtime> Worker<'_, R> {
         if self.shard.job.settings.receive_time == ReceiveTime::User {
             return false;
         }
-        let oldest = self.slots[number as usize].table.expire(None, |_, _| {});
-        oldest.is_some_and(|sent| sent + self.shard.timeout <= now)
+        let table = &mut self.slots[number as usize].table;
+        let next = table.expire(None, &self.shard.attempts, |_, _| {});
+        next.is_some_and(|end| end <= now)
+    }
+
+    /// When a query that waits to be sent has waited for too long. One that is not due waits for ever.
+    fn end_of_wait(&self, pending: &Pending) -> Option<Nanos> {
+        pending.due.map(|due| due.saturating_add(self.shard.attempts.end(pending.attempt)))
     }
 
     fn timer_of(&self, number: u32) -> Option<Nanos> {
@@ -102,14 +110,14 @@ impl<R: Runtime> Worker<'_, R> {
             .and_then(|connection| connection.next_timer())
     }
 
-    /// Ends the queries in flight that have waited for the time-out. Returns when the oldest of the others
-    /// was sent.
+    /// Ends the queries in flight that have waited for the time-out. Returns when the next of the others has
+    /// waited for it.
     fn expire(&mut self, number: u32, now: Nanos) -> Option<Nanos> {
         let slot = &mut self.slots[number as usize];
-        let (recorder, unsettled) = (&mut self.recorder, &mut self.unsettled);
+        let (recorder, matcher) = (&mut self.recorder, &mut self.matcher);
         let (table, connection, signed) = (&mut slot.table, &mut slot.connection, &mut slot.signed);
-        let mut expired = 0;
-        let oldest = table.expire(now.checked_sub(self.shard.timeout), |id, entry| {
+        let (mut expired, mut lost) = (0, 0);
+        let next = table.expire(Some(now), &self.shard.attempts, |id, entry| {
             expired += 1;
             if let Some(connection) = connection {
                 connection.forget(now, id);
@@ -117,28 +125,28 @@ impl<R: Runtime> Worker<'_, R> {
             if let Some(signed) = signed {
                 signed.remove(&id);
             }
-            recorder.lost(entry.due, now, Loss::TimedOut);
-            *unsettled -= 1;
+            lost += usize::from(matcher.fail(recorder, &again(&entry), now, Loss::TimedOut));
         });
         if expired > 0 {
+            self.unsettled -= lost;
             let home = self.home(number);
             let home = &mut self.slots[home as usize];
-            home.timed_out_in_a_row = home.timed_out_in_a_row.saturating_add(expired as u32);
+            home.timed_out_in_a_row = home.timed_out_in_a_row.saturating_add(lost as u32);
             home.timed_out_at = now;
             self.close_places(number, expired);
             self.note_ended(number, expired);
+            self.take_up_again(number, now);
         }
-        oldest
+        next
     }
 
     /// Gives up queries that have waited for the time-out without being sent.
     fn give_up_unsent(&mut self, number: u32, now: Nanos) {
-        let timeout = self.shard.timeout;
         while let Some(pending) = self.slots[number as usize].pending.front().copied()
-            && pending.due.is_some_and(|due| due + timeout <= now)
+            && self.end_of_wait(&pending).is_some_and(|end| end <= now)
         {
             self.slots[number as usize].pending.pop_front();
-            self.give_up(pending, now);
+            self.give_up(number, pending, now);
         }
     }
 

@@ -21,7 +21,7 @@ use crate::sample::Sample;
 use crate::shard::{Clients, Shard};
 use crate::time::{Nanos, ThreadTime};
 use dnslab_measure::Tls;
-use dnslab_traffic::Random;
+use dnslab_traffic::{Random, ServerOrder};
 use dnslab_wire::{Cookie, MessageBatch, Transport};
 use rand::Rng as _;
 use shared::SharedSocket;
@@ -76,6 +76,15 @@ pub struct Pauses {
     pub time: Nanos,
 }
 
+/// What leads a client elsewhere than its usual connections do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Extra {
+    client: u32,
+    server: u8,
+    /// For what was truncated over UDP.
+    over_tcp: bool,
+}
+
 /// Longest sleep, so that an interrupt is noticed soon.
 const MAX_WAIT: Nanos = 50_000_000;
 
@@ -96,13 +105,16 @@ pub struct Worker<'a, R: Runtime> {
     comers: Vec<u32>,
     /// How many of them have asked something.
     askers: u32,
-    /// The slot on which a client asks again over TCP, by client.
-    retry_slots: HashMap<u32, u32>,
+    /// Slots that clients have beside their usual connections.
+    extra_slots: HashMap<Extra, u32>,
+    /// The server that each client asks first now, where clients know several and it is not always the same.
+    first_servers: Vec<u8>,
     /// When the last round began, and the longest time between two.
     last_round: Nanos,
     max_round: Nanos,
-    /// The socket of the clients that have an address of their own, and whether there may be one.
-    shared: Option<Box<SharedSocket<R>>>,
+    /// The sockets of the clients that have an address of their own, one for each server, and whether there
+    /// may be any.
+    shared: Vec<Option<Box<SharedSocket<R>>>>,
     may_share: bool,
     /// Slots with queries that it did not take.
     waiting_for_shared: Vec<u32>,
@@ -174,6 +186,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
         let matcher = ResponseMatcher {
             queries: shard.queries(),
             timeout: shard.timeout,
+            attempts: shard.attempts.clone(),
             expected: job.expected,
             retries_over_tcp: job.retries_over_tcp(),
             reads_options: job.sends_options(),
@@ -203,10 +216,11 @@ impl<'a, R: Runtime> Worker<'a, R> {
             slots,
             comers: Vec::new(),
             askers: 0,
-            retry_slots: HashMap::new(),
+            extra_slots: HashMap::new(),
+            first_servers: Vec::new(),
             last_round: 0,
             max_round: 0,
-            shared: None,
+            shared: Vec::new(),
             may_share,
             waiting_for_shared: Vec::new(),
             free_drains: Vec::new(),
@@ -279,9 +293,9 @@ impl<'a, R: Runtime> Worker<'a, R> {
             self.take_arrivals(now);
             self.report_interval(now);
             for number in ready.drain(..) {
-                match number {
-                    shared::SHARED => self.advance_shared(),
-                    number => self.advance(number),
+                match shared::server_of(number) {
+                    Some(server) => self.advance_shared(server),
+                    None => self.advance(number),
                 }
             }
         }
@@ -324,7 +338,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
     fn let_in(&mut self) {
         let (client, number) = (self.comers.len() as u32, self.slots.len() as u32);
         let transport = self.shard.transport_of(self.shard.client_number(client));
-        let is_shared = self.shares(client, transport);
+        let is_shared = self.shares(client, transport, 0);
         self.slots.push(ConnectionSlot { is_shared, ..ConnectionSlot::new(client, transport, 0) });
         self.comers.push(number);
         if let Some(random) = &mut self.cookie_source {
@@ -332,14 +346,64 @@ impl<'a, R: Runtime> Worker<'a, R> {
         }
     }
 
-    /// The slot on which a client asks again over TCP what was truncated.
-    fn retry_slot(&mut self, client: u32) -> u32 {
-        *self.retry_slots.entry(client).or_insert_with(|| {
-            let mut slot = ConnectionSlot::new(client, Transport::Tcp, 0);
-            slot.is_retry = true;
-            self.slots.push(slot);
-            self.slots.len() as u32 - 1
-        })
+    /// A slot that a client has beside its usual connections.
+    fn extra_slot(&mut self, extra: Extra) -> u32 {
+        if let Some(known) = self.extra_slots.get(&extra) {
+            return *known;
+        }
+        let Extra { client, server, over_tcp } = extra;
+        let usual = self.slots[self.first_slot(client) as usize].transport;
+        let transport = if over_tcp { Transport::Tcp } else { usual };
+        let is_shared = self.shares(client, transport, server);
+        let slot = ConnectionSlot::new(client, transport, 0);
+        self.slots.push(ConnectionSlot { server, is_extra: true, is_shared, ..slot });
+        let number = self.slots.len() as u32 - 1;
+        self.extra_slots.insert(extra, number);
+        number
+    }
+
+    /// The slot on which a client asks a query for the first time; `usual` is one of its usual connections.
+    #[cold]
+    fn slot_for_first_attempt(&mut self, usual: u32) -> u32 {
+        let client = self.slots[usual as usize].client;
+        let place = client as usize;
+        if self.first_servers.len() <= place {
+            self.first_servers.resize(place + 1, 0);
+        }
+        let server = self.first_servers[place];
+        match self.shard.attempts.order {
+            ServerOrder::InOrder => return usual,
+            ServerOrder::Rotate => {
+                self.first_servers[place] = self.shard.attempts.next_server(server);
+            }
+            ServerOrder::Sticky => {}
+        }
+        match server {
+            0 => usual,
+            server => self.extra_slot(Extra { client, server, over_tcp: false }),
+        }
+    }
+
+    /// The slot for the next attempt after one on this slot. It stays with TCP, as glibc does.
+    fn slot_for_next_attempt(&mut self, number: u32) -> u32 {
+        let home = self.home(number);
+        if !self.shard.attempts.has_choice() {
+            return home;
+        }
+        let ConnectionSlot { client, server, transport, .. } = self.slots[home as usize];
+        let first = self.first_slot(client);
+        let over_tcp = transport != self.slots[first as usize].transport;
+        let next = self.shard.attempts.next_server(server);
+        if let Some(first) = self.first_servers.get_mut(client as usize)
+            && self.shard.attempts.order == ServerOrder::Sticky
+            && *first == server
+        {
+            *first = next;
+        }
+        match (next, over_tcp) {
+            (0, false) => first,
+            (server, over_tcp) => self.extra_slot(Extra { client, server, over_tcp }),
+        }
     }
 
     /// Forgets queries that have their outcome, with the time in which a late answer to them is recognised.
@@ -348,9 +412,9 @@ impl<'a, R: Runtime> Worker<'a, R> {
             let round = now.saturating_sub(self.last_round);
             (self.last_round, self.max_round) = (now, self.max_round.max(round));
             // A query may wait for a time-out before it is sent, and for another one after that. For one more,
-            // a late answer is recognised. One that is asked again is kept anew. A thread that does not get its
+            // a late answer is recognised. One that is asked again is kept anew, with each attempt. A thread that does not get its
             // CPU may be late by a round with each of it.
-            let life = 3 * (self.shard.timeout + self.max_round);
+            let life = 3 * (self.shard.attempts.longest() + self.max_round);
             recent.forget(now.saturating_sub(life));
         }
     }
@@ -436,7 +500,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
     /// them takes milliseconds.
     fn find_send_path(&self) -> Option<&'static str> {
         const SLOTS: usize = 1_000;
-        let shared = self.shared.is_some().then_some(shared::SEND_PATH);
+        let shared = (!self.shared.is_empty()).then_some(shared::SEND_PATH);
         shared.or_else(|| self.slots.iter().take(SLOTS).find_map(ConnectionSlot::send_path))
     }
 

@@ -3,7 +3,7 @@
 use dnslab_traffic::ClientQuery;
 use dnslab_wire::{Additions, Query, Transport};
 
-use super::Worker;
+use super::{Extra, Worker};
 use crate::connection::ConnectionEnd;
 use crate::connection_slot::Pending;
 use crate::in_flight::Entry;
@@ -28,19 +28,28 @@ impl<R: Runtime> Worker<'_, R> {
         if let QuerySource::Clients { .. } = self.query_source {
             return self.take_up(last, now);
         }
-        let QuerySource::Open { arrivals } = &mut self.query_source else { return };
         while self.left > 0
+            && let QuerySource::Open { arrivals } = &mut self.query_source
             && let Some(arrival) = arrivals.next_if(|arrival| arrival.due_ns <= last)
         {
             self.left -= 1;
             let due = Some(arrival.due_ns);
             self.recorder.due(arrival.due_ns);
             self.unsettled += 1;
-            let slot = &mut self.slots[arrival.client as usize];
-            slot.pending.push_back(Pending { due, query: arrival.query, sent_before: 0 });
+            let number = match self.shard.attempts.has_choice() {
+                true => self.slot_for_first_attempt(arrival.client),
+                false => arrival.client,
+            };
+            let slot = &mut self.slots[number as usize];
+            slot.pending.push_back(Pending {
+                due,
+                query: arrival.query,
+                sent_before: 0,
+                attempt: 0,
+            });
             if !slot.listed {
                 slot.listed = true;
-                self.listed.push(arrival.client);
+                self.listed.push(number);
             }
         }
     }
@@ -58,10 +67,14 @@ impl<R: Runtime> Worker<'_, R> {
             self.recorder.due(due_ns);
             self.recorder.taken_up(due_ns, now);
             self.unsettled += 1;
-            let pending = Pending { due: Some(due_ns), query, sent_before: 0 };
+            let pending = Pending { due: Some(due_ns), query, sent_before: 0, attempt: 0 };
             let slot = &mut self.slots[number as usize];
             self.askers += u32::from(!std::mem::replace(&mut slot.has_come, true));
-            slot.pending.push_back(pending);
+            let number = match self.shard.attempts.has_choice() {
+                true => self.slot_for_first_attempt(number),
+                false => number,
+            };
+            self.slots[number as usize].pending.push_back(pending);
             self.list(number);
         }
     }
@@ -107,7 +120,7 @@ impl<R: Runtime> Worker<'_, R> {
         self.left -= missing as u64;
         for _ in 0..missing {
             let query = picker.next_query();
-            slot.pending.push_back(Pending { due: None, query, sent_before: 0 });
+            slot.pending.push_back(Pending { due: None, query, sent_before: 0, attempt: 0 });
         }
         if slot.window < slot.widest {
             self.list(number);
@@ -120,7 +133,8 @@ impl<R: Runtime> Worker<'_, R> {
         let (client, clients) = (self.slots[number as usize].client, self.shard.clients as usize);
         let (mut widest, mut outstanding) = (0, 0);
         let usual = self.slots[..self.regular].iter().skip(client as usize).step_by(clients);
-        let retry = self.retry_slots.get(&client).map(|retry| &self.slots[*retry as usize]);
+        let over_tcp = Extra { client, server: 0, over_tcp: true };
+        let retry = self.extra_slots.get(&over_tcp).map(|retry| &self.slots[*retry as usize]);
         for slot in usual.chain(retry) {
             widest += slot.widest as usize;
             outstanding += slot.outstanding();
@@ -195,7 +209,7 @@ impl<R: Runtime> Worker<'_, R> {
         if offered == 0 {
             // All 65,536 ids of this socket are in flight: the query cannot be sent.
             let pending = slot.pending.pop_front().expect("the queue was found filled");
-            self.give_up(pending, sent);
+            self.give_up(number, pending, sent);
             return Ok(true);
         }
         let connection = slot.connection.as_mut().expect("the connection was found open");
@@ -239,8 +253,8 @@ impl<R: Runtime> Worker<'_, R> {
         self.outbox.clear();
         let mut offered = 0;
         for (pending, id) in slot.pending.iter().zip(ids) {
-            let Pending { due, query, sent_before } = *pending;
-            let entry = Entry { due: due.unwrap_or(sent), sent, query, sent_before };
+            let Pending { due, query, sent_before, attempt } = *pending;
+            let entry = Entry { due: due.unwrap_or(sent), sent, query, sent_before, attempt };
             let Some(free) = slot.table.insert(entry) else { break };
             *id = free;
             let query = queries.get(query);
@@ -292,16 +306,21 @@ impl<R: Runtime> Worker<'_, R> {
             let first = pending.sent_before == 0;
             self.recorder.sent(pending.due.unwrap_or(sent), sent, octets, first);
         }
+        if self.shard.attempts.has_choice() {
+            let server = self.slots[number as usize].server;
+            self.recorder.sent_to(server, sent, taken);
+        }
         self.arm(number, sent + self.shard.timeout);
     }
 
-    /// Books a query that will not be sent, if it was due.
-    pub(super) fn give_up(&mut self, pending: Pending, now: Nanos) {
-        if let Some(due) = pending.due {
+    /// Books a query that will not be sent in this attempt, if it was due.
+    pub(super) fn give_up(&mut self, number: u32, pending: Pending, now: Nanos) {
+        if pending.due.is_some() {
             // One that waits to be asked again was sent.
             let loss = if pending.sent_before == 0 { Loss::NotSent } else { Loss::TimedOut };
-            self.recorder.lost(due, now, loss);
-            self.unsettled -= 1;
+            let is_over = self.matcher.fail(&mut self.recorder, &pending, now, loss);
+            self.unsettled -= usize::from(is_over);
+            self.take_up_again(number, now);
         }
     }
 
@@ -332,7 +351,7 @@ impl<R: Runtime> Worker<'_, R> {
         let slot = &self.slots[number as usize];
         let sends_at_once = slot.widest > 0;
         let is_first = self.shard.opens_at_start && !slot.was_tried;
-        let keeps_open = (self.shard.keeps_open || is_first) && !slot.is_retry;
+        let keeps_open = (self.shard.keeps_open || is_first) && !slot.is_extra;
         let wants = !slot.pending.is_empty() || (now < self.until && (sends_at_once || keeps_open));
         wants && !slot.is_shared
     }
@@ -364,6 +383,7 @@ mod tests {
             due: *due,
             query: *query,
             sent_before: 0,
+            attempt: 0,
         };
         let numbers = |pending: &[Pending]| pending.iter().map(|one| one.query).collect::<Vec<_>>();
         let mut waiting: Vec<Pending> = waiting.iter().map(pending).collect();

@@ -13,7 +13,7 @@ use dnslab_settings::ReceiveTime;
 use dnslab_traffic::SourceAddresses;
 use dnslab_wire::{Additions, MAX_BATCH, MessageBatch, Transport, datagrams};
 
-use super::Worker;
+use super::{Extra, Worker};
 use crate::connection::{
     ConnectionEnd, Delivery, Received, is_about_an_earlier_datagram, is_for_now,
 };
@@ -24,8 +24,17 @@ use crate::runtime::{DatagramOptions, DatagramSocket, Inbox as _, Runtime, Watch
 use crate::shard::Shard;
 use crate::time::{Nanos, Stamps};
 
-/// The number of the shared socket, among those of slots.
-pub(super) const SHARED: u32 = u32::MAX;
+/// The number of the shared socket for the first server, among those of slots. Those for the others lie below.
+const SHARED: u32 = u32::MAX;
+
+/// Servers that a client knows at most.
+const MAX_SERVERS: u32 = 256;
+
+/// The server of a shared socket; `None` for a slot.
+pub(super) fn server_of(number: u32) -> Option<u8> {
+    let below = SHARED - number;
+    (below < MAX_SERVERS).then_some(below as u8)
+}
 
 /// Its system calls.
 pub(super) const SEND_PATH: &str =
@@ -35,6 +44,7 @@ pub(super) const SEND_PATH: &str =
 const READS_PER_ROUND: usize = 16;
 
 pub(super) struct SharedSocket<R: Runtime> {
+    server: u8,
     socket: R::Datagrams,
     inbox: <R::Datagrams as DatagramSocket>::Inbox,
     sources: SourceAddresses,
@@ -62,16 +72,20 @@ pub(super) fn is_possible(shard: &Shard<'_>) -> bool {
 impl<R: Runtime> Worker<'_, R> {
     /// Whether a client sends from the shared socket: it has an address that no other client has. Opens the socket
     /// for the first.
-    pub(super) fn shares(&mut self, client: u32, transport: Transport) -> bool {
+    pub(super) fn shares(&mut self, client: u32, transport: Transport, server: u8) -> bool {
         let Some(sources) = &self.shard.job.settings.sources else { return false };
         let number = self.shard.client_number(client);
         let is_own = || sources.client_of(sources.get(number)) == Some(number.into());
         if !self.may_share || transport != Transport::Udp || !is_own() {
             return false;
         }
-        if self.shared.is_none() {
-            match self.open_shared(sources.clone()) {
-                Ok(shared) => self.shared = Some(Box::new(shared)),
+        let place = usize::from(server);
+        if self.shared.len() <= place {
+            self.shared.resize_with(place + 1, || None);
+        }
+        if self.shared[place].is_none() {
+            match self.open_shared(sources.clone(), server) {
+                Ok(shared) => self.shared[place] = Some(Box::new(shared)),
                 Err(error) => {
                     // Then each client opens a socket of its own, and says what is wrong.
                     self.may_share = false;
@@ -79,20 +93,21 @@ impl<R: Runtime> Worker<'_, R> {
                 }
             }
         }
-        self.shared.is_some()
+        self.shared[place].is_some()
     }
 
-    fn open_shared(&mut self, sources: SourceAddresses) -> io::Result<SharedSocket<R>> {
-        let target = self.shard.endpoint(Transport::Udp).target;
+    fn open_shared(&mut self, sources: SourceAddresses, server: u8) -> io::Result<SharedSocket<R>> {
+        let target = self.shard.endpoint(Transport::Udp, server).target;
         let stamps = self.shard.job.settings.receive_time == ReceiveTime::Kernel;
         let options = DatagramOptions { stamps, probes_mtu: false };
         let socket = self.runtime.bind_shared(target, options)?;
         self.runtime.watch(
             Watched::Datagrams(&socket),
-            SHARED,
+            SHARED - u32::from(server),
             Watch { writing: false, again: false },
         )?;
         Ok(SharedSocket {
+            server,
             socket,
             inbox: crate::runtime::Inbox::shared(),
             sources,
@@ -107,7 +122,8 @@ impl<R: Runtime> Worker<'_, R> {
 
     /// Writes what a client has pending into the outbox, and sends that when it is full.
     pub(super) fn send_shared(&mut self, number: u32) {
-        let Some(mut shared) = self.shared.take() else { return };
+        let server = self.slots[number as usize].server;
+        let Some(mut shared) = self.take_shared(server) else { return };
         let client = self.shard.client_number(self.slots[number as usize].client);
         let source = shared.sources.get(client);
         while !shared.is_blocked
@@ -117,11 +133,12 @@ impl<R: Runtime> Worker<'_, R> {
                 shared.since = self.runtime.now();
             }
             let (due, sent) = (pending.due.unwrap_or(shared.since), shared.since);
-            let entry = Entry { due, sent, query: pending.query, sent_before: pending.sent_before };
+            let Pending { query, sent_before, attempt, .. } = pending;
+            let entry = Entry { due, sent, query, sent_before, attempt };
             let slot = &mut self.slots[number as usize];
             slot.pending.pop_front();
             let Some(id) = slot.table.insert(entry) else {
-                self.give_up(pending, sent);
+                self.give_up(number, pending, sent);
                 continue;
             };
             let subnet = self.shard.subnet_of(slot.client);
@@ -140,15 +157,27 @@ impl<R: Runtime> Worker<'_, R> {
             self.arm(number, late);
             self.waiting_for_shared.push(number);
         }
-        self.shared = Some(shared);
+        self.put_back(shared);
     }
 
-    /// Sends what the round has left in the outbox.
+    /// Sends what the round has left in the outboxes.
     pub(super) fn flush_shared(&mut self) {
-        if let Some(mut shared) = self.shared.take() {
-            self.flush(&mut shared);
-            self.shared = Some(shared);
+        for server in 0..self.shared.len() {
+            if let Some(mut shared) = self.take_shared(server as u8) {
+                self.flush(&mut shared);
+                self.put_back(shared);
+            }
         }
+    }
+
+    /// Out of the worker while it is used.
+    fn take_shared(&mut self, server: u8) -> Option<Box<SharedSocket<R>>> {
+        self.shared.get_mut(usize::from(server))?.take()
+    }
+
+    fn put_back(&mut self, shared: Box<SharedSocket<R>>) {
+        let place = usize::from(shared.server);
+        self.shared[place] = Some(shared);
     }
 
     fn flush(&mut self, shared: &mut SharedSocket<R>) {
@@ -175,11 +204,9 @@ impl<R: Runtime> Worker<'_, R> {
                 Err(error) => {
                     let (number, id) = shared.sent[taken];
                     let table = &mut self.slots[number as usize].table;
-                    if let Known::InFlight(Entry { due, query, sent_before, .. }) =
-                        table.look_up(id)
-                    {
+                    if let Known::InFlight(entry) = table.look_up(id) {
                         table.take_back(id);
-                        self.give_up(Pending { due: Some(due), query, sent_before }, sent);
+                        self.give_up(number, unsent(&entry), sent);
                     }
                     self.last_end = Some(ConnectionEnd::Broken(error).to_string());
                     taken += 1;
@@ -194,14 +221,15 @@ impl<R: Runtime> Worker<'_, R> {
             self.recorder.sent(entry.due, sent, octets, entry.sent_before == 0);
             self.arm(*number, sent + self.shard.timeout);
         }
+        if self.shard.attempts.has_choice() && taken > 0 {
+            self.recorder.sent_to(shared.server, sent, taken);
+        }
         for (number, id) in shared.sent[taken..].iter().rev() {
             let slot = &mut self.slots[*number as usize];
             let Known::InFlight(entry) = slot.table.look_up(*id) else { continue };
             slot.table.take_back(*id);
-            let Entry { due, query, sent_before, .. } = entry;
-            let pending = Pending { due: Some(due), query, sent_before };
-            slot.pending.push_front(pending);
-            self.arm(*number, due + self.shard.timeout);
+            slot.pending.push_front(unsent(&entry));
+            self.arm(*number, entry.due + self.shard.timeout);
             self.waiting_for_shared.push(*number);
         }
         if shared.is_blocked {
@@ -215,13 +243,14 @@ impl<R: Runtime> Worker<'_, R> {
     /// Asks for writability only while something waits for it.
     fn watch_shared(&mut self, shared: &SharedSocket<R>) {
         let watch = Watch { writing: shared.is_blocked, again: true };
-        let watched = self.runtime.watch(Watched::Datagrams(&shared.socket), SHARED, watch);
+        let number = SHARED - u32::from(shared.server);
+        let watched = self.runtime.watch(Watched::Datagrams(&shared.socket), number, watch);
         watched.expect("the socket is open and watched");
     }
 
-    /// Does what the shared socket is ready for.
-    pub(super) fn advance_shared(&mut self) {
-        let Some(mut shared) = self.shared.take() else { return };
+    /// Does what the shared socket for a server is ready for.
+    pub(super) fn advance_shared(&mut self, server: u8) {
+        let Some(mut shared) = self.take_shared(server) else { return };
         if std::mem::take(&mut shared.is_blocked) {
             self.watch_shared(&shared);
             for number in std::mem::take(&mut self.waiting_for_shared) {
@@ -241,7 +270,7 @@ impl<R: Runtime> Worker<'_, R> {
                 Err(_) => break,
             }
         }
-        self.shared = Some(shared);
+        self.put_back(shared);
     }
 
     fn deliver_shared(&mut self, shared: &SharedSocket<R>) {
@@ -274,12 +303,22 @@ impl<R: Runtime> Worker<'_, R> {
         if client % self.shard.of != self.shard.number {
             return None;
         }
-        let number = *self.comers.get((client / self.shard.of) as usize)?;
+        let client = client / self.shard.of;
+        let number = match shared.server {
+            0 => *self.comers.get(client as usize)?,
+            server => *self.extra_slots.get(&Extra { client, server, over_tcp: false })?,
+        };
         self.slots[number as usize].is_shared.then_some(number)
     }
 
-    /// Answers that the shared socket has dropped.
+    /// Answers that the shared sockets have dropped.
     pub(super) fn shared_drops(&self) -> u64 {
-        self.shared.as_ref().map_or(0, |shared| shared.socket.drops())
+        self.shared.iter().flatten().map(|shared| shared.socket.drops()).sum()
     }
+}
+
+/// A query that was not sent after all.
+fn unsent(entry: &Entry) -> Pending {
+    let Entry { due, query, sent_before, attempt, .. } = *entry;
+    Pending { due: Some(due), query, sent_before, attempt }
 }

@@ -1,10 +1,11 @@
 //! The life of the slots: opened, read, closed, lost, opened again.
 
-use super::Worker;
+use super::{Extra, Worker};
 use crate::connection::{self, ConnectionEnd, Delivery, HandshakeKind, Opened, Route};
 use crate::connection_slot::ConnectionSlot;
 use crate::recorder::Loss;
 use crate::replay::Queries;
+use crate::response_matcher::{Retry, Way, again};
 use crate::runtime::{Path, Runtime, Watch};
 use crate::time::Nanos;
 
@@ -94,36 +95,40 @@ impl<R: Runtime> Worker<'_, R> {
         self.take_up_again(number, now);
     }
 
-    /// Queues the queries that are to be asked again. Over TCP they go behind those that wait there already.
-    /// On the same transport they go to the front, since they are older.
-    fn take_up_again(&mut self, number: u32, now: Nanos) {
+    /// Queues the queries that are to be asked again, after the end of queries on this slot. Elsewhere they go
+    /// behind those that wait there already. On the same transport they go to the front, since they are older.
+    pub(super) fn take_up_again(&mut self, number: u32, now: Nanos) {
         if self.matcher.again.is_empty() {
             return;
         }
         let mut again = std::mem::take(&mut self.matcher.again);
         if let Queries::Recent(recent) = &mut self.matcher.queries {
-            for query in &mut again {
-                query.entry.query = recent.keep_again(now, query.entry.query);
+            for Retry { pending, .. } in &mut again {
+                pending.query = recent.keep_again(now, pending.query);
             }
         }
-        let client = self.slots[number as usize].client;
         let home = self.home(number);
-        for query in again.iter().filter(|query| query.over_tcp) {
-            let retry = self.retry_slot(client);
-            self.slots[retry as usize].pending.push_back(query.pending());
-            self.list(retry);
+        let ConnectionSlot { client, server, .. } = self.slots[home as usize];
+        for Retry { pending, way } in &again {
+            let elsewhere = match way {
+                Way::Same => continue,
+                Way::OverTcp => self.extra_slot(Extra { client, server, over_tcp: true }),
+                Way::NextServer => self.slot_for_next_attempt(number),
+            };
+            self.slots[elsewhere as usize].pending.push_back(*pending);
+            self.list(elsewhere);
         }
-        for query in again.drain(..).rev().filter(|query| !query.over_tcp) {
-            self.slots[home as usize].pending.push_front(query.pending());
+        for Retry { pending, .. } in again.drain(..).rev().filter(|retry| retry.way == Way::Same) {
+            self.slots[home as usize].pending.push_front(pending);
             self.list(home);
         }
         self.matcher.again = again;
     }
 
-    /// Looks after all slots of a client whose query over TCP has ended: its place in a window is free.
+    /// Looks after all slots of a client whose query elsewhere has ended: its place in a window is free.
     pub(super) fn list_client_of_retry(&mut self, number: u32) {
         let slot = &self.slots[number as usize];
-        if !slot.is_retry {
+        if !slot.is_extra {
             return;
         }
         let client = slot.client;
@@ -192,7 +197,7 @@ impl<R: Runtime> Worker<'_, R> {
             slot.quota = quota.draw(job.seed, client, connection, slot.opened);
         }
         let source = job.settings.sources.as_ref().map(|sources| sources.get(client));
-        let endpoint = shard.endpoint(slot.transport);
+        let endpoint = shard.endpoint(slot.transport, slot.server);
         let route = Route {
             path: Path { target: endpoint.target, source },
             transport: slot.transport,
@@ -298,22 +303,38 @@ impl<R: Runtime> Worker<'_, R> {
                 counts.lost += 1;
             }
         }
-        let recorder = &mut self.recorder;
-        let mut lost = 0;
+        let (matcher, recorder) = (&mut self.matcher, &mut self.recorder);
+        let (mut ended, mut lost) = (0, 0);
         slot.table.drain(|entry| {
-            recorder.lost(entry.due, now, Loss::ConnectionLost);
-            lost += 1;
+            ended += 1;
+            lost += usize::from(matcher.fail(recorder, &again(&entry), now, Loss::ConnectionLost));
         });
         slot.table.release();
         self.unsettled -= lost;
-        self.close_places(number, lost);
-        self.note_ended(number, lost);
+        self.close_places(number, ended);
+        self.note_ended(number, ended);
+        self.take_up_again(number, now);
+        if was_new && self.shard.attempts.has_choice() {
+            self.ask_elsewhere(number, now);
+        }
         if !is_known {
             self.back_off(number, now);
         }
         self.last_end = Some(end.to_string());
         self.list(number);
         self.list_client_of_retry(number);
+    }
+
+    /// Has the next server asked what waits for a connection that did not come about. What has no attempt left
+    /// goes on waiting.
+    fn ask_elsewhere(&mut self, number: u32, now: Nanos) {
+        let waiting = std::mem::take(&mut self.slots[number as usize].pending);
+        for pending in waiting {
+            match self.shard.attempts.has_next(pending.attempt) {
+                true => self.give_up(number, pending, now),
+                false => self.slots[number as usize].pending.push_back(pending),
+            }
+        }
     }
 
     /// Sets when the slot may be opened again after the server has ended its connection: at once if the

@@ -1,0 +1,89 @@
+//! Servers that a client knows.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
+
+/// Servers by their addresses, at least one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerAddresses(
+    /// Each with its port, if one was written.
+    pub Vec<(IpAddr, Option<u16>)>,
+);
+
+/// The text is no list of servers.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ServerAddressesError {
+    /// Not an address, with or without a port.
+    #[error(
+        "`{0}` is no address: write for example 192.0.2.2, 192.0.2.2:5300 or [2001:db8::2]:5300"
+    )]
+    Address(String),
+    /// More than a client asks.
+    #[error("these are {0} servers: clients ask 7 further ones at most")]
+    TooMany(usize),
+}
+
+impl ServerAddresses {
+    const MAX: usize = 7;
+}
+
+impl FromStr for ServerAddresses {
+    type Err = ServerAddressesError;
+
+    fn from_str(text: &str) -> Result<Self, ServerAddressesError> {
+        let read = |part: &str| {
+            let with_port = |it: SocketAddr| (it.ip(), Some(it.port()));
+            let without = || Some((part.trim_matches(['[', ']']).parse().ok()?, None));
+            let found = part.parse().ok().filter(|it: &SocketAddr| it.port() > 0).map(with_port);
+            found.or_else(without).ok_or_else(|| ServerAddressesError::Address(part.to_owned()))
+        };
+        let servers: Vec<_> = text.split(',').map(str::trim).map(read).collect::<Result<_, _>>()?;
+        match servers.len() {
+            many if many > Self::MAX => Err(ServerAddressesError::TooMany(many)),
+            _ => Ok(Self(servers)),
+        }
+    }
+}
+
+impl fmt::Display for ServerAddresses {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, (address, port)) in self.0.iter().enumerate() {
+            let comma = if place == 0 { "" } else { "," };
+            match port {
+                Some(port) => write!(formatter, "{comma}{}", SocketAddr::new(*address, *port))?,
+                None => write!(formatter, "{comma}{address}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_are_read_and_written() {
+        for (text, written) in [
+            ("192.0.2.1", "192.0.2.1"),
+            (" 192.0.2.1:5300 , 2001:db8::1", "192.0.2.1:5300,2001:db8::1"),
+            ("[2001:db8::1],[2001:db8::1]:53", "2001:db8::1,[2001:db8::1]:53"),
+        ] {
+            let servers: ServerAddresses = text.parse().unwrap();
+            assert_eq!(servers.to_string(), written);
+            assert_eq!(written.parse(), Ok(servers));
+        }
+    }
+
+    #[test]
+    fn wrong_servers_say_why() {
+        let no_address = |text: &str| ServerAddressesError::Address(text.to_owned());
+        for (text, culprit) in [("", ""), ("192.0.2.1,", ""), ("ns1", "ns1"), ("::1:x", "::1:x")] {
+            assert_eq!(text.parse::<ServerAddresses>(), Err(no_address(culprit)), "{text}");
+        }
+        assert_eq!("192.0.2.1:0".parse::<ServerAddresses>(), Err(no_address("192.0.2.1:0")));
+        let many = ["::1"; 8].join(",");
+        assert_eq!(many.parse::<ServerAddresses>(), Err(ServerAddressesError::TooMany(8)));
+    }
+}
