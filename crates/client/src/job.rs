@@ -97,14 +97,7 @@ impl Job {
 
     /// How often clients ask, and whom.
     pub(crate) fn attempts(&self) -> Attempts {
-        let load = &self.settings;
-        Attempts {
-            rounds: load.attempts,
-            servers: 1 + self.further.len() as u32,
-            timeout: load.timeout,
-            backoff: load.backoff,
-            order: load.server_order,
-        }
+        self.settings.attempts(self.further.len() as u32)
     }
 
     /// How many workers a load has by default: one for each CPU, and at most one for each client. A closed

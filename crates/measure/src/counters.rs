@@ -156,7 +156,9 @@ impl AttemptCounts {
         }
     }
 
-    fn is_empty(&self) -> bool {
+    /// Clients asked each query once, and one server.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }

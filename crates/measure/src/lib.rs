@@ -60,7 +60,7 @@ pub use caveat::{Caveat, LONG, at_once_ns};
 pub use chain::{Reached, ServerFigures, UNDER_TEST};
 pub use connections::{ConnectionFigures, Connections};
 pub use counter::{CounterSample, CounterSeries};
-pub use counters::{Answers, Counters, HttpRefusals, Outcomes, Unbalanced};
+pub use counters::{Answers, AttemptCounts, Counters, HttpRefusals, Outcomes, Unbalanced};
 pub use gate::{CostLimit, CostLimitError, Judgement, LimitRuling, Ruling};
 pub use histogram::{Histogram, HistogramError};
 pub use invalid::{Cause, InvalidReason, Silence, fell_silent, unserved};

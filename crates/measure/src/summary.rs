@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::self_check::VariantSelfCheck;
 use crate::statistics::{Comparison, Estimate, Metric, Pair, Paired, drift, mean};
 use crate::{
-    Agreement, Bottleneck, Caveat, Compared, ConnectionFigures, Counters, Histogram, LimitRuling,
-    LoadMode, Measured, NetworkDrops, Outcomes, Pacing, Ruling, RunRecord, RunStatus,
+    Agreement, AttemptCounts, Bottleneck, Caveat, Compared, ConnectionFigures, Counters, Histogram,
+    LimitRuling, LoadMode, Measured, NetworkDrops, Outcomes, Pacing, Ruling, RunRecord, RunStatus,
     ServerFigures, Session,
 };
 
@@ -63,6 +63,9 @@ pub struct VariantSummary {
     /// Queries sent a second time in the measured windows of all runs.
     #[serde(default)]
     pub asked_again: u64,
+    /// Those of them that were further attempts of clients.
+    #[serde(default, skip_serializing_if = "AttemptCounts::is_empty")]
+    pub attempts: AttemptCounts,
     /// Answers of all runs that were parsed in full.
     #[serde(default)]
     pub checked_answers: u64,
@@ -280,6 +283,7 @@ impl<'a> VariantRuns<'a> {
             generator_cpu_per_query_ns: average(Measured::generator_cpu_per_query_ns),
             handshakes,
             asked_again: counters.asked_again,
+            attempts: counters.attempts,
             checked_answers: counters.answers.checked,
             malformed_answers: counters.answers.malformed,
             bad_signature: counters.answers.bad_signature,

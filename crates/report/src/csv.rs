@@ -194,6 +194,8 @@ fn count_fields(measured: Option<&Measured>) -> Vec<Field> {
         ("malformed", text(outcomes, |outcomes| outcomes.malformed.to_string())),
         ("refused", text(outcomes, |outcomes| outcomes.refused.to_string())),
         ("asked_again", text(measured, |measured| measured.counters.asked_again.to_string())),
+        ("attempts_after_silence", text(measured, |it| it.counters.attempts.timed_out.to_string())),
+        ("attempts_after_failure", text(measured, |it| it.counters.attempts.failed.to_string())),
         ("rcodes", text(answers, rcodes)),
         ("truncated", text(answers, |answers| answers.truncated.to_string())),
         ("empty", text(answers, |answers| answers.empty.to_string())),

@@ -2,7 +2,7 @@
 
 use dnslab_measure::self_check::{VariantSelfCheck, Verdict as SelfVerdict};
 use dnslab_measure::statistics::{Estimate, Metric, Verdict};
-use dnslab_measure::{Summary, VariantSummary};
+use dnslab_measure::{AttemptCounts, Summary, VariantSummary};
 
 use crate::number::{self, NONE};
 use crate::words::bottleneck::bottleneck_name;
@@ -237,11 +237,22 @@ fn second_queries(variant: &VariantSummary) -> Vec<String> {
                  cookie that the server asked for, or because the server had not processed \
                  them or refused early data. Each \
                  counts once, with the time since it was due.";
+    let silent = "further attempts were made because no answer had come in time.";
+    let failed = "further attempts were made because the answer was SERVFAIL, NOTIMP or REFUSED, or the \
+                  connection had ended.";
+    let AttemptCounts { timed_out, failed: failures, sent_to } = &variant.attempts;
+    let servers = (sent_to.len() > 1).then(|| {
+        let sent: Vec<String> = sent_to.iter().map(|sent| number::count(*sent)).collect();
+        format!("Queries sent to each server, in the order of the list: {}.", sent.join(", "))
+    });
     let refused = "queries were refused one by one (an HTTP status other than 200, a reset stream, \
                    or a signature that the server does not accept); they count as lost.";
     let signature = "answers had no valid signature (TSIG), or refused that of their query.";
     [
-        told(variant.asked_again, again),
+        told(variant.asked_again.saturating_sub(timed_out + failures), again),
+        told(*timed_out, silent),
+        told(*failures, failed),
+        servers,
         told(variant.outcomes.refused, refused),
         told(variant.bad_signature, signature),
     ]

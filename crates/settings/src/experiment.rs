@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dnslab_traffic::{ClientBehaviour, Delay, Loss, Quota, SlicePlan, Truncated, TypeMix};
+use dnslab_traffic::{
+    Attempts, ClientBehaviour, Delay, Loss, Quota, SlicePlan, Truncated, TypeMix,
+};
 use dnslab_wire::{Edns, Method, QueryOptions, Transport};
 
 use crate::document::Entries;
@@ -511,6 +513,18 @@ impl Load {
             (Some(path), _) => Queries::File(path.clone()),
             (None, Some(count)) => Queries::Popular(count),
             (None, None) => Queries::Zone(self.types.clone().unwrap_or_default()),
+        }
+    }
+
+    /// How often clients ask that know so many servers beside the first.
+    #[must_use]
+    pub fn attempts(&self, further: u32) -> Attempts {
+        Attempts {
+            rounds: self.attempts,
+            servers: 1 + further,
+            timeout: self.timeout,
+            backoff: self.backoff,
+            order: self.server_order,
         }
     }
 

@@ -190,6 +190,7 @@ fn clients_behave_as_written() {
         "load.idle=10s",
         "load.connect=on-demand",
         "load.truncated=ask-over-tcp",
+        "load.attempts=3",
         "load.sources=127.0.1.0/24",
         "load.receive_time=kernel",
         "load.rate=ramp:1000..2000/30s",
@@ -200,6 +201,7 @@ fn clients_behave_as_written() {
         idle: Some(Duration::from_secs(10)),
         connect: Connect::OnDemand,
         truncated: Truncated::AskOverTcp,
+        attempts: 3,
     };
     assert_eq!(load.behaviour(), expected);
     // Truncated answers are asked again over TCP.

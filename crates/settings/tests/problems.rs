@@ -190,7 +190,7 @@ fn combinations() {
 #[test]
 fn loads() {
     let external = "server = { kind = \"external\", address = \"192.0.2.1\", insecure = true }";
-    let cases: [(&str, String); 42] = [
+    let cases: [(&str, String); 48] = [
         ("rate_of_no_form", "load.rate = \"steps:10,20\"".into()),
         ("rate_of_nothing", "load.rate = \"ramp:0..0/5s\"".into()),
         ("option_without_code", "load.edns_options = [\"c0ffee\"]".into()),
@@ -230,6 +230,24 @@ fn loads() {
             "sources_of_another_family",
             "server.address = \"::1\"\nload.sources = \"127.0.1.0/24\"".into(),
         ),
+        (
+            "further_servers_in_a_closed_loop",
+            "server = { kind = \"external\", address = \"192.0.2.1\", further = \"192.0.2.2\" }".into(),
+        ),
+        (
+            "further_servers_by_name",
+            "server = { kind = \"external\", address = \"192.0.2.1\", further = \"ns2\" }\nload.rate = 10"
+                .into(),
+        ),
+        (
+            "further_servers_of_another_family",
+            "server = { kind = \"external\", address = \"127.0.0.1\", further = \"::1\" }\n\
+             load = { rate = 10, sources = \"127.0.1.0/24\" }"
+                .into(),
+        ),
+        ("backoff_of_one_attempt", "load.backoff = 2".into()),
+        ("order_of_one_server", "load.server_order = \"rotate\"".into()),
+        ("attempts_without_end", "load = { attempts = 10, backoff = 2, timeout = \"1s\" }".into()),
         ("loopback_sources_far_away", format!("{external}\nload.sources = \"127.0.1.0/24\"")),
         ("types_of_a_file", "load = { queries = \"names.txt\", types = \"A\" }".into()),
         ("types_of_no_form", "load.types = \"A:0,AAAA\"".into()),

@@ -327,7 +327,12 @@ impl Prepared<'_> {
     /// The load as it is asked for.
     pub(super) fn job(&self) -> Result<Job, QueriesError> {
         let job = self.case.job(self.target.address, &self.cpus)?;
-        Ok(Job { tls: self.target.tls.clone(), others: self.target.others.clone(), ..job })
+        Ok(Job {
+            tls: self.target.tls.clone(),
+            others: self.target.others.clone(),
+            further: self.target.further.clone(),
+            ..job
+        })
     }
 
     pub(super) fn watch(&self) -> Watching {

@@ -83,6 +83,8 @@ pub(super) struct Target {
     ports: Vec<(Transport, u16)>,
     /// Where the clients of other transports go.
     pub(super) others: Vec<Endpoint>,
+    /// The further servers that clients know.
+    pub(super) further: Vec<Vec<Endpoint>>,
     /// `None` for a server that was not started here.
     pub(super) server: Option<RunningServer>,
     pub(super) watch: Watch,
@@ -139,11 +141,28 @@ pub(super) fn prepare(
         let address = target.address_over(variant, transport);
         target.others.push(Endpoint { transport, target: address, tls, share });
     }
+    target.further = further(variant)?;
     let has_own_groups = variant.load.tls_groups != TlsGroup::PRESET;
     if let Some(tls) = target.tls.as_ref().filter(|_| has_own_groups) {
         agree(variant, site, (&target, tls), queries)?;
     }
     Ok(target)
+}
+
+/// The further servers that the clients know, each with its endpoint for each transport.
+fn further(variant: &Variant) -> Result<Vec<Vec<Endpoint>>, TlsSettingsError> {
+    let mut servers = Vec::new();
+    for transport in variant.load.transports() {
+        for (place, target) in variant.further_over(transport).enumerate() {
+            let tls = external_tls_over(variant, transport, target)?;
+            let tls = tls.map(|tls| as_chosen(tls, &variant.load));
+            if servers.len() <= place {
+                servers.push(Vec::new());
+            }
+            servers[place].push(Endpoint { transport, target, tls, share: 0.0 });
+        }
+    }
+    Ok(servers)
 }
 
 /// TLS as a load wants it.
@@ -216,11 +235,20 @@ fn external(
     queries: &QueryList,
 ) -> Result<Target, TargetError> {
     // The run judges whether the answer is right. Here somebody must answer.
-    is_answered(variant, target, tls.as_ref(), queries).map_err(TargetError::Silent)?;
+    if let Err(silent) = is_answered(variant, target, tls.as_ref(), queries) {
+        let transport = variant.load.transport;
+        let is_answered_by = |further: SocketAddr| {
+            let tls = external_tls_over(variant, transport, further).ok().flatten();
+            is_answered(variant, further, tls.as_ref(), queries).is_ok()
+        };
+        if !variant.further_over(transport).any(is_answered_by) {
+            return Err(TargetError::Silent(silent));
+        }
+    }
     // A service that waits for its first query has started by now.
     let (facts, watch) = watching::external(variant)?;
-    let (ports, others) = (Vec::new(), Vec::new());
-    Ok(Target { address: target, tls, ports, others, server: None, watch, facts })
+    let (ports, others, further) = (Vec::new(), Vec::new(), Vec::new());
+    Ok(Target { address: target, tls, ports, others, further, server: None, watch, facts })
 }
 
 /// The server under test as it is to be started.
@@ -347,7 +375,8 @@ fn start(
     let watch = Ok(server.watched());
     let port = |transport: &Transport| (*transport, spec.socket_address(*transport).port());
     let ports = spec.transports.iter().map(port).collect();
-    Ok(Target { address, tls, ports, others: Vec::new(), server: Some(server), watch, facts })
+    let (others, further) = (Vec::new(), Vec::new());
+    Ok(Target { address, tls, ports, others, further, server: Some(server), watch, facts })
 }
 
 /// The query that shows whether a server answers rightly, with records.

@@ -35,6 +35,7 @@ pub(crate) fn load() -> LoadFacts {
     LoadFacts {
         transport: "udp".to_owned(),
         target: "127.0.0.1:5300".to_owned(),
+        further: Vec::new(),
         mix: String::new(),
         clients: 4,
         mode: LoadMode::Closed { outstanding: 100 },

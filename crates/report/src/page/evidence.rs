@@ -192,6 +192,7 @@ fn variant_facts(record: &RunRecord) -> String {
     let LoadFacts {
         transport,
         target,
+        further,
         clients,
         mix,
         mode,
@@ -256,6 +257,7 @@ fn variant_facts(record: &RunRecord) -> String {
         ("EDNS", edns.clone()),
         ("HTTP method", http_method.clone().unwrap_or_default()),
         ("target", target.clone()),
+        ("further servers", further.join(", ")),
         ("workers", format!("{workers}, CPUs: {}", pinned(cpus))),
         ("sent by", send_path.clone()),
         ("sent in batches of up to", number::as_set(*batch_delay_ns)),

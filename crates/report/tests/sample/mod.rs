@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use dnslab_measure::{
-    Answers, Bottleneck, BottleneckKind, CaseId, Caveat, Connections, Counters, CpuUse, Evidence,
-    Fact, Histogram, Interval, IntervalTraffic, LoadFacts, LoadMode, Measured, NetworkDrops,
-    Outcomes, RECORD_FORMAT, ResourceSample, ResourceSeries, ResultsDirectory, ResultsError,
-    RunRecord, RunStatus, SESSION_FORMAT, ServerFacts, Session, SkippedVariant, Tls, UNDER_TEST,
-    WorkerFacts,
+    Answers, AttemptCounts, Bottleneck, BottleneckKind, CaseId, Caveat, Connections, Counters,
+    CpuUse, Evidence, Fact, Histogram, Interval, IntervalTraffic, LoadFacts, LoadMode, Measured,
+    NetworkDrops, Outcomes, RECORD_FORMAT, ResourceSample, ResourceSeries, ResultsDirectory,
+    ResultsError, RunRecord, RunStatus, SESSION_FORMAT, ServerFacts, Session, SkippedVariant, Tls,
+    UNDER_TEST, WorkerFacts,
 };
 
 const MS: u64 = 1_000_000;
@@ -176,6 +176,7 @@ fn load(of: &Behaviour, window_ns: u64) -> LoadFacts {
     LoadFacts {
         transport: of.transport.to_owned(),
         target: "127.0.0.1:5300".to_owned(),
+        further: Vec::new(),
         mix: String::new(),
         clients: 4,
         mode: LoadMode::Closed { outstanding: 100 },
@@ -213,6 +214,7 @@ fn measured(
         outcomes,
         sent: answered + lost,
         asked_again: 0,
+        attempts: AttemptCounts::default(),
         sent_octets: answered * 40,
         answers: Answers {
             rcodes: BTreeMap::from([

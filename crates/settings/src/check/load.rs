@@ -5,19 +5,22 @@ use std::time::Duration;
 
 use dnslab_traffic::population::Population;
 use dnslab_traffic::{Connect, Rate, TransportMix, Truncated};
-use dnslab_wire::units::{number, share};
+use dnslab_wire::units::{duration, number, share};
 use dnslab_wire::{Method, Transport};
 
 use super::Check;
 use crate::key::Field;
 use crate::{
-    Host, HostsChoice, Kind, LoadDraft, Mode, PopulationSource, Queries, Records, ServerChoice,
-    ServerKind, Subnets, TlsVersions, VariantDraft,
+    HostsChoice, Kind, LoadDraft, Mode, PopulationSource, Queries, Records, ServerChoice,
+    ServerDraft, ServerKind, Subnets, TlsVersions, VariantDraft,
 };
 
 /// Played clients close what has been idle for so long. Stub resolvers keep connections for 10 to 30 s (RFC
 /// 7766, section 6.2.3, wants a time of the order of seconds).
 const IDLE_OF_CLIENTS: Duration = Duration::from_secs(10);
+
+/// Durations are recorded up to this one.
+const LONGEST_PATIENCE: Duration = Duration::from_secs(100);
 
 /// Addresses of captured clients that ask a server on the loopback interface: four million, so that each has its own.
 const CLIENTS_HERE: &str = "127.64.0.0/10";
@@ -55,6 +58,12 @@ fn travel_as_in(population: &Population, load: &mut LoadDraft) {
     load.mix.value = mix.join(",").parse::<TransportMix>().ok();
 }
 
+/// The addresses that the clients ask. A name that is to be looked up counts as an address of this host.
+fn targets(server: &ServerDraft) -> impl Iterator<Item = IpAddr> {
+    let further = server.further.value.iter().flat_map(|further| &further.0);
+    std::iter::once(server.address.value.ip()).chain(further.map(|(address, _)| *address))
+}
+
 impl Check<'_> {
     pub(super) fn load(&mut self, draft: &mut VariantDraft) {
         let load = &mut draft.load;
@@ -87,12 +96,14 @@ impl Check<'_> {
         if load.checked().mode() == Mode::Clients {
             as_real_clients(load);
             let is_local = draft.lab.hosts.value == HostsChoice::Loopback
-                && matches!(draft.server.address.value.host, Host::Address(IpAddr::V4(it)) if it.is_loopback());
+                && targets(&draft.server).all(|it| it.is_ipv4() && it.is_loopback());
             let has_udp = load.checked().transports().any(|it| it == Transport::Udp);
             if is_local && has_udp && !load.sources.is_written() {
                 load.sources.value = CLIENTS_HERE.parse().ok();
             }
         }
+        self.attempts(draft);
+        let load = &mut draft.load;
         self.workers(load);
         self.queries(load);
         self.tls(draft);
@@ -334,11 +345,15 @@ impl Check<'_> {
     fn sources(&mut self, draft: &VariantDraft) {
         let VariantDraft { load, server, lab, .. } = draft;
         let Some(sources) = &load.sources.value else { return };
-        let target = server.address.value.ip();
         let is_apart = lab.hosts.value == HostsChoice::Namespaces;
         // All are of one family.
         let first = sources.get(0);
         let family = |is_ipv4: bool| if is_ipv4 { "an IPv4 address" } else { "an IPv6 address" };
+        let is_beyond = |target: &IpAddr| {
+            first.is_ipv4() != target.is_ipv4() || first.is_loopback() && !target.is_loopback()
+        };
+        let mut beyond = targets(server).filter(is_beyond);
+        let target = beyond.next().unwrap_or(server.address.value.ip());
         let (reason, help) = if first.is_ipv4() != target.is_ipv4() {
             let (from, to) = (family(first.is_ipv4()), family(target.is_ipv4()));
             let reason = format!("{first} is {from}, {target} {to}");
@@ -360,11 +375,41 @@ impl Check<'_> {
             return;
         };
         let other = if is_apart { lab.hosts.mark("the server") } else { None };
-        let other = other.or_else(|| server.address.mark("the server").filter(|_| !is_apart));
+        let other = other.or_else(|| {
+            let is_first = target == server.address.value.ip();
+            let mark = match is_first {
+                true => server.address.mark("the server"),
+                false => server.further.mark("the server"),
+            };
+            mark.filter(|_| !is_apart)
+        });
         self.problem(
             format!("`load.sources` cannot reach the server: {reason}"),
             [load.sources.mark("the sources"), other],
             help,
+        );
+    }
+
+    /// A client must give up within the time that is recorded.
+    fn attempts(&mut self, draft: &VariantDraft) {
+        let VariantDraft { load, server, .. } = draft;
+        let further = server.further.value.as_ref().map_or(0, |further| further.0.len());
+        let patience = load.checked().attempts(further as u32).patience();
+        if patience <= LONGEST_PATIENCE {
+            return;
+        }
+        self.problem(
+            format!(
+                "a client would wait for {}: {} at most can be recorded",
+                duration::write(patience),
+                duration::write(LONGEST_PATIENCE)
+            ),
+            [
+                load.attempts.mark("so often"),
+                load.timeout.mark("so long"),
+                load.backoff.mark("and so many times as long again"),
+            ],
+            "choose fewer attempts, or a shorter time-out",
         );
     }
 
