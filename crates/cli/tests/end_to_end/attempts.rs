@@ -28,8 +28,9 @@ fn load(room: &Room, target: SocketAddr, further: &[&str]) -> RunRecord {
 
 #[test]
 fn the_next_server_is_asked_when_the_first_is_silent() {
+    let _with_load = Room::with_load();
     for address in ["127.0.0.1", "::1"] {
-        let room = Room::with_load();
+        let room = Room::quiet();
         let (_running, at) = serve(&room, address, &[]);
         let (silent, works) = (silence(address), at(Transport::Udp).to_string());
         let target = silent.local_addr().unwrap();
@@ -41,7 +42,7 @@ fn the_next_server_is_asked_when_the_first_is_silent() {
         assert!(measured(&record).latency.min_ns().unwrap() >= 199_000_000, "{record:?}");
         assert_eq!(record.load.further, [works]);
         // A client that remembers asks the silent server once or a few times.
-        let room = Room::with_load();
+        let room = Room::quiet();
         let further = ["--further", &record.load.further[0], "--timeout", "200ms"];
         let sticky = [&further[..], &["--server-order", "sticky"]].concat();
         let counters = measured(&load(&room, target, &sticky)).counters.clone();
@@ -57,7 +58,7 @@ fn a_server_that_refuses_is_not_the_last_word() {
     let refusing = "allow-query { !127.0.0.9; any; };";
     let bind = RunningBind::start_with(&room.path().join("bind"), "127.0.0.1", refusing);
     for transport in [Transport::Udp, Transport::Tcp, Transport::Dot] {
-        let room = Room::with_load();
+        let room = Room::quiet();
         let (_running, at) = serve(&room, "127.0.0.1", &[]);
         let works = at(transport).to_string();
         let target = if transport == Transport::Dot { bind.dot } else { bind.plain };
@@ -77,7 +78,7 @@ fn a_server_that_refuses_is_not_the_last_word() {
         );
         assert_eq!(counters.attempts.sent_to, [100, 100], "{transport}");
         // In turn, every second query goes to the right one at once.
-        let room = Room::with_load();
+        let room = Room::quiet();
         let rotate = [&further[..], &["--server-order", "rotate"]].concat();
         let counters = measured(&load(&room, target, &rotate)).counters.clone();
         assert_eq!(counters.attempts.failed, 50, "{transport}: {counters:?}");

@@ -14,7 +14,7 @@ use dnslab_wire::{
 };
 
 use super::case::expected;
-use super::target::external_tls;
+use super::target::external_tls_over;
 
 /// Tries of a query over UDP, where a datagram may be lost, and of a query that failed as if the server was
 /// starting.
@@ -190,8 +190,8 @@ fn certificate_remedy(fault: &CertificateFault, form: OptionForm) -> String {
     }
 }
 
-/// Asks the server of a variant the first query of its load. Servers that are started for a run are not
-/// asked: they were ready when they answered rightly.
+/// Asks the server of a variant the first query of its load. If clients know further servers, one that answers is
+/// enough. Servers that are started for a run are not asked: they were ready when they answered rightly.
 ///
 /// A wrong answer is no error if the load accepts any, or if its queries are signed, since this one is not.
 ///
@@ -199,7 +199,20 @@ fn certificate_remedy(fault: &CertificateFault, form: OptionForm) -> String {
 /// When there is no answer, or only wrong ones to several queries of the load.
 pub(super) fn ask_first(variant: &Variant, queries: &QueryList) -> Result<(), FirstQueryError> {
     let Some(target) = variant.target() else { return Ok(()) };
-    let tls = external_tls(variant)?;
+    let asked = ask_server(variant, target, queries);
+    let further = || variant.further_over(variant.load.transport);
+    match asked {
+        Err(_) if further().any(|it| ask_server(variant, it, queries).is_ok()) => Ok(()),
+        asked => asked,
+    }
+}
+
+fn ask_server(
+    variant: &Variant,
+    target: SocketAddr,
+    queries: &QueryList,
+) -> Result<(), FirstQueryError> {
+    let tls = external_tls_over(variant, variant.load.transport, target)?;
     // What clients with queries of their own may be told is not known.
     let any_will_do = variant.expect.wrong_limit >= 1.0
         || variant.load.is_signed()

@@ -176,12 +176,13 @@ fn as_chosen(tls: TlsSettings, load: &Load) -> TlsSettings {
 
 /// TLS with default settings to an external server. `None` without encryption, and for a server that is
 /// started.
-pub(super) fn external_tls(variant: &Variant) -> Result<Option<TlsSettings>, TlsSettingsError> {
+fn external_tls(variant: &Variant) -> Result<Option<TlsSettings>, TlsSettingsError> {
     let Some(target) = variant.target() else { return Ok(None) };
     external_tls_over(variant, variant.load.transport, target)
 }
 
-fn external_tls_over(
+/// The same over this transport and to this server.
+pub(super) fn external_tls_over(
     variant: &Variant,
     transport: Transport,
     target: SocketAddr,
