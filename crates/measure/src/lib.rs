@@ -65,7 +65,7 @@ pub use gate::{CostLimit, CostLimitError, Judgement, LimitRuling, Ruling};
 pub use histogram::{Histogram, HistogramError};
 pub use invalid::{Cause, InvalidReason, Silence, fell_silent, unserved};
 pub use latency_floor::latency_floor_ns;
-pub use measured::{CertificateFacts, Measured, Tls, TurnsTaken, WorkerFacts};
+pub use measured::{CertificateFacts, Measured, Tls, TurnsTaken, WindowCounts, WorkerFacts};
 pub use network::{NetworkCounters, NetworkDrops, NetworkError};
 pub use objective::{Objective, ObjectiveError, Relation, Threshold};
 pub use pacing::{Pacing, PacingTally, PacingWindow};

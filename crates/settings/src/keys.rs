@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use dnslab_traffic::{
-    Connect, Delay, Loss, Pace, Rate, Selection, SourceAddresses, TransportMix, Truncated, TypeMix,
+    Connect, Delay, Loss, Pace, Rate, Selection, SourceAddresses, TimeWindows, TransportMix,
+    Truncated, TypeMix,
 };
 use dnslab_wire::{EdnsOption, Method, TlsGroup, Transport, TsigKey};
 
@@ -520,6 +521,9 @@ settings! {
         /// Load before the measured window, kept apart
         warm_up: Duration = Duration::from_secs(2), lasting(Duration::ZERO, WEEK),
             flag("warm-up", "DURATION");
+        /// Named parts of the measured window that are counted for themselves too, from its beginning:
+        /// `"cold:0s..60s,warm:60s..120s"`. A query belongs to those in which it became due. They may overlap
+        windows: Option<TimeWindows> = None, absent("none");
         /// A query without an answer for this long has timed out
         timeout: Duration = Duration::from_secs(2),
             // Durations are recorded up to 100 s; a longer time-out could not be told from it.

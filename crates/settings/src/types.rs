@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use dnslab_traffic::{
     ClientSubnets, ClientSubnetsError, Connect, Delay, Loss, Pace, Rate, Selection,
-    SourceAddresses, TransportMix, Truncated, TypeMix,
+    SourceAddresses, TimeWindows, TransportMix, Truncated, TypeMix,
 };
 use dnslab_wire::{EdnsOption, Method, TlsGroup, Transport, TsigKey};
 
@@ -150,6 +150,7 @@ texts!(
     PopulationSource,
     SourceAddresses,
     Subnets,
+    TimeWindows,
     TransportMix,
     TypeMix,
     VariantNames,
