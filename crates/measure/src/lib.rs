@@ -45,8 +45,10 @@ pub mod self_check;
 mod series;
 pub mod statistics;
 mod summary;
+mod sweep;
 mod testbed;
 mod visible;
+mod windows;
 
 pub use agreement::Agreement;
 pub use bottleneck::{
@@ -75,11 +77,13 @@ pub use record::{
 };
 pub use resources::{CpuShare, ResourceSample, ResourceSeries, ThreadShare};
 pub use results::{
-    CaseId, Compared, Fact, Holder, ResultsDirectory, ResultsError, SESSION_FORMAT, Session,
-    SessionLock, SkippedVariant,
+    CaseId, Compared, Fact, Holder, LoadSweep, ResultsDirectory, ResultsError, SESSION_FORMAT,
+    Session, SessionLock, SkippedVariant,
 };
 pub use self_check::{Finding, SelfCheck};
 pub use series::{Interval, IntervalTraffic};
 pub use summary::{Summary, VariantCaveat, VariantSummary};
+pub use sweep::{Breaking, HELD_SHARE, SweepLine, SweepPoint, SweepRun};
 pub use testbed::{ChainPart, HostFacts, LinkFacts, TestbedFacts};
 pub use visible::{visible, visible_json, visible_lines};
+pub use windows::{WindowOfVariant, WindowSummary};

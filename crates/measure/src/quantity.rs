@@ -88,6 +88,7 @@ impl Quantity {
             Metric::LogOctetsPerQuery => Self::LogPerQuery,
             Metric::PeakMemory => Self::Memory,
             Metric::HandshakesPerQuery => Self::Handshakes,
+            Metric::AnsweredShare => Self::Answered,
         }
     }
 

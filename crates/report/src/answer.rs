@@ -354,6 +354,7 @@ pub(crate) fn noun(metric: Metric) -> &'static str {
         Metric::LogOctetsPerQuery => "the size of the log",
         Metric::PeakMemory => "memory",
         Metric::HandshakesPerQuery => "handshakes per query",
+        Metric::AnsweredShare => "answered share",
     }
 }
 

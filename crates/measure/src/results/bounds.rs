@@ -97,6 +97,9 @@ pub(super) fn check_session(session: &Session, path: &Path) -> Result<(), Result
     at_most(path, "variants left out", session.skipped.len(), MAX_VARIANTS)?;
     at_most(path, "pairs of variants to compare", session.compared.len(), MAX_PAIRS)?;
     at_most(path, "limits", session.limits.len(), MAX_VARIANTS)?;
+    let in_sweeps = session.sweeps.iter().map(|sweep| sweep.variants.len()).sum();
+    at_most(path, "variants in sweeps", in_sweeps, MAX_VARIANTS)?;
+    at_most(path, "sweeps", session.sweeps.len(), MAX_VARIANTS)?;
     at_most(path, "runs", session.plan.len(), MAX_RUNS)?;
     let wrong = |what: String| Err(ResultsError::Contradiction { path: path.to_owned(), what });
     let mut variants = HashSet::new();

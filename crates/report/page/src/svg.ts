@@ -23,3 +23,13 @@ export function svg<K extends keyof SVGElementTagNameMap>(
 export function rounded(value: number): string {
   return String(Math.round(value * 10) / 10);
 }
+
+/** Half the size of a mark in CSS pixels. */
+export const MARK = 3.5;
+
+/** A cross: something was not met here. */
+export function crossed(x: number, y: number): SVGElement {
+  const size = 2 * MARK;
+  const d = `M${rounded(x - MARK)} ${rounded(y - MARK)}l${size} ${size}m0 ${-size}l${-size} ${size}`;
+  return svg("path", { class: "violated", d });
+}

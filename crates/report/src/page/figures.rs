@@ -197,6 +197,10 @@ pub(crate) fn charts(page: &Page<'_>, charts: &Charts) -> String {
     if has_cores && !grouped {
         cores(&mut html);
     }
+    if charts.timeline().has_rcodes() {
+        let text = "Shares of the queries that ended, by response code.";
+        push_place(&mut html, "rcodes", "full", "How the queries ended", text);
+    }
     if !folded.is_empty() || (grouped && has_cores) {
         html.push_str("<details class=\"full\"><summary>More over time</summary>\n");
         if grouped && has_cores {
@@ -241,7 +245,7 @@ fn caption(figure: Figure, is_closed: bool, is_exact: bool) -> (&'static str, St
     }
 }
 
-fn push_place(html: &mut String, id: &str, class: &str, title: &str, text: &str) {
+pub(super) fn push_place(html: &mut String, id: &str, class: &str, title: &str, text: &str) {
     let _ = writeln!(
         html,
         "<figure class=\"chart {class}\" id=\"chart-{id}\">\n<figcaption><h3>{}</h3>{}</figcaption>\n\
