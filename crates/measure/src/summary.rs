@@ -354,11 +354,15 @@ impl<'a> VariantRuns<'a> {
         self.pairs_of(reference, &Metric::ALL, |metric, record| metric.of(record))
     }
 
-    /// The same of a time window.
+    /// The same of a time window. Rounds in which a quantile is the time-out are none that can be left out: those
+    /// that remain would be the good ones.
     fn window_pairs(&self, reference: &Self, window: &WindowSummary) -> Vec<Pair> {
-        self.pairs_of(reference, &Metric::OF_WINDOWS, |metric, record| {
+        let mut pairs = self.pairs_of(reference, &Metric::OF_WINDOWS, |metric, record| {
             window.figure(metric, record)
-        })
+        });
+        let rounds = pairs.iter().map(|pair| pair.paired.pairs).max();
+        pairs.retain(|pair| Some(pair.paired.pairs) == rounds);
+        pairs
     }
 
     fn pairs_of(

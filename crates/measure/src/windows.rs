@@ -18,7 +18,8 @@ pub struct WindowSummary {
     pub to_ns: u64,
     /// In the order of the file.
     pub variants: Vec<WindowOfVariant>,
-    /// Every pair of variants that is compared, by each of [`Metric::OF_WINDOWS`] that both have. Their words
+    /// Every pair of variants that is compared, by each of [`Metric::OF_WINDOWS`] that both have in all rounds
+    /// that they have in common. Their words
     /// share the error rate of the report with [`crate::Summary::comparisons`].
     pub comparisons: Vec<Comparison>,
 }
@@ -30,7 +31,8 @@ pub struct WindowOfVariant {
     pub variant: String,
     /// Valid runs that have the time window.
     pub runs: u32,
-    /// Mean over the runs, with an interval, of each of [`Metric::OF_WINDOWS`] that could be measured.
+    /// Mean over the runs, with an interval, of each of [`Metric::OF_WINDOWS`] that could be measured in all of
+    /// them.
     pub metrics: BTreeMap<Metric, Estimate>,
     /// Sum of the outcomes over the runs.
     pub outcomes: Outcomes,
@@ -87,9 +89,11 @@ impl WindowSummary {
             all.latency.merge(&window.latency);
         }
         for metric in Metric::OF_WINDOWS {
-            let values: Vec<f64> =
-                runs.clone().filter_map(|record| self.figure(metric, record)).collect();
-            all.metrics.extend(estimate(&values).map(|found| (metric, found)));
+            let own = runs.clone().filter(|record| self.of(record).is_some());
+            // The mean of those runs alone that did not lose so many would be too good.
+            let values: Option<Vec<f64>> = own.map(|record| self.figure(metric, record)).collect();
+            let found = values.and_then(|values| estimate(&values));
+            all.metrics.extend(found.map(|found| (metric, found)));
         }
         (all.runs > 0).then_some(all)
     }

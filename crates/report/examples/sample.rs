@@ -21,7 +21,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some(kind) if kind == "window" => sample::capacity::write_window(&folder)?,
         Some(kind) if kind == "chain" => sample::chain::write(&folder)?,
         Some(kind) if kind == "logs" => sample::chain::write_logs(&folder)?,
-        Some(kind) if kind == "sweep" => sample::sweep::write(&folder)?,
+        Some(kind) if kind == "sweep" => {
+            let session = sample::sweep::session(3);
+            sample::sweep::write(&folder, &session, &sample::sweep::records(&session))?
+        }
         _ => sample::write(&folder)?,
     };
     println!("{}", write_report(&results)?.page.display());

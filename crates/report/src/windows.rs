@@ -9,8 +9,8 @@ pub(crate) const HEADER: [&str; 7] =
     ["time window", "variant", "answered", "p50", "p99", "unanswered", "response codes"];
 
 pub(crate) const LEGEND: &str = "A query belongs to the time windows in which it became due. Answered, p50 and p99: mean over \
-     the valid runs of each run's figure; a quantile that is the time-out, because so many queries were lost, is \
-     none. Unanswered and response codes: sums of the valid runs, codes as shares of the answers.";
+     the valid runs of each run's figure; \"time-out\" where a quantile is that in some run, because so many \
+     queries were lost. Unanswered and response codes: sums of the valid runs, codes as shares of the answers.";
 
 pub(crate) struct Row {
     /// Place of the variant in the summary.
@@ -44,8 +44,10 @@ pub(crate) fn title(window: &WindowSummary) -> String {
 }
 
 fn cells(window: &WindowSummary, of: &WindowOfVariant) -> [String; HEADER.len()] {
-    let figure = |metric: Metric, write: &dyn Fn(f64) -> String| {
-        of.metrics.get(&metric).map_or_else(|| NONE.to_owned(), |found| write(found.value))
+    let figure = |metric: Metric, write: &dyn Fn(f64) -> String| match of.metrics.get(&metric) {
+        Some(found) => write(found.value),
+        None if of.outcomes.lost() > 0 => "time-out".to_owned(),
+        None => NONE.to_owned(),
     };
     let answers: u64 = of.rcodes.values().sum();
     let mut codes: Vec<(&String, &u64)> = of.rcodes.iter().collect();

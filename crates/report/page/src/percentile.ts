@@ -29,7 +29,7 @@ function drawSlowest(id: string, charts: Charts, { slowest_share, latency_ms }: 
     panels,
     // The logarithm of the share: 0 is all queries, -5 is the slowest 0.001 %.
     x: slowest_share.slice(0, until).map(Math.log10).reverse(),
-    height: panels.length > 1 ? 200 : 380,
+    height: panels.length > 1 ? 280 : 380,
     xText: (at) => `slowest ${tick(Number((100 * 10 ** at).toPrecision(2)))} %`,
     xTicks: (begin, _end, most) =>
       thinned([0, -1, -2, -3, -4, -5].filter((at) => at >= begin - 0.01), most),

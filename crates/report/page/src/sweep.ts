@@ -4,7 +4,7 @@ import { type ChartOptions, type Frame, type Line, drawChart } from "./chart";
 import type { Sweep } from "./data";
 import { milliseconds, percent, qps, shortCount, shortMilliseconds, tick } from "./format";
 import { COLOURS } from "./palette";
-import { crossed, svg } from "./svg";
+import { MARK, crossed, svg } from "./svg";
 
 /** Draws both charts of a sweep. */
 export function drawSweep(sweep: Sweep | null): void {
@@ -30,7 +30,7 @@ export function drawSweep(sweep: Sweep | null): void {
     lines.flatMap(({ breaks_qps, answered_percent }) => {
       const at = breaks_qps === null ? -1 : load_qps.indexOf(breaks_qps);
       const share = answered_percent.mean[at];
-      return share == null ? [] : [crossed(frame.x(load_qps[at] ?? 0), frame.y(share))];
+      return share == null ? [] : [crossed(frame.x(load_qps[at] ?? 0), frame.y(share), 2 * MARK)];
     });
   draw("answered", {
     lines: lines.map(({ name, answered_percent }, slot) => ({ label: name, slot, curve: answered_percent })),

@@ -23,7 +23,7 @@ pub(crate) fn section(page: &Page<'_>) -> String {
     );
     for (place, window) in windows.iter().enumerate() {
         let id = format!("window-{place}");
-        push_place(&mut html, &id, "full", &format!("Latency in {}", title(window)), "");
+        push_place(&mut html, &id, "full large", &format!("Latency in {}", title(window)), "");
     }
     html.push_str("</section>\n<section>\n");
     push_table(&mut html, page);

@@ -92,14 +92,17 @@ pub(crate) fn records(session: &Session) -> Vec<RunRecord> {
     session.plan.iter().enumerate().map(record).collect()
 }
 
-/// Writes the sample: three runs of each variant.
+/// Writes the sample with these runs of the session.
 ///
 /// # Errors
 /// When `path` exists or cannot be written.
-pub(crate) fn write(path: &Path) -> Result<ResultsDirectory, ResultsError> {
-    let session = session(3);
-    let results = ResultsDirectory::create(path, &session)?;
-    records(&session).iter().try_for_each(|record| results.write_run(record))?;
+pub(crate) fn write(
+    path: &Path,
+    session: &Session,
+    records: &[RunRecord],
+) -> Result<ResultsDirectory, ResultsError> {
+    let results = ResultsDirectory::create(path, session)?;
+    records.iter().try_for_each(|record| results.write_run(record))?;
     Ok(results)
 }
 
@@ -131,7 +134,7 @@ fn measure(server: &Server, rate_qps: f64, measured: &mut Measured, noise: &mut 
     let half_ns = WINDOW_NS / 2;
     let due = (rate_qps * half_ns as f64 / 1e9) as u64;
     let mut window = |name: &str, from_ns, capacity_qps: f64, p50_ms: f64| {
-        let held = (capacity_qps * (1.0 + 0.004 * noise.next()) / rate_qps).min(1.0);
+        let held = (capacity_qps * (1.0 + 0.0004 * noise.next()) / rate_qps).min(1.0);
         let answered = (due as f64 * held) as u64;
         let latency =
             latency(p50_ms / (1.05 - held * rate_qps / capacity_qps).max(0.1), (due, answered));
