@@ -62,7 +62,7 @@ pub use caveat::{Caveat, LONG, at_once_ns};
 pub use chain::{Reached, ServerFigures, UNDER_TEST};
 pub use connections::{ConnectionFigures, Connections};
 pub use counter::{CounterSample, CounterSeries};
-pub use counters::{Answers, Counters, HttpRefusals, Outcomes, Unbalanced};
+pub use counters::{Answers, Counters, ERROR_CODES, HttpRefusals, Outcomes, Unbalanced};
 pub use gate::{CostLimit, CostLimitError, Judgement, LimitRuling, Ruling};
 pub use histogram::{Histogram, HistogramError};
 pub use invalid::{Cause, InvalidReason, Silence, fell_silent, unserved};
@@ -83,7 +83,7 @@ pub use results::{
 pub use self_check::{Finding, SelfCheck};
 pub use series::{Interval, IntervalTraffic};
 pub use summary::{Summary, VariantCaveat, VariantSummary};
-pub use sweep::{Breaking, HELD_SHARE, SweepLine, SweepPoint, SweepRun};
+pub use sweep::{Breaking, HELD_SHARE, SweepLine, SweepPoint, SweepRun, held_share};
 pub use testbed::{ChainPart, HostFacts, LinkFacts, TestbedFacts};
 pub use visible::{visible, visible_json, visible_lines};
 pub use windows::{WindowOfVariant, WindowSummary};

@@ -5,10 +5,19 @@ use dnslab_measure::{Summary, WindowOfVariant, WindowSummary};
 
 use crate::number::{self, NONE};
 
-pub(crate) const HEADER: [&str; 7] =
-    ["time window", "variant", "answered", "p50", "p99", "unanswered", "response codes"];
+pub(crate) const HEADER: [&str; 8] = [
+    "time window",
+    "variant",
+    "answered",
+    "without error",
+    "p50",
+    "p99",
+    "unanswered",
+    "response codes",
+];
 
-pub(crate) const LEGEND: &str = "A query belongs to the time windows in which it became due. Answered, p50 and p99: mean over \
+pub(crate) const LEGEND: &str = "A query belongs to the time windows in which it became due. Without error: answered \
+     with another code than SERVFAIL, REFUSED, NOTIMP and FORMERR. Answered, without error, p50 and p99: mean over \
      the valid runs of each run's figure; \"time-out\" where a quantile is that in some run, because so many \
      queries were lost. Unanswered and response codes: sums of the valid runs, codes as shares of the answers.";
 
@@ -60,6 +69,7 @@ fn cells(window: &WindowSummary, of: &WindowOfVariant) -> [String; HEADER.len()]
         title(window),
         of.variant.clone(),
         figure(Metric::AnsweredShare, &number::share),
+        figure(Metric::SoundShare, &number::share),
         figure(Metric::LatencyP50, &number::duration),
         figure(Metric::LatencyP99, &number::duration),
         match of.outcomes.lost() {

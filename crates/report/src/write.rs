@@ -137,7 +137,7 @@ fn further_tables(summary: &Summary, records: &[RunRecord]) -> Vec<(&'static str
     let loads = Table {
         header: owned(&sweep::HEADER),
         rows: sweep::rows(summary).into_iter().map(Vec::from).collect(),
-        legend: [sweep::sentences(summary), vec![sweep::legend()]].concat().join(" "),
+        legend: [sweep::sentences(summary), vec![sweep::legend(summary)]].concat().join(" "),
         notes: Vec::new(),
     };
     let tables = [

@@ -38,6 +38,8 @@ pub enum Metric {
     HandshakesPerQuery,
     /// Answered queries as a share of the due ones, in [0, 1]; more is better. Of time windows only.
     AnsweredShare,
+    /// Queries answered without an error likewise ([`crate::Outcomes::share_without_error`]).
+    SoundShare,
 }
 
 impl From<Figure> for Metric {
@@ -71,7 +73,8 @@ impl Metric {
     ];
 
     /// The metrics of a time window, in the order in which they are shown.
-    pub const OF_WINDOWS: [Self; 3] = [Self::AnsweredShare, Self::LatencyP50, Self::LatencyP99];
+    pub const OF_WINDOWS: [Self; 4] =
+        [Self::AnsweredShare, Self::SoundShare, Self::LatencyP50, Self::LatencyP99];
 
     /// Name in tables that machines read, with the unit last.
     #[must_use]
@@ -87,6 +90,7 @@ impl Metric {
             Self::PeakMemory => "peak_memory_octets",
             Self::HandshakesPerQuery => "handshakes_per_query",
             Self::AnsweredShare => "answered_share",
+            Self::SoundShare => "answered_without_error_share",
         }
     }
 
@@ -104,6 +108,7 @@ impl Metric {
             Self::PeakMemory => "server memory",
             Self::HandshakesPerQuery => "TLS handshakes per answered query",
             Self::AnsweredShare => "answered share",
+            Self::SoundShare => "share answered without an error",
         }
     }
 
@@ -147,7 +152,7 @@ impl Metric {
     /// True if a larger value is the better one.
     #[must_use]
     pub fn higher_is_better(self) -> bool {
-        matches!(self, Self::AnsweredQps | Self::AnsweredShare)
+        matches!(self, Self::AnsweredQps | Self::AnsweredShare | Self::SoundShare)
     }
 
     /// The value in one run, in the unit of [`Metric::name`]; `None` if it was not measured.
@@ -169,7 +174,7 @@ impl Metric {
             Self::LogOctetsPerQuery => measured.log_octets_per_query(),
             Self::PeakMemory => measured.resources.peak_memory_octets().map(|octets| octets as f64),
             Self::HandshakesPerQuery => measured.handshakes_per_query(),
-            Self::AnsweredShare => None,
+            Self::AnsweredShare | Self::SoundShare => None,
         }
         .filter(|value| value.is_finite())
     }
@@ -183,6 +188,7 @@ impl Metric {
             Self::AnsweredShare if window.outcomes.due > 0 => {
                 Some(1.0 - window.outcomes.lost_share())
             }
+            Self::SoundShare => window.outcomes.share_without_error(&window.rcodes),
             Self::LatencyP50 | Self::LatencyP95 | Self::LatencyP99 => {
                 let ns = window.latency.quantile_ns(self.quantile()?).filter(is_below_timeout)?;
                 Some(ns as f64)

@@ -53,13 +53,14 @@ export interface Sweep {
   load_qps: number[];
   lines: {
     name: string;
+    /** Answered without an error. */
     answered_percent: Curve;
     p50_ms: Curve;
     p99_ms: Curve;
     /** The lowest load that is held in no run. */
     breaks_qps: number | null;
   }[];
-  /** The least answered share with which a load is held. */
+  /** The least share answered without an error with which a load is held. */
   held_percent: number;
 }
 

@@ -1,6 +1,6 @@
 //! Figures of servers over the size of their load.
 
-use dnslab_measure::{HELD_SHARE, SweepLine, SweepPoint, SweepRun};
+use dnslab_measure::{SweepLine, SweepPoint, SweepRun, held_share};
 use serde::Serialize;
 
 use super::{Curve, short};
@@ -11,14 +11,14 @@ use super::{Curve, short};
 pub(super) struct Sweep {
     load_qps: Vec<f64>,
     lines: Vec<Line>,
-    /// The least answered share with which a load is held, percent.
+    /// The least share of [`Line::answered_percent`] with which a load is held.
     held_percent: f64,
 }
 
 #[derive(Debug, Serialize)]
 struct Line {
     name: String,
-    /// Answered queries, percent of the due ones.
+    /// Queries answered without an error, percent of the due ones.
     answered_percent: Curve,
     p50_ms: Curve,
     p99_ms: Curve,
@@ -33,18 +33,19 @@ impl Sweep {
             lines.iter().flat_map(|line| &line.points).map(|at| short(at.load_qps)).collect();
         load_qps.sort_by(f64::total_cmp);
         load_qps.dedup();
+        let held = held_share(lines);
         let line = |line: &SweepLine| {
             let curve = |figure: fn(&SweepRun) -> Option<f64>| over(&load_qps, line, figure);
             Line {
                 name: line.name.clone(),
-                answered_percent: curve(|run| Some(run.answered_share * 100.0)),
+                answered_percent: curve(|run| Some(run.sound_share * 100.0)),
                 p50_ms: curve(|run| Some(run.p50_ns? as f64 / 1e6)),
                 p99_ms: curve(|run| Some(run.p99_ns? as f64 / 1e6)),
-                breaks_qps: line.breaking().breaks_qps.map(short),
+                breaks_qps: line.breaking(held).breaks_qps.map(short),
             }
         };
         let lines: Vec<Line> = lines.iter().map(line).collect();
-        (!lines.is_empty()).then_some(Self { load_qps, lines, held_percent: HELD_SHARE * 100.0 })
+        (!lines.is_empty()).then_some(Self { load_qps, lines, held_percent: short(held * 100.0) })
     }
 }
 

@@ -39,6 +39,10 @@ fn fields(of: Option<(&RunRecord, &WindowCounts)>) -> Vec<(String, String)> {
             "answered_share",
             window(|of| number((of.outcomes.due > 0).then(|| 1.0 - of.outcomes.lost_share()))),
         ),
+        (
+            "answered_without_error_share",
+            window(|of| number(of.outcomes.share_without_error(&of.rcodes))),
+        ),
         ("rcodes", window(|of| rcodes(&of.rcodes))),
     ];
     let mut fields: Vec<(String, String)> =

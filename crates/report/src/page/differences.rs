@@ -420,6 +420,7 @@ fn metric_name(metric: Metric) -> &'static str {
         Metric::LogOctetsPerQuery => "log/query",
         Metric::PeakMemory => "memory",
         Metric::AnsweredShare => "answered share",
+        Metric::SoundShare => "without error",
         Metric::HandshakesPerQuery => "handshakes/query",
     }
 }

@@ -183,6 +183,7 @@ fn compared_by(page: &Page<'_>) -> String {
         Metric::LogOctetsPerQuery => "log per query",
         Metric::PeakMemory => "memory",
         Metric::AnsweredShare => "answered share",
+        Metric::SoundShare => "without error",
         Metric::HandshakesPerQuery => "handshakes per query",
     };
     metrics.iter().map(name).collect::<Vec<_>>().join(", ")

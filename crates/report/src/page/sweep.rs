@@ -18,14 +18,14 @@ pub(crate) fn section(summary: &Summary) -> String {
     let mut html = format!(
         "<section class=\"charts\" id=\"sweep\">\n<h2>Over the load</h2>\n<div class=\"breaks\">\n<ul>\n{items}\
          </ul>\n<p class=\"hint\">{}</p>\n</div>\n",
-        escape(&legend())
+        escape(&legend(summary))
     );
     push_place(
         &mut html,
         "sweep-answered",
         "half",
-        "Answered queries",
-        "Share of the due queries. Cross: the lowest load that is held in no run.",
+        "Answered without error",
+        "Share of the due queries. Dashed: what holds a load. Cross: the lowest load that is held in no run.",
     );
     push_place(
         &mut html,

@@ -37,8 +37,8 @@ pub(crate) fn section(page: &Page<'_>) -> String {
     if !tables.is_empty() {
         let _ = write!(
             html,
-            "<details><summary>Every difference in the time windows</summary>\n<p class=\"hint\">The answered \
-             share and the p50 and p99 latencies are compared as all other figures are: inside the rounds, and \
+            "<details><summary>Every difference in the time windows</summary>\n<p class=\"hint\">The shares of \
+             queries answered, and answered without error, and the p50 and p99 latencies are compared as all other figures are: inside the rounds, and \
              their words share the error rate of the report. A quantile is not compared where it is the \
              time-out.</p>\n{tables}</details>\n"
         );

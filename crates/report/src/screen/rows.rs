@@ -165,6 +165,7 @@ fn heading(metric: Metric) -> &'static str {
         Metric::PeakMemory => "memory",
         Metric::HandshakesPerQuery => "handshakes/query",
         Metric::AnsweredShare => "answered",
+        Metric::SoundShare => "without error",
     }
 }
 

@@ -72,7 +72,7 @@ fn where_a_server_breaks_is_said_and_marked() {
         sweep["lines"].as_array().unwrap().iter().map(|line| &line["breaks_qps"]).collect();
     assert_eq!(breaks, [&Value::from(5_000.0), &Value::from(10_000.0), &Value::Null]);
     let old = &sweep["lines"][0]["answered_percent"];
-    assert!(old["mean"][0] == 100.0 && old["mean"][1].as_f64().unwrap() < 91.0, "{old}");
+    assert!(old["mean"][0] == 99.5 && old["mean"][1].as_f64().unwrap() < 91.0, "{old}");
     assert!(old["low"].is_array(), "three runs have a band");
 }
 
@@ -124,8 +124,10 @@ fn each_time_window_has_a_chart_and_a_row_for_each_variant() {
     let row = cells(cold, "bind-9-16-x5");
     // 4,000 of 5,000, in each run.
     assert!(row[1].starts_with("80"), "{row:?}");
-    assert_eq!(row[3], "time-out");
-    assert!(row[5].starts_with("NOERROR 8"), "{row:?}");
+    // Half a hundredth of the answers are SERVFAIL.
+    assert!(row[2].starts_with("79.6"), "{row:?}");
+    assert_eq!(row[4], "time-out");
+    assert!(row[6].starts_with("NOERROR 8"), "{row:?}");
     assert!(markdown.contains("**Time windows**"), "{markdown}");
     // Each run and time window has a row.
     assert_eq!(csv.lines().count(), 1 + 24 * 3);
@@ -158,7 +160,7 @@ fn response_codes_over_time_are_shares() {
         assert!((99.9..=100.1).contains(&sum), "{sum} %");
     }
     // 4,000 of 10,000 with an empty cache, 8,000 with a full one.
-    let unanswered = |at: usize| shares(at).last().unwrap();
+    let unanswered = |at: usize| shares(at).nth(3).unwrap();
     assert!((58.0..61.0).contains(&unanswered(steps / 2)), "{}", unanswered(steps / 2));
     assert!((18.0..21.0).contains(&unanswered(steps - 1)), "{}", unanswered(steps - 1));
     let [header, first, ..] = series.lines().collect::<Vec<_>>()[..] else { panic!("{series}") };
