@@ -1,12 +1,15 @@
 //! A load, as it is asked for.
 
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use dnslab_measure::{LoadFacts, LoadMode, TlsFacts};
 use dnslab_settings::{Load, Mode, Subnets};
-use dnslab_traffic::{Attempts, ClientSubnets, Connect, QueryList, ServerOrder, Truncated, Turns};
+use dnslab_traffic::{
+    Attempts, ClientSubnets, Connect, QueryList, ServerOrder, TimeWindows, Truncated, Turns,
+};
 use dnslab_wire::{Query, Transport};
 
 use crate::time::{Nanos, nanos};
@@ -245,6 +248,20 @@ impl Job {
         format!("{behaviour}; they ask {first}, and then {further}")
     }
 
+    /// The time windows on the timeline of the load, in the order of the settings.
+    pub(crate) fn windows(&self) -> impl Iterator<Item = Range<Nanos>> {
+        let begins = nanos(self.settings.warm_up);
+        // Their ends are of the load's own time, which turns make part of a longer one.
+        let loads = match &self.turns {
+            Some(turns) if !turns.is_single() => u64::from(turns.loads()),
+            _ => 1,
+        };
+        let on_timeline =
+            move |at: Duration| begins.saturating_add(nanos(at).saturating_mul(loads));
+        let all = self.settings.windows.iter().flat_map(TimeWindows::as_slice);
+        all.map(move |window| on_timeline(window.from)..on_timeline(window.to))
+    }
+
     /// What the clients add to their queries, as a sentence. What all queries have is described with their
     /// source.
     fn additions(&self) -> String {
@@ -312,7 +329,7 @@ pub fn sockets(load: &Load) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use dnslab_traffic::Rate;
+    use dnslab_traffic::{Rate, SlicePlan};
 
     use super::*;
 
@@ -360,6 +377,24 @@ mod tests {
         assert_eq!(applied_us(open(1, 39_999.0), 1), 0);
         assert_eq!(applied_us(open(1, 40_000.0), 1), 50);
         assert_eq!(applied_us(open(2, 79_999.0), 2), 0);
+    }
+
+    #[test]
+    fn time_windows_are_of_the_loads_own_time() {
+        let ms = Duration::from_millis;
+        let windows = "a:0s..1s,b:1s..2s".parse().ok();
+        let load = Load { warm_up: ms(500), duration: ms(2_000), windows, ..closed(1, 1) };
+        let mut job = job(load);
+        let spans = |job: &Job| job.windows().map(|at| (at.start, at.end)).collect::<Vec<_>>();
+        assert_eq!(spans(&job), [(500_000_000, 1_500_000_000), (1_500_000_000, 2_500_000_000)]);
+        // Two loads in slices: each has half of the timeline.
+        let plan = SlicePlan { slice: ms(50), lead: ms(0), tail: ms(0), mirrored: true };
+        job.turns = plan.turns(2, ms(4_500), 1).pop();
+        assert_eq!(spans(&job), [(500_000_000, 2_500_000_000), (2_500_000_000, 4_500_000_000)]);
+        // A turn that is as long as the load is all its own.
+        let plan = SlicePlan { slice: ms(2_500), mirrored: false, ..plan };
+        job.turns = plan.turns(2, ms(5_000), 1).pop();
+        assert_eq!(spans(&job)[1], (1_500_000_000, 2_500_000_000));
     }
 
     #[test]

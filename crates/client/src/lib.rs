@@ -35,7 +35,7 @@ mod tls;
 mod worker;
 
 pub use job::{Endpoint, Job, sockets};
-pub use recorder::{IntervalRecord, Millisecond, Phases, Recorder};
+pub use recorder::{IntervalRecord, Millisecond, Phases, RcodeCounts, Recorder};
 pub use replay::{ClientTraffic, Fed, Feed};
 pub use response_matcher::Expected;
 pub use runtime::Runtime;

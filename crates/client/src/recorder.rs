@@ -1,9 +1,11 @@
 //! What one worker counts.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 
 use dnslab_measure::{
-    Counters, Histogram, HttpRefusals, Interval, IntervalTraffic, LONG, at_once_ns,
+    Counters, Histogram, HttpRefusals, Interval, IntervalTraffic, LONG, Outcomes, WindowCounts,
+    at_once_ns,
 };
 use dnslab_traffic::Turns;
 use dnslab_wire::rcode_name;
@@ -43,6 +45,18 @@ pub(crate) enum Failure {
     Answer,
 }
 
+impl Loss {
+    fn count(self, outcomes: &mut Outcomes) {
+        match self {
+            Self::TimedOut => outcomes.timed_out += 1,
+            Self::NotSent => outcomes.not_sent += 1,
+            Self::ConnectionLost => outcomes.connection_lost += 1,
+            Self::Malformed => outcomes.malformed += 1,
+            Self::Refused => outcomes.refused += 1,
+        }
+    }
+}
+
 /// Messages without a query in flight that they answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stray {
@@ -64,6 +78,8 @@ pub struct IntervalRecord {
     pub answered: u64,
     /// Queries that ended in it without an answer.
     pub lost: u64,
+    /// Its answers by response code.
+    pub rcodes: RcodeCounts,
     /// Of the queries that ended in it.
     pub latency: Histogram,
     /// Octets and connections.
@@ -87,12 +103,68 @@ pub struct Millisecond {
 /// Response codes that are counted without a search: those of the header, and all extended ones in use.
 const USUAL_RCODES: usize = 24;
 
+/// Answers by response code.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RcodeCounts {
+    usual: [u64; USUAL_RCODES],
+    unusual: BTreeMap<u16, u64>,
+}
+
+impl RcodeCounts {
+    #[inline]
+    fn count(&mut self, rcode: u16) {
+        match self.usual.get_mut(usize::from(rcode)) {
+            Some(count) => *count += 1,
+            None => *self.unusual.entry(rcode).or_default() += 1,
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        for (own, more) in self.usual.iter_mut().zip(&other.usual) {
+            *own += more;
+        }
+        for (rcode, more) in &other.unusual {
+            *self.unusual.entry(*rcode).or_default() += more;
+        }
+    }
+
+    /// What was counted since `earlier`; both are sums since the load began.
+    fn since(&self, earlier: &Self) -> Self {
+        let mut since = self.clone();
+        for (own, before) in since.usual.iter_mut().zip(&earlier.usual) {
+            *own -= before;
+        }
+        for (rcode, before) in &earlier.unusual {
+            *since.unusual.entry(*rcode).or_default() -= before;
+        }
+        since
+    }
+
+    /// The codes that were seen, by their mnemonics.
+    fn by_name(&self) -> BTreeMap<String, u64> {
+        let usual = (0u16..).zip(self.usual);
+        let all = usual.chain(self.unusual.iter().map(|(rcode, count)| (*rcode, *count)));
+        let seen = all.filter(|(_, count)| *count > 0);
+        seen.map(|(rcode, count)| (rcode_name(rcode).into_owned(), count)).collect()
+    }
+}
+
 /// Counts of one phase, with response codes by number.
 #[derive(Clone, Debug, Default)]
 struct Phase {
     counters: Counters,
-    rcodes: [u64; USUAL_RCODES],
-    unusual_rcodes: BTreeMap<u16, u64>,
+    rcodes: RcodeCounts,
+}
+
+/// Counts of the queries that became due in a time window.
+#[derive(Clone, Debug)]
+struct Windowed {
+    /// On the timeline of the load.
+    span: Range<Nanos>,
+    outcomes: Outcomes,
+    rcodes: RcodeCounts,
+    latency: Histogram,
+    service_time: Histogram,
 }
 
 /// How close to its schedule an open loop sends, millisecond by millisecond.
@@ -166,6 +238,10 @@ pub struct Recorder {
     pub(crate) interval: IntervalRecord,
     /// What was carried before the current interval.
     carried_before: IntervalTraffic,
+    /// The answers before it by response code.
+    rcodes_before: RcodeCounts,
+    /// None in most loads.
+    windows: Vec<Windowed>,
     /// Open loop only.
     paced: Option<Box<Paced>>,
 }
@@ -206,8 +282,23 @@ impl Recorder {
             early_data_time: Histogram::new(),
             interval: IntervalRecord::empty(0, Histogram::allocated()),
             carried_before: IntervalTraffic::default(),
+            rcodes_before: RcodeCounts::default(),
+            windows: Vec::new(),
             paced: is_paced.then(Box::default),
         }
+    }
+
+    /// The same, which also counts the queries of each of these spans of the timeline for itself.
+    pub(crate) fn with_windows(mut self, spans: impl Iterator<Item = Range<Nanos>>) -> Self {
+        let windowed = |span| Windowed {
+            span,
+            outcomes: Outcomes::default(),
+            rcodes: RcodeCounts::default(),
+            latency: Histogram::allocated(),
+            service_time: Histogram::allocated(),
+        };
+        self.windows = spans.map(windowed).collect();
+        self
     }
 
     /// Ends the measured window early.
@@ -219,6 +310,9 @@ impl Recorder {
     pub(crate) fn due(&mut self, at: Nanos) {
         self.phase(at).counters.outcomes.due += 1;
         self.interval.due += 1;
+        if !self.windows.is_empty() {
+            self.in_windows(at, |window, _| window.outcomes.due += 1);
+        }
         if let Some(paced) = &mut self.paced {
             paced.at(at).due += 1;
         }
@@ -343,10 +437,7 @@ impl Recorder {
     pub(crate) fn answered(&mut self, query: &Entry, received: Nanos, answer: AnswerFacts) {
         let phase = self.phase(query.due);
         phase.counters.outcomes.answered += 1;
-        match phase.rcodes.get_mut(usize::from(answer.rcode)) {
-            Some(count) => *count += 1,
-            None => *phase.unusual_rcodes.entry(answer.rcode).or_default() += 1,
-        }
+        phase.rcodes.count(answer.rcode);
         let answers = &mut phase.counters.answers;
         answers.truncated += u64::from(answer.truncated);
         answers.empty += u64::from(answer.empty);
@@ -359,6 +450,10 @@ impl Recorder {
         }
         let latency = received.saturating_sub(query.due);
         self.interval.latency.record_ns(latency);
+        if !self.windows.is_empty() {
+            let service_time = received.saturating_sub(query.sent);
+            self.answered_in_windows(query.due, (latency, service_time), answer.rcode);
+        }
         if self.is_measured(query.due) {
             if query.sent == query.due {
                 self.both.record_ns(latency);
@@ -370,14 +465,7 @@ impl Recorder {
     }
 
     pub(crate) fn lost(&mut self, due: Nanos, at: Nanos, loss: Loss) {
-        let outcomes = &mut self.phase(due).counters.outcomes;
-        match loss {
-            Loss::TimedOut => outcomes.timed_out += 1,
-            Loss::NotSent => outcomes.not_sent += 1,
-            Loss::ConnectionLost => outcomes.connection_lost += 1,
-            Loss::Malformed => outcomes.malformed += 1,
-            Loss::Refused => outcomes.refused += 1,
-        }
+        loss.count(&mut self.phase(due).counters.outcomes);
         self.interval.lost += 1;
         // A client without an answer has waited for its time-out at least, even if the engine knew earlier
         // that none would come. Otherwise a transport that loses connections would look faster than one that
@@ -387,6 +475,39 @@ impl Recorder {
         if self.is_measured(due) {
             self.latency.record_ns(latency);
         }
+        if !self.windows.is_empty() {
+            self.in_windows(due, |window, is_counted| {
+                loss.count(&mut window.outcomes);
+                if is_counted {
+                    window.latency.record_ns(latency);
+                }
+            });
+        }
+    }
+
+    /// A query that was due at `due` was answered. All by value, as in [`Self::overtaken`].
+    #[cold]
+    #[inline(never)]
+    fn answered_in_windows(&mut self, due: Nanos, times: (Nanos, Nanos), rcode: u16) {
+        let (latency, service_time) = times;
+        self.in_windows(due, |window, is_counted| {
+            window.outcomes.answered += 1;
+            window.rcodes.count(rcode);
+            if is_counted {
+                window.latency.record_ns(latency);
+                window.service_time.record_ns(service_time);
+            }
+        });
+    }
+
+    /// Counts a query that was due at `due` in each of its time windows. As in the measured window, all
+    /// queries have an outcome, and the times of those count that were due while the load's turn counted.
+    #[cold]
+    #[inline(never)]
+    fn in_windows(&mut self, due: Nanos, count: impl Fn(&mut Windowed, bool)) {
+        let is_counted = self.is_counted(due);
+        let of_query = |window: &&mut Windowed| window.span.contains(&due);
+        self.windows.iter_mut().filter(of_query).for_each(|window| count(window, is_counted));
     }
 
     pub(crate) fn stray(&mut self, at: Nanos, stray: Stray) {
@@ -421,6 +542,10 @@ impl Recorder {
         let carried = self.carried();
         ended.traffic = carried.since(&self.carried_before);
         self.carried_before = carried;
+        let mut rcodes = self.warm_up.rcodes.clone();
+        rcodes.merge(&self.measured.rcodes);
+        ended.rcodes = rcodes.since(&self.rcodes_before);
+        self.rcodes_before = rcodes;
         if let Some(paced) = &mut self.paced {
             let end = (number * interval).min(until);
             (ended.first_millisecond, ended.milliseconds) = paced.ended(end);
@@ -468,6 +593,18 @@ impl Recorder {
         send_lag.record_many_ns(0, self.without_lag);
     }
 
+    /// Adds the counts of each time window to these, which are in the order of the job's.
+    pub fn add_windows(&self, windows: &mut [WindowCounts]) {
+        for (of_all, own) in windows.iter_mut().zip(&self.windows) {
+            of_all.outcomes.merge(&own.outcomes);
+            for (rcode, count) in own.rcodes.by_name() {
+                *of_all.rcodes.entry(rcode).or_default() += count;
+            }
+            of_all.latency.merge(&own.latency);
+            of_all.service_time.merge(&own.service_time);
+        }
+    }
+
     /// The counts of the warm-up and of the measured window.
     pub fn into_counters(self) -> (Counters, Counters) {
         (self.warm_up.finish(), self.measured.finish())
@@ -496,11 +633,7 @@ impl Recorder {
 
 impl Phase {
     fn finish(mut self) -> Counters {
-        for (rcode, count) in (0u16..).zip(self.rcodes).chain(self.unusual_rcodes) {
-            if count > 0 {
-                self.counters.answers.rcodes.insert(rcode_name(rcode).into_owned(), count);
-            }
-        }
+        self.counters.answers.rcodes = self.rcodes.by_name();
         self.counters
     }
 }
@@ -514,6 +647,7 @@ impl IntervalRecord {
             sent: 0,
             answered: 0,
             lost: 0,
+            rcodes: RcodeCounts::default(),
             latency,
             traffic: IntervalTraffic::default(),
             milliseconds: Vec::new(),
@@ -527,6 +661,7 @@ impl IntervalRecord {
         self.sent += other.sent;
         self.answered += other.answered;
         self.lost += other.lost;
+        self.rcodes.merge(&other.rcodes);
         self.latency.merge(&other.latency);
         self.traffic.merge(&other.traffic);
     }
@@ -561,6 +696,7 @@ impl IntervalRecord {
             sent: self.sent,
             answered: self.answered,
             lost: self.lost,
+            rcodes: self.rcodes.by_name(),
             p50_ns: self.latency.quantile_ns(0.5),
             p95_ns: self.latency.quantile_ns(0.95),
             p99_ns: self.latency.quantile_ns(0.99),

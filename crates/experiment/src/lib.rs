@@ -31,6 +31,7 @@ mod explain;
 mod file;
 mod plan;
 mod run;
+mod sweeps;
 
 pub use error::ExperimentError;
 pub use explain::{FindServer, explain, installed, located};

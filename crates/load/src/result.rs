@@ -2,9 +2,9 @@
 
 use std::time::Instant;
 
-use dnslab_client::{Job, Nanos, Phases, WorkerEnd};
-use dnslab_measure::{Interval, LoadFacts, Measured, TurnsTaken, WorkerFacts};
-use dnslab_traffic::Turns;
+use dnslab_client::{Job, Nanos, Phases, WorkerEnd, nanos};
+use dnslab_measure::{Interval, LoadFacts, Measured, TurnsTaken, WindowCounts, WorkerFacts};
+use dnslab_traffic::{TimeWindow, TimeWindows, Turns};
 
 use crate::LoadError;
 use crate::aggregator::Aggregate;
@@ -76,6 +76,7 @@ pub(crate) fn finish(
         measured.workers.push(facts);
         let Measured { latency, service_time, send_lag, .. } = &mut measured;
         end.recorder.add_times(latency, service_time, send_lag);
+        end.recorder.add_windows(&mut measured.windows);
         measured.start_lag.merge(&end.recorder.start_lag);
         measured.connect_time.merge(&end.recorder.connect_time);
         measured.handshake_time.merge(&end.recorder.handshake_time);
@@ -93,6 +94,7 @@ pub(crate) fn finish(
     }
     measured.warm_up.outcomes.check()?;
     measured.counters.outcomes.check()?;
+    measured.windows.iter().try_for_each(|window| window.outcomes.check())?;
     let sent_all = job.settings.queries_in_all.is_some_and(|most| due(&measured) >= most);
     let cut_short = until < phases.until && !sent_all;
     let send_path = send_path.unwrap_or("none: no connection was open at the end").to_owned();
@@ -131,7 +133,17 @@ fn nothing_counted(job: &Job, phases: Phases, until: Nanos) -> Measured {
         window_ns: until.saturating_sub(phases.measured_from).max(1),
         window_start_ns: phases.measured_from,
         turns: job.turns.as_ref().map(|turns| taken(turns, phases.measured_from, until)),
+        windows: job.settings.windows.iter().flat_map(TimeWindows::as_slice).map(empty).collect(),
         ..Measured::default()
+    }
+}
+
+fn empty(window: &TimeWindow) -> WindowCounts {
+    WindowCounts {
+        name: window.name.clone(),
+        from_ns: nanos(window.from),
+        to_ns: nanos(window.to),
+        ..WindowCounts::default()
     }
 }
 

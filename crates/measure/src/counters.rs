@@ -28,6 +28,9 @@ pub struct Outcomes {
     pub refused: u64,
 }
 
+/// Response codes of a server that could not or would not answer.
+pub const ERROR_CODES: [&str; 4] = ["SERVFAIL", "REFUSED", "NOTIMP", "FORMERR"];
+
 /// The outcomes do not add up to the queries that became due: a fault of the engine.
 #[derive(Debug, thiserror::Error)]
 #[error("{due} queries became due but {settled} have an outcome")]
@@ -56,6 +59,15 @@ impl Outcomes {
     #[must_use]
     pub fn lost_share(&self) -> f64 {
         if self.due == 0 { 0.0 } else { self.lost() as f64 / self.due as f64 }
+    }
+
+    /// Queries that were answered with another code than [`ERROR_CODES`], as a share of the due ones, in [0, 1];
+    /// `None` when none was due. `rcodes` are those of the answered ones.
+    #[must_use]
+    pub fn share_without_error(&self, rcodes: &BTreeMap<String, u64>) -> Option<f64> {
+        let errors: u64 = ERROR_CODES.iter().filter_map(|code| rcodes.get(*code)).sum();
+        let sound = self.answered.saturating_sub(errors);
+        (self.due > 0).then(|| sound as f64 / self.due as f64)
     }
 
     /// Checks that every due query has exactly one outcome.

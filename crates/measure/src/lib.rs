@@ -45,8 +45,10 @@ pub mod self_check;
 mod series;
 pub mod statistics;
 mod summary;
+mod sweep;
 mod testbed;
 mod visible;
+mod windows;
 
 pub use agreement::Agreement;
 pub use bottleneck::{
@@ -60,12 +62,14 @@ pub use caveat::{Caveat, LONG, at_once_ns};
 pub use chain::{Reached, ServerFigures, UNDER_TEST};
 pub use connections::{ConnectionFigures, Connections};
 pub use counter::{CounterSample, CounterSeries};
-pub use counters::{Answers, AttemptCounts, Counters, HttpRefusals, Outcomes, Unbalanced};
+pub use counters::{
+    Answers, AttemptCounts, Counters, ERROR_CODES, HttpRefusals, Outcomes, Unbalanced,
+};
 pub use gate::{CostLimit, CostLimitError, Judgement, LimitRuling, Ruling};
 pub use histogram::{Histogram, HistogramError};
 pub use invalid::{Cause, InvalidReason, Silence, fell_silent, unserved};
 pub use latency_floor::latency_floor_ns;
-pub use measured::{CertificateFacts, Measured, Tls, TurnsTaken, WorkerFacts};
+pub use measured::{CertificateFacts, Measured, Tls, TurnsTaken, WindowCounts, WorkerFacts};
 pub use network::{NetworkCounters, NetworkDrops, NetworkError};
 pub use objective::{Objective, ObjectiveError, Relation, Threshold};
 pub use pacing::{Pacing, PacingTally, PacingWindow};
@@ -75,11 +79,13 @@ pub use record::{
 };
 pub use resources::{CpuShare, ResourceSample, ResourceSeries, ThreadShare};
 pub use results::{
-    CaseId, Compared, Fact, Holder, ResultsDirectory, ResultsError, SESSION_FORMAT, Session,
-    SessionLock, SkippedVariant,
+    CaseId, Compared, Fact, Holder, LoadSweep, ResultsDirectory, ResultsError, SESSION_FORMAT,
+    Session, SessionLock, SkippedVariant,
 };
 pub use self_check::{Finding, SelfCheck};
 pub use series::{Interval, IntervalTraffic};
 pub use summary::{Summary, VariantCaveat, VariantSummary};
+pub use sweep::{Breaking, HELD_SHARE, SweepLine, SweepPoint, SweepRun, held_share};
 pub use testbed::{ChainPart, HostFacts, LinkFacts, TestbedFacts};
 pub use visible::{visible, visible_json, visible_lines};
+pub use windows::{WindowOfVariant, WindowSummary};

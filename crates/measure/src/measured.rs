@@ -1,10 +1,12 @@
 //! What a run measured.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
     CounterSeries, Counters, Histogram, HttpRefusals, Interval, InvalidReason, NetworkDrops,
-    Pacing, ResourceSeries, ThreadShare,
+    Outcomes, Pacing, ResourceSeries, ThreadShare,
 };
 
 /// One load worker.
@@ -150,6 +152,26 @@ pub struct TurnsTaken {
     pub others_cpu_ns: u64,
 }
 
+/// What is counted of the queries that became due in a time window (`load.windows`).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WindowCounts {
+    /// Its name.
+    pub name: String,
+    /// Its beginning as it was asked for, nanoseconds of the load's own time since the measured window
+    /// began.
+    pub from_ns: u64,
+    /// Its end likewise. Of a load that ended before, the rest is empty.
+    pub to_ns: u64,
+    /// How the queries ended. Each has one outcome.
+    pub outcomes: Outcomes,
+    /// The answered ones by response code, as in [`crate::Answers::rcodes`].
+    pub rcodes: BTreeMap<String, u64>,
+    /// received - due, as in [`Measured::latency`].
+    pub latency: Histogram,
+    /// received - sent, of answered queries.
+    pub service_time: Histogram,
+}
+
 /// What a run measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
@@ -198,6 +220,10 @@ pub struct Measured {
     /// confirmed. Queries left before that, so it is no part of their latency.
     #[serde(default)]
     pub early_data_time: Histogram,
+    /// The parts of the measured window that `load.windows` names, in its order; none in records that do not
+    /// have it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<WindowCounts>,
     /// Warm-up and measured window, interval by interval.
     pub intervals: Vec<Interval>,
     /// The same in whole seconds of the timeline, with the quantiles of all queries of each; empty where

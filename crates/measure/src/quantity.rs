@@ -88,6 +88,8 @@ impl Quantity {
             Metric::LogOctetsPerQuery => Self::LogPerQuery,
             Metric::PeakMemory => Self::Memory,
             Metric::HandshakesPerQuery => Self::Handshakes,
+            // Of time windows, which have no limits: losses are the nearest.
+            Metric::AnsweredShare | Metric::SoundShare => Self::Answered,
         }
     }
 

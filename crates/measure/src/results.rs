@@ -71,6 +71,10 @@ pub struct Session {
     /// Which variants are compared with which; each with the baseline, if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compared: Vec<Compared>,
+    /// Variants that differ only in the size of their load, server by server; none in sessions that do not
+    /// have it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sweeps: Vec<LoadSweep>,
     /// The servers of a round are up together and the load goes to them in turns, in slices of this
     /// length in nanoseconds; `None` where whole runs alternate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,6 +91,15 @@ pub struct Session {
     pub limits: Vec<CostLimit>,
     /// The runs in the order of execution.
     pub plan: Vec<CaseId>,
+}
+
+/// Variants that differ only in the size of their open load.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoadSweep {
+    /// What they have in common, for people.
+    pub name: String,
+    /// Their names, in the order of the file.
+    pub variants: Vec<String>,
 }
 
 /// Two variants that are compared.

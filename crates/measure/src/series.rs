@@ -1,5 +1,7 @@
 //! What happened interval by interval.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// One interval of a run. Counts are of events inside the interval; quantiles are of the latencies
@@ -22,6 +24,10 @@ pub struct Interval {
     pub answered: u64,
     /// Queries that ended in any other outcome.
     pub lost: u64,
+    /// The answered ones by response code, as in [`crate::Answers::rcodes`]; empty in records that do not
+    /// have it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub rcodes: BTreeMap<String, u64>,
     /// Median latency in nanoseconds, if any query ended here.
     pub p50_ns: Option<u64>,
     /// 0.95 quantile of the latency in nanoseconds.

@@ -11,7 +11,7 @@ use crate::statistics::{Comparison, Estimate, Metric, Pair, Paired, drift, mean}
 use crate::{
     Agreement, AttemptCounts, Bottleneck, Caveat, Compared, ConnectionFigures, Counters, Histogram,
     LimitRuling, LoadMode, Measured, NetworkDrops, Outcomes, Pacing, Ruling, RunRecord, RunStatus,
-    ServerFigures, Session,
+    ServerFigures, Session, SweepLine, WindowOfVariant, WindowSummary,
 };
 
 /// The figures of one variant over its valid runs; none of them by default.
@@ -130,6 +130,12 @@ pub struct Summary {
     pub variants: Vec<VariantSummary>,
     /// Every pair of variants that is compared, metric by metric.
     pub comparisons: Vec<Comparison>,
+    /// The time windows of the loads, in the order of the file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<WindowSummary>,
+    /// Servers under loads of several sizes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sweep: Vec<SweepLine>,
     /// What the limits of the session say of the variants, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rulings: Vec<LimitRuling>,
@@ -163,18 +169,37 @@ impl Summary {
             })
             .collect();
         let of = |name: &str| runs.iter().find(|runs| runs.name == name);
-        let pairs = session
+        let compared: Vec<(&VariantRuns<'_>, &VariantRuns<'_>)> = session
             .compared()
-            .into_iter()
-            .filter_map(|Compared { variant, against }| Some(of(&variant)?.pairs(of(&against)?)));
-        let comparisons =
-            Comparison::of_report(pairs.flatten().collect(), session.margin, session.answered_by);
+            .iter()
+            .filter_map(|Compared { variant, against }| Some((of(variant)?, of(against)?)))
+            .collect();
+        let mut windows = windows(&runs);
+        let mut pairs: Vec<Pair> =
+            compared.iter().flat_map(|(own, reference)| own.pairs(reference)).collect();
+        let mut counts = vec![pairs.len()];
+        for window in &mut windows {
+            window.variants =
+                runs.iter().filter_map(|runs| runs.in_window(window, session.seed)).collect();
+            let before = pairs.len();
+            pairs.extend(compared.iter().flat_map(|(own, below)| own.window_pairs(below, window)));
+            counts.push(pairs.len() - before);
+        }
+        // All of them have one error rate. They come back in the same order.
+        let mut all = Comparison::of_report(pairs, session.margin, session.answered_by).into_iter();
+        let mut next = |count: usize| all.by_ref().take(count).collect::<Vec<_>>();
+        let comparisons = next(counts[0]);
+        for (window, count) in windows.iter_mut().zip(&counts[1..]) {
+            window.comparisons = next(*count);
+        }
         let mut summary = Self {
             name: session.name.clone(),
             baseline: session.baseline.clone(),
             answered_by: session.answered_by,
             variants,
             comparisons,
+            windows,
+            sweep: SweepLine::all(&session.sweeps, &records),
             rulings: Vec::new(),
             missing_runs: session.plan.len().saturating_sub(records.len()) as u32,
         };
@@ -322,13 +347,39 @@ impl<'a> VariantRuns<'a> {
         self.valid.iter().map(|(_, measured)| *measured)
     }
 
+    /// Its figures of a time window; `None` if no valid run has it.
+    fn in_window(&self, window: &WindowSummary, seed: u64) -> Option<WindowOfVariant> {
+        let records = self.valid.iter().map(|(record, _)| *record);
+        window.over(self.name, records, |values| mean(values, seed))
+    }
+
     /// Every metric that both could measure in the same repetition, against the reference.
     fn pairs(&self, reference: &Self) -> Vec<Pair> {
+        self.pairs_of(reference, &Metric::ALL, |metric, record| metric.of(record))
+    }
+
+    /// The same of a time window. Rounds in which a quantile is the time-out are none that can be left out: those
+    /// that remain would be the good ones.
+    fn window_pairs(&self, reference: &Self, window: &WindowSummary) -> Vec<Pair> {
+        let mut pairs = self.pairs_of(reference, &Metric::OF_WINDOWS, |metric, record| {
+            window.figure(metric, record)
+        });
+        let rounds = pairs.iter().map(|pair| pair.paired.pairs).max();
+        pairs.retain(|pair| Some(pair.paired.pairs) == rounds);
+        pairs
+    }
+
+    fn pairs_of(
+        &self,
+        reference: &Self,
+        metrics: &[Metric],
+        figure: impl Fn(Metric, &RunRecord) -> Option<f64>,
+    ) -> Vec<Pair> {
         let values = |metric: Metric| -> Vec<(f64, f64)> {
             let own = self.valid.iter().filter_map(|(record, _)| {
                 let of_round = |other: &&(&RunRecord, _)| other.0.repetition == record.repetition;
                 let (below, _) = reference.valid.iter().find(of_round)?;
-                Some((metric.of(below)?, metric.of(record)?))
+                Some((figure(metric, below)?, figure(metric, record)?))
             });
             own.collect()
         };
@@ -342,8 +393,19 @@ impl<'a> VariantRuns<'a> {
                 floor: if metric.is_latency() { floor } else { 0.0 },
             })
         };
-        Metric::ALL.into_iter().filter_map(pair).collect()
+        metrics.iter().copied().filter_map(pair).collect()
     }
+}
+
+/// The time windows that the variants have, without figures yet.
+fn windows(runs: &[VariantRuns<'_>]) -> Vec<WindowSummary> {
+    let mut windows: Vec<WindowSummary> = Vec::new();
+    for window in runs.iter().flat_map(VariantRuns::measured).flat_map(|of| &of.windows) {
+        if !windows.iter().any(|known| known.is(window)) {
+            windows.push(WindowSummary::like(window));
+        }
+    }
+    windows
 }
 
 /// The mean of a figure over the runs that have it; `None` if none has.

@@ -1,8 +1,8 @@
 //! Writes a synthetic results directory and its report, to look at the page without a measurement:
 //! `cargo run -p dnslab-report --example sample -- FOLDER`, with `open` after it for the sample of an
 //! open loop, `capacity` for that of a search for the highest rate, `window` for a sweep of windows,
-//! `chain` for forwarders in front of an upstream, `logs` for logs of queries. Prints the path of the
-//! page.
+//! `chain` for forwarders in front of an upstream, `logs` for logs of queries, `sweep` for resolvers under
+//! rising loads. Prints the path of the page.
 
 use std::path::PathBuf;
 
@@ -21,6 +21,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some(kind) if kind == "window" => sample::capacity::write_window(&folder)?,
         Some(kind) if kind == "chain" => sample::chain::write(&folder)?,
         Some(kind) if kind == "logs" => sample::chain::write_logs(&folder)?,
+        Some(kind) if kind == "sweep" => {
+            let session = sample::sweep::session(3);
+            sample::sweep::write(&folder, &session, &sample::sweep::records(&session))?
+        }
         _ => sample::write(&folder)?,
     };
     println!("{}", write_report(&results)?.page.display());

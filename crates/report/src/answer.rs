@@ -354,6 +354,8 @@ pub(crate) fn noun(metric: Metric) -> &'static str {
         Metric::LogOctetsPerQuery => "the size of the log",
         Metric::PeakMemory => "memory",
         Metric::HandshakesPerQuery => "handshakes per query",
+        Metric::AnsweredShare => "the answered share",
+        Metric::SoundShare => "the share answered without an error",
     }
 }
 

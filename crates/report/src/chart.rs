@@ -3,12 +3,14 @@
 //! `page/src/data.ts` declares the same form for TypeScript. Lines are means over the valid runs of
 //! a variant, bands run from the smallest to the largest run; `null` is where nothing was measured.
 
+mod sweep;
 mod time;
 
-use dnslab_measure::{Histogram, Measured, RunRecord, RunStatus, Summary};
+use dnslab_measure::{Histogram, Measured, RunRecord, RunStatus, Summary, WindowSummary};
 use serde::Serialize;
 
 use crate::page::{Group, Grouping};
+use sweep::Sweep;
 pub(crate) use time::Figure;
 use time::Timeline;
 
@@ -24,6 +26,9 @@ pub(crate) struct Charts {
     groups: Vec<Group>,
     baseline: Option<usize>,
     percentiles: Percentiles,
+    /// Those of the time windows, in the order of the summary.
+    windows: Vec<Percentiles>,
+    sweep: Option<Sweep>,
     timeline: Timeline,
 }
 
@@ -55,19 +60,30 @@ impl Charts {
             .iter()
             .map(|runs| runs.iter().filter_map(|record| record.measured.as_ref()).collect())
             .collect();
-        let compared: Vec<Vec<&Measured>> = runs
-            .iter()
-            .map(|runs| runs.iter().filter_map(|record| record.compared_times()).collect())
-            .collect();
+        let compared = runs.iter().zip(&summary.variants).map(|(runs, variant)| {
+            let times = runs.iter().filter_map(|record| record.compared_times());
+            (Some(&variant.latency), times.map(|measured| &measured.latency).collect())
+        });
+        let of_window = |window: &WindowSummary| {
+            Percentiles::of(runs.iter().zip(&summary.variants).map(|(runs, variant)| {
+                let own = window.variants.iter().find(|of| of.variant == variant.name);
+                let times = runs.iter().filter_map(|record| Some(&window.of(record)?.latency));
+                (own.map(|of| &of.latency), times.collect())
+            }))
+        };
         let places = 0..summary.variants.len();
-        let is_baseline = |&place: &usize| summary.variants[place].name == summary.baseline;
+        let is_reference = |&place: &usize| {
+            grouping.has_reference && summary.variants[place].name == summary.baseline
+        };
         Self {
             variants: summary.variants.iter().map(|variant| variant.name.clone()).collect(),
             slots: places.clone().map(|place| grouping.slot(place)).collect(),
             groups: grouping.groups.clone(),
-            baseline: places.clone().find(is_baseline),
-            percentiles: Percentiles::of(summary, &compared),
-            timeline: Timeline::of(&own).with_cores(&runs),
+            baseline: places.clone().find(is_reference),
+            percentiles: Percentiles::of(compared),
+            windows: summary.windows.iter().map(of_window).collect(),
+            sweep: Sweep::of(&summary.sweep),
+            timeline: Timeline::of(&own).with_cores(&runs).with_rcodes(&runs),
         }
     }
 
@@ -91,19 +107,20 @@ fn valid_runs<'a>(
 }
 
 impl Percentiles {
-    /// The curves of the merged histograms, with bands over the runs.
-    fn of(summary: &Summary, runs: &[Vec<&Measured>]) -> Self {
+    /// A curve for each variant: that of its merged latencies, with a band over those of its runs.
+    fn of<'a>(variants: impl Iterator<Item = (Option<&'a Histogram>, Vec<&'a Histogram>)>) -> Self {
         let slowest_share: Vec<f64> = (0..=DECADES * POINTS_PER_DECADE)
             .map(|point| 10_f64.powf(-f64::from(point) / f64::from(POINTS_PER_DECADE)))
             .collect();
-        let latency_ms = summary.variants.iter().zip(runs).map(|(variant, runs)| {
-            let curve_of = |latency: &Histogram| -> Vec<Option<f64>> {
-                let latency = latency.unpacked();
-                slowest_share.iter().map(|share| slowest_ms(&latency, *share)).collect()
-            };
-            let of_runs: Vec<_> = runs.iter().map(|run| curve_of(&run.latency)).collect();
+        let curve_of = |latency: &Histogram| -> Vec<Option<f64>> {
+            let latency = latency.unpacked();
+            slowest_share.iter().map(|share| slowest_ms(&latency, *share)).collect()
+        };
+        let latency_ms = variants.map(|(merged, runs)| {
+            let of_runs: Vec<_> = runs.iter().map(|latency| curve_of(latency)).collect();
+            let merged = merged.map_or_else(|| vec![None; slowest_share.len()], curve_of);
             let mut curve = Curve::default();
-            for (at, middle) in curve_of(&variant.latency).into_iter().enumerate() {
+            for (at, middle) in merged.into_iter().enumerate() {
                 let (low, high) = range(of_runs.iter().filter_map(|run| run[at]));
                 curve.push(middle, low, high);
             }
@@ -130,12 +147,17 @@ impl Curve {
     fn over<R>(steps: usize, runs: &[R], figure: impl Fn(&R, usize) -> Option<f64>) -> Self {
         let mut curve = Self::default();
         for at in 0..steps {
-            let values: Vec<f64> = runs.iter().filter_map(|run| figure(run, at)).collect();
-            let mean = values.iter().sum::<f64>() / values.len() as f64;
-            let (low, high) = range(values.iter().copied());
-            curve.push((!values.is_empty()).then_some(mean), low, high);
+            curve.push_runs(runs.iter().filter_map(|run| figure(run, at)));
         }
         curve.without_band_of(runs.len())
+    }
+
+    /// Adds the mean of these figures, one of each run, and the smallest and the largest.
+    fn push_runs(&mut self, figures: impl Iterator<Item = f64>) {
+        let values: Vec<f64> = figures.collect();
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let (low, high) = range(values.iter().copied());
+        self.push((!values.is_empty()).then_some(mean), low, high);
     }
 
     fn push(&mut self, mean: Option<f64>, low: Option<f64>, high: Option<f64>) {

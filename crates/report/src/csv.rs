@@ -4,6 +4,9 @@
 //! figure that was not measured is an empty field.
 
 mod chain;
+mod windows;
+
+use std::collections::BTreeMap;
 
 use dnslab_measure::{
     Agreement, Histogram, LoadMode, Measured, PacingWindow, ResourceSample, RunRecord, RunStatus,
@@ -14,6 +17,7 @@ use crate::words::bottleneck::{bottleneck_name, evidence_text};
 use crate::words::invalid::invalid_text;
 use crate::words::self_check::remark;
 pub(crate) use chain::chain;
+pub(crate) use windows::windows;
 
 /// Widths of the windows of the pacing as headings name them, and in nanoseconds.
 const PACING_WIDTHS: [(&str, u64); 4] =
@@ -29,7 +33,7 @@ pub(crate) fn runs(records: &[RunRecord]) -> String {
 }
 
 pub(crate) fn series(records: &[RunRecord]) -> String {
-    const HEADER: [&str; 18] = [
+    const HEADER: [&str; 19] = [
         "variant",
         "repetition",
         "status",
@@ -48,6 +52,7 @@ pub(crate) fn series(records: &[RunRecord]) -> String {
         "max_ns",
         "server_busy_share",
         "server_counted_qps",
+        "rcodes",
     ];
     let mut text = String::new();
     push_row(&mut text, HEADER.map(str::to_owned));
@@ -78,6 +83,7 @@ pub(crate) fn series(records: &[RunRecord]) -> String {
                     whole(interval.max_ns),
                     number(measured.resources.busy_share(from as i64, to as i64)),
                     number(counted_qps(measured, from as i64, to as i64)),
+                    rcodes(&interval.rcodes),
                 ],
             );
         }
@@ -177,11 +183,6 @@ fn count_fields(measured: Option<&Measured>) -> Vec<Field> {
     let outcomes = measured.map(|measured| &measured.counters.outcomes);
     let answers = measured.map(|measured| &measured.counters.answers);
     let connections = measured.map(|measured| &measured.counters.connections);
-    let rcodes = |of: &dnslab_measure::Answers| {
-        let pairs: Vec<_> =
-            of.rcodes.iter().map(|(rcode, count)| format!("{rcode}={count}")).collect();
-        pairs.join(" ")
-    };
     vec![
         ("window_ns", text(measured, |measured| measured.window_ns.to_string())),
         ("answered_qps", number(measured.map(Measured::answered_qps))),
@@ -196,7 +197,7 @@ fn count_fields(measured: Option<&Measured>) -> Vec<Field> {
         ("asked_again", text(measured, |measured| measured.counters.asked_again.to_string())),
         ("attempts_after_silence", text(measured, |it| it.counters.attempts.timed_out.to_string())),
         ("attempts_after_failure", text(measured, |it| it.counters.attempts.failed.to_string())),
-        ("rcodes", text(answers, rcodes)),
+        ("rcodes", text(answers, |answers| rcodes(&answers.rcodes))),
         ("truncated", text(answers, |answers| answers.truncated.to_string())),
         ("empty", text(answers, |answers| answers.empty.to_string())),
         ("wrong", text(answers, |answers| answers.wrong.to_string())),
@@ -215,6 +216,13 @@ fn count_fields(measured: Option<&Measured>) -> Vec<Field> {
         ("resumed_handshakes", text(connections, |all| all.resumed_handshakes.to_string())),
         ("early_data_handshakes", text(connections, |all| all.early_data.to_string())),
     ]
+}
+
+/// Counts by response code: `NOERROR=12 NXDOMAIN=3`.
+fn rcodes(counts: &BTreeMap<String, u64>) -> String {
+    let pairs: Vec<String> =
+        counts.iter().map(|(rcode, count)| format!("{rcode}={count}")).collect();
+    pairs.join(" ")
 }
 
 fn histogram_fields(name: &str, histogram: Option<&Histogram>) -> Vec<(String, String)> {

@@ -41,9 +41,11 @@ mod page;
 mod screen;
 mod server;
 mod server_files;
+mod sweep;
 mod table;
 mod transport;
 mod variants;
+mod windows;
 mod words;
 mod write;
 

@@ -12,7 +12,7 @@ use crate::screen::Parts;
 use crate::server_files::{MAX_SHOWN, ServerFiles};
 use crate::table::{Table, table};
 use crate::words::capacity::capacity_answer;
-use crate::{chain, counts, csv, markdown};
+use crate::{chain, counts, csv, markdown, sweep, windows};
 
 /// Version of the form of `summary.json`.
 ///
@@ -45,8 +45,8 @@ pub enum ReportError {
 }
 
 /// Writes `report.html`, `summary.json`, `runs.csv`, `series.csv` and `table.md` into a results
-/// directory, `chain.csv` too where a run had a chain of servers, and `capacity.csv` into that of a
-/// search, from what is in it. An earlier report is replaced file by file.
+/// directory, `chain.csv` too where a run had a chain of servers, `windows.csv` where the load had time
+/// windows, and `capacity.csv` into that of a search, from what is in it. An earlier report is replaced file by file.
 ///
 /// # Errors
 /// When a file of the directory cannot be read, was written by a newer dnslab or contradicts
@@ -60,6 +60,7 @@ pub fn write_report(results: &ResultsDirectory) -> Result<ReportPaths, ReportErr
     if capacity.is_some() {
         // Its variants are steps: none is a change of another.
         summary.comparisons.clear();
+        summary.windows.iter_mut().for_each(|window| window.comparisons.clear());
     }
     let page = Page {
         session: &session,
@@ -93,6 +94,9 @@ pub fn write_report(results: &ResultsDirectory) -> Result<ReportPaths, ReportErr
     if records.iter().any(|record| !record.chain.is_empty()) {
         write("chain.csv", &csv::chain(&records))?;
     }
+    if !summary.windows.is_empty() {
+        write("windows.csv", &csv::windows(&records))?;
+    }
     if let Some(capacity) = &capacity {
         write("capacity.csv", &capacity_csv(capacity))?;
     }
@@ -106,7 +110,8 @@ pub fn write_report(results: &ResultsDirectory) -> Result<ReportPaths, ReportErr
     })
 }
 
-/// The tables of the chain and of the servers' own counters with their titles, where there are any.
+/// The tables of loads, time windows, the chain and the servers' own counters with their titles, where there are
+/// any.
 fn further_tables(summary: &Summary, records: &[RunRecord]) -> Vec<(&'static str, Table)> {
     let owned = |header: &[&str]| header.iter().map(|heading| (*heading).to_owned()).collect();
     let chain = chain::rows(summary);
@@ -122,7 +127,25 @@ fn further_tables(summary: &Summary, records: &[RunRecord]) -> Vec<(&'static str
         legend: counts::LEGEND.to_owned(),
         notes: Vec::new(),
     };
-    let tables = [("The chain", chain), ("The servers' own counters", counts)];
+    let order: Vec<usize> = (0..summary.variants.len()).collect();
+    let windows = Table {
+        header: owned(&windows::HEADER),
+        rows: windows::rows(summary, &order).into_iter().map(|row| row.cells.into()).collect(),
+        legend: windows::LEGEND.to_owned(),
+        notes: Vec::new(),
+    };
+    let loads = Table {
+        header: owned(&sweep::HEADER),
+        rows: sweep::rows(summary).into_iter().map(Vec::from).collect(),
+        legend: [sweep::sentences(summary), vec![sweep::legend(summary)]].concat().join(" "),
+        notes: Vec::new(),
+    };
+    let tables = [
+        ("Over the load", loads),
+        ("Time windows", windows),
+        ("The chain", chain),
+        ("The servers' own counters", counts),
+    ];
     tables.into_iter().filter(|(_, table)| !table.rows.is_empty()).collect()
 }
 

@@ -17,6 +17,7 @@ mod chain;
 mod golden;
 mod sample;
 mod screens;
+mod sweep;
 
 const FILES: [&str; 5] = ["report.html", "summary.json", "runs.csv", "series.csv", "table.md"];
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dnslab_traffic::{
     Connect, Delay, Loss, Pace, Rate, Selection, ServerAddresses, ServerOrder, SourceAddresses,
-    TransportMix, Truncated, TypeMix,
+    TimeWindows, TransportMix, Truncated, TypeMix,
 };
 use dnslab_wire::{EdnsOption, Method, TlsGroup, Transport, TsigKey};
 
@@ -539,6 +539,9 @@ settings! {
         /// Load before the measured window, kept apart
         warm_up: Duration = Duration::from_secs(2), lasting(Duration::ZERO, WEEK),
             flag("warm-up", "DURATION");
+        /// Named parts of the measured window that are counted for themselves too, from its beginning:
+        /// `"cold:0s..60s,warm:60s..120s"`. A query belongs to those in which it became due. They may overlap
+        windows: Option<TimeWindows> = None, absent("none");
         /// A query without an answer for this long has timed out. With `load.attempts`, how long the first
         /// of them waits
         timeout: Duration = Duration::from_secs(2),

@@ -79,5 +79,8 @@ pub const MAX_VARIANTS: usize = 1_000;
 /// Runs of an experiment. A report holds all records at once.
 pub const MAX_RUNS: usize = 5_000;
 
+/// Time windows of a load.
+pub const MAX_TIME_WINDOWS: usize = dnslab_traffic::TimeWindows::MAX;
+
 /// Pairs of compared variants: all of forty variants.
 pub const MAX_PAIRS: usize = 2_000;

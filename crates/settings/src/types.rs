@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use dnslab_traffic::{
     ClientSubnets, ClientSubnetsError, Connect, Delay, Loss, Pace, Rate, Selection,
-    ServerAddresses, ServerOrder, SourceAddresses, TransportMix, Truncated, TypeMix,
+    ServerAddresses, ServerOrder, SourceAddresses, TimeWindows, TransportMix, Truncated, TypeMix,
 };
 use dnslab_wire::{EdnsOption, Method, TlsGroup, Transport, TsigKey};
 
@@ -151,6 +151,7 @@ texts!(
     ServerAddresses,
     SourceAddresses,
     Subnets,
+    TimeWindows,
     TransportMix,
     TypeMix,
     VariantNames,

@@ -190,7 +190,7 @@ fn combinations() {
 #[test]
 fn loads() {
     let external = "server = { kind = \"external\", address = \"192.0.2.1\", insecure = true }";
-    let cases: [(&str, String); 48] = [
+    let cases: [(&str, String); 50] = [
         ("rate_of_no_form", "load.rate = \"steps:10,20\"".into()),
         ("rate_of_nothing", "load.rate = \"ramp:0..0/5s\"".into()),
         ("option_without_code", "load.edns_options = [\"c0ffee\"]".into()),
@@ -251,6 +251,11 @@ fn loads() {
         ("loopback_sources_far_away", format!("{external}\nload.sources = \"127.0.1.0/24\"")),
         ("types_of_a_file", "load = { queries = \"names.txt\", types = \"A\" }".into()),
         ("types_of_no_form", "load.types = \"A:0,AAAA\"".into()),
+        ("time_window_of_no_form", "load.windows = \"cold:0..60s\"".into()),
+        (
+            "time_windows_after_the_end",
+            "load.duration = \"3s\"\nload.windows = \"a:0s..3s,b:2s..4s,c:5s..7s\"".into(),
+        ),
         ("subnets_of_no_form", "load.client_subnets = \"10.0.0.0/8 by /4\"".into()),
         ("quickack_over_udp", "load.quickack = \"always\"".into()),
         ("quota_of_nothing", "load.connection_quota = \"exact\"".into()),

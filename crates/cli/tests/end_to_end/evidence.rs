@@ -86,6 +86,15 @@ fn adds_up(name: &str, measured: &Measured) {
     let in_intervals: u64 = measured.intervals.iter().map(|interval| interval.due).sum();
     let due = outcomes.due + measured.warm_up.outcomes.due;
     assert_eq!(in_intervals, due, "{name}: the intervals do not add up");
+    for interval in measured.intervals.iter().chain(&measured.seconds) {
+        let by_rcode: u64 = interval.rcodes.values().sum();
+        assert_eq!(by_rcode, interval.answered, "{name}: {interval:?}");
+    }
+    for window in &measured.windows {
+        window.outcomes.check().unwrap_or_else(|error| panic!("{name}, {}: {error}", window.name));
+        let by_rcode: u64 = window.rcodes.values().sum();
+        assert_eq!(by_rcode, window.outcomes.answered, "{name}: {}", window.name);
+    }
 }
 
 /// The whole report is there, and it is of these variants. Only the series may leave out a variant, if

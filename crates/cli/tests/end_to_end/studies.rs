@@ -1,12 +1,16 @@
 //! The built-in studies at a small size on real servers, the plan, and servers that are left up.
 
+use std::fs;
 use std::path::Path;
+use std::process::Command;
 
-use dnslab_measure::{ChainPart, CounterSeries, RunRecord, ServerFigures, counter};
+use dnslab_measure::{
+    ChainPart, CounterSeries, Measured, RunRecord, RunStatus, ServerFigures, counter,
+};
 use rustix::process::Signal;
 
-use crate::command::coredns;
-use crate::evidence::{measured, report_is_whole, valid_records};
+use crate::command::{Running, cache, coredns, program};
+use crate::evidence::{measured, records, report_is_whole, valid_records};
 use crate::processes::{processes_of, wait_for};
 use crate::room::Room;
 
@@ -239,6 +243,63 @@ fn both_legs_of_a_forwarder_are_measured() {
     }
 }
 
+/// Three versions of BIND under four loads, which are small here, with an empty cache at first.
+#[test]
+fn versions_of_a_resolver_are_compared_under_rising_loads() {
+    let room = Room::with_load();
+    let file =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/resolver-versions.toml");
+    let mut command = Command::new(program());
+    command.arg("run").arg(file).env("DNSLAB_CACHE", cache(&["bind-9.16", "bind-9.20"]));
+    let mut set = |setting: &str| {
+        command.args(["--set", setting]);
+    };
+    [
+        "load.duration=1s",
+        "load.windows=cold:0s..500ms,warm:500ms..1s",
+        "load.popular_names=1_000",
+        "load.rate=100",
+        "load.clients=200",
+        "repeat.runs=1",
+        // The machine is shared.
+        "expect.lag_limit=30s",
+    ]
+    .into_iter()
+    .for_each(&mut set);
+    let versions = ["9-16", "9-18", "9-20"];
+    for (version, factor) in versions.iter().flat_map(|it| [5, 10, 15].map(|factor| (it, factor))) {
+        set(&format!("variant.bind-{version}-x{factor}.load.rate={}", 100 * factor));
+        set(&format!("variant.bind-{version}-x{factor}.load.clients={}", 200 * factor));
+    }
+    Running::start(command, room.path()).finish().exits_with(0);
+    let results = room.results();
+    let records = records(&results);
+    assert_eq!(records.len(), 12);
+    for record in &records {
+        let name = &record.variant;
+        assert_eq!(record.status, RunStatus::Valid, "{name}");
+        let Measured { windows, counters, latency, .. } = measured(record);
+        let [cold, warm] = windows.as_slice() else { panic!("{name}: {windows:?}") };
+        let mut both = cold.outcomes;
+        both.merge(&warm.outcomes);
+        assert_eq!(both, counters.outcomes, "{name}");
+        assert_eq!(cold.latency.len() + warm.latency.len(), latency.len(), "{name}");
+        assert!(cold.outcomes.answered > 0 && warm.outcomes.answered > 0, "{name}: {windows:?}");
+    }
+    let sweeps = results.session().unwrap().sweeps;
+    let lines: Vec<(&str, usize)> =
+        sweeps.iter().map(|line| (line.name.as_str(), line.variants.len())).collect();
+    assert_eq!(lines, [("bind-9-16", 4), ("bind-9-18", 4), ("bind-9-20", 4)]);
+    let variants: Vec<&str> = records.iter().map(|record| record.variant.as_str()).collect();
+    report_is_whole(&results, &variants);
+    let page = fs::read_to_string(results.path().join("report.html")).unwrap();
+    for id in ["chart-window-0", "chart-window-1", "chart-sweep-answered", "chart-rcodes"] {
+        assert!(page.contains(&format!("id=\"{id}\"")), "no {id}");
+    }
+    assert!(results.path().join("windows.csv").exists());
+    assert_eq!(processes_of(room.path()), []);
+}
+
 #[test]
 fn a_plan_starts_nothing() {
     let room = Room::quiet();
@@ -281,7 +342,7 @@ fn servers_are_left_up_until_the_person_is_done() {
             (names.len() == 3 && text.contains("upstream: embedded answers")).then_some(names)
         },
     );
-    let dig = std::process::Command::new("ip")
+    let dig = Command::new("ip")
         .args([
             "netns",
             "exec",

@@ -22,9 +22,9 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use dnslab_measure::{Connections, Counters};
+use dnslab_measure::{Connections, Counters, WindowCounts};
 use dnslab_settings::{Load, QuotaKind};
-use dnslab_traffic::{Connect, Pace, QueryList, Rate, Selection, Truncated};
+use dnslab_traffic::{Connect, Pace, QueryList, Rate, Selection, TimeWindows, Truncated};
 use dnslab_wire::{Edns, Method, QueryOptions, Transport};
 use rand::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -134,9 +134,12 @@ impl Scenario {
         let resumption = random.random_bool(0.7);
         let early_data = resumption && random.random();
         let method = if early_data || random.random() { Method::Get } else { Method::Post };
+        let clients = random.random_range(1..=6);
+        let duration = Duration::from_millis(random.random_range(20..150));
         let settings = Load {
-            clients: random.random_range(1..=6),
-            duration: Duration::from_millis(random.random_range(20..150)),
+            clients,
+            duration,
+            windows: Some(halves_and_all(duration)),
             warm_up: Duration::from_millis(random.random_range(0..50)),
             timeout: Duration::from_millis(random.random_range(10..100)),
             queries_in_all: random.random_bool(0.2).then(|| random.random_range(1..200)),
@@ -189,6 +192,13 @@ impl Scenario {
     }
 }
 
+/// Three time windows: the halves of the measured window, and all of it.
+fn halves_and_all(duration: Duration) -> TimeWindows {
+    let (half, all) = (nanos(duration) / 2, nanos(duration));
+    let text = format!("first:0ns..{half}ns,second:{half}ns..{all}ns,all:0ns..{all}ns");
+    text.parse().expect("the halves are no longer than all of it")
+}
+
 fn target() -> SocketAddr {
     SocketAddr::from(([192, 0, 2, 1], 53))
 }
@@ -224,6 +234,7 @@ fn check(scenario: &Scenario, played: Played) {
     let patience = nanos(job.attempts().patience());
     let rest = nanos(job.length()) + 6 * patience + 30_000 * MS;
     assert!(now < rest, "it ended at {now} ns only");
+    check_windows(&end, timeout);
     let (mut latency, mut service, mut lag) = Default::default();
     end.recorder.add_times(&mut latency, &mut service, &mut lag);
     let all = sums(end);
@@ -242,6 +253,29 @@ fn check(scenario: &Scenario, played: Played) {
     let all = all.outcomes;
     assert!(all.answered <= right, "{} answered, the server gave {right}: {all:?}", all.answered);
     assert!(asked > 0 || all.answered == 0);
+}
+
+/// The halves of the measured window make the whole, and the whole is what is counted of the measured window.
+fn check_windows(end: &WorkerEnd, timeout: Nanos) {
+    let mut windows = [(); 3].map(|()| WindowCounts::default());
+    end.recorder.add_windows(&mut windows);
+    for window in &windows {
+        let WindowCounts { outcomes, rcodes, latency, service_time, .. } = window;
+        outcomes.check().unwrap_or_else(|error| panic!("{error}: {window:?}"));
+        assert_eq!(rcodes.values().sum::<u64>(), outcomes.answered);
+        assert_eq!(latency.len(), outcomes.due, "each due query counts");
+        assert_eq!(service_time.len(), outcomes.answered);
+        // Histograms have three digits.
+        let longest = latency.max_ns().unwrap_or(0);
+        assert!(outcomes.lost() == 0 || longest >= timeout - timeout / 500, "{longest} ns");
+    }
+    let [first, second, all] = windows;
+    let mut both = first.outcomes;
+    both.merge(&second.outcomes);
+    let measured = end.recorder.clone().into_counters().1;
+    assert_eq!(both, all.outcomes);
+    assert_eq!(all.outcomes, measured.outcomes);
+    assert_eq!(all.rcodes, measured.answers.rcodes);
 }
 
 /// The counts of warm-up and measured window together, which must add up whatever happened.

@@ -199,7 +199,8 @@ impl<'a, R: Runtime> Worker<'a, R> {
             signatures: Signatures::default(),
         };
         let query_source = shard.query_source();
-        let recorder = Recorder::new(shard.phases, job.turns.clone(), query_source.is_open());
+        let recorder = Recorder::new(shard.phases, job.turns.clone(), query_source.is_open())
+            .with_windows(job.windows());
         let (until, max_queries) = (shard.phases.until, shard.max_queries);
         let may_share = shared::is_possible(&shard);
         Self {

@@ -150,6 +150,7 @@ impl Round<'_> {
                 load.pace = Some(Pace::Poisson);
                 load.duration = common.duration;
                 load.warm_up = common.warm_up;
+                load.windows = None;
             }),
         };
         let job = |member: &Prepared<'_>| member.job().map_err(|error| error.to_string());

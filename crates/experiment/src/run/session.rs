@@ -31,6 +31,7 @@ use super::split::Cpus;
 use super::target::logging;
 use super::watching;
 use crate::explain::named_program;
+use crate::sweeps::sweeps;
 use crate::{ExperimentError, Plan, Purpose, Untrusted};
 
 pub use capacity::{CapacityError, CapacityObserver, CapacityPlan, CapacitySession};
@@ -205,6 +206,7 @@ impl Session {
             host: host_facts(&experiment),
             inputs,
             compared: rounds::compared(&experiment),
+            sweeps: sweeps(&experiment),
             slice_ns: in_slices
                 .is_ok()
                 .then(|| u64::try_from(experiment.repeat.slice.as_nanos()).unwrap_or(u64::MAX)),

@@ -6,6 +6,7 @@ mod idle;
 #[path = "../one_port/mod.rs"]
 mod one_port;
 mod quickack;
+mod windows;
 mod witness;
 
 use std::collections::{HashMap, HashSet};

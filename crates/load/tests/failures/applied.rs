@@ -101,6 +101,9 @@ fn check(job: &Job, result: &LoadResult) {
     // The series tells the same story as the sums.
     let due: u64 = measured.intervals.iter().map(|interval| interval.due).sum();
     assert_eq!(due, outcomes.due);
+    for interval in measured.intervals.iter().chain(&measured.seconds) {
+        assert_eq!(interval.rcodes.values().sum::<u64>(), interval.answered, "{interval:?}");
+    }
     if let Mode::Open { rate: Rate::Constant(rate_qps), pace: Pace::Constant } = load.mode() {
         let expected = |length: Duration| rate_qps * length.as_secs_f64();
         for (counters, length) in

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::io;
 use std::path::Path;
 
-use dnslab_settings::{MAX_PAIRS, MAX_RUNS, MAX_VARIANTS};
+use dnslab_settings::{MAX_PAIRS, MAX_RUNS, MAX_TIME_WINDOWS, MAX_VARIANTS};
 use serde::Serialize;
 
 use super::{ResultsError, Session};
@@ -97,6 +97,9 @@ pub(super) fn check_session(session: &Session, path: &Path) -> Result<(), Result
     at_most(path, "variants left out", session.skipped.len(), MAX_VARIANTS)?;
     at_most(path, "pairs of variants to compare", session.compared.len(), MAX_PAIRS)?;
     at_most(path, "limits", session.limits.len(), MAX_VARIANTS)?;
+    let in_sweeps = session.sweeps.iter().map(|sweep| sweep.variants.len()).sum();
+    at_most(path, "variants in sweeps", in_sweeps, MAX_VARIANTS)?;
+    at_most(path, "sweeps", session.sweeps.len(), MAX_VARIANTS)?;
     at_most(path, "runs", session.plan.len(), MAX_RUNS)?;
     let wrong = |what: String| Err(ResultsError::Contradiction { path: path.to_owned(), what });
     let mut variants = HashSet::new();
@@ -149,6 +152,7 @@ pub(super) fn check_record(
     for measured in record.measured.iter().chain(common) {
         check_samples(&measured.resources, measured.server_counters.as_ref(), path)?;
         at_most(path, "intervals", measured.intervals.len(), MAX_INTERVALS)?;
+        at_most(path, "time windows", measured.windows.len(), MAX_TIME_WINDOWS)?;
         let intervals = measured.intervals.iter().chain(&measured.seconds);
         let of_intervals = intervals.flat_map(|of| [of.at_ns, of.length_ns]);
         let times = [measured.window_start_ns, measured.window_ns].into_iter().chain(of_intervals);
@@ -167,9 +171,11 @@ fn words(record: &RunRecord) -> usize {
     };
     let of_load = |measured: Option<&Measured>, caveats: &[Caveat], bottleneck: &Bottleneck| {
         let measured = measured.map_or(0, |measured| {
-            let Measured { counters, warm_up, resources, server_counters, tls, .. } = measured;
+            let Measured { counters, warm_up, windows, resources, server_counters, tls, .. } =
+                measured;
             let series = words_of_series(resources, server_counters.as_ref());
-            length(&(counters, warm_up, tls)) + series
+            let of_windows = windows.iter().map(|window| length(&(&window.name, &window.rcodes)));
+            length(&(counters, warm_up, tls)) + of_windows.sum::<usize>() + series
         });
         measured + length(&(caveats, bottleneck))
     };

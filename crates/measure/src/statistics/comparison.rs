@@ -4,7 +4,7 @@ use dnslab_settings::Figure;
 use serde::{Deserialize, Serialize};
 
 use super::{Estimate, Paired, rejected};
-use crate::RunRecord;
+use crate::{RunRecord, WindowCounts};
 
 /// More rounds than this are not proposed: the difference is better sought in another way.
 const MAX_MORE_ROUNDS: u32 = 100;
@@ -36,6 +36,10 @@ pub enum Metric {
     PeakMemory,
     /// TLS handshakes for each answered query, full and resumed; less is better.
     HandshakesPerQuery,
+    /// Answered queries as a share of the due ones, in [0, 1]; more is better. Of time windows only.
+    AnsweredShare,
+    /// Queries answered without an error likewise ([`crate::Outcomes::share_without_error`]).
+    SoundShare,
 }
 
 impl From<Figure> for Metric {
@@ -55,7 +59,7 @@ impl From<Figure> for Metric {
 }
 
 impl Metric {
-    /// All metrics, in the order in which they are shown.
+    /// All metrics of a whole run, in the order in which they are shown.
     pub const ALL: [Self; 9] = [
         Self::AnsweredQps,
         Self::LatencyMean,
@@ -67,6 +71,10 @@ impl Metric {
         Self::PeakMemory,
         Self::HandshakesPerQuery,
     ];
+
+    /// The metrics of a time window, in the order in which they are shown.
+    pub const OF_WINDOWS: [Self; 4] =
+        [Self::AnsweredShare, Self::SoundShare, Self::LatencyP50, Self::LatencyP99];
 
     /// Name in tables that machines read, with the unit last.
     #[must_use]
@@ -81,6 +89,8 @@ impl Metric {
             Self::LogOctetsPerQuery => "log_octets_per_query",
             Self::PeakMemory => "peak_memory_octets",
             Self::HandshakesPerQuery => "handshakes_per_query",
+            Self::AnsweredShare => "answered_share",
+            Self::SoundShare => "answered_without_error_share",
         }
     }
 
@@ -97,6 +107,8 @@ impl Metric {
             Self::LogOctetsPerQuery => "octets of log per answered query",
             Self::PeakMemory => "server memory",
             Self::HandshakesPerQuery => "TLS handshakes per answered query",
+            Self::AnsweredShare => "answered share",
+            Self::SoundShare => "share answered without an error",
         }
     }
 
@@ -140,7 +152,7 @@ impl Metric {
     /// True if a larger value is the better one.
     #[must_use]
     pub fn higher_is_better(self) -> bool {
-        matches!(self, Self::AnsweredQps)
+        matches!(self, Self::AnsweredQps | Self::AnsweredShare | Self::SoundShare)
     }
 
     /// The value in one run, in the unit of [`Metric::name`]; `None` if it was not measured.
@@ -162,8 +174,27 @@ impl Metric {
             Self::LogOctetsPerQuery => measured.log_octets_per_query(),
             Self::PeakMemory => measured.resources.peak_memory_octets().map(|octets| octets as f64),
             Self::HandshakesPerQuery => measured.handshakes_per_query(),
+            Self::AnsweredShare | Self::SoundShare => None,
         }
         .filter(|value| value.is_finite())
+    }
+
+    /// The value in one time window of a run, in the unit of [`Metric::name`]; `None` if no query became due in
+    /// it, if so many were lost that a quantile is the time-out, and for what is of a whole run only.
+    #[must_use]
+    pub fn in_window(self, window: &WindowCounts, timeout_ns: u64) -> Option<f64> {
+        let is_below_timeout = |ns: &u64| *ns < timeout_ns || timeout_ns == 0;
+        match self {
+            Self::AnsweredShare if window.outcomes.due > 0 => {
+                Some(1.0 - window.outcomes.lost_share())
+            }
+            Self::SoundShare => window.outcomes.share_without_error(&window.rcodes),
+            Self::LatencyP50 | Self::LatencyP95 | Self::LatencyP99 => {
+                let ns = window.latency.quantile_ns(self.quantile()?).filter(is_below_timeout)?;
+                Some(ns as f64)
+            }
+            _ => None,
+        }
     }
 }
 

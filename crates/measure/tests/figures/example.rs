@@ -98,6 +98,7 @@ pub(crate) fn measured(answered: u64) -> Measured {
         handshake_time: Histogram::new(),
         resumed_handshake_time: Histogram::new(),
         early_data_time: Histogram::new(),
+        windows: Vec::new(),
         pacing: None,
         network: NetworkDrops::default(),
         intervals: Vec::new(),

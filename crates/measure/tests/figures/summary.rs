@@ -2,8 +2,8 @@
 
 use dnslab_measure::statistics::{Metric, Verdict};
 use dnslab_measure::{
-    Bottleneck, BottleneckKind, Caveat, CostLimit, Evidence, InvalidReason, LoadMode, Ruling,
-    RunRecord, RunStatus, Session, Summary, VariantSummary,
+    Bottleneck, BottleneckKind, Caveat, CostLimit, Evidence, Histogram, InvalidReason, LoadMode,
+    Outcomes, Ruling, RunRecord, RunStatus, Session, Summary, VariantSummary, WindowCounts,
 };
 
 use crate::example::{record, session};
@@ -54,6 +54,61 @@ fn the_figures_are_those_of_the_runs() {
     assert_eq!(verdict(&summary, "udp", Metric::AnsweredQps), None);
     // All but the log, which nobody wrote, and handshakes, of which there were none.
     assert_eq!(summary.comparisons.len(), 2 * (Metric::ALL.len() - 2));
+}
+
+/// Five runs of each variant with a time window, in which `dot` loses `lost` of 100 queries in its third run.
+fn windowed(lost: u64) -> Vec<RunRecord> {
+    let mut records = records();
+    for record in &mut records {
+        let lost = if (&*record.variant, record.repetition) == ("dot", 3) { lost } else { 0 };
+        let outcomes =
+            Outcomes { due: 100, answered: 100 - lost, timed_out: lost, ..Outcomes::default() };
+        let mut latency = Histogram::new();
+        latency.record_many_ns(1_000_000 * u64::from(record.repetition), outcomes.answered);
+        latency.record_many_ns(record.load.timeout_ns, lost);
+        let rcodes = [("NOERROR".to_owned(), outcomes.answered)].into();
+        let (name, to_ns) = ("cold".to_owned(), 500_000_000);
+        let measured = record.measured.as_mut().unwrap();
+        let window =
+            WindowCounts { name, to_ns, outcomes, rcodes, latency, ..WindowCounts::default() };
+        measured.windows = vec![window];
+    }
+    records
+}
+
+#[test]
+fn a_time_window_has_figures_and_comparisons_of_its_own() {
+    let summary = Summary::of(&session(), &windowed(0));
+    let [cold] = summary.windows.as_slice() else { panic!("{:?}", summary.windows) };
+    assert_eq!((cold.name.as_str(), cold.from_ns, cold.to_ns), ("cold", 0, 500_000_000));
+    let names: Vec<&str> = cold.variants.iter().map(|of| of.variant.as_str()).collect();
+    assert_eq!(names, ["udp", "tcp", "dot"]);
+    let dot = &cold.variants[2];
+    assert_eq!((dot.runs, dot.outcomes.due, dot.rcodes["NOERROR"]), (5, 500, 500));
+    assert_eq!(dot.latency.len(), 500);
+    assert_eq!(dot.metrics[&Metric::AnsweredShare].value, 1.0);
+    assert!((dot.metrics[&Metric::LatencyP50].value / 3_000_000.0 - 1.0).abs() < 0.001);
+    let compared: Vec<(&str, Metric)> =
+        cold.comparisons.iter().map(|of| (of.variant.as_str(), of.metric)).collect();
+    let of = |name| Metric::OF_WINDOWS.map(|metric| (name, metric));
+    assert_eq!(compared, [of("tcp"), of("dot")].concat());
+    assert!(cold.comparisons.iter().all(|of| of.rounds == 5));
+    // Those of the whole runs are where they were.
+    assert_eq!(summary.comparisons.len(), 2 * (Metric::ALL.len() - 2));
+}
+
+#[test]
+fn a_quantile_that_is_the_time_out_in_one_round_is_none_of_a_time_window() {
+    let summary = Summary::of(&session(), &windowed(2));
+    let cold = &summary.windows[0];
+    let dot = &cold.variants[2];
+    assert!((dot.metrics[&Metric::AnsweredShare].value - 0.996).abs() < 1e-9);
+    assert!(dot.metrics.contains_key(&Metric::LatencyP50));
+    // The mean of the four others would say that nothing was lost.
+    assert!(!dot.metrics.contains_key(&Metric::LatencyP99), "{:?}", dot.metrics);
+    let compared: Vec<Metric> =
+        cold.comparisons.iter().filter(|of| of.variant == "dot").map(|of| of.metric).collect();
+    assert_eq!(compared, [Metric::AnsweredShare, Metric::SoundShare, Metric::LatencyP50]);
 }
 
 #[test]

@@ -4,13 +4,10 @@ import { type ChartOptions, type Frame, drawChart } from "./chart";
 import type { CapacityPoints, CapacityStep, Curve } from "./data";
 import { milliseconds, qps, shortCount, shortMilliseconds, tick } from "./format";
 import { colourClass } from "./palette";
-import { rounded, svg } from "./svg";
+import { MARK, crossed, rounded, svg } from "./svg";
 
 /** A figure of a step; null where nothing was measured. */
 type Figure = (step: CapacityStep) => number | null;
-
-/** Half the size of a mark in CSS pixels. */
-const MARK = 3.5;
 
 /** Draws the charts of a search. */
 export function drawCapacity(points: CapacityPoints): void {
@@ -146,8 +143,5 @@ function answerShade(frame: Frame, answer: number[] | undefined): SVGElement[] {
 function mark(frame: Frame, x: number, y: number, isMet: boolean, slot: number): SVGElement {
   const [cx, cy] = [frame.x(x), frame.y(y)];
   if (isMet) return svg("circle", { class: `run ${colourClass(slot)}`, cx, cy, r: MARK * 0.8 });
-  const size = 2 * MARK;
-  const [left, top] = [rounded(cx - MARK), rounded(cy - MARK)];
-  const d = `M${left} ${top}l${size} ${size}m0 ${-size}l${-size} ${size}`;
-  return svg("path", { class: "violated", d });
+  return crossed(cx, cy);
 }

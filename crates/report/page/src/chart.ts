@@ -62,6 +62,8 @@ export interface ChartOptions {
   shadedUntil?: number;
   /** Figures that the vertical axis has to reach, on its scale. */
   including?: number[];
+  /** True if a line goes on over places where it has no figure. */
+  joined?: boolean;
   /** Draws what lies under the lines. */
   under?: (frame: Frame) => SVGElement[];
   /** Draws what lies over the lines. */
@@ -372,12 +374,14 @@ function lineOf(options: ChartOptions, line: Line, frame: Frame): SVGElement {
       const y = scaled(options, value);
       return y === null ? null : [frame.x(options.x[at] ?? 0), frame.y(y)];
     });
-  const { mean, low, high } = line.curve;
+  const { mean } = line.curve;
+  const kept = (all: Figures) => points(all).filter((_, at) => !options.joined || mean[at] !== null);
+  const { low, high } = line.curve;
   if (low && high && line.slot !== null) {
-    const band = bandPath(points(low), points(high));
+    const band = bandPath(kept(low), kept(high));
     if (band) drawn.append(svg("path", { class: "band", d: band }));
   }
-  const { path, lonely } = linePath(points(mean));
+  const { path, lonely } = linePath(kept(mean));
   const dashes = line.slot === null ? "3 4" : dash(line.slot);
   drawn.append(svg("path", { d: path, ...(dashes ? { "stroke-dasharray": dashes } : {}) }));
   for (const [cx, cy] of lonely) drawn.append(svg("circle", { cx, cy, r: 2.5 }));

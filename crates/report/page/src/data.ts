@@ -27,7 +27,41 @@ export interface Series {
   at_s: number[];
   figures: Record<string, Curve[]>;
   /** The use of each CPU in percent, of each variant, or of all together: then without a name. */
-  cores: { name: string; labels: string[]; curves: Curve[] }[];
+  cores: Plot[];
+  /** How the queries of each variant ended, in percent. */
+  rcodes: Plot[];
+}
+
+/** Several curves of one variant. */
+export interface Plot {
+  name: string;
+  labels: string[];
+  curves: Curve[];
+}
+
+/** Latency over the share of the slowest queries. */
+export interface Percentiles {
+  /** In (0, 1], from all queries to the slowest few. */
+  slowest_share: number[];
+  /** Per variant. */
+  latency_ms: Curve[];
+}
+
+/** Servers over the size of their load. */
+export interface Sweep {
+  /** Ascending. */
+  load_qps: number[];
+  lines: {
+    name: string;
+    /** Answered without an error. */
+    answered_percent: Curve;
+    p50_ms: Curve;
+    p99_ms: Curve;
+    /** The lowest load that is held in no run. */
+    breaks_qps: number | null;
+  }[];
+  /** The least share answered without an error with which a load is held. */
+  held_percent: number;
 }
 
 /** Everything that the charts draw. */
@@ -37,11 +71,10 @@ export interface Charts {
   slots: number[];
   groups: Group[];
   baseline: number | null;
-  percentiles: {
-    /** In (0, 1], from all queries to the slowest few. */
-    slowest_share: number[];
-    latency_ms: Curve[];
-  };
+  percentiles: Percentiles;
+  /** Those of the time windows. */
+  windows: Percentiles[];
+  sweep: Sweep | null;
   timeline: {
     /** The first one is shown until another is chosen. */
     series: Series[];

@@ -5,6 +5,7 @@ import { readCharts } from "./data";
 import { offerDownloads } from "./download";
 import { drawPercentiles } from "./percentile";
 import { markScrolling } from "./scroll";
+import { drawSweep } from "./sweep";
 import { startTheme } from "./theme";
 import { drawTimelines } from "./timeline";
 
@@ -12,6 +13,7 @@ const charts = readCharts();
 if ("capacity" in charts) {
   drawCapacity(charts.capacity);
 } else {
+  drawSweep(charts.sweep);
   drawPercentiles(charts);
   drawTimelines(charts);
 }

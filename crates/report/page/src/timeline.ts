@@ -1,7 +1,7 @@
 // Charts over the time of a run.
 
 import { type Chart, type ChartOptions, type Panel, drawChart } from "./chart";
-import type { Charts, Series } from "./data";
+import type { Charts, Plot, Series } from "./data";
 import { kilobytes, mebibytes, milliseconds, percent, qps, shortCount, shortMilliseconds, tick } from "./format";
 import { panelsOf } from "./panels";
 
@@ -21,6 +21,7 @@ const CHARTS: Record<string, Own> = {
   p99: latency,
   cpu: { yText: percent, yTick: (y) => `${tick(y)} %`, atLeast: 100 },
   cores: { yText: percent, yTick: (y) => `${tick(y)} %`, atLeast: 100 },
+  rcodes: { yText: percent, yTick: (y) => `${tick(y)} %`, atLeast: 100 },
   memory: { yText: mebibytes, yTick: (y) => `${tick(y)} MiB` },
   log: perSecond,
   network: perSecond,
@@ -55,7 +56,9 @@ export function drawTimelines(charts: Charts): void {
 function optionsOf(charts: Charts, series: Series, id: string): ChartOptions | undefined {
   const own = CHARTS[id];
   const curves = series.figures[id];
-  const panels = id === "cores" ? corePanels(series) : curves ? panelsOf(charts, curves) : [];
+  const plots: Record<string, Plot[]> = { cores: series.cores, rcodes: series.rcodes };
+  const several = plots[id];
+  const panels = several ? several.map(panelOf) : curves ? panelsOf(charts, curves) : [];
   if (!own || panels.length === 0) return undefined;
   const half = series.width_s / 2;
   const first = series.at_s[0] ?? 0;
@@ -75,12 +78,9 @@ function optionsOf(charts: Charts, series: Series, id: string): ChartOptions | u
   };
 }
 
-/** One plot for each variant, with a line for each CPU. */
-function corePanels(series: Series): Panel[] {
-  return series.cores.map(({ name, labels, curves }) => ({
-    title: name,
-    lines: curves.map((curve, slot) => ({ label: labels[slot] ?? "", slot, curve })),
-  }));
+/** The plot of one variant, with a line for each of its curves. */
+function panelOf({ name, labels, curves }: Plot): Panel {
+  return { title: name, lines: curves.map((curve, slot) => ({ label: labels[slot] ?? "", slot, curve })) };
 }
 
 /** Buttons for the widths of the buckets, if there is a choice. */

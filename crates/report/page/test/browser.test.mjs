@@ -22,6 +22,7 @@ let openLoop;
 let searches;
 let chain;
 let logs;
+let sweep;
 
 before(async () => {
   mkdirSync(shots, { recursive: true });
@@ -30,6 +31,7 @@ before(async () => {
   searches = ["capacity", "window"].map((kind) => [kind, makeSample(kind, kind)]);
   chain = makeSample("chain", "chain");
   logs = makeSample("logs", "logs");
+  sweep = makeSample("sweep", "sweep");
   browser = await chromium.launch({
     executablePath: "/usr/bin/chromium",
     args: [
@@ -266,6 +268,42 @@ for (const width of [1280, 400]) {
         await page.screenshot({ path: join(shots, `chain-${width}-${colorScheme}.png`), fullPage: true });
       }));
   }
+}
+
+for (const width of [1280, 400]) {
+  test(`twelve variants under four loads at ${width} px`, () =>
+    open({ width, colorScheme: "light", at: sweep }, async (page) => {
+      const drawn = await page.evaluate(drawnCharts);
+      const of = (name) => drawn.find(({ id }) => id === `chart-${name}`);
+      // A plot for each load, with each server in a colour of its own.
+      for (const name of ["percentiles", "window-0", "window-1", "qps", "cpu", "memory"]) {
+        const { plots, lines, colours } = of(name);
+        assert.deepEqual([name, plots, lines, colours], [name, 4, 12, 3]);
+      }
+      // A line for each server, and both quantiles of each; two servers break.
+      assert.deepEqual([of("sweep-answered").lines, of("sweep-latency").lines], [3, 6]);
+      assert.equal((await page.$$("#chart-sweep-answered .violated")).length, 2);
+      // Each variant ends its queries in four ways.
+      assert.deepEqual([of("rcodes").plots, of("rcodes").lines, of("rcodes").colours], [12, 48, 4]);
+      // The line of a server that loses queries meets the left side at the time-out, which is the top.
+      const path = await page.getAttribute("#chart-window-0 .panel:nth-child(4) .line path:not(.band)", "d");
+      const points = path.slice(1).split("L").map((point) => point.split(" ").map(Number));
+      const tops = Math.min(...points.map(([, y]) => y));
+      assert.equal(points[0][0], 58);
+      assert.ok(points[0][1] <= tops + 0.2, `the line begins at ${points[0]}`);
+      assert.deepEqual(await page.evaluate(overprinted), []);
+      const excess = await page.evaluate(
+        () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+      );
+      assert.equal(excess, 0, `the page is ${excess} px wider than the window`);
+      if (width === 1280) {
+        const tables = await page.$$eval("#time-windows + section .wide", (all) =>
+          all.filter((one) => one.clientWidth > 0).map((one) => one.scrollWidth - one.clientWidth),
+        );
+        assert.ok(tables.length > 0 && tables.every((excess) => excess === 0), `the tables are ${tables} px too wide`);
+      }
+      await page.screenshot({ path: join(shots, `sweep-${width}.png`), fullPage: true });
+    }));
 }
 
 test("logs of queries have their column, and the table needs no scrolling", () =>

@@ -11,7 +11,7 @@ use crate::csv::counted_qps;
 /// Most points on a time axis: more than the pixels of a chart would show nothing.
 const MAX_POINTS: u64 = 600;
 /// Most points of a figure over all variants, so that a page of a thousand variants can be made and opened:
-/// each has up to 43 curves. A hundred have as many points as a few.
+/// each has up to 57 curves. A hundred have as many points as a few.
 const MAX_POINTS_OF_ALL: u64 = 60_000;
 const LEAST_POINTS: u64 = 60;
 const SECOND: u64 = 1_000_000_000;
@@ -32,15 +32,18 @@ struct Series {
     /// The curves, per variant, of each figure that was measured, by [`Figure::id`].
     figures: BTreeMap<&'static str, Vec<Curve>>,
     /// The use of each CPU, for each variant, or once where variants took turns on the same CPUs.
-    cores: Vec<Cores>,
+    cores: Vec<Plot>,
+    /// How the queries ended, for each variant: shares of the answers by response code, and of the unanswered.
+    rcodes: Vec<Plot>,
     /// True if the quantiles of all runs are those of the queries in each bucket; else the median is
     /// the mean of the medians inside it, and p95 and p99 the largest.
     #[serde(skip)]
     is_exact: bool,
 }
 
+/// Several curves of one variant.
 #[derive(Debug, Serialize)]
-struct Cores {
+struct Plot {
     name: String,
     labels: Vec<String>,
     curves: Vec<Curve>,
@@ -57,6 +60,10 @@ impl Timeline {
 
     pub(crate) fn has_cores(&self) -> bool {
         self.series.iter().any(|series| !series.cores.is_empty())
+    }
+
+    pub(crate) fn has_rcodes(&self) -> bool {
+        self.series.iter().any(|series| !series.rcodes.is_empty())
     }
 
     /// True if the quantiles in the buckets shown first are exact, see [`Series::is_exact`].
@@ -305,9 +312,102 @@ impl Timeline {
     }
 }
 
+impl Timeline {
+    /// The same with how the queries ended, where they did so in more than one way.
+    pub(super) fn with_rcodes(mut self, runs: &[Vec<&RunRecord>]) -> Self {
+        let ends = Ends::of(runs);
+        if ends.labels.len() < 2 {
+            return self;
+        }
+        for series in &mut self.series {
+            series.rcodes = runs.iter().filter_map(|runs| ends.plot(runs, series)).collect();
+        }
+        self
+    }
+}
+
+/// Response codes that have a line of their own; a plot has lines in as many colours as there are.
+const MAX_CODES: usize = 5;
+
+/// In which ways queries ended, in any run.
+struct Ends<'a> {
+    /// The most frequent response codes, the first one first.
+    codes: Vec<&'a str>,
+    /// The codes, then what the rest is called.
+    labels: Vec<String>,
+}
+
+impl<'a> Ends<'a> {
+    fn of(runs: &[Vec<&'a RunRecord>]) -> Self {
+        let measured = runs.iter().flat_map(|runs| telling(runs));
+        let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+        let mut lost = 0;
+        for interval in measured.flat_map(|measured| &measured.intervals) {
+            lost += interval.lost;
+            for (code, count) in &interval.rcodes {
+                *counts.entry(code).or_default() += count;
+            }
+        }
+        let mut codes: Vec<(&str, u64)> = counts.into_iter().collect();
+        codes.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let has_others = codes.len() > MAX_CODES;
+        codes.truncate(MAX_CODES);
+        let codes: Vec<&str> = codes.into_iter().map(|(code, _)| code).collect();
+        let others = [("other codes", has_others), ("unanswered", lost > 0)];
+        let others = others.into_iter().filter(|(_, is_there)| *is_there).map(|(name, _)| name);
+        let labels = codes.iter().copied().chain(others).map(str::to_owned).collect();
+        Self { codes, labels }
+    }
+
+    /// The shares of the queries of one variant that ended in each way, percent; `None` if no run tells.
+    fn plot(&self, runs: &[&RunRecord], series: &Series) -> Option<Plot> {
+        let counted: Vec<Vec<Ended>> = telling(runs).map(|run| self.counted(run, series)).collect();
+        let share = |label: usize| {
+            Curve::over(series.at_s.len(), &counted, |run, at| {
+                let ended = &run[at];
+                let all: u64 = ended.iter().sum();
+                (all > 0).then(|| 100.0 * ended[label] as f64 / all as f64)
+            })
+        };
+        let name = runs.first()?.variant.clone();
+        let curves = (0..self.labels.len()).map(share).collect();
+        (!counted.is_empty()).then(|| Plot { name, labels: self.labels.clone(), curves })
+    }
+
+    /// How many queries of a run ended in each way, in each bucket.
+    fn counted(&self, run: &Measured, series: &Series) -> Vec<Ended> {
+        let mut all = vec![vec![0; self.labels.len()]; series.at_s.len()];
+        let first = series.at_s.first().map_or(0.0, |at| at - series.width_s / 2.0);
+        for interval in &run.intervals {
+            let middle = (interval.at_ns + interval.length_ns / 2) as f64;
+            let seconds = (middle - run.window_start_ns as f64) / 1e9 - first;
+            let place = (seconds / series.width_s).floor();
+            let Some(ended) = all.get_mut(place as usize).filter(|_| place >= 0.0) else {
+                continue;
+            };
+            for (code, count) in &interval.rcodes {
+                let place = self.codes.iter().position(|known| known == code);
+                ended[place.unwrap_or(self.codes.len())] += count;
+            }
+            // The last label is that of the unanswered, if there are any.
+            *ended.last_mut().expect("there are two ways at least") += interval.lost;
+        }
+        all
+    }
+}
+
+/// How many queries ended in each way.
+type Ended = Vec<u64>;
+
+/// The runs whose intervals have response codes: those of older records have none.
+fn telling<'a>(runs: &[&'a RunRecord]) -> impl Iterator<Item = &'a Measured> {
+    let tells = |measured: &&Measured| measured.intervals.iter().any(|of| !of.rcodes.is_empty());
+    runs.iter().filter_map(|record| record.measured.as_ref()).filter(tells)
+}
+
 /// The use of each CPU in the buckets of a series; `None` if it is not known. CPUs are those of the first
 /// run.
-fn cores(name: &str, runs: &[&RunRecord], series: &Series) -> Option<Cores> {
+fn cores(name: &str, runs: &[&RunRecord], series: &Series) -> Option<Plot> {
     let first = runs.first()?;
     let cpus = &first.measured.as_ref()?.resources.core_cpus;
     let label = |cpu: &usize| match (first.server.cpus.contains(cpu), first.load.cpus.contains(cpu))
@@ -336,7 +436,7 @@ fn cores(name: &str, runs: &[&RunRecord], series: &Series) -> Option<Cores> {
     let curves: Vec<Curve> = (0..cpus.len()).map(curve).collect();
     let is_known = curves.iter().any(|curve| curve.mean.iter().any(Option::is_some));
     let labels = cpus.iter().map(label).collect();
-    is_known.then(|| Cores { name: name.to_owned(), labels, curves })
+    is_known.then(|| Plot { name: name.to_owned(), labels, curves })
 }
 
 impl Series {
@@ -380,6 +480,7 @@ impl Series {
             at_s: (0..steps).map(middle).map(short).collect(),
             figures,
             cores: Vec::new(),
+            rcodes: Vec::new(),
             is_exact,
         }
     }
@@ -441,6 +542,7 @@ mod tests {
             handshake_time: Histogram::new(),
             resumed_handshake_time: Histogram::new(),
             early_data_time: Histogram::new(),
+            windows: Vec::new(),
             pacing: None,
             network: Default::default(),
             intervals: (0..intervals).map(interval).collect(),

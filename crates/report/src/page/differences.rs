@@ -110,12 +110,16 @@ pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
             pictures(summary, grouping, &drawn)
         );
     }
-    html.push_str(&table(summary, grouping));
+    let _ = write!(
+        html,
+        "<details><summary>Every difference as a table</summary>\n{}</details>\n",
+        table(summary, grouping, &summary.comparisons)
+    );
     html.push_str("</section>\n");
     html
 }
 
-fn table(summary: &Summary, grouping: &Grouping) -> String {
+pub(super) fn table(summary: &Summary, grouping: &Grouping, comparisons: &[Comparison]) -> String {
     const HEADER: [&str; 7] =
         ["variant", "metric", "difference", "95 % interval", "as time", "", "rounds"];
     let header: String = HEADER
@@ -123,11 +127,10 @@ fn table(summary: &Summary, grouping: &Grouping) -> String {
         .map(|heading| format!("<th scope=\"col\">{}</th>", escape(heading)))
         .collect();
     let mut html = format!(
-        "<details><summary>Every difference as a table</summary>\n\
-         <div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Differences\">\n\
+        "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Differences\">\n\
          <table class=\"figures words\">\n<thead><tr>{header}</tr></thead>\n<tbody>\n"
     );
-    for comparison in &summary.comparisons {
+    for comparison in comparisons {
         let Comparison { variant, against, metric, difference, absolute, verdict, rounds } =
             comparison;
         let place = summary.variants.iter().position(|known| known.name == *variant);
@@ -162,7 +165,7 @@ fn table(summary: &Summary, grouping: &Grouping) -> String {
         }
         html.push_str("</tr>\n");
     }
-    html.push_str("</tbody>\n</table>\n</div>\n</details>\n");
+    html.push_str("</tbody>\n</table>\n</div>\n");
     html
 }
 
@@ -416,6 +419,8 @@ fn metric_name(metric: Metric) -> &'static str {
         Metric::ServerCpuPerQuery => "server CPU/query",
         Metric::LogOctetsPerQuery => "log/query",
         Metric::PeakMemory => "memory",
+        Metric::AnsweredShare => "answered share",
+        Metric::SoundShare => "without error",
         Metric::HandshakesPerQuery => "handshakes/query",
     }
 }

@@ -182,6 +182,8 @@ fn compared_by(page: &Page<'_>) -> String {
         Metric::ServerCpuPerQuery => "server CPU per query",
         Metric::LogOctetsPerQuery => "log per query",
         Metric::PeakMemory => "memory",
+        Metric::AnsweredShare => "answered share",
+        Metric::SoundShare => "without error",
         Metric::HandshakesPerQuery => "handshakes per query",
     };
     metrics.iter().map(name).collect::<Vec<_>>().join(", ")

@@ -165,7 +165,7 @@ pub(crate) fn charts(page: &Page<'_>, charts: &Charts) -> String {
          or exceed, over all valid runs together.{}{latency_note}",
         if is_common { " All variants at the same rate." } else { "" }
     );
-    push_place(&mut html, "percentiles", "full", "Latency, the slowest first", &percentiles);
+    push_place(&mut html, "percentiles", "full large", "Latency, the slowest first", &percentiles);
     let over_time = charts.timeline().figures();
     if !over_time.is_empty() {
         html.push_str(
@@ -196,6 +196,10 @@ pub(crate) fn charts(page: &Page<'_>, charts: &Charts) -> String {
     };
     if has_cores && !grouped {
         cores(&mut html);
+    }
+    if charts.timeline().has_rcodes() {
+        let text = "Shares of the queries that ended, answered or not.";
+        push_place(&mut html, "rcodes", "full", "Response codes", text);
     }
     if !folded.is_empty() || (grouped && has_cores) {
         html.push_str("<details class=\"full\"><summary>More over time</summary>\n");
@@ -241,7 +245,7 @@ fn caption(figure: Figure, is_closed: bool, is_exact: bool) -> (&'static str, St
     }
 }
 
-fn push_place(html: &mut String, id: &str, class: &str, title: &str, text: &str) {
+pub(super) fn push_place(html: &mut String, id: &str, class: &str, title: &str, text: &str) {
     let _ = writeln!(
         html,
         "<figure class=\"chart {class}\" id=\"chart-{id}\">\n<figcaption><h3>{}</h3>{}</figcaption>\n\

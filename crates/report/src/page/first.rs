@@ -266,10 +266,8 @@ fn spans(summary: &Summary, grouping: &Grouping, unit: &Unit, layout: &Layout) -
         push_name(&mut svg, summary, place, layout, y);
         let [p50, p95, p99] = of(place);
         let known: Vec<f64> = [p50, p95, p99].into_iter().flatten().map(x).collect();
-        let [first, .., last] = known.as_slice() else {
-            if known.is_empty() {
-                push_text(&mut svg, "metric", (left + 4.0, y), "start", "not measured");
-            }
+        let (Some(first), Some(last)) = (known.first(), known.last()) else {
+            push_text(&mut svg, "metric", (left + 4.0, y), "start", "not measured");
             continue;
         };
         let radius = (rows.height * 0.2).clamp(3.0, 5.0);

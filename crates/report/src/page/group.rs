@@ -3,6 +3,8 @@
 use dnslab_measure::{RunRecord, Summary};
 use serde::Serialize;
 
+use crate::number;
+
 /// Colours of the palette in the style sheet, and so the most lines that one chart can tell apart.
 pub(crate) const COLOURS: usize = 7;
 /// Most variants of a chart of a group that had to be divided.
@@ -13,12 +15,14 @@ const MAX_IN_PART: usize = 6;
 pub(crate) struct Grouping {
     /// At least one, in the order of the variants; every variant is in one of them.
     pub(crate) groups: Vec<Group>,
+    /// The baseline is drawn in every group too.
+    pub(crate) has_reference: bool,
     slots: Vec<usize>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Group {
-    /// What they have in common: the server, or how their names begin; empty where there is one group.
+    /// What they have in common: the load, the server, or how their names begin; empty where there is one group.
     pub(crate) name: String,
     pub(crate) members: Vec<usize>,
     /// Their names without what they have in common.
@@ -26,9 +30,14 @@ pub(crate) struct Group {
 }
 
 impl Grouping {
-    /// Up to [`COLOURS`] variants are one group. More are grouped by the beginnings of their names, as
-    /// far as the first `-`, or by their servers where most names have nothing in common.
+    /// Up to [`COLOURS`] variants are one group. More are grouped by their loads where several servers are under
+    /// loads of several sizes; else by the beginnings of their names, as far as the first `-`, or by their
+    /// servers where most names have nothing in common.
     pub(crate) fn of(summary: &Summary, records: &[RunRecord]) -> Self {
+        let lines = summary.sweep.len();
+        if summary.variants.len() > COLOURS && (2..=COLOURS).contains(&lines) {
+            return Self::by_load(summary);
+        }
         let named: Vec<(&str, Option<&str>)> = summary
             .variants
             .iter()
@@ -40,6 +49,38 @@ impl Grouping {
         Self::of_names(&named)
     }
 
+    /// A group for each load, with the servers under it, each in the same colour in all groups.
+    fn by_load(summary: &Summary) -> Self {
+        let names: Vec<&str> = summary.variants.iter().map(|of| of.name.as_str()).collect();
+        let mut slots: Vec<usize> = (0..names.len()).collect();
+        let mut loads: Vec<(f64, Group)> = Vec::new();
+        for (slot, line) in summary.sweep.iter().enumerate() {
+            for point in &line.points {
+                let Some(place) = names.iter().position(|name| *name == point.variant) else {
+                    continue;
+                };
+                slots[place] = slot;
+                let known = loads.iter().position(|(load_qps, _)| *load_qps == point.load_qps);
+                let known = known.unwrap_or_else(|| {
+                    let name = format!("{} queries per second", number::qps(point.load_qps));
+                    loads.push((point.load_qps, Group { name, members: vec![], labels: vec![] }));
+                    loads.len() - 1
+                });
+                let (_, group) = &mut loads[known];
+                group.members.push(place);
+                group.labels.push(line.name.clone());
+            }
+        }
+        loads.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+        let mut groups: Vec<Group> = loads.into_iter().map(|(_, group)| group).collect();
+        let is_grouped = |place: &usize| groups.iter().any(|group| group.members.contains(place));
+        let rest: Vec<usize> = (0..names.len()).filter(|place| !is_grouped(place)).collect();
+        if !rest.is_empty() {
+            groups.extend(divided("others", &rest, &names));
+        }
+        Self { groups, slots, has_reference: false }
+    }
+
     /// The same of names and kinds of servers.
     fn of_names(named: &[(&str, Option<&str>)]) -> Self {
         let names: Vec<&str> = named.iter().map(|(name, _)| *name).collect();
@@ -47,7 +88,8 @@ impl Grouping {
             let members: Vec<usize> = (0..names.len()).collect();
             let labels = names.iter().map(|name| (*name).to_owned()).collect();
             let group = Group { name: String::new(), labels, members };
-            return Self { slots: (0..names.len()).collect(), groups: vec![group] };
+            let slots = (0..names.len()).collect();
+            return Self { slots, groups: vec![group], has_reference: true };
         }
         // What a server is called in the names says more than its kind: one program may stand in front
         // of another. Where most names begin in a way of their own the kinds are left.
@@ -78,7 +120,7 @@ impl Grouping {
             [(name, members)] => groups.extend(divided(name, members, &names)),
             _ => groups.extend(divided("others", &rest, &names)),
         }
-        Self { slots: slots(&groups, names.len()), groups }
+        Self { slots: slots(&groups, names.len()), groups, has_reference: true }
     }
 
     pub(crate) fn is_grouped(&self) -> bool {

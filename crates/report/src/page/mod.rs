@@ -15,7 +15,9 @@ mod notes;
 mod pacing;
 mod picture;
 mod self_check;
+mod sweep;
 mod testbed;
+mod windows;
 
 use dnslab_measure::{Capacity, LoadMode, RunRecord, Session, Summary};
 
@@ -87,8 +89,10 @@ impl Page<'_> {
         [
             self.hero(),
             first::section(summary, grouping),
+            sweep::section(summary),
             differences::section(summary, grouping),
             notes::section(session, summary),
+            windows::section(self),
             figures::charts(self, charts),
             chain::section(self),
             figures::variants(summary, grouping),

@@ -17,6 +17,7 @@ pub(super) fn figure(metric: Metric, figure: &Estimate) -> String {
         | Metric::LatencyP99
         | Metric::ServerCpuPerQuery => number::duration(value),
         Metric::PeakMemory => number::octets(value.max(0.0) as u64),
+        Metric::AnsweredShare | Metric::SoundShare => number::share(value),
         Metric::LogOctetsPerQuery | Metric::HandshakesPerQuery => number::three_digits(value),
     };
     number::certain(&written, value, figure.half_width().unwrap_or(0.0))

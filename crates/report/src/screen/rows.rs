@@ -164,6 +164,8 @@ fn heading(metric: Metric) -> &'static str {
         Metric::LogOctetsPerQuery => "log octets/query",
         Metric::PeakMemory => "memory",
         Metric::HandshakesPerQuery => "handshakes/query",
+        Metric::AnsweredShare => "answered",
+        Metric::SoundShare => "without error",
     }
 }
 

@@ -4,6 +4,7 @@
 pub(crate) mod capacity;
 pub(crate) mod chain;
 pub(crate) mod open;
+pub(crate) mod sweep;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -250,6 +251,7 @@ fn measured(
         handshake_time: Histogram::new(),
         resumed_handshake_time: Histogram::new(),
         early_data_time: Histogram::new(),
+        windows: Vec::new(),
         pacing: None,
         network: NetworkDrops::default(),
         intervals: intervals(of, luck, warm_up_ns + window_ns, noise),
@@ -317,6 +319,7 @@ fn intervals(of: &Behaviour, luck: f64, end_ns: u64, noise: &mut Noise) -> Vec<I
                 sent: answered as u64,
                 answered: answered as u64,
                 lost: 0,
+                rcodes: BTreeMap::new(),
                 p50_ns: Some(p50 as u64),
                 p95_ns: Some((p50 + p99) as u64 / 2),
                 p99_ns: Some(p99 as u64),

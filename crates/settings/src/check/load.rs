@@ -4,8 +4,9 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use dnslab_traffic::population::Population;
-use dnslab_traffic::{Connect, Rate, TransportMix, Truncated};
-use dnslab_wire::units::{duration, number, share};
+use dnslab_traffic::{Connect, Rate, TimeWindows, TransportMix, Truncated};
+use dnslab_wire::units::duration::write as write_duration;
+use dnslab_wire::units::{number, share};
 use dnslab_wire::{Method, Transport};
 
 use super::Check;
@@ -105,6 +106,7 @@ impl Check<'_> {
         self.attempts(draft);
         let load = &mut draft.load;
         self.workers(load);
+        self.windows(load);
         self.queries(load);
         self.tls(draft);
         self.streams_of_knot(draft);
@@ -229,6 +231,27 @@ impl Check<'_> {
             _ => {}
         }
         workers.value = wanted;
+    }
+
+    /// Time windows are parts of the measured window.
+    fn windows(&mut self, load: &LoadDraft) {
+        let LoadDraft { windows, duration, .. } = load;
+        let all = windows.value.iter().flat_map(TimeWindows::as_slice);
+        if duration.is_broken() {
+            return;
+        }
+        for window in all.filter(|window| window.to > duration.value) {
+            self.problem(
+                format!(
+                    "the time window `{}` ends {} after the measured window begins, which lasts {}",
+                    window.name,
+                    write_duration(window.to),
+                    write_duration(duration.value)
+                ),
+                [windows.mark("goes on after the load"), duration.mark("the measured window")],
+                "end it earlier, or write a longer `load.duration`",
+            );
+        }
     }
 
     /// Checks what is asked, and that the files that it comes from are there.
@@ -401,8 +424,8 @@ impl Check<'_> {
         self.problem(
             format!(
                 "a client would wait for {}: {} at most can be recorded",
-                duration::write(patience),
-                duration::write(LONGEST_PATIENCE)
+                write_duration(patience),
+                write_duration(LONGEST_PATIENCE)
             ),
             [
                 load.attempts.mark("so often"),

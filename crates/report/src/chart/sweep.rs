@@ -1,0 +1,62 @@
+//! Figures of servers over the size of their load.
+
+use dnslab_measure::{SweepLine, SweepPoint, SweepRun, held_share};
+use serde::Serialize;
+
+use super::{Curve, short};
+
+/// Charts with one axis, intended queries per second. The lines are means over the runs of each load, and a line
+/// goes from one load of its own to the next.
+#[derive(Debug, Serialize)]
+pub(super) struct Sweep {
+    load_qps: Vec<f64>,
+    lines: Vec<Line>,
+    /// The least share of [`Line::answered_percent`] with which a load is held.
+    held_percent: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct Line {
+    name: String,
+    /// Queries answered without an error, percent of the due ones.
+    answered_percent: Curve,
+    p50_ms: Curve,
+    p99_ms: Curve,
+    /// The lowest load that is held in no run, queries per second.
+    breaks_qps: Option<f64>,
+}
+
+impl Sweep {
+    /// `None` if there is no line.
+    pub(super) fn of(lines: &[SweepLine]) -> Option<Self> {
+        let mut load_qps: Vec<f64> =
+            lines.iter().flat_map(|line| &line.points).map(|at| short(at.load_qps)).collect();
+        load_qps.sort_by(f64::total_cmp);
+        load_qps.dedup();
+        let held = held_share(lines);
+        let line = |line: &SweepLine| {
+            let curve = |figure: fn(&SweepRun) -> Option<f64>| over(&load_qps, line, figure);
+            Line {
+                name: line.name.clone(),
+                answered_percent: curve(|run| Some(run.sound_share * 100.0)),
+                p50_ms: curve(|run| Some(run.p50_ns? as f64 / 1e6)),
+                p99_ms: curve(|run| Some(run.p99_ns? as f64 / 1e6)),
+                breaks_qps: line.breaking(held).breaks_qps.map(short),
+            }
+        };
+        let lines: Vec<Line> = lines.iter().map(line).collect();
+        (!lines.is_empty()).then_some(Self { load_qps, lines, held_percent: short(held * 100.0) })
+    }
+}
+
+/// The figure of a line at each load, over the runs of all its points there.
+fn over(loads: &[f64], line: &SweepLine, figure: fn(&SweepRun) -> Option<f64>) -> Curve {
+    let runs = line.points.iter().map(|at| at.runs.len()).max().unwrap_or(0);
+    let mut curve = Curve::default();
+    for load in loads {
+        let here = |at: &&SweepPoint| short(at.load_qps) == *load;
+        let runs = line.points.iter().filter(here).flat_map(|at| &at.runs);
+        curve.push_runs(runs.filter_map(figure));
+    }
+    curve.without_band_of(runs)
+}
