@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use dnslab_measure::{
-    Counters, Histogram, HttpRefusals, Interval, IntervalTraffic, LONG, at_once_ns,
+    Counters, Histogram, HowEnded, HttpRefusals, Interval, IntervalTraffic, LONG, at_once_ns,
 };
 use dnslab_traffic::Turns;
 use dnslab_wire::rcode_name;
@@ -11,6 +11,7 @@ use dnslab_wire::rcode_name;
 use crate::connection::HandshakeKind;
 use crate::in_flight::Entry;
 use crate::time::Nanos;
+use crate::told::Told;
 
 /// When the phases of a load begin and end, nanoseconds since it began.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +33,18 @@ pub(crate) enum Loss {
     ConnectionLost,
     Malformed,
     Refused,
+}
+
+impl From<Loss> for HowEnded {
+    fn from(loss: Loss) -> Self {
+        match loss {
+            Loss::TimedOut => Self::TimedOut,
+            Loss::NotSent => Self::NotSent,
+            Loss::ConnectionLost => Self::ConnectionLost,
+            Loss::Malformed => Self::Malformed,
+            Loss::Refused => Self::Refused,
+        }
+    }
 }
 
 /// Messages without a query in flight that they answer.
@@ -159,6 +172,8 @@ pub struct Recorder {
     carried_before: IntervalTraffic,
     /// Open loop only.
     paced: Option<Box<Paced>>,
+    /// What each query is told, if that is to be kept.
+    pub(crate) told: Option<Box<Told>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -198,6 +213,7 @@ impl Recorder {
             interval: IntervalRecord::empty(0, Histogram::allocated()),
             carried_before: IntervalTraffic::default(),
             paced: is_paced.then(Box::default),
+            told: None,
         }
     }
 
@@ -340,7 +356,11 @@ impl Recorder {
         }
     }
 
-    pub(crate) fn lost(&mut self, due: Nanos, at: Nanos, loss: Loss) {
+    /// Query number `query`, which was due at `due`, ends at `at` without an answer.
+    pub(crate) fn lost(&mut self, query: u32, due: Nanos, at: Nanos, loss: Loss) {
+        if let Some(told) = &mut self.told {
+            told.ended(query, loss.into(), &[]);
+        }
         let outcomes = &mut self.phase(due).counters.outcomes;
         match loss {
             Loss::TimedOut => outcomes.timed_out += 1,

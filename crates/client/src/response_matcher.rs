@@ -1,5 +1,6 @@
 //! Matches answers to queries, and books what follows.
 
+use dnslab_measure::HowEnded;
 use dnslab_wire::{
     BADCOOKIE, Cookie, CookieFinding, Held, Response, ResponseOptions, Transport, TsigFault,
 };
@@ -139,7 +140,7 @@ impl ResponseMatcher<'_> {
                 }
                 slot.table.answered(id);
                 slot.forget_signature(id);
-                recorder.lost(entry.due, at, Loss::Refused);
+                recorder.lost(entry.query, entry.due, at, Loss::Refused);
             }
             Delivery::NotProcessed { .. } => {
                 recorder.connections(entry.sent).not_processed += 1;
@@ -166,7 +167,7 @@ impl ResponseMatcher<'_> {
                 if message.at.saturating_sub(entry.sent) >= self.timeout {
                     slot.table.timed_out(response.id);
                     slot.forget_signature(response.id);
-                    recorder.lost(entry.due, message.at, Loss::TimedOut);
+                    recorder.lost(entry.query, entry.due, message.at, Loss::TimedOut);
                     recorder.stray(message.at, Stray::Late);
                     return;
                 }
@@ -239,6 +240,9 @@ impl ResponseMatcher<'_> {
         if entry.sent < slot.followed_at {
             let since = |instant| at.saturating_sub(instant);
             recorder.overtaken(entry.due, since(entry.sent), since(slot.followed_at));
+        }
+        if let Some(told) = &mut recorder.told {
+            told.ended(entry.query, HowEnded::Answered, octets);
         }
         recorder.answered(entry, at, facts);
     }
@@ -322,7 +326,7 @@ impl ResponseMatcher<'_> {
         slot.table.answered(id);
         slot.forget_signature(id);
         recorder.refused_signature(entry.due, refusal);
-        recorder.lost(entry.due, message.at, Loss::Refused);
+        recorder.lost(entry.query, entry.due, message.at, Loss::Refused);
         signatures.refused = signatures.refused.saturating_add(1);
     }
 
@@ -340,7 +344,7 @@ impl ResponseMatcher<'_> {
         if self.ask_again(entry, false) {
             recorder.asked_again(entry.due, false);
         } else {
-            recorder.lost(entry.due, entry.sent, loss);
+            recorder.lost(entry.query, entry.due, entry.sent, loss);
         }
     }
 
@@ -374,7 +378,7 @@ impl ResponseMatcher<'_> {
             Some((id, entry)) => {
                 slot.table.answered(id);
                 slot.forget_signature(id);
-                recorder.lost(entry.due, message.at, Loss::Malformed);
+                recorder.lost(entry.query, entry.due, message.at, Loss::Malformed);
             }
             None => recorder.stray(message.at, Stray::Unexpected),
         }

@@ -176,6 +176,8 @@ pub(crate) struct Net {
     sockets: Vec<SocketState>,
     /// Calls of the worker. Too many show that it goes on for ever.
     pub(super) calls: u64,
+    /// Records of what the queries were told.
+    pub(super) told: Vec<u8>,
 }
 
 /// The world of a simulated worker.
@@ -213,6 +215,7 @@ impl Net {
             count: 0,
             sockets: Vec::new(),
             calls: 0,
+            told: Vec::new(),
         }
     }
 
@@ -528,6 +531,10 @@ impl Runtime for Simulated {
     }
 
     fn report(&mut self, _: IntervalRecord) {}
+
+    fn told(&mut self, block: Vec<u8>) {
+        crate::records_of(&block, &mut self.0.borrow_mut().told);
+    }
 }
 
 impl StreamSocket for Stream {

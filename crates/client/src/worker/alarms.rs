@@ -117,7 +117,7 @@ impl<R: Runtime> Worker<'_, R> {
             if let Some(signed) = signed {
                 signed.remove(&id);
             }
-            recorder.lost(entry.due, now, Loss::TimedOut);
+            recorder.lost(entry.query, entry.due, now, Loss::TimedOut);
             *unsettled -= 1;
         });
         if expired > 0 {

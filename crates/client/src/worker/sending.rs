@@ -36,8 +36,19 @@ impl<R: Runtime> Worker<'_, R> {
             let due = Some(arrival.due_ns);
             self.recorder.due(arrival.due_ns);
             self.unsettled += 1;
+            let query = match &mut self.matcher.queries {
+                Queries::List(_) => arrival.query,
+                Queries::Recent(recent) => {
+                    let query = self.shard.job.queries.get(arrival.query);
+                    if let Some(told) = &mut self.recorder.told {
+                        let client = self.shard.client_number(arrival.client);
+                        told.take_up(arrival.client, client, query);
+                    }
+                    recent.keep(now, query.clone())
+                }
+            };
             let slot = &mut self.slots[arrival.client as usize];
-            slot.pending.push_back(Pending { due, query: arrival.query, sent_before: 0 });
+            slot.pending.push_back(Pending { due, query, sent_before: 0 });
             if !slot.listed {
                 slot.listed = true;
                 self.listed.push(arrival.client);
@@ -52,6 +63,9 @@ impl<R: Runtime> Worker<'_, R> {
             && let Some(ClientQuery { due_ns, client, query }) = upcoming.next_if_due(last)
             && let Queries::Recent(recent) = &mut self.matcher.queries
         {
+            if let Some(told) = &mut self.recorder.told {
+                told.take_up(client / self.shard.of, client, &query);
+            }
             let query = recent.keep(now, query);
             let number = self.slot_of_comer(client / self.shard.of);
             self.left -= 1;
@@ -300,7 +314,7 @@ impl<R: Runtime> Worker<'_, R> {
         if let Some(due) = pending.due {
             // One that waits to be asked again was sent.
             let loss = if pending.sent_before == 0 { Loss::NotSent } else { Loss::TimedOut };
-            self.recorder.lost(due, now, loss);
+            self.recorder.lost(pending.query, due, now, loss);
             self.unsettled -= 1;
         }
     }

@@ -103,6 +103,9 @@ impl<R: Runtime> Worker<'_, R> {
         let mut again = std::mem::take(&mut self.matcher.again);
         if let Queries::Recent(recent) = &mut self.matcher.queries {
             for query in &mut again {
+                if let Some(told) = &mut self.recorder.told {
+                    told.take_up_again(query.entry.query);
+                }
                 query.entry.query = recent.keep_again(now, query.entry.query);
             }
         }
@@ -301,7 +304,7 @@ impl<R: Runtime> Worker<'_, R> {
         let recorder = &mut self.recorder;
         let mut lost = 0;
         slot.table.drain(|entry| {
-            recorder.lost(entry.due, now, Loss::ConnectionLost);
+            recorder.lost(entry.query, entry.due, now, Loss::ConnectionLost);
             lost += 1;
         });
         slot.table.release();
