@@ -50,3 +50,52 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use super::*;
+
+    /// A query that timed out: client 1, number 2, question 3.
+    const BLOCK: [u8; 17] = [1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 2, 0, 0, 0, 0];
+
+    #[test]
+    fn all_blocks_are_written_before_the_writer_ends() {
+        let file = tempfile::tempfile().unwrap();
+        let (teller, writer) = Writer::new(&file);
+        let other = teller.clone();
+        std::thread::scope(|scope| {
+            let written = scope.spawn(|| writer.write(&[]));
+            (0..20).for_each(|_| teller.tell(BLOCK.to_vec()));
+            (0..20).for_each(|_| other.tell([BLOCK, BLOCK].concat()));
+            drop((teller, other));
+            written.join().unwrap().unwrap();
+        });
+        let mut read = Vec::new();
+        std::io::Seek::rewind(&mut &file).unwrap();
+        (&file).read_to_end(&mut read).unwrap();
+        assert_eq!(read.len(), 60 * 36);
+        assert!(read.chunks(36).all(|record| record[..12] == BLOCK[..12] && record[15] == 2));
+    }
+
+    #[test]
+    fn a_worker_waits_for_no_writer() {
+        let file = tempfile::tempfile().unwrap();
+        let (teller, writer) = Writer::new(&file);
+        (0..DEPTH + 50).for_each(|_| teller.tell(BLOCK.to_vec()));
+        drop(teller);
+        writer.write(&[]).unwrap();
+        assert_eq!(file.metadata().unwrap().len() as usize, DEPTH * 36);
+    }
+
+    #[test]
+    fn a_full_disk_is_told_and_stops_no_worker() {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let (teller, writer) = Writer::new(&full);
+        teller.tell(BLOCK.to_vec());
+        let error = writer.write(&[]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        teller.tell(BLOCK.to_vec());
+    }
+}

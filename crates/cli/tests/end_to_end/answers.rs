@@ -56,7 +56,7 @@ fn check_changed_record(address: &str, transport: &str) {
     };
     let (target, reference) = (one.target(transport), other.target(transport));
     let done = replay(&room, &target, &reference, further).exits_with(5);
-    let done = done.prints("target and other gave the same answer to 90 % of 80 queries.");
+    let done = done.prints("target and other gave the same answer to 90.0 % of 80 queries.");
     let done = done.prints("8 differ (answer section 8)");
     let results = room.results();
     assert_eq!(records(&results).len(), 2, "{done}");
@@ -156,8 +156,9 @@ fn check_agreement(address: &str, transport: &str) {
     assert_eq!(pairs, [("knot", "bind"), ("nsd", "bind")], "{done}");
     for found in &all {
         assert_eq!(found.alone, [0, 0], "{found:?}");
-        assert_eq!(found.compared, 800, "{found:?}");
-        assert_eq!(found.same, 800, "{found:?}");
+        // 800 and those of the uncounted end of a turn.
+        assert!((800..900).contains(&found.compared), "{found:?}");
+        assert_eq!(found.same, found.compared, "{found:?}");
     }
     let path = room.results().path().join("asked-again");
     assert!(!path.exists(), "the folder of the servers that were asked again is left");
@@ -170,24 +171,30 @@ fn bind_knot_and_nsd_agree_on_a_zone() {
     check_agreement("127.0.0.1", "dot");
 }
 
-/// Servers that are started are asked again, too: here for another TTL of negative answers.
+/// Servers that are started are asked again, too: here for names that one of them does not have.
 #[test]
 fn started_servers_are_asked_again() {
     let room = Room::with_load();
+    let names: String = (1..=10).map(|n| format!("host-{n:06}.melmac.univ A\n")).collect();
+    room.write("queries", &names);
     room.experiment(
-        "repeat.runs = 2\ncompare.answers = true\nserver.kind = \"bind\"\nload.rate = 500\n\
-         load.duration = \"400ms\"\nload.warm_up = \"200ms\"\nload.workers = 1\n\
-         [[variant]]\nname = \"plain\"\n\
-         [[variant]]\nname = \"minimal\"\nserver.extra = \"options { minimal-responses no; };\"\n",
+        "repeat.runs = 2\ncompare.answers = true\nexpect.wrong_limit = \"100%\"\n\
+         [load]\nqueries = \"queries\"\nrate = 500\nduration = \"400ms\"\nwarm_up = \"200ms\"\nworkers = 1\n\
+         [[variant]]\nname = \"ten\"\nserver = { kind = \"bind\", zone = { records = 10 } }\n\
+         [[variant]]\nname = \"five\"\nserver = { kind = \"nsd\", zone = { records = 5 } }\n",
     );
     room.dnslab(&["run", "./experiment.toml"]).exits_with(5);
     let all = room.results().answer_comparisons().unwrap();
     assert_eq!(all.iter().map(|it| it.repetition).collect::<Vec<_>>(), [1, 2]);
     for found in &all {
-        let authority = class(found, DifferenceClass::Authority);
-        assert_eq!((authority.queries, found.same), (300, 0), "{found:?}");
-        assert_eq!(authority.again, authority.queries, "{found:?}");
-        assert!(found.examples[0].said.contains("NS"), "{}", found.examples[0].said);
+        let code = class(found, DifferenceClass::Code);
+        assert_eq!(code.queries + found.same, found.compared, "{found:?}");
+        assert!(code.queries.abs_diff(found.same) <= 10, "{found:?}");
+        assert_eq!((code.questions, code.questions_again), (5, 5), "{found:?}");
+        assert_eq!(code.again, code.queries, "{found:?}");
+        let example = &found.examples[0];
+        assert!(example.said.contains("NXDOMAIN"), "{}", example.said);
+        assert!(example.against_said.contains("NOERROR"), "{}", example.against_said);
     }
 }
 
@@ -272,8 +279,8 @@ fn hostile_answers_are_shown_and_have_no_effect() {
     });
     let plain = Scripted::start(|query| Some(with_text(query, b"fine")));
     let (target, other) = (strange.address.to_string(), plain.address.to_string());
-    let further = ["--timeout", "300ms", "--set", "expect.lost_limit=1"];
-    let done = replay(&room, &target, &other, &further).exits_with(5);
+    // A run with so many malformed answers is invalid. Its answers are compared all the same.
+    let done = replay(&room, &target, &other, &["--timeout", "300ms"]).exits_with(3);
     let found = comparison(&room);
     let again = |it| class(&found, it).again;
     assert_eq!((found.compared, found.same), (5, 0), "{found:?}");

@@ -125,13 +125,16 @@ pub(crate) fn text(sums: &PairSums<'_>) -> String {
 
 fn asked_again(sums: &PairSums<'_>) -> String {
     let (again, not_again) = (sums.total(|it| it.again), sums.total(|it| it.not_again));
-    let not_asked = sums.total(ClassCount::not_asked);
+    let (differing, not_asked) = (sums.total(|it| it.queries), sums.total(ClassCount::not_asked));
     if let Some(reason) = sums.not_asked_because.filter(|_| again + not_again == 0) {
         return format!("They could not be asked again: {reason}.");
     }
     let questions = counted(sums.total(|it| it.questions_again), "question", "questions");
     let mut parts = vec![match again {
+        0 if differing == 1 => "it does not differ again".to_owned(),
         0 => "none of them differs again".to_owned(),
+        1 if differing == 1 => "it differs again".to_owned(),
+        again if again == differing => format!("all of them ({questions}) differ again"),
         again => format!("{} of them ({questions}) differ again", number::count(again)),
     }];
     if not_again > 0 && again > 0 {
@@ -192,7 +195,7 @@ mod tests {
         check(
             comparison(&[(Class::NoAnswer, [1, 1, 0, 1])]),
             "new and old gave the same answer to > 99.9 % of 10,000 queries. 1 differs (no answer from one \
-             side 1). Asked again, none of them differs again.",
+             side 1). Asked again, it does not differ again.",
         );
         let signed = comparison(&[(Class::Edns, [5, 1, 0, 0])]);
         check(
