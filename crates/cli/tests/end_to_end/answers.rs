@@ -42,6 +42,16 @@ fn class(comparison: &AnswerComparison, class: DifferenceClass) -> ClassCount {
     *found.unwrap_or_else(|| panic!("no {class:?} in {comparison:?}"))
 }
 
+/// The classes without lost datagrams, of which a busy machine has some, and how many these were. They are not lost
+/// again.
+#[track_caller]
+fn without_losses(comparison: &AnswerComparison) -> (Vec<ClassCount>, u64) {
+    let (lost, others): (Vec<ClassCount>, Vec<ClassCount>) =
+        comparison.classes.iter().partition(|it| it.class == DifferenceClass::NoAnswer);
+    assert!(lost.iter().all(|it| it.again == 0), "{comparison:?}");
+    (others, comparison.neither + lost.iter().map(|it| it.queries).sum::<u64>())
+}
+
 /// BIND at these addresses with its zone and with one that has another address of `host3`.
 #[track_caller]
 fn check_changed_record(address: &str, transport: &str) {
@@ -56,24 +66,26 @@ fn check_changed_record(address: &str, transport: &str) {
     };
     let (target, reference) = (one.target(transport), other.target(transport));
     let done = replay(&room, &target, &reference, further).exits_with(5);
-    let done = done.prints("target and other gave the same answer to 90.0 % of 80 queries.");
-    let done = done.prints("8 differ (answer section 8)");
     let results = room.results();
     assert_eq!(records(&results).len(), 2, "{done}");
     let found = comparison(&room);
     assert_eq!((found.variant.as_str(), found.against.as_str()), ("target", "other"));
-    assert_eq!((found.compared, found.same, found.alone), (80, 72, [0, 0]), "{found:?}");
+    let (classes, lost) = without_losses(&found);
+    assert_eq!((found.compared, found.alone), (80, [0, 0]), "{found:?}");
     // Clients 3 and 13 ask for it four times each.
+    let queries = class(&found, DifferenceClass::Answer).queries;
+    assert!((8 - lost.min(7)..=8).contains(&queries), "{found:?}");
+    assert_eq!(found.same + queries + lost, 80, "{found:?}");
     let expected = ClassCount {
         class: DifferenceClass::Answer,
-        queries: 8,
+        queries,
         questions: 1,
-        again: 8,
+        again: queries,
         questions_again: 1,
         not_again: 0,
         questions_not_again: 0,
     };
-    assert_eq!(found.classes, [expected]);
+    assert_eq!(classes, [expected]);
     let [example] = found.examples.as_slice() else { panic!("{:?}", found.examples) };
     assert_eq!(example.question, "host3.melmac.univ. A");
     assert!(example.said.contains("192.0.2.8"), "{}", example.said);
@@ -82,14 +94,21 @@ fn check_changed_record(address: &str, transport: &str) {
     report_is_whole(&results, &["target", "other"]);
     let read = |name: &str| fs::read_to_string(results.path().join(name)).unwrap();
     let page = read("report.html");
-    assert!(page.contains("host3.melmac.univ. A: answer section, 8 times"), "{}", page.len());
-    assert!(read("answers.csv").contains("target,other,1,80,answer,8,1,8,1,0,0"));
+    let title = format!("host3.melmac.univ. A: answer section, {queries} time");
+    assert!(page.contains(&title), "`{title}` is not on the page");
+    let row = format!("target,other,1,80,answer,{queries},1,{queries},1,0,0");
+    assert!(read("answers.csv").contains(&row), "{}", read("answers.csv"));
     assert!(read("summary.json").contains("\"class_again\": \"answer\""));
-    assert!(read("table.md").contains("8 differ (answer section 8)"));
+    if lost == 0 {
+        let said = "target and other gave the same answer to 90.0 % of 80 queries. 8 differ (answer section 8). \
+                    Asked again, all of them (1 question) differ again.";
+        assert!(read("table.md").contains(said), "{}", read("table.md"));
+        done.prints("target and other gave the same answer to 90.0 % of 80 queries.");
+    }
     // From the results alone, the same again.
     fs::remove_file(results.path().join("report.html")).unwrap();
     let path = results.path().display().to_string();
-    room.dnslab(&["report", &path]).exits_with(0).prints("8 differ (answer section 8)");
+    room.dnslab(&["report", &path]).exits_with(0).prints(&format!("answer section {queries}"));
     assert_eq!(read("report.html"), page);
 }
 
@@ -111,7 +130,7 @@ fn a_server_agrees_with_itself() {
     capture(&room, 20, 4, 100_000_000);
     let bind = RunningBind::start(&room.path().join("bind"), "127.0.0.1");
     let target = bind.target("udp");
-    let done = replay(&room, &target, &target, &[]).exits_with(0);
+    let done = replay(&room, &target, &target, &["--transport", "tcp"]).exits_with(0);
     done.prints("target and other gave the same answer to all 80 queries.");
     let found = comparison(&room);
     assert_eq!((found.compared, found.same), (80, 80));
@@ -133,7 +152,9 @@ fn truncated_answers_are_compared_by_what_tcp_brings() {
     let (target, reference) = (one.target("udp"), other.target("udp"));
     replay(&room, &target, &reference, &["--truncated", "ask-over-tcp"]).exits_with(5);
     let found = comparison(&room);
-    assert_eq!(class(&found, DifferenceClass::Answer).again, 2, "{found:?}");
+    let (_, lost) = without_losses(&found);
+    let again = class(&found, DifferenceClass::Answer).again;
+    assert!(again == 2 || again == 1 && lost > 0, "{found:?}");
     assert!(found.examples[0].said.contains("192.0.3.100"), "{}", found.examples[0].said);
 }
 
@@ -158,7 +179,9 @@ fn check_agreement(address: &str, transport: &str) {
         assert_eq!(found.alone, [0, 0], "{found:?}");
         // 800 and those of the uncounted end of a turn.
         assert!((800..900).contains(&found.compared), "{found:?}");
-        assert_eq!(found.same, found.compared, "{found:?}");
+        let (classes, lost) = without_losses(found);
+        assert_eq!((found.same + lost, classes), (found.compared, Vec::new()), "{found:?}");
+        assert!(found.same >= 400, "{found:?}");
     }
     let path = room.results().path().join("asked-again");
     assert!(!path.exists(), "the folder of the servers that were asked again is left");
@@ -188,8 +211,10 @@ fn started_servers_are_asked_again() {
     assert_eq!(all.iter().map(|it| it.repetition).collect::<Vec<_>>(), [1, 2]);
     for found in &all {
         let code = class(found, DifferenceClass::Code);
-        assert_eq!(code.queries + found.same, found.compared, "{found:?}");
-        assert!(code.queries.abs_diff(found.same) <= 10, "{found:?}");
+        let (classes, lost) = without_losses(found);
+        assert_eq!(classes, [code]);
+        assert_eq!(code.queries + found.same + lost, found.compared, "{found:?}");
+        assert!(code.queries.abs_diff(found.same) <= 10 + lost, "{found:?}");
         assert_eq!((code.questions, code.questions_again), (5, 5), "{found:?}");
         assert_eq!(code.again, code.queries, "{found:?}");
         let example = &found.examples[0];

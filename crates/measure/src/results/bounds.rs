@@ -146,8 +146,8 @@ pub(super) fn check_comparison(
     at_most(path, "examples", comparison.examples.len(), MAX_EXAMPLES)?;
     at_most(path, "classes", comparison.classes.len(), DifferenceClass::ALL.len())?;
     let counted = comparison.classes.iter().map(|class| class.queries);
-    let counted = counted.chain([comparison.same, comparison.neither]);
-    let sum = counted.fold(Some(0u64), |sum, count| sum?.checked_add(count));
+    let mut counted = counted.chain([comparison.same, comparison.neither]);
+    let sum = counted.try_fold(0u64, u64::checked_add);
     match sum == Some(comparison.compared) {
         true => Ok(()),
         false => {

@@ -234,8 +234,10 @@ impl Session {
                 AnswerRelation::of(&own.records[time], &other.records[time])
             });
             let of_it = differences.iter().filter(move |it| it.question == question);
+            let classes: Vec<DifferenceClass> = of_it.clone().map(|it| it.class).collect();
             let of = move |difference: &Difference| AskedAgain {
                 difference: *difference,
+                classes: classes.clone(),
                 question: query.to_string(),
                 relations,
                 said: own.text.clone(),
@@ -304,6 +306,8 @@ struct Said {
 /// A question that was asked again, once for each class in which it differed during the load.
 struct AskedAgain {
     difference: Difference,
+    /// All of those classes.
+    classes: Vec<DifferenceClass>,
     question: String,
     relations: [AnswerRelation; TIMES],
     said: String,
@@ -312,12 +316,17 @@ struct AskedAgain {
 
 impl AskedAgain {
     /// The class when it was asked last, if it differed each time.
+    ///
+    /// A question may have lost a datagram in one query of the load, and differ in its code in all others. Then
+    /// the code differs again, and the loss does not.
     fn class_again(&self) -> Option<DifferenceClass> {
         let classes = self.relations.map(|relation| match relation {
             AnswerRelation::Differs(class) => Some(class),
             AnswerRelation::Same | AnswerRelation::Neither => None,
         });
-        classes.iter().all(Option::is_some).then(|| classes[TIMES - 1])?
+        let last = classes[TIMES - 1].filter(|_| classes.iter().all(Option::is_some))?;
+        let is_own = last == self.difference.class || !self.classes.contains(&last);
+        is_own.then_some(last)
     }
 }
 
@@ -465,5 +474,108 @@ fn note(comparison: &mut AnswerComparison, asked: &[AskedAgain]) {
                 against_said: again.against_said.clone(),
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use AnswerRelation::{Differs, Neither, Same};
+    use DifferenceClass::{Answer, Code, Flags, NoAnswer};
+
+    fn again(
+        class: DifferenceClass,
+        classes: &[DifferenceClass],
+        relations: [AnswerRelation; TIMES],
+    ) -> AskedAgain {
+        AskedAgain {
+            difference: Difference { class, question: 1, queries: 7 },
+            classes: classes.to_vec(),
+            question: "a.example. A".to_owned(),
+            relations,
+            said: "one".to_owned(),
+            against_said: "other".to_owned(),
+        }
+    }
+
+    #[test]
+    fn what_differs_each_time_differs_again() {
+        let check = |class, classes: &[_], relations, expected| {
+            assert_eq!(again(class, classes, relations).class_again(), expected);
+        };
+        check(Answer, &[Answer], [Differs(Answer); 2], Some(Answer));
+        check(Answer, &[Answer], [Differs(Answer), Same], None);
+        check(Answer, &[Answer], [Same, Differs(Answer)], None);
+        check(Answer, &[Answer], [Differs(Answer), Neither], None);
+        // In another class than before, and in another one each time.
+        check(Answer, &[Answer], [Differs(Flags), Differs(Code)], Some(Code));
+        // A loss that is none any more has its place already.
+        check(NoAnswer, &[NoAnswer, Code], [Differs(Code); 2], None);
+        check(Code, &[NoAnswer, Code], [Differs(Code); 2], Some(Code));
+        check(NoAnswer, &[NoAnswer], [Differs(Code); 2], Some(Code));
+    }
+
+    #[test]
+    fn queries_are_counted_by_their_question() {
+        let difference = |class, question, queries| Difference { class, question, queries };
+        let joined = Joined {
+            compared: 100,
+            same: 100 - 7 - 7 - 9 - 3,
+            differences: vec![
+                difference(Answer, 3, 9),
+                difference(Answer, 1, 7),
+                difference(Answer, 2, 7),
+            ],
+            not_kept: vec![(Answer, 1), (Code, 2)],
+            ..Joined::default()
+        };
+        let mut comparison = AnswerComparison { classes: classes(&joined), ..Default::default() };
+        note(
+            &mut comparison,
+            &[
+                again(Answer, &[Answer], [Differs(Answer); 2]),
+                again(Answer, &[Answer], [Same, Same]),
+            ],
+        );
+        let count = |class, queries, questions, again, not_again| ClassCount {
+            class,
+            queries,
+            questions,
+            again,
+            questions_again: u64::from(again > 0),
+            not_again,
+            questions_not_again: u64::from(not_again > 0),
+        };
+        // In the order in which they are looked at.
+        assert_eq!(comparison.classes, [count(Code, 2, 0, 0, 0), count(Answer, 24, 3, 7, 7)]);
+        assert_eq!((comparison.differing(), comparison.not_asked()), (26, 12));
+        assert_eq!(comparison.examples.len(), 1);
+    }
+
+    #[test]
+    fn examples_are_of_every_class_and_not_too_many() {
+        let one = |class| again(class, &[class], [Differs(class); 2]);
+        let all: Vec<AskedAgain> = DifferenceClass::ALL
+            .into_iter()
+            .flat_map(|class| (0..3 * MAX_EXAMPLES_OF_CLASS).map(move |_| one(class)))
+            .collect();
+        let joined = Joined {
+            differences: all.iter().map(|it| it.difference).collect(),
+            ..Joined::default()
+        };
+        let mut comparison = AnswerComparison { classes: classes(&joined), ..Default::default() };
+        note(&mut comparison, &all);
+        assert_eq!(comparison.examples.len(), MAX_EXAMPLES);
+        assert_eq!(comparison.classes.len(), DifferenceClass::ALL.len());
+        let of_first = comparison.examples.iter().filter(|it| it.class == NoAnswer).count();
+        assert_eq!(of_first, MAX_EXAMPLES_OF_CLASS);
+    }
+
+    #[test]
+    fn long_answers_are_cut_between_characters() {
+        let long = shortened("\u{20ac}".repeat(MAX_TEXT));
+        assert!(long.len() < MAX_TEXT + 20 && long.ends_with(";; and more\n"), "{}", long.len());
+        assert_eq!(shortened("short".to_owned()), "short");
     }
 }
