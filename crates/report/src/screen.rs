@@ -151,8 +151,8 @@ impl Parts {
             lines.extend(wrapped(answers, Look::Strong, 0, width));
         }
         if let Some(more) = self.answers.len().checked_sub(MAX_PAIRS + 1) {
-            let more = more + 1;
-            let text = format!("The answers of {more} more pairs are in the report.");
+            let (more, plural) = (more + 1, if more == 0 { "" } else { "s" });
+            let text = format!("What {more} more pair{plural} answered is in the report.");
             lines.extend(wrapped(&text, Look::Dim, 0, width));
         }
         lines.extend(blank());

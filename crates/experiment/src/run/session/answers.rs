@@ -330,11 +330,14 @@ impl AskedAgain {
     }
 }
 
+/// Asks a server one query over a transport.
+type Ask<'a> = dyn Fn(&Query, Transport) -> Result<Vec<u8>, AskError> + 'a;
+
 /// Asks each query [`TIMES`] times: all once, then all again. Those that had no time are left out.
 fn say(
     variant: &Variant,
     queries: &[&Query],
-    ask: &dyn Fn(&Query, Transport) -> Result<Vec<u8>, AskError>,
+    ask: &Ask<'_>,
     is_over: &dyn Fn() -> bool,
 ) -> Vec<Said> {
     let mut times: Vec<Vec<(AnswerRecord, String)>> = Vec::new();
@@ -352,11 +355,7 @@ fn say(
 }
 
 /// Asks one query. A truncated answer is asked for over TCP if the clients of the load do so.
-fn answer(
-    variant: &Variant,
-    query: &Query,
-    ask: &dyn Fn(&Query, Transport) -> Result<Vec<u8>, AskError>,
-) -> (AnswerRecord, String) {
+fn answer(variant: &Variant, query: &Query, ask: &Ask<'_>) -> (AnswerRecord, String) {
     let transport = variant.load.transport;
     let mut answer = ask(query, transport);
     let is_truncated = |octets: &Vec<u8>| Response::parse(octets).is_ok_and(|it| it.truncated);
