@@ -13,7 +13,7 @@ fuzz_target!(|octets: &[u8]| {
     }
     check(octets, read.is_ok_and(|response| response.truncated));
     assert_eq!(AnswerDigest::of(octets, &mut Vec::new()).is_ok(), check_answer(octets).is_ok());
-    assert!(!message_text(octets).contains('\x1b'));
+    assert!(!message_text(octets).is_empty());
     let mut frames = Frames::new(octets);
     let length: usize = frames.by_ref().map(|message| message.len() + 2).sum();
     assert_eq!(length + frames.rest().len(), octets.len());

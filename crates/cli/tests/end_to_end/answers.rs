@@ -279,6 +279,7 @@ fn with_text(query: &[u8], text: &[u8]) -> Vec<u8> {
 fn hostile_answers_are_shown_and_have_no_effect() {
     const NAME: &[u8] = b"</pre><script>alert(1)</script>\x1b[2J";
     const TEXT: &[u8] = b"</pre></details><img src=x onerror=alert(2)>\x1b[31m\xe2\x80\xae=1+1";
+    const ERROR: &[u8] = b"</pre><script>alert(3)</script>\x1b[2J\xe2\x80\xae";
     let room = Room::with_load();
     let path = room.path().join("capture.pcap");
     let mut writer = CaptureWriter::pcap(File::create(&path).unwrap()).unwrap();
@@ -307,7 +308,15 @@ fn hostile_answers_are_shown_and_have_no_effect() {
             answer[7] = 2;
             Some(answer)
         }
-        query => Some(with_text(query, TEXT)),
+        query => {
+            let mut answer = with_text(query, TEXT);
+            // An extended error (RFC 8914), whose text dnslab shows as it is.
+            answer[11] = 1;
+            answer.extend([0, 0, 41, 4, 0xd0, 0, 0, 0, 0, 0, 6 + ERROR.len() as u8, 0, 15]);
+            answer.extend([0, 2 + ERROR.len() as u8, 0, 0]);
+            answer.extend(ERROR);
+            Some(answer)
+        }
     });
     let plain = Scripted::start(|query| Some(with_text(query, b"fine")));
     let (target, other) = (strange.address.to_string(), plain.address.to_string());
@@ -327,6 +336,7 @@ fn hostile_answers_are_shown_and_have_no_effect() {
         if name == "report.html" {
             assert!(!text.contains("<script>alert") && !text.contains("<img"), "{name}");
             assert!(text.contains("&lt;script>alert(1)") && text.contains("onerror"), "{name}");
+            assert!(text.contains("&lt;script>alert(3)") && text.contains("\\u{1b}[2J"), "{name}");
             assert!(text.contains("no answer from one side") && text.contains(";; malformed"));
         }
     }
