@@ -1,8 +1,8 @@
-//! Any octets are read as a response, parsed in full, and cut into frames, without panic, and inside their
-//! bounds.
+//! Any octets are read as a response, parsed in full, digested, shown, and cut into frames, without panic, and inside
+//! their bounds.
 #![no_main]
 
-use dnslab_wire::{AnswerFault, Frames, Response, check_answer};
+use dnslab_wire::{AnswerDigest, AnswerFault, Frames, Response, check_answer, message_text};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|octets: &[u8]| {
@@ -12,6 +12,8 @@ fuzz_target!(|octets: &[u8]| {
         assert_eq!(Response::id_of(octets), Some(response.id));
     }
     check(octets, read.is_ok_and(|response| response.truncated));
+    assert_eq!(AnswerDigest::of(octets, &mut Vec::new()).is_ok(), check_answer(octets).is_ok());
+    assert!(!message_text(octets).is_empty());
     let mut frames = Frames::new(octets);
     let length: usize = frames.by_ref().map(|message| message.len() + 2).sum();
     assert_eq!(length + frames.rest().len(), octets.len());

@@ -173,6 +173,10 @@ pub(crate) struct Load {
 pub(crate) struct Replay {
     /// Capture: pcap, pcapng or dnstap, plain or compressed with gzip or zstd
     pub(crate) capture: PathBuf,
+    /// Play it against this server too, written as the target is, and compare the answers query by query;
+    /// exit code 5 when some differ again whenever they are asked
+    #[arg(long, value_name = "OTHER")]
+    pub(crate) compare_answers: Option<String>,
     #[command(flatten)]
     pub(crate) load: Load,
 }

@@ -10,11 +10,14 @@ pub(crate) enum Exit {
     Impossible,
     /// The arguments, the experiment file or the query file are wrong.
     BadInput,
-    /// Measured, but a run is invalid or failed, a limit given with `--limit` cannot be judged, no
-    /// rate or window met the objective, or the calibration failed.
+    /// Measured, but a run is invalid or failed, a limit given with `--limit` cannot be judged, answers
+    /// that differ could not be asked again, no rate or window met the objective, or the calibration
+    /// failed.
     Invalid,
     /// A limit given with `--limit` is exceeded for certain.
     OverLimit,
+    /// Answers were compared, and some questions are answered differently whenever they are asked.
+    AnswersDiffer,
     /// Interrupted; what was measured is on disk and reported.
     Interrupted,
 }
@@ -25,9 +28,10 @@ Exit codes:
     0  done, and every run counts
     1  it could not be done: a server, the disk, a permission
     2  bad input: arguments, experiment file, query file
-    3  measured, but a run is invalid or failed, a limit cannot be judged, nothing met the
-       objective, or the calibration failed
+    3  measured, but a run is invalid or failed, a limit cannot be judged, differing answers
+       could not be asked again, nothing met the objective, or the calibration failed
     4  a limit given with --limit is exceeded for certain
+    5  answers were compared, and some differ again whenever they are asked
   130  interrupted; what was measured is on disk and reported";
 
 impl From<Exit> for ExitCode {
@@ -38,6 +42,7 @@ impl From<Exit> for ExitCode {
             Exit::BadInput => 2,
             Exit::Invalid => 3,
             Exit::OverLimit => 4,
+            Exit::AnswersDiffer => 5,
             // 128 + SIGINT, as in shells.
             Exit::Interrupted => 130,
         })

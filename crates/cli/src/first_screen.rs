@@ -18,7 +18,8 @@ pub(crate) fn show(
     output: Output,
 ) -> Result<Summary, Failure> {
     let (session, records) = (results.session()?, results.runs()?);
-    let summary = Summary::of(&session, &records);
+    let mut summary = Summary::of(&session, &records);
+    summary.answers = results.answer_comparisons()?;
     if output.json {
         print_json(results)?;
         return Ok(summary);

@@ -1,6 +1,6 @@
 //! The verdicts on `--limit`, and the exit code that follows.
 
-use dnslab_measure::{Ruling, Summary};
+use dnslab_measure::{AnswerComparison, Ruling, Summary};
 use dnslab_report::{gate_text, ruling_text};
 
 use crate::arguments::Output;
@@ -22,6 +22,19 @@ pub(crate) fn lines(summary: &Summary) -> Vec<String> {
     // It is the same line if there is one limit and all runs count.
     lines.extend(gate_text(summary).filter(|all| !lines.contains(all)));
     lines
+}
+
+/// The exit code of compared answers. What did not differ each time that it was asked is no fault of anybody.
+pub(crate) fn exit_of_answers(summary: &Summary) -> Exit {
+    let answers = &summary.answers;
+    let is_open = |it: &AnswerComparison| {
+        it.compared == 0 || it.differing() > 0 && it.not_asked_because.is_some()
+    };
+    match answers.iter().any(|it| it.again() > 0) {
+        true => Exit::AnswersDiffer,
+        false if answers.iter().any(is_open) => Exit::Invalid,
+        false => Exit::Fine,
+    }
 }
 
 /// The exit code if every run counts.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dnslab_experiment::Observer;
-use dnslab_measure::{CaseId, Interval, RunRecord, RunStatus};
+use dnslab_measure::{CaseId, Compared, Interval, RunRecord, RunStatus};
 use dnslab_report::{bottleneck_name, invalid_text, number};
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -73,6 +73,11 @@ impl Observer for Live {
         let lost = number::count(interval.lost);
         let (run, variant) = (&self.run, &case.variant);
         self.bar.set_message(format!("{run}, {variant}: {qps} qps, p99 {p99}, lost {lost}"));
+    }
+
+    fn comparison_begins(&mut self, pair: &Compared) {
+        let Compared { variant, against } = pair;
+        self.bar.set_message(format!("{variant}: comparing its answers with those of {against}"));
     }
 
     fn run_ends(&mut self, record: &RunRecord) {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 use dnslab_experiment::{ExperimentError, Here, OptionForm, SessionError, Source};
-use dnslab_settings::{Document, Draft, Experiment, Host, HostAddress, ServerChoice};
+use dnslab_settings::{Document, Draft, Experiment, Host, HostAddress, ServerChoice, VariantDraft};
 use dnslab_traffic::TransportMix;
 use dnslab_wire::Transport;
 
@@ -45,25 +45,42 @@ pub(crate) fn here() -> Result<Here, Failure> {
 /// The arguments that every command with a load has, as an experiment. A wrong target or a missing way to
 /// verify the certificate is reported here; the check reports all other faults.
 pub(crate) fn draft<const IS_SEARCH: bool>(
-    (name, mut document): (&str, Document),
+    (name, document): (&str, Document),
     traffic: &Traffic,
     options: &KeyOptions<IS_SEARCH>,
     question: String,
 ) -> Result<Draft, Failure> {
+    let mut draft = draft_without_target((name, document), traffic, options, question);
+    aim(&mut draft.variants[0], &traffic.target)?;
+    Ok(draft)
+}
+
+/// The same without a server.
+pub(crate) fn draft_without_target<const IS_SEARCH: bool>(
+    (name, mut document): (&str, Document),
+    traffic: &Traffic,
+    options: &KeyOptions<IS_SEARCH>,
+    question: String,
+) -> Draft {
     options.put_into(&mut document);
     traffic.set.iter().for_each(|set| document.set(set));
     let mut draft = document.draft();
     draft.top.name.set(name.to_owned());
     draft.top.question.set_default(question);
     draft.repeat.runs.set_default(1);
-    let variant = &mut draft.variants[0];
+    draft
+}
+
+/// Directs the load of a variant to a server that runs already. A wrong target or a missing way to verify the
+/// certificate is reported here.
+pub(crate) fn aim(variant: &mut VariantDraft, target: &str) -> Result<(), Failure> {
     let (server, transport) = (&mut variant.server, variant.load.transport.value);
-    let (address, host_name) = resolve(&traffic.target, transport).map_err(Failure::bad_input)?;
+    let (address, host_name) = resolve(target, transport).map_err(Failure::bad_input)?;
     if transport.is_encrypted() && server.authority.value.is_none() && !server.insecure.value {
         return Err(Failure::bad_input(anyhow!(
             "the certificate of {} cannot be verified: give its authority with --authority FILE, \
              or do not verify it with --insecure",
-            traffic.target
+            target
         )));
     }
     server.kind.set(ServerChoice::External);
@@ -73,7 +90,7 @@ pub(crate) fn draft<const IS_SEARCH: bool>(
     if transport.is_encrypted() || variant.load.mix.value.as_ref().is_some_and(is_mixed) {
         server.tls_name.set_default(host_name);
     }
-    Ok(draft)
+    Ok(())
 }
 
 /// The address of a target, and its name if it was given by name.

@@ -201,7 +201,10 @@ fn conclude(session: &Session, output: Output) -> Result<Exit, Failure> {
     let summary = first_screen::show(results, Some(session.experiment()), output)?;
     let ruling = gate::judge(&summary, output);
     let all_count = results.runs()?.iter().all(|record| record.status == RunStatus::Valid);
-    Ok(if all_count { gate::exit(ruling) } else { Exit::Invalid })
+    Ok(match if all_count { gate::exit(ruling) } else { Exit::Invalid } {
+        Exit::Fine => gate::exit_of_answers(&summary),
+        other => other,
+    })
 }
 
 #[cfg(test)]

@@ -33,6 +33,8 @@ const LINES: &[&str] = &[
     "load 192.0.2.7 --mix tcp:30%,dot:5% --insecure --set server.dot_port=8530",
     "replay /etc/passwd 192.0.2.7 --factor 2.5 --speed 0.5 --duration 60s --transport doh2 --insecure",
     "replay /etc/passwd 127.0.0.1 --duration 60s --idle 2s --set load.cookies=true",
+    "replay /etc/passwd 192.0.2.7 --duration 60s --compare-answers [2001:db8::7]:5300",
+    "replay /etc/passwd 192.0.2.7:8530 --duration 60s --compare-answers 192.0.2.8 --transport dot --insecure",
     // TLS.
     "load 192.0.2.7 --transport dot --insecure --tls-groups x25519mlkem768,x25519 --tls-versions 1.3",
     "load 192.0.2.7 --transport dot --insecure --tls-records shared --tls-versions 1.2 --resumption off",
@@ -86,6 +88,9 @@ const LINES: &[&str] = &[
     "load 192.0.2.7 --rate 5 --outstanding 5",
     "load 192.0.2.7 --factor 2 --mix udp:30%",
     "replay /etc/passwd 192.0.2.7 --clients 5 --rate 7 --types A --duration 1s --factor 0",
+    "replay /etc/passwd 192.0.2.7 --duration 1s --compare-answers 192.0.2.8:dns",
+    "replay /etc/passwd 192.0.2.7 --duration 1s --compare-answers 192.0.2.8 --set compare.answers=no",
+    "load 192.0.2.7 --set compare.answers=true --rate 100",
     "load 192.0.2.7 --population typical --rate 10 --pace poisson",
     "load 192.0.2.7 --population /nowhere/population.toml",
     "load 192.0.2.7 --queries /nowhere/queries.txt --tsig-file /nowhere/key",

@@ -59,6 +59,8 @@ pub struct Job {
     /// When it may send, if it takes turns with other loads. [`Load::warm_up`] and [`Load::duration`] are
     /// then those of the timeline that all of them share. An open loop has its rate in its own slices.
     pub turns: Option<Turns>,
+    /// What each query is told is passed on ([`crate::Runtime::told`]).
+    pub tells: bool,
 }
 
 impl Job {
@@ -76,6 +78,7 @@ impl Job {
             others: Vec::new(),
             further: Vec::new(),
             turns: None,
+            tells: false,
         }
     }
 

@@ -32,6 +32,7 @@ mod shard;
 mod simulation;
 mod time;
 mod tls;
+mod told;
 mod worker;
 
 pub use job::{Endpoint, Job, sockets};
@@ -44,4 +45,5 @@ pub use time::{Nanos, ThreadTime, Timeline, nanos};
 pub use tls::{
     CertificateFault, ClientTls, FaultWatch, TlsSettings, TlsSettingsError, Verification,
 };
+pub use told::records_of;
 pub use worker::{Pauses, Worker, WorkerEnd};

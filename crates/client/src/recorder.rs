@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 use dnslab_measure::{
-    Counters, Histogram, HttpRefusals, Interval, IntervalTraffic, LONG, Outcomes, WindowCounts,
-    at_once_ns,
+    Counters, Histogram, HowEnded, HttpRefusals, Interval, IntervalTraffic, LONG, Outcomes,
+    WindowCounts, at_once_ns,
 };
 use dnslab_traffic::Turns;
 use dnslab_wire::rcode_name;
@@ -13,6 +13,7 @@ use dnslab_wire::rcode_name;
 use crate::connection::HandshakeKind;
 use crate::in_flight::Entry;
 use crate::time::Nanos;
+use crate::told::Told;
 
 /// When the phases of a load begin and end, nanoseconds since it began.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +54,18 @@ impl Loss {
             Self::ConnectionLost => outcomes.connection_lost += 1,
             Self::Malformed => outcomes.malformed += 1,
             Self::Refused => outcomes.refused += 1,
+        }
+    }
+}
+
+impl From<Loss> for HowEnded {
+    fn from(loss: Loss) -> Self {
+        match loss {
+            Loss::TimedOut => Self::TimedOut,
+            Loss::NotSent => Self::NotSent,
+            Loss::ConnectionLost => Self::ConnectionLost,
+            Loss::Malformed => Self::Malformed,
+            Loss::Refused => Self::Refused,
         }
     }
 }
@@ -244,6 +257,8 @@ pub struct Recorder {
     windows: Vec<Windowed>,
     /// Open loop only.
     paced: Option<Box<Paced>>,
+    /// What each query is told, if that is to be kept.
+    pub(crate) told: Option<Box<Told>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -285,6 +300,7 @@ impl Recorder {
             rcodes_before: RcodeCounts::default(),
             windows: Vec::new(),
             paced: is_paced.then(Box::default),
+            told: None,
         }
     }
 
@@ -464,7 +480,11 @@ impl Recorder {
         }
     }
 
-    pub(crate) fn lost(&mut self, due: Nanos, at: Nanos, loss: Loss) {
+    /// Query number `query`, which was due at `due`, ends at `at` without an answer.
+    pub(crate) fn lost(&mut self, query: u32, due: Nanos, at: Nanos, loss: Loss) {
+        if let Some(told) = &mut self.told {
+            told.ended(query, loss.into(), &[]);
+        }
         loss.count(&mut self.phase(due).counters.outcomes);
         self.interval.lost += 1;
         // A client without an answer has waited for its time-out at least, even if the engine knew earlier

@@ -124,6 +124,11 @@ impl RecentQueries {
         self.queries.get(place).map_or(&self.forgotten, |(_, query)| query)
     }
 
+    /// Number of the first query that is not forgotten.
+    pub(crate) fn first(&self) -> u32 {
+        self.first
+    }
+
     /// Forgets the queries that were taken up before `before`.
     pub(crate) fn forget(&mut self, before: Nanos) {
         while self.queries.front().is_some_and(|(taken_up, _)| *taken_up < before) {

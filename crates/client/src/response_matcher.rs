@@ -1,5 +1,6 @@
 //! Matches answers to queries, and books what follows.
 
+use dnslab_measure::HowEnded;
 use dnslab_wire::{
     BADCOOKIE, Cookie, CookieFinding, Held, Response, ResponseOptions, Transport, TsigFault,
 };
@@ -256,6 +257,9 @@ impl ResponseMatcher<'_> {
             let since = |instant| at.saturating_sub(instant);
             recorder.overtaken(entry.due, since(entry.sent), since(slot.followed_at));
         }
+        if let Some(told) = &mut recorder.told {
+            told.ended(entry.query, HowEnded::Answered, octets);
+        }
         recorder.answered(entry, at, facts);
     }
 
@@ -292,7 +296,7 @@ impl ResponseMatcher<'_> {
         let Some(due) = pending.due else { return true };
         let is_over = !self.attempts.has_next(pending.attempt);
         if is_over {
-            recorder.lost(due, at, loss);
+            recorder.lost(pending.query, due, at, loss);
         } else {
             let failure = match loss {
                 Loss::TimedOut | Loss::NotSent => Failure::Silence,
@@ -368,7 +372,7 @@ impl ResponseMatcher<'_> {
         slot.table.answered(id);
         slot.forget_signature(id);
         recorder.refused_signature(entry.due, refusal);
-        recorder.lost(entry.due, message.at, Loss::Refused);
+        recorder.lost(entry.query, entry.due, message.at, Loss::Refused);
         signatures.refused = signatures.refused.saturating_add(1);
     }
 

@@ -74,6 +74,11 @@ pub trait Runtime: 'static {
     /// Takes an interval that has ended.
     fn report(&mut self, interval: IntervalRecord);
 
+    /// Takes what queries were told, for [`crate::records_of`].
+    fn told(&mut self, block: Vec<u8>) {
+        drop(block);
+    }
+
     /// An empty histogram for the next interval.
     fn spare(&mut self) -> Histogram {
         Histogram::default()

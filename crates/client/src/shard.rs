@@ -232,8 +232,16 @@ impl<'a> Shard<'a> {
     pub(crate) fn queries(&self) -> Queries<'a> {
         match &self.job.replay {
             Some(_) => Queries::Recent(RecentQueries::new()),
+            // What a query is told is kept by the number of the query, of which that of the list is none.
+            None if self.tells() => Queries::Recent(RecentQueries::new()),
             None => Queries::List(&self.job.queries),
         }
+    }
+
+    /// What each query is told is passed on. A closed loop has no queries that another load has, too.
+    pub(crate) fn tells(&self) -> bool {
+        let is_closed = matches!(self.job.settings.mode(), Mode::Closed { .. });
+        self.job.tells && (self.job.replay.is_some() || !is_closed)
     }
 
     pub(crate) fn query_source(&mut self) -> QuerySource {

@@ -1,5 +1,6 @@
 //! Starts the workers, collects what they count, and adds it up.
 
+use std::fs::File;
 use std::io;
 use std::num::NonZeroU64;
 use std::sync::atomic::AtomicBool;
@@ -18,6 +19,7 @@ use crate::aggregator::{Aggregator, Reports, observe_all};
 use crate::clock::{Clock, instant_in, sleep_until};
 use crate::kernel::Kernel;
 use crate::result::finish;
+use crate::told::{Teller, Writer};
 use crate::{LoadError, LoadResult};
 
 /// Files that the process needs besides the sockets of the clients.
@@ -42,6 +44,8 @@ pub struct Member<'a> {
     pub job: &'a Job,
     /// Ends its measured window early. Queries in flight still get their outcome.
     pub stop: &'a AtomicBool,
+    /// Where what the queries are told is written, with [`Job::tells`]: records, without a header.
+    pub told: Option<&'a File>,
 }
 
 /// Applies a load and waits for its end. `stop` ends the measured window early; queries in flight still get
@@ -54,7 +58,8 @@ pub fn run(
     stop: &AtomicBool,
     observe: &mut dyn FnMut(Progress<'_>),
 ) -> Result<LoadResult, LoadError> {
-    let mut results = run_together(&[Member { job, stop }], &mut |_, progress| observe(progress));
+    let mut results =
+        run_together(&[Member { job, stop, told: None }], &mut |_, progress| observe(progress));
     results.pop().expect("one load has one result")
 }
 
@@ -84,17 +89,20 @@ pub fn run_together(
     let barrier = Barrier::new(workers as usize + 1);
     let origin = OnceLock::new();
     let (ended, zero) = thread::scope(|scope| {
-        let (mut aggregators, mut threads) = (Vec::new(), Vec::new());
+        let (mut aggregators, mut threads, mut writers) = (Vec::new(), Vec::new(), Vec::new());
         for load in &loads {
-            let Member { job, stop } = members[*load];
+            let Member { job, stop, told } = members[*load];
+            let (teller, writer) = told.filter(|_| job.tells).map(Writer::new).unzip();
+            writers
+                .push(writer.map(|writer| scope.spawn(move || writer.write(&job.settings.cpus))));
             let (phases, workers) = (Phases::of(job), job.workers());
             let mut feeds = feeds.next().expect("one for each load").into_iter();
             let (aggregator, reports) = Aggregator::new(*load, workers, phases, job.turns.clone());
             aggregators.push(aggregator);
             let start = |(number, reports): (u32, Reports)| {
                 let start = Start { job, number, barrier: &barrier, origin: &origin };
-                let feed = feeds.next();
-                scope.spawn(move || start.work(stop, feed, reports))
+                let (feed, teller) = (feeds.next(), teller.clone());
+                scope.spawn(move || start.work(stop, feed, (reports, teller)))
             };
             threads.push((0..workers).zip(reports).map(start).collect::<Vec<_>>());
         }
@@ -103,13 +111,14 @@ pub fn run_together(
         origin.set(zero).expect("the origin is set once, here");
         barrier.wait();
         let aggregates = observe_all(aggregators, Clock::starting_at(zero), observe);
-        let join = |thread: thread::ScopedJoinHandle<'_, _>| match thread.join() {
-            Ok(end) => end,
-            Err(panic) => std::panic::resume_unwind(panic),
-        };
-        let ends = threads
-            .into_iter()
-            .map(|threads| threads.into_iter().map(join).collect::<Result<Vec<WorkerEnd>, _>>());
+        let ends = threads.into_iter().zip(writers).map(|(threads, writer)| {
+            let ends = threads.into_iter().map(join).collect::<Result<Vec<WorkerEnd>, _>>();
+            // It has ended with the last worker.
+            let written = writer.map_or(Ok(()), join);
+            let ends = ends?;
+            written.map_err(LoadError::Told)?;
+            Ok::<_, LoadError>(ends)
+        });
         (ends.zip(aggregates).collect::<Vec<_>>(), zero)
     });
     let mut ended = ended.into_iter();
@@ -119,6 +128,14 @@ pub fn run_together(
         finish(member.job, Phases::of(member.job), zero, ends?, aggregate)
     };
     members.iter().zip(checked).map(result).collect()
+}
+
+/// What a thread of the load came to. Its panic is ours.
+fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
+    match thread.join() {
+        Ok(end) => end,
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
 }
 
 /// The queries of clients that have their own, for each worker.
@@ -236,7 +253,7 @@ impl Start<'_> {
         &self,
         stop: &AtomicBool,
         feed: Option<Box<dyn Feed>>,
-        reports: Reports,
+        (reports, teller): (Reports, Option<Teller>),
     ) -> Result<WorkerEnd, LoadError> {
         let pinned = self.pin();
         let mut shard = Shard::new(self.job, self.number, max_open(self.job.workers()), stop);
@@ -249,7 +266,7 @@ impl Start<'_> {
         pinned?;
         let origin = *self.origin.get().expect("set between the two waits");
         let clock = Clock::starting_at(origin);
-        let kernel = Kernel::new(clock, Some(reports)).map_err(LoadError::Worker)?;
+        let kernel = Kernel::new(clock, Some(reports)).map_err(LoadError::Worker)?.telling(teller);
         let worker = Worker::new(kernel, shard, clients);
         sleep_until(origin);
         worker.run().map_err(LoadError::Worker)

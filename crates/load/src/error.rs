@@ -37,6 +37,9 @@ pub enum LoadError {
         /// The limit on open files.
         limit: u64,
     },
+    /// What the queries were told cannot be written.
+    #[error("cannot write what the queries were told, for the comparison of answers: {0}")]
+    Told(#[source] io::Error),
     /// The clients' own queries cannot be read.
     #[error("cannot read {clients}: {source}")]
     Clients {

@@ -21,6 +21,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::aggregator::Reports;
 use crate::clock::{Clock, thread_time, wall_clock};
+use crate::told::Teller;
 
 /// Events taken from epoll in one call.
 const EVENTS: usize = 512;
@@ -34,13 +35,20 @@ pub(crate) struct Kernel {
     poller: Poller,
     /// Where intervals go; `None` where a single query is asked.
     reports: Option<Reports>,
+    /// Where what queries are told goes, if anybody wants to know.
+    teller: Option<Teller>,
 }
 
 impl Kernel {
     /// # Errors
     /// When there is no file descriptor left for epoll.
     pub(crate) fn new(clock: Clock, reports: Option<Reports>) -> io::Result<Self> {
-        Ok(Self { clock, poller: Poller::new(EVENTS)?, reports })
+        Ok(Self { clock, poller: Poller::new(EVENTS)?, reports, teller: None })
+    }
+
+    /// The same, which passes on what queries are told.
+    pub(crate) fn telling(self, teller: Option<Teller>) -> Self {
+        Self { teller, ..self }
     }
 }
 
@@ -139,6 +147,12 @@ impl Runtime for Kernel {
     fn report(&mut self, interval: IntervalRecord) {
         if let Some(reports) = &self.reports {
             reports.send(interval);
+        }
+    }
+
+    fn told(&mut self, block: Vec<u8>) {
+        if let Some(teller) = &self.teller {
+            teller.tell(block);
         }
     }
 

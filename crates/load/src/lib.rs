@@ -16,6 +16,7 @@ mod kernel;
 mod network;
 mod read_ahead;
 mod result;
+mod told;
 
 pub use ask::{AskError, ask};
 pub use dnslab_client::{

@@ -22,6 +22,7 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod agreement;
+mod answer_comparison;
 mod bottleneck;
 mod capacity;
 mod caveat;
@@ -51,6 +52,11 @@ mod visible;
 mod windows;
 
 pub use agreement::Agreement;
+pub use answer_comparison::{
+    ANSWERS_FORMAT, AnswerComparison, AnswerExample, AnswerRecord, AnswerRecords, AnswerRelation,
+    AnswersError, COMPARISON_FORMAT, ClassCount, Difference, DifferenceClass, HowEnded, Joined,
+    MAX_QUESTIONS, header as answers_header, join as join_answers,
+};
 pub use bottleneck::{
     Bottleneck, BottleneckFigures, BottleneckKind, CpuUse, Evidence, ServerUse, WorkerUse,
 };

@@ -8,7 +8,7 @@ mod replaced;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,7 +16,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::statistics::Metric;
-use crate::{CostLimit, RECORD_FORMAT, RunRecord};
+use crate::{
+    AnswerComparison, COMPARISON_FORMAT, CostLimit, RECORD_FORMAT, RunRecord, answers_header,
+};
 
 use bounds::Budget;
 pub use error::ResultsError;
@@ -31,6 +33,9 @@ const EXPERIMENT: &str = "experiment.toml";
 const RUNS: &str = "runs";
 
 const RECORD: &str = "record.json";
+
+/// What the queries of a run were told, for a comparison of answers.
+const ANSWERS: &str = "answers.bin";
 
 /// Version of the session file's form; see [`RECORD_FORMAT`] for the rule.
 pub const SESSION_FORMAT: u32 = 1;
@@ -170,7 +175,8 @@ impl CaseId {
 /// ```text
 /// session.json       what was known before the first run
 /// experiment.toml    the experiment as run
-/// runs/VARIANT-N/    record.json when the run is over; server/ with its whole state
+/// runs/VARIANT-N/    record.json when the run is over; server/ with its whole state; where answers are
+///                    compared, answers.bin and answers-OTHER.json
 /// summary.json, report.html, ...
 /// ```
 #[derive(Clone, Debug)]
@@ -323,6 +329,88 @@ impl ResultsDirectory {
         folder.write(RECORD, json(record).as_bytes())
     }
 
+    /// Makes the file of what the queries of a run are told, with its header, in the folder of the run.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn create_answers(&self, case: &CaseId) -> Result<File, ResultsError> {
+        let folder = self.root.make(RUNS)?.make(&case.folder())?;
+        let mut file = folder.create_file(ANSWERS)?;
+        let path = folder.path().join(ANSWERS);
+        file.write_all(&answers_header()).map_err(io_error("write", &path))?;
+        Ok(file)
+    }
+
+    /// The file of what the queries of a run were told; `None` if there is none.
+    ///
+    /// # Errors
+    /// When something else is in its place.
+    pub fn open_answers(&self, case: &CaseId) -> Result<Option<File>, ResultsError> {
+        match self.run_folder(case)? {
+            Some(folder) => folder.open_file(ANSWERS),
+            None => Ok(None),
+        }
+    }
+
+    /// Writes a comparison of answers into the folder of its variant's run.
+    ///
+    /// # Errors
+    /// When the disk refuses; an earlier one stays as it was.
+    pub fn write_answer_comparison(
+        &self,
+        comparison: &AnswerComparison,
+    ) -> Result<(), ResultsError> {
+        let AnswerComparison { variant, repetition, against, .. } = comparison;
+        let case = CaseId { variant: variant.clone(), repetition: *repetition };
+        let folder = self.root.make(RUNS)?.make(&case.folder())?;
+        folder.write(&comparison_file(against), json(comparison).as_bytes())
+    }
+
+    /// True if the answers of a run were compared with those of the variant `against`.
+    ///
+    /// # Errors
+    /// When something else is in the place of the comparison.
+    pub fn has_answer_comparison(
+        &self,
+        case: &CaseId,
+        against: &str,
+    ) -> Result<bool, ResultsError> {
+        match self.run_folder(case)? {
+            Some(folder) => folder.has_file(&comparison_file(against)),
+            None => Ok(false),
+        }
+    }
+
+    /// All comparisons of answers, in the order of the session's pairs and, for each, of the repetitions.
+    ///
+    /// # Errors
+    /// When one cannot be read, is that of other runs, or a newer dnslab wrote it.
+    pub fn answer_comparisons(&self) -> Result<Vec<AnswerComparison>, ResultsError> {
+        let session = self.session()?;
+        let mut left = bounds::COMPARISONS;
+        let mut comparisons = Vec::new();
+        for Compared { variant, against } in session.compared() {
+            let mut cases: Vec<&CaseId> =
+                session.plan.iter().filter(|case| case.variant == variant).collect();
+            cases.sort_by_key(|case| case.repetition);
+            for case in cases {
+                let Some(folder) = self.run_folder(case)? else { continue };
+                let name = comparison_file(&against);
+                let read = read_versioned(&folder, &name, &mut left, COMPARISON_FORMAT)?;
+                let Some(comparison) = read else { continue };
+                let path = folder.path().join(&name);
+                bounds::check_comparison(&comparison, &path)?;
+                let AnswerComparison { variant: its, against: with, repetition, .. } = &comparison;
+                if (its, with, *repetition) != (&variant, &against, case.repetition) {
+                    let what = "it is the comparison of other runs".to_owned();
+                    return Err(ResultsError::Contradiction { path, what });
+                }
+                comparisons.push(comparison);
+            }
+        }
+        Ok(comparisons)
+    }
+
     /// Writes one file of the directory, whole or not at all.
     ///
     /// # Errors
@@ -438,6 +526,10 @@ impl ResultsDirectory {
         let (run, own) = (quoted(&self.run_path(case)), quoted(self.path()));
         format!("remove the run, then make it anew: rm -r {run} && dnslab run --resume {own}")
     }
+}
+
+fn comparison_file(against: &str) -> String {
+    format!("answers-{against}.json")
 }
 
 fn json<T: Serialize>(value: &T) -> String {

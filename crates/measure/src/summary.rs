@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use crate::self_check::VariantSelfCheck;
 use crate::statistics::{Comparison, Estimate, Metric, Pair, Paired, drift, mean};
 use crate::{
-    Agreement, AttemptCounts, Bottleneck, Caveat, Compared, ConnectionFigures, Counters, Histogram,
-    LimitRuling, LoadMode, Measured, NetworkDrops, Outcomes, Pacing, Ruling, RunRecord, RunStatus,
-    ServerFigures, Session, SweepLine, WindowOfVariant, WindowSummary,
+    Agreement, AnswerComparison, AttemptCounts, Bottleneck, Caveat, Compared, ConnectionFigures,
+    Counters, Histogram, LimitRuling, LoadMode, Measured, NetworkDrops, Outcomes, Pacing, Ruling,
+    RunRecord, RunStatus, ServerFigures, Session, SweepLine, WindowOfVariant, WindowSummary,
 };
 
 /// The figures of one variant over its valid runs; none of them by default.
@@ -139,6 +139,10 @@ pub struct Summary {
     /// What the limits of the session say of the variants, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rulings: Vec<LimitRuling>,
+    /// The answers of variants, compared with those of others; none unless that was asked for. They are no
+    /// figures of the records: [`crate::ResultsDirectory::answer_comparisons`] has them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<AnswerComparison>,
     /// Runs of the plan that were not made.
     #[serde(default)]
     pub missing_runs: u32,
@@ -201,6 +205,7 @@ impl Summary {
             windows,
             sweep: SweepLine::all(&session.sweeps, &records),
             rulings: Vec::new(),
+            answers: Vec::new(),
             missing_runs: session.plan.len().saturating_sub(records.len()) as u32,
         };
         summary.rulings = session

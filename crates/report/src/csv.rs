@@ -3,6 +3,7 @@
 //! Durations are in nanoseconds or, where the heading says so, in seconds; shares are in [0, 1]; a
 //! figure that was not measured is an empty field.
 
+mod answers;
 mod chain;
 mod windows;
 
@@ -16,6 +17,7 @@ use dnslab_measure::{
 use crate::words::bottleneck::{bottleneck_name, evidence_text};
 use crate::words::invalid::invalid_text;
 use crate::words::self_check::remark;
+pub(crate) use answers::answers;
 pub(crate) use chain::chain;
 pub(crate) use windows::windows;
 

@@ -56,6 +56,7 @@ pub use gate::{gate_text, ruling_text};
 pub use screen::{Line, Look, Piece, capacity_screen, screen};
 pub use table::{Table, mark, table};
 pub use transport::transport_name;
+pub use words::answers::{answers_texts, class_name};
 pub use words::bottleneck::{bottleneck_name, bottleneck_text};
 pub use words::capacity::{Answer, Part, capacity_answer, judged_text};
 pub use words::invalid::invalid_text;

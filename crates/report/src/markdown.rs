@@ -17,6 +17,9 @@ pub(crate) fn experiment(
 ) -> String {
     let mut text = format!("**{}**\n\n{}\n\n", escape(question), escape(&parts.answer));
     let _ = writeln!(text, "{}\n", escape(&parts.conditions));
+    for answers in &parts.answers {
+        let _ = writeln!(text, "{}\n", escape(answers));
+    }
     let cells = |row: &Vec<Piece>| row.iter().map(|piece| piece.text.clone()).collect();
     let mut rows: Vec<Vec<String>> = parts.table.iter().map(cells).collect();
     if !rows.is_empty() {

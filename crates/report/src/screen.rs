@@ -14,6 +14,7 @@ mod trust;
 use dnslab_measure::{RunRecord, Session, Summary};
 
 use crate::answer::answer;
+use crate::words::answers::answers_texts;
 pub use capacity::capacity_screen;
 pub(crate) use notes::Note;
 
@@ -26,6 +27,8 @@ const MAX_LINES: usize = 20;
 const FEW: usize = 6;
 /// More notes are on the page.
 const MAX_NOTES: usize = 3;
+/// Pairs of variants whose answers are told of.
+const MAX_PAIRS: usize = 2;
 
 /// How a piece of a line looks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,6 +64,8 @@ pub type Line = Vec<Piece>;
 pub(crate) struct Parts {
     pub(crate) answer: String,
     pub(crate) conditions: String,
+    /// What comparing the answers came to, a sentence or some for each pair; none if nothing was compared.
+    pub(crate) answers: Vec<String>,
     /// A heading and a row for each variant, as many columns as have room.
     pub(crate) table: Vec<Vec<Piece>>,
     pub(crate) trust: String,
@@ -80,6 +85,7 @@ impl Parts {
         Self {
             answer: answer(summary, session.margin),
             conditions: conditions::conditions(session, records),
+            answers: answers_texts(&summary.answers),
             table,
             trust: trust::trust(records, summary),
             notes: notes::notes(session, summary, records),
@@ -140,6 +146,15 @@ impl Parts {
         };
         let mut lines = wrapped(&answer, Look::Strong, 0, width);
         lines.extend(wrapped(&self.conditions, Look::Dim, 0, width));
+        for answers in self.answers.iter().take(MAX_PAIRS) {
+            lines.extend(blank());
+            lines.extend(wrapped(answers, Look::Strong, 0, width));
+        }
+        if let Some(more) = self.answers.len().checked_sub(MAX_PAIRS + 1) {
+            let (more, plural) = (more + 1, if more == 0 { "" } else { "s" });
+            let text = format!("What {more} more pair{plural} answered is in the report.");
+            lines.extend(wrapped(&text, Look::Dim, 0, width));
+        }
         lines.extend(blank());
         lines.extend(rows::laid_out(&self.table));
         if let Some(legend) = self.legend(density >= Density::Dense) {

@@ -1,5 +1,6 @@
-//! The words for what `measure` has as figures: caveats, bottlenecks, findings, reasons.
+//! The words for what `measure` has as figures: caveats, bottlenecks, findings, reasons, compared answers.
 
+pub(crate) mod answers;
 pub(crate) mod bottleneck;
 pub(crate) mod capacity;
 pub(crate) mod caveat;

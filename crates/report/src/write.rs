@@ -46,7 +46,8 @@ pub enum ReportError {
 
 /// Writes `report.html`, `summary.json`, `runs.csv`, `series.csv` and `table.md` into a results
 /// directory, `chain.csv` too where a run had a chain of servers, `windows.csv` where the load had time
-/// windows, and `capacity.csv` into that of a search, from what is in it. An earlier report is replaced file by file.
+/// windows, `answers.csv` where answers were compared, and `capacity.csv` into that of a search, from what is in it. An
+/// earlier report is replaced file by file.
 ///
 /// # Errors
 /// When a file of the directory cannot be read, was written by a newer dnslab or contradicts
@@ -56,6 +57,7 @@ pub fn write_report(results: &ResultsDirectory) -> Result<ReportPaths, ReportErr
     let records = results.runs()?;
     let server_files = ServerFiles::read(results, &records, MAX_SHOWN)?;
     let mut summary = Summary::of(&session, &records);
+    summary.answers = results.answer_comparisons()?;
     let capacity = results.capacity()?;
     if capacity.is_some() {
         // Its variants are steps: none is a change of another.
@@ -96,6 +98,9 @@ pub fn write_report(results: &ResultsDirectory) -> Result<ReportPaths, ReportErr
     }
     if !summary.windows.is_empty() {
         write("windows.csv", &csv::windows(&records))?;
+    }
+    if !summary.answers.is_empty() {
+        write("answers.csv", &csv::answers(&summary.answers))?;
     }
     if let Some(capacity) = &capacity {
         write("capacity.csv", &capacity_csv(capacity))?;

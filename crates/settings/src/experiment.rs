@@ -152,6 +152,17 @@ impl Experiment {
         SlicePlan { slice, lead, tail: Duration::ZERO, mirrored: true }
     }
 
+    /// The variants that a variant is compared with.
+    #[must_use]
+    pub fn compared_with<'a>(&'a self, variant: &'a Variant) -> Vec<&'a Variant> {
+        let names: Vec<&str> = match &variant.compare.with {
+            Some(names) => names.0.iter().map(String::as_str).collect(),
+            None => vec![self.baseline.as_str()],
+        };
+        let others = self.variants.iter().filter(|other| other.name != variant.name);
+        others.filter(|other| names.contains(&other.name.as_str())).collect()
+    }
+
     /// The load at one rate for all variants; `None` without one.
     #[must_use]
     pub fn common_load(&self) -> Option<&Common> {
@@ -362,6 +373,45 @@ impl Variant {
             (ServerChoice::External, Some(path)) => Verification::Authority(path.clone()),
             _ => Verification::Off,
         })
+    }
+
+    /// The first key that makes this variant's queries others than those of another variant; `None` if both
+    /// have the same ones. Transports, connections and servers do not matter.
+    #[must_use]
+    pub fn other_queries(&self, other: &Self) -> Option<&'static str> {
+        let (own, its) = (&self.load, &other.load);
+        let names = |load: &Load| (load.queries.clone(), load.popular_names);
+        let asks_zone = matches!(own.asked(), Queries::Zone(_));
+        let rd = |load: &Load| load.query_options().recursion_desired;
+        let edns =
+            |load: &Load| load.query_options().edns.map(|edns| (edns.dnssec_ok, edns.options));
+        let private = |variant: &Self| {
+            let of = &variant.upstream;
+            (variant.load.popular_names).map(|_| (of.kind, of.hierarchy.clone()))
+        };
+        let keys = [
+            ("load.capture", own.capture == its.capture),
+            ("load.population", own.population == its.population),
+            ("load.factor", own.factor == its.factor),
+            ("load.speed", own.speed == its.speed),
+            ("load.queries", names(own) == names(its)),
+            ("upstream.hierarchy", private(self) == private(other)),
+            ("load.types", own.types == its.types),
+            ("server.zone.name", !asks_zone || self.zone.name == other.zone.name),
+            ("server.zone.records", !asks_zone || self.zone.records == other.zone.records),
+            ("load.selection", own.selection == its.selection),
+            ("load.rate", own.rate == its.rate),
+            ("load.pace", own.pace == its.pace),
+            ("load.clients", own.clients == its.clients),
+            ("load.connections", own.connections == its.connections),
+            ("load.duration", own.duration == its.duration),
+            ("load.warm_up", own.warm_up == its.warm_up),
+            ("load.queries_in_all", own.queries_in_all == its.queries_in_all),
+            ("load.client_subnets", own.client_subnets == its.client_subnets),
+            ("load.recursion_desired", rd(own) == rd(its)),
+            ("load.edns_payload", edns(own) == edns(its)),
+        ];
+        keys.into_iter().find(|(_, is_same)| !is_same).map(|(key, _)| key)
     }
 
     /// True if the server under test writes something for each query.

@@ -194,6 +194,12 @@ const PLAYED: When = When::Variant(|variant| {
     let help = "add `load.capture` or `load.population`, or remove it";
     used_if(variant.load.mode() == Mode::Clients, why, help)
 });
+/// Queries that do not depend on answers.
+const WITH_COMMON_QUERIES: When = When::Variant(|variant| {
+    let why = "in a closed loop each client asks when it was answered, so no two loads have the same queries";
+    let help = "add `load.capture`, `load.population` or `load.rate`, or remove it";
+    used_if(!matches!(variant.load.mode(), Mode::Closed { .. }), why, help)
+});
 const WITH_QUOTA: When = When::Variant(|variant| {
     let why = "no client closes a connection after a number of queries";
     let help = "remove it, or write for example `load.queries_per_connection = 20`";
@@ -699,6 +705,9 @@ settings! {
         /// Names of the variants that a variant is compared with, separated by commas; `-` for none, as
         /// for one that others are compared with
         with: Option<VariantNames> = None, absent("the baseline");
+        /// Compare the answers of a variant, query by query, with those of the variants that it is compared
+        /// with. Their loads must ask the same. What differs is asked again when both have run
+        answers: bool = false, when(&[WITH_COMMON_QUERIES]);
     }
 }
 

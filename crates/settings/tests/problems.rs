@@ -70,6 +70,35 @@ fn structure() {
 }
 
 #[test]
+fn compared_answers() {
+    let two = "[[variant]]\nname = \"b\"\n";
+    let open = "compare.answers = true\nload.rate = 100";
+    let cases = [
+        ("answers_of_a_closed_loop", top("compare.answers = true") + two),
+        ("answers_of_one_variant", top(open)),
+        ("answers_of_other_rates", top(open) + two + "load.rate = 200\n"),
+        ("answers_of_other_names", top(open) + two + "server.zone.records = 10\n"),
+        (
+            "answers_of_a_capture_and_a_population",
+            top("compare.answers = true\nload.capture = \"x\"")
+                + two
+                + "load.population = \"typical\"\n",
+        ),
+    ];
+    for (name, text) in cases {
+        check(name, &text, &[]);
+    }
+}
+
+#[test]
+fn what_does_not_change_the_queries_may_differ() {
+    let text = top("compare.answers = true\nload.rate = 100\nserver.zone.ttl = \"5s\"")
+        + "load.transport = \"dot\"\nload.padding = 128\n[[variant]]\nname = \"b\"\n\
+           server.kind = \"bind\"\nload.connect = \"on-demand\"\nload.edns_payload = 1232\n";
+    check_text(&text, &[]).unwrap_or_else(|problems| panic!("{problems:?}"));
+}
+
+#[test]
 fn more_than_a_report_can_hold_is_refused_with_its_number() {
     let variants = |count: usize| -> String {
         (0..count).map(|number| format!("[[variant]]\nname = \"v{number}\"\n")).collect()

@@ -10,6 +10,7 @@ mod answer;
 mod batch;
 mod client_subnet;
 mod cookie;
+mod digest;
 mod edns;
 mod framing;
 mod name;
@@ -29,6 +30,7 @@ pub use answer::{AnswerContent, AnswerFault, Held, Section, check_answer, read_a
 pub use batch::{MAX_BATCH, MessageBatch, Run, datagrams};
 pub use client_subnet::{ClientSubnet, ClientSubnetError};
 pub use cookie::{Cookie, CookieFinding};
+pub use digest::{AnswerDigest, message_text};
 pub use edns::{Edns, EdnsOption};
 pub use framing::{FrameReader, Frames, push_frame};
 pub use name::{after_name, uncompressed_length};

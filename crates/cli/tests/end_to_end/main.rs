@@ -4,6 +4,7 @@
 //! machine to itself. Loads are short: most tests check that the figures are there and add up, never how large they are. Each failure
 //! shows the command, its output and the folder, which then stays.
 
+mod answers;
 mod attempts;
 mod bad_input;
 mod calibration;

@@ -19,7 +19,7 @@ const BEGIN: u64 = 1_700_000_000;
 
 /// Writes a capture: each of `clients` asks once in each of the periods, for names of the tests' zone. Clients have
 /// addresses of both families.
-fn capture(room: &Room, clients: u32, periods: u64, period_ns: u64) -> PathBuf {
+pub(crate) fn capture(room: &Room, clients: u32, periods: u64, period_ns: u64) -> PathBuf {
     let path = room.path().join("capture.pcap");
     let mut writer = CaptureWriter::pcap(File::create(&path).unwrap()).unwrap();
     for period in 0..periods {

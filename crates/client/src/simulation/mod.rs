@@ -22,8 +22,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use dnslab_measure::{Connections, Counters, WindowCounts};
-use dnslab_settings::{Load, QuotaKind};
+use dnslab_measure::{AnswerRecord, Connections, Counters, HowEnded, Outcomes, WindowCounts};
+use dnslab_settings::{Load, Mode, QuotaKind};
 use dnslab_traffic::{Connect, Pace, QueryList, Rate, Selection, TimeWindows, Truncated};
 use dnslab_wire::{Edns, Method, QueryOptions, Transport};
 use rand::{Rng as _, SeedableRng as _};
@@ -52,6 +52,8 @@ struct Played {
     /// What each socket asked for ([`Server::labels`]).
     labels: BTreeMap<usize, BTreeSet<Vec<u8>>>,
     now: Nanos,
+    /// What the queries were told.
+    told: Vec<AnswerRecord>,
 }
 
 const MS: u64 = 1_000_000;
@@ -150,7 +152,9 @@ impl Scenario {
             ..settings
         };
         let tls = transport.is_encrypted().then(|| tls(resumption, early_data));
-        let job = Job { seed, tls, ..Job::new(settings, target(), queries(keepalive)) };
+        // What is told is kept in every other load.
+        let tells = seed % 2 == 1;
+        let job = Job { seed, tls, tells, ..Job::new(settings, target(), queries(keepalive)) };
         Self { job, faults, manners, interrupted: random.random_bool(0.1) }
     }
 
@@ -188,7 +192,16 @@ impl Scenario {
         let end = worker.run().expect("the simulated kernel has all that is needed");
         let net = net.borrow();
         let Server { right, asked, labels, .. } = &net.server;
-        Played { end, right: *right, asked: *asked, labels: labels.clone(), now: net.now }
+        let records = net.told.as_chunks().0.iter();
+        let told = records.map(|octets| AnswerRecord::read(octets).expect("as it was written"));
+        Played {
+            end,
+            right: *right,
+            asked: *asked,
+            labels: labels.clone(),
+            now: net.now,
+            told: told.collect(),
+        }
     }
 }
 
@@ -229,7 +242,7 @@ fn tls(resumption: bool, early_data: bool) -> TlsSettings {
 /// What must hold whatever happened.
 fn check(scenario: &Scenario, played: Played) {
     let Scenario { job, faults, .. } = scenario;
-    let Played { end, right, asked, now, .. } = played;
+    let Played { end, right, asked, now, told, .. } = played;
     let timeout = nanos(job.attempts().waits().max().unwrap_or_default());
     let patience = nanos(job.attempts().patience());
     let rest = nanos(job.length()) + 6 * patience + 30_000 * MS;
@@ -251,6 +264,11 @@ fn check(scenario: &Scenario, played: Played) {
     let is_right = |code: &String| code == "NOERROR" || fails && code == "SERVFAIL";
     assert!(rcodes.keys().all(is_right), "an answer to another query: {rcodes:?}");
     let all = all.outcomes;
+    if job.tells && !matches!(job.settings.mode(), Mode::Closed { .. }) {
+        check_told(&told, &all);
+    } else {
+        assert!(told.is_empty());
+    }
     assert!(all.answered <= right, "{} answered, the server gave {right}: {all:?}", all.answered);
     assert!(asked > 0 || all.answered == 0);
 }
@@ -276,6 +294,38 @@ fn check_windows(end: &WorkerEnd, timeout: Nanos) {
     assert_eq!(both, all.outcomes);
     assert_eq!(all.outcomes, measured.outcomes);
     assert_eq!(all.rcodes, measured.answers.rcodes);
+}
+
+/// Each query that became due is told something once, under its own name, and that is its outcome.
+#[track_caller]
+fn check_told(told: &[AnswerRecord], outcomes: &Outcomes) {
+    let count = |ended| told.iter().filter(|record| record.ended == ended).count() as u64;
+    assert_eq!(told.len() as u64, outcomes.due, "{outcomes:?}");
+    // Whether an answer is whole is found out later.
+    let answered = count(HowEnded::Answered) + count(HowEnded::Malformed);
+    assert_eq!(answered, outcomes.answered + outcomes.malformed, "{outcomes:?}");
+    assert!(count(HowEnded::Malformed) >= outcomes.malformed, "{outcomes:?}");
+    for (ended, counted) in [
+        (HowEnded::TimedOut, outcomes.timed_out),
+        (HowEnded::NotSent, outcomes.not_sent),
+        (HowEnded::ConnectionLost, outcomes.connection_lost),
+        (HowEnded::Refused, outcomes.refused),
+    ] {
+        assert_eq!(count(ended), counted, "{ended:?} of {outcomes:?}");
+    }
+    // The names of each client's queries are the first numbers, each once.
+    let names: BTreeSet<(u32, u32)> =
+        told.iter().map(|record| (record.client, record.number)).collect();
+    assert_eq!(names.len(), told.len(), "a query was told twice");
+    let mut before = None;
+    for (client, number) in names {
+        let expected = match before {
+            Some((its, last)) if its == client => last + 1,
+            _ => 0,
+        };
+        assert_eq!(number, expected, "client {client}");
+        before = Some((client, number));
+    }
 }
 
 /// The counts of warm-up and measured window together, which must add up whatever happened.

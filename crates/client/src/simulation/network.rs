@@ -180,6 +180,8 @@ pub(crate) struct Net {
     sockets: Vec<SocketState>,
     /// Calls of the worker. Too many show that it goes on for ever.
     pub(super) calls: u64,
+    /// Records of what the queries were told.
+    pub(super) told: Vec<u8>,
 }
 
 /// The world of a simulated worker.
@@ -217,6 +219,7 @@ impl Net {
             count: 0,
             sockets: Vec::new(),
             calls: 0,
+            told: Vec::new(),
         }
     }
 
@@ -536,6 +539,10 @@ impl Runtime for Simulated {
     }
 
     fn report(&mut self, _: IntervalRecord) {}
+
+    fn told(&mut self, block: Vec<u8>) {
+        crate::records_of(&block, &mut self.0.borrow_mut().told);
+    }
 }
 
 impl StreamSocket for Stream {

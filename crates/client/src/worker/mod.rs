@@ -199,8 +199,9 @@ impl<'a, R: Runtime> Worker<'a, R> {
             signatures: Signatures::default(),
         };
         let query_source = shard.query_source();
-        let recorder = Recorder::new(shard.phases, job.turns.clone(), query_source.is_open())
+        let mut recorder = Recorder::new(shard.phases, job.turns.clone(), query_source.is_open())
             .with_windows(job.windows());
+        recorder.told = shard.tells().then(Box::default);
         let (until, max_queries) = (shard.phases.until, shard.max_queries);
         let may_share = shared::is_possible(&shard);
         Self {
@@ -417,6 +418,12 @@ impl<'a, R: Runtime> Worker<'a, R> {
             // CPU may be late by a round with each of it.
             let life = 3 * (self.shard.attempts.longest() + self.max_round);
             recent.forget(now.saturating_sub(life));
+            if let Some(told) = &mut self.recorder.told {
+                told.forget_before(recent.first());
+                if let Some(block) = told.full_block(false) {
+                    self.runtime.told(block);
+                }
+            }
         }
     }
 
@@ -571,6 +578,9 @@ impl<'a, R: Runtime> Worker<'a, R> {
     fn finish(mut self) -> WorkerEnd {
         let now = self.runtime.now();
         self.report_interval(now);
+        if let Some(block) = self.recorder.told.as_mut().and_then(|told| told.full_block(true)) {
+            self.runtime.told(block);
+        }
         self.end_turn();
         self.say_good_bye();
         let (from, to) = (self.begins.unwrap_or(now), self.ends.unwrap_or(now));

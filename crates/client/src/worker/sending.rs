@@ -40,13 +40,19 @@ impl<R: Runtime> Worker<'_, R> {
                 true => self.slot_for_first_attempt(arrival.client),
                 false => arrival.client,
             };
+            let query = match &mut self.matcher.queries {
+                Queries::List(_) => arrival.query,
+                Queries::Recent(recent) => {
+                    let query = self.shard.job.queries.get(arrival.query);
+                    if let Some(told) = &mut self.recorder.told {
+                        let client = self.shard.client_number(arrival.client);
+                        told.take_up(arrival.client, client, query);
+                    }
+                    recent.keep(now, query.clone())
+                }
+            };
             let slot = &mut self.slots[number as usize];
-            slot.pending.push_back(Pending {
-                due,
-                query: arrival.query,
-                sent_before: 0,
-                attempt: 0,
-            });
+            slot.pending.push_back(Pending { due, query, sent_before: 0, attempt: 0 });
             if !slot.listed {
                 slot.listed = true;
                 self.listed.push(number);
@@ -61,6 +67,9 @@ impl<R: Runtime> Worker<'_, R> {
             && let Some(ClientQuery { due_ns, client, query }) = upcoming.next_if_due(last)
             && let Queries::Recent(recent) = &mut self.matcher.queries
         {
+            if let Some(told) = &mut self.recorder.told {
+                told.take_up(client / self.shard.of, client, &query);
+            }
             let query = recent.keep(now, query);
             let number = self.slot_of_comer(client / self.shard.of);
             self.left -= 1;

@@ -104,6 +104,9 @@ impl<R: Runtime> Worker<'_, R> {
         let mut again = std::mem::take(&mut self.matcher.again);
         if let Queries::Recent(recent) = &mut self.matcher.queries {
             for Retry { pending, .. } in &mut again {
+                if let Some(told) = &mut self.recorder.told {
+                    told.take_up_again(pending.query);
+                }
                 pending.query = recent.keep_again(now, pending.query);
             }
         }

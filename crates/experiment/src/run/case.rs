@@ -1,6 +1,7 @@
 //! One run of a variant: its servers start, are watched during the load, and stop. One record holds
 //! everything. The round decides when the load is applied.
 
+use std::fs::File;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -39,6 +40,8 @@ pub(super) struct Case<'a> {
     pub(super) queries: &'a Asked,
     pub(super) folder: &'a Path,
     pub(super) guard: &'a GuardProgram,
+    /// Where what its queries are told is written, if answers are compared.
+    pub(super) told: Option<File>,
 }
 
 pub(super) struct Prepared<'a> {
@@ -121,7 +124,7 @@ impl Case<'_> {
         let replay = self.queries.clients.clone();
         // What a captured client may be told is not known.
         let expected = replay.is_none().then(|| expected(self.variant));
-        Ok(Job { seed: self.seed, expected, replay, ..job })
+        Ok(Job { seed: self.seed, expected, replay, tells: self.told.is_some(), ..job })
     }
 
     fn record(

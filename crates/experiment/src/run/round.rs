@@ -144,7 +144,8 @@ impl Round<'_> {
         let count = members.len();
         let at_common_rate = |job: Job| match common {
             None => job,
-            Some(common) => job.with(|load| {
+            // Its answers are those of other queries.
+            Some(common) => Job { tells: false, ..job }.with(|load| {
                 load.outstanding = None;
                 load.rate = Some(Rate::Constant(common.rate_qps));
                 load.pace = Some(Pace::Poisson);
@@ -209,7 +210,10 @@ fn visit_and_run(
     let loads: Vec<Member<'_>> = jobs
         .iter()
         .zip(stops)
-        .filter_map(|(job, stop)| Some(Member { job: job.as_ref().ok()?, stop }))
+        .zip(members)
+        .filter_map(|((job, stop), member)| {
+            Some(Member { job: job.as_ref().ok()?, stop, told: member.case.told.as_ref() })
+        })
         .collect();
     let mut told = |load: usize, progress: Progress<'_>| observe(fit[load], progress);
     let mut results = dnslab_load::run_together(&loads, &mut told).into_iter();

@@ -1,6 +1,7 @@
 //! All runs of an experiment: planned, executed one after another, written to disk before the next begins,
 //! and resumed where they stopped.
 
+mod answers;
 mod capacity;
 mod conditions;
 mod kept;
@@ -16,8 +17,8 @@ use std::time::{Duration, Instant, SystemTime};
 use dnslab_lab::{GuardProgram, Installed, LabError, Logging, Needs, host, hosts};
 use dnslab_measure::statistics::Metric;
 use dnslab_measure::{
-    CaseId, CostLimit, Fact, Holder, Interval, ResultsDirectory, ResultsError, RunRecord,
-    RunStatus, SESSION_FORMAT, SessionLock, SkippedVariant,
+    AnswersError, CaseId, Compared, CostLimit, Fact, Holder, Interval, ResultsDirectory,
+    ResultsError, RunRecord, RunStatus, SESSION_FORMAT, SessionLock, SkippedVariant,
 };
 use dnslab_settings::{ChainRole, Common, Experiment, HostsChoice, Variant};
 
@@ -64,6 +65,9 @@ pub trait Observer {
 
     /// The run is over and on disk.
     fn run_ends(&mut self, record: &RunRecord);
+
+    /// The answers of two variants that have run are compared, and what differs is asked again.
+    fn comparison_begins(&mut self, pair: &Compared);
 }
 
 /// Why an experiment cannot begin or go on.
@@ -119,6 +123,16 @@ pub enum SessionError {
         variant: String,
         /// What its server or the load said; may have several lines.
         reason: String,
+    },
+    /// What two loads were told cannot be compared.
+    #[error("the answers of `{variant}` and `{against}` cannot be compared: {source}")]
+    Answers {
+        /// The variant whose answers would be compared.
+        variant: String,
+        /// The variant that they would be compared with.
+        against: String,
+        /// Why not.
+        source: AnswersError,
     },
     /// Further runs would be made under other conditions than the finished ones.
     #[error(
@@ -180,6 +194,7 @@ impl Session {
     pub fn begin(experiment: Experiment, options: SessionOptions) -> Result<Self, SessionError> {
         let skipped = skipped(&experiment, NamedPrograms::Asked)?;
         let in_slices = rounds::in_slices(&experiment, &skipped)?;
+        answers::check_workers(&experiment)?;
         let inputs = conditions::inputs(&experiment)?;
         let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         let plan = Plan::new(&experiment, &skipped);
@@ -375,7 +390,10 @@ impl Session {
             if let Some(error) = end {
                 return Err(error);
             }
+            self.compare_answers(stop, observer)?;
         }
+        // Those of rounds that ended before an interrupt.
+        self.compare_answers(stop, observer)?;
         Ok(SessionEnd { interrupted: stop.load(Ordering::Relaxed) })
     }
 

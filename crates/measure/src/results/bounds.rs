@@ -9,7 +9,8 @@ use serde::Serialize;
 
 use super::{ResultsError, Session};
 use crate::{
-    Bottleneck, Caveat, ChainPart, CounterSeries, Measured, ResourceSeries, RunRecord, visible,
+    AnswerComparison, Bottleneck, Caveat, ChainPart, CounterSeries, DifferenceClass, Measured,
+    ResourceSeries, RunRecord, visible,
 };
 
 /// What a session file may be, and that of a search: those of [`MAX_RUNS`] with long names. Both list
@@ -33,6 +34,14 @@ pub(super) const RECORDS: Budget = Budget { file: 512 << 20, octets: 1 << 30, va
 /// with up to six octets for one. A record has 5 kB of it and 1 kB for each server of a chain; this is 13 kB
 /// for each of [`MAX_RUNS`].
 pub(super) const MAX_WORDS: usize = 64 << 20;
+
+/// What the comparisons of answers may be, which are all held at once: each has a hundred examples of 10 kB at
+/// most.
+pub(super) const COMPARISONS: Budget =
+    Budget { file: 4 << 20, octets: 256 << 20, values: 4_000_000 };
+
+/// Questions of a comparison with the answers in full.
+const MAX_EXAMPLES: usize = 100;
 
 /// Octets of a file that is given back as it is: larger than all reports of [`RECORDS`].
 pub(super) const MAX_WRITTEN: u64 = 1 << 30;
@@ -130,6 +139,25 @@ pub(super) fn check_session(session: &Session, path: &Path) -> Result<(), Result
 fn is_name(name: &str) -> bool {
     let is_plain = !name.contains('/') && !matches!(name, "" | "." | "..");
     is_plain && name.len() <= MAX_NAME && visible(name) == name
+}
+
+/// Checks the lists of a comparison of answers.
+pub(super) fn check_comparison(
+    comparison: &AnswerComparison,
+    path: &Path,
+) -> Result<(), ResultsError> {
+    at_most(path, "examples", comparison.examples.len(), MAX_EXAMPLES)?;
+    at_most(path, "classes", comparison.classes.len(), DifferenceClass::ALL.len())?;
+    let counted = comparison.classes.iter().map(|class| class.queries);
+    let mut counted = counted.chain([comparison.same, comparison.neither]);
+    let sum = counted.try_fold(0u64, u64::checked_add);
+    match sum == Some(comparison.compared) {
+        true => Ok(()),
+        false => {
+            let what = "its counts do not add up to the queries that were compared".to_owned();
+            Err(ResultsError::Contradiction { path: path.to_owned(), what })
+        }
+    }
 }
 
 /// Checks the lists of a record that cost more than their length, and its words, of which there may be

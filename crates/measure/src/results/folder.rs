@@ -136,6 +136,19 @@ impl Folder {
         written.map_err(io_error("write", &path))
     }
 
+    /// A new file to be written bit by bit, in the place of one of this name.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub(super) fn create_file(&self, name: &str) -> Result<File, ResultsError> {
+        let path = self.place(name)?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
+        let created = self
+            .unlink(name)
+            .and_then(|()| self.open_beneath(name, flags, Mode::from_raw_mode(0o666)));
+        created.map(File::from).map_err(|error| io_error("create", &path)(error.into()))
+    }
+
     /// A file to lock, made if there is none; it has no other name.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ use std::os::unix::net::UnixListener;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::*;
+use crate::AnswerRecords;
 
 /// A results directory of two runs with a file beside it that is none of its business.
 struct Stranger {
@@ -366,4 +367,79 @@ fn a_folder_of_many_logs_is_bounded() {
     assert_eq!(files["000.conf"], expected);
     assert_eq!(files["further files"], "not shown: 69 of this folder");
     assert_eq!(files.len(), bounds::MAX_SERVER_FILES + 1);
+}
+
+/// A comparison of format 1, which must be readable for ever.
+const COMPARISON_1: &str = r#"{
+  "format": 1, "variant": "new", "against": "old", "repetition": 1,
+  "compared": 10, "same": 6, "neither": 1,
+  "classes": [{
+    "class": "no-answer", "queries": 1, "questions": 1,
+    "again": 0, "questions_again": 0, "not_again": 1, "questions_not_again": 1
+  }, {
+    "class": "answer", "queries": 2, "questions": 1,
+    "again": 2, "questions_again": 1, "not_again": 0, "questions_not_again": 0
+  }],
+  "alone": [0, 3], "not_kept": 0,
+  "examples": [{
+    "class": "answer", "class_again": "authority", "question": "a.example. A",
+    "queries": 2, "said": "one", "against_said": "two"
+  }]
+}"#;
+
+#[test]
+fn compared_answers_are_read_back_and_checked() {
+    let case = |variant: &str| CaseId { variant: variant.to_owned(), repetition: 1 };
+    let session = Session {
+        variants: vec!["old".to_owned(), "new".to_owned()],
+        baseline: "old".to_owned(),
+        plan: vec![case("new"), case("old")],
+        ..Session::default()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let results = ResultsDirectory::create(&folder.path().join("x"), &session).unwrap();
+    assert_eq!(results.answer_comparisons().unwrap(), []);
+    results.begin_run(&case("new")).unwrap();
+    let file = results.path().join("runs/new-1/answers-old.json");
+    fs::write(&file, COMPARISON_1).unwrap();
+    let [one] = &results.answer_comparisons().unwrap()[..] else { panic!("one was written") };
+    assert_eq!((one.differing(), one.again(), one.not_again(), one.not_asked()), (3, 2, 1, 0));
+    assert_eq!((one.alone, one.examples[0].queries), ([0, 3], 2));
+    assert!(results.has_answer_comparison(&case("new"), "old").unwrap());
+    assert!(!results.has_answer_comparison(&case("old"), "new").unwrap());
+    let again = one.clone();
+    results.write_answer_comparison(&again).unwrap();
+    assert_eq!(results.answer_comparisons().unwrap(), [again]);
+
+    let error = |text: &str| {
+        fs::write(&file, text).unwrap();
+        results.answer_comparisons().unwrap_err().to_string()
+    };
+    let changed = |from: &str, to: &str| error(&COMPARISON_1.replace(from, to));
+    assert!(changed("\"same\": 6", "\"same\": 7").contains("do not add up"));
+    let most = u64::MAX.to_string();
+    assert!(changed("\"same\": 6", &format!("\"same\": {most}")).contains("do not add up"));
+    assert!(changed("\"new\"", "\"old\"").contains("the comparison of other runs"));
+    assert!(changed("\"format\": 1", "\"format\": 2").contains("use a newer one"));
+    assert!(error("{").contains("is not a dnslab file of this kind"));
+    fs::remove_file(&file).unwrap();
+    symlink("record.json", &file).unwrap();
+    let error = results.answer_comparisons().unwrap_err().to_string();
+    assert!(error.contains("is a symbolic link"), "{error}");
+}
+
+#[test]
+fn a_file_of_answers_is_new_in_each_run() {
+    let case = Stranger::new().first();
+    let stranger = Stranger::new();
+    let results = &stranger.results;
+    assert!(results.open_answers(&case).unwrap().is_none());
+    let path = results.run_path(&case).join("answers.bin");
+    // What somebody put there is replaced, and not written through.
+    symlink(stranger.secret(), &path).unwrap();
+    results.create_answers(&case).unwrap();
+    assert_eq!(fs::read_to_string(stranger.secret()).unwrap(), "mine");
+    let mut records = AnswerRecords::open(results.open_answers(&case).unwrap().unwrap()).unwrap();
+    assert_eq!(records.next_record().unwrap(), None);
+    stranger.refuses("runs/udp-1/answers.bin", || shown(results.open_answers(&case)));
 }

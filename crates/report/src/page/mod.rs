@@ -1,5 +1,6 @@
 //! The page `report.html`: one file that needs no network and, but for its charts, no script.
 
+mod answers;
 mod capacity;
 mod chain;
 mod connections;
@@ -93,6 +94,7 @@ impl Page<'_> {
             differences::section(summary, grouping),
             notes::section(session, summary),
             windows::section(self),
+            answers::section(&summary.answers),
             figures::charts(self, charts),
             chain::section(self),
             figures::variants(summary, grouping),

@@ -126,6 +126,15 @@ impl Document {
 }
 
 impl Draft {
+    /// Adds a variant of this name that is written as the first one is, and returns its place.
+    pub fn add(&mut self, name: &str) -> usize {
+        let place = self.variants.len();
+        self.variants.push(self.variants[0].clone());
+        self.document.variants.push(self.document.variants[0].clone());
+        self.rename(place, name);
+        place
+    }
+
     /// Renames the variant at this place of the list.
     pub fn rename(&mut self, place: usize, name: &str) {
         name.clone_into(&mut self.variants[place].name);
@@ -199,7 +208,7 @@ impl Check<'_> {
         self.unused();
         self.idle_overrides(&document, &held);
         let top_values = top.checked();
-        Experiment {
+        let experiment = Experiment {
             name: top_values.name,
             question: top_values.question,
             baseline: self.baseline(&top, &document),
@@ -207,6 +216,40 @@ impl Check<'_> {
             repeat: repeat.checked(),
             common: common.checked(),
             variants,
+        };
+        self.answers(&experiment, &drafts);
+        experiment
+    }
+
+    /// Checks that answers are compared with those to the same queries.
+    fn answers(&mut self, experiment: &Experiment, drafts: &[VariantDraft]) {
+        let wanted: Vec<(&Variant, &VariantDraft)> = experiment
+            .variants
+            .iter()
+            .zip(drafts)
+            .filter(|(variant, _)| variant.compare.answers)
+            .collect();
+        let is_alone =
+            |(variant, _): &(&Variant, &VariantDraft)| experiment.compared_with(variant).is_empty();
+        if let Some((_, draft)) = wanted.first().filter(|_| wanted.iter().all(is_alone)) {
+            self.problem(
+                "`compare.answers` has no effect: no variant is compared with another",
+                [draft.compare.answers.mark("whose answers?")],
+                "add a `[[variant]]` with the other server, or remove it",
+            );
+        }
+        for (variant, draft) in wanted {
+            let others = experiment.compared_with(variant);
+            let other = others.iter().find_map(|it| Some((it, variant.other_queries(it)?)));
+            let Some((other, key)) = other else { continue };
+            self.problem(
+                format!(
+                    "the answers of `{}` cannot be compared with those of `{}`: their loads do not ask the same",
+                    variant.name, other.name
+                ),
+                [draft.compare.answers.mark("the same queries are needed")],
+                format!("give both the same `{key}`, or switch `compare.answers` off in this variant"),
+            );
         }
     }
 

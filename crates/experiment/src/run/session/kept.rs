@@ -41,6 +41,7 @@ impl Session {
             queries: &queries,
             folder: &folder,
             guard: &self.guard,
+            told: None,
         };
         let cpus = Cpus::of(found).map_err(|error| wrong(error.to_string()))?;
         let (testbed, target) = case.start(&cpus).map_err(|error| wrong(error.to_string()))?;

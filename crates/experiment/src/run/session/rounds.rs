@@ -200,7 +200,9 @@ impl Session {
             .map(|(variant, _)| Ok(self.lists.borrow_mut().of(variant, seed)?))
             .collect::<Result<_, SessionError>>()?;
         let folders: Vec<_> = runs.iter().map(|(_, id)| folder(id)).collect();
-        let case = |place: usize| {
+        let told = runs.iter().map(|(_, id)| self.answers_file(id));
+        let mut told = told.collect::<Result<Vec<_>, SessionError>>()?;
+        let mut case = |place: usize| {
             let (variant, id) = runs[place];
             let position = self.facts.plan.iter().position(|planned| planned == id).unwrap_or(0);
             Case {
@@ -211,9 +213,10 @@ impl Session {
                 queries: &queries[place],
                 folder: &folders[place],
                 guard: &self.guard,
+                told: told[place].take(),
             }
         };
-        let cases = (0..runs.len()).map(case).collect();
+        let cases = (0..runs.len()).map(&mut case).collect();
         let slices = self.experiment.slices();
         let round = Round { cases, slices, common, seed };
         Ok(round.run(stop, observe))
