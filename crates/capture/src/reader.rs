@@ -271,14 +271,63 @@ impl<R: Read> CaptureReader<R> {
     fn frame(&mut self, range: Range<usize>) -> Option<Found> {
         self.parts.counts.packets += 1;
         let octets = &self.window.buffer()[range];
-        let query = self.frames.read(octets, &self.options);
-        match query.and_then(|query| check(self.frames.message()).map(|()| query)) {
+        match query_of(&mut self.frames, octets, &self.options) {
             Ok(query) => Some(Found::Frame(query)),
             Err(reason) => {
                 self.parts.counts.skip(reason);
                 None
             }
         }
+    }
+}
+
+/// The query of a dnstap frame. Its message is in `frames`.
+fn query_of(
+    frames: &mut FrameReader,
+    octets: &[u8],
+    options: &CaptureOptions,
+) -> Result<FrameQuery, Reason> {
+    let query = frames.read(octets, options)?;
+    check(frames.message()).map(|()| query)
+}
+
+/// Says of dnstap frames what they are, for one who writes them down as they are.
+#[derive(Debug)]
+pub struct FrameCounter {
+    frames: FrameReader,
+    options: CaptureOptions,
+    counts: Counts,
+}
+
+impl FrameCounter {
+    /// Counts the queries that these options look for.
+    #[must_use]
+    pub fn new(options: CaptureOptions) -> Self {
+        Self { frames: FrameReader::default(), options, counts: Counts::default() }
+    }
+
+    /// Counts a frame as a query.
+    ///
+    /// # Errors
+    /// The reason why it is none, for which it is counted then.
+    pub fn count(&mut self, frame: &[u8]) -> Result<(), Reason> {
+        self.counts.packets += 1;
+        match query_of(&mut self.frames, frame, &self.options) {
+            Ok(_) => {
+                self.counts.queries += 1;
+                Ok(())
+            }
+            Err(reason) => {
+                self.counts.skip(reason);
+                Err(reason)
+            }
+        }
+    }
+
+    /// What all frames were.
+    #[must_use]
+    pub fn counts(&self) -> &Counts {
+        &self.counts
     }
 }
 

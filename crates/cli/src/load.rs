@@ -14,12 +14,17 @@ use crate::exit::{Exit, Failure};
 use crate::run;
 
 pub(crate) fn load(arguments: Load) -> Result<Exit, Failure> {
-    apply(experiment(&arguments)?, &arguments.traffic)
+    apply(experiment(&arguments)?, &arguments.traffic, None)
 }
 
-/// Carries out an experiment of the command line.
-pub(crate) fn apply(experiment: Experiment, traffic: &Traffic) -> Result<Exit, Failure> {
-    let mut session = run::begin(experiment, &traffic.results, &[], OptionForm::Flag)?;
+/// Carries out an experiment of the command line. A recording that is its capture moves into the results.
+pub(crate) fn apply(
+    experiment: Experiment,
+    traffic: &Traffic,
+    recording: Option<&Path>,
+) -> Result<Exit, Failure> {
+    let results = (&*traffic.results, recording);
+    let mut session = run::begin(experiment, results, &[], OptionForm::Flag)?;
     run::carry_out(&mut session, traffic.output)
 }
 

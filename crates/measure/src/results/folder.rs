@@ -136,6 +136,17 @@ impl Folder {
         written.map_err(io_error("write", &path))
     }
 
+    /// Moves a file here under this name.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub(super) fn take_in(&self, name: &str, file: &Path) -> Result<PathBuf, ResultsError> {
+        let path = self.place(name)?;
+        rustix::fs::renameat(rustix::fs::CWD, file, &self.descriptor, name)
+            .map_err(|error| io_error("write", &path)(error.into()))?;
+        Ok(path)
+    }
+
     /// A file to lock, made if there is none; it has no other name.
     ///
     /// # Errors
