@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, Read};
 use std::net::IpAddr;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -31,6 +32,8 @@ const BUFFER: usize = 1 << 20;
 #[derive(Debug)]
 pub(super) struct CapturedClients {
     path: PathBuf,
+    /// The file as it was counted, and how reading ended then.
+    counted: (FileIdentity, Option<String>),
     plan: ReplayPlan,
     begin_ns: u64,
     description: String,
@@ -55,6 +58,7 @@ pub struct Census {
     /// There are later queries than were asked for.
     pub goes_on: bool,
     first: Vec<Query>,
+    identity: FileIdentity,
 }
 
 /// Queries at the beginning of which most say when a capture begins, whatever the clocks of the others said. A
@@ -86,6 +90,7 @@ impl Census {
                 None => QueriesError::NoQuery { path: path.to_owned(), left_out: seen.left_out() },
             });
         }
+        let identity = seen.identity;
         let begin_ns = beginning(&sample);
         let end_of_all =
             begin_ns.saturating_add(u64::try_from(within.as_nanos()).unwrap_or(u64::MAX));
@@ -126,6 +131,7 @@ impl Census {
             cut: seen.end.map(|error| error.to_string()),
             goes_on: beyond > 0,
             first,
+            identity,
         })
     }
 }
@@ -215,6 +221,7 @@ impl CapturedClients {
         let list = QueryList::from_queries(census.first, description.clone());
         let clients = Self {
             path: path.to_owned(),
+            counted: (census.identity, census.cut.clone()),
             plan,
             begin_ns: census.begin_ns,
             description,
@@ -254,10 +261,20 @@ fn described(path: &Path, plan: &ReplayPlan, census: &Census) -> String {
     text
 }
 
+impl CapturedClients {
+    /// Opens the file that was counted.
+    fn open_again(&self) -> io::Result<SeenAgain> {
+        let (counted, cut) = &self.counted;
+        let file = CaptureFile::open_again(&self.path, *counted)?;
+        let seen = SeenQueries::of(file).map_err(io::Error::other)?;
+        Ok(SeenAgain { seen, path: self.path.clone(), cut: cut.clone() })
+    }
+}
+
 impl ClientTraffic for CapturedClients {
     fn begin(&self, workers: u32, cpus: &[usize]) -> io::Result<Vec<Box<dyn Feed>>> {
-        let open = || SeenQueries::open(&self.path).map_err(io::Error::other);
-        let slices: io::Result<Vec<SeenQueries>> =
+        let open = || self.open_again();
+        let slices: io::Result<Vec<SeenAgain>> =
             std::iter::repeat_with(open).take(self.plan.slices() as usize).collect();
         let mut slices = slices?.into_iter();
         let queries =
@@ -274,9 +291,122 @@ impl ClientTraffic for CapturedClients {
     }
 }
 
+/// Which file it is, and whether it was written since.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FileIdentity {
+    /// Device and inode.
+    file: (u64, u64),
+    octets: u64,
+    /// When it was written last, seconds and nanoseconds since 1970.
+    written: (i64, i64),
+}
+
+impl FileIdentity {
+    fn of(file: &File) -> io::Result<Self> {
+        let facts = file.metadata()?;
+        Ok(Self {
+            file: (facts.dev(), facts.ino()),
+            octets: facts.len(),
+            written: (facts.mtime(), facts.mtime_nsec()),
+        })
+    }
+}
+
+/// A capture is not the one any more that the load was planned for.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the capture {} has changed since its queries were counted: {}; play a copy that nobody writes", path.display(),
+    difference(then, now)
+)]
+struct ChangedFile {
+    path: PathBuf,
+    then: FileIdentity,
+    now: FileIdentity,
+}
+
+fn difference(then: &FileIdentity, now: &FileIdentity) -> String {
+    if then.file != now.file {
+        return "another file has taken its place".to_owned();
+    }
+    match then.octets == now.octets {
+        true => "somebody has written into it".to_owned(),
+        false => format!(
+            "it had {} octets, and now has {}",
+            number::count(then.octets),
+            number::count(now.octets)
+        ),
+    }
+}
+
+/// A file that is read. One that was counted before must stay as it was: a change is found each time it is read from.
+struct CaptureFile {
+    file: File,
+    path: PathBuf,
+    identity: FileIdentity,
+    must_stay: bool,
+}
+
+impl CaptureFile {
+    fn open(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        let identity = FileIdentity::of(&file)?;
+        Ok(Self { file, path: path.to_owned(), identity, must_stay: false })
+    }
+
+    /// Opens the file that was counted.
+    fn open_again(path: &Path, counted: FileIdentity) -> io::Result<Self> {
+        let file = Self { identity: counted, must_stay: true, ..Self::open(path)? };
+        file.check()?;
+        Ok(file)
+    }
+
+    fn check(&self) -> io::Result<()> {
+        let (path, then, now) = (self.path.clone(), self.identity, FileIdentity::of(&self.file)?);
+        if now == then { Ok(()) } else { Err(io::Error::other(ChangedFile { path, then, now })) }
+    }
+}
+
+impl Read for CaptureFile {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read(to)?;
+        if self.must_stay {
+            self.check()?;
+        }
+        Ok(count)
+    }
+}
+
+/// The queries of a capture that was counted. It must end where it ended then.
+struct SeenAgain {
+    seen: SeenQueries,
+    path: PathBuf,
+    cut: Option<String>,
+}
+
+impl Iterator for SeenAgain {
+    type Item = Result<SeenQuery, String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(query) = self.seen.next() {
+            return Some(Ok(query));
+        }
+        let error = self.seen.end.as_ref()?;
+        if self.cut.as_ref() == Some(&error.to_string()) {
+            return None;
+        }
+        let reason = match error {
+            CaptureError::Read { source, .. } if source.get_ref().is_some() => source.to_string(),
+            error => format!("{}: {error}", self.path.display()),
+        };
+        self.seen.end = None;
+        Some(Err(reason))
+    }
+}
+
 /// The queries of a capture that can be sent again, from its first.
 struct SeenQueries {
-    reader: CaptureReader<BufReader<File>>,
+    reader: CaptureReader<BufReader<CaptureFile>>,
+    identity: FileIdentity,
     /// Why each query that cannot be sent again was left out, with how many.
     unfit: Vec<(NotAQuery, u64)>,
     /// Why there is no more, if that is not the end of the file.
@@ -285,11 +415,16 @@ struct SeenQueries {
 
 impl SeenQueries {
     fn open(path: &Path) -> Result<Self, QueriesError> {
-        let file = File::open(path).map_err(QueriesError::unreadable("capture", path))?;
+        let file = CaptureFile::open(path).map_err(QueriesError::unreadable("capture", path))?;
+        Self::of(file)
+    }
+
+    fn of(file: CaptureFile) -> Result<Self, QueriesError> {
+        let (path, identity) = (file.path.clone(), file.identity);
         let file = BufReader::with_capacity(BUFFER, file);
         let reader = CaptureReader::new(file, CaptureOptions::default())
-            .map_err(|source| QueriesError::Capture { path: path.to_owned(), source })?;
-        Ok(Self { reader, unfit: Vec::new(), end: None })
+            .map_err(|source| QueriesError::Capture { path, source })?;
+        Ok(Self { reader, identity, unfit: Vec::new(), end: None })
     }
 
     fn left_out(&self) -> String {
@@ -329,5 +464,113 @@ impl Iterator for SeenQueries {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::fs;
+    use std::io::Write as _;
+
+    use dnslab_capture::{CaptureWriter, Captured};
+    use dnslab_load::Fed;
+    use dnslab_wire::Transport;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// More than a thread reads ahead of a worker that takes nothing.
+    const QUERIES: u64 = 100_000;
+
+    fn capture(folder: &TempDir, name: &str, queries: u64) -> PathBuf {
+        let path = folder.path().join(name);
+        let mut writer = CaptureWriter::pcap(File::create(&path).unwrap()).unwrap();
+        let message = b"\0\0\x01\0\0\x01\0\0\0\0\0\0\x03www\x07example\0\0\x01\0\x01";
+        for number in 0..queries {
+            let captured = Captured {
+                at_ns: 1_700_000_000_000_000_000 + number * 10_000,
+                client: ([10, 0, 0, (number % 250) as u8], 40_000).into(),
+                server: ([192, 0, 2, 53], 53).into(),
+                transport: Transport::Udp,
+                message,
+            };
+            writer.write(&captured).unwrap();
+        }
+        writer.finish().unwrap();
+        path
+    }
+
+    fn clients(path: &Path) -> CapturedClients {
+        let length = Duration::from_micros(QUERIES * 10);
+        let load = Load { duration: length, warm_up: Duration::ZERO, ..Load::default() };
+        CapturedClients::open(path, &load, 1).unwrap().0
+    }
+
+    /// How many queries the feed gives, and how it ends.
+    fn take(feed: &mut Box<dyn Feed>) -> (usize, Fed) {
+        let mut ready = VecDeque::new();
+        loop {
+            match feed.fill(&mut ready) {
+                Fed::Some | Fed::Nothing => std::thread::yield_now(),
+                end => return (ready.len(), end),
+            }
+        }
+    }
+
+    #[track_caller]
+    fn check_failure(end: Fed, path: &Path, expected: &str) {
+        let Fed::Failed { reason } = end else { panic!("{end:?}") };
+        let named = format!("the capture {} has changed", path.display());
+        assert!(reason.contains(&named) && reason.contains(expected), "{reason}");
+    }
+
+    #[test]
+    fn a_file_that_stays_is_read_to_its_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let clients = clients(&capture(&folder, "capture", QUERIES));
+        let mut feed = clients.begin(1, &[]).unwrap().remove(0);
+        assert_eq!(take(&mut feed), (QUERIES as usize, Fed::End));
+    }
+
+    #[test]
+    fn a_capture_that_was_cut_ends_where_it_ended_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = capture(&folder, "capture", QUERIES);
+        let file = File::options().write(true).open(&path).unwrap();
+        file.set_len(fs::metadata(&path).unwrap().len() - 3).unwrap();
+        let mut feed = clients(&path).begin(1, &[]).unwrap().remove(0);
+        assert_eq!(take(&mut feed), (QUERIES as usize - 1, Fed::End));
+    }
+
+    #[test]
+    fn a_file_that_changes_while_it_is_played_is_a_failure() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = capture(&folder, "capture", QUERIES);
+        let length = fs::metadata(&path).unwrap().len();
+        // The first query is there, and the reader waits until somebody takes it.
+        let mut feed = clients(&path).begin(1, &[]).unwrap().remove(0);
+        File::options().write(true).open(&path).unwrap().set_len(length - 1_000_000).unwrap();
+        let (queries, end) = take(&mut feed);
+        assert!(queries > 0 && (queries as u64) < QUERIES, "{queries}");
+        check_failure(end, &path, "octets, and now has");
+        let path = capture(&folder, "capture", QUERIES);
+        let mut feed = clients(&path).begin(1, &[]).unwrap().remove(0);
+        let mut file = File::options().append(true).open(&path).unwrap();
+        file.write_all(b"more").unwrap();
+        check_failure(take(&mut feed).1, &path, "octets, and now has");
+    }
+
+    #[test]
+    fn another_file_in_its_place_is_found_before_the_load() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = capture(&folder, "capture", QUERIES);
+        let counted = clients(&path);
+        let other = capture(&folder, "other", QUERIES);
+        fs::rename(&other, &path).unwrap();
+        let error = counted.begin(1, &[]).err().unwrap().to_string();
+        assert!(error.contains("another file has taken its place"), "{error}");
+        fs::remove_file(&path).unwrap();
+        assert_eq!(counted.begin(1, &[]).err().unwrap().kind(), io::ErrorKind::NotFound);
     }
 }
