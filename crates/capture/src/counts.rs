@@ -7,6 +7,8 @@ dnslab_wire::words! {
         Response = "response",
         /// Neither of its ports is one of those that are read.
         OtherPort = "other-port",
+        /// It went to another server than those that are looked for.
+        OtherServer = "other-server",
         /// It is IP, but neither UDP nor TCP.
         OtherProtocol = "other-protocol",
         /// It is no IP, as ARP.

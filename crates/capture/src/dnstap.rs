@@ -122,6 +122,9 @@ impl FrameReader {
             }),
             transport,
         };
+        if options.servers.as_ref().is_some_and(|servers| !servers.contains(query.server)) {
+            return Err(Reason::OtherServer);
+        }
         if message.query_message.is_empty() {
             if source == DnstapSource::Queries || message.response_message.is_empty() {
                 return Err(Reason::DnstapIncomplete);
@@ -316,6 +319,21 @@ mod tests {
         let mut reader = FrameReader::default();
         assert_eq!(reader.read(b"\xff\xff", &options).map(|_| ()), Err(Reason::DnstapMalformed));
         assert_eq!(reader.read(b"", &options).map(|_| ()), Err(Reason::DnstapMalformed));
+    }
+
+    #[test]
+    fn other_servers_are_left_out() {
+        let check = |servers: &str, expected| {
+            let servers = Some(servers.parse().unwrap());
+            let options = CaptureOptions { servers, ..CaptureOptions::default() };
+            assert_eq!(read(message(5), &options).map(|_| ()), expected);
+            let nameless = Message { response_address: Vec::new(), ..message(5) };
+            assert_eq!(read(nameless, &options).map(|_| ()), Err(Reason::OtherServer));
+        };
+        check("192.0.2.53", Ok(()));
+        check("198.51.100.1, 192.0.2.53:53", Ok(()));
+        check("192.0.2.53:5353", Err(Reason::OtherServer));
+        check("2001:db8::/32", Err(Reason::OtherServer));
     }
 
     #[test]

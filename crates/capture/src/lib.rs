@@ -57,8 +57,9 @@ mod window;
 mod writer;
 
 pub use counts::{Counts, Reason};
+pub use dnslab_wire::{DnstapKind, DnstapSource, ServerAddresses};
 pub use error::CaptureError;
 pub use frame_receiver::{FrameReceiver, SenderFault};
-pub use options::{CaptureOptions, DnstapKind, DnstapSource};
+pub use options::CaptureOptions;
 pub use reader::{CaptureReader, Captured, FrameCounter};
 pub use writer::{CaptureWriter, FrameWriter, WriteError};

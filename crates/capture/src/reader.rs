@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 
-use dnslab_wire::Transport;
+use dnslab_wire::{ServerAddresses, Transport};
 
 use crate::compression::{Corrupt, Decoder};
 use crate::container::{Container, Item, Packet};
@@ -69,6 +69,7 @@ struct Ends {
 /// What is known of packets before.
 struct Parts {
     ports: Ports,
+    servers: Option<ServerAddresses>,
     counts: Counts,
     fragments: Fragments,
     streams: Streams,
@@ -127,6 +128,7 @@ impl<R: Read> CaptureReader<R> {
         };
         let parts = Parts {
             ports: Ports::new(&options.ports),
+            servers: options.servers.clone(),
             counts: Counts::default(),
             fragments: Fragments::new(),
             streams: Streams::new(),
@@ -404,6 +406,9 @@ impl Parts {
         }
         let client = SocketAddr::new(payload.source, source);
         let server = SocketAddr::new(payload.destination, destination);
+        if self.servers.as_ref().is_some_and(|servers| !servers.contains(server)) {
+            return Err(Reason::OtherServer);
+        }
         if payload.protocol == TCP {
             let segment = Segment::read(payload.octets, payload.missing)?;
             self.streams.add(payload.at_ns, (client, server), &segment, &mut self.counts);

@@ -33,6 +33,7 @@ proptest! {
         for dnstap_source in DnstapSource::ALL {
             let options = CaptureOptions {
                 ports: (0..=u16::MAX).collect(),
+                servers: None,
                 dnstap_kinds: DnstapKind::ALL.to_vec(),
                 dnstap_source,
             };

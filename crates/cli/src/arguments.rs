@@ -12,6 +12,7 @@ use clap::{Args, Parser, Subcommand, value_parser};
 use dnslab_lab::dnstap_socket::{DnstapAddress, SocketOwner};
 use dnslab_measure::{CostLimit, Objective};
 use dnslab_wire::units::{duration, number, share};
+use dnslab_wire::{DnstapKind, DnstapSource, ServerAddresses, ServerPorts};
 
 use crate::{exit, record};
 pub(crate) use keys::KeyOptions;
@@ -230,6 +231,18 @@ pub(crate) struct Profile {
     /// Capture: pcap, pcapng or dnstap, plain or compressed with gzip or zstd; or a socket that servers send dnstap
     /// to, `unix:PATH` or `tcp:[ADDRESS:]PORT`
     pub(crate) capture: PathBuf,
+    /// Only queries to these servers count: addresses, with a port or with any, and networks [default: any]
+    #[arg(long, value_name = "ADDRESSES")]
+    pub(crate) capture_server: Option<ServerAddresses>,
+    /// Ports of servers in packets
+    #[arg(long, value_name = "PORT,...", default_value = "53")]
+    pub(crate) capture_ports: ServerPorts,
+    /// Messages of dnstap that count: client, auth, resolver, forwarder, stub, tool
+    #[arg(long, value_name = "KIND,...", default_value = "client,auth", value_delimiter = ',')]
+    pub(crate) dnstap_messages: Vec<DnstapKind>,
+    /// dnstap: take queries, or responses of servers that write no others
+    #[arg(long, value_name = "WHICH", default_value = "queries")]
+    pub(crate) dnstap_source: DnstapSource,
     /// Socket: listen until so long after the first message [default: until Ctrl-C]
     #[arg(long, value_name = "DURATION", value_parser = record::a_while)]
     pub(crate) duration: Option<Duration>,

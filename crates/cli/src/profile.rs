@@ -1,7 +1,7 @@
 //! `dnslab profile`: the population behind a capture.
 
 use anyhow::{Context as _, anyhow};
-use dnslab_capture::CaptureOptions;
+use dnslab_capture::{CaptureOptions, ServerAddresses};
 use dnslab_experiment::CaptureProfile;
 use dnslab_lab::dnstap_socket::{DnstapAddress, ReceiveUntil};
 use dnslab_measure::visible;
@@ -15,15 +15,16 @@ use crate::{make, signals};
 
 pub(crate) fn profile(arguments: &Profile) -> Result<Exit, Failure> {
     let Profile { capture, output, .. } = arguments;
+    let options = options(arguments);
     let found = match live_address(capture)? {
-        Some(address) => find_live(arguments, &address)?,
+        Some(address) => find_live(arguments, &address, options)?,
         None if arguments.duration.is_some() => {
             return Err(Failure::bad_input(anyhow!(
                 "--duration is for a socket: {} is read to its end",
                 capture.display()
             )));
         }
-        None => CaptureProfile::find(capture).map_err(Failure::bad_input)?,
+        None => CaptureProfile::find(capture, &options).map_err(Failure::bad_input)?,
     };
     let said = said(&found);
     for line in found.profile.population.summary().iter().chain([&String::new()]).chain(&said) {
@@ -35,17 +36,34 @@ pub(crate) fn profile(arguments: &Profile) -> Result<Exit, Failure> {
     make::write_to(output, |output| output.write_all(text.as_bytes()))
 }
 
+/// Which queries count. Ports that servers are named with are read, too.
+fn options(arguments: &Profile) -> CaptureOptions {
+    let servers = arguments.capture_server.clone();
+    let mut ports = arguments.capture_ports.0.clone();
+    ports.extend(servers.iter().flat_map(ServerAddresses::ports));
+    CaptureOptions {
+        ports,
+        servers,
+        dnstap_kinds: arguments.dnstap_messages.clone(),
+        dnstap_source: arguments.dnstap_source,
+    }
+}
+
 /// The population of what comes to a socket.
-fn find_live(arguments: &Profile, address: &DnstapAddress) -> Result<CaptureProfile, Failure> {
+fn find_live(
+    arguments: &Profile,
+    address: &DnstapAddress,
+    options: CaptureOptions,
+) -> Result<CaptureProfile, Failure> {
     let stop = signals::stop_flag().context("cannot listen to signals")?;
     let live = Live::open(address, &arguments.access, false)?;
     let recording = tempfile::Builder::new().prefix("dnslab-recording-").tempfile();
     let recording = recording.context("cannot make a temporary file")?;
     let file = recording.reopen().context("cannot open the temporary file")?;
     let until = ReceiveUntil { duration: arguments.duration, queries: None };
-    let received = live.receive(file, (until, CaptureOptions::default()), &stop)?;
+    let received = live.receive(file, (until, options.clone()), &stop)?;
     live.conclude(&received, recording.path())?;
-    CaptureProfile::find(recording.path()).map_err(Failure::bad_input)
+    CaptureProfile::find(recording.path(), &options).map_err(Failure::bad_input)
 }
 
 /// What to know about the profile, in lines.

@@ -4,8 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use dnslab_capture::CaptureOptions;
-use dnslab_experiment::Census;
+use dnslab_experiment::{Census, capture_options};
 use dnslab_lab::dnstap_socket::{DnstapAddress, ReceiveUntil};
 use dnslab_settings::{Document, Draft, Experiment, LoadDraft, find};
 use dnslab_wire::units::duration;
@@ -41,7 +40,8 @@ pub(crate) fn experiment(arguments: &Replay) -> Result<Experiment, Failure> {
     let mut draft = draft_of(arguments, &path)?;
     let load = &mut draft.variants[0].load;
     if !load.duration.is_written() {
-        let census = Census::take(&path, WEEK).map_err(Failure::bad_input)?;
+        let options = capture_options(&load.checked());
+        let census = Census::take(&path, &options, WEEK).map_err(Failure::bad_input)?;
         if census.goes_on || !last_as_long_as(&census, load) {
             return Err(Failure::bad_input(anyhow!(
                 "the load would last longer than a week: say how long it is to be with --duration"
@@ -101,7 +101,8 @@ fn replay_live(arguments: &Replay, address: &DnstapAddress) -> Result<Exit, Fail
     let live = Live::open(address, &arguments.access, traffic.output.is_quiet())?;
     let file = recording.reopen().with_context(|| format!("cannot write {}", path.display()))?;
     let until = ReceiveUntil { duration: Some(wanted.saturating_add(LATE)), queries: None };
-    let received = live.receive(file, (until, CaptureOptions::default()), &stop)?;
+    let options = capture_options(&load.checked());
+    let received = live.receive(file, (until, options.clone()), &stop)?;
     live.conclude(&received, &path)?;
     drop(live);
     let (_, path) = recording.keep().context("cannot keep the recording")?;
@@ -114,7 +115,7 @@ fn replay_live(arguments: &Replay, address: &DnstapAddress) -> Result<Exit, Fail
         exit: failure.exit,
         error: anyhow!("{}\n  hint:    the recording is kept: {how}", failure.error),
     };
-    let census = Census::take(&path, wanted).map_err(Failure::bad_input).map_err(hint)?;
+    let census = Census::take(&path, &options, wanted).map_err(Failure::bad_input).map_err(hint)?;
     if census.length < wanted && !census.goes_on {
         // Nobody asked at the end of it.
         last_as_long_as(&census, load);

@@ -6,7 +6,10 @@ use std::time::Duration;
 use dnslab_traffic::{
     Connect, Delay, Loss, Pace, Rate, Selection, SourceAddresses, TransportMix, Truncated, TypeMix,
 };
-use dnslab_wire::{EdnsOption, Method, TlsGroup, Transport, TsigKey};
+use dnslab_wire::{
+    DnstapKind, DnstapSource, EdnsOption, Method, ServerAddresses, ServerPorts, TlsGroup,
+    Transport, TsigKey,
+};
 
 use crate::document::Entries;
 use crate::key::{Field, Fields, FlagForm, Key, Setting, Unused, When, Written, settings};
@@ -230,14 +233,18 @@ settings! {
         /// name, with or without the port for UDP and TCP
         address: HostAddress = HostAddress::LOCAL;
         /// Port of an external server for UDP and TCP; started servers get a free one
-        port: Option<u16> = None, count(1, 65_535), absent("53"), when(&[EXTERNAL]);
+        port: Option<u16> = None, count(1, 65_535), absent("53"), when(&[EXTERNAL]),
+            flag("udp-port", "PORT");
         /// Port of an external server for DNS over TLS; started servers get a free one
-        dot_port: Option<u16> = None, count(1, 65_535), absent("853"), when(&[EXTERNAL]);
+        dot_port: Option<u16> = None, count(1, 65_535), absent("853"), when(&[EXTERNAL]),
+            flag("dot-port", "PORT");
         /// Port of an external server for DNS over HTTPS, with HTTP/2 and with HTTP/3; started servers
         /// get a free one for each
-        doh_port: Option<u16> = None, count(1, 65_535), absent("443"), when(&[EXTERNAL]);
+        doh_port: Option<u16> = None, count(1, 65_535), absent("443"), when(&[EXTERNAL]),
+            flag("doh-port", "PORT");
         /// Port of an external server for DNS over QUIC; started servers get a free one
-        doq_port: Option<u16> = None, count(1, 65_535), absent("853"), when(&[EXTERNAL]);
+        doq_port: Option<u16> = None, count(1, 65_535), absent("853"), when(&[EXTERNAL]),
+            flag("doq-port", "PORT");
         /// Name that an external server's certificate must have, also sent as SNI and as the host of HTTP
         /// requests
         tls_name: Option<String> = None, kind(Kind::DomainName), absent("its address"),
@@ -499,6 +506,22 @@ settings! {
         /// Capture (pcap, pcapng or dnstap, plain or compressed) whose clients are played, each with its own
         /// timing, sockets, connections and tickets
         capture: Option<PathBuf> = None, absent("queries of the load's own");
+        /// Servers whose clients are played: addresses, each with a port or with any, and networks, e.g.
+        /// `"192.0.2.53, 2001:db8::53"`. At a resolver its address for clients leaves out what it asks others
+        capture_server: Option<ServerAddresses> = None, absent("any server"), when(&[REPLAYED]),
+            flag("capture-server", "ADDRESSES"), under(QUERIES);
+        /// Ports of the servers in captured packets, besides those that `load.capture_server` names
+        capture_ports: ServerPorts = ServerPorts::default(), when(&[REPLAYED]),
+            flag("capture-ports", "PORT,..."), under(QUERIES);
+        /// Messages of a dnstap capture that are played: those of clients that ask the server to resolve or as
+        /// an authoritative one, or what a server asks itself. Take `resolver` alone to play what a resolver
+        /// sends
+        dnstap_messages: Vec<DnstapKind> = vec![DnstapKind::Client, DnstapKind::Auth], when(&[REPLAYED]),
+            flag("dnstap-messages", "KIND,..."), under(QUERIES);
+        /// Where the queries of a dnstap capture come from: messages about queries, or those about responses,
+        /// for servers that write no others
+        dnstap_source: DnstapSource = DnstapSource::Queries, when(&[REPLAYED]),
+            flag("dnstap-source", "WHICH"), under(QUERIES);
         /// Clients of a population, each with its own timing, sockets, connections and tickets: `"typical"`,
         /// or the path of a file that `dnslab make population` or `dnslab profile` has written. It has
         /// `load.clients` clients and asks `load.rate` queries per second on average

@@ -10,7 +10,10 @@ use dnslab_traffic::{
     ClientSubnets, ClientSubnetsError, Connect, Delay, Loss, Pace, Rate, Selection,
     SourceAddresses, TransportMix, Truncated, TypeMix,
 };
-use dnslab_wire::{EdnsOption, Method, TlsGroup, Transport, TsigKey};
+use dnslab_wire::{
+    DnstapKind, DnstapSource, EdnsOption, Method, ServerAddresses, ServerPorts, TlsGroup,
+    Transport, TsigKey,
+};
 
 use crate::key::Setting;
 use crate::problem::on_one_line;
@@ -122,7 +125,7 @@ macro_rules! choices {
 }
 
 choices! {
-    Alternate, CertificateKind, Connect, Figure, HostsChoice, LogSuffix, LogTarget, Method, Pace,
+    Alternate, CertificateKind, Connect, DnstapSource, Figure, HostsChoice, LogSuffix, LogTarget, Method, Pace,
     Quickack, QuotaKind, ReceiveTime, Records, Selection, ServerKind, TimeForm, TlsVersions, Transport,
     Truncated,
 }
@@ -148,6 +151,8 @@ texts!(
     Delay,
     Loss,
     PopulationSource,
+    ServerAddresses,
+    ServerPorts,
     SourceAddresses,
     Subnets,
     TransportMix,
@@ -198,6 +203,21 @@ impl Setting for PathBuf {
 
 impl Setting for Vec<TlsGroup> {
     const KIND: Kind = Kind::Words(&TlsGroup::NAMES);
+
+    fn of(value: &Value) -> Option<Self> {
+        match value {
+            Value::Words(words) => words.iter().map(|word| word.parse().ok()).collect(),
+            _ => None,
+        }
+    }
+
+    fn value(&self) -> Option<Value> {
+        Some(Value::Words(self.iter().map(ToString::to_string).collect()))
+    }
+}
+
+impl Setting for Vec<DnstapKind> {
+    const KIND: Kind = Kind::Words(&DnstapKind::NAMES);
 
     fn of(value: &Value) -> Option<Self> {
         match value {

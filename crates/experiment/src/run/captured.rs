@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dnslab_capture::{CaptureError, CaptureOptions, CaptureReader};
+use dnslab_capture::{CaptureError, CaptureOptions, CaptureReader, ServerAddresses};
 use dnslab_load::{ClientTraffic, Feed, read_ahead};
 use dnslab_settings::Load;
 use dnslab_traffic::population::{Profile, ProfileError, Profiler, ProfilerLimits};
@@ -32,6 +32,7 @@ const BUFFER: usize = 1 << 20;
 #[derive(Debug)]
 pub(super) struct CapturedClients {
     path: PathBuf,
+    options: CaptureOptions,
     /// The file as it was counted, and how reading ended then.
     counted: (FileIdentity, Option<String>),
     plan: ReplayPlan,
@@ -81,13 +82,17 @@ impl Census {
     ///
     /// # Errors
     /// When the file is no capture, or has no query.
-    pub fn take(path: &Path, within: Duration) -> Result<Self, QueriesError> {
-        let mut seen = SeenQueries::open(path)?;
+    pub fn take(
+        path: &Path,
+        options: &CaptureOptions,
+        within: Duration,
+    ) -> Result<Self, QueriesError> {
+        let mut seen = SeenQueries::open(path, options)?;
         let sample: Vec<SeenQuery> = seen.by_ref().take(SAMPLE).collect();
         if sample.is_empty() {
             return Err(match seen.end {
                 Some(source) => QueriesError::Capture { path: path.to_owned(), source },
-                None => QueriesError::NoQuery { path: path.to_owned(), left_out: seen.left_out() },
+                None => no_query(path, options, seen.left_out()),
             });
         }
         let identity = seen.identity;
@@ -152,8 +157,8 @@ impl CaptureProfile {
     ///
     /// # Errors
     /// When the file is no capture, or has too few queries.
-    pub fn find(path: &Path) -> Result<Self, QueriesError> {
-        let mut seen = SeenQueries::open(path)?;
+    pub fn find(path: &Path, options: &CaptureOptions) -> Result<Self, QueriesError> {
+        let mut seen = SeenQueries::open(path, options)?;
         let mut profiler = Profiler::new(ProfilerLimits::default());
         loop {
             match seen.reader.next() {
@@ -174,10 +179,7 @@ impl CaptureProfile {
         let profile = profiler.finish().map_err(|source: ProfileError| {
             match (source.queries, seen.end.take()) {
                 (0, Some(source)) => QueriesError::Capture { path: path.to_owned(), source },
-                (0, None) => {
-                    let left_out = left_out.clone();
-                    QueriesError::NoQuery { path: path.to_owned(), left_out }
-                }
+                (0, None) => no_query(path, options, left_out.clone()),
                 (_, _) => QueriesError::Profile { path: path.to_owned(), source },
             }
         })?;
@@ -204,7 +206,8 @@ impl CapturedClients {
             seed,
         };
         let wanted = plan.slice().saturating_mul(plan.slices());
-        let census = Census::take(path, wanted)?;
+        let options = capture_options(load);
+        let census = Census::take(path, &options, wanted)?;
         // The last query may come a little before the end.
         let needed = wanted.saturating_sub(plan.slice() / 10 + ROUNDING * plan.slices());
         if census.length < needed {
@@ -217,10 +220,11 @@ impl CapturedClients {
         }
         let seconds = plan.length.as_secs_f64().max(f64::MIN_POSITIVE);
         let share = plan.factor / f64::from(plan.slices());
-        let description = described(path, &plan, &census);
+        let description = described(path, (&plan, &options), &census);
         let list = QueryList::from_queries(census.first, description.clone());
         let clients = Self {
             path: path.to_owned(),
+            options,
             counted: (census.identity, census.cut.clone()),
             plan,
             begin_ns: census.begin_ns,
@@ -235,7 +239,31 @@ fn rounded(length: Duration) -> String {
     duration::rounded(length.as_nanos() as f64)
 }
 
-fn described(path: &Path, plan: &ReplayPlan, census: &Census) -> String {
+fn no_query(path: &Path, options: &CaptureOptions, left_out: String) -> QueriesError {
+    QueriesError::NoQuery { path: path.to_owned(), looked_for: options.to_string(), left_out }
+}
+
+/// Which queries of its capture a load plays.
+#[must_use]
+pub fn capture_options(load: &Load) -> CaptureOptions {
+    let servers = load.capture_server.clone();
+    let mut ports = load.capture_ports.0.clone();
+    ports.extend(servers.iter().flat_map(ServerAddresses::ports));
+    ports.sort_unstable();
+    ports.dedup();
+    CaptureOptions {
+        ports,
+        servers,
+        dnstap_kinds: load.dnstap_messages.clone(),
+        dnstap_source: load.dnstap_source,
+    }
+}
+
+fn described(
+    path: &Path,
+    (plan, options): (&ReplayPlan, &CaptureOptions),
+    census: &Census,
+) -> String {
     let (queries, clients) = (number::count(census.queries), number::count(census.clients));
     let mut text = format!(
         "{queries} queries of {clients} clients in {} of the capture {}",
@@ -252,6 +280,9 @@ fn described(path: &Path, plan: &ReplayPlan, census: &Census) -> String {
     if plan.speed != 1.0 {
         text.push_str(&format!(", {} times as fast", plan.speed));
     }
+    if *options != CaptureOptions::default() {
+        text.push_str(&format!("; only those {options}"));
+    }
     if !census.left_out.is_empty() {
         text.push_str(&format!("; left out: {}", census.left_out));
     }
@@ -266,7 +297,7 @@ impl CapturedClients {
     fn open_again(&self) -> io::Result<SeenAgain> {
         let (counted, cut) = &self.counted;
         let file = CaptureFile::open_again(&self.path, *counted)?;
-        let seen = SeenQueries::of(file).map_err(io::Error::other)?;
+        let seen = SeenQueries::of(file, &self.options).map_err(io::Error::other)?;
         Ok(SeenAgain { seen, path: self.path.clone(), cut: cut.clone() })
     }
 }
@@ -414,15 +445,15 @@ struct SeenQueries {
 }
 
 impl SeenQueries {
-    fn open(path: &Path) -> Result<Self, QueriesError> {
+    fn open(path: &Path, options: &CaptureOptions) -> Result<Self, QueriesError> {
         let file = CaptureFile::open(path).map_err(QueriesError::unreadable("capture", path))?;
-        Self::of(file)
+        Self::of(file, options)
     }
 
-    fn of(file: CaptureFile) -> Result<Self, QueriesError> {
+    fn of(file: CaptureFile, options: &CaptureOptions) -> Result<Self, QueriesError> {
         let (path, identity) = (file.path.clone(), file.identity);
         let file = BufReader::with_capacity(BUFFER, file);
-        let reader = CaptureReader::new(file, CaptureOptions::default())
+        let reader = CaptureReader::new(file, options.clone())
             .map_err(|source| QueriesError::Capture { path, source })?;
         Ok(Self { reader, identity, unfit: Vec::new(), end: None })
     }

@@ -231,6 +231,7 @@ impl Check<'_> {
             let whole = self.file_at(path, &place.clone(), "file of client subnets");
             load.client_subnets.value = Some(Subnets::File(whole));
         }
+        self.captured_ports(load);
         if !load.types.is_written() {
             return;
         }
@@ -246,6 +247,22 @@ impl Check<'_> {
                  type A",
                 [load.types.mark("types")],
                 "remove it",
+            );
+        }
+    }
+
+    /// Ports that were written must have those of the servers that were written.
+    fn captured_ports(&mut self, load: &LoadDraft) {
+        let (servers, ports) = (&load.capture_server, &load.capture_ports);
+        let Some(named) = &servers.value else { return };
+        if !ports.is_written() || ports.is_broken() {
+            return;
+        }
+        if let Some(port) = named.ports().find(|port| !ports.value.0.contains(port)) {
+            self.problem(
+                format!("no query goes to port {port}: it is not among `load.capture_ports`"),
+                [servers.mark("this port"), ports.mark("the ports that are read")],
+                format!("add {port} to the ports, or remove `load.capture_ports`"),
             );
         }
     }
