@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use dnslab_measure::{
-    Counters, Histogram, HttpRefusals, Interval, IntervalTraffic, LONG, at_once_ns,
+    Counters, Histogram, HttpRefusals, Interval, IntervalTraffic, LONG, TransportOutcomes,
+    at_once_ns,
 };
 use dnslab_traffic::Turns;
-use dnslab_wire::rcode_name;
+use dnslab_wire::{Transport, rcode_name};
 
 use crate::connection::HandshakeKind;
 use crate::in_flight::Entry;
@@ -84,6 +85,8 @@ struct Phase {
     counters: Counters,
     rcodes: [u64; USUAL_RCODES],
     unusual_rcodes: BTreeMap<u16, u64>,
+    /// By the number of the transport; only where clients use several.
+    over: [TransportOutcomes; Transport::ALL.len()],
 }
 
 /// How close to its schedule an open loop sends, millisecond by millisecond.
@@ -220,6 +223,18 @@ impl Recorder {
         if self.is_measured(due) {
             self.start_lag.record_ns(at.saturating_sub(due));
         }
+    }
+
+    /// A query that is due at `due` belongs to a client of this transport, where clients use several.
+    #[inline]
+    pub(crate) fn due_over(&mut self, due: Nanos, transport: Transport) {
+        self.phase(due).over[transport as usize].due += 1;
+    }
+
+    /// It was answered.
+    #[inline]
+    pub(crate) fn answered_over(&mut self, due: Nanos, transport: Transport) {
+        self.phase(due).over[transport as usize].answered += 1;
     }
 
     /// A query was handed to the kernel, for the first time or again.
@@ -472,6 +487,8 @@ impl Phase {
                 self.counters.answers.rcodes.insert(rcode_name(rcode).into_owned(), count);
             }
         }
+        let over = Transport::ALL.into_iter().zip(self.over).filter(|(_, over)| over.due > 0);
+        self.counters.by_transport = over.map(|(it, over)| (it.to_string(), over)).collect();
         self.counters
     }
 }

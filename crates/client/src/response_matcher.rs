@@ -57,6 +57,8 @@ pub(crate) struct ResponseMatcher<'a> {
     pub(crate) expected: Option<Expected>,
     /// Truncated answers over UDP are asked again over TCP.
     pub(crate) retries_over_tcp: bool,
+    /// Clients use several transports.
+    pub(crate) is_mixed: bool,
     /// The OPT record of answers is read, for cookies and for the server's idle time.
     pub(crate) reads_options: bool,
     /// The cookies of the worker's clients; empty where none are sent.
@@ -239,6 +241,11 @@ impl ResponseMatcher<'_> {
         if entry.sent < slot.followed_at {
             let since = |instant| at.saturating_sub(instant);
             recorder.overtaken(entry.due, since(entry.sent), since(slot.followed_at));
+        }
+        if self.is_mixed {
+            // Only clients of UDP ask again over TCP.
+            let over = if slot.is_retry { Transport::Udp } else { slot.transport };
+            recorder.answered_over(entry.due, over);
         }
         recorder.answered(entry, at, facts);
     }

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 use dnslab_capture::{CaptureWriter, Captured};
-use dnslab_measure::{LoadMode, RunRecord};
+use dnslab_measure::{LoadMode, RunRecord, RunStatus};
 use dnslab_wire::{Query, QueryOptions, Transport};
 use domain::base::Name;
 use domain::base::iana::Rtype;
@@ -176,4 +176,68 @@ fn what_is_no_capture_says_so() {
         .finish()
         .unwrap();
     of(&[]).complains("has no DNS query");
+}
+
+#[test]
+fn only_clients_of_the_named_servers_are_played() {
+    let room = Room::with_load();
+    // Half of the clients ask over IPv6.
+    capture(&room, 20, 4, 100_000_000);
+    let (_running, at) = serve(&room, "127.0.0.1", &[]);
+    let further = ["--capture-server", "2001:db8::/32"];
+    let record = replay(&room, at(Transport::Udp), &further);
+    assert_eq!((record.load.clients, measured(&record).counters.outcomes.due), (10, 40));
+    let queries = &record.load.queries;
+    assert!(queries.contains("only those to 2001:db8::/32 at port 53"), "{queries}");
+    assert!(queries.contains("left out: 40 (other-server)"), "{queries}");
+    let room = Room::quiet();
+    capture(&room, 2, 2, 100_000_000);
+    let nobody = ["replay", "capture.pcap", "127.0.0.1:1", "--capture-server", "192.0.2.54"];
+    room.dnslab(&nobody)
+        .exits_with(2)
+        .complains("no DNS query to 192.0.2.54 at port 53; it has: 4 (other-server)");
+    let profile = ["profile", "capture.pcap", "--capture-ports", "5353"];
+    room.dnslab(&profile).exits_with(2).complains("no DNS query to a server at port 5353");
+}
+
+#[test]
+fn a_transport_that_never_answers_makes_a_run_invalid() {
+    let room = Room::with_load();
+    capture(&room, 60, 3, 200_000_000);
+    let (_running, at) = serve(&room, "127.0.0.1", &[]);
+    let target = at(Transport::Udp).to_string();
+    // Nobody listens there.
+    let free = dnslab_lab::ports::free(Ipv4Addr::LOCALHOST.into()).unwrap().plain.to_string();
+    let words =
+        ["replay", "capture.pcap", &target, "--mix", "dot:20%", "--dot-port", &free, "--insecure"];
+    let patient = ["--set", "expect.lag_limit=1m", "--timeout", "300ms"];
+    let done = room.dnslab(&[&words[..], &patient].concat()).exits_with(3);
+    done.prints("of clients over dot was answered, though other transports answer");
+    let record = crate::evidence::records(&room.results()).remove(0);
+    let by_transport = &measured(&record).counters.by_transport;
+    let udp = by_transport["udp"];
+    assert_eq!(udp.due, udp.answered, "{by_transport:?}");
+    let sum: u64 = by_transport.values().map(|it| it.due).sum();
+    assert_eq!((sum, by_transport["dot"].answered), (180, 0), "{by_transport:?}");
+}
+
+#[test]
+fn a_capture_that_changes_between_two_runs_fails_the_second() {
+    let room = Room::with_load();
+    let path = capture(&room, 30, 20, 100_000_000);
+    room.experiment(
+        "repeat.runs = 2\nexpect.lag_limit = \"1m\"\nload.capture = \"capture.pcap\"\nload.warm_up = \"0s\"\n\
+         load.duration = \"1500ms\"\n[[variant]]\nname = \"udp\"\n",
+    );
+    let running = room.start(&["run", "./experiment.toml"]);
+    room.wait_for_load(&running, |plan| plan.first());
+    std::io::Write::write_all(&mut File::options().append(true).open(path).unwrap(), b"more")
+        .unwrap();
+    let done = running.finish().exits_with(3);
+    let [first, second] = &crate::evidence::records(&room.results())[..] else { panic!("{done}") };
+    assert!(first.is_valid(), "{done}");
+    let RunStatus::Failed { reason, .. } = &second.status else {
+        panic!("{:?}{done}", second.status)
+    };
+    assert!(reason.contains("capture.pcap has changed since its queries were counted"), "{reason}");
 }

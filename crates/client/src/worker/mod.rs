@@ -178,6 +178,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
             timeout: shard.timeout,
             expected: job.expected,
             retries_over_tcp: job.retries_over_tcp(),
+            is_mixed: !job.others.is_empty(),
             reads_options: job.sends_options(),
             cookies,
             origin_unix_ns: 0,

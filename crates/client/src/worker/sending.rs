@@ -37,6 +37,9 @@ impl<R: Runtime> Worker<'_, R> {
             self.recorder.due(arrival.due_ns);
             self.unsettled += 1;
             let slot = &mut self.slots[arrival.client as usize];
+            if self.matcher.is_mixed {
+                self.recorder.due_over(arrival.due_ns, slot.transport);
+            }
             slot.pending.push_back(Pending { due, query: arrival.query, sent_before: 0 });
             if !slot.listed {
                 slot.listed = true;
@@ -60,6 +63,9 @@ impl<R: Runtime> Worker<'_, R> {
             self.unsettled += 1;
             let pending = Pending { due: Some(due_ns), query, sent_before: 0 };
             let slot = &mut self.slots[number as usize];
+            if self.matcher.is_mixed {
+                self.recorder.due_over(due_ns, slot.transport);
+            }
             self.askers += u32::from(!std::mem::replace(&mut slot.has_come, true));
             slot.pending.push_back(pending);
             self.list(number);
@@ -284,9 +290,13 @@ impl<R: Runtime> Worker<'_, R> {
         }
         let slot = &mut self.slots[number as usize];
         slot.note_sent(sent, taken, self.query_source.is_open());
+        let transport = slot.transport;
         for (pending, octets) in slot.pending.drain(..taken).zip(self.outbox.lengths()) {
             if pending.due.is_none() {
                 self.recorder.due(sent);
+                if self.matcher.is_mixed {
+                    self.recorder.due_over(sent, transport);
+                }
                 self.unsettled += 1;
             }
             let first = pending.sent_before == 0;
