@@ -33,6 +33,8 @@ dnslab_wire::words! {
         StreamGap = "stream-gap",
         /// A message over TCP whose end is missing.
         StreamCut = "stream-cut",
+        /// A query over TCP that repeats one over UDP, whose answer was truncated.
+        RepeatedOverTcp = "repeated-over-tcp",
         /// A dnstap frame of a kind that is not asked for.
         DnstapKind = "dnstap-kind",
         /// A dnstap frame over DNSCrypt, or over no transport that is known.

@@ -85,6 +85,16 @@ impl FrameReader {
         &self.frame.message.query_message
     }
 
+    /// Of a frame about a response over UDP: the client, and the response.
+    pub(crate) fn udp_response(&self) -> Option<(IpAddr, &[u8])> {
+        let message = &self.frame.message;
+        let (_, source) = kind_and_source(message.kind)?;
+        let is_udp = message.transport() == Some(Transport::Udp);
+        let client = address(&message.query_address, message.query_port)?;
+        (is_udp && source == DnstapSource::Responses)
+            .then_some((client.ip(), message.response_message.as_slice()))
+    }
+
     /// Reads the octets of a frame. Whether the message is a query is for the caller to check.
     pub(crate) fn read(
         &mut self,

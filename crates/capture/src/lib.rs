@@ -50,6 +50,7 @@ mod options;
 mod pcap;
 mod pcapng;
 mod reader;
+mod repeats;
 mod streams;
 #[cfg(test)]
 mod tests;

@@ -15,6 +15,9 @@ pub struct CaptureOptions {
     pub dnstap_kinds: Vec<DnstapKind>,
     /// Where dnstap queries come from.
     pub dnstap_source: DnstapSource,
+    /// Leave out queries over TCP that repeat one over UDP because its answer was truncated, for one who will ask
+    /// again by itself.
+    pub skips_repeats: bool,
 }
 
 impl CaptureOptions {
@@ -30,6 +33,7 @@ impl Default for CaptureOptions {
             servers: None,
             dnstap_kinds: Self::KINDS.to_vec(),
             dnstap_source: DnstapSource::default(),
+            skips_repeats: false,
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::error::Fault;
 use crate::fragments::{Fragments, Whose};
 use crate::ip::{self, TCP, UDP};
 use crate::message::check;
+use crate::repeats::Repeats;
 use crate::streams::{StreamQuery, Streams};
 use crate::window::Window;
 use crate::{CaptureError, CaptureOptions, Counts, Reason};
@@ -70,6 +71,8 @@ struct Ends {
 struct Parts {
     ports: Ports,
     servers: Option<ServerAddresses>,
+    /// Where queries that are repeated over TCP are left out.
+    repeats: Option<Repeats>,
     counts: Counts,
     fragments: Fragments,
     streams: Streams,
@@ -129,6 +132,7 @@ impl<R: Read> CaptureReader<R> {
         let parts = Parts {
             ports: Ports::new(&options.ports),
             servers: options.servers.clone(),
+            repeats: options.skips_repeats.then(Repeats::new),
             counts: Counts::default(),
             fragments: Fragments::new(),
             streams: Streams::new(),
@@ -183,6 +187,10 @@ impl<R: Read> CaptureReader<R> {
     fn find(&mut self) -> Result<Option<Found>, Fault> {
         loop {
             if let Some(query) = self.parts.streams.next_query() {
+                if self.parts.is_repeated(&query) {
+                    self.parts.counts.skip_message(Reason::RepeatedOverTcp);
+                    continue;
+                }
                 return Ok(Some(Found::Stream(query)));
             }
             match self.end.take() {
@@ -273,7 +281,12 @@ impl<R: Read> CaptureReader<R> {
     fn frame(&mut self, range: Range<usize>) -> Option<Found> {
         self.parts.counts.packets += 1;
         let octets = &self.window.buffer()[range];
-        match query_of(&mut self.frames, octets, &self.options) {
+        let query = query_of(&mut self.frames, octets, &self.options);
+        let query = match &mut self.parts.repeats {
+            Some(repeats) => leave_out_repeats(repeats, query, &self.frames),
+            None => query,
+        };
+        match query {
             Ok(query) => Some(Found::Frame(query)),
             Err(reason) => {
                 self.parts.counts.skip(reason);
@@ -291,6 +304,27 @@ fn query_of(
 ) -> Result<FrameQuery, Reason> {
     let query = frames.read(octets, options)?;
     check(frames.message()).map(|()| query)
+}
+
+/// The same, unless it is left out because it repeats another one over TCP.
+fn leave_out_repeats(
+    repeats: &mut Repeats,
+    query: Result<FrameQuery, Reason>,
+    frames: &FrameReader,
+) -> Result<FrameQuery, Reason> {
+    if let Ok(FrameQuery { at_ns, client, transport, .. }) = query {
+        match transport {
+            Transport::Udp => repeats.asked(at_ns, client.ip(), frames.message()),
+            Transport::Tcp if repeats.is_repeated(at_ns, client.ip(), frames.message()) => {
+                return Err(Reason::RepeatedOverTcp);
+            }
+            _ => {}
+        }
+    }
+    if let Some((client, response)) = frames.udp_response() {
+        repeats.answered(client, response);
+    }
+    query
 }
 
 /// Says of dnstap frames what they are, for one who writes them down as they are.
@@ -348,6 +382,13 @@ struct WholePacket {
 }
 
 impl Parts {
+    #[inline]
+    fn is_repeated(&mut self, query: &StreamQuery) -> bool {
+        let Some(repeats) = &mut self.repeats else { return false };
+        let message = &self.streams.octets()[query.message.clone()];
+        repeats.is_repeated(query.at_ns, query.client.ip(), message)
+    }
+
     /// Reads a packet and counts it, unless it is a query, the last fragment of something, or an error.
     #[inline]
     fn packet(&mut self, packet: &Packet, octets: &[u8]) -> Result<Option<Part>, Reason> {
@@ -402,6 +443,12 @@ impl Parts {
         let (source, destination) = ports(payload.octets, reason)?;
         if !self.ports.contains(destination) {
             let is_answer = self.ports.contains(source);
+            if let Some(repeats) =
+                self.repeats.as_mut().filter(|_| is_answer && payload.protocol == UDP)
+            {
+                let response = payload.octets.get(UDP_HEADER..).unwrap_or_default();
+                repeats.answered(payload.destination, response);
+            }
             return Err(if is_answer { Reason::Response } else { Reason::OtherPort });
         }
         let client = SocketAddr::new(payload.source, source);
@@ -416,6 +463,9 @@ impl Parts {
         }
         let end = udp_end(payload.octets, payload.missing)?;
         check(&payload.octets[UDP_HEADER..end])?;
+        if let Some(repeats) = &mut self.repeats {
+            repeats.asked(payload.at_ns, payload.source, &payload.octets[UDP_HEADER..end]);
+        }
         Ok(Some((Ends { at_ns: payload.at_ns, client, server }, UDP_HEADER..end)))
     }
 }

@@ -36,6 +36,7 @@ proptest! {
                 servers: None,
                 dnstap_kinds: DnstapKind::ALL.to_vec(),
                 dnstap_source,
+                skips_repeats: true,
             };
             let (_, _, end) = read_with(&capture, options);
             let _ = end.map_err(|error| error.to_string());

@@ -46,6 +46,8 @@ fn options(arguments: &Profile) -> CaptureOptions {
         servers,
         dnstap_kinds: arguments.dnstap_messages.clone(),
         dnstap_source: arguments.dnstap_source,
+        // Clients of a population ask again by themselves.
+        skips_repeats: true,
     }
 }
 

@@ -256,6 +256,8 @@ pub fn capture_options(load: &Load) -> CaptureOptions {
         servers,
         dnstap_kinds: load.dnstap_messages.clone(),
         dnstap_source: load.dnstap_source,
+        // The clients ask again by themselves, or not at all.
+        skips_repeats: true,
     }
 }
 
@@ -280,7 +282,9 @@ fn described(
     if plan.speed != 1.0 {
         text.push_str(&format!(", {} times as fast", plan.speed));
     }
-    if *options != CaptureOptions::default() {
+    let usual =
+        CaptureOptions { skips_repeats: options.skips_repeats, ..CaptureOptions::default() };
+    if *options != usual {
         text.push_str(&format!("; only those {options}"));
     }
     if !census.left_out.is_empty() {
