@@ -101,7 +101,21 @@ pub(crate) fn draft<const IS_SEARCH: bool>(
     }
     server.kind.set(ServerChoice::External);
     server.address.set(HostAddress { host: Host::Address(address.ip()), port: None });
-    server.port_for(transport).set(Some(address.port()));
+    let port = server.port_for(transport);
+    if has_port(&traffic.target) {
+        if let Some(other) =
+            port.value.filter(|other| port.is_written() && *other != address.port())
+        {
+            return Err(Failure::bad_input(anyhow!(
+                "`{}` is asked for {transport} at port {}, and another option says {other}: leave one of them out",
+                traffic.target,
+                address.port()
+            )));
+        }
+        port.set(Some(address.port()));
+    } else {
+        port.set_default(Some(address.port()));
+    }
     let is_mixed = |mix: &TransportMix| mix.shares().iter().any(|(it, _)| it.is_encrypted());
     let may_be_encrypted = variant.load.mix.value.as_ref().is_some_and(is_mixed)
         || variant.load.population.value.is_some();

@@ -34,6 +34,7 @@ const LINES: &[&str] = &[
     "load 192.0.2.7:8530 --transport dot --mix udp:30%,doh2:5%,doq:1% --insecure --udp-port 5300 --doh-port 8443 \
      --doq-port 8531",
     "load 192.0.2.7:8530 --mix dot:5% --insecure --dot-port 8530",
+    "load 192.0.2.7 --udp-port 5300",
     "replay /etc/passwd 192.0.2.7 --factor 2.5 --speed 0.5 --duration 60s --transport doh2 --insecure",
     "replay /etc/passwd 127.0.0.1 --duration 60s --idle 2s --set load.cookies=true",
     "replay /etc/passwd 192.0.2.7 --duration 60s --capture-server 192.0.2.53,2001:db8::/48,[::1]:5353 \
@@ -46,6 +47,8 @@ const LINES: &[&str] = &[
     // Populations.
     "load 192.0.2.7 --population typical --clients 20000 --rate 30000 --mix dot:33% --insecure",
     "load 192.0.2.7 --population typical --clients 500 --idle 30s --records 5000",
+    "replay /etc/passwd 192.0.2.7 --duration 60s --transport dot --insecure --set load.padding=false",
+    "replay /etc/passwd 192.0.2.7 --duration 60s --mix doq:5% --insecure --padding=468",
     "capacity 192.0.2.7 --population typical --from 100",
     // What is asked.
     "load 192.0.2.7 --queries /etc/passwd --recursion-desired --expect NXDOMAIN",
@@ -95,6 +98,8 @@ const LINES: &[&str] = &[
     "replay /etc/passwd 192.0.2.7 --duration 1s --capture-server 192.0.2.53:5353 --capture-ports 53",
     "replay /etc/passwd 192.0.2.7 --duration 1s --capture-server ns1 --capture-ports dns \
      --dnstap-messages clients --dnstap-source both",
+    "replay /etc/passwd 192.0.2.7 --duration 1s --padding",
+    "load 192.0.2.7:5300 --udp-port 5301",
     "load 192.0.2.7 --capture-server 192.0.2.53 --dnstap-messages auth",
     "load 192.0.2.7 --population typical --rate 10 --pace poisson",
     "load 192.0.2.7 --population /nowhere/population.toml",

@@ -510,7 +510,7 @@ settings! {
         /// `"192.0.2.53, 2001:db8::53"`. At a resolver its address for clients leaves out what it asks others
         capture_server: Option<ServerAddresses> = None, absent("any server"), when(&[REPLAYED]),
             flag("capture-server", "ADDRESSES"), under(QUERIES);
-        /// Ports of the servers in captured packets, besides those that `load.capture_server` names
+        /// Ports of the servers in captured packets; by default with those that `load.capture_server` names
         capture_ports: ServerPorts = ServerPorts::default(), when(&[REPLAYED]),
             flag("capture-ports", "PORT,..."), under(QUERIES);
         /// Messages of a dnstap capture that are played: those of clients that ask the server to resolve or as
@@ -642,8 +642,9 @@ settings! {
         edns_options: Vec<EdnsOption> = Vec::new(), absent("none"), flag("edns-option", "CODE:HEX"),
             form(FlagForm::Repeated), under(QUERIES), when(&[NOT_REPLAYED, NOT_OF_POPULATION]);
         /// Pad queries to a multiple of so many octets (RFC 7830), `true` for 128 (RFC 8467, section 4.1);
-        /// on encrypted transports only
-        padding: u16 = 0, kind(Kind::Padding), when(&[PADDED, NOT_REPLAYED, NOT_OF_POPULATION]), flag("padding", "OCTETS"),
+        /// on encrypted transports only. Clients of a capture or a population do so by default, as stub
+        /// resolvers do
+        padding: u16 = 0, kind(Kind::Padding), when(&[PADDED]), flag("padding", "OCTETS"),
             form(FlagForm::Optional("true")), under(QUERIES);
         /// TCP and DoT: ask with each query for the server's idle time-out (RFC 7828)
         keepalive: bool = false, when(&[KEPT_ALIVE, NOT_REPLAYED, NOT_OF_POPULATION]), flag("keepalive", ""),

@@ -11,7 +11,7 @@ use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 
 /// Each text is a value of some key.
-const TEXTS: [&str; 20] = [
+const TEXTS: [&str; 22] = [
     "5ms",
     "uniform:1ms..9ms",
     "normal:5ms,1ms",
@@ -30,6 +30,8 @@ const TEXTS: [&str; 20] = [
     "v-0",
     "v-1,v-0",
     "doq:30%,doh3:0.5%",
+    "198.51.100.0/24, 2001:db8::53",
+    "53, 5353",
     "-",
     "",
 ];

@@ -241,7 +241,8 @@ impl<R: Runtime> Worker<'_, R> {
         let queries = &self.matcher.queries;
         let subnet = self.shard.subnet_of(slot.client);
         let cookie = self.matcher.cookies.get(slot.client as usize);
-        let additions = Additions { cookie, subnet: subnet.as_ref() };
+        let padding = if slot.transport.is_encrypted() { self.shard.padding } else { 0 };
+        let additions = Additions { cookie, subnet: subnet.as_ref(), padding };
         self.outbox.clear();
         let mut offered = 0;
         for (pending, id) in slot.pending.iter().zip(ids) {

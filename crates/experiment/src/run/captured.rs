@@ -22,6 +22,11 @@ use super::queries::QueriesError;
 /// and the threads of a server that writes dnstap hand over what they have in turn.
 const DISORDER: Duration = Duration::from_millis(100);
 
+/// Where there is more, so much is put in order at most: the threads of Unbound, or several servers, send their dnstap up
+/// to a second later than each other, and what stands after a gap in a TCP stream waits for 5 seconds. All queries of
+/// that time are in memory.
+const MAX_DISORDER: Duration = Duration::from_secs(6);
+
 /// A load of a whole capture is so much longer than it.
 const ROUNDING: Duration = Duration::from_millis(10);
 
@@ -58,6 +63,8 @@ pub struct Census {
     pub cut: Option<String>,
     /// There are later queries than were asked for.
     pub goes_on: bool,
+    /// How much later than a query that was sent after it a query stands, at most.
+    disorder: Duration,
     first: Vec<Query>,
     identity: FileIdentity,
 }
@@ -100,6 +107,7 @@ impl Census {
         let end_of_all =
             begin_ns.saturating_add(u64::try_from(within.as_nanos()).unwrap_or(u64::MAX));
         let (mut end_ns, mut queries, mut out_of_time, mut beyond) = (begin_ns, 0, 0, 0);
+        let mut disorder_ns = 0;
         let mut clients: HashSet<IpAddr> = HashSet::new();
         let first: Vec<Query> = sample.iter().map(|query| query.query.clone()).collect();
         for query in sample.into_iter().chain(seen.by_ref()) {
@@ -116,6 +124,7 @@ impl Census {
                 continue;
             }
             end_ns = end_ns.max(query.at_ns);
+            disorder_ns = disorder_ns.max(end_ns - query.at_ns);
             queries += 1;
             clients.insert(query.client);
         }
@@ -135,6 +144,7 @@ impl Census {
             left_out,
             cut: seen.end.map(|error| error.to_string()),
             goes_on: beyond > 0,
+            disorder: Duration::from_nanos(disorder_ns),
             first,
             identity,
         })
@@ -198,7 +208,7 @@ impl CapturedClients {
         load: &Load,
         seed: u64,
     ) -> Result<(Self, QueryList), QueriesError> {
-        let plan = ReplayPlan {
+        let mut plan = ReplayPlan {
             factor: load.factor.0,
             speed: load.speed.0,
             length: load.warm_up.saturating_add(load.duration),
@@ -208,6 +218,7 @@ impl CapturedClients {
         let wanted = plan.slice().saturating_mul(plan.slices());
         let options = capture_options(load);
         let census = Census::take(path, &options, wanted)?;
+        plan.disorder = census.disorder.clamp(DISORDER, MAX_DISORDER);
         // The last query may come a little before the end.
         let needed = wanted.saturating_sub(plan.slice() / 10 + ROUNDING * plan.slices());
         if census.length < needed {
@@ -248,6 +259,7 @@ fn no_query(path: &Path, options: &CaptureOptions, left_out: String) -> QueriesE
 pub fn capture_options(load: &Load) -> CaptureOptions {
     let servers = load.capture_server.clone();
     let mut ports = load.capture_ports.0.clone();
+    // Of a draft, the ports that servers are named with are not among them yet.
     ports.extend(servers.iter().flat_map(ServerAddresses::ports));
     ports.sort_unstable();
     ports.dedup();
@@ -566,6 +578,42 @@ mod tests {
         let clients = clients(&capture(&folder, "capture", QUERIES));
         let mut feed = clients.begin(1, &[]).unwrap().remove(0);
         assert_eq!(take(&mut feed), (QUERIES as usize, Fed::End));
+    }
+
+    #[test]
+    fn what_servers_send_a_second_later_is_put_in_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("capture");
+        let mut writer = CaptureWriter::dnstap(File::create(&path).unwrap()).unwrap();
+        // One of two threads hands over a second of its queries at a time.
+        for second in 0..3_u64 {
+            for thread in 0..2 {
+                for number in 0..100 {
+                    let captured = Captured {
+                        at_ns: 1_700_000_000_000_000_000
+                            + second * 1_000_000_000
+                            + number * 10_000_000
+                            + thread,
+                        client: ([10, 0, 0, thread as u8], 40_000).into(),
+                        server: ([192, 0, 2, 53], 53).into(),
+                        transport: Transport::Udp,
+                        message: b"\0\0\x01\0\0\x01\0\0\0\0\0\0\x03www\x07example\0\0\x01\0\x01",
+                    };
+                    writer.write(&captured).unwrap();
+                }
+            }
+        }
+        writer.finish().unwrap();
+        let load =
+            Load { duration: Duration::from_secs(3), warm_up: Duration::ZERO, ..Load::default() };
+        let clients = CapturedClients::open(&path, &load, 1).unwrap().0;
+        let mut feed = clients.begin(1, &[]).unwrap().remove(0);
+        let mut ready = VecDeque::new();
+        while feed.fill(&mut ready) != Fed::End {
+            std::thread::yield_now();
+        }
+        assert_eq!(ready.len(), 600);
+        assert!(ready.iter().is_sorted_by_key(|query| query.due_ns));
     }
 
     #[test]

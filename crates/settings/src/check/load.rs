@@ -36,6 +36,9 @@ fn as_real_clients(load: &mut LoadDraft) {
     if !load.idle.is_written() {
         load.idle.value = Some(IDLE_OF_CLIENTS);
     }
+    if !load.padding.is_written() && load.checked().transports().any(Transport::is_encrypted) {
+        load.padding.value = Kind::PADDING;
+    }
 }
 
 /// Gives the clients the transports of their population: `load.transport` is the most frequent one.
@@ -251,11 +254,17 @@ impl Check<'_> {
         }
     }
 
-    /// Ports that were written must have those of the servers that were written.
-    fn captured_ports(&mut self, load: &LoadDraft) {
-        let (servers, ports) = (&load.capture_server, &load.capture_ports);
+    /// The ports that are named with servers are among those that are read; where ports were written, they must be.
+    fn captured_ports(&mut self, load: &mut LoadDraft) {
+        let LoadDraft { capture_server: servers, capture_ports: ports, .. } = load;
         let Some(named) = &servers.value else { return };
-        if !ports.is_written() || ports.is_broken() {
+        if !ports.is_written() {
+            ports.value.0.extend(named.ports());
+            ports.value.0.sort_unstable();
+            ports.value.0.dedup();
+            return;
+        }
+        if ports.is_broken() {
             return;
         }
         if let Some(port) = named.ports().find(|port| !ports.value.0.contains(port)) {
