@@ -301,3 +301,30 @@ fn what_cannot_be_is_said_before_anybody_waits() {
     of(&owner, "there is no user `nobody-of-this-name`");
     of(&["record", "unix:socket", "x", "--socket-mode", "9"], "write three octal digits");
 }
+
+#[test]
+fn an_interrupted_recording_is_kept() {
+    let room = Room::quiet();
+    let socket = room.path().join("dnstap.sock");
+    let place = format!("unix:{}", socket.display());
+    let words = ["replay", &place, "127.0.0.1:1", "--duration", "60s"];
+    let mut replaying = listen(&room, &words);
+    send_clients(&socket, 50, 2_000);
+    let recording = wait_for(
+        "all is in the file",
+        || replaying.so_far(),
+        || {
+            let entry = fs::read_dir(room.path().join("results")).ok()?.next()?.ok()?;
+            // Nothing is in it at first.
+            let has_begun = entry.metadata().ok()?.len() > 100;
+            (has_begun && asked(&entry.path()).0.len() == 2_000).then(|| entry.path())
+        },
+    );
+    replaying.press_ctrl_c();
+    let kept = format!("interrupted; to play what came: dnslab replay {}", recording.display());
+    replaying.finish().exits_with(130).complains(&kept);
+    let (names, end) = asked(&recording);
+    end.unwrap();
+    assert_eq!(names.len(), 2_000);
+    assert!(!socket.exists());
+}
