@@ -1,7 +1,8 @@
 //! Any octets are read as a capture without panic and in bounded memory; what was read adds up, every query that is
 //! given is one, and after the end or an error there is nothing more.
 //!
-//! The first octet says where dnstap queries come from.
+//! The first octet says where dnstap queries come from, and whether the servers are
+//! restricted and repetitions over TCP left out.
 #![no_main]
 
 use std::alloc::System;
@@ -18,8 +19,10 @@ fuzz_target!(|octets: &[u8]| {
     let Some((first, capture)) = octets.split_first() else { return };
     let options = CaptureOptions {
         ports: vec![53, 5353],
+        servers: (first & 2 > 0).then(|| "192.0.2.0/24".parse().expect("it is a network")),
         dnstap_kinds: DnstapKind::ALL.to_vec(),
         dnstap_source: DnstapSource::ALL[usize::from(first & 1)],
+        skips_repeats: first & 4 > 0,
     };
     let mut reader = match CaptureReader::new(capture, options) {
         Ok(reader) => reader,

@@ -7,6 +7,8 @@ dnslab_wire::words! {
         Response = "response",
         /// Neither of its ports is one of those that are read.
         OtherPort = "other-port",
+        /// It went to another server than those that are looked for.
+        OtherServer = "other-server",
         /// It is IP, but neither UDP nor TCP.
         OtherProtocol = "other-protocol",
         /// It is no IP, as ARP.
@@ -31,6 +33,8 @@ dnslab_wire::words! {
         StreamGap = "stream-gap",
         /// A message over TCP whose end is missing.
         StreamCut = "stream-cut",
+        /// A query over TCP that repeats one over UDP, whose answer was truncated.
+        RepeatedOverTcp = "repeated-over-tcp",
         /// A dnstap frame of a kind that is not asked for.
         DnstapKind = "dnstap-kind",
         /// A dnstap frame over DNSCrypt, or over no transport that is known.

@@ -85,6 +85,16 @@ impl FrameReader {
         &self.frame.message.query_message
     }
 
+    /// Of a frame about a response over UDP: the client, and the response.
+    pub(crate) fn udp_response(&self) -> Option<(IpAddr, &[u8])> {
+        let message = &self.frame.message;
+        let (_, source) = kind_and_source(message.kind)?;
+        let is_udp = message.transport() == Some(Transport::Udp);
+        let client = address(&message.query_address, message.query_port)?;
+        (is_udp && source == DnstapSource::Responses)
+            .then_some((client.ip(), message.response_message.as_slice()))
+    }
+
     /// Reads the octets of a frame. Whether the message is a query is for the caller to check.
     pub(crate) fn read(
         &mut self,
@@ -122,6 +132,9 @@ impl FrameReader {
             }),
             transport,
         };
+        if options.servers.as_ref().is_some_and(|servers| !servers.contains(query.server)) {
+            return Err(Reason::OtherServer);
+        }
         if message.query_message.is_empty() {
             if source == DnstapSource::Queries || message.response_message.is_empty() {
                 return Err(Reason::DnstapIncomplete);
@@ -316,6 +329,21 @@ mod tests {
         let mut reader = FrameReader::default();
         assert_eq!(reader.read(b"\xff\xff", &options).map(|_| ()), Err(Reason::DnstapMalformed));
         assert_eq!(reader.read(b"", &options).map(|_| ()), Err(Reason::DnstapMalformed));
+    }
+
+    #[test]
+    fn other_servers_are_left_out() {
+        let check = |servers: &str, expected| {
+            let servers = Some(servers.parse().unwrap());
+            let options = CaptureOptions { servers, ..CaptureOptions::default() };
+            assert_eq!(read(message(5), &options).map(|_| ()), expected);
+            let nameless = Message { response_address: Vec::new(), ..message(5) };
+            assert_eq!(read(nameless, &options).map(|_| ()), Err(Reason::OtherServer));
+        };
+        check("192.0.2.53", Ok(()));
+        check("198.51.100.1, 192.0.2.53:53", Ok(()));
+        check("192.0.2.53:5353", Err(Reason::OtherServer));
+        check("2001:db8::/32", Err(Reason::OtherServer));
     }
 
     #[test]

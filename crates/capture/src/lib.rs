@@ -2,7 +2,8 @@
 //!
 //! A [`CaptureReader`] takes any [`std::io::Read`] and gives one [`Captured`] query after another. Its memory has
 //! a bound, however long the capture is. [`Counts`] says what became of everything that was read. A
-//! [`CaptureWriter`] makes captures, and [`accept_frame_stream`] greets a server that sends dnstap to a socket.
+//! [`CaptureWriter`] makes captures. A [`FrameReceiver`] understands a server that sends dnstap to a socket, and a
+//! [`FrameWriter`] writes down what came.
 //!
 //! ```
 //! use dnslab_capture::{CaptureOptions, CaptureReader, CaptureWriter, Captured};
@@ -37,6 +38,7 @@ mod datagram;
 mod dnstap;
 mod error;
 mod fragments;
+mod frame_receiver;
 mod frame_streams;
 mod generations;
 mod ip;
@@ -48,6 +50,7 @@ mod options;
 mod pcap;
 mod pcapng;
 mod reader;
+mod repeats;
 mod streams;
 #[cfg(test)]
 mod tests;
@@ -55,8 +58,9 @@ mod window;
 mod writer;
 
 pub use counts::{Counts, Reason};
+pub use dnslab_wire::{DnstapKind, DnstapSource, ServerAddresses};
 pub use error::CaptureError;
-pub use frame_streams::{HandshakeError, accept_frame_stream, finish_frame_stream};
-pub use options::{CaptureOptions, DnstapKind, DnstapSource};
-pub use reader::{CaptureReader, Captured};
-pub use writer::{CaptureWriter, WriteError};
+pub use frame_receiver::{FrameReceiver, SenderFault};
+pub use options::CaptureOptions;
+pub use reader::{CaptureReader, Captured, FrameCounter};
+pub use writer::{CaptureWriter, FrameWriter, WriteError};

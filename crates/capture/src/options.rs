@@ -1,14 +1,28 @@
 //! What a reader looks for.
 
+use std::fmt;
+
+use dnslab_wire::{DnstapKind, DnstapSource, ServerAddresses};
+
 /// What a [`crate::CaptureReader`] looks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaptureOptions {
     /// Ports of servers, over UDP and TCP. They mean nothing for dnstap.
     pub ports: Vec<u16>,
+    /// Only queries to these count; `None` for those to any server.
+    pub servers: Option<ServerAddresses>,
     /// The dnstap messages that count.
     pub dnstap_kinds: Vec<DnstapKind>,
     /// Where dnstap queries come from.
     pub dnstap_source: DnstapSource,
+    /// Leave out queries over TCP that repeat one over UDP because its answer was truncated, for one who will ask
+    /// again by itself.
+    pub skips_repeats: bool,
+}
+
+impl CaptureOptions {
+    /// The kinds that count by default: what clients sent to the server that wrote dnstap.
+    pub const KINDS: [DnstapKind; 2] = [DnstapKind::Client, DnstapKind::Auth];
 }
 
 impl Default for CaptureOptions {
@@ -16,40 +30,28 @@ impl Default for CaptureOptions {
     fn default() -> Self {
         Self {
             ports: vec![53],
-            dnstap_kinds: vec![DnstapKind::Client, DnstapKind::Auth],
+            servers: None,
+            dnstap_kinds: Self::KINDS.to_vec(),
             dnstap_source: DnstapSource::default(),
+            skips_repeats: false,
         }
     }
 }
 
-dnslab_wire::words! {
-    /// Who sent a query to whom, in the words of dnstap.
-    pub enum DnstapKind as "kind of dnstap message" {
-        /// A client to this server, which is asked to resolve (CLIENT_QUERY).
-        Client = "client",
-        /// A client to this server, which is authoritative (AUTH_QUERY).
-        Auth = "auth",
-        /// This server, as a recursive resolver, to an authoritative server (RESOLVER_QUERY).
-        Resolver = "resolver",
-        /// This server, as a forwarder, to an upstream server (FORWARDER_QUERY).
-        Forwarder = "forwarder",
-        /// A stub resolver that wrote dnstap itself (STUB_QUERY).
-        Stub = "stub",
-        /// A tool that wrote dnstap itself (TOOL_QUERY).
-        Tool = "tool",
-    }
-}
-
-dnslab_wire::words! {
-    /// Which dnstap messages queries are taken from. A server that writes both would have each query twice.
-    #[derive(Default)]
-    pub enum DnstapSource as "source of dnstap queries" {
-        /// Those about queries.
-        #[default]
-        Queries = "queries",
-        /// Those about responses, for servers that write no others. The time is that of the query if the frame
-        /// has it. If the frame lacks the query, it is made: id, RD, CD and question of the response, and an
-        /// OPT record with its DO bit and a payload size of 1232 if the response has one.
-        Responses = "responses",
+/// What follows "queries": `to a server at port 53`.
+impl fmt::Display for CaptureOptions {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |items: Vec<String>| items.join(", ");
+        match &self.servers {
+            Some(servers) => write!(formatter, "to {servers}")?,
+            None => formatter.write_str("to a server")?,
+        }
+        let ports = list(self.ports.iter().map(ToString::to_string).collect());
+        write!(formatter, " at port {ports}")?;
+        if (&*self.dnstap_kinds, self.dnstap_source) != (&Self::KINDS, DnstapSource::Queries) {
+            let kinds = list(self.dnstap_kinds.iter().map(ToString::to_string).collect());
+            write!(formatter, ", of dnstap the {} {kinds}", self.dnstap_source)?;
+        }
+        Ok(())
     }
 }

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 
-use dnslab_wire::Transport;
+use dnslab_wire::{ServerAddresses, Transport};
 
 use crate::compression::{Corrupt, Decoder};
 use crate::container::{Container, Item, Packet};
@@ -14,6 +14,7 @@ use crate::error::Fault;
 use crate::fragments::{Fragments, Whose};
 use crate::ip::{self, TCP, UDP};
 use crate::message::check;
+use crate::repeats::Repeats;
 use crate::streams::{StreamQuery, Streams};
 use crate::window::Window;
 use crate::{CaptureError, CaptureOptions, Counts, Reason};
@@ -69,6 +70,9 @@ struct Ends {
 /// What is known of packets before.
 struct Parts {
     ports: Ports,
+    servers: Option<ServerAddresses>,
+    /// Where queries that are repeated over TCP are left out.
+    repeats: Option<Repeats>,
     counts: Counts,
     fragments: Fragments,
     streams: Streams,
@@ -127,6 +131,8 @@ impl<R: Read> CaptureReader<R> {
         };
         let parts = Parts {
             ports: Ports::new(&options.ports),
+            servers: options.servers.clone(),
+            repeats: options.skips_repeats.then(Repeats::new),
             counts: Counts::default(),
             fragments: Fragments::new(),
             streams: Streams::new(),
@@ -181,6 +187,10 @@ impl<R: Read> CaptureReader<R> {
     fn find(&mut self) -> Result<Option<Found>, Fault> {
         loop {
             if let Some(query) = self.parts.streams.next_query() {
+                if self.parts.is_repeated(&query) {
+                    self.parts.counts.skip_message(Reason::RepeatedOverTcp);
+                    continue;
+                }
                 return Ok(Some(Found::Stream(query)));
             }
             match self.end.take() {
@@ -271,14 +281,89 @@ impl<R: Read> CaptureReader<R> {
     fn frame(&mut self, range: Range<usize>) -> Option<Found> {
         self.parts.counts.packets += 1;
         let octets = &self.window.buffer()[range];
-        let query = self.frames.read(octets, &self.options);
-        match query.and_then(|query| check(self.frames.message()).map(|()| query)) {
+        let query = query_of(&mut self.frames, octets, &self.options);
+        let query = match &mut self.parts.repeats {
+            Some(repeats) => leave_out_repeats(repeats, query, &self.frames),
+            None => query,
+        };
+        match query {
             Ok(query) => Some(Found::Frame(query)),
             Err(reason) => {
                 self.parts.counts.skip(reason);
                 None
             }
         }
+    }
+}
+
+/// The query of a dnstap frame. Its message is in `frames`.
+fn query_of(
+    frames: &mut FrameReader,
+    octets: &[u8],
+    options: &CaptureOptions,
+) -> Result<FrameQuery, Reason> {
+    let query = frames.read(octets, options)?;
+    check(frames.message()).map(|()| query)
+}
+
+/// The same, unless it is left out because it repeats another one over TCP.
+fn leave_out_repeats(
+    repeats: &mut Repeats,
+    query: Result<FrameQuery, Reason>,
+    frames: &FrameReader,
+) -> Result<FrameQuery, Reason> {
+    if let Ok(FrameQuery { at_ns, client, transport, .. }) = query {
+        match transport {
+            Transport::Udp => repeats.asked(at_ns, client.ip(), frames.message()),
+            Transport::Tcp if repeats.is_repeated(at_ns, client.ip(), frames.message()) => {
+                return Err(Reason::RepeatedOverTcp);
+            }
+            _ => {}
+        }
+    }
+    if let Some((client, response)) = frames.udp_response() {
+        repeats.answered(client, response);
+    }
+    query
+}
+
+/// Says of dnstap frames what they are, for one who writes them down as they are.
+#[derive(Debug)]
+pub struct FrameCounter {
+    frames: FrameReader,
+    options: CaptureOptions,
+    counts: Counts,
+}
+
+impl FrameCounter {
+    /// Counts the queries that these options look for.
+    #[must_use]
+    pub fn new(options: CaptureOptions) -> Self {
+        Self { frames: FrameReader::default(), options, counts: Counts::default() }
+    }
+
+    /// Counts a frame as a query.
+    ///
+    /// # Errors
+    /// The reason why it is none, for which it is counted then.
+    pub fn count(&mut self, frame: &[u8]) -> Result<(), Reason> {
+        self.counts.packets += 1;
+        match query_of(&mut self.frames, frame, &self.options) {
+            Ok(_) => {
+                self.counts.queries += 1;
+                Ok(())
+            }
+            Err(reason) => {
+                self.counts.skip(reason);
+                Err(reason)
+            }
+        }
+    }
+
+    /// What all frames were.
+    #[must_use]
+    pub fn counts(&self) -> &Counts {
+        &self.counts
     }
 }
 
@@ -297,6 +382,13 @@ struct WholePacket {
 }
 
 impl Parts {
+    #[inline]
+    fn is_repeated(&mut self, query: &StreamQuery) -> bool {
+        let Some(repeats) = &mut self.repeats else { return false };
+        let message = &self.streams.octets()[query.message.clone()];
+        repeats.is_repeated(query.at_ns, query.client.ip(), message)
+    }
+
     /// Reads a packet and counts it, unless it is a query, the last fragment of something, or an error.
     #[inline]
     fn packet(&mut self, packet: &Packet, octets: &[u8]) -> Result<Option<Part>, Reason> {
@@ -351,10 +443,19 @@ impl Parts {
         let (source, destination) = ports(payload.octets, reason)?;
         if !self.ports.contains(destination) {
             let is_answer = self.ports.contains(source);
+            if let Some(repeats) =
+                self.repeats.as_mut().filter(|_| is_answer && payload.protocol == UDP)
+            {
+                let response = payload.octets.get(UDP_HEADER..).unwrap_or_default();
+                repeats.answered(payload.destination, response);
+            }
             return Err(if is_answer { Reason::Response } else { Reason::OtherPort });
         }
         let client = SocketAddr::new(payload.source, source);
         let server = SocketAddr::new(payload.destination, destination);
+        if self.servers.as_ref().is_some_and(|servers| !servers.contains(server)) {
+            return Err(Reason::OtherServer);
+        }
         if payload.protocol == TCP {
             let segment = Segment::read(payload.octets, payload.missing)?;
             self.streams.add(payload.at_ns, (client, server), &segment, &mut self.counts);
@@ -362,6 +463,9 @@ impl Parts {
         }
         let end = udp_end(payload.octets, payload.missing)?;
         check(&payload.octets[UDP_HEADER..end])?;
+        if let Some(repeats) = &mut self.repeats {
+            repeats.asked(payload.at_ns, payload.source, &payload.octets[UDP_HEADER..end]);
+        }
         Ok(Some((Ends { at_ns: payload.at_ns, client, server }, UDP_HEADER..end)))
     }
 }

@@ -33,8 +33,10 @@ proptest! {
         for dnstap_source in DnstapSource::ALL {
             let options = CaptureOptions {
                 ports: (0..=u16::MAX).collect(),
+                servers: None,
                 dnstap_kinds: DnstapKind::ALL.to_vec(),
                 dnstap_source,
+                skips_repeats: true,
             };
             let (_, _, end) = read_with(&capture, options);
             let _ = end.map_err(|error| error.to_string());

@@ -242,6 +242,64 @@ impl<W: Write> CaptureWriter<W> {
     }
 }
 
+/// Writes frames into a frame stream as they are: a dnstap file.
+pub struct FrameWriter<W: Write> {
+    writer: W,
+    buffer: Vec<u8>,
+    /// Octets that were given to the writer.
+    written: u64,
+}
+
+impl<W: Write> FrameWriter<W> {
+    /// Begins a file.
+    ///
+    /// # Errors
+    /// When the writer fails.
+    pub fn new(writer: W) -> io::Result<Self> {
+        let mut own = Self { writer, buffer: Vec::with_capacity(CAPACITY), written: 0 };
+        push_control(&mut own.buffer, START, Some(CONTENT_TYPE));
+        own.flush()?;
+        Ok(own)
+    }
+
+    /// Writes a frame, or keeps it until there are more.
+    ///
+    /// # Errors
+    /// When the writer fails.
+    pub fn write(&mut self, frame: &[u8]) -> io::Result<()> {
+        self.buffer.extend_from_slice(&(frame.len() as u32).to_be_bytes());
+        self.buffer.extend_from_slice(frame);
+        if self.buffer.len() >= CAPACITY { self.flush() } else { Ok(()) }
+    }
+
+    /// Writes what was kept.
+    ///
+    /// # Errors
+    /// When the writer fails.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.writer.write_all(&self.buffer)?;
+        self.written += self.buffer.len() as u64;
+        self.buffer.clear();
+        self.writer.flush()
+    }
+
+    /// Length of the file so far, octets.
+    #[must_use]
+    pub fn octets(&self) -> u64 {
+        self.written + self.buffer.len() as u64
+    }
+
+    /// Ends the file, and gives the writer back.
+    ///
+    /// # Errors
+    /// When the writer fails.
+    pub fn finish(mut self) -> io::Result<W> {
+        push_control(&mut self.buffer, STOP, None);
+        self.flush()?;
+        Ok(self.writer)
+    }
+}
+
 fn put_address(to: &mut Vec<u8>, address: IpAddr) {
     to.clear();
     match address {

@@ -9,10 +9,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, value_parser};
+use dnslab_lab::dnstap_socket::{DnstapAddress, SocketOwner};
 use dnslab_measure::{CostLimit, Objective};
 use dnslab_wire::units::{duration, number, share};
+use dnslab_wire::{DnstapKind, DnstapSource, ServerAddresses, ServerPorts};
 
-use crate::exit;
+use crate::{exit, record};
 pub(crate) use keys::KeyOptions;
 pub(crate) use make::{Made, Make, MakeInternet, MakePopulation, MakeZone, OutputFile, ZoneForm};
 pub(crate) use serve::Serve;
@@ -44,6 +46,8 @@ pub(crate) enum Command {
     /// Serve a zone, or play a recursive resolver or all authoritative servers of an internet, with the
     /// embedded responder
     Serve(Box<Serve>),
+    /// Write the dnstap that servers send to a socket into a file
+    Record(Record),
     /// Find the population of clients behind a capture, without its names and addresses
     Profile(Profile),
     /// Make what a measurement needs: the zone that dnslab asks for, a population of clients, or the root
@@ -171,14 +175,56 @@ pub(crate) struct Load {
 /// `dnslab replay`
 #[derive(Debug, Args)]
 pub(crate) struct Replay {
-    /// Capture: pcap, pcapng or dnstap, plain or compressed with gzip or zstd
+    /// Capture: pcap, pcapng or dnstap, plain or compressed with gzip or zstd; or a socket that servers send dnstap
+    /// to, `unix:PATH` or `tcp:[ADDRESS:]PORT`: what comes is recorded first, for as long as the load lasts
     pub(crate) capture: PathBuf,
     /// Play it against this server too, written as the target is, and compare the answers query by query;
     /// exit code 5 when some differ again whenever they are asked
     #[arg(long, value_name = "OTHER")]
     pub(crate) compare_answers: Option<String>,
     #[command(flatten)]
+    pub(crate) access: SocketOptions,
+    #[command(flatten)]
     pub(crate) load: Load,
+}
+
+/// Who may connect to a socket.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct SocketOptions {
+    /// Owner of the socket `unix:PATH`, by name or number [default: as its folder if root makes it]
+    #[arg(long, value_name = "USER[:GROUP]")]
+    pub(crate) socket_owner: Option<SocketOwner>,
+    /// Mode of the socket `unix:PATH` [default: 660]
+    #[arg(long, value_name = "OCTAL", value_parser = mode)]
+    pub(crate) socket_mode: Option<u32>,
+}
+
+fn mode(text: &str) -> Result<u32, String> {
+    let reason = || "write three octal digits, e.g. 666 for everybody".to_owned();
+    u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o777).ok_or_else(reason)
+}
+
+/// `dnslab record`
+#[derive(Debug, Args)]
+pub(crate) struct Record {
+    /// Socket that servers send dnstap to: `unix:PATH`, or `tcp:[ADDRESS:]PORT`
+    pub(crate) socket: DnstapAddress,
+    /// File to write, which is dnstap (a frame stream)
+    pub(crate) file: PathBuf,
+    /// End so long after the first message [default: Ctrl-C ends it]
+    #[arg(long, value_name = "DURATION", value_parser = record::a_while)]
+    pub(crate) duration: Option<Duration>,
+    /// End after so many queries of clients
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
+    pub(crate) queries: Option<u64>,
+    #[command(flatten)]
+    pub(crate) access: SocketOptions,
+    /// Replace the file if there is one
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Say nothing of what comes
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
 }
 
 /// `dnslab profile`
@@ -186,8 +232,26 @@ pub(crate) struct Replay {
 /// The population goes to the standard output, and what to know about it to the error output.
 #[derive(Debug, Args)]
 pub(crate) struct Profile {
-    /// Capture: pcap, pcapng or dnstap, plain or compressed with gzip or zstd
+    /// Capture: pcap, pcapng or dnstap, plain or compressed with gzip or zstd; or a socket that servers send dnstap
+    /// to, `unix:PATH` or `tcp:[ADDRESS:]PORT`
     pub(crate) capture: PathBuf,
+    /// Only queries to these servers count: addresses, with a port or with any, and networks [default: any]
+    #[arg(long, value_name = "ADDRESSES")]
+    pub(crate) capture_server: Option<ServerAddresses>,
+    /// Ports of servers in packets
+    #[arg(long, value_name = "PORT,...", default_value = "53")]
+    pub(crate) capture_ports: ServerPorts,
+    /// Messages of dnstap that count: client, auth, resolver, forwarder, stub, tool
+    #[arg(long, value_name = "KIND,...", default_value = "client,auth", value_delimiter = ',')]
+    pub(crate) dnstap_messages: Vec<DnstapKind>,
+    /// dnstap: take queries, or responses of servers that write no others
+    #[arg(long, value_name = "WHICH", default_value = "queries")]
+    pub(crate) dnstap_source: DnstapSource,
+    /// Socket: listen until so long after the first message [default: until Ctrl-C]
+    #[arg(long, value_name = "DURATION", value_parser = record::a_while)]
+    pub(crate) duration: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) access: SocketOptions,
     #[command(flatten)]
     pub(crate) output: OutputFile,
 }

@@ -38,6 +38,7 @@ pub(crate) fn capacity(arguments: Capacity) -> Result<Exit, Failure> {
         guard: run::guard(),
         command: run::command_line(),
         limits: Vec::new(),
+        recording: None,
     };
     let sought = plan.sought.clone();
     let mut session = CapacitySession::begin(plan, options).map_err(failure)?;

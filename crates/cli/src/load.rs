@@ -14,19 +14,31 @@ use crate::exit::{Exit, Failure};
 use crate::run;
 
 pub(crate) fn load(arguments: Load) -> Result<Exit, Failure> {
-    apply(experiment(&arguments)?, &arguments.traffic)
+    apply(experiment(&arguments)?, &arguments.traffic, None)
 }
 
-/// Carries out an experiment of the command line.
-pub(crate) fn apply(experiment: Experiment, traffic: &Traffic) -> Result<Exit, Failure> {
-    let mut session = run::begin(experiment, &traffic.results, &[], OptionForm::Flag)?;
+/// Carries out an experiment of the command line. A recording that is its capture moves into the results.
+pub(crate) fn apply(
+    experiment: Experiment,
+    traffic: &Traffic,
+    recording: Option<&Path>,
+) -> Result<Exit, Failure> {
+    let results = (&*traffic.results, recording);
+    let mut session = run::begin(experiment, results, &[], OptionForm::Flag)?;
     run::carry_out(&mut session, traffic.output)
 }
 
 pub(crate) fn experiment(arguments: &Load) -> Result<Experiment, Failure> {
     let traffic = &arguments.traffic;
     let question = format!("What does {} answer under this load?", traffic.target);
-    check(draft(("load", Document::of_options("load")), traffic, &arguments.options, question)?)
+    let document = ("load", Document::of_options("load"));
+    let draft = draft(document, traffic, &arguments.options, question)?;
+    let is_chosen = draft.variants[0].load.transport.is_written();
+    let experiment = check(draft)?;
+    if !is_chosen {
+        check_port(&experiment, &traffic.target)?;
+    }
+    Ok(experiment)
 }
 
 /// The experiment of a draft that was made from arguments.
@@ -35,6 +47,27 @@ pub(crate) fn check(draft: Draft) -> Result<Experiment, Failure> {
         let source_text = Source::of_arguments();
         run::failure(SessionError::from(ExperimentError::Invalid { problems, source_text }))
     })
+}
+
+/// The port of a target is that of `--transport`, and without it that of UDP and TCP. A population may have neither:
+/// then silence would ask another port than the one that was named.
+fn check_port(experiment: &Experiment, target: &str) -> Result<(), Failure> {
+    let load = &experiment.variants[0].load;
+    if !has_port(target) || !load.transports().all(Transport::is_encrypted) {
+        return Ok(());
+    }
+    let usual = load.transport;
+    Err(Failure::bad_input(anyhow!(
+        "the port in `{target}` is for UDP and TCP, which no client of the population uses: choose the transport with \
+         --transport {usual}, or leave the port out and give it as --{}-port",
+        if usual.is_http() { "doh" } else { usual.name() }
+    )))
+}
+
+/// True if a port stands behind the address or the name.
+fn has_port(target: &str) -> bool {
+    let is_address = target.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok();
+    !is_address && target.contains(':')
 }
 
 /// This machine, for paths on the command line.
@@ -85,9 +118,25 @@ pub(crate) fn aim(variant: &mut VariantDraft, target: &str) -> Result<(), Failur
     }
     server.kind.set(ServerChoice::External);
     server.address.set(HostAddress { host: Host::Address(address.ip()), port: None });
-    server.port_for(transport).set(Some(address.port()));
+    let port = server.port_for(transport);
+    if has_port(target) {
+        if let Some(other) =
+            port.value.filter(|other| port.is_written() && *other != address.port())
+        {
+            return Err(Failure::bad_input(anyhow!(
+                "`{}` is asked for {transport} at port {}, and another option says {other}: leave one of them out",
+                target,
+                address.port()
+            )));
+        }
+        port.set(Some(address.port()));
+    } else {
+        port.set_default(Some(address.port()));
+    }
     let is_mixed = |mix: &TransportMix| mix.shares().iter().any(|(it, _)| it.is_encrypted());
-    if transport.is_encrypted() || variant.load.mix.value.as_ref().is_some_and(is_mixed) {
+    let may_be_encrypted = variant.load.mix.value.as_ref().is_some_and(is_mixed)
+        || variant.load.population.value.is_some();
+    if transport.is_encrypted() || may_be_encrypted {
         server.tls_name.set_default(host_name);
     }
     Ok(())

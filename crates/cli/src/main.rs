@@ -26,6 +26,7 @@ mod load;
 mod make;
 mod plan;
 mod profile;
+mod record;
 mod replay;
 mod report;
 mod run;
@@ -68,6 +69,7 @@ fn act(command: Command) -> Result<Exit, Failure> {
         Command::Replay(arguments) => replay::replay(&arguments),
         Command::Capacity(arguments) => capacity::capacity(arguments),
         Command::Serve(arguments) => serve::serve(*arguments),
+        Command::Record(arguments) => record::record(&arguments),
         Command::Profile(arguments) => profile::profile(&arguments),
         Command::Make(arguments) => make::make(arguments),
         Command::Report(arguments) => report::report(&arguments),

@@ -1,16 +1,31 @@
 //! `dnslab profile`: the population behind a capture.
 
+use anyhow::{Context as _, anyhow};
+use dnslab_capture::{CaptureOptions, ServerAddresses};
 use dnslab_experiment::CaptureProfile;
+use dnslab_lab::dnstap_socket::{DnstapAddress, ReceiveUntil};
 use dnslab_measure::visible;
 use dnslab_wire::units::{duration, number, share};
 
 use crate::arguments::Profile;
 use crate::exit::{Exit, Failure};
-use crate::make;
+use crate::record::Live;
+use crate::replay::live_address;
+use crate::{make, signals};
 
 pub(crate) fn profile(arguments: &Profile) -> Result<Exit, Failure> {
-    let Profile { capture, output } = arguments;
-    let found = CaptureProfile::find(capture).map_err(Failure::bad_input)?;
+    let Profile { capture, output, .. } = arguments;
+    let options = options(arguments);
+    let found = match live_address(capture)? {
+        Some(address) => find_live(arguments, &address, options)?,
+        None if arguments.duration.is_some() => {
+            return Err(Failure::bad_input(anyhow!(
+                "--duration is for a socket: {} is read to its end",
+                capture.display()
+            )));
+        }
+        None => CaptureProfile::find(capture, &options).map_err(Failure::bad_input)?,
+    };
     let said = said(&found);
     for line in found.profile.population.summary().iter().chain([&String::new()]).chain(&said) {
         eprintln!("{}", visible(line));
@@ -19,6 +34,38 @@ pub(crate) fn profile(arguments: &Profile) -> Result<Exit, Failure> {
     let comments: String = said.iter().map(|line| format!("# {}\n", visible(line))).collect();
     let text = format!("{comments}\n{}", found.profile.population.to_commented_toml());
     make::write_to(output, |output| output.write_all(text.as_bytes()))
+}
+
+/// Which queries count. Ports that servers are named with are read, too.
+fn options(arguments: &Profile) -> CaptureOptions {
+    let servers = arguments.capture_server.clone();
+    let mut ports = arguments.capture_ports.0.clone();
+    ports.extend(servers.iter().flat_map(ServerAddresses::ports));
+    CaptureOptions {
+        ports,
+        servers,
+        dnstap_kinds: arguments.dnstap_messages.clone(),
+        dnstap_source: arguments.dnstap_source,
+        // Clients of a population ask again by themselves.
+        skips_repeats: true,
+    }
+}
+
+/// The population of what comes to a socket.
+fn find_live(
+    arguments: &Profile,
+    address: &DnstapAddress,
+    options: CaptureOptions,
+) -> Result<CaptureProfile, Failure> {
+    let stop = signals::stop_flag().context("cannot listen to signals")?;
+    let live = Live::open(address, &arguments.access, false)?;
+    let recording = tempfile::Builder::new().prefix("dnslab-recording-").tempfile();
+    let recording = recording.context("cannot make a temporary file")?;
+    let file = recording.reopen().context("cannot open the temporary file")?;
+    let until = ReceiveUntil { duration: arguments.duration, queries: None };
+    let received = live.receive(file, (until, options.clone()), &stop)?;
+    live.conclude(&received, recording.path())?;
+    CaptureProfile::find(recording.path(), &options).map_err(Failure::bad_input)
 }
 
 /// What to know about the profile, in lines.

@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: Run) -> Result<Exit, Failure> {
             if let Some(untrusted) = source.untrusted.filter(|untrusted| !may_run(untrusted)) {
                 return Err(Failure::bad_input(*untrusted));
             }
-            begin(experiment, &arguments.results, &arguments.limit, OptionForm::Set)?
+            begin(experiment, (&arguments.results, None), &arguments.limit, OptionForm::Set)?
         }
     };
     session.set_limits(&arguments.limit).map_err(failure)?;
@@ -81,10 +81,11 @@ fn keep(session: &Session, variant: &str, output: Output) -> Result<(), Failure>
     Ok(())
 }
 
-/// `results` is the folder of the results directory. Remedies name options in this form.
+/// `results` is the folder of the results directory, with a recording that is to move there. Remedies name options in
+/// this form.
 pub(crate) fn begin(
     experiment: Experiment,
-    results: &Path,
+    (results, recording): (&Path, Option<&Path>),
     limits: &[CostLimit],
     form: OptionForm,
 ) -> Result<Session, Failure> {
@@ -93,6 +94,7 @@ pub(crate) fn begin(
         guard: guard(),
         command: command_line(),
         limits: limits.to_vec(),
+        recording: recording.map(Path::to_owned),
     };
     Session::begin(experiment, options).map_err(|error| failure_with_remedy(error, form))
 }

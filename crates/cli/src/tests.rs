@@ -31,10 +31,17 @@ const LINES: &[&str] = &[
     "load 192.0.2.7 --transport tcp --quickack --keepalive --queries-per-connection 20",
     "load 192.0.2.7 --transport tcp --queries-per-connection 20 --connection-quota exact",
     "load 192.0.2.7 --mix tcp:30%,dot:5% --insecure --set server.dot_port=8530",
+    "load 192.0.2.7:8530 --transport dot --mix udp:30%,doh2:5%,doq:1% --insecure --udp-port 5300 --doh-port 8443 \
+     --doq-port 8531",
+    "load 192.0.2.7:8530 --mix dot:5% --insecure --dot-port 8530",
+    "load 192.0.2.7 --udp-port 5300",
     "replay /etc/passwd 192.0.2.7 --factor 2.5 --speed 0.5 --duration 60s --transport doh2 --insecure",
     "replay /etc/passwd 127.0.0.1 --duration 60s --idle 2s --set load.cookies=true",
     "replay /etc/passwd 192.0.2.7 --duration 60s --compare-answers [2001:db8::7]:5300",
     "replay /etc/passwd 192.0.2.7:8530 --duration 60s --compare-answers 192.0.2.8 --transport dot --insecure",
+    "replay /etc/passwd 192.0.2.7 --duration 60s --capture-server 192.0.2.53,2001:db8::/48,[::1]:5353 \
+     --dnstap-messages resolver,forwarder --dnstap-source responses",
+    "replay /etc/passwd 192.0.2.7 --duration 60s --capture-ports 53,5353",
     // TLS.
     "load 192.0.2.7 --transport dot --insecure --tls-groups x25519mlkem768,x25519 --tls-versions 1.3",
     "load 192.0.2.7 --transport dot --insecure --tls-records shared --tls-versions 1.2 --resumption off",
@@ -42,6 +49,8 @@ const LINES: &[&str] = &[
     // Populations.
     "load 192.0.2.7 --population typical --clients 20000 --rate 30000 --mix dot:33% --insecure",
     "load 192.0.2.7 --population typical --clients 500 --idle 30s --records 5000",
+    "replay /etc/passwd 192.0.2.7 --duration 60s --transport dot --insecure --set load.padding=false",
+    "replay /etc/passwd 192.0.2.7 --duration 60s --mix doq:5% --insecure --padding=468",
     "capacity 192.0.2.7 --population typical --from 100",
     // What is asked.
     "load 192.0.2.7 --queries /etc/passwd --recursion-desired --expect NXDOMAIN",
@@ -91,6 +100,12 @@ const LINES: &[&str] = &[
     "replay /etc/passwd 192.0.2.7 --duration 1s --compare-answers 192.0.2.8:dns",
     "replay /etc/passwd 192.0.2.7 --duration 1s --compare-answers 192.0.2.8 --set compare.answers=no",
     "load 192.0.2.7 --set compare.answers=true --rate 100",
+    "replay /etc/passwd 192.0.2.7 --duration 1s --capture-server 192.0.2.53:5353 --capture-ports 53",
+    "replay /etc/passwd 192.0.2.7 --duration 1s --capture-server ns1 --capture-ports dns \
+     --dnstap-messages clients --dnstap-source both",
+    "replay /etc/passwd 192.0.2.7 --duration 1s --padding",
+    "load 192.0.2.7:5300 --udp-port 5301",
+    "load 192.0.2.7 --capture-server 192.0.2.53 --dnstap-messages auth",
     "load 192.0.2.7 --population typical --rate 10 --pace poisson",
     "load 192.0.2.7 --population /nowhere/population.toml",
     "load 192.0.2.7 --queries /nowhere/queries.txt --tsig-file /nowhere/key",

@@ -165,7 +165,7 @@ impl Reading {
         // process, which ends after one count.
         let queries: &'static QueryList = Box::leak(Box::new(queries));
         let mut slot = ConnectionSlot::new(0, Transport::Udp, 0);
-        let additions = Additions { cookie: cookie.as_ref(), subnet: None };
+        let additions = Additions { cookie: cookie.as_ref(), ..Additions::default() };
         let messages = (0..queries.len()).map(|number| {
             let id = slot.table.insert(entry(number)).expect("there are more ids than queries");
             let mut message = Vec::new();
@@ -179,6 +179,7 @@ impl Reading {
             attempts: Attempts::at_one_server(1, PHASES.timeout, 1),
             expected: Some(Expected { rcode: 0, answers: 1 }),
             retries_over_tcp: false,
+            is_mixed: false,
             reads_options: cookie.is_some(),
             cookies: cookie.into_iter().collect(),
             origin_unix_ns: 0,

@@ -275,6 +275,13 @@ impl Job {
         if let Some(subnets) = self.subnets() {
             parts.push(format!("client subnets {subnets} in turn (RFC 7871)"));
         }
+        let is_encrypted = self.settings.transports().any(Transport::is_encrypted);
+        if self.replay.is_some() && self.settings.padding > 0 && is_encrypted {
+            let block = self.settings.padding;
+            parts.push(format!(
+                "padding to blocks of {block} octets over encrypted transports (RFC 8467)"
+            ));
+        }
         if let Some(key) = &self.settings.tsig {
             parts.push(format!("signed with the key {key} (RFC 8945)"));
         }

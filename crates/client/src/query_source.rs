@@ -35,6 +35,15 @@ impl QuerySource {
         }
     }
 
+    /// Why the clients' queries cannot be read further.
+    #[inline]
+    pub(crate) fn failure(&self) -> Option<&String> {
+        match self {
+            Self::Closed { .. } | Self::Open { .. } => None,
+            Self::Clients { upcoming } => upcoming.failure(),
+        }
+    }
+
     /// Queries become due by the clock, whatever the server does.
     pub(crate) fn is_open(&self) -> bool {
         !matches!(self, Self::Closed { .. })

@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use dnslab_measure::{
     Counters, Histogram, HowEnded, HttpRefusals, Interval, IntervalTraffic, LONG, Outcomes,
-    WindowCounts, at_once_ns,
+    TransportOutcomes, WindowCounts, at_once_ns,
 };
 use dnslab_traffic::Turns;
-use dnslab_wire::rcode_name;
+use dnslab_wire::{Transport, rcode_name};
 
 use crate::connection::HandshakeKind;
 use crate::in_flight::Entry;
@@ -167,6 +167,8 @@ impl RcodeCounts {
 struct Phase {
     counters: Counters,
     rcodes: RcodeCounts,
+    /// By the number of the transport; only where clients use several.
+    over: [TransportOutcomes; Transport::ALL.len()],
 }
 
 /// Counts of the queries that became due in a time window.
@@ -339,6 +341,18 @@ impl Recorder {
         if self.is_measured(due) {
             self.start_lag.record_ns(at.saturating_sub(due));
         }
+    }
+
+    /// A query that is due at `due` belongs to a client of this transport, where clients use several.
+    #[inline]
+    pub(crate) fn due_over(&mut self, due: Nanos, transport: Transport) {
+        self.phase(due).over[transport as usize].due += 1;
+    }
+
+    /// It was answered.
+    #[inline]
+    pub(crate) fn answered_over(&mut self, due: Nanos, transport: Transport) {
+        self.phase(due).over[transport as usize].answered += 1;
     }
 
     /// A query was handed to the kernel, for the first time or again.
@@ -654,6 +668,8 @@ impl Recorder {
 impl Phase {
     fn finish(mut self) -> Counters {
         self.counters.answers.rcodes = self.rcodes.by_name();
+        let over = Transport::ALL.into_iter().zip(self.over).filter(|(_, over)| over.due > 0);
+        self.counters.by_transport = over.map(|(it, over)| (it.to_string(), over)).collect();
         self.counters
     }
 }

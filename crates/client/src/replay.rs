@@ -28,7 +28,7 @@ pub trait ClientTraffic: Debug + Send + Sync {
 }
 
 /// What [`Feed::fill`] has done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fed {
     /// There are more queries.
     Some,
@@ -36,6 +36,11 @@ pub enum Fed {
     Nothing,
     /// No query follows.
     End,
+    /// The source cannot be read further: the load is not the one that was asked for.
+    Failed {
+        /// What is wrong with which source, as half a sentence.
+        reason: String,
+    },
 }
 
 /// The queries of one worker's clients, in order of time.
@@ -49,11 +54,17 @@ pub(crate) struct Upcoming {
     feed: Box<dyn Feed>,
     ready: VecDeque<ClientQuery>,
     is_over: bool,
+    /// Why there is no more, if that is not the end.
+    failure: Option<String>,
 }
 
 impl Upcoming {
     pub(crate) fn new(feed: Box<dyn Feed>) -> Self {
-        Self { feed, ready: VecDeque::new(), is_over: false }
+        Self { feed, ready: VecDeque::new(), is_over: false, failure: None }
+    }
+
+    pub(crate) fn failure(&self) -> Option<&String> {
+        self.failure.as_ref()
     }
 
     /// The next query, if it is due at `now`.
@@ -83,7 +94,14 @@ impl Upcoming {
 
     fn fill(&mut self) {
         if self.ready.is_empty() && !self.is_over {
-            self.is_over = self.feed.fill(&mut self.ready) == Fed::End;
+            match self.feed.fill(&mut self.ready) {
+                Fed::Some | Fed::Nothing => {}
+                Fed::End => self.is_over = true,
+                Fed::Failed { reason } => {
+                    self.is_over = true;
+                    self.failure = Some(reason);
+                }
+            }
         }
     }
 }

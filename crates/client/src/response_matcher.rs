@@ -69,6 +69,8 @@ pub(crate) struct ResponseMatcher<'a> {
     pub(crate) expected: Option<Expected>,
     /// Truncated answers over UDP are asked again over TCP.
     pub(crate) retries_over_tcp: bool,
+    /// Clients use several transports.
+    pub(crate) is_mixed: bool,
     /// The OPT record of answers is read, for cookies and for the server's idle time.
     pub(crate) reads_options: bool,
     /// The cookies of the worker's clients; empty where none are sent.
@@ -259,6 +261,12 @@ impl ResponseMatcher<'_> {
         }
         if let Some(told) = &mut recorder.told {
             told.ended(entry.query, HowEnded::Answered, octets);
+        }
+        if self.is_mixed {
+            // Only clients of UDP ask again over TCP.
+            let is_again = slot.is_extra && slot.transport == Transport::Tcp;
+            let over = if is_again { Transport::Udp } else { slot.transport };
+            recorder.answered_over(entry.due, over);
         }
         recorder.answered(entry, at, facts);
     }

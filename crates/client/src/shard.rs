@@ -58,6 +58,9 @@ pub struct Shard<'a> {
     pub(crate) endpoints: Vec<ShardEndpoint>,
     /// Its clients' queries, if they come while the load runs.
     feed: Option<Box<dyn Feed>>,
+    /// Clients with queries of their own pad them to a multiple of so many octets over encrypted transports; 0 for
+    /// none. Queries of a list have their padding already.
+    pub(crate) padding: u16,
     pub(crate) http: HttpSettings,
     pub(crate) quickack: bool,
     /// Set from outside to end the measured window early.
@@ -127,6 +130,7 @@ impl<'a> Shard<'a> {
             max_open,
             endpoints: endpoints(job),
             feed: None,
+            padding: if job.replay.is_some() { load.padding } else { 0 },
             http: load.http(),
             quickack: job.acknowledges_at_once(),
             stop,

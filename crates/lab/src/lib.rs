@@ -22,6 +22,8 @@
 //! # }
 //! ```
 //!
+//! A [`dnstap_socket::DnstapSocket`] takes what servers say of their queries.
+//!
 //! This crate is the only one that starts processes. It sends no load and opens no client socket:
 //! whoever calls brings the probe.
 
@@ -34,6 +36,7 @@ mod cgroup;
 mod counting;
 pub mod cpus;
 mod descendants;
+pub mod dnstap_socket;
 pub mod doctor;
 mod error;
 mod external;

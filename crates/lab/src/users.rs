@@ -69,7 +69,15 @@ fn users(text: &str) -> impl Iterator<Item = Named> {
 
 /// The numbers of all groups in group(5).
 fn groups(text: &str) -> impl Iterator<Item = u32> {
-    text.lines().filter_map(|line| line.split(':').nth(2)?.parse().ok())
+    named_groups(text).map(|(_, gid)| gid)
+}
+
+/// Names and numbers of all groups in group(5).
+fn named_groups(text: &str) -> impl Iterator<Item = (&str, u32)> {
+    text.lines().filter_map(|line| {
+        let mut fields = line.split(':');
+        Some((fields.next()?, fields.nth(1)?.parse().ok()?))
+    })
 }
 
 /// Name and number of a user: `mallory (1001)`; the number alone if it has no name.
@@ -79,6 +87,34 @@ pub fn described(uid: u32) -> String {
         Some(name) => format!("{name} ({uid})"),
         None => uid.to_string(),
     }
+}
+
+/// Name and number of a group, as [`described`] has them of a user.
+#[must_use]
+pub fn group_described(gid: u32) -> String {
+    let text = fs::read_to_string("/etc/group").unwrap_or_default();
+    let name = named_groups(&text).find(|(_, number)| *number == gid).map(|(name, _)| name);
+    name.map_or_else(|| gid.to_string(), |name| format!("{name} ({gid})"))
+}
+
+/// The user of this name or number; `None` if the system has none.
+#[must_use]
+pub fn find(text: &str) -> Option<User> {
+    let number: Option<u32> = text.parse().ok();
+    let passwd = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let found = users(&passwd).find(|user| user.name == text || Some(user.uid) == number);
+    let found = found.map(|user| User { uid: user.uid, gid: user.gid });
+    // A number that has no name is a user all the same.
+    found.or_else(|| number.map(|number| User { uid: number, gid: number }))
+}
+
+/// The number of the group of this name or number; `None` if the system has none.
+#[must_use]
+pub fn find_group(text: &str) -> Option<u32> {
+    let number: Option<u32> = text.parse().ok();
+    let group = fs::read_to_string("/etc/group").unwrap_or_default();
+    let found = named_groups(&group).find(|(name, _)| *name == text).map(|(_, gid)| gid);
+    found.or(number)
 }
 
 pub(crate) fn name_of(uid: u32) -> Option<String> {

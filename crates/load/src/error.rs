@@ -48,6 +48,13 @@ pub enum LoadError {
         /// What the kernel or the reader says.
         source: std::io::Error,
     },
+    /// The clients' own queries could not be read to their end, so what was measured is not the load that was asked
+    /// for.
+    #[error("the clients' queries could not be read to their end: {reason}")]
+    ClientsLost {
+        /// What the reader says, with the name of the source.
+        reason: String,
+    },
     /// The clients' addresses cannot reach the target.
     #[error("the source addresses {sources} cannot reach {target}: they are of another family")]
     SourceFamily {

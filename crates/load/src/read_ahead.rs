@@ -24,7 +24,7 @@ const TICK: u64 = 20_000_000;
 /// take its time to find its beginning. The thread stays on these CPUs, or is free if there are none.
 ///
 /// The queries come in order of time. They are read as fast as the workers take them, so memory does not grow
-/// with their number.
+/// with their number. After an error nothing is read, and the workers are told it.
 ///
 /// # Errors
 /// When no thread can be had.
@@ -32,7 +32,7 @@ const TICK: u64 = 20_000_000;
 /// # Panics
 /// When there is no worker.
 pub fn read_ahead(
-    queries: impl Iterator<Item = ClientQuery> + Send + 'static,
+    queries: impl Iterator<Item = Result<ClientQuery, String>> + Send + 'static,
     workers: u32,
     cpus: &[usize],
 ) -> io::Result<Vec<Box<dyn Feed>>> {
@@ -52,10 +52,17 @@ pub fn read_ahead(
     Ok(feeds.into_iter().map(feed).collect())
 }
 
+/// What travels to a worker.
+enum Batch {
+    Queries(Vec<ClientQuery>),
+    End,
+    Failed(String),
+}
+
 /// Goes on until the queries end or nobody takes them any more.
 fn distribute(
-    queries: impl Iterator<Item = ClientQuery>,
-    senders: Vec<SyncSender<Vec<ClientQuery>>>,
+    queries: impl Iterator<Item = Result<ClientQuery, String>>,
+    senders: Vec<SyncSender<Batch>>,
     begun: SyncSender<()>,
 ) {
     let workers = senders.len();
@@ -65,10 +72,18 @@ fn distribute(
     let mut gone = vec![false; workers];
     let mut pass_on = |worker: usize, batch: &mut Vec<ClientQuery>| {
         let full = std::mem::replace(batch, Vec::with_capacity(BATCH));
-        gone[worker] |= !full.is_empty() && senders[worker].send(full).is_err();
+        gone[worker] |= !full.is_empty() && senders[worker].send(Batch::Queries(full)).is_err();
         gone.iter().any(|is_gone| !is_gone)
     };
+    let mut failure = None;
     for query in queries {
+        let query = match query {
+            Ok(query) => query,
+            Err(reason) => {
+                failure = Some(reason);
+                break;
+            }
+        };
         let (worker, due) = (query.client as usize % workers, query.due_ns);
         batches[worker].push(query);
         let is_time = due >= *passed_on_at.get_or_insert(due) + TICK;
@@ -90,22 +105,29 @@ fn distribute(
     }
     for (worker, batch) in batches.iter_mut().enumerate() {
         pass_on(worker, batch);
+        let end = failure.clone().map_or(Batch::End, Batch::Failed);
+        senders[worker].send(end).ok();
     }
 }
 
 struct ReadAhead {
-    batches: Receiver<Vec<ClientQuery>>,
+    batches: Receiver<Batch>,
 }
 
 impl Feed for ReadAhead {
     fn fill(&mut self, ready: &mut VecDeque<ClientQuery>) -> Fed {
         match self.batches.try_recv() {
-            Ok(batch) => {
+            Ok(Batch::Queries(batch)) => {
                 ready.extend(batch);
                 Fed::Some
             }
+            Ok(Batch::End) => Fed::End,
+            Ok(Batch::Failed(reason)) => Fed::Failed { reason },
             Err(TryRecvError::Empty) => Fed::Nothing,
-            Err(TryRecvError::Disconnected) => Fed::End,
+            // The thread has panicked.
+            Err(TryRecvError::Disconnected) => {
+                Fed::Failed { reason: "the thread that reads them has ended".to_owned() }
+            }
         }
     }
 }
@@ -120,12 +142,40 @@ mod tests {
         ClientQuery { due_ns, client, query: Query::reserved() }
     }
 
-    fn take_all(mut feed: Box<dyn Feed>) -> Vec<ClientQuery> {
+    fn take_all(feed: Box<dyn Feed>) -> Vec<ClientQuery> {
+        let (taken, end) = take_to_end(feed);
+        assert_eq!(end, Fed::End);
+        taken
+    }
+
+    fn take_to_end(mut feed: Box<dyn Feed>) -> (Vec<ClientQuery>, Fed) {
         let mut ready = VecDeque::new();
-        while feed.fill(&mut ready) != Fed::End {
-            thread::yield_now();
+        loop {
+            match feed.fill(&mut ready) {
+                Fed::Some | Fed::Nothing => thread::yield_now(),
+                end => return (ready.into(), end),
+            }
         }
-        ready.into()
+    }
+
+    #[test]
+    fn a_failure_is_no_end() {
+        for workers in [1, 3] {
+            let queries = (0..1_000).map(|n| match n {
+                900 => Err("it is gone".to_owned()),
+                n => Ok(query(n, n as u32)),
+            });
+            let feeds = read_ahead(queries, workers, &[]).unwrap();
+            let taken: Vec<_> = feeds.into_iter().map(take_to_end).collect();
+            assert_eq!(taken.iter().map(|(queries, _)| queries.len()).sum::<usize>(), 900);
+            let failed = Fed::Failed { reason: "it is gone".to_owned() };
+            assert!(taken.iter().all(|(_, end)| *end == failed));
+        }
+        let broken = std::iter::from_fn(|| -> Option<Result<ClientQuery, String>> {
+            panic!("a fault of the reader, which the test wants");
+        });
+        let feed = read_ahead(broken, 1, &[]).unwrap().remove(0);
+        assert!(matches!(take_to_end(feed), (queries, Fed::Failed { .. }) if queries.is_empty()));
     }
 
     #[test]
@@ -137,7 +187,7 @@ mod tests {
                     query(n * if n < 10_000 { 1_000 } else { 1_000_000 }, (n * n % 977) as u32)
                 })
                 .collect();
-            let feeds = read_ahead(all.clone().into_iter(), workers, &[]).unwrap();
+            let feeds = read_ahead(all.clone().into_iter().map(Ok), workers, &[]).unwrap();
             // Each from a thread of its own, as workers do: the reader waits for the slowest.
             let taken: Vec<_> =
                 feeds.into_iter().map(|feed| thread::spawn(|| take_all(feed))).collect();
@@ -156,7 +206,7 @@ mod tests {
         let (dropped, is_dropped) = sync_channel::<()>(1);
         let endless = (0..).map(move |n| {
             let _held = &dropped;
-            query(n, n as u32)
+            Ok(query(n, n as u32))
         });
         drop(read_ahead(endless, 1, &[]).unwrap());
         // The thread ends, and with it what it reads from.

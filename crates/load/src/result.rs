@@ -51,6 +51,9 @@ pub(crate) fn finish(
     let (mut wrong_example, mut last_connection_end, mut send_path) = (None, None, None);
     let (mut malformed_example, mut signature_example) = (None, None);
     for (shard, end) in ends.into_iter().enumerate() {
+        if let Some(reason) = end.failure {
+            return Err(LoadError::ClientsLost { reason });
+        }
         let cpu = (!job.settings.cpus.is_empty())
             .then(|| job.settings.cpus[shard % job.settings.cpus.len()]);
         let facts = WorkerFacts {

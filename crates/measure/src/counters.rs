@@ -31,6 +31,15 @@ pub struct Outcomes {
 /// Response codes of a server that could not or would not answer.
 pub const ERROR_CODES: [&str; 4] = ["SERVFAIL", "REFUSED", "NOTIMP", "FORMERR"];
 
+/// How the queries of one transport ended, where clients use several.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TransportOutcomes {
+    /// Queries that became due.
+    pub due: u64,
+    /// Those that were answered, over TCP too after a truncated answer over UDP.
+    pub answered: u64,
+}
+
 /// The outcomes do not add up to the queries that became due: a fault of the engine.
 #[derive(Debug, thiserror::Error)]
 #[error("{due} queries became due but {settled} have an outcome")]
@@ -215,6 +224,9 @@ pub struct Counters {
     /// Those of the refused queries whose response was one of HTTP, by its status.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub http_refusals: BTreeMap<u16, HttpRefusals>,
+    /// The outcomes by the transport of the client; empty where all clients use the same.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub by_transport: BTreeMap<String, TransportOutcomes>,
 }
 
 impl Counters {
@@ -251,6 +263,11 @@ impl Counters {
             let own =
                 self.http_refusals.entry(*status).or_insert(HttpRefusals { count: 0, ..*more });
             own.merge(more);
+        }
+        for (transport, more) in &other.by_transport {
+            let own = self.by_transport.entry(transport.clone()).or_default();
+            own.due += more.due;
+            own.answered += more.answered;
         }
     }
 }

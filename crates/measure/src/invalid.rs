@@ -1,6 +1,7 @@
 //! Why a run that was measured does not count.
 
 mod silence;
+mod transport;
 mod unserved;
 
 use serde::{Deserialize, Serialize};
@@ -8,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Evidence, HttpRefusals, Outcomes};
 
 pub use silence::{Silence, fell_silent};
+pub use transport::lost_over_transport;
 pub use unserved::unserved;
 
 /// Why a run that was measured does not count. Limits are shares in [0, 1], those of `[expect]`.
@@ -44,6 +46,19 @@ pub enum InvalidReason {
     Lost {
         /// How the queries ended.
         outcomes: Outcomes,
+        /// So many of the due ones may be lost.
+        limit: f64,
+        /// What may explain it.
+        cause: Option<Cause>,
+    },
+    /// Of the transports that clients use, one answered nothing, or too little.
+    LostOverTransport {
+        /// Its name.
+        transport: String,
+        /// Its queries that became due.
+        due: u64,
+        /// Those that were answered.
+        answered: u64,
         /// So many of the due ones may be lost.
         limit: f64,
         /// What may explain it.

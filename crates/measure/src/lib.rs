@@ -69,11 +69,12 @@ pub use chain::{Reached, ServerFigures, UNDER_TEST};
 pub use connections::{ConnectionFigures, Connections};
 pub use counter::{CounterSample, CounterSeries};
 pub use counters::{
-    Answers, AttemptCounts, Counters, ERROR_CODES, HttpRefusals, Outcomes, Unbalanced,
+    Answers, AttemptCounts, Counters, ERROR_CODES, HttpRefusals, Outcomes, TransportOutcomes,
+    Unbalanced,
 };
 pub use gate::{CostLimit, CostLimitError, Judgement, LimitRuling, Ruling};
 pub use histogram::{Histogram, HistogramError};
-pub use invalid::{Cause, InvalidReason, Silence, fell_silent, unserved};
+pub use invalid::{Cause, InvalidReason, Silence, fell_silent, lost_over_transport, unserved};
 pub use latency_floor::latency_floor_ns;
 pub use measured::{CertificateFacts, Measured, Tls, TurnsTaken, WindowCounts, WorkerFacts};
 pub use network::{NetworkCounters, NetworkDrops, NetworkError};

@@ -419,6 +419,15 @@ impl ResultsDirectory {
         self.root.write(name, content)
     }
 
+    /// Moves a file of the same file system into the directory, and returns its path there. It takes the place of
+    /// a file of that name.
+    ///
+    /// # Errors
+    /// When the disk refuses; the file stays where it was.
+    pub fn take_in(&self, name: &str, file: &Path) -> Result<PathBuf, ResultsError> {
+        self.root.take_in(name, file)
+    }
+
     /// Makes an empty folder for processes that belong to no run, and its path. What was in one of this
     /// name is removed.
     ///

@@ -540,7 +540,8 @@ impl Load {
         let edns = Edns {
             dnssec_ok: self.dnssec_ok,
             options: self.edns_options.clone(),
-            padding: (self.padding > 0).then_some(self.padding),
+            // Clients with queries of their own pad them when they know their transport.
+            padding: Some(self.padding).filter(|block| *block > 0 && self.mode() != Mode::Clients),
             keepalive: self.keepalive,
             ..Edns::default()
         };

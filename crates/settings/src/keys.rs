@@ -4,10 +4,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use dnslab_traffic::{
-    Connect, Delay, Loss, Pace, Rate, Selection, ServerAddresses, ServerOrder, SourceAddresses,
+    Connect, Delay, FurtherServers, Loss, Pace, Rate, Selection, ServerOrder, SourceAddresses,
     TimeWindows, TransportMix, Truncated, TypeMix,
 };
-use dnslab_wire::{EdnsOption, Method, TlsGroup, Transport, TsigKey};
+use dnslab_wire::{
+    DnstapKind, DnstapSource, EdnsOption, Method, ServerAddresses, ServerPorts, TlsGroup,
+    Transport, TsigKey,
+};
 
 use crate::document::Entries;
 use crate::key::{Field, Fields, FlagForm, Key, Setting, Unused, When, Written, settings};
@@ -252,17 +255,21 @@ settings! {
         address: HostAddress = HostAddress::LOCAL;
         /// Further servers that run already, which the clients know beside this one and ask when it fails:
         /// addresses, with commas. A port is that of `load.transport`; without one, it is the usual port
-        further: Option<ServerAddresses> = None, absent("none"), when(&[EXTERNAL, OPEN_LOOP]),
+        further: Option<FurtherServers> = None, absent("none"), when(&[EXTERNAL, OPEN_LOOP]),
             flag("further", "ADDRESSES");
         /// Port of an external server for UDP and TCP; started servers get a free one
-        port: Option<u16> = None, count(1, 65_535), absent("53"), when(&[EXTERNAL]);
+        port: Option<u16> = None, count(1, 65_535), absent("53"), when(&[EXTERNAL]),
+            flag("udp-port", "PORT");
         /// Port of an external server for DNS over TLS; started servers get a free one
-        dot_port: Option<u16> = None, count(1, 65_535), absent("853"), when(&[EXTERNAL]);
+        dot_port: Option<u16> = None, count(1, 65_535), absent("853"), when(&[EXTERNAL]),
+            flag("dot-port", "PORT");
         /// Port of an external server for DNS over HTTPS, with HTTP/2 and with HTTP/3; started servers
         /// get a free one for each
-        doh_port: Option<u16> = None, count(1, 65_535), absent("443"), when(&[EXTERNAL]);
+        doh_port: Option<u16> = None, count(1, 65_535), absent("443"), when(&[EXTERNAL]),
+            flag("doh-port", "PORT");
         /// Port of an external server for DNS over QUIC; started servers get a free one
-        doq_port: Option<u16> = None, count(1, 65_535), absent("853"), when(&[EXTERNAL]);
+        doq_port: Option<u16> = None, count(1, 65_535), absent("853"), when(&[EXTERNAL]),
+            flag("doq-port", "PORT");
         /// Name that an external server's certificate must have, also sent as SNI and as the host of HTTP
         /// requests
         tls_name: Option<String> = None, kind(Kind::DomainName), absent("its address"),
@@ -524,6 +531,22 @@ settings! {
         /// Capture (pcap, pcapng or dnstap, plain or compressed) whose clients are played, each with its own
         /// timing, sockets, connections and tickets
         capture: Option<PathBuf> = None, absent("queries of the load's own");
+        /// Servers whose clients are played: addresses, each with a port or with any, and networks, e.g.
+        /// `"192.0.2.53, 2001:db8::53"`. At a resolver its address for clients leaves out what it asks others
+        capture_server: Option<ServerAddresses> = None, absent("any server"), when(&[REPLAYED]),
+            flag("capture-server", "ADDRESSES"), under(QUERIES);
+        /// Ports of the servers in captured packets; by default with those that `load.capture_server` names
+        capture_ports: ServerPorts = ServerPorts::default(), when(&[REPLAYED]),
+            flag("capture-ports", "PORT,..."), under(QUERIES);
+        /// Messages of a dnstap capture that are played: those of clients that ask the server to resolve or as
+        /// an authoritative one, or what a server asks itself. Take `resolver` alone to play what a resolver
+        /// sends
+        dnstap_messages: Vec<DnstapKind> = vec![DnstapKind::Client, DnstapKind::Auth], when(&[REPLAYED]),
+            flag("dnstap-messages", "KIND,..."), under(QUERIES);
+        /// Where the queries of a dnstap capture come from: messages about queries, or those about responses,
+        /// for servers that write no others
+        dnstap_source: DnstapSource = DnstapSource::Queries, when(&[REPLAYED]),
+            flag("dnstap-source", "WHICH"), under(QUERIES);
         /// Clients of a population, each with its own timing, sockets, connections and tickets: `"typical"`,
         /// or the path of a file that `dnslab make population` or `dnslab profile` has written. It has
         /// `load.clients` clients and asks `load.rate` queries per second on average
@@ -660,8 +683,9 @@ settings! {
         edns_options: Vec<EdnsOption> = Vec::new(), absent("none"), flag("edns-option", "CODE:HEX"),
             form(FlagForm::Repeated), under(QUERIES), when(&[NOT_REPLAYED, NOT_OF_POPULATION]);
         /// Pad queries to a multiple of so many octets (RFC 7830), `true` for 128 (RFC 8467, section 4.1);
-        /// on encrypted transports only
-        padding: u16 = 0, kind(Kind::Padding), when(&[PADDED, NOT_REPLAYED, NOT_OF_POPULATION]), flag("padding", "OCTETS"),
+        /// on encrypted transports only. Clients of a capture or a population do so by default, as stub
+        /// resolvers do
+        padding: u16 = 0, kind(Kind::Padding), when(&[PADDED]), flag("padding", "OCTETS"),
             form(FlagForm::Optional("true")), under(QUERIES);
         /// TCP and DoT: ask with each query for the server's idle time-out (RFC 7828)
         keepalive: bool = false, when(&[KEPT_ALIVE, NOT_REPLAYED, NOT_OF_POPULATION]), flag("keepalive", ""),

@@ -7,10 +7,13 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use dnslab_traffic::{
-    ClientSubnets, ClientSubnetsError, Connect, Delay, Loss, Pace, Rate, Selection,
-    ServerAddresses, ServerOrder, SourceAddresses, TimeWindows, TransportMix, Truncated, TypeMix,
+    ClientSubnets, ClientSubnetsError, Connect, Delay, FurtherServers, Loss, Pace, Rate, Selection,
+    ServerOrder, SourceAddresses, TimeWindows, TransportMix, Truncated, TypeMix,
 };
-use dnslab_wire::{EdnsOption, Method, TlsGroup, Transport, TsigKey};
+use dnslab_wire::{
+    DnstapKind, DnstapSource, EdnsOption, Method, ServerAddresses, ServerPorts, TlsGroup,
+    Transport, TsigKey,
+};
 
 use crate::key::Setting;
 use crate::problem::on_one_line;
@@ -122,8 +125,7 @@ macro_rules! choices {
 }
 
 choices! {
-    Alternate, CertificateKind, Connect, Figure, HostsChoice, LogSuffix, LogTarget, Method, Pace,
-    Quickack, QuotaKind, ReceiveTime, Records, Selection, ServerKind, ServerOrder, TimeForm, TlsVersions, Transport,
+    Alternate, CertificateKind, Connect, DnstapSource, Figure, HostsChoice, LogSuffix, LogTarget, Method, Pace, Quickack, QuotaKind, ReceiveTime, Records, Selection, ServerKind, ServerOrder, TimeForm, TlsVersions, Transport,
     Truncated,
 }
 
@@ -148,7 +150,9 @@ texts!(
     Delay,
     Loss,
     PopulationSource,
+    FurtherServers,
     ServerAddresses,
+    ServerPorts,
     SourceAddresses,
     Subnets,
     TimeWindows,
@@ -200,6 +204,21 @@ impl Setting for PathBuf {
 
 impl Setting for Vec<TlsGroup> {
     const KIND: Kind = Kind::Words(&TlsGroup::NAMES);
+
+    fn of(value: &Value) -> Option<Self> {
+        match value {
+            Value::Words(words) => words.iter().map(|word| word.parse().ok()).collect(),
+            _ => None,
+        }
+    }
+
+    fn value(&self) -> Option<Value> {
+        Some(Value::Words(self.iter().map(ToString::to_string).collect()))
+    }
+}
+
+impl Setting for Vec<DnstapKind> {
+    const KIND: Kind = Kind::Words(&DnstapKind::NAMES);
 
     fn of(value: &Value) -> Option<Self> {
         match value {

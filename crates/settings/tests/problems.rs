@@ -219,7 +219,7 @@ fn combinations() {
 #[test]
 fn loads() {
     let external = "server = { kind = \"external\", address = \"192.0.2.1\", insecure = true }";
-    let cases: [(&str, String); 50] = [
+    let cases: [(&str, String); 53] = [
         ("rate_of_no_form", "load.rate = \"steps:10,20\"".into()),
         ("rate_of_nothing", "load.rate = \"ramp:0..0/5s\"".into()),
         ("option_without_code", "load.edns_options = [\"c0ffee\"]".into()),
@@ -332,7 +332,13 @@ fn loads() {
             "steps_of_a_population",
             "load = { population = \"typical\", rate = \"steps:10,20/5s\" }".into(),
         ),
-        ("padding_of_a_capture", "load = { transport = \"dot\", capture = \"a\", padding = true }".into()),
+        ("padding_of_a_capture", "load = { capture = \"a\", padding = true }".into()),
+        (
+            "ports_of_captured_servers",
+            "load = { capture = \"a\", capture_server = \"192.0.2.53:5353\", capture_ports = \"53\" }".into(),
+        ),
+        ("captured_servers", "load = { capture = \"a\", capture_server = \"ns1\", capture_ports = \"0\" }".into()),
+        ("captured_servers_without_a_capture", "load = { capture_server = \"192.0.2.53\" }".into()),
         ("signatures_on_embedded", "load.tsig_file = \"key.txt\"".into()),
     ];
     for (name, lines) in cases {

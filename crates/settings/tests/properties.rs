@@ -11,7 +11,7 @@ use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 
 /// Each text is a value of some key.
-const TEXTS: [&str; 21] = [
+const TEXTS: [&str; 23] = [
     "5ms",
     "uniform:1ms..9ms",
     "normal:5ms,1ms",
@@ -31,6 +31,8 @@ const TEXTS: [&str; 21] = [
     "v-1,v-0",
     "doq:30%,doh3:0.5%",
     "192.0.2.2,[2001:db8::2]:5300",
+    "198.51.100.0/24, 2001:db8::53",
+    "53, 5353",
     "-",
     "",
 ];

@@ -59,28 +59,44 @@ impl ReplayPlan {
     /// The clients' queries, in order of time. `capture` reads the capture from its beginning, as often as
     /// there are slices; `begin_ns` is the instant of its first query. Clients are numbered in the order in
     /// which they first ask.
-    pub fn play<I: Iterator<Item = SeenQuery>>(
+    ///
+    /// An error of `capture` is the last item. What was read ahead of it is not given any more.
+    pub fn play<I, E>(
         self,
         begin_ns: u64,
         capture: impl FnMut() -> I,
-    ) -> impl Iterator<Item = ClientQuery> {
+    ) -> impl Iterator<Item = Result<ClientQuery, E>>
+    where
+        I: Iterator<Item = Result<SeenQuery, E>>,
+    {
         let mut slices: Vec<Slice<I>> = std::iter::repeat_with(capture)
             .zip(0..self.slices())
             .map(|(seen, number)| Slice::new(&self, begin_ns, number, seen))
             .collect();
         let mut numbers: HashMap<(u32, IpAddr), u32> = HashMap::new();
         let mut next: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
+        let mut failure = None;
         for (place, slice) in slices.iter_mut().enumerate() {
-            next.extend(slice.next_due().map(|due| Reverse((due, place))));
+            match slice.next_due() {
+                Ok(due) => next.extend(due.map(|due| Reverse((due, place)))),
+                Err(error) => failure = Some(error),
+            }
         }
         std::iter::from_fn(move || {
+            if let Some(error) = failure.take() {
+                next.clear();
+                return Some(Err(error));
+            }
             let Reverse((due_ns, place)) = next.pop()?;
             let slice = &mut slices[place];
             let SeenQuery { client, query, .. } = slice.take_next();
-            next.extend(slice.next_due().map(|due| Reverse((due, place))));
+            match slice.next_due() {
+                Ok(due) => next.extend(due.map(|due| Reverse((due, place)))),
+                Err(error) => failure = Some(error),
+            }
             let new = numbers.len() as u32;
             let client = *numbers.entry((slice.number, client)).or_insert(new);
-            Some(ClientQuery { due_ns, client, query })
+            Some(Ok(ClientQuery { due_ns, client, query }))
         })
     }
 }
@@ -130,7 +146,7 @@ impl Ord for Waiting {
     }
 }
 
-impl<I: Iterator<Item = SeenQuery>> Slice<I> {
+impl<E, I: Iterator<Item = Result<SeenQuery, E>>> Slice<I> {
     fn new(plan: &ReplayPlan, begin_ns: u64, number: u32, seen: I) -> Self {
         let length_ns = nanos(plan.slice());
         let from_ns = begin_ns.saturating_add(u64::from(number).saturating_mul(length_ns));
@@ -152,23 +168,23 @@ impl<I: Iterator<Item = SeenQuery>> Slice<I> {
     }
 
     /// When its next query is due, in nanoseconds of the load.
-    fn next_due(&mut self) -> Option<u64> {
+    fn next_due(&mut self) -> Result<Option<u64>, E> {
         // A later query of the capture may belong before the first that waits.
         while !self.is_over
             && self.waiting.peek().is_none_or(|Reverse(first)| {
                 first.at.0.saturating_add(self.disorder_ns) >= self.newest_ns
             })
         {
-            self.read();
+            self.read()?;
         }
-        let Reverse(first) = self.waiting.peek()?;
-        Some(((first.at.0 - self.from_ns) as f64 / self.speed) as u64)
+        let due = |first: &Waiting| ((first.at.0 - self.from_ns) as f64 / self.speed) as u64;
+        Ok(self.waiting.peek().map(|Reverse(first)| due(first)))
     }
 
-    fn read(&mut self) {
-        let Some(query) = self.seen.next() else {
+    fn read(&mut self) -> Result<(), E> {
+        let Some(query) = self.seen.next().transpose()? else {
             self.is_over = true;
-            return;
+            return Ok(());
         };
         // One query with a wrong clock is not the end.
         let is_beyond = query.at_ns >= self.to_ns.saturating_add(self.disorder_ns);
@@ -183,6 +199,7 @@ impl<I: Iterator<Item = SeenQuery>> Slice<I> {
             self.taken += 1;
             self.waiting.push(Reverse(Waiting { at: (query.at_ns, self.taken), query }));
         }
+        Ok(())
     }
 
     fn take_next(&mut self) -> SeenQuery {
@@ -207,6 +224,7 @@ fn nanos(duration: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
+    use std::convert::Infallible;
 
     use proptest::prelude::*;
 
@@ -226,8 +244,29 @@ mod tests {
 
     fn played(plan: ReplayPlan, capture: &[SeenQuery]) -> Vec<(u64, u32)> {
         let begin_ns = capture.iter().map(|query| query.at_ns).min().unwrap_or(0);
-        let queries = plan.play(begin_ns, || capture.iter().cloned());
-        queries.map(|query| (query.due_ns, query.client)).collect()
+        let queries = plan.play(begin_ns, || capture.iter().cloned().map(Ok::<_, Infallible>));
+        queries
+            .map(|query| {
+                let Ok(ClientQuery { due_ns, client, .. }) = query;
+                (due_ns, client)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_capture_that_cannot_be_read_further_is_no_end() {
+        // The second slice fails, while the first is whole.
+        let played: Vec<_> = ReplayPlan { factor: 2.0, ..PLAN }
+            .play(0, || {
+                let queries = [seen(0, 1), seen(900, 1), seen(1_100, 2), seen(1_200, 2)];
+                queries.into_iter().map(Ok).chain([Err("gone")])
+            })
+            .map(|query| query.map(|query| query.due_ns))
+            .collect();
+        assert_eq!(played.last(), Some(&Err("gone")));
+        assert!(played[..played.len() - 1].iter().all(Result::is_ok), "{played:?}");
+        let failed = PLAN.play(0, || std::iter::once(Err::<SeenQuery, _>("gone")));
+        assert_eq!(failed.collect::<Vec<_>>(), [Err("gone")]);
     }
 
     #[test]

@@ -124,7 +124,7 @@ fn query_append_to_with_additions(
     client: (Cookie, ClientSubnet),
     mut out: Vec<u8>,
 ) -> (Vec<Query>, Vec<u8>) {
-    let additions = Additions { cookie: Some(&client.0), subnet: Some(&client.1) };
+    let additions = Additions { cookie: Some(&client.0), subnet: Some(&client.1), padding: 0 };
     for (id, query) in (0..).zip(&queries) {
         out.clear();
         query.append_to(id, black_box(&additions), black_box(&mut out));

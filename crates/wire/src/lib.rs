@@ -8,6 +8,7 @@
 
 mod answer;
 mod batch;
+mod captured;
 mod client_subnet;
 mod cookie;
 mod digest;
@@ -28,6 +29,7 @@ mod words;
 
 pub use answer::{AnswerContent, AnswerFault, Held, Section, check_answer, read_answer};
 pub use batch::{MAX_BATCH, MessageBatch, Run, datagrams};
+pub use captured::{DnstapKind, DnstapSource, NoServers, ServerAddresses, ServerPorts};
 pub use client_subnet::{ClientSubnet, ClientSubnetError};
 pub use cookie::{Cookie, CookieFinding};
 pub use digest::{AnswerDigest, message_text};

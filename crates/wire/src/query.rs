@@ -31,6 +31,9 @@ pub struct Additions<'a> {
     pub cookie: Option<&'a Cookie>,
     /// The network that the client is said to be in (RFC 7871).
     pub subnet: Option<&'a ClientSubnet>,
+    /// The message is padded to a multiple of this many octets (RFC 7830), whatever the query says; 0 leaves that to
+    /// the query.
+    pub padding: u16,
 }
 
 impl Additions<'_> {
@@ -38,7 +41,7 @@ impl Additions<'_> {
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.cookie.is_none() && self.subnet.is_none()
+        self.cookie.is_none() && self.subnet.is_none() && self.padding == 0
     }
 
     #[inline]
@@ -93,7 +96,7 @@ pub enum NotAQuery {
 ///
 /// let cookie = Cookie::new(*b"a client");
 /// let mut message = Vec::new();
-/// let additions = Additions { cookie: Some(&cookie), subnet: None };
+/// let additions = Additions { cookie: Some(&cookie), ..Additions::default() };
 /// query.append_to(0x1234, &additions, &mut message);
 /// assert_eq!(message.len(), query.octets().len() + 11 + 4 + 8);
 /// assert_eq!(message[..2], [0x12, 0x34]);
@@ -266,7 +269,7 @@ impl Query {
         if let Some(subnet) = additions.subnet {
             subnet.push_option(out);
         }
-        push_padding(out, start, self.padding_block);
+        push_padding(out, start, self.padding_with(additions, out.len() - start));
         set_rdlength(&mut out[start..], usize::from(self.question_end));
     }
 
@@ -279,9 +282,21 @@ impl Query {
         }
         let opt = if self.has_opt() { 0 } else { OPT_FIXED };
         let length = usize::from(self.unpadded_end) + opt + additions.length();
-        match self.padding_block {
+        match self.padding_with(additions, length) {
             0 => length,
             block => length + OPTION_HEADER + padding_length(length, block),
+        }
+    }
+
+    /// The block that a message of this length is padded to; 0 for none. A message that is too long for it is not
+    /// padded.
+    fn padding_with(&self, additions: &Additions<'_>, length: usize) -> u16 {
+        let fits =
+            |block| length + OPTION_HEADER + padding_length(length, block) <= usize::from(u16::MAX);
+        match additions.padding {
+            0 => self.padding_block,
+            block if fits(block) => block,
+            _ => 0,
         }
     }
 

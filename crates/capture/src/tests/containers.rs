@@ -306,3 +306,45 @@ fn a_frame_stream_may_have_other_control_frames_and_ends_with_stop() {
     crate::frame_streams::push_control(&mut silent, 2, None);
     assert_eq!(messages(&read(&[&silent, &dnstap[start..]].concat()).0), forty());
 }
+
+#[test]
+fn dnstap_says_which_answers_were_truncated() {
+    use crate::dnstap::{Dnstap, MESSAGE, Message};
+    use prost::Message as _;
+    let frame = |kind, socket_protocol, number: u32, id: u8| {
+        let mut octets = query(number);
+        octets[0] = id;
+        let mut message = Message {
+            kind,
+            socket_family: 1,
+            socket_protocol,
+            query_address: vec![192, 0, 2, 1],
+            query_port: 40_000,
+            query_time_sec: 5,
+            ..Message::default()
+        };
+        if kind == 6 {
+            octets[2] |= 0x82;
+            message.response_message = octets;
+        } else {
+            message.query_message = octets;
+        }
+        Dnstap { message, kind: MESSAGE }.encode_to_vec()
+    };
+    let mut writer = crate::FrameWriter::new(Vec::new()).unwrap();
+    // A query over UDP, its truncated answer, and the query over TCP; then one without an answer.
+    for frame in [
+        frame(5, 1, 1, 7),
+        frame(6, 1, 1, 7),
+        frame(5, 2, 1, 8),
+        frame(5, 1, 2, 7),
+        frame(5, 2, 2, 8),
+    ] {
+        writer.write(&frame).unwrap();
+    }
+    let options = CaptureOptions { skips_repeats: true, ..CaptureOptions::default() };
+    let (seen, counts, _) = read_with(&writer.finish().unwrap(), options);
+    assert_eq!(seen.len(), 3);
+    assert_eq!(counts.skipped(Reason::RepeatedOverTcp), 1);
+    assert_eq!(counts.skipped(Reason::DnstapKind), 1);
+}

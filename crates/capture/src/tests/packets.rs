@@ -297,3 +297,66 @@ pub(super) fn shuffle<T>(items: &mut [T], mut order: u64) {
         items.swap(last, (order >> 33) as usize % (last + 1));
     }
 }
+
+#[test]
+fn only_queries_to_these_servers_count() {
+    let at = |text: &str| text.parse::<std::net::SocketAddr>().unwrap();
+    let resolver = at("192.0.2.53:53");
+    let stream = stream(&[query(4)]);
+    let packets = [
+        udp(client(0), resolver, &query(1)),
+        // What the resolver asks, and is told.
+        udp(at("192.0.2.53:40000"), server(), &query(2)),
+        udp(server(), at("192.0.2.53:40000"), &query(2)),
+        tcp(client(1), server(), 99, SYN, b""),
+        tcp(client(1), server(), 100, 0, &stream),
+        tcp(client(1), resolver, 99, SYN, b""),
+        tcp(client(1), resolver, 100, 0, &stream),
+        udp(client(2), at("198.51.100.9:5353"), &query(5)),
+        udp(client(2), at("198.51.100.9:53"), &query(6)),
+    ];
+    let options = CaptureOptions {
+        ports: vec![53, 5353],
+        servers: Some("192.0.2.0/24, 198.51.100.9:5353".parse().unwrap()),
+        ..CaptureOptions::default()
+    };
+    let (seen, counts, _) = read_with(&pcap(&packets), options);
+    assert_eq!(messages(&seen), [query(1), query(4), query(5)]);
+    assert_eq!(counts.skipped(Reason::OtherServer), 4);
+    assert_eq!(counts.skipped(Reason::Response), 1);
+    assert!(counts.add_up());
+}
+
+#[test]
+fn what_is_asked_again_over_tcp_is_left_out_if_that_is_wanted() {
+    let truncated = |number| {
+        let mut response = query(number);
+        response[2] |= 0x82;
+        response
+    };
+    let other_id = |number| {
+        let mut query = query(number);
+        query[0] ^= 1;
+        query
+    };
+    let connection = stream(&[other_id(1), query(2), query(3), other_id(4)]);
+    let packets = [
+        // Truncated, and asked again with another id; no answer, and the same id.
+        udp(client(0), server(), &query(1)),
+        udp(server(), client(0), &truncated(1)),
+        udp(client(0), server(), &query(2)),
+        // Never asked over UDP; asked with another id, and no answer.
+        udp(client(0), server(), &query(4)),
+        tcp(client(9), server(), 99, SYN, b""),
+        tcp(client(9), server(), 100, 0, &connection),
+    ];
+    let capture = pcap(&packets);
+    let (seen, counts) = read(&capture);
+    assert_eq!((seen.len(), counts.skipped(Reason::RepeatedOverTcp)), (7, 0));
+    let options = CaptureOptions { skips_repeats: true, ..CaptureOptions::default() };
+    let (seen, counts, _) = read_with(&capture, options);
+    let expected = [query(1), query(2), query(4), query(3), other_id(4)];
+    assert_eq!(messages(&seen), expected);
+    assert_eq!(counts.skipped(Reason::RepeatedOverTcp), 2);
+    assert!(counts.add_up());
+}

@@ -4,7 +4,10 @@ use dnslab_wire::Transport;
 use proptest::prelude::*;
 
 use crate::made::*;
-use crate::{CaptureWriter, Captured, WriteError};
+use crate::{
+    CaptureOptions, CaptureWriter, Captured, FrameCounter, FrameReceiver, FrameWriter, Reason,
+    WriteError,
+};
 
 fn addresses() -> impl Strategy<Value = (std::net::SocketAddr, std::net::SocketAddr)> {
     let v4 = (any::<[u8; 4]>(), any::<[u8; 4]>(), any::<u16>())
@@ -69,4 +72,35 @@ fn what_has_no_place_in_a_packet_is_refused_and_not_written() {
     let fits = long_query(1, 65_507);
     writer.write(&Captured { message: &fits, ..good }).unwrap();
     assert_eq!(messages(&read(&writer.finish().unwrap()).0), [fits]);
+}
+
+#[test]
+fn frames_are_written_as_they_came_and_counted() {
+    let query = query(1);
+    let captured = Captured {
+        at_ns: 5,
+        client: client(0),
+        server: server(),
+        transport: Transport::Tcp,
+        message: &query,
+    };
+    let mut writer = CaptureWriter::dnstap(Vec::new()).unwrap();
+    for _ in 0..3 {
+        writer.write(&captured).unwrap();
+    }
+    let capture = writer.finish().unwrap();
+    let mut receiver = FrameReceiver::default();
+    let mut writer = FrameWriter::new(Vec::new()).unwrap();
+    let mut counter = FrameCounter::new(CaptureOptions::default());
+    let mut take = |frame: &[u8]| {
+        assert_eq!(counter.count(frame), Ok(()));
+        writer.write(frame).unwrap();
+    };
+    receiver.receive(&capture, &mut take).unwrap();
+    assert_eq!(counter.count(b"\xff"), Err(Reason::DnstapMalformed));
+    assert!(receiver.is_over() && counter.counts().add_up());
+    assert_eq!((counter.counts().packets, counter.counts().queries), (4, 3));
+    // STOP is not written yet.
+    assert_eq!(writer.octets(), capture.len() as u64 - 12);
+    assert_eq!(writer.finish().unwrap(), capture);
 }

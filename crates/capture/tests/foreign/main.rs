@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -11,7 +12,7 @@ use std::thread;
 
 use dnslab_capture::{
     CaptureError, CaptureOptions, CaptureReader, CaptureWriter, Captured, Counts, DnstapSource,
-    Reason, accept_frame_stream, finish_frame_stream,
+    FrameReceiver, FrameWriter, Reason,
 };
 use dnslab_wire::Transport;
 use tempfile::TempDir;
@@ -296,6 +297,19 @@ fn the_dnstap_of_bind_is_read_as_dnstap_read_reads_it() {
     assert_eq!(answered, on_wire);
 }
 
+/// The queries in frames of dnstap, by the file that is made of them.
+fn asked_in(frames: &[Vec<u8>]) -> Vec<Asked> {
+    let mut writer = FrameWriter::new(Vec::new()).unwrap();
+    frames.iter().for_each(|frame| writer.write(frame).unwrap());
+    let file = writer.finish().unwrap();
+    let mut reader = CaptureReader::new(&file[..], CaptureOptions::default()).unwrap();
+    let mut asked = Vec::new();
+    while let Some(query) = reader.next().unwrap() {
+        asked.push(asked_by(&query));
+    }
+    asked
+}
+
 /// Lets a server send dnstap to a socket, and gives the names that it was asked for.
 fn receive(folder: &Path, script: &str) -> BTreeMap<(String, Transport), usize> {
     let listener = UnixListener::bind(folder.join("dnstap.sock")).unwrap();
@@ -304,19 +318,22 @@ fn receive(folder: &Path, script: &str) -> BTreeMap<(String, Transport), usize> 
     let received = folder.join("received");
     let receiver = thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
-        accept_frame_stream(&mut stream).unwrap();
-        let mut reader = CaptureReader::new(&stream, CaptureOptions::default()).unwrap();
-        let mut asked = Vec::new();
-        while let Some(query) = reader.next().unwrap() {
-            asked.push(asked_by(&query));
+        let (mut receiver, mut frames) = (FrameReceiver::default(), Vec::new());
+        let mut octets = [0; 4_096];
+        while !receiver.is_over() {
+            let count = stream.read(&mut octets).unwrap();
+            assert!(count > 0, "the stream ends without STOP");
+            let mut take = |frame: &[u8]| frames.push(frame.to_vec());
+            let reply = receiver.receive(&octets[..count], &mut take).unwrap();
+            // Unbound does not wait for FINISH.
+            let written = stream.write_all(&reply);
+            assert!(written.is_ok() || receiver.is_over());
+            let asked = asked_in(&frames);
             if asked.iter().filter(|(_, _, name)| name != "ready.example").count() == 10 {
                 fs::write(&received, "").unwrap();
             }
         }
-        println!("{:?}", reader.counts());
-        // Unbound does not wait for it.
-        let _ = finish_frame_stream(&mut &stream);
-        asked
+        asked_in(&frames)
     });
     run_isolated(folder, script);
     let mut found = names(&receiver.join().unwrap());

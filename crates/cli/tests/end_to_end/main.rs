@@ -12,6 +12,7 @@ mod capacity;
 mod command;
 mod disk;
 mod dnsperf_files;
+mod dnstap;
 mod embedded;
 mod evidence;
 mod external;

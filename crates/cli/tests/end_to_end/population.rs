@@ -221,3 +221,19 @@ fn what_is_wrong_says_so() {
     capture(&room, &few, Duration::from_secs(10));
     profile("capture.pcap").complains("capture.pcap");
 }
+
+#[test]
+fn a_port_belongs_to_a_transport_that_somebody_uses() {
+    let room = Room::quiet();
+    room.dnslab(&["make", "population", "-o", "population"]).exits_with(0);
+    let text = fs::read_to_string(room.path().join("population")).unwrap();
+    let encrypted =
+        "transports = [{ name = \"dot\", weight = 3.0 }, { name = \"doh2\", weight = 1.0 }]\n";
+    // It is the last list.
+    let (before, _) = text.split_once("transports = [").unwrap();
+    room.write("population", &format!("{before}{encrypted}"));
+    let words = ["load", "127.0.0.1:5300", "--population", "population", "--insecure"];
+    let complaint =
+        "the port in `127.0.0.1:5300` is for UDP and TCP, which no client of the population uses";
+    room.dnslab(&words).exits_with(2).complains(complaint).complains("--transport dot");
+}

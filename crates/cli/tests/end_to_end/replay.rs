@@ -5,12 +5,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 use dnslab_capture::{CaptureWriter, Captured};
-use dnslab_measure::{LoadMode, RunRecord};
+use dnslab_measure::{LoadMode, RunRecord, RunStatus};
 use dnslab_wire::{Query, QueryOptions, Transport};
 use domain::base::Name;
 use domain::base::iana::Rtype;
 
 use crate::evidence::{measured, report_is_whole, valid_records};
+use crate::processes::wait_for;
 use crate::room::Room;
 use crate::running_server::serve;
 
@@ -92,6 +93,15 @@ fn each_client_has_its_own_connection_over_every_transport() {
         assert_eq!((counters.outcomes.due, counters.outcomes.answered), (80, 80), "{transport}");
         assert_eq!(measured.start_lag.len(), 80);
         assert_eq!(counters.answers.rcodes.get("NOERROR"), Some(&80), "{transport}");
+        // Stub resolvers pad what they encrypt (RFC 8467).
+        let is_padded = record.load.edns.contains("padding to blocks of 128 octets");
+        assert_eq!(is_padded, transport.is_encrypted(), "{transport}: {}", record.load.edns);
+        assert_eq!(
+            counters.sent_octets == 80 * 128,
+            is_padded,
+            "{transport}: {}",
+            counters.sent_octets
+        );
         if transport.is_connection() {
             // A client asks every 250 ms, and closes what was idle for 10 s.
             assert_eq!(counters.connections.opened, 20, "{transport}: {:?}", counters.connections);
@@ -176,4 +186,76 @@ fn what_is_no_capture_says_so() {
         .finish()
         .unwrap();
     of(&[]).complains("has no DNS query");
+}
+
+#[test]
+fn only_clients_of_the_named_servers_are_played() {
+    let room = Room::with_load();
+    // Half of the clients ask over IPv6.
+    capture(&room, 20, 4, 100_000_000);
+    let (_running, at) = serve(&room, "127.0.0.1", &[]);
+    let further = ["--capture-server", "2001:db8::/32"];
+    let record = replay(&room, at(Transport::Udp), &further);
+    assert_eq!((record.load.clients, measured(&record).counters.outcomes.due), (10, 40));
+    let queries = &record.load.queries;
+    assert!(queries.contains("only those to 2001:db8::/32 at port 53"), "{queries}");
+    assert!(queries.contains("left out: 40 (other-server)"), "{queries}");
+    let room = Room::quiet();
+    capture(&room, 2, 2, 100_000_000);
+    let nobody = ["replay", "capture.pcap", "127.0.0.1:1", "--capture-server", "192.0.2.54"];
+    room.dnslab(&nobody)
+        .exits_with(2)
+        .complains("no DNS query to 192.0.2.54 at port 53; it has: 4 (other-server)");
+    let profile = ["profile", "capture.pcap", "--capture-ports", "5353"];
+    room.dnslab(&profile).exits_with(2).complains("no DNS query to a server at port 5353");
+}
+
+#[test]
+fn a_transport_that_never_answers_makes_a_run_invalid() {
+    let room = Room::with_load();
+    capture(&room, 60, 3, 200_000_000);
+    let (_running, at) = serve(&room, "127.0.0.1", &[]);
+    let target = at(Transport::Udp).to_string();
+    // Nobody listens there.
+    let free = dnslab_lab::ports::free(Ipv4Addr::LOCALHOST.into()).unwrap().plain.to_string();
+    let words =
+        ["replay", "capture.pcap", &target, "--mix", "dot:20%", "--dot-port", &free, "--insecure"];
+    let patient = ["--set", "expect.lag_limit=1m", "--timeout", "300ms"];
+    let done = room.dnslab(&[&words[..], &patient].concat()).exits_with(3);
+    done.prints("of clients over dot was answered, though other transports answer");
+    let record = crate::evidence::records(&room.results()).remove(0);
+    let by_transport = &measured(&record).counters.by_transport;
+    let udp = by_transport["udp"];
+    assert_eq!(udp.due, udp.answered, "{by_transport:?}");
+    let sum: u64 = by_transport.values().map(|it| it.due).sum();
+    assert_eq!((sum, by_transport["dot"].answered), (180, 0), "{by_transport:?}");
+}
+
+#[test]
+fn a_capture_that_changes_between_two_runs_fails_the_second() {
+    let room = Room::with_load();
+    let path = capture(&room, 30, 20, 100_000_000);
+    room.experiment(
+        "repeat.runs = 2\nrepeat.pause = \"5s\"\nexpect.lag_limit = \"1m\"\nload.capture = \"capture.pcap\"\n\
+         load.warm_up = \"0s\"\nload.duration = \"1500ms\"\n[[variant]]\nname = \"udp\"\n",
+    );
+    let running = room.start(&["run", "./experiment.toml"]);
+    // Then nothing happens for a while.
+    wait_for(
+        "the first run is over",
+        || running.so_far(),
+        || {
+            let records = room.results_so_far()?.runs().ok()?;
+            (records.len() == 1).then_some(())
+        },
+    );
+    std::io::Write::write_all(&mut File::options().append(true).open(path).unwrap(), b"more")
+        .unwrap();
+    let done = running.finish().exits_with(3);
+    let [first, second] = &crate::evidence::records(&room.results())[..] else { panic!("{done}") };
+    assert!(first.is_valid(), "{done}");
+    let RunStatus::Failed { reason, .. } = &second.status else {
+        panic!("{:?}{done}", second.status)
+    };
+    assert!(reason.contains("capture.pcap has changed since its queries were counted"), "{reason}");
 }

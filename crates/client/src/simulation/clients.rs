@@ -24,12 +24,15 @@ struct Listed {
     seed: u64,
     /// Share of the looks at the source that find nothing, in [0, 1).
     behind: f64,
+    /// What stands at their end.
+    end: Fed,
 }
 
 struct Pieces {
     left: VecDeque<ClientQuery>,
     random: Xoshiro256PlusPlus,
     behind: f64,
+    end: Fed,
 }
 
 impl ClientTraffic for Listed {
@@ -37,7 +40,8 @@ impl ClientTraffic for Listed {
         assert_eq!(workers, 1);
         let random = Xoshiro256PlusPlus::seed_from_u64(self.seed);
         let left = self.queries.clone().into();
-        Ok(vec![Box::new(Pieces { left, random, behind: self.behind })])
+        let (behind, end) = (self.behind, self.end.clone());
+        Ok(vec![Box::new(Pieces { left, random, behind, end })])
     }
 
     fn description(&self) -> String {
@@ -52,7 +56,7 @@ impl ClientTraffic for Listed {
 impl Feed for Pieces {
     fn fill(&mut self, ready: &mut VecDeque<ClientQuery>) -> Fed {
         if self.left.is_empty() {
-            return Fed::End;
+            return self.end.clone();
         }
         if self.random.random_bool(self.behind) {
             return Fed::Nothing;
@@ -107,7 +111,7 @@ pub(super) fn drawn(seed: u64, transport: Transport) -> Scenario {
         })
         .collect();
     let behind = if random.random() { 0.0 } else { random.random_range(0.0..0.9) };
-    job.replay = Some(Arc::new(Listed { queries, seed, behind }));
+    job.replay = Some(Arc::new(Listed { queries, seed, behind, end: Fed::End }));
     scenario
 }
 
@@ -189,7 +193,7 @@ fn quiet(transport: Transport, queries: Vec<ClientQuery>, settings: Load) -> Sce
         connect: Connect::OnDemand,
         ..settings
     }));
-    scenario.job.replay = Some(Arc::new(Listed { queries, seed: 1, behind: 0.0 }));
+    scenario.job.replay = Some(Arc::new(Listed { queries, seed: 1, behind: 0.0, end: Fed::End }));
     scenario
 }
 
@@ -239,4 +243,21 @@ fn what_is_due_after_the_end_is_not_asked() {
     let queries = vec![query(0, 0), query(999_999_999, 1), query(1_000_000_000, 2)];
     let played = quiet(Transport::Udp, queries, Load::default()).play();
     assert_eq!(played.end.recorder.into_counters().1.outcomes.due, 2);
+}
+
+#[test]
+fn a_source_that_fails_ends_the_load() {
+    let queries: Vec<_> = (0..30u32).map(|n| query(u64::from(n) * 10_000_000, n % 7)).collect();
+    for transport in Transport::ALL {
+        let mut scenario = quiet(transport, queries.clone(), Load::default());
+        let end = Fed::Failed { reason: "it is gone".to_owned() };
+        let queries = queries.clone();
+        scenario.job.replay = Some(Arc::new(Listed { queries, seed: 1, behind: 0.0, end }));
+        let end = scenario.play().end;
+        assert_eq!(end.failure.as_deref(), Some("it is gone"), "{transport}");
+        assert!(end.until < 500_000_000, "{transport}: {}", end.until);
+        // What was asked before has its outcome.
+        let outcomes = end.recorder.into_counters().1.outcomes;
+        assert_eq!((outcomes.due, outcomes.settled()), (30, 30), "{transport}");
+    }
 }

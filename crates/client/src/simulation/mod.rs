@@ -247,7 +247,7 @@ fn check(scenario: &Scenario, played: Played) {
     let patience = nanos(job.attempts().patience());
     let rest = nanos(job.length()) + 6 * patience + 30_000 * MS;
     assert!(now < rest, "it ended at {now} ns only");
-    check_windows(&end, timeout);
+    check_windows(&end, nanos(job.settings.timeout));
     let (mut latency, mut service, mut lag) = Default::default();
     end.recorder.add_times(&mut latency, &mut service, &mut lag);
     let all = sums(end);

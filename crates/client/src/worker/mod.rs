@@ -65,6 +65,8 @@ pub struct WorkerEnd {
     pub signature_example: Option<String>,
     /// The last reason for which a connection ended.
     pub last_end: Option<String>,
+    /// Why the clients' queries could not be read to their end.
+    pub failure: Option<String>,
 }
 
 /// Sleeps that let more answers and arrivals come together in one batch.
@@ -189,6 +191,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
             attempts: shard.attempts.clone(),
             expected: job.expected,
             retries_over_tcp: job.retries_over_tcp(),
+            is_mixed: !job.others.is_empty(),
             reads_options: job.sends_options(),
             cookies,
             origin_unix_ns: 0,
@@ -431,6 +434,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
     fn note_phase(&mut self, now: Nanos) {
         let is_over = self.shard.stop.load(Ordering::Relaxed)
             || self.matcher.signatures.are_hopeless()
+            || self.query_source.failure().is_some()
             || self.has_done_its_part();
         if is_over && now < self.until {
             self.until = now;
@@ -604,6 +608,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
             malformed_example: self.matcher.malformed_example,
             signature_example: self.matcher.signatures.example,
             last_end: self.last_end,
+            failure: self.query_source.failure().cloned(),
         }
     }
 }

@@ -36,6 +36,10 @@ impl<R: Runtime> Worker<'_, R> {
             let due = Some(arrival.due_ns);
             self.recorder.due(arrival.due_ns);
             self.unsettled += 1;
+            if self.matcher.is_mixed {
+                let transport = self.slots[arrival.client as usize].transport;
+                self.recorder.due_over(arrival.due_ns, transport);
+            }
             let number = match self.shard.attempts.has_choice() {
                 true => self.slot_for_first_attempt(arrival.client),
                 false => arrival.client,
@@ -78,6 +82,9 @@ impl<R: Runtime> Worker<'_, R> {
             self.unsettled += 1;
             let pending = Pending { due: Some(due_ns), query, sent_before: 0, attempt: 0 };
             let slot = &mut self.slots[number as usize];
+            if self.matcher.is_mixed {
+                self.recorder.due_over(due_ns, slot.transport);
+            }
             self.askers += u32::from(!std::mem::replace(&mut slot.has_come, true));
             let number = match self.shard.attempts.has_choice() {
                 true => self.slot_for_first_attempt(number),
@@ -258,7 +265,8 @@ impl<R: Runtime> Worker<'_, R> {
         let queries = &self.matcher.queries;
         let subnet = self.shard.subnet_of(slot.client);
         let cookie = self.matcher.cookies.get(slot.client as usize);
-        let additions = Additions { cookie, subnet: subnet.as_ref() };
+        let padding = if slot.transport.is_encrypted() { self.shard.padding } else { 0 };
+        let additions = Additions { cookie, subnet: subnet.as_ref(), padding };
         self.outbox.clear();
         let mut offered = 0;
         for (pending, id) in slot.pending.iter().zip(ids) {
@@ -307,9 +315,13 @@ impl<R: Runtime> Worker<'_, R> {
         }
         let slot = &mut self.slots[number as usize];
         slot.note_sent(sent, taken, self.query_source.is_open());
+        let transport = slot.transport;
         for (pending, octets) in slot.pending.drain(..taken).zip(self.outbox.lengths()) {
             if pending.due.is_none() {
                 self.recorder.due(sent);
+                if self.matcher.is_mixed {
+                    self.recorder.due_over(sent, transport);
+                }
                 self.unsettled += 1;
             }
             let first = pending.sent_before == 0;

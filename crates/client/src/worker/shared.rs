@@ -143,7 +143,7 @@ impl<R: Runtime> Worker<'_, R> {
             };
             let subnet = self.shard.subnet_of(slot.client);
             let cookie = self.matcher.cookies.get(slot.client as usize);
-            let additions = Additions { cookie, subnet: subnet.as_ref() };
+            let additions = Additions { cookie, subnet: subnet.as_ref(), padding: 0 };
             let query = self.matcher.queries.get(pending.query);
             shared.outbox.push_with(|octets| query.append_to(id, &additions, octets));
             shared.origins.push(source);

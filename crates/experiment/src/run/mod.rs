@@ -19,7 +19,7 @@ mod validity;
 mod watching;
 
 pub use calibrate::{Calibration, CalibrationCheck, CalibrationError, calibrate};
-pub use captured::{CaptureProfile, Census};
+pub use captured::{CaptureProfile, Census, capture_options};
 pub use first_query::{FirstQueryError, OptionForm};
 pub(crate) use population::{described as population_described, read_population};
 pub use session::{

@@ -7,7 +7,7 @@ use std::str::FromStr as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dnslab_capture::CaptureError;
+use dnslab_capture::{CaptureError, CaptureOptions};
 use dnslab_load::ClientTraffic;
 use dnslab_settings::{Load, PopulationSource, Queries, Subnets, Variant, Zone};
 use dnslab_traffic::population::ProfileError;
@@ -18,7 +18,7 @@ use dnslab_traffic::{
 use dnslab_wire::{QueryOptions, TsigKey, TsigKeyError};
 use domain::base::Name;
 
-use super::captured::CapturedClients;
+use super::captured::{CapturedClients, capture_options};
 use super::internet::{InternetError, PrivateInternet};
 use super::population::{PopulationClients, PopulationFileError};
 
@@ -67,12 +67,14 @@ pub enum QueriesError {
     },
     /// The capture has no query that can be sent.
     #[error(
-        "the capture {} has no DNS query to a server at port 53{}{left_out}",
+        "the capture {} has no DNS query {looked_for}{}{left_out}",
         path.display(), if left_out.is_empty() { "" } else { "; it has: " }
     )]
     NoQuery {
         /// The file.
         path: PathBuf,
+        /// Which queries were looked for.
+        looked_for: String,
         /// What it has instead.
         left_out: String,
     },
@@ -158,6 +160,8 @@ struct Source {
     internet: Option<String>,
     /// How much of a capture or a population is played, and how; 0 without one.
     played: (Duration, [f64; 2]),
+    /// Which queries of a capture.
+    captured: CaptureOptions,
     population: Option<PopulationSource>,
     /// `None` if nothing is drawn: neither names nor the order of several types.
     seed: Option<u64>,
@@ -195,6 +199,7 @@ impl QueryLists {
             options: variant.load.query_options(),
             internet: internet.as_ref().map(|it| it.description.clone()),
             played,
+            captured: capture_options(load),
             population: load.population.clone(),
         };
         self.made.retain(|(made_from, _)| made_from.seed.is_none_or(|its| its == seed));

@@ -50,6 +50,8 @@ pub struct SessionOptions {
     pub command: Vec<String>,
     /// What the variants may cost, judged after the runs.
     pub limits: Vec<CostLimit>,
+    /// A capture that was made for this experiment: it moves into the results directory.
+    pub recording: Option<PathBuf>,
 }
 
 /// Is told of events as they happen.
@@ -191,7 +193,10 @@ impl Session {
     ///
     /// # Errors
     /// When nothing can run, a query file cannot be read, or the directory cannot be made.
-    pub fn begin(experiment: Experiment, options: SessionOptions) -> Result<Self, SessionError> {
+    pub fn begin(
+        mut experiment: Experiment,
+        options: SessionOptions,
+    ) -> Result<Self, SessionError> {
         let skipped = skipped(&experiment, NamedPrograms::Asked)?;
         let in_slices = rounds::in_slices(&experiment, &skipped)?;
         answers::check_workers(&experiment)?;
@@ -205,7 +210,7 @@ impl Session {
             queries::with_files(variant)?;
         }
         ask_first(&experiment, &plan, &mut lists)?;
-        let facts = dnslab_measure::Session {
+        let mut facts = dnslab_measure::Session {
             format: SESSION_FORMAT,
             dnslab: env!("CARGO_PKG_VERSION").to_owned(),
             name: experiment.name.clone(),
@@ -234,6 +239,13 @@ impl Session {
         let path = unused(&options.results.join(format!("{compact}-{}", experiment.name)));
         let results = ResultsDirectory::create(&path, &facts)?;
         let lock = results.lock(&holder())?;
+        if let Some(recording) = &options.recording {
+            move_recording(&mut experiment, recording, &results)?;
+            // They hold the path.
+            lists = QueryLists::default();
+            facts.inputs = conditions::inputs(&experiment)?;
+            results.write_session(&facts)?;
+        }
         results.write_experiment(&experiment.to_toml())?;
         let lists = RefCell::new(lists);
         Ok(Self { experiment, results, _lock: lock, facts, guard: options.guard, lists })
@@ -428,6 +440,26 @@ impl Session {
             observer.interval(&ids[place], interval);
         })
     }
+}
+
+/// Name of a recorded capture in the results directory.
+const RECORDING: &str = "capture.dnstap";
+
+/// Moves a recording into the results directory, where the experiment finds it from then on, also when it is resumed
+/// from elsewhere.
+fn move_recording(
+    experiment: &mut Experiment,
+    recording: &Path,
+    results: &ResultsDirectory,
+) -> Result<(), SessionError> {
+    let moved = results.take_in(RECORDING, recording)?;
+    let moved = std::path::absolute(&moved).unwrap_or(moved);
+    for variant in &mut experiment.variants {
+        if variant.load.capture.as_deref() == Some(recording) {
+            variant.load.capture = Some(moved.clone());
+        }
+    }
+    Ok(())
 }
 
 /// In the order of the experiment.

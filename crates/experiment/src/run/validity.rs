@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use dnslab_load::{Expected, LoadResult};
-use dnslab_measure::{Answers, Cause, ERROR_CODES, InvalidReason, fell_silent};
+use dnslab_measure::{
+    Answers, Cause, ERROR_CODES, InvalidReason, fell_silent, lost_over_transport,
+};
 use dnslab_settings::{Mode, Variant};
 
 use super::case::expected;
@@ -40,6 +42,9 @@ pub(super) fn why_invalid(
     let limit = variant.expect.lost_limit;
     if outcomes.lost() as f64 > limit * outcomes.due as f64 {
         return Some(InvalidReason::Lost { outcomes: *outcomes, limit, cause });
+    }
+    if let Some(reason) = lost_over_transport(measured, limit, cause) {
+        return Some(reason);
     }
     // What a played client may be told is not known, but most of them are told something: unless the experiment
     // says that any answer will do, as where it looks for the load at which a resolver gives up.

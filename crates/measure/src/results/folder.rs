@@ -149,6 +149,17 @@ impl Folder {
         created.map(File::from).map_err(|error| io_error("create", &path)(error.into()))
     }
 
+    /// Moves a file here under this name.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub(super) fn take_in(&self, name: &str, file: &Path) -> Result<PathBuf, ResultsError> {
+        let path = self.place(name)?;
+        rustix::fs::renameat(rustix::fs::CWD, file, &self.descriptor, name)
+            .map_err(|error| io_error("write", &path)(error.into()))?;
+        Ok(path)
+    }
+
     /// A file to lock, made if there is none; it has no other name.
     ///
     /// # Errors

@@ -33,6 +33,22 @@ pub fn invalid_text(reason: &InvalidReason) -> String {
             ways_lost(outcomes),
             cause_text(cause.as_ref())
         ),
+        InvalidReason::LostOverTransport { transport, due, answered, limit, cause } => {
+            let what = match answered {
+                0 => format!("none of the {due} queries of clients over {transport} was answered"),
+                answered => format!(
+                    "{} of {due} queries of clients over {transport} were not answered, more than the limit of {} \
+                     (`expect.lost_limit`)",
+                    due.saturating_sub(*answered),
+                    in_sentence(*limit)
+                ),
+            };
+            format!(
+                "{what}, though other transports answer: look whether the server serves it at this port, or leave \
+                 it out of `load.mix`{}",
+                cause_text(cause.as_ref())
+            )
+        }
         InvalidReason::Errors { errors, answers } => format!(
             "{errors} of {answers} answers were SERVFAIL, REFUSED, NOTIMP or FORMERR: the server did not do the \
              work of these queries. Look at its log, or let it answer these clients and names"

@@ -135,6 +135,8 @@ fn reasons() {
 {"why":"unserved","served":150,"clients":9500,"failed_attempts":0,"program":"external","is_started":false}
 {"why":"forsaken","forsaken":2,"clients":200}
 {"why":"rate-too-high","evidence":[{"figure":"busiest-worker","share":0.95}]}
+{"why":"lost-over-transport","transport":"dot","due":1200,"answered":0,"limit":0.5,"cause":{"cause":"connection","end":"refused"}}
+{"why":"lost-over-transport","transport":"doq","due":1200,"answered":599,"limit":0.5,"cause":null}
 "as a record of format 4 has it"
 "#;
     insta::assert_snapshot!("reasons", said(CASES, |of: InvalidReason| invalid_text(&of)));

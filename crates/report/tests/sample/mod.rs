@@ -227,6 +227,7 @@ fn measured(
         },
         connections: connections(of),
         http_refusals: BTreeMap::new(),
+        by_transport: BTreeMap::new(),
     };
     let latency = latency(of, luck, (answered, lost));
     let tls = (of.transport == "dot").then(|| Tls {

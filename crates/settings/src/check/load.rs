@@ -40,6 +40,9 @@ fn as_real_clients(load: &mut LoadDraft) {
     if !load.idle.is_written() {
         load.idle.value = Some(IDLE_OF_CLIENTS);
     }
+    if !load.padding.is_written() && load.checked().transports().any(Transport::is_encrypted) {
+        load.padding.value = Kind::PADDING;
+    }
 }
 
 /// Gives the clients the transports of their population: `load.transport` is the most frequent one.
@@ -265,6 +268,7 @@ impl Check<'_> {
             let whole = self.file_at(path, &place.clone(), "file of client subnets");
             load.client_subnets.value = Some(Subnets::File(whole));
         }
+        self.captured_ports(load);
         if !load.types.is_written() {
             return;
         }
@@ -280,6 +284,28 @@ impl Check<'_> {
                  type A",
                 [load.types.mark("types")],
                 "remove it",
+            );
+        }
+    }
+
+    /// The ports that are named with servers are among those that are read; where ports were written, they must be.
+    fn captured_ports(&mut self, load: &mut LoadDraft) {
+        let LoadDraft { capture_server: servers, capture_ports: ports, .. } = load;
+        let Some(named) = &servers.value else { return };
+        if !ports.is_written() {
+            ports.value.0.extend(named.ports());
+            ports.value.0.sort_unstable();
+            ports.value.0.dedup();
+            return;
+        }
+        if ports.is_broken() {
+            return;
+        }
+        if let Some(port) = named.ports().find(|port| !ports.value.0.contains(port)) {
+            self.problem(
+                format!("no query goes to port {port}: it is not among `load.capture_ports`"),
+                [servers.mark("this port"), ports.mark("the ports that are read")],
+                format!("add {port} to the ports, or remove `load.capture_ports`"),
             );
         }
     }

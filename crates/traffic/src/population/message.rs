@@ -87,8 +87,10 @@ mod tests {
             let query = Query::new(&name, Rtype::HTTPS, &options).unwrap();
             let mut octets = Vec::new();
             let cookie = Cookie::new(*b"a client");
-            let additions =
-                Additions { cookie: options.edns.as_ref().map(|_| &cookie), subnet: None };
+            let additions = Additions {
+                cookie: options.edns.as_ref().map(|_| &cookie),
+                ..Additions::default()
+            };
             query.append_to(0xbeef, &additions, &mut octets);
             let read = Message::read(&octets).unwrap();
             let expected = Message {

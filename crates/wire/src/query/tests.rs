@@ -113,7 +113,7 @@ struct Client {
 
 impl Client {
     fn additions(&self) -> Additions<'_> {
-        Additions { cookie: self.cookie.as_ref(), subnet: self.subnet.as_ref() }
+        Additions { cookie: self.cookie.as_ref(), subnet: self.subnet.as_ref(), padding: 0 }
     }
 }
 
@@ -313,5 +313,43 @@ proptest! {
         prop_assert_eq!(&out[..2], id.to_be_bytes());
         prop_assert_eq!(&out[2..], &query.octets()[2..]);
         prop_assert_eq!(&query.octets()[..2], [0, 0]);
+    }
+}
+
+#[test]
+fn a_captured_query_is_padded_by_its_client() {
+    let plain = b"\0\0\x01\0\0\x01\0\0\0\0\0\0\x03www\x07example\0\0\x01\0\x01";
+    let with_edns =
+        [&plain[..10], b"\0\x01", &plain[12..], b"\0\0\x29\x10\0\0\0\x80\0\0\0"].concat();
+    for (message, payload_size) in [(&plain[..], 1232), (&with_edns, 4096)] {
+        let query = Query::from_message(message).unwrap();
+        for padding in [1, 128, 468] {
+            let additions = Additions { padding, ..Additions::default() };
+            let mut octets = Vec::new();
+            query.append_to(7, &additions, &mut octets);
+            assert_eq!(octets.len() % usize::from(padding), 0);
+            assert_eq!(query.length_with(&additions), octets.len());
+            // It is a whole message with one OPT record, and what is padding is left out again.
+            let again = Query::from_message(&octets).unwrap();
+            assert_eq!(again.question(), query.question());
+            let opt = again.octets().len() - 11;
+            assert_eq!(again.octets()[opt..opt + 3], [0, 0, 41]);
+            let read = u16::from_be_bytes([again.octets()[opt + 3], again.octets()[opt + 4]]);
+            assert_eq!(read, payload_size);
+        }
+    }
+    // One that fills a message is sent as it is.
+    let mut long = with_edns;
+    let data = 65_535 - 200 - long.len();
+    let opt = long.len() - 2;
+    long[opt..].copy_from_slice(&(data as u16 + 4).to_be_bytes());
+    long.extend([0xfd, 0xe9]);
+    long.extend((data as u16).to_be_bytes());
+    long.resize(long.len() + data, 1);
+    if let Ok(query) = Query::from_message(&long) {
+        let additions = Additions { padding: 16_384, ..Additions::default() };
+        let mut octets = Vec::new();
+        query.append_to(7, &additions, &mut octets);
+        assert_eq!(octets.len(), long.len());
     }
 }

@@ -420,6 +420,7 @@ fn queries_of(
         let goes_on = ready.drain(..).all(|client_query| look(&client_query.query));
         match fed {
             Fed::End => break,
+            Fed::Failed { reason } => return Err(std::io::Error::other(reason)),
             _ if !goes_on || stop.load(Ordering::Relaxed) => break,
             Fed::Nothing => thread::sleep(POLL),
             Fed::Some => {}

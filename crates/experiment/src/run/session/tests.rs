@@ -33,7 +33,8 @@ fn guard() -> GuardProgram {
 }
 
 fn options(results: PathBuf) -> SessionOptions {
-    SessionOptions { results, guard: guard(), command: Vec::new(), limits: Vec::new() }
+    let (command, limits, recording) = (Vec::new(), Vec::new(), None);
+    SessionOptions { results, guard: guard(), command, limits, recording }
 }
 
 /// Begins an experiment of one variant that asks what is in the query file of `folder`.

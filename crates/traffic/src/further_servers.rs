@@ -6,14 +6,14 @@ use std::str::FromStr;
 
 /// Servers by their addresses, at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServerAddresses(
+pub struct FurtherServers(
     /// Each with its port, if one was written.
     pub Vec<(IpAddr, Option<u16>)>,
 );
 
 /// The text is no list of servers.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ServerAddressesError {
+pub enum FurtherServersError {
     /// Not an address, with or without a port.
     #[error(
         "`{0}` is no address: write for example 192.0.2.2, 192.0.2.2:5300 or [2001:db8::2]:5300"
@@ -24,29 +24,29 @@ pub enum ServerAddressesError {
     TooMany(usize),
 }
 
-impl ServerAddresses {
+impl FurtherServers {
     const MAX: usize = 7;
 }
 
-impl FromStr for ServerAddresses {
-    type Err = ServerAddressesError;
+impl FromStr for FurtherServers {
+    type Err = FurtherServersError;
 
-    fn from_str(text: &str) -> Result<Self, ServerAddressesError> {
+    fn from_str(text: &str) -> Result<Self, FurtherServersError> {
         let read = |part: &str| {
             let with_port = |it: SocketAddr| (it.ip(), Some(it.port()));
             let without = || Some((part.trim_matches(['[', ']']).parse().ok()?, None));
             let found = part.parse().ok().filter(|it: &SocketAddr| it.port() > 0).map(with_port);
-            found.or_else(without).ok_or_else(|| ServerAddressesError::Address(part.to_owned()))
+            found.or_else(without).ok_or_else(|| FurtherServersError::Address(part.to_owned()))
         };
         let servers: Vec<_> = text.split(',').map(str::trim).map(read).collect::<Result<_, _>>()?;
         match servers.len() {
-            many if many > Self::MAX => Err(ServerAddressesError::TooMany(many)),
+            many if many > Self::MAX => Err(FurtherServersError::TooMany(many)),
             _ => Ok(Self(servers)),
         }
     }
 }
 
-impl fmt::Display for ServerAddresses {
+impl fmt::Display for FurtherServers {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (place, (address, port)) in self.0.iter().enumerate() {
             let comma = if place == 0 { "" } else { "," };
@@ -70,7 +70,7 @@ mod tests {
             (" 192.0.2.1:5300 , 2001:db8::1", "192.0.2.1:5300,2001:db8::1"),
             ("[2001:db8::1],[2001:db8::1]:53", "2001:db8::1,[2001:db8::1]:53"),
         ] {
-            let servers: ServerAddresses = text.parse().unwrap();
+            let servers: FurtherServers = text.parse().unwrap();
             assert_eq!(servers.to_string(), written);
             assert_eq!(written.parse(), Ok(servers));
         }
@@ -78,12 +78,12 @@ mod tests {
 
     #[test]
     fn wrong_servers_say_why() {
-        let no_address = |text: &str| ServerAddressesError::Address(text.to_owned());
+        let no_address = |text: &str| FurtherServersError::Address(text.to_owned());
         for (text, culprit) in [("", ""), ("192.0.2.1,", ""), ("ns1", "ns1"), ("::1:x", "::1:x")] {
-            assert_eq!(text.parse::<ServerAddresses>(), Err(no_address(culprit)), "{text}");
+            assert_eq!(text.parse::<FurtherServers>(), Err(no_address(culprit)), "{text}");
         }
-        assert_eq!("192.0.2.1:0".parse::<ServerAddresses>(), Err(no_address("192.0.2.1:0")));
+        assert_eq!("192.0.2.1:0".parse::<FurtherServers>(), Err(no_address("192.0.2.1:0")));
         let many = ["::1"; 8].join(",");
-        assert_eq!(many.parse::<ServerAddresses>(), Err(ServerAddressesError::TooMany(8)));
+        assert_eq!(many.parse::<FurtherServers>(), Err(FurtherServersError::TooMany(8)));
     }
 }

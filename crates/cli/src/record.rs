@@ -1,0 +1,203 @@
+//! `dnslab record`: dnstap from a live socket into a file. `replay` and `profile` take a socket, too.
+
+use std::fs::{self, File};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use dnslab_capture::CaptureOptions;
+use dnslab_lab::dnstap_socket::{
+    DnstapAddress, DnstapSocket, ReceiveUntil, Received, Reception, SocketAccess,
+};
+use dnslab_measure::visible_lines;
+use dnslab_wire::units::{duration, number, octets};
+use indicatif::ProgressBar;
+use tempfile::NamedTempFile;
+
+use crate::arguments::{Output, Record, SocketOptions};
+use crate::exit::{Exit, Failure};
+use crate::{signals, terminal};
+
+/// Connections whose beginning and end are told one by one. Of more, the sums are enough.
+const TOLD: u32 = 10;
+
+pub(crate) fn record(arguments: &Record) -> Result<Exit, Failure> {
+    let Record { socket, file, access, duration, queries, force, quiet } = arguments;
+    let until = ReceiveUntil { duration: *duration, queries: *queries };
+    let stop = signals::stop_flag().context("cannot listen to signals")?;
+    let live = Live::open(socket, access, *quiet)?;
+    let output = create(file, *force)?;
+    let received = live.receive(output, (until, CaptureOptions::default()), &stop)?;
+    live.conclude(&received, file)?;
+    Ok(Exit::Fine)
+}
+
+/// The file of a recording. It holds what people asked, so only its owner may read it.
+fn create(path: &Path, force: bool) -> Result<File, Failure> {
+    let mut options = File::options();
+    options.write(true).mode(0o600);
+    match fs::metadata(path).map(|facts| facts.file_type()) {
+        Ok(kind) if kind.is_dir() => {
+            return Err(Failure::bad_input(anyhow!("{} is a folder: name a file", path.display())));
+        }
+        Ok(kind) if kind.is_file() && !force => {
+            return Err(Failure::bad_input(anyhow!(
+                "{} exists: name another file, or replace it with --force",
+                path.display()
+            )));
+        }
+        Ok(kind) if kind.is_file() => options.truncate(true),
+        // A pipe or a device.
+        Ok(_) => &mut options,
+        Err(_) => options.create_new(true),
+    };
+    Ok(options.open(path).with_context(|| format!("cannot write {}", path.display()))?)
+}
+
+/// Makes an empty file for a recording, in a folder that is made if it is missing. It is removed unless it is kept.
+pub(crate) fn create_in(folder: &Path) -> Result<NamedTempFile, Failure> {
+    let cannot = || format!("cannot make a file in {}", folder.display());
+    let folder = std::path::absolute(folder).context("there is no current folder")?;
+    fs::create_dir_all(&folder).with_context(cannot)?;
+    let file = tempfile::Builder::new().prefix("recording-").suffix(".dnstap").tempfile_in(folder);
+    Ok(file.with_context(cannot)?)
+}
+
+/// A socket that is listened at, and what is told of it.
+pub(crate) struct Live {
+    socket: DnstapSocket,
+    is_quiet: bool,
+}
+
+impl Live {
+    pub(crate) fn open(
+        address: &DnstapAddress,
+        access: &SocketOptions,
+        is_quiet: bool,
+    ) -> Result<Self, Failure> {
+        let mode = access.socket_mode.unwrap_or(SocketAccess::MODE);
+        let access = SocketAccess { owner: access.socket_owner, mode };
+        let socket = DnstapSocket::listen(address, access)?;
+        Ok(Self { socket, is_quiet })
+    }
+
+    /// Receives into the file, which is whole then, and says on the way what it waits for and what comes.
+    pub(crate) fn receive(
+        &self,
+        file: File,
+        (until, options): (ReceiveUntil, CaptureOptions),
+        stop: &AtomicBool,
+    ) -> Result<Received, Failure> {
+        let ends = match (until.duration, until.queries) {
+            (None, None) => "Ctrl-C ends it".to_owned(),
+            (Some(length), None) => {
+                format!("it ends {} after the first message", duration::in_words(length))
+            }
+            (None, Some(most)) => format!("it ends after {} queries", number::count(most)),
+            (Some(length), Some(most)) => format!(
+                "it ends {} after the first message, or after {} queries",
+                duration::in_words(length),
+                number::count(most)
+            ),
+        };
+        self.tell(&format!(
+            "waiting for servers that send dnstap to {}; {} may connect; {ends}",
+            self.socket.address(),
+            self.socket.who_may_connect()
+        ));
+        let output = Output { quiet: self.is_quiet, json: false };
+        let bar = terminal::bar(ProgressBar::new_spinner(), output);
+        let mut told = 0;
+        let mut tell = |line: String| {
+            told += 1;
+            match told {
+                ..=TOLD => self.tell_above(&bar, &line),
+                _ if told == TOLD + 1 => self.tell_above(&bar, "and so on: the sums follow"),
+                _ => {}
+            }
+        };
+        let mut observe = |event: Reception<'_>| match event {
+            Reception::Begins => tell("a server has begun to send".to_owned()),
+            Reception::Ends { in_order: true } => tell("a server has ended its stream".to_owned()),
+            Reception::Ends { in_order: false } => {
+                tell("a connection has ended without the end of its stream".to_owned());
+            }
+            Reception::Refused(refusal) => tell(format!("sent a connection away: {refusal}")),
+            Reception::Tick(received) => {
+                bar.set_message(what_came(received));
+                bar.tick();
+            }
+        };
+        let received = self.socket.receive(file, (until, options), stop, &mut observe);
+        bar.finish_and_clear();
+        Ok(received?)
+    }
+
+    /// Says what came into the file.
+    ///
+    /// # Errors
+    /// When nothing came.
+    pub(crate) fn conclude(&self, received: &Received, file: &Path) -> Result<(), Failure> {
+        for refused in &received.refused {
+            let count = number::count(refused.count);
+            self.tell(&format!("connections sent away: {count}: {}", refused.example));
+        }
+        let counts = &received.counts;
+        let reasons =
+            counts.reasons().map(|(reason, count)| format!("{} ({reason})", number::count(count)));
+        let reasons: Vec<String> = reasons.collect();
+        if !reasons.is_empty() {
+            self.tell(&format!("messages that are no queries of clients: {}", reasons.join(", ")));
+        }
+        if counts.packets == 0 {
+            return Err(anyhow!(
+                "no message came to {}: switch dnstap on in the server, and let it send there (docs/CAPTURES.md)",
+                self.socket.address()
+            )
+            .into());
+        }
+        self.tell(&format!("{} in {}", what_came(received), file.display()));
+        Ok(())
+    }
+
+    fn tell(&self, line: &str) {
+        if !self.is_quiet {
+            eprintln!("{}", visible_lines(line));
+        }
+    }
+
+    fn tell_above(&self, bar: &ProgressBar, line: &str) {
+        if bar.is_hidden() {
+            self.tell(line);
+        } else {
+            bar.println(visible_lines(line));
+        }
+    }
+}
+
+fn what_came(received: &Received) -> String {
+    let plural = |count: u64, one: &str, many: &str| {
+        format!("{} {}", number::count(count), if count == 1 { one } else { many })
+    };
+    format!(
+        "{} with {} in {}, {}",
+        plural(received.counts.packets, "message", "messages"),
+        plural(received.counts.queries, "query", "queries"),
+        duration::rounded(received.lasted.as_nanos() as f64),
+        octets::rounded(received.octets),
+    )
+}
+
+/// Whether Ctrl-C ended it.
+pub(crate) fn was_interrupted(stop: &AtomicBool) -> bool {
+    stop.load(Ordering::Relaxed)
+}
+
+/// For the options of a command line.
+pub(crate) fn a_while(text: &str) -> Result<Duration, String> {
+    let reason = || "write a duration between 1ms and a week, e.g. 60s".to_owned();
+    let possible = Duration::from_millis(1)..=Duration::from_secs(7 * 24 * 3_600);
+    duration::read(text).ok().filter(|length| possible.contains(length)).ok_or_else(reason)
+}
