@@ -18,6 +18,9 @@ fn main() {
     let dnstap =
         write("dnstap", CaptureWriter::dnstap(Vec::new()).expect("a vector grows"), packets);
     read("pcap", &pcap, packets);
+    // As a replay reads it.
+    let options = CaptureOptions { skips_repeats: true, ..CaptureOptions::default() };
+    read_with("pcap, repeats", &pcap, packets, &options);
     read("pcapng", &pcapng(&pcap), packets);
     read("dnstap", &dnstap, packets);
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
@@ -88,9 +91,13 @@ fn pcapng(pcap: &[u8]) -> Vec<u8> {
 }
 
 fn read(form: &str, capture: &[u8], packets: u32) {
+    read_with(form, capture, packets, &CaptureOptions::default());
+}
+
+fn read_with(form: &str, capture: &[u8], packets: u32, options: &CaptureOptions) {
     for time in 0..TIMES {
         let begin = Instant::now();
-        let mut reader = CaptureReader::new(capture, CaptureOptions::default()).expect("it is one");
+        let mut reader = CaptureReader::new(capture, options.clone()).expect("it is one");
         let mut octets = 0;
         while let Some(query) = reader.next().expect("it is whole") {
             octets += query.message.len();
@@ -106,7 +113,7 @@ fn read(form: &str, capture: &[u8], packets: u32) {
 fn print(what: &str, octets: usize, packets: u32, begin: Instant) {
     let seconds = begin.elapsed().as_secs_f64();
     println!(
-        "{what:16} {:6.1} MB {:7.2} M packets/s {:7.0} ns each",
+        "{what:18} {:6.1} MB {:7.2} M packets/s {:7.0} ns each",
         octets as f64 / 1e6,
         f64::from(packets) / seconds / 1e6,
         seconds * 1e9 / f64::from(packets),
