@@ -241,7 +241,7 @@ fn load(variant: &Variant) -> String {
             Some(rate) => format!("each at its own time, {rate} queries per second on average"),
         },
     };
-    let names = match load.asked() {
+    let names = match variant.asked() {
         Queries::Zone(_) if load.population.is_some() => {
             format!("names of {}", variant.zone.name)
         }
@@ -257,6 +257,7 @@ fn load(variant: &Variant) -> String {
     let length = match load.queries_in_all {
         Some(most) => format!("{most} queries, for at most {}", duration::write(load.duration)),
         None => duration::write(load.duration),
+        Queries::Internet => "names of the private Internet".to_owned(),
     };
     let warm_up = match load.warm_up {
         Duration::ZERO => String::new(),

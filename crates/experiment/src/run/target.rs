@@ -360,7 +360,7 @@ impl Question {
         if variant.resolves() {
             return Self::soa(".");
         }
-        let has_names = !matches!(variant.load.asked(), Queries::Zone(_));
+        let has_names = !matches!(variant.asked(), Queries::Zone(_));
         match has_names && !variant.behind().is_empty() {
             true => Self::new(READY_NAME, Rtype::A),
             false => Self::soa(&variant.zone.name),
