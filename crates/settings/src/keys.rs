@@ -11,10 +11,10 @@ use dnslab_wire::{EdnsOption, Method, TlsGroup, Transport, TsigKey};
 use crate::document::Entries;
 use crate::key::{Field, Fields, FlagForm, Key, Setting, Unused, When, Written, settings};
 use crate::{
-    Alternate, CertificateKind, Factor, Figure, HostAddress, HostsChoice, Kind, LogSuffix,
-    LogTarget, MAX_RUNS, Mode, PopulationSource, Quickack, QuotaKind, Rcode, ReceiveTime, Records,
-    ServerChoice, ServerKind, Subnets, TimeForm, TlsVersions, UpstreamChoice, Value, Variant,
-    VariantNames,
+    Alternate, CacheSize, CertificateKind, Factor, Figure, HostAddress, HostsChoice, Kind,
+    LogSuffix, LogTarget, MAX_RUNS, Mode, PopulationSource, Quickack, QuotaKind, Rcode,
+    ReceiveTime, Records, ServerChoice, ServerKind, Subnets, TimeForm, TlsVersions, UpstreamChoice,
+    Value, Variant, VariantNames,
 };
 
 const MS: Duration = Duration::from_millis(1);
@@ -280,9 +280,10 @@ settings! {
         /// An installed server writes dnstap messages of queries and answers into a file; its size is
         /// measured
         dnstap: bool = false, when(&[INSTALLED]);
-        /// A forwarder keeps answers, as it does by default; without, each query goes upstream (coredns,
-        /// dnsmasq, stubby, dnsdist)
-        cache: bool = true, when(&[FORWARDING]);
+        /// What a forwarder or resolver keeps: as much as by default, or nothing, so that each query goes
+        /// upstream (`false`: coredns, dnsmasq, stubby, dnsdist). Or at most so many entries (coredns, dnsdist,
+        /// dnsmasq, pdns-recursor), or so much memory (bind, unbound, knot-resolver), as the server counts them
+        cache: CacheSize = CacheSize::Default, when(&[FORWARDING]);
         /// A forwarder or resolver validates what it is told (RFC 4035), from the trust anchor of its
         /// upstream; on the Internet from those of IANA
         dnssec: bool = false, when(&[FORWARDING]);

@@ -241,7 +241,7 @@ fn spec(variant: &Variant, site: &Site<'_>) -> Result<ServerSpec, TargetError> {
     if server.dnssec {
         spec.trust_anchors = site.testbed.trust_anchors(variant)?;
     }
-    spec.without_cache = !server.cache;
+    spec.cache = server.cache;
     spec.certificate = server.certificate;
     spec.logging = logging(variant);
     spec.network = site.testbed.network("server");
