@@ -173,6 +173,10 @@ const NOT_OF_POPULATION: When = When::Variant(|variant| {
     let help = "remove it, or `load.population`";
     used_if(variant.load.population.is_none(), why, help)
 });
+const BY_ZIPF: When = When::Variant(|variant| {
+    let help = "add `load.selection = \"zipf\"`, or remove it";
+    used_if(variant.load.selection == Selection::Zipf, "the next query is not drawn by it", help)
+});
 /// Clients with queries of their own.
 const PLAYED: When = When::Variant(|variant| {
     let why = "no clients of a capture or a population are played";
@@ -604,8 +608,13 @@ settings! {
         /// Types that the names of the zone are asked for, with their weights, e.g.
         /// `"A:70,AAAA:25,HTTPS:5"`
         types: Option<TypeMix> = None, absent("`\"A\"`"), flag("types", "TYPE:WEIGHT,..."), under(QUERIES), when(&[NOT_REPLAYED, NOT_OF_POPULATION]);
-        /// Which query comes next: the following one, or any with equal chance
+        /// Which query comes next: the following one, any with equal chance, or by popularity, as clients
+        /// ask: the first of the list most often, the r-th in proportion to r to the power of minus
+        /// `load.zipf_exponent` (Zipf's law)
         selection: Selection = Selection::InOrder, when(&[NOT_REPLAYED, NOT_OF_POPULATION]);
+        /// Exponent of Zipf's law: the larger, the more queries are for the first of the list. About 0.9 was
+        /// measured for names (docs/POPULATIONS.md)
+        zipf_exponent: Factor = Factor(0.91), when(&[NOT_REPLAYED, NOT_OF_POPULATION, BY_ZIPF]);
         /// Set the RD bit (RFC 1035, section 4.1.1); a forwarder may refuse queries without it
         recursion_desired: Option<bool> = None,
             absent("`true` if the server has an upstream, else `false`"), flag("recursion-desired", ""),
