@@ -36,9 +36,9 @@ pub(crate) fn experiment(arguments: &Replay) -> Result<Experiment, Failure> {
     load.warm_up.set_default(Duration::ZERO);
     if !load.duration.is_written() {
         let census = Census::take(&path, WEEK).map_err(Failure::bad_input)?;
-        // All slices side by side have the whole of it; the last query is within.
-        let slices = load.factor.value.0.ceil().max(1.0);
-        let seconds = census.length.as_secs_f64() / (load.speed.value.0 * slices);
+        // All chunks side by side have the whole of it; the last query is within.
+        let chunks = load.factor.value.0.ceil().max(1.0);
+        let seconds = census.length.as_secs_f64() / (load.speed.value.0 * chunks);
         let length = Duration::try_from_secs_f64(seconds).ok().filter(|length| *length < WEEK);
         let Some(length) = length.filter(|_| !census.goes_on) else {
             return Err(Failure::bad_input(anyhow::anyhow!(

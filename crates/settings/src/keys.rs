@@ -509,9 +509,9 @@ settings! {
         /// `load.clients` clients and asks `load.rate` queries per second on average
         population: Option<PopulationSource> = None, absent("no population"),
             flag("population", "typical|FILE"), under(CLIENTS);
-        /// How many times as many clients as in the capture: so many of its stretches, each as long as
+        /// How many times as many clients as in the capture: so many of its chunks, each as long as
         /// the load, are played side by side, each with clients of its own. Of a last fraction of a
-        /// stretch, that share of the clients is played
+        /// chunk, that share of the clients is played
         factor: Factor = Factor(1.0), when(&[REPLAYED]), flag("factor", "N"), under(CLIENTS);
         /// How many times as fast as in the capture each client asks. More clients (`load.factor`) are
         /// closer to more users than faster ones

@@ -128,7 +128,7 @@ impl Kind {
     /// Queries per second: one query in each nanosecond of the schedule.
     pub const MAX_RATE: f64 = 1e9;
 
-    /// Slices of a capture side by side, and how much faster than real clients they may ask.
+    /// Chunks of a capture side by side, and how much faster than real clients they may ask.
     pub const MAX_FACTOR: f64 = 100.0;
 
     /// Letters. File systems take 255, and a run number is added.

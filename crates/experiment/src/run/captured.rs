@@ -197,20 +197,20 @@ impl CapturedClients {
             disorder: DISORDER,
             seed,
         };
-        let wanted = plan.slice().saturating_mul(plan.slices());
+        let wanted = plan.chunk().saturating_mul(plan.chunks());
         let census = Census::take(path, wanted)?;
         // The last query may come a little before the end.
-        let needed = wanted.saturating_sub(plan.slice() / 10 + ROUNDING * plan.slices());
+        let needed = wanted.saturating_sub(plan.chunk() / 10 + ROUNDING * plan.chunks());
         if census.length < needed {
             return Err(QueriesError::ShortCapture {
                 path: path.to_owned(),
                 has: rounded(census.length),
-                slices: plan.slices(),
-                slice: rounded(plan.slice()),
+                chunks: plan.chunks(),
+                chunk: rounded(plan.chunk()),
             });
         }
         let seconds = plan.length.as_secs_f64().max(f64::MIN_POSITIVE);
-        let share = plan.factor / f64::from(plan.slices());
+        let share = plan.factor / f64::from(plan.chunks());
         let description = described(path, &plan, &census);
         let list = QueryList::from_queries(census.first, description.clone());
         let clients = Self {
@@ -237,8 +237,8 @@ fn described(path: &Path, plan: &ReplayPlan, census: &Census) -> String {
     );
     if plan.factor != 1.0 {
         text.push_str(&format!(
-            ", its stretches of {} played {} times side by side",
-            rounded(plan.slice()),
+            ", its chunks of {} played {} times side by side",
+            rounded(plan.chunk()),
             plan.factor
         ));
     }
@@ -257,11 +257,11 @@ fn described(path: &Path, plan: &ReplayPlan, census: &Census) -> String {
 impl ClientTraffic for CapturedClients {
     fn begin(&self, workers: u32, cpus: &[usize]) -> io::Result<Vec<Box<dyn Feed>>> {
         let open = || SeenQueries::open(&self.path).map_err(io::Error::other);
-        let slices: io::Result<Vec<SeenQueries>> =
-            std::iter::repeat_with(open).take(self.plan.slices() as usize).collect();
-        let mut slices = slices?.into_iter();
+        let chunks: io::Result<Vec<SeenQueries>> =
+            std::iter::repeat_with(open).take(self.plan.chunks() as usize).collect();
+        let mut chunks = chunks?.into_iter();
         let queries =
-            self.plan.play(self.begin_ns, move || slices.next().expect("one for each slice"));
+            self.plan.play(self.begin_ns, move || chunks.next().expect("one for each chunk"));
         read_ahead(queries, workers, cpus)
     }
 

@@ -76,9 +76,9 @@ pub enum QueriesError {
         /// What it has instead.
         left_out: String,
     },
-    /// The capture is too short for so many slices side by side.
+    /// The capture is too short for so many chunks side by side.
     #[error(
-        "the capture {} is {has} long, too short for {slices} stretches of {slice} side by side: shorten the load \
+        "the capture {} is {has} long, too short for {chunks} chunks of {chunk} side by side: shorten the load \
          (`load.duration`, `load.warm_up`), or lower `load.factor` or `load.speed`",
         path.display()
     )]
@@ -87,10 +87,10 @@ pub enum QueriesError {
         path: PathBuf,
         /// Its length.
         has: String,
-        /// Slices that are wanted.
-        slices: u32,
+        /// Chunks that are wanted.
+        chunks: u32,
         /// Length of each.
-        slice: String,
+        chunk: String,
     },
     /// The capture says too little of its clients.
     #[error("the capture {}: {source}", path.display())]
