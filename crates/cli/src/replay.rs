@@ -78,12 +78,12 @@ fn draft_of(arguments: &Replay, path: &Path) -> Result<Draft, Failure> {
     Ok(draft)
 }
 
-/// Lets a load last as long as its capture: all stretches side by side have the whole of it, and the last query is
+/// Lets a load last as long as its capture: all chunks side by side have the whole of it, and the last query is
 /// within. Returns false if that is beyond all loads.
 fn last_as_long_as(census: &Census, draft: &mut Draft) -> bool {
     let load = &draft.variants[0].load;
-    let slices = load.factor.value.0.ceil().max(1.0);
-    let seconds = census.length.as_secs_f64() / (load.speed.value.0 * slices);
+    let chunks = load.factor.value.0.ceil().max(1.0);
+    let seconds = census.length.as_secs_f64() / (load.speed.value.0 * chunks);
     let length = Duration::try_from_secs_f64(seconds).ok().filter(|length| *length < WEEK);
     let Some(length) = length else { return false };
     let length = length + Duration::from_millis(1);

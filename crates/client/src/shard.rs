@@ -253,7 +253,8 @@ impl<'a> Shard<'a> {
             return QuerySource::Clients { upcoming: Box::new(Upcoming::new(feed)) };
         }
         let Job { settings: load, seed, queries, .. } = self.job;
-        let picker = Picker::new(load.selection, queries.len(), *seed, self.number, self.of);
+        let (exponent, worker) = (load.zipf_exponent.0, (self.number, self.of));
+        let picker = Picker::new(load.selection, exponent, queries.len(), *seed, worker);
         match load.mode() {
             // Clients with queries of their own are fed: this has an end at once.
             Mode::Closed { .. } | Mode::Clients => QuerySource::Closed { picker },

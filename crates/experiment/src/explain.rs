@@ -6,10 +6,10 @@ use std::time::Duration;
 use dnslab_lab::{LabError, Version, hosts};
 use dnslab_measure::SkippedVariant;
 use dnslab_settings::{
-    ChainRole, ChainServer, Experiment, HostsChoice, Link, LogTarget, Mode, Queries, ServerKind,
-    Upstream, UpstreamChoice, Variant, on_one_line,
+    CacheSize, ChainRole, ChainServer, Experiment, HostsChoice, Link, LogTarget, Mode, Queries,
+    ServerKind, Upstream, UpstreamChoice, Variant, on_one_line,
 };
-use dnslab_wire::units::{duration, share};
+use dnslab_wire::units::{duration, number, share};
 
 use crate::Plan;
 use crate::run::population_described;
@@ -199,10 +199,15 @@ fn front_extras(variant: &Variant) -> Vec<String> {
         (variant.server.dnstap, "dnstap"),
         (variant.resolves(), "resolving by itself"),
         (variant.server.dnssec, "validating"),
-        (!variant.server.cache, "without a cache"),
     ];
     let others = others.into_iter().filter(|(is_on, _)| *is_on).map(|(_, what)| what);
-    log.into_iter().chain(others).map(str::to_owned).collect()
+    let cache = match variant.server.cache {
+        CacheSize::Default => None,
+        CacheSize::None => Some("without a cache".to_owned()),
+        CacheSize::Entries(count) => Some(format!("a cache of {} entries", number::count(count))),
+        size @ CacheSize::Mebibytes(_) => Some(format!("a cache of {size}")),
+    };
+    log.into_iter().chain(others).map(str::to_owned).chain(cache).collect()
 }
 
 /// What the end of a chain does that is not its default.
@@ -241,7 +246,7 @@ fn load(variant: &Variant) -> String {
             Some(rate) => format!("each at its own time, {rate} queries per second on average"),
         },
     };
-    let names = match load.asked() {
+    let names = match variant.asked() {
         Queries::Zone(_) if load.population.is_some() => {
             format!("names of {}", variant.zone.name)
         }
@@ -252,6 +257,7 @@ fn load(variant: &Variant) -> String {
         Queries::File(path) => format!("the queries of {}", path.display()),
         Queries::Capture(path) => format!("the queries of the capture {}", path.display()),
         Queries::Popular(count) => format!("{count} popular names"),
+        Queries::Internet => "names of the private Internet".to_owned(),
     };
     let clients = if load.clients == 1 { "client" } else { "clients" };
     let length = match load.queries_in_all {

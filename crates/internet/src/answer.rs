@@ -2,12 +2,13 @@
 
 use std::net::IpAddr;
 
-use dnslab_wire::{ClientEdns, HEADER, OPCODE, Request, Unanswerable, rcode, rtype};
+use dnslab_wire::{ClientCookie, ClientEdns, HEADER, OPCODE, Request, Unanswerable, rcode, rtype};
 
+use crate::chain::Chain;
 use crate::data::{Set, Types, types};
 use crate::lookup::{Located, Node};
 use crate::message::{Full, Section, Writer};
-use crate::model::{Internet, Kind, Server, Zone};
+use crate::model::{Denial, Internet, Kind, Server, Zone};
 use crate::name::labels;
 use crate::sign::Signer;
 
@@ -29,7 +30,14 @@ pub struct Scratch {
     signature: Set,
     owner: Vec<u8>,
     target: Vec<u8>,
+    chain: Chain,
+    /// Owners of the proofs that the answer has.
+    proofs: [Vec<u8>; MAX_PROOFS],
 }
+
+/// NSEC3 records of one answer: for the closest encloser, the next closer name, and the wildcard (RFC 5155,
+/// section 7.2.2).
+const MAX_PROOFS: usize = 3;
 
 /// The largest datagram for a client without EDNS (RFC 1035, section 2.3.4).
 const CLASSIC: usize = 512;
@@ -39,6 +47,9 @@ const STREAM: usize = 65_535;
 
 /// Octets of an OPT record without options.
 const OPT: usize = 11;
+
+/// Octets of a COOKIE option: code, length, both cookies (RFC 7873, section 4).
+const COOKIE: usize = 20;
 
 const CLASS_IN: u16 = 1;
 
@@ -119,7 +130,15 @@ impl Internet {
             },
         };
         let limit = limit.min(out.len());
-        let opt = if request.edns.is_some() { OPT } else { 0 };
+        let cookie = match request.edns.and_then(|edns| edns.cookie) {
+            Some(cookie) if self.has_cookies(server) => Some(cookie),
+            _ => None,
+        };
+        let opt = match (request.edns, cookie) {
+            (None, _) => 0,
+            (Some(_), None | Some(ClientCookie::Malformed)) => OPT,
+            (Some(_), Some(ClientCookie::Valid(_))) => OPT + COOKIE,
+        };
         let writer = Writer::new(out, request.question, limit - opt);
         let mut reply = Reply {
             internet: self,
@@ -129,10 +148,13 @@ impl Internet {
             qtype: request.qtype,
             writer,
             scratch,
+            proof_count: 0,
         };
         let outcome = match request.edns {
             _ if refuses_edns => Outcome::code(rcode::FORMERR),
             Some(edns) if edns.version > 0 => Outcome::code(rcode::BADVERS),
+            // RFC 7873, section 5.2.2.
+            _ if cookie == Some(ClientCookie::Malformed) => Outcome::code(rcode::FORMERR),
             _ if request.opcode_bits != 0 => Outcome::code(rcode::NOTIMP),
             _ if request.qclass != CLASS_IN => Outcome::code(rcode::REFUSED),
             // Transfers, and types of mail agents that nobody has.
@@ -141,7 +163,7 @@ impl Internet {
             }
             _ => reply.fill(request.qname()),
         };
-        Some(reply.finish(query, outcome, request.edns, limit))
+        Some(reply.finish(query, outcome, (request.edns, cookie), limit))
     }
 }
 
@@ -163,6 +185,8 @@ struct Reply<'i, 's, 'o> {
     qtype: u16,
     writer: Writer<'o>,
     scratch: &'s mut Scratch,
+    /// How many proofs it has.
+    proof_count: usize,
 }
 
 impl Reply<'_, '_, '_> {
@@ -266,11 +290,9 @@ impl Reply<'_, '_, '_> {
         let qtype = match self.qtype {
             rtype::ANY => first(),
             rtype::RRSIG if is_signed => first(),
-            rtype::NSEC
-                if is_signed && !matches!(zone, Zone::Registry(_)) && node != Node::Empty =>
-            {
-                let (owner_out, set) = (&mut self.scratch.owner, &mut self.scratch.set);
-                internet.fill_matching(zone, owner, types, owner_out, set);
+            rtype::NSEC if is_signed && !internet.has_nsec3(zone) && node != Node::Empty => {
+                let Scratch { chain, owner: own, set, .. } = &mut *self.scratch;
+                internet.fill_matching(zone, owner, types, chain, (own, set));
                 self.push_signed(Section::Answer, zone, owner)?;
                 return Ok(true);
             }
@@ -336,7 +358,7 @@ impl Reply<'_, '_, '_> {
         let labels = labels(name);
         let next_closer = &name[labels.start_of(encloser + 1)..];
         let ancestor = &name[labels.start_of(encloser)..];
-        if matches!(zone, Zone::Registry(_)) {
+        if self.internet.has_nsec3(zone) {
             // The encloser itself, which ends the search for it (RFC 5155, section 7.2.1).
             let types = match self.internet.locate(ancestor).node {
                 Ok(node) => self.internet.types(zone, node),
@@ -344,45 +366,36 @@ impl Reply<'_, '_, '_> {
             };
             self.push_matching(zone, ancestor, types)?;
         }
+        self.push_covering(zone, next_closer)?;
         let mut wildcard = Vec::with_capacity(2 + ancestor.len());
         wildcard.extend_from_slice(b"\x01*");
         wildcard.extend_from_slice(ancestor);
-        self.push_covering(zone, next_closer)?;
-        let first = std::mem::take(&mut self.scratch.target);
-        let mut written = Ok(());
         if *next_closer != *wildcard {
-            self.fill_covering(zone, &wildcard);
-            // One record may cover both.
-            if self.scratch.owner != first {
-                written = self.push_proof(zone);
-            }
+            self.push_covering(zone, &wildcard)?;
         }
-        self.scratch.target = first;
-        written
+        Ok(())
     }
 
-    fn fill_covering(&mut self, zone: Zone, name: &[u8]) {
-        let Scratch { set, owner, .. } = &mut *self.scratch;
-        self.internet.fill_covering(zone, name, owner, set);
-    }
-
-    /// Writes the record that covers a name, and leaves its owner in `target`.
     fn push_covering(&mut self, zone: Zone, name: &[u8]) -> Result<(), Full> {
-        self.fill_covering(zone, name);
-        self.scratch.target.clear();
-        let Scratch { owner, target, .. } = &mut *self.scratch;
-        target.extend_from_slice(owner);
+        let Scratch { chain, set, owner, .. } = &mut *self.scratch;
+        self.internet.fill_covering(zone, name, chain, (owner, set));
         self.push_proof(zone)
     }
 
     fn push_matching(&mut self, zone: Zone, name: &[u8], types: Types) -> Result<(), Full> {
-        let Scratch { set, owner, .. } = &mut *self.scratch;
-        self.internet.fill_matching(zone, name, types, owner, set);
+        let Scratch { chain, set, owner, .. } = &mut *self.scratch;
+        self.internet.fill_matching(zone, name, types, chain, (owner, set));
         self.push_proof(zone)
     }
 
-    /// Writes the NSEC or NSEC3 record that was filled, with its signature.
+    /// Writes the NSEC or NSEC3 record that was filled, with its signature. One record may be several proofs.
     fn push_proof(&mut self, zone: Zone) -> Result<(), Full> {
+        let Scratch { proofs, owner, .. } = &mut *self.scratch;
+        if proofs[..self.proof_count].contains(owner) {
+            return Ok(());
+        }
+        proofs[self.proof_count].clone_from(owner);
+        self.proof_count += 1;
         let owner = std::mem::take(&mut self.scratch.owner);
         let written = self.push_signed(Section::Authority, zone, &owner);
         self.scratch.owner = owner;
@@ -405,7 +418,7 @@ impl Reply<'_, '_, '_> {
         if !self.proves(zone) {
             return Ok(());
         }
-        if let Zone::Registry(_) = zone {
+        if self.internet.denial(zone) == Denial::Ranges {
             // By Opt-Out: the closest encloser, and that the next name is in a span that may have unsigned
             // delegations (RFC 5155, section 7.2.4).
             let parent = &name[1 + usize::from(name[0])..];
@@ -469,7 +482,7 @@ impl Reply<'_, '_, '_> {
         mut self,
         query: &[u8],
         outcome: Outcome,
-        edns: Option<ClientEdns>,
+        (edns, cookie): (Option<ClientEdns>, Option<ClientCookie>),
         limit: usize,
     ) -> usize {
         let [answers, authorities, mut additionals] = self.writer.counts;
@@ -477,10 +490,32 @@ impl Reply<'_, '_, '_> {
             let payload = self.internet.payload(self.server) as u16;
             let [high, low] = payload.to_be_bytes();
             let flags = if edns.dnssec_ok { 0x80 } else { 0 };
-            let opt = [0, 0, 41, high, low, (outcome.rcode >> 4) as u8, 0, flags, 0, 0, 0];
+            let mut opt = [0; OPT + COOKIE];
+            opt[..OPT].copy_from_slice(&[
+                0,
+                0,
+                41,
+                high,
+                low,
+                (outcome.rcode >> 4) as u8,
+                0,
+                flags,
+                0,
+                0,
+                0,
+            ]);
+            let mut length = OPT;
+            if let Some(ClientCookie::Valid(client)) = cookie {
+                opt[OPT - 1] = COOKIE as u8;
+                opt[OPT..OPT + 4].copy_from_slice(&[0, 10, 0, 16]);
+                opt[OPT + 4..OPT + 12].copy_from_slice(&client);
+                let own = self.internet.server_cookie(self.server, client);
+                opt[OPT + 12..].copy_from_slice(&own);
+                length += COOKIE;
+            }
             self.writer.set_limit(limit);
             // Its octets were held back.
-            if self.writer.push_octets(&opt).is_ok() {
+            if self.writer.push_octets(&opt[..length]).is_ok() {
                 additionals += 1;
             }
         }

@@ -1,5 +1,8 @@
 //! The names that clients ask for, by popularity.
 
+use dnslab_wire::rtype;
+
+use crate::data::{SERVICES, types};
 use crate::draw::{About, unit};
 use crate::label::syllables;
 use crate::model::Internet;
@@ -24,6 +27,63 @@ impl Internet {
         let domain = i / names.per_domain.0 % self.description.domains.0;
         let mut octets = Vec::with_capacity(64);
         self.push_host(domain, i % names.per_domain.0, &mut octets);
+        Name::from_wire(&octets)
+    }
+
+    /// How many popular names there are.
+    #[must_use]
+    pub fn name_count(&self) -> u64 {
+        self.description.domains.0.saturating_mul(self.description.names.per_domain.0)
+    }
+
+    /// The name of this popularity, from 0 on, that clients ask for with this type: of those that exist alone. Of
+    /// types that domains have it is a domain, with SRV a service, with PTR an address. It need not have records
+    /// of the type.
+    #[must_use]
+    pub fn existing_name(&self, rank: u64, rtype: u16) -> Name {
+        let per_domain = self.description.names.per_domain.0;
+        let domain = rank / per_domain % self.description.domains.0;
+        let mut octets = Vec::with_capacity(64);
+        match rtype {
+            types::PTR => octets = self.asked_address(rank, true),
+            types::SRV if self.has_services(domain) => {
+                let (service, _) = SERVICES[(rank % SERVICES.len() as u64) as usize];
+                for label in [service, "_tcp"] {
+                    push_label_with(&mut octets, |octets| {
+                        octets.extend_from_slice(label.as_bytes())
+                    });
+                }
+                self.push_domain(domain, &mut octets);
+            }
+            rtype::NS | rtype::SOA | rtype::DS => self.push_domain(domain, &mut octets),
+            types::SRV | types::MX | types::TXT | types::CAA | types::DNSKEY => {
+                self.push_domain(domain, &mut octets);
+            }
+            _ => self.push_host(domain, rank % per_domain, &mut octets),
+        }
+        Name::from_wire(&octets)
+    }
+
+    /// The name with this number, from 0 on, that clients ask for with this type: of those that do not exist. They
+    /// are below domains, would be domains, or are below no top-level domain, as the file says.
+    #[must_use]
+    pub fn missing_name(&self, number: u64, rtype: u16) -> Name {
+        match rtype {
+            types::PTR => Name::from_wire(&self.asked_address(number, false)),
+            _ => self.absent_name(number),
+        }
+    }
+
+    /// A name with a random label, which nobody else asks for. It does not exist. It is below the domain of an
+    /// operator, as the names of trackers and of content delivery are.
+    #[must_use]
+    pub fn random_name(&self, number: u64) -> Name {
+        let mut octets = Vec::with_capacity(64);
+        push_label_with(&mut octets, |octets| {
+            octets.extend_from_slice(format!("{number:016x}").as_bytes());
+        });
+        let operator = self.draw_operator(self.draws.word(About::RandomParent, number));
+        self.push_domain(self.domain_of(operator), &mut octets);
         Name::from_wire(&octets)
     }
 

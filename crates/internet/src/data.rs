@@ -4,18 +4,33 @@ use std::net::IpAddr;
 
 use dnslab_wire::rtype;
 
-use crate::draw::{About, mix};
+use crate::draw::About;
 use crate::lookup::Node;
 use crate::model::{Internet, Server, Zone};
 use crate::name::{push_label_with, push_number};
 
 /// Types that have no constant in `wire`, because nobody else looks for them.
 pub(crate) mod types {
+    pub(crate) const PTR: u16 = 12;
     pub(crate) const MX: u16 = 15;
     pub(crate) const TXT: u16 = 16;
+    pub(crate) const SRV: u16 = 33;
     pub(crate) const DNSKEY: u16 = 48;
     pub(crate) const NSEC3: u16 = 50;
+    pub(crate) const NSEC3PARAM: u16 = 51;
+    pub(crate) const HTTPS: u16 = 65;
+    pub(crate) const CAA: u16 = 257;
 }
+
+/// Services over TCP that a domain may have, with their ports: those that programs for mail and calendars look
+/// for (RFC 6186, RFC 6764, RFC 8314).
+pub(crate) const SERVICES: [(&str, u16); 5] = [
+    ("_autodiscover", 443),
+    ("_caldavs", 443),
+    ("_carddavs", 443),
+    ("_imaps", 993),
+    ("_submissions", 465),
+];
 
 /// Records of one owner and type, whose data is as DNSSEC signs it: names in lower case, without pointers (RFC
 /// 4034, section 6.2).
@@ -59,7 +74,7 @@ impl Set {
 /// The types of a name, in ascending order.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Types {
-    types: [u16; 12],
+    types: [u16; 14],
     count: usize,
 }
 
@@ -81,6 +96,10 @@ impl Types {
 
     pub(crate) fn has(&self, rtype: u16) -> bool {
         self.iter().any(|it| it == rtype)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0
     }
 }
 
@@ -118,6 +137,15 @@ impl Internet {
                 }
                 if self.is_signed(zone) {
                     types.push(types::DNSKEY);
+                    if self.has_nsec3(zone) {
+                        types.push(types::NSEC3PARAM);
+                    }
+                }
+                if hosted.is_some() && self.has_https(word) {
+                    types.push(types::HTTPS);
+                }
+                if hosted.is_some_and(|domain| self.has_caa(domain)) {
+                    types.push(types::CAA);
                 }
             }
             Node::Server(server) => {
@@ -130,13 +158,20 @@ impl Internet {
                 if self.next_step(node).is_some() {
                     types.push(rtype::CNAME);
                 } else {
+                    let word = self.node_word(zone, node);
                     types.push(rtype::A);
-                    if self.has_ipv6(self.node_word(zone, node)) {
+                    if self.has_ipv6(word) {
                         types.push(rtype::AAAA);
+                    }
+                    if self.has_https(word) {
+                        types.push(types::HTTPS);
                     }
                 }
             }
             Node::Mail(_) => types.push(rtype::A),
+            Node::Dmarc(_) => types.push(types::TXT),
+            Node::Service { .. } => types.push(types::SRV),
+            Node::Pointer(_) => types.push(types::PTR),
         }
         types
     }
@@ -158,11 +193,10 @@ impl Internet {
             Node::Host { domain, host } => part(domain, host << 8),
             Node::Step { domain, host, step } => part(domain, host << 8 | step),
             Node::Mail(operator) => part(self.domain_of(operator), 1 << 32),
-            Node::Apex | Node::Empty | Node::Server(_) => match zone {
-                Zone::Root => mix(1),
-                Zone::Registry(number) => mix(2 + u64::from(number)),
-                Zone::Hosted { domain, region } => self.hosted_word(domain, region),
-            },
+            Node::Dmarc(domain) => part(domain, 2 << 32),
+            Node::Service { domain, service } => part(domain, 3 << 32 | u64::from(service)),
+            Node::Pointer(address) => self.pointer_word(address),
+            Node::Apex | Node::Empty | Node::Server(_) => self.zone_word(zone),
         }
     }
 
@@ -187,21 +221,77 @@ impl Internet {
                 self.fill_addresses(self.node_word(zone, node), rtype, set);
             }
             (_, types::MX) => {
-                let Zone::Hosted { domain, region } = zone else { return };
                 set.ttl = self.ttl(zone, node);
-                let operator = self.hosting(domain, region).operator;
                 set.push(|octets| {
                     octets.extend_from_slice(&[0, 10]);
-                    octets.extend_from_slice(b"\x02mx");
-                    self.push_domain(self.domain_of(operator), octets);
+                    self.push_mail_server(zone, octets);
+                });
+            }
+            (Node::Dmarc(_), types::TXT) => {
+                set.ttl = self.ttl(zone, node);
+                set.push(|octets| {
+                    push_label_with(octets, |octets| octets.extend_from_slice(b"v=DMARC1; p=none"));
                 });
             }
             (_, types::TXT) => {
                 set.ttl = self.ttl(zone, node);
                 self.fill_text(self.node_word(zone, node), set);
             }
+            (Node::Service { service, .. }, types::SRV) => {
+                set.ttl = self.ttl(zone, node);
+                let (_, port) = SERVICES[usize::from(service)];
+                set.push(|octets| {
+                    // Priority and weight.
+                    octets.extend_from_slice(&[0; 4]);
+                    octets.extend_from_slice(&port.to_be_bytes());
+                    self.push_mail_server(zone, octets);
+                });
+            }
+            (Node::Pointer(address), types::PTR) => {
+                set.ttl = self.ttl(zone, node);
+                set.push(|octets| self.push_pointer(address, octets));
+            }
+            (_, types::HTTPS) => {
+                set.ttl = self.ttl(zone, node);
+                let types = self.types(zone, node);
+                self.fill_https(self.node_word(zone, node), types.has(rtype::AAAA), set);
+            }
+            (_, types::CAA) => {
+                set.ttl = self.ttl(zone, node);
+                // Flags, and the length of the tag (RFC 8659, section 4.1).
+                set.push(|octets| octets.extend_from_slice(b"\0\x05issueca.example"));
+            }
+            (_, types::NSEC3PARAM) => {
+                // SHA-1, no flags, no further iterations, no salt (RFC 5155, section 4).
+                set.push(|octets| octets.extend_from_slice(&[1, 0, 0, 0, 0]));
+            }
             _ => {}
         }
+    }
+
+    /// Appends the name of the mail server of a zone, which is its operator's.
+    fn push_mail_server(&self, zone: Zone, octets: &mut Vec<u8>) {
+        let Some(hosting) = self.hosting_of(zone) else { return };
+        octets.extend_from_slice(b"\x02mx");
+        self.push_domain(self.domain_of(hosting.operator), octets);
+    }
+
+    /// The record that most have (RFC 9460): the name itself, HTTP/3 and HTTP/2, and the addresses.
+    fn fill_https(&self, word: u64, has_ipv6: bool, set: &mut Set) {
+        set.push(|octets| {
+            octets.extend_from_slice(b"\0\x01\0");
+            octets.extend_from_slice(b"\0\x01\0\x06\x02h3\x02h2");
+            for (key, rtype) in [(4, rtype::A), (6, rtype::AAAA)] {
+                if rtype == rtype::AAAA && !has_ipv6 {
+                    continue;
+                }
+                octets.extend_from_slice(&[0, key, 0, 0]);
+                let start = octets.len();
+                self.each_address(word, rtype, |address| octets.extend_from_slice(address));
+                let length = ((octets.len() - start) as u16).to_be_bytes();
+                octets[start - 2..start].copy_from_slice(&length);
+            }
+        });
     }
 
     fn ttl(&self, zone: Zone, node: Node) -> u32 {
@@ -213,8 +303,8 @@ impl Internet {
     fn server_ttl(&self, zone: Zone) -> u32 {
         match zone {
             Zone::Root | Zone::Registry(_) => self.description.top_level.ttl.0,
-            Zone::Hosted { domain, region } => {
-                let word = self.hosted_word(domain, region);
+            Zone::Hosted { .. } | Zone::Reverse(_) => {
+                let word = self.zone_word(zone);
                 self.tables.server_ttl.pick(self.draws.word(About::NameServerTtl, word)) as u32
             }
         }
@@ -226,8 +316,8 @@ impl Internet {
             // As in the real root zone.
             Zone::Root => 86_400,
             Zone::Registry(_) => self.description.top_level.negative_ttl.0,
-            Zone::Hosted { domain, region } => {
-                let word = self.hosted_word(domain, region);
+            Zone::Hosted { .. } | Zone::Reverse(_) => {
+                let word = self.zone_word(zone);
                 self.tables.negative_ttl.pick(self.draws.word(About::NegativeTtl, word)) as u32
             }
         }
@@ -236,7 +326,7 @@ impl Internet {
     pub(crate) fn key_ttl(&self, zone: Zone) -> u32 {
         match zone {
             Zone::Root | Zone::Registry(_) => self.description.top_level.ttl.0,
-            Zone::Hosted { .. } => KEY_TTL,
+            Zone::Hosted { .. } | Zone::Reverse(_) => KEY_TTL,
         }
     }
 
@@ -282,8 +372,14 @@ impl Internet {
         }
     }
 
-    /// Addresses for documentation (RFC 5737, RFC 3849): nothing is there.
     fn fill_addresses(&self, word: u64, rtype: u16, set: &mut Set) {
+        self.each_address(word, rtype, |address| {
+            set.push(|octets| octets.extend_from_slice(address));
+        });
+    }
+
+    /// Addresses for documentation (RFC 5737, RFC 3849): nothing is there.
+    fn each_address(&self, word: u64, rtype: u16, mut push: impl FnMut(&[u8])) {
         const RANGES: [[u8; 3]; 3] = [[192, 0, 2], [198, 51, 100], [203, 0, 113]];
         let count = self.tables.addresses.pick(self.draws.word(About::Addresses, word));
         let first = self.draws.word(About::Address, word);
@@ -292,10 +388,10 @@ impl Internet {
                 let [a, b, c] = RANGES[(first % 3) as usize];
                 // Neither the network nor its broadcast address.
                 let host = 1 + ((first / 3 + number) % 254) as u8;
-                set.push(|octets| octets.extend_from_slice(&[a, b, c, host]));
+                push(&[a, b, c, host]);
             } else {
                 let address = 0x2001_0db8_u128 << 96 | u128::from(first.wrapping_add(number));
-                set.push(|octets| octets.extend_from_slice(&address.to_be_bytes()));
+                push(&address.to_be_bytes());
             }
         }
     }
@@ -323,7 +419,7 @@ impl Internet {
     }
 
     /// Appends the name of a step of a host's chain.
-    fn push_step(&self, domain: u64, host: u64, step: u64, octets: &mut Vec<u8>) {
+    pub(crate) fn push_step(&self, domain: u64, host: u64, step: u64, octets: &mut Vec<u8>) {
         let place = self.domain_of_step(domain, host, step);
         push_label_with(octets, |octets| {
             if place == domain {

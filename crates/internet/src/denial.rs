@@ -1,111 +1,90 @@
 //! Proofs that something is not there.
 //!
-//! The root has the whole chain of NSEC records that its zone file would have. Top-level domains have NSEC3
-//! records with Opt-Out, a few thousand for each (RFC 5155). All other zones have NSEC records that cover one
-//! name each (RFC 4470): nobody can enumerate them, because what exists is computed from the name that is asked
-//! for.
+//! The root has the whole chain of NSEC records that its zone file would have, and so have zones whose names can be
+//! listed, of NSEC or NSEC3 records. Of the others nobody can list what exists, because it is computed from the name
+//! that is asked for. Most top-level domains have NSEC3 records with Opt-Out, a few thousand for each (RFC 5155). All
+//! other zones have records that cover one name or one hash each (RFC 4470; RFC 7129, appendix B).
 
 use std::cmp::Ordering;
 
-use dnslab_wire::rtype;
-
-use crate::data::{Set, Types, types};
-use crate::model::{Internet, RANGE_BITS, Zone, nsec3_hash};
-use crate::name::{labels, push_label};
+use crate::chain::{Chain, fill_nsec, fill_nsec3};
+use crate::data::{Set, Types};
+use crate::model::{Denial, Internet, RANGE_BITS, Zone, nsec3_hash};
+use crate::name::{labels, push_label, push_label_with};
 
 impl Internet {
-    /// Appends the owner of the NSEC or NSEC3 record at a name that exists, and fills the record.
+    /// Appends the owner of the NSEC or NSEC3 record at a name that exists, and fills the record. Types are those of
+    /// the name in this zone, without what signing adds. In a zone with NSEC records of all its names an empty
+    /// non-terminal has none: that is the record that covers it.
     pub(crate) fn fill_matching(
         &self,
         zone: Zone,
         name: &[u8],
-        mut types: Types,
-        owner: &mut Vec<u8>,
-        set: &mut Set,
+        types: Types,
+        chain: &mut Chain,
+        (owner, set): (&mut Vec<u8>, &mut Set),
     ) {
         owner.clear();
-        match zone {
-            Zone::Root => {
+        let ttl = self.negative_ttl(zone);
+        match self.denial(zone) {
+            _ if zone == Zone::Root => {
                 let place = self.root_chain_place(name);
                 self.fill_root_chain(place, owner, set);
             }
-            Zone::Registry(_) => {
+            Denial::Nsec | Denial::Nsec3 { .. } => chain.fill(self, zone, name, owner, set),
+            Denial::MinimalNsec => {
+                owner.extend_from_slice(name);
+                // The next name in canonical order (RFC 4471, section 3.1.2). Names that exist are far shorter
+                // than the longest.
+                let next = [&[1, 0], name].concat();
+                fill_nsec(&next, types, ttl, set);
+            }
+            denial @ (Denial::MinimalNsec3 | Denial::Ranges) => {
                 let hash = nsec3_hash(name);
                 let (_, next) = neighbours(&hash);
-                // Delegations and empty non-terminals have no signature of their own.
-                if types.has(rtype::SOA) || types.has(rtype::A) || types.has(rtype::DS) {
-                    types.push(rtype::RRSIG);
-                }
-                self.fill_nsec3(zone, &hash, &next, types, owner, set);
-            }
-            Zone::Hosted { .. } => {
-                owner.extend_from_slice(name);
-                types.push(rtype::RRSIG);
-                types.push(rtype::NSEC);
-                set.begin(rtype::NSEC, self.negative_ttl(zone));
-                set.push(|octets| {
-                    // The next name in canonical order (RFC 4471, section 3.1.2). Names that exist are far
-                    // shorter than the longest.
-                    octets.extend_from_slice(&[1, 0]);
-                    octets.extend_from_slice(name);
-                    push_types(types, octets);
-                });
+                push_hash(&hash, owner);
+                self.push_apex(zone, owner);
+                fill_nsec3(&next, denial == Denial::Ranges, types, ttl, set);
             }
         }
     }
 
-    /// Appends the owner of the NSEC or NSEC3 record that covers a name that does not exist, and fills the
-    /// record. The name is a child of one that exists.
+    /// Appends the owner of the NSEC or NSEC3 record that covers a name that does not exist, or a delegation that
+    /// is not signed, and fills the record. The name is a child of one that exists.
     pub(crate) fn fill_covering(
         &self,
         zone: Zone,
         name: &[u8],
-        owner: &mut Vec<u8>,
-        set: &mut Set,
+        chain: &mut Chain,
+        (owner, set): (&mut Vec<u8>, &mut Set),
     ) {
         owner.clear();
-        match zone {
-            Zone::Root => {
+        let ttl = self.negative_ttl(zone);
+        match (zone, self.denial(zone)) {
+            (Zone::Root, _) => {
                 let place = self.root_chain_place(name);
                 self.fill_root_chain(place, owner, set);
             }
-            Zone::Registry(number) => {
-                let hash = nsec3_hash(name);
-                let (first, next) = self.opt_out_span(number, &hash);
-                self.fill_nsec3(zone, &first, &next, Types::default(), owner, set);
-            }
-            Zone::Hosted { .. } => {
+            (_, Denial::Nsec | Denial::Nsec3 { .. }) => chain.fill(self, zone, name, owner, set),
+            (_, Denial::MinimalNsec) => {
                 push_before(name, owner);
-                set.begin(rtype::NSEC, self.negative_ttl(zone));
-                set.push(|octets| {
-                    push_after(name, octets);
-                    push_types(Types::of(&[rtype::RRSIG, rtype::NSEC]), octets);
-                });
+                let mut next = Vec::with_capacity(name.len() + 1);
+                push_after(name, &mut next);
+                fill_nsec(&next, Types::default(), ttl, set);
+            }
+            (_, denial) => {
+                let hash = nsec3_hash(name);
+                let (first, next) = match zone {
+                    Zone::Registry(number) if denial == Denial::Ranges => {
+                        self.opt_out_span(number, &hash)
+                    }
+                    _ => neighbours(&hash),
+                };
+                push_hash(&first, owner);
+                self.push_apex(zone, owner);
+                fill_nsec3(&next, denial == Denial::Ranges, Types::default(), ttl, set);
             }
         }
-    }
-
-    /// Appends the owner of an NSEC3 record and fills it.
-    fn fill_nsec3(
-        &self,
-        zone: Zone,
-        hash: &[u8; 20],
-        next: &[u8; 20],
-        types: Types,
-        owner: &mut Vec<u8>,
-        set: &mut Set,
-    ) {
-        let mut label = Vec::with_capacity(32);
-        push_base32(hash, &mut label);
-        push_label(owner, &label);
-        self.push_apex(zone, owner);
-        set.begin(types::NSEC3, self.negative_ttl(zone));
-        set.push(|octets| {
-            // SHA-1, Opt-Out, no further iterations, no salt (RFC 5155, section 3.2; RFC 9276).
-            octets.extend_from_slice(&[1, 1, 0, 0, 0, 20]);
-            octets.extend_from_slice(next);
-            push_types(types, octets);
-        });
     }
 
     /// The hashes between which this one is, and no delegation that is signed.
@@ -122,14 +101,13 @@ impl Internet {
             hash
         };
         let (mut first, mut next) = (start(0), start(self.first_signed_offset()));
-        // The registries below this one are signed too, wherever their hashes are.
-        for below in &self.registries[registry as usize].below {
-            let other = nsec3_hash(self.registries[*below as usize].apex.octets());
-            let is_inside = first < other && (other < next || next < first);
-            if is_inside && other < *hash {
-                first = neighbours(&other).1;
-            } else if is_inside && other > *hash {
-                next = other;
+        // What the registry has itself is not covered, wherever its hash is.
+        for other in &self.registries[registry as usize].fixed {
+            let is_inside = first <= *other && (*other < next || next < first);
+            if is_inside && other < hash {
+                first = neighbours(other).1;
+            } else if is_inside && other > hash {
+                next = *other;
             }
         }
         (first, next)
@@ -191,11 +169,7 @@ impl Internet {
     fn fill_root_chain(&self, place: usize, owner: &mut Vec<u8>, set: &mut Set) {
         let name = self.root_name(place);
         let types = self.root_types(&name);
-        set.begin(rtype::NSEC, self.negative_ttl(Zone::Root));
-        set.push(|octets| {
-            octets.extend_from_slice(&self.root_name(place + 1));
-            push_types(types, octets);
-        });
+        fill_nsec(&self.root_name(place + 1), types, self.negative_ttl(Zone::Root), set);
         owner.extend_from_slice(&name);
     }
 
@@ -203,21 +177,10 @@ impl Internet {
     fn root_types(&self, name: &[u8]) -> Types {
         let located = self.locate(name);
         match located.zones() {
-            [_, (zone, _), ..] => {
-                let mut types = Types::of(&[rtype::NS]);
-                if self.is_signed(*zone) {
-                    types.push(rtype::DS);
-                }
-                types.push(rtype::RRSIG);
-                types.push(rtype::NSEC);
-                types
-            }
+            [_, (zone, _), ..] => self.delegation_types(*zone),
             _ => {
                 let node = located.node.expect("a name of the chain exists");
-                let mut types = self.types(Zone::Root, node);
-                types.push(rtype::RRSIG);
-                types.push(rtype::NSEC);
-                types
+                self.types(Zone::Root, node)
             }
         }
     }
@@ -304,19 +267,26 @@ pub(crate) fn canonical_cmp(one: &[u8], other: &[u8]) -> Ordering {
     one.count().cmp(&other.count())
 }
 
-/// Appends a bitmap of types (RFC 4034, section 4.1.2). All types here are in the first window.
-fn push_types(types: Types, octets: &mut Vec<u8>) {
-    let mut bits = [0_u8; 32];
-    let mut used = 0;
+/// Appends a bitmap of types (RFC 4034, section 4.1.2). All types here are in the first two windows.
+pub(crate) fn push_types(types: Types, octets: &mut Vec<u8>) {
+    let mut bits = [[0_u8; 32]; 2];
+    let mut used = [0; 2];
     for rtype in types.iter() {
-        let place = usize::from(rtype);
-        bits[place / 8] |= 0x80 >> (place % 8);
-        used = used.max(place / 8 + 1);
+        let (window, place) = (usize::from(rtype >> 8), usize::from(rtype & 0xff));
+        bits[window][place / 8] |= 0x80 >> (place % 8);
+        used[window] = used[window].max(place / 8 + 1);
     }
-    if used > 0 {
-        octets.extend_from_slice(&[0, used as u8]);
-        octets.extend_from_slice(&bits[..used]);
+    for (window, (bits, used)) in (0..).zip(bits.iter().zip(used)) {
+        if used > 0 {
+            octets.extend_from_slice(&[window, used as u8]);
+            octets.extend_from_slice(&bits[..used]);
+        }
     }
+}
+
+/// Appends the label of an NSEC3 record.
+pub(crate) fn push_hash(hash: &[u8; 20], owner: &mut Vec<u8>) {
+    push_label_with(owner, |owner| push_base32(hash, owner));
 }
 
 /// Appends 20 octets in base 32 with the extended hex alphabet, in lower case (RFC 4648, section 7).
@@ -353,6 +323,9 @@ mod tests {
         let mut octets = Vec::new();
         push_types(Types::of(&[1, 15, 46, 47]), &mut octets);
         assert_eq!(octets, [0, 6, 0x40, 1, 0, 0, 0, 3]);
+        octets.clear();
+        push_types(Types::of(&[2, 257]), &mut octets);
+        assert_eq!(octets, [0, 1, 0x20, 1, 1, 0x40]);
     }
 
     fn wire(label: &[u8], parents: usize) -> Vec<u8> {

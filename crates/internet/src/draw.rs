@@ -22,6 +22,15 @@ pub(crate) enum About {
     OwnNames = 13,
     SubZoneSigned = 14,
     Expired = 15,
+    /// Whether a server knows DNS cookies.
+    Cookies = 0x100,
+    /// What a server's cookie is.
+    Cookie = 0x101,
+    /// How a top-level domain denies.
+    TopLevelDenial = 0x102,
+    /// Whether a zone has NSEC3 records.
+    Nsec3 = 0x103,
+    OptOut = 0x104,
     Hosts = 0x20,
     Deep = 0x21,
     Region = 0x22,
@@ -37,13 +46,28 @@ pub(crate) enum About {
     Text = 0x2c,
     Mail = 0x2d,
     Truncated = 0x2e,
+    Https = 0x2f,
+    Services = 0x31,
+    Dmarc = 0x32,
+    Caa = 0x33,
     Delay = 0x30,
     Absent = 0x40,
     AbsentKind = 0x41,
     AbsentSuffix = 0x42,
+    RandomParent = 0x43,
     Key = 0x50,
     Node = 0x60,
     Zone = 0x61,
+    /// A zone of the reverse tree.
+    Reverse = 0x62,
+    /// Whether two octets of addresses are one zone.
+    Block = 0x63,
+    /// Whether a network of a registry is delegated.
+    Delegated = 0x64,
+    /// The name of an address.
+    Pointer = 0x65,
+    /// The addresses whose names clients ask for.
+    PointerAsked = 0x66,
 }
 
 /// The source of all draws of one internet.
@@ -128,7 +152,9 @@ pub(crate) struct Weighted<T> {
 impl<T: Copy> Weighted<T> {
     /// There is at least one value, and a weight above 0.
     pub(crate) fn new(values: impl IntoIterator<Item = (T, f64)>) -> Self {
-        let (values, weights): (Vec<T>, Vec<f64>) = values.into_iter().unzip();
+        // The last value is chosen where weights are rounded, so it must have one.
+        let weighted = values.into_iter().filter(|(_, weight)| *weight > 0.0);
+        let (values, weights): (Vec<T>, Vec<f64>) = weighted.unzip();
         let sum: f64 = weights.iter().sum();
         let mut so_far = 0.0;
         let end = |weight: &f64| {

@@ -36,6 +36,8 @@ pub struct Description {
     pub names: Names,
     /// Keys and signatures.
     pub dnssec: Dnssec,
+    /// Names of addresses.
+    pub reverse: Reverse,
 }
 
 /// Where the servers are.
@@ -81,6 +83,12 @@ pub struct TopLevel {
     pub ds_ttl: Seconds,
     /// TTL of their negative answers.
     pub negative_ttl: Seconds,
+    /// Share of top-level domains that deny by NSEC records; all others have NSEC3 records. Those that the file
+    /// names have NSEC records only where this is 1.
+    pub nsec: Share,
+    /// Of those with NSEC3 records, the share with Opt-Out (RFC 5155, section 6). Those that the file names have
+    /// it, unless this is 0.
+    pub opt_out: Share,
 }
 
 /// Who has the servers of all other zones.
@@ -97,6 +105,8 @@ pub struct Operators {
     pub own_names: Share,
     /// Share of operators with IPv6.
     pub ipv6: Share,
+    /// Share of operators, and of top-level domains, whose servers know DNS cookies (RFC 7873).
+    pub cookies: Share,
     /// Largest datagram that the servers of an operator send, octets, with weights.
     pub payload: Table<512, 4096>,
 }
@@ -173,6 +183,14 @@ pub struct Names {
     pub text: Table<0, 16_000>,
     /// Share of domains with MX records.
     pub mail: Share,
+    /// Share of hosts with an HTTPS record (RFC 9460).
+    pub https: Share,
+    /// Share of domains with SRV records of mail and calendars.
+    pub services: Share,
+    /// Share of domains with a DMARC record, a TXT record at `_dmarc`.
+    pub dmarc: Share,
+    /// Share of domains with a CAA record (RFC 8659).
+    pub caa: Share,
     /// Share of names whose answers are always truncated over UDP, whatever their size.
     pub truncated: Share,
 }
@@ -189,6 +207,22 @@ pub struct Dnssec {
     pub domains: Share,
     /// Of these, the share whose signatures have expired.
     pub expired: Share,
+    /// Of the zones below the top-level domains that are signed: the share with NSEC3 records.
+    pub nsec3: Share,
+    /// Of these, the share with Opt-Out.
+    pub opt_out: Share,
+}
+
+/// Names of addresses: the reverse tree.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Reverse {
+    /// Share of addresses that have a name, in networks that are delegated.
+    pub pointers: Share,
+    /// Share of the networks of IPv4 with 16 bits that are one zone; the others are delegated by 24 bits.
+    pub blocks: Share,
+    /// Share of networks that are delegated at all.
+    pub delegated: Share,
 }
 
 impl Default for Description {
@@ -204,6 +238,7 @@ impl Default for Description {
             path: Path::default(),
             names: Names::default(),
             dnssec: Dnssec::default(),
+            reverse: Reverse::default(),
         }
     }
 }
@@ -251,6 +286,8 @@ impl Default for TopLevel {
             ttl: Seconds(172_800),
             ds_ttl: Seconds(86_400),
             negative_ttl: Seconds(900),
+            nsec: Share(0.04),
+            opt_out: Share(0.8),
         }
     }
 }
@@ -263,6 +300,7 @@ impl Default for Operators {
             servers_per_zone: Table(vec![(1, 0.01), (2, 0.68), (3, 0.14), (4, 0.17)]),
             own_names: Share(0.1),
             ipv6: Share(0.5),
+            cookies: Share(0.3),
             payload: Table(vec![(1232, 0.7), (1400, 0.1), (4096, 0.2)]),
         }
     }
@@ -326,6 +364,10 @@ impl Default for Names {
             negative_ttl: Table(vec![(60, 0.1), (300, 0.2), (900, 0.1), (1800, 0.2), (3600, 0.4)]),
             text: Table(vec![(0, 0.3), (100, 0.5), (400, 0.17), (1_500, 0.03)]),
             mail: Share(0.7),
+            https: Share(0.2),
+            services: Share(0.15),
+            dmarc: Share(0.12),
+            caa: Share(0.05),
             truncated: Share(0.002),
         }
     }
@@ -333,7 +375,20 @@ impl Default for Names {
 
 impl Default for Dnssec {
     fn default() -> Self {
-        Self { root: true, top_level: Share(0.93), domains: Share(0.05), expired: Share(0.002) }
+        Self {
+            root: true,
+            top_level: Share(0.93),
+            domains: Share(0.05),
+            expired: Share(0.002),
+            nsec3: Share(0.5),
+            opt_out: Share(0.1),
+        }
+    }
+}
+
+impl Default for Reverse {
+    fn default() -> Self {
+        Self { pointers: Share(0.5), blocks: Share(0.3), delegated: Share(0.8) }
     }
 }
 
@@ -567,7 +622,8 @@ impl<'de> Deserialize<'de> for Suffix {
                     (1..=63).contains(&label.len()) && label.bytes().all(is_letter)
                 };
                 let labels: Vec<&str> = text.split('.').collect();
-                let is_taken = top_label(text) == "root-servers" || labels[0] == "nic";
+                let is_taken =
+                    ["root-servers", "arpa"].contains(&top_label(text)) || labels[0] == "nic";
                 match labels.len() <= 2 && labels.iter().all(|it| is_label(it)) && !is_taken {
                     true => Ok(Self(text.to_owned())),
                     false => Err(format!(

@@ -7,7 +7,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use dnslab_wire::rtype;
 
-use crate::data::{Set, types};
+use crate::chain::Chain;
+use crate::data::{Set, Types, types};
 use crate::denial::canonical_cmp;
 use crate::model::{Internet, Zone};
 use crate::name::Name;
@@ -108,7 +109,9 @@ impl Internet {
                 }
             }
             if self.is_signed(Zone::Root) {
-                self.fill_matching(Zone::Root, &name, Default::default(), &mut owner, &mut set);
+                let mut chain = Chain::default();
+                let proof = (&mut owner, &mut set);
+                self.fill_matching(Zone::Root, &name, Types::default(), &mut chain, proof);
                 push(&set, &mut signer, true);
             }
             if let [_, (zone, _), ..] = located.zones() {
@@ -194,11 +197,19 @@ fn push_data(rtype: u16, data: &[u8], text: &mut String) {
 }
 
 fn types_of(bitmap: &[u8]) -> String {
-    let bits = bitmap.iter().skip(2).enumerate().flat_map(|(place, octet)| {
-        let has = move |bit: &usize| octet & (0x80 >> bit) != 0;
-        (0..8).filter(has).map(move |bit| place * 8 + bit)
-    });
-    bits.map(|rtype| format!(" {}", type_name(rtype as u16))).collect()
+    let (mut text, mut rest) = (String::new(), bitmap);
+    while let [window, length, bits @ ..] = rest {
+        let (bits, after) = bits.split_at(usize::from(*length));
+        for (place, octet) in bits.iter().enumerate() {
+            for bit in (0..8).filter(|bit| octet & (0x80 >> bit) != 0) {
+                let rtype = u16::from(*window) << 8 | (place * 8 + bit) as u16;
+                text.push(' ');
+                text.push_str(&type_name(rtype));
+            }
+        }
+        rest = after;
+    }
+    text
 }
 
 fn type_name(rtype: u16) -> String {

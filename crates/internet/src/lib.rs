@@ -25,12 +25,13 @@
 //! ```
 //!
 //! **What it never does**: open a socket or a file, read a clock, hold a table of names. It leaves out
-//! wildcards, DNAME, transfers, NSEC3PARAM, separate key-signing keys, and zones that change.
+//! wildcards, DNAME, transfers, separate key-signing keys, and zones that change.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod answer;
 mod ask;
+mod chain;
 mod data;
 mod denial;
 mod draw;
@@ -42,6 +43,7 @@ mod message;
 mod model;
 mod name;
 mod network;
+mod reverse;
 mod sign;
 #[cfg(test)]
 mod tests;
@@ -49,7 +51,7 @@ mod tests;
 pub use answer::{Carrier, Scratch};
 pub use file::{
     Decimal, Description, DescriptionError, Dnssec, Faults, Ipv4Network, Ipv6Network, Names,
-    Networks, Operators, Path, Root, Seconds, Share, Suffix, Table, Time, TopLevel, Whole,
+    Networks, Operators, Path, Reverse, Root, Seconds, Share, Suffix, Table, Time, TopLevel, Whole,
 };
 pub use files::TrustAnchor;
 pub use model::{Conduct, Internet};

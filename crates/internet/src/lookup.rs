@@ -1,5 +1,8 @@
 //! Which zones lead to a name, and what is there.
 
+use std::net::IpAddr;
+
+use crate::data::SERVICES;
 use crate::model::{Internet, REGIONS, Server, Zone};
 use crate::name::{Labels, labels, number};
 
@@ -24,6 +27,15 @@ pub(crate) enum Node {
     },
     /// The mail server of an operator.
     Mail(u32),
+    /// Where a domain says what to do with mail that is forged in its name (RFC 7489, section 6.1).
+    Dmarc(u64),
+    /// Where a domain has a service (RFC 6186, RFC 6764).
+    Service {
+        domain: u64,
+        service: u8,
+    },
+    /// The name of an address.
+    Pointer(IpAddr),
 }
 
 /// The zones on the way from the root to a name.
@@ -53,19 +65,19 @@ impl Located {
         self.zones[self.count - 1].0
     }
 
-    fn enter(&mut self, zone: Zone, labels: usize) {
+    pub(crate) fn enter(&mut self, zone: Zone, labels: usize) {
         self.zones[self.count] = (zone, labels);
         self.count += 1;
     }
 
     /// The name has `labels` labels, `place` of which lead to this node.
-    fn end(mut self, node: Node, place: usize, labels: &Labels<'_>) -> Self {
+    pub(crate) fn end(mut self, node: Node, place: usize, labels: &Labels<'_>) -> Self {
         self.node = if labels.count() == place { Ok(node) } else { Err(place) };
         self
     }
 
     /// The ancestor of so many labels exists, and the name does not.
-    fn stop(mut self, encloser: usize) -> Self {
+    pub(crate) fn stop(mut self, encloser: usize) -> Self {
         self.node = Err(encloser);
         self
     }
@@ -105,6 +117,11 @@ impl Internet {
             located.enter(Zone::Registry(registry), depth);
             if labels.count() == depth {
                 return located.end(Node::Apex, depth, &labels);
+            }
+            match self.reverse {
+                [ipv4, _] if registry == ipv4 => return self.below_ipv4(located, &labels, depth),
+                [_, ipv6] if registry == ipv6 => return self.below_ipv6(located, &labels, depth),
+                _ => {}
             }
             label = labels.under_root(depth);
         }
@@ -173,6 +190,9 @@ impl Internet {
         domain: u64,
     ) -> Located {
         let mut label = labels.under_root(depth);
+        if label[0] == b'_' {
+            return self.below_underscore(located, labels, depth, domain);
+        }
         let place = REGIONS.iter().position(|region| region.as_bytes() == label);
         let region = place.map(|place| place as u8);
         let (mut is_zone, mut found) = (true, region.is_none());
@@ -206,6 +226,36 @@ impl Internet {
         match node {
             Some(node) => located.end(node, depth + 1, labels),
             None => located.stop(depth),
+        }
+    }
+
+    /// Names that are not of hosts (RFC 8552).
+    fn below_underscore(
+        &self,
+        located: Located,
+        labels: &Labels<'_>,
+        depth: usize,
+        domain: u64,
+    ) -> Located {
+        match labels.under_root(depth) {
+            b"_dmarc" if self.has_dmarc(domain) => {
+                located.end(Node::Dmarc(domain), depth + 1, labels)
+            }
+            b"_tcp" if self.has_services(domain) => {
+                if labels.count() == depth + 1 {
+                    return located.end(Node::Empty, depth + 1, labels);
+                }
+                let label = labels.under_root(depth + 1);
+                let place = SERVICES.iter().position(|(service, _)| service.as_bytes() == label);
+                match place {
+                    Some(place) => {
+                        let node = Node::Service { domain, service: place as u8 };
+                        located.end(node, depth + 2, labels)
+                    }
+                    None => located.stop(depth + 1),
+                }
+            }
+            _ => located.stop(depth),
         }
     }
 

@@ -80,7 +80,7 @@ impl<'o> Writer<'o> {
         let start = self.at;
         // Names in the data of these types may be compressed (RFC 3597, section 4).
         match rtype {
-            rtype::NS | rtype::CNAME => self.push_name(data)?,
+            rtype::NS | rtype::CNAME | types::PTR => self.push_name(data)?,
             types::MX => {
                 self.push_octets(&data[..2])?;
                 self.push_name(&data[2..])?;

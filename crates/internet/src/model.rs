@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use ring::digest;
 
-use crate::draw::{About, Chance, Draws, Weighted, below, unit};
+use crate::draw::{About, Chance, Draws, Weighted, below, mix, unit};
 use crate::file::{Description, DescriptionError, Share, Table, top_label};
 use crate::label::{Labels, syllables};
 use crate::name::{Name, push_label_with, push_number};
 use crate::network::Network;
+use crate::reverse::Prefix;
 
 /// A whole DNS hierarchy. Everything in it follows from its [`Description`].
 ///
@@ -25,7 +26,9 @@ pub struct Internet {
     /// How many of them are top-level domains.
     pub(crate) top_level_count: usize,
     pub(crate) registered: Weighted<u32>,
-    chances: Chances,
+    /// The registries of addresses: `in-addr.arpa` and `ip6.arpa`.
+    pub(crate) reverse: [u32; 2],
+    pub(crate) chances: Chances,
     pub(crate) tables: Tables,
     /// For each server in the order of addresses, in microseconds.
     round_trips: Vec<u32>,
@@ -47,12 +50,31 @@ pub(crate) struct Registry {
     first_server: u32,
     pub(crate) servers: u8,
     pub(crate) is_signed: bool,
+    pub(crate) denial: Denial,
+    /// Hashes of the names that it has itself, and of the registries below it: no NSEC3 record covers them.
+    pub(crate) fixed: Vec<[u8; 20]>,
+}
+
+/// How a signed zone proves that something is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Denial {
+    /// By the NSEC records of all its names.
+    Nsec,
+    /// By the NSEC3 records of all its names (RFC 5155).
+    Nsec3 { opt_out: bool },
+    /// By NSEC records that cover one name each (RFC 4470), because its names cannot be listed.
+    MinimalNsec,
+    /// By NSEC3 records that cover one hash each.
+    MinimalNsec3,
+    /// By NSEC3 records with Opt-Out that cover the hashes of many delegations that are not signed.
+    Ranges,
 }
 
 #[derive(Debug)]
-struct Chances {
+pub(crate) struct Chances {
     own_names: Chance,
     operator_ipv6: Chance,
+    cookies: Chance,
     fault: Weighted<Fault>,
     whole: Chance,
     deep: Chance,
@@ -64,7 +86,17 @@ struct Chances {
     truncated: Chance,
     sub_zone_signed: Chance,
     expired: Chance,
+    nsec3: Chance,
+    opt_out: Chance,
     absent: Chance,
+    https: Chance,
+    services: Chance,
+    dmarc: Chance,
+    caa: Chance,
+    reverse_signed: Chance,
+    pub(crate) pointer: Chance,
+    pub(crate) block: Chance,
+    pub(crate) delegated: Chance,
 }
 
 #[derive(Debug)]
@@ -135,6 +167,8 @@ pub(crate) enum Zone {
         domain: u64,
         region: Option<u8>,
     },
+    /// Of addresses.
+    Reverse(Prefix),
 }
 
 /// The name servers of a zone, by slots from 0 on.
@@ -197,7 +231,8 @@ impl Internet {
         let draws = Draws::new(description.seed.0);
         let (operators, domains) = (description.operators.count.0, description.domains.0);
         let labels = Labels::new(draws, domains + operators);
-        let (registries, top_level_count, registered) = registries(&description, draws);
+        let Registries { registries, top_level_count, registered, reverse } =
+            Registries::new(&description, draws);
         let registry_of_server: Vec<u32> = (0..)
             .zip(&registries[..top_level_count])
             .flat_map(|(number, registry)| {
@@ -212,6 +247,7 @@ impl Internet {
             registries,
             top_level_count,
             registered,
+            reverse,
             round_trips: Vec::new(),
             registry_of_server,
             description,
@@ -372,12 +408,30 @@ impl Internet {
         }
     }
 
+    /// True if a server knows DNS cookies (RFC 7873). All servers of an operator or a top-level domain do, or none.
+    pub(crate) fn has_cookies(&self, server: Server) -> bool {
+        let whose = match server {
+            Server::Root(_) => 0,
+            Server::TopLevel { registry, .. } => 1 << 32 | u64::from(registry),
+            Server::Operator { operator, .. } => 2 << 32 | u64::from(operator),
+        };
+        self.chances.cookies.includes(self.draws.word(About::Cookies, whose))
+    }
+
+    /// What a server adds to a client's cookie. It has no clock and does not see the client's address, so it
+    /// follows from the client's cookie alone; no resolver looks into it.
+    pub(crate) fn server_cookie(&self, server: Server, client: [u8; 8]) -> [u8; 8] {
+        let part = u64::from_be_bytes(client);
+        self.draws.of_part(About::Cookie, self.place(server), part).to_be_bytes()
+    }
+
     /// How many numbers have a domain: those of clients, then those of operators.
     pub(crate) fn domain_count(&self) -> u64 {
         self.description.domains.0 + self.description.operators.count.0
     }
 
     /// The operator with this domain.
+    #[inline]
     pub(crate) fn operator_of(&self, domain: u64) -> Option<u32> {
         domain.checked_sub(self.description.domains.0).map(|operator| operator as u32)
     }
@@ -413,37 +467,84 @@ impl Internet {
         self.draws.of_part(About::Zone, domain, part)
     }
 
-    pub(crate) fn hosting(&self, domain: u64, region: Option<u8>) -> Hosting {
-        let servers = self.description.operators.servers.0 as u32;
-        let zone = self.hosted_word(domain, region);
-        let count = self.tables.servers_per_zone.pick(self.draws.word(About::ServersOfZone, zone));
-        let count = (count as u32).min(servers);
-        if let Some(operator) = self.operator_of(domain) {
-            return Hosting {
-                operator,
-                first: 0,
-                count: count.max(2),
-                fault: Fault::None,
-                is_whole: false,
-                faulty: 0,
-                own_names: true,
-            };
+    /// A word about a zone.
+    pub(crate) fn zone_word(&self, zone: Zone) -> u64 {
+        match zone {
+            Zone::Root => mix(1),
+            Zone::Registry(number) => mix(2 + u64::from(number)),
+            Zone::Hosted { domain, region } => self.hosted_word(domain, region),
+            Zone::Reverse(prefix) => self.reverse_word(prefix),
         }
-        let draw = |about| self.draws.word(about, zone);
+    }
+
+    pub(crate) fn hosting(&self, domain: u64, region: Option<u8>) -> Hosting {
+        let word = self.hosted_word(domain, region);
+        match self.operator_of(domain) {
+            Some(operator) => {
+                Hosting { own_names: true, ..self.hosting_by_operator(operator, word) }
+            }
+            None => self.draw_hosting(word, || self.is_hosted_signed(domain, region)),
+        }
+    }
+
+    fn reverse_hosting(&self, prefix: Prefix) -> Hosting {
+        let word = self.reverse_word(prefix);
+        if prefix.is_of_registry() {
+            let operator = self.reverse_operator(prefix, mix(word) as u32);
+            return self.hosting_by_operator(operator, word);
+        }
+        let hosting = self.draw_hosting(word, || self.is_signed(Zone::Reverse(prefix)));
+        let operator = self.reverse_operator(prefix, hosting.operator);
+        // No server has its name below `arpa`.
+        Hosting { operator, own_names: false, ..hosting }
+    }
+
+    fn server_count_of(&self, zone: u64) -> u32 {
+        let servers = self.description.operators.servers.0 as u32;
+        let count = self.tables.servers_per_zone.pick(self.draws.word(About::ServersOfZone, zone));
+        (count as u32).min(servers)
+    }
+
+    /// With the first servers of an operator, which are sound.
+    fn hosting_by_operator(&self, operator: u32, word: u64) -> Hosting {
+        Hosting {
+            operator,
+            first: 0,
+            count: self.server_count_of(word).max(2),
+            fault: Fault::None,
+            is_whole: false,
+            faulty: 0,
+            own_names: false,
+        }
+    }
+
+    fn draw_hosting(&self, word: u64, is_signed: impl FnOnce() -> bool) -> Hosting {
+        let servers = self.description.operators.servers.0;
+        let count = self.server_count_of(word);
+        let draw = |about| self.draws.word(about, word);
         let mut fault = self.chances.fault.pick(draw(About::Fault));
-        let by_edns = matches!(fault, Fault::EdnsFormErr | Fault::EdnsIgnored);
-        if by_edns && self.is_hosted_signed(domain, region) {
+        if matches!(fault, Fault::EdnsFormErr | Fault::EdnsIgnored) && is_signed() {
             // Nobody could validate it.
             fault = Fault::None;
         }
         Hosting {
             operator: self.draw_operator(draw(About::Operator)),
-            first: below(draw(About::FirstServer), servers.into()) as u32,
+            first: below(draw(About::FirstServer), servers) as u32,
             count,
             fault,
             is_whole: self.chances.whole.includes(draw(About::FaultIsWhole)),
             faulty: below(draw(About::FaultySlot), count.into()) as u32,
             own_names: self.chances.own_names.includes(draw(About::OwnNames)),
+        }
+    }
+
+    /// Who serves a zone below the registries.
+    #[inline]
+    pub(crate) fn hosting_of(&self, zone: Zone) -> Option<Hosting> {
+        match zone {
+            Zone::Root | Zone::Registry(_) => None,
+            Zone::Hosted { domain, region } => Some(self.hosting(domain, region)),
+            Zone::Reverse(prefix) => Some(self.reverse_hosting(prefix)),
         }
     }
 
@@ -480,8 +581,8 @@ impl Internet {
             (Server::TopLevel { registry, .. }, Zone::Registry(number)) => {
                 registry == number || self.registries[number as usize].parent == Some(registry)
             }
-            (Server::Operator { operator, kind, slot }, Zone::Hosted { domain, region }) => {
-                let hosting = self.hosting(domain, region);
+            (Server::Operator { operator, kind, slot }, zone) => {
+                let Some(hosting) = self.hosting_of(zone) else { return false };
                 if hosting.operator != operator {
                     return false;
                 }
@@ -499,7 +600,37 @@ impl Internet {
             Zone::Root => self.description.dnssec.root,
             Zone::Registry(number) => self.registries[number as usize].is_signed,
             Zone::Hosted { domain, region } => self.is_hosted_signed(domain, region),
+            Zone::Reverse(prefix) => {
+                let is_signed = || self.chances.reverse_signed.includes(self.reverse_word(prefix));
+                self.registries[self.reverse[0] as usize].is_signed
+                    && (prefix.is_of_registry() || is_signed())
+            }
         }
+    }
+
+    /// How a signed zone proves that something is not there.
+    pub(crate) fn denial(&self, zone: Zone) -> Denial {
+        let is_listed = match zone {
+            Zone::Root => return Denial::Nsec,
+            Zone::Registry(number) => return self.registries[number as usize].denial,
+            // Names of operators stand for parts of all domains.
+            Zone::Hosted { domain, .. } => self.operator_of(domain).is_none(),
+            Zone::Reverse(_) => false,
+        };
+        let draw = |about| self.draws.word(about, self.zone_word(zone));
+        match (is_listed, self.chances.nsec3.includes(draw(About::Nsec3))) {
+            (true, false) => Denial::Nsec,
+            (true, true) => {
+                Denial::Nsec3 { opt_out: self.chances.opt_out.includes(draw(About::OptOut)) }
+            }
+            (false, false) => Denial::MinimalNsec,
+            (false, true) => Denial::MinimalNsec3,
+        }
+    }
+
+    /// True if a signed zone has NSEC3 records.
+    pub(crate) fn has_nsec3(&self, zone: Zone) -> bool {
+        !matches!(self.denial(zone), Denial::Nsec | Denial::MinimalNsec)
     }
 
     fn is_hosted_signed(&self, domain: u64, region: Option<u8>) -> bool {
@@ -532,10 +663,15 @@ impl Internet {
     }
 
     pub(crate) fn is_expired(&self, zone: Zone) -> bool {
-        let Zone::Hosted { domain, region } = zone else { return false };
-        let word = self.hosted_word(domain, region);
-        self.operator_of(domain).is_none()
-            && self.chances.expired.includes(self.draws.word(About::Expired, word))
+        let may_expire = match zone {
+            Zone::Root | Zone::Registry(_) => false,
+            Zone::Hosted { domain, .. } => self.operator_of(domain).is_none(),
+            Zone::Reverse(prefix) => !prefix.is_of_registry(),
+        };
+        may_expire && {
+            let word = self.draws.word(About::Expired, self.zone_word(zone));
+            self.chances.expired.includes(word)
+        }
     }
 
     /// Appends the name of a domain in wire form.
@@ -559,6 +695,7 @@ impl Internet {
                 }
                 self.push_domain(domain, octets);
             }
+            Zone::Reverse(prefix) => self.push_prefix(prefix, octets),
         }
     }
 
@@ -567,9 +704,9 @@ impl Internet {
         let (count, hosting) = match zone {
             Zone::Root => (self.description.root.servers.0 as u32, None),
             Zone::Registry(number) => (self.registries[number as usize].servers.into(), None),
-            Zone::Hosted { domain, region } => {
-                let hosting = self.hosting(domain, region);
-                (hosting.count, Some(hosting))
+            Zone::Hosted { .. } | Zone::Reverse(_) => {
+                let hosting = self.hosting_of(zone);
+                (hosting.map_or(0, |it| it.count), hosting)
             }
         };
         NameServers { zone, count, hosting }
@@ -585,27 +722,44 @@ impl Internet {
         match (servers.zone, &servers.hosting) {
             (Zone::Registry(number), _) => {
                 let top = self.registries[number as usize].parent.unwrap_or(number);
-                push_letter(octets, slot);
-                octets.extend_from_slice(b"\x03nic");
-                octets.extend_from_slice(self.registries[top as usize].apex.octets());
-                Server::TopLevel { registry: top, slot }
+                let server = Server::TopLevel { registry: top, slot };
+                self.push_server(server, octets);
+                server
             }
-            (zone @ Zone::Hosted { .. }, Some(hosting)) => {
+            (zone, Some(hosting)) => {
                 let server = self.slot(hosting, slot);
                 if hosting.own_names {
                     push_server_label(octets, slot);
                     self.push_apex(zone, octets);
-                } else if let Server::Operator { operator, kind, slot } = server {
-                    let each = self.description.operators.servers.0 as u32;
-                    push_server_label(octets, kind as u32 * each + slot);
-                    self.push_domain(self.domain_of(operator), octets);
+                } else {
+                    self.push_server(server, octets);
                 }
                 server
             }
-            _ => {
+            (_, None) => {
+                let server = Server::Root(slot);
+                self.push_server(server, octets);
+                server
+            }
+        }
+    }
+
+    /// Appends the name that a server has for whoever it belongs to.
+    pub(crate) fn push_server(&self, server: Server, octets: &mut Vec<u8>) {
+        match server {
+            Server::Root(slot) => {
                 push_letter(octets, slot);
                 octets.extend_from_slice(b"\x0croot-servers\0");
-                Server::Root(slot)
+            }
+            Server::TopLevel { registry, slot } => {
+                push_letter(octets, slot);
+                octets.extend_from_slice(b"\x03nic");
+                octets.extend_from_slice(self.registries[registry as usize].apex.octets());
+            }
+            Server::Operator { operator, kind, slot } => {
+                let each = self.description.operators.servers.0 as u32;
+                push_server_label(octets, kind as u32 * each + slot);
+                self.push_domain(self.domain_of(operator), octets);
             }
         }
     }
@@ -690,6 +844,22 @@ impl Internet {
         self.chances.mail.includes(self.draws.word(About::Mail, domain))
     }
 
+    pub(crate) fn has_https(&self, node: u64) -> bool {
+        self.chances.https.includes(self.draws.word(About::Https, node))
+    }
+
+    pub(crate) fn has_services(&self, domain: u64) -> bool {
+        self.chances.services.includes(self.draws.word(About::Services, domain))
+    }
+
+    pub(crate) fn has_dmarc(&self, domain: u64) -> bool {
+        self.chances.dmarc.includes(self.draws.word(About::Dmarc, domain))
+    }
+
+    pub(crate) fn has_caa(&self, domain: u64) -> bool {
+        self.chances.caa.includes(self.draws.word(About::Caa, domain))
+    }
+
     pub(crate) fn is_truncated(&self, node: u64) -> bool {
         self.chances.truncated.includes(self.draws.word(About::Truncated, node))
     }
@@ -716,7 +886,7 @@ impl Hosting {
 
 impl Chances {
     fn new(description: &Description) -> Self {
-        let Description { operators, faults, names, dnssec, .. } = description;
+        let Description { operators, faults, names, dnssec, reverse, .. } = description;
         let chance = |share: Share| Chance::new(share.0);
         let sound = 1.0
             - faults.lame.0
@@ -727,6 +897,7 @@ impl Chances {
         Self {
             own_names: chance(operators.own_names),
             operator_ipv6: chance(operators.ipv6),
+            cookies: chance(operators.cookies),
             fault: Weighted::new([
                 (Fault::Lame, faults.lame.0),
                 (Fault::Dead, faults.dead.0),
@@ -746,7 +917,17 @@ impl Chances {
             // Of a signed domain, so the share is not that of all.
             sub_zone_signed: Chance::new(0.5),
             expired: chance(dnssec.expired),
+            nsec3: chance(dnssec.nsec3),
+            opt_out: chance(dnssec.opt_out),
             absent: chance(names.absent),
+            https: chance(names.https),
+            services: chance(names.services),
+            dmarc: chance(names.dmarc),
+            caa: chance(names.caa),
+            reverse_signed: chance(dnssec.domains),
+            pointer: chance(reverse.pointers),
+            block: chance(reverse.blocks),
+            delegated: chance(reverse.delegated),
         }
     }
 }
@@ -784,81 +965,155 @@ fn push_letter(octets: &mut Vec<u8>, slot: u32) {
     octets.extend_from_slice(&[1, b'a' + slot as u8]);
 }
 
-/// All registries, how many are top-level domains, and how domains are spread over them.
-fn registries(description: &Description, draws: Draws) -> (Vec<Registry>, usize, Weighted<u32>) {
-    let top_level = &description.top_level;
-    // By label: the share of what is registered right below.
-    let mut tops: BTreeMap<Vec<u8>, f64> = BTreeMap::new();
-    for (suffix, share) in &top_level.known {
-        let own = tops.entry(top_label(&suffix.0).as_bytes().to_vec()).or_default();
-        *own += if suffix.0.contains('.') { 0.0 } else { share.0 };
-    }
-    let (known, mut number) = (tops.len(), 0_u64);
-    let rest = (1.0 - top_level.known.iter().map(|(_, share)| share.0).sum::<f64>()).max(0.0);
-    let made = (top_level.count.0 as usize).saturating_sub(known);
-    let harmonic: f64 = (1..=made).map(|rank| 1.0 / rank as f64).sum();
-    let mut rank = 1;
-    while tops.len() < top_level.count.0 as usize {
-        // Labels of two syllables and a consonant; of three once most of those are taken.
-        let count = if number < 8_000 { 2 } else { 3 };
-        let word = draws.word(About::TopLevelLabel, number);
-        number += 1;
-        let mut label = Vec::new();
-        syllables(word, count, &mut label);
-        label.push(b"nrstlmx"[(word >> 32) as usize % 7]);
-        if let std::collections::btree_map::Entry::Vacant(vacant) = tops.entry(label) {
-            vacant.insert(rest / harmonic / rank as f64);
-            rank += 1;
+/// All registries.
+struct Registries {
+    /// Top-level domains by label, then those below them.
+    registries: Vec<Registry>,
+    top_level_count: usize,
+    /// How domains are spread over them.
+    registered: Weighted<u32>,
+    reverse: [u32; 2],
+}
+
+/// The top-level domain of addresses, and what is registered below it.
+const REVERSE: [&str; 2] = ["in-addr.arpa", "ip6.arpa"];
+
+/// Servers of `in-addr.arpa` and of `ip6.arpa`, as there are in the real tree.
+const REVERSE_SERVERS: u8 = 6;
+
+impl Registries {
+    fn new(description: &Description, draws: Draws) -> Self {
+        let top_level = &description.top_level;
+        // By label: the share of what is registered right below.
+        let mut tops: BTreeMap<Vec<u8>, f64> = BTreeMap::new();
+        for (suffix, share) in &top_level.known {
+            let own = tops.entry(top_label(&suffix.0).as_bytes().to_vec()).or_default();
+            *own += if suffix.0.contains('.') { 0.0 } else { share.0 };
+        }
+        let (known, mut number) = (tops.len(), 0_u64);
+        let rest = (1.0 - top_level.known.iter().map(|(_, share)| share.0).sum::<f64>()).max(0.0);
+        let made = (top_level.count.0 as usize).saturating_sub(known);
+        let harmonic: f64 = (1..=made).map(|rank| 1.0 / rank as f64).sum();
+        let mut rank = 1;
+        while tops.len() < top_level.count.0 as usize {
+            // Labels of two syllables and a consonant; of three once most of those are taken.
+            let count = if number < 8_000 { 2 } else { 3 };
+            let word = draws.word(About::TopLevelLabel, number);
+            number += 1;
+            let mut label = Vec::new();
+            syllables(word, count, &mut label);
+            label.push(b"nrstlmx"[(word >> 32) as usize % 7]);
+            if let std::collections::btree_map::Entry::Vacant(vacant) = tops.entry(label) {
+                vacant.insert(rest / harmonic / rank as f64);
+                rank += 1;
+            }
+        }
+        // Beside the others: nobody registers anything below it.
+        tops.insert(top_label(REVERSE[0]).as_bytes().to_vec(), 0.0);
+        let (mut registries, mut shares, mut first_server) = (Vec::new(), Vec::new(), 0);
+        for (label, share) in tops {
+            let registry = Registry::top_level(description, draws, &label, first_server);
+            first_server += u32::from(registry.servers);
+            registries.push(registry);
+            shares.push(share);
+        }
+        let top_level_count = registries.len();
+        let known = top_level.known.iter().map(|(suffix, share)| (suffix.0.as_str(), share.0));
+        for (suffix, share) in known.chain(REVERSE.map(|suffix| (suffix, 0.0))) {
+            let Some((label, top)) = suffix.split_once('.') else { continue };
+            let place =
+                registries[..top_level_count].iter().position(|it| *it.label == *top.as_bytes());
+            let place = place.expect("every suffix has its top-level domain");
+            let number = registries.len() as u32;
+            let above = &mut registries[place];
+            above.below.push(number);
+            let registry = above.child(place as u32, label.as_bytes());
+            registries.push(registry);
+            shares.push(share);
+        }
+        for number in 0..registries.len() {
+            registries[number].fixed = fixed_hashes(&registries, number);
+        }
+        let last = registries.len() as u32;
+        Self {
+            registries,
+            top_level_count,
+            registered: Weighted::new((0..).zip(shares)),
+            reverse: [last - 2, last - 1],
         }
     }
-    let servers = weighted(&top_level.servers);
-    let signed_share = top_level.signed_share(description);
-    let (is_signed, is_any_signed) = (Chance::new(signed_share), signed_share > 0.0);
-    let is_known = |label: &[u8]| {
-        top_level.known.iter().any(|(suffix, _)| top_label(&suffix.0).as_bytes() == label)
-    };
-    let (mut registries, mut shares, mut first_server) = (Vec::new(), Vec::new(), 0);
-    for (label, share) in &tops {
+}
+
+impl Registry {
+    fn top_level(description: &Description, draws: Draws, label: &[u8], first_server: u32) -> Self {
+        let top_level = &description.top_level;
         let subject = label.iter().fold(0, |sum: u64, it| sum.wrapping_mul(257) + u64::from(*it));
-        let count = match label.as_slice() {
-            b"com" | b"net" => 13,
-            _ => servers.pick(draws.word(About::TopLevelServers, subject)) as u8,
+        let draw = |about| draws.word(about, subject);
+        let is_reverse = label == top_label(REVERSE[0]).as_bytes();
+        let is_known = is_reverse
+            || top_level.known.iter().any(|(suffix, _)| top_label(&suffix.0).as_bytes() == label);
+        // What the file names is as most are, unless it says that there is none.
+        let has =
+            |share: f64, about| Chance::new(share).includes(draw(about)) || share > 0.0 && is_known;
+        let nsec = top_level.nsec.0;
+        let has_nsec = Chance::new(nsec).includes(draw(About::TopLevelDenial));
+        let denial = if is_reverse {
+            Denial::Nsec
+        } else if has_nsec && (!is_known || nsec >= 1.0) {
+            Denial::MinimalNsec
+        } else if has(top_level.opt_out.0, About::OptOut) {
+            Denial::Ranges
+        } else {
+            Denial::MinimalNsec3
         };
-        registries.push(Registry {
+        let servers = match label {
+            b"com" | b"net" => 13,
+            _ if is_reverse => REVERSE_SERVERS,
+            _ => weighted(&top_level.servers).pick(draw(About::TopLevelServers)) as u8,
+        };
+        Self {
             apex: Name::root().child(label),
-            label: label.as_slice().into(),
+            label: label.into(),
             parent: None,
             below: Vec::new(),
             first_server,
-            servers: count,
-            is_signed: is_signed.includes(draws.word(About::TopLevelSigned, subject))
-                || is_any_signed && is_known(label),
-        });
-        first_server += u32::from(count);
-        shares.push(*share);
+            servers,
+            is_signed: has(top_level.signed_share(description), About::TopLevelSigned),
+            denial,
+            fixed: Vec::new(),
+        }
     }
-    let top_level_count = registries.len();
-    for (suffix, share) in &top_level.known {
-        let Some((label, top)) = suffix.0.split_once('.') else { continue };
-        let place =
-            registries[..top_level_count].iter().position(|it| *it.label == *top.as_bytes());
-        let place = place.expect("every suffix has its top-level domain");
-        let number = registries.len() as u32;
-        let above = &mut registries[place];
-        above.below.push(number);
-        let registry = Registry {
-            apex: above.apex.child(label.as_bytes()),
-            label: label.as_bytes().into(),
-            parent: Some(place as u32),
+
+    /// A registry below this one, which has this number.
+    fn child(&self, number: u32, label: &[u8]) -> Self {
+        Self {
+            apex: self.apex.child(label),
+            label: label.into(),
+            parent: Some(number),
             below: Vec::new(),
-            first_server: above.first_server,
-            servers: above.servers,
-            is_signed: above.is_signed,
-        };
-        registries.push(registry);
-        shares.push(share.0);
+            first_server: self.first_server,
+            servers: self.servers,
+            is_signed: self.is_signed,
+            denial: self.denial,
+            fixed: Vec::new(),
+        }
     }
-    (registries, top_level_count, Weighted::new((0..).zip(shares)))
+}
+
+/// The hashes of the names that a registry has beside the domains.
+fn fixed_hashes(registries: &[Registry], number: usize) -> Vec<[u8; 20]> {
+    let registry = &registries[number];
+    if registry.denial != Denial::Ranges {
+        return Vec::new();
+    }
+    let mut names = vec![registry.apex.clone()];
+    names.extend(registry.below.iter().map(|below| registries[*below as usize].apex.clone()));
+    if registry.parent.is_none() {
+        let parent = registry.apex.child(b"nic");
+        names.extend((0..registry.servers).map(|slot| parent.child(&[b'a' + slot])));
+        names.push(parent);
+    }
+    names.iter().map(|name| nsec3_hash(name.octets())).collect()
 }
 
 impl crate::file::TopLevel {

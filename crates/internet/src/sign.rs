@@ -22,8 +22,9 @@ const DIGEST: u8 = 2;
 /// alone decides the octets.
 const INCEPTION: u32 = 1_704_067_200;
 
-/// Sixty years later: within the 68 years that serial numbers reach (RFC 4034, section 3.1.5).
-const EXPIRATION: u32 = INCEPTION + 60 * 365 * 86_400;
+/// 2038-01-01. Serial numbers reach further (RFC 4034, section 3.1.5), but ldns takes a time after 2038-01-19 for one
+/// before 1970.
+const EXPIRATION: u32 = 2_145_916_800;
 
 /// Expired signatures were valid until here: a month after [`INCEPTION`].
 const EXPIRED: u32 = INCEPTION + 30 * 86_400;
@@ -54,14 +55,6 @@ struct Key {
 }
 
 impl Internet {
-    fn zone_word(&self, zone: Zone) -> u64 {
-        match zone {
-            Zone::Root => mix(1),
-            Zone::Registry(number) => mix(2 + u64::from(number)),
-            Zone::Hosted { domain, region } => self.hosted_word(domain, region),
-        }
-    }
-
     /// Fills a set with the key of a zone.
     pub(crate) fn fill_dnskey(&self, zone: Zone, signer: &mut Signer, set: &mut Set) {
         set.begin(types::DNSKEY, self.key_ttl(zone));

@@ -363,6 +363,16 @@ impl Variant {
         })
     }
 
+    /// What is asked. Of a population, the source of its names: a private Internet has names of its own.
+    #[must_use]
+    pub fn asked(&self) -> Queries {
+        let is_internet = self.upstream.kind == Some(UpstreamChoice::Internet);
+        match self.load.asked() {
+            Queries::Zone(_) if is_internet && self.load.population.is_some() => Queries::Internet,
+            asked => asked,
+        }
+    }
+
     /// How the certificate is verified; `None` if no transport has one.
     #[must_use]
     pub fn verification(&self) -> Option<Verification> {
@@ -432,6 +442,8 @@ pub enum Queries {
     Capture(PathBuf),
     /// The addresses of so many popular names in as many domains ([`dnslab_traffic::popular_names`]).
     Popular(u32),
+    /// What the clients of a population ask of a private Internet, with all its names.
+    Internet,
 }
 
 impl Server {
@@ -554,7 +566,7 @@ impl Load {
         }
     }
 
-    /// What is asked. Of a population, the source of its names.
+    /// What is asked, whatever the upstream is ([`Variant::asked`]).
     #[must_use]
     pub fn asked(&self) -> Queries {
         match (&self.queries, self.popular_names) {

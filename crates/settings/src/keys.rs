@@ -15,10 +15,10 @@ use dnslab_wire::{
 use crate::document::Entries;
 use crate::key::{Field, Fields, FlagForm, Key, Setting, Unused, When, Written, settings};
 use crate::{
-    Alternate, CertificateKind, Factor, Figure, HostAddress, HostsChoice, Kind, LogSuffix,
-    LogTarget, MAX_RUNS, Mode, PopulationSource, Quickack, QuotaKind, Rcode, ReceiveTime, Records,
-    ServerChoice, ServerKind, Subnets, TimeForm, TlsVersions, UpstreamChoice, Value, Variant,
-    VariantNames,
+    Alternate, CacheSize, CertificateKind, Factor, Figure, HostAddress, HostsChoice, Kind,
+    LogSuffix, LogTarget, MAX_RUNS, Mode, PopulationSource, Quickack, QuotaKind, Rcode,
+    ReceiveTime, Records, ServerChoice, ServerKind, Subnets, TimeForm, TlsVersions, UpstreamChoice,
+    Value, Variant, VariantNames,
 };
 
 const MS: Duration = Duration::from_millis(1);
@@ -191,6 +191,10 @@ const NOT_OF_POPULATION: When = When::Variant(|variant| {
     let help = "remove it, or `load.population`";
     used_if(variant.load.population.is_none(), why, help)
 });
+const BY_ZIPF: When = When::Variant(|variant| {
+    let help = "add `load.selection = \"zipf\"`, or remove it";
+    used_if(variant.load.selection == Selection::Zipf, "the next query is not drawn by it", help)
+});
 /// Clients with queries of their own.
 const PLAYED: When = When::Variant(|variant| {
     let why = "no clients of a capture or a population are played";
@@ -312,9 +316,10 @@ settings! {
         /// An installed server writes dnstap messages of queries and answers into a file; its size is
         /// measured
         dnstap: bool = false, when(&[INSTALLED]);
-        /// A forwarder keeps answers, as it does by default; without, each query goes upstream (coredns,
-        /// dnsmasq, stubby, dnsdist)
-        cache: bool = true, when(&[FORWARDING]);
+        /// What a forwarder or resolver keeps: as much as by default, or nothing, so that each query goes
+        /// upstream (`false`: coredns, dnsmasq, stubby, dnsdist). Or at most so many entries (coredns, dnsdist,
+        /// dnsmasq, pdns-recursor), or so much memory (bind, unbound, knot-resolver), as the server counts them
+        cache: CacheSize = CacheSize::Default, when(&[FORWARDING]);
         /// A forwarder or resolver validates what it is told (RFC 4035), from the trust anchor of its
         /// upstream; on the Internet from those of IANA
         dnssec: bool = false, when(&[FORWARDING]);
@@ -552,9 +557,9 @@ settings! {
         /// `load.clients` clients and asks `load.rate` queries per second on average
         population: Option<PopulationSource> = None, absent("no population"),
             flag("population", "typical|FILE"), under(CLIENTS);
-        /// How many times as many clients as in the capture: so many of its stretches, each as long as
+        /// How many times as many clients as in the capture: so many of its chunks, each as long as
         /// the load, are played side by side, each with clients of its own. Of a last fraction of a
-        /// stretch, that share of the clients is played
+        /// chunk, that share of the clients is played
         factor: Factor = Factor(1.0), when(&[REPLAYED]), flag("factor", "N"), under(CLIENTS);
         /// How many times as fast as in the capture each client asks. More clients (`load.factor`) are
         /// closer to more users than faster ones
@@ -667,8 +672,13 @@ settings! {
         /// Types that the names of the zone are asked for, with their weights, e.g.
         /// `"A:70,AAAA:25,HTTPS:5"`
         types: Option<TypeMix> = None, absent("`\"A\"`"), flag("types", "TYPE:WEIGHT,..."), under(QUERIES), when(&[NOT_REPLAYED, NOT_OF_POPULATION]);
-        /// Which query comes next: the following one, or any with equal chance
+        /// Which query comes next: the following one, any with equal chance, or by popularity, as clients
+        /// ask: the first of the list most often, the r-th in proportion to r to the power of minus
+        /// `load.zipf_exponent` (Zipf's law)
         selection: Selection = Selection::InOrder, when(&[NOT_REPLAYED, NOT_OF_POPULATION]);
+        /// Exponent of Zipf's law: the larger, the more queries are for the first of the list. About 0.9 was
+        /// measured for names (docs/POPULATIONS.md)
+        zipf_exponent: Factor = Factor(0.91), when(&[NOT_REPLAYED, NOT_OF_POPULATION, BY_ZIPF]);
         /// Set the RD bit (RFC 1035, section 4.1.1); a forwarder may refuse queries without it
         recursion_desired: Option<bool> = None,
             absent("`true` if the server has an upstream, else `false`"), flag("recursion-desired", ""),

@@ -59,12 +59,16 @@ pub enum Kind {
     Padding,
     /// The path of an HTTP resource, with its first `/`.
     HttpPath,
+    /// `true`, `false`, a number of entries up to [`Kind::MAX_CACHE_ENTRIES`], or memory in quotes, at most
+    /// [`Kind::MAX_CACHE_MIB`].
+    CacheSize,
 }
 
 /// One value, read by the kind of its key.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Of [`Kind::Count`], and of [`Kind::Padding`] as the size of a block in octets, 0 for none.
+    /// Of [`Kind::Count`], of [`Kind::CacheSize`], and of [`Kind::Padding`] as the size of a block in octets, 0 for
+    /// none.
     Count(u64),
     /// Of [`Kind::Duration`].
     Duration(Duration),
@@ -80,7 +84,7 @@ pub enum Value {
     Words(Vec<String>),
     /// Of [`Kind::Cpus`].
     Cpus(Vec<usize>),
-    /// Of [`Kind::Boolean`].
+    /// Of [`Kind::Boolean`], and of [`Kind::CacheSize`].
     Boolean(bool),
     /// Of [`Kind::Address`].
     Address(HostAddress),
@@ -124,7 +128,7 @@ impl Kind {
     /// Queries per second: one query in each nanosecond of the schedule.
     pub const MAX_RATE: f64 = 1e9;
 
-    /// Slices of a capture side by side, and how much faster than real clients they may ask.
+    /// Chunks of a capture side by side, and how much faster than real clients they may ask.
     pub const MAX_FACTOR: f64 = 100.0;
 
     /// Letters. File systems take 255, and a run number is added.
@@ -136,6 +140,12 @@ impl Kind {
 
     /// Default block of padding, octets (RFC 8467, section 4.1).
     pub const PADDING: u16 = 128;
+
+    /// Most entries of a cache.
+    pub const MAX_CACHE_ENTRIES: u64 = 1_000_000_000;
+
+    /// Most memory of a cache, in units of 1,048,576 octets: a tebibyte.
+    pub const MAX_CACHE_MIB: u64 = 1 << 20;
 
     /// Letters of a path of HTTP.
     pub const MAX_PATH: usize = 512;
@@ -166,6 +176,7 @@ impl Kind {
             Self::Address => "an IP address or a host name",
             Self::EdnsOptions => "a list of EDNS options",
             Self::Padding => "true, false or a number of octets",
+            Self::CacheSize => "true, false, a number of entries or an amount of memory",
         }
     }
 
@@ -191,6 +202,7 @@ impl Kind {
             Self::Address => "\"192.0.2.1\"".to_owned(),
             Self::EdnsOptions => "[\"65001:c0ffee\"]".to_owned(),
             Self::Padding => "128".to_owned(),
+            Self::CacheSize => "\"64MiB\"".to_owned(),
             Self::HttpPath => "\"/dns-query\"".to_owned(),
         }
     }
@@ -234,6 +246,11 @@ impl Kind {
                 )
             }
             Self::HttpPath => "path that begins with `/`".to_owned(),
+            Self::CacheSize => format!(
+                "`true`, `false`, entries, 1 to {}, or memory, `\"1MiB\"` to `\"{}GiB\"`",
+                number::count(Self::MAX_CACHE_ENTRIES),
+                Self::MAX_CACHE_MIB >> 10
+            ),
         }
     }
 
@@ -285,6 +302,11 @@ impl Kind {
                 { "type": "integer", "minimum": 1, "maximum": Self::MAX_PADDING },
             ]}),
             Self::HttpPath => json!({ "type": "string", "pattern": "^/[A-Za-z0-9._~/-]*$" }),
+            Self::CacheSize => json!({ "anyOf": [
+                { "type": "boolean" },
+                { "type": "integer", "minimum": 1, "maximum": Self::MAX_CACHE_ENTRIES },
+                { "type": "string", "pattern": r"^\s*[0-9]+\s*(MiB|GiB)\s*$" },
+            ]}),
         }
     }
 

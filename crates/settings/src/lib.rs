@@ -65,12 +65,12 @@ pub use render::{render, render_styled, without_secrets};
 pub use schema::schema;
 pub use suggestion::closest_word;
 pub use types::{
-    Factor, NoPopulation, PopulationSource, Rcode, ServerChoice, Subnets, UpstreamChoice,
-    VariantNames,
+    CacheSize, CacheSizeError, Factor, NoPopulation, PopulationSource, Rcode, ServerChoice,
+    Subnets, UpstreamChoice, VariantNames,
 };
 pub use words::{
-    Alternate, CertificateKind, Figure, HostsChoice, LogSuffix, LogTarget, Mode, Quickack,
-    QuotaKind, ReceiveTime, Records, ServerKind, ServerProfile, TimeForm, TlsVersions,
+    Alternate, CacheUnit, CertificateKind, Figure, HostsChoice, LogSuffix, LogTarget, Mode,
+    Quickack, QuotaKind, ReceiveTime, Records, ServerKind, ServerProfile, TimeForm, TlsVersions,
 };
 
 /// Variants of an experiment. Nobody reads a page of more, and computing each pair takes time.

@@ -9,7 +9,7 @@ use toml::de::{DeArray, DeInteger, DeValue};
 
 use crate::problem::{on_one_line, shown};
 use crate::suggestion::closest_word;
-use crate::{Host, HostAddress, Key, Kind, Unread, Value};
+use crate::{CacheSize, CacheSizeError, Host, HostAddress, Key, Kind, Unread, Value};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
@@ -84,6 +84,11 @@ impl Key {
                 reader.count(count, 1, Kind::MAX_PADDING.into())
             }
             (Kind::HttpPath, DeValue::String(text)) => reader.http_path(text),
+            (Kind::CacheSize, DeValue::Boolean(on)) => Ok(Value::Boolean(*on)),
+            (Kind::CacheSize, DeValue::Integer(count)) => {
+                reader.count(count, 1, Kind::MAX_CACHE_ENTRIES)
+            }
+            (Kind::CacheSize, DeValue::String(text)) => reader.cache_size(text),
             (_, other) => Err(reader.wrong_type(other)),
         }
     }
@@ -160,6 +165,24 @@ impl Reader<'_> {
                 let what = format!("is out of range: {}", shown(&written.to_string()));
                 self.fault(&what, "out of range", format!("it takes a {}", self.bounds()))
             })
+    }
+
+    fn cache_size(&self, text: &str) -> Result<Value, Fault> {
+        let written = || shown(text);
+        match text.parse::<CacheSize>() {
+            Ok(size) => Ok(Value::Text(size.to_string())),
+            Err(CacheSizeError::Form) => {
+                let what = format!("is no size of a cache: `{}`", written());
+                let help =
+                    "it takes a number of entries without quotes, or a number and MiB or GiB";
+                let help = format!("{help}, {}", self.for_example());
+                Err(self.fault(&what, "not a size", help))
+            }
+            Err(CacheSizeError::Range) => {
+                let what = format!("is out of range: `{}`", written());
+                Err(self.fault(&what, "out of range", format!("it takes {}", self.bounds())))
+            }
+        }
     }
 
     /// The kind with its bounds, without backquotes.

@@ -417,6 +417,86 @@ impl Setting for Factor {
     }
 }
 
+/// How much a forwarder or resolver keeps of what it is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CacheSize {
+    /// As much as it does by default.
+    #[default]
+    Default,
+    /// Nothing: each query goes upstream.
+    None,
+    /// At most so many entries, as the server counts them; at least 1.
+    Entries(u64),
+    /// At most so much memory, in units of 1,048,576 octets; at least 1.
+    Mebibytes(u64),
+}
+
+/// Why a text is no size of a cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheSizeError {
+    /// It is not a number and a unit.
+    Form,
+    /// It is nothing, or more than anybody has.
+    Range,
+}
+
+/// Memory alone: entries are a number, and no text.
+impl FromStr for CacheSize {
+    type Err = CacheSizeError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let text = text.trim();
+        let (number, factor) = match (text.strip_suffix("MiB"), text.strip_suffix("GiB")) {
+            (Some(number), _) => (number, 1),
+            (None, Some(number)) => (number, 1_024),
+            (None, None) => return Err(CacheSizeError::Form),
+        };
+        let number = number.trim_end();
+        if number.is_empty() || !number.bytes().all(|it| it.is_ascii_digit()) {
+            return Err(CacheSizeError::Form);
+        }
+        let mebibytes = number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
+        let mebibytes = mebibytes.filter(|it| (1..=Kind::MAX_CACHE_MIB).contains(it));
+        mebibytes.map(Self::Mebibytes).ok_or(CacheSizeError::Range)
+    }
+}
+
+impl fmt::Display for CacheSize {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => formatter.write_str("true"),
+            Self::None => formatter.write_str("false"),
+            Self::Entries(count) => write!(formatter, "{count}"),
+            Self::Mebibytes(count) if count % 1_024 == 0 => {
+                write!(formatter, "{}GiB", count / 1_024)
+            }
+            Self::Mebibytes(count) => write!(formatter, "{count}MiB"),
+        }
+    }
+}
+
+impl Setting for CacheSize {
+    const KIND: Kind = Kind::CacheSize;
+
+    fn of(value: &Value) -> Option<Self> {
+        match value {
+            Value::Boolean(true) => Some(Self::Default),
+            Value::Boolean(false) => Some(Self::None),
+            Value::Count(count) => Some(Self::Entries(*count)),
+            other => parsed(other),
+        }
+    }
+
+    fn value(&self) -> Option<Value> {
+        Some(match self {
+            Self::Default => Value::Boolean(true),
+            Self::None => Value::Boolean(false),
+            Self::Entries(count) => Value::Count(*count),
+            Self::Mebibytes(_) => Value::Text(self.to_string()),
+        })
+    }
+}
+
 /// The source of client subnets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subnets {

@@ -48,7 +48,32 @@ pub struct ServerProfile {
     pub resolves: bool,
 }
 
+/// In what a server counts the size of its cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheUnit {
+    /// Names, records or answers.
+    Entries,
+    /// Octets of memory.
+    Memory,
+}
+
 impl ServerKind {
+    /// In what a forwarder or resolver counts the size of its cache; `None` if it has none that can be bounded.
+    #[must_use]
+    pub fn cache_unit(self) -> Option<CacheUnit> {
+        match self {
+            Self::Bind | Self::Unbound | Self::KnotResolver => Some(CacheUnit::Memory),
+            Self::CoreDns | Self::Dnsdist | Self::Dnsmasq | Self::PowerDnsRecursor => {
+                Some(CacheUnit::Entries)
+            }
+            Self::Embedded
+            | Self::Knot
+            | Self::Nsd
+            | Self::PowerDnsAuthoritative
+            | Self::Stubby => None,
+        }
+    }
+
     /// The row of this kind.
     #[must_use]
     pub fn profile(self) -> ServerProfile {

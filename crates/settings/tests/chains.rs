@@ -162,6 +162,18 @@ fn what_cannot_stand_in_a_chain_is_told() {
             "server.kind = \"external\"\nserver.address = \"192.0.2.1\"\nlab.hosts = \"auto\"",
             "an external server has no host here",
         ),
+        (
+            &format!("server.kind = \"bind\"\nserver.cache = 5\n{INTERNET}"),
+            "BIND bounds its cache by memory, not by entries",
+        ),
+        (
+            &format!("server.kind = \"pdns-recursor\"\nserver.cache = \"5MiB\"\n{INTERNET}"),
+            "PowerDNS Recursor bounds its cache by entries, not by memory",
+        ),
+        (
+            "server.kind = \"stubby\"\nserver.cache = 5\nupstream.kind = \"embedded\"",
+            "Stubby has no cache",
+        ),
         ("load.popular_names = 5", "popular names need a server that knows them"),
         (&format!("{FORWARDER}upstream.signed = true"), "synthetic zone are not signed"),
         (&format!("{FORWARDER}server.dnssec = true"), "needs an upstream with signatures"),

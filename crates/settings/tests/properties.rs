@@ -113,6 +113,13 @@ fn values(kind: Kind) -> BoxedStrategy<String> {
                 .boxed()
         }
         Kind::HttpPath => quoted("/[A-Za-z0-9._~/-]{0,20}".boxed()),
+        Kind::CacheSize => prop_oneof![
+            any::<bool>().prop_map(|value| value.to_string()),
+            (1_u64..=1_000_000_000).prop_map(|count| count.to_string()),
+            (1_u64..=1 << 20).prop_map(|count| format!("\"{count}MiB\"")),
+            (1_u64..=1 << 10).prop_map(|count| format!("\" {count} GiB\"")),
+        ]
+        .boxed(),
     }
 }
 

@@ -78,7 +78,7 @@ mod tests {
         let mut all: Vec<Arrival> = (0..shards)
             .flat_map(|shard| {
                 let schedule = Schedule::new(&Rate::Constant(50_000.0), pace, 3, shard, shards);
-                let picker = Picker::new(selection, 7, 3, shard, shards);
+                let picker = Picker::new(selection, 0.0, 7, 3, (shard, shards));
                 Arrivals::new(schedule, 12 / shards, picker).take(600 / shards as usize).map(
                     move |arrival| Arrival { client: arrival.client * shards + shard, ..arrival },
                 )
@@ -111,7 +111,7 @@ mod tests {
         for own in plan.turns(3, Duration::from_millis(600), 5) {
             let arrivals = || {
                 let schedule = Schedule::new(&Rate::Constant(50_000.0), Pace::Poisson, 3, 0, 1);
-                Arrivals::new(schedule, 4, Picker::new(Selection::Uniform, 7, 3, 0, 1))
+                Arrivals::new(schedule, 4, Picker::new(Selection::Uniform, 0.0, 7, 3, (0, 1)))
             };
             let sliced: Vec<Arrival> = arrivals().in_turns(own.clone()).collect();
             // As many as in 200 ms without turns, and the same gaps on the load's own time.

@@ -18,7 +18,7 @@
 //!
 //! // The second of two workers, with 5 of 10 clients.
 //! let schedule = Schedule::new(&Rate::Constant(1_000.0), Pace::Constant, 1, 1, 2);
-//! let picker = Picker::new(Selection::InOrder, queries.len(), 1, 1, 2);
+//! let picker = Picker::new(Selection::InOrder, 0.0, queries.len(), 1, (1, 2));
 //! let mut arrivals = Arrivals::new(schedule, 5, picker);
 //! assert_eq!(arrivals.next(), Some(Arrival { due_ns: 1_000_000, client: 0, query: 1 }));
 //! assert_eq!(arrivals.next(), Some(Arrival { due_ns: 3_000_000, client: 1, query: 3 }));
@@ -96,7 +96,7 @@ mod tests {
         fn check<T: FromStr<Err = UnknownWord> + Debug>(text: &str, expected: &str) {
             assert_eq!(text.parse::<T>().unwrap_err().to_string(), format!("unknown {expected}"));
         }
-        check::<Selection>("random", "selection `random`: it is one of in-order, uniform");
+        check::<Selection>("random", "selection `random`: it is one of in-order, uniform, zipf");
         check::<Pace>("steady", "pace `steady`: it is one of constant, poisson");
         check::<Connect>("later", "moment to connect `later`: it is one of at-start, on-demand");
         let ways = "way with truncated answers `retry`: it is one of count, ask-over-tcp";

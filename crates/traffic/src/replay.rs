@@ -23,11 +23,11 @@ pub struct SeenQuery {
 /// How captured clients are played.
 ///
 /// More load comes from more clients, never from clients that ask faster than they did: the capture is cut into
-/// slices of the load's length, and the clients of several slices are played side by side, each slice's as
+/// chunks of the load's length, and the clients of several chunks are played side by side, each chunk's as
 /// clients of their own (DNS Shotgun: "DNS Shotgun: Realistic DNS benchmarking", OARC 2021).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReplayPlan {
-    /// Slices that are played side by side. Of a last fraction of a slice, that share of the clients is played.
+    /// Chunks that are played side by side. Of a last fraction of a chunk, that share of the clients is played.
     pub factor: f64,
     /// How much faster than in the capture all clients ask; 1 for the time as it was.
     pub speed: f64,
@@ -40,24 +40,24 @@ pub struct ReplayPlan {
 }
 
 impl ReplayPlan {
-    /// Queries after each other that are beyond the end of a slice: then it is the end, and no clock that was
+    /// Queries after each other that are beyond the end of a chunk: then it is the end, and no clock that was
     /// wrong once.
     pub const BEYOND: u32 = 16;
 
-    /// How many slices are read.
+    /// How many chunks are read.
     #[must_use]
-    pub fn slices(&self) -> u32 {
+    pub fn chunks(&self) -> u32 {
         self.factor.ceil().max(1.0) as u32
     }
 
-    /// Length of a slice, in the time of the capture.
+    /// Length of a chunk, in the time of the capture.
     #[must_use]
-    pub fn slice(&self) -> Duration {
+    pub fn chunk(&self) -> Duration {
         self.length.mul_f64(self.speed)
     }
 
     /// The clients' queries, in order of time. `capture` reads the capture from its beginning, as often as
-    /// there are slices; `begin_ns` is the instant of its first query. Clients are numbered in the order in
+    /// there are chunks; `begin_ns` is the instant of its first query. Clients are numbered in the order in
     /// which they first ask.
     ///
     /// An error of `capture` is the last item. What was read ahead of it is not given any more.
@@ -69,15 +69,15 @@ impl ReplayPlan {
     where
         I: Iterator<Item = Result<SeenQuery, E>>,
     {
-        let mut slices: Vec<Slice<I>> = std::iter::repeat_with(capture)
-            .zip(0..self.slices())
-            .map(|(seen, number)| Slice::new(&self, begin_ns, number, seen))
+        let mut chunks: Vec<Chunk<I>> = std::iter::repeat_with(capture)
+            .zip(0..self.chunks())
+            .map(|(seen, number)| Chunk::new(&self, begin_ns, number, seen))
             .collect();
         let mut numbers: HashMap<(u32, IpAddr), u32> = HashMap::new();
         let mut next: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
         let mut failure = None;
-        for (place, slice) in slices.iter_mut().enumerate() {
-            match slice.next_due() {
+        for (place, chunk) in chunks.iter_mut().enumerate() {
+            match chunk.next_due() {
                 Ok(due) => next.extend(due.map(|due| Reverse((due, place)))),
                 Err(error) => failure = Some(error),
             }
@@ -88,21 +88,21 @@ impl ReplayPlan {
                 return Some(Err(error));
             }
             let Reverse((due_ns, place)) = next.pop()?;
-            let slice = &mut slices[place];
-            let SeenQuery { client, query, .. } = slice.take_next();
-            match slice.next_due() {
+            let chunk = &mut chunks[place];
+            let SeenQuery { client, query, .. } = chunk.take_next();
+            match chunk.next_due() {
                 Ok(due) => next.extend(due.map(|due| Reverse((due, place)))),
                 Err(error) => failure = Some(error),
             }
             let new = numbers.len() as u32;
-            let client = *numbers.entry((slice.number, client)).or_insert(new);
+            let client = *numbers.entry((chunk.number, client)).or_insert(new);
             Some(Ok(ClientQuery { due_ns, client, query }))
         })
     }
 }
 
-/// One slice of a capture, put in order.
-struct Slice<I> {
+/// One chunk of a capture, put in order.
+struct Chunk<I> {
     seen: I,
     number: u32,
     from_ns: u64,
@@ -146,9 +146,9 @@ impl Ord for Waiting {
     }
 }
 
-impl<E, I: Iterator<Item = Result<SeenQuery, E>>> Slice<I> {
+impl<E, I: Iterator<Item = Result<SeenQuery, E>>> Chunk<I> {
     fn new(plan: &ReplayPlan, begin_ns: u64, number: u32, seen: I) -> Self {
-        let length_ns = nanos(plan.slice());
+        let length_ns = nanos(plan.chunk());
         let from_ns = begin_ns.saturating_add(u64::from(number).saturating_mul(length_ns));
         Self {
             seen,
@@ -206,7 +206,7 @@ impl<E, I: Iterator<Item = Result<SeenQuery, E>>> Slice<I> {
         self.waiting.pop().expect("a query is waiting").0.query
     }
 
-    /// For a client of this slice the same in each replay with this seed.
+    /// For a client of this chunk the same in each replay with this seed.
     fn drawn(&self, client: IpAddr) -> f64 {
         let bits = match client {
             IpAddr::V4(address) => u128::from(address.to_bits()),
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_capture_that_cannot_be_read_further_is_no_end() {
-        // The second slice fails, while the first is whole.
+        // The second chunk fails, while the first is whole.
         let played: Vec<_> = ReplayPlan { factor: 2.0, ..PLAN }
             .play(0, || {
                 let queries = [seen(0, 1), seen(900, 1), seen(1_100, 2), seen(1_200, 2)];
@@ -283,7 +283,7 @@ mod tests {
     fn more_load_is_more_clients() {
         let capture = [seen(0, 1), seen(900, 1), seen(1_100, 1), seen(1_200, 2), seen(2_300, 1)];
         let twice = ReplayPlan { factor: 2.0, ..PLAN };
-        // The first client of the first slice is not that of the second, though they have one address.
+        // The first client of the first chunk is not that of the second, though they have one address.
         assert_eq!(played(twice, &capture), [(0, 0), (100, 1), (200, 2), (900, 0)]);
         let thrice = ReplayPlan { factor: 3.0, ..PLAN };
         assert_eq!(played(thrice, &capture)[3], (300, 3));
@@ -298,7 +298,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whole slices lose nobody and merge nobody; a part of a slice plays that share of its clients, with
+        /// Whole chunks lose nobody and merge nobody; a part of a chunk plays that share of its clients, with
         /// all of their queries.
         #[test]
         fn no_client_is_lost_or_merged(
@@ -314,12 +314,12 @@ mod tests {
                 })
                 .collect();
             let begin_ns = capture[0].at_ns;
-            let slice_of = |query: &SeenQuery| ((query.at_ns - begin_ns) / 1_000) as u32;
+            let chunk_of = |query: &SeenQuery| ((query.at_ns - begin_ns) / 1_000) as u32;
             let whole = factor.floor();
             let plan = ReplayPlan { factor: whole, ..PLAN };
             if whole >= 1.0 {
-                let expected: Vec<_> = capture.iter().filter(|query| f64::from(slice_of(query)) < whole).collect();
-                let clients: HashSet<_> = expected.iter().map(|query| (slice_of(query), query.client)).collect();
+                let expected: Vec<_> = capture.iter().filter(|query| f64::from(chunk_of(query)) < whole).collect();
+                let clients: HashSet<_> = expected.iter().map(|query| (chunk_of(query), query.client)).collect();
                 let played = played(plan, &capture);
                 prop_assert_eq!(played.len(), expected.len());
                 prop_assert!(played.is_sorted_by_key(|(due, _)| *due));
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_a_slice_has_that_share_of_its_clients() {
+    fn a_part_of_a_chunk_has_that_share_of_its_clients() {
         let capture: Vec<_> =
             (0..100_000u32).map(|n| seen(u64::from(n % 1_000), n % 10_000)).collect();
         for share in [0.1, 0.5, 0.9] {

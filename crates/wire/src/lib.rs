@@ -38,7 +38,7 @@ pub use framing::{FrameReader, Frames, push_frame};
 pub use name::{after_name, uncompressed_length};
 pub use query::{Additions, NotAQuery, Query, QueryError, QueryOptions};
 pub use rcode::{BADCOOKIE, rcode_name};
-pub use request::{ClientEdns, HEADER, OPCODE, Request, Unanswerable};
+pub use request::{ClientCookie, ClientEdns, HEADER, OPCODE, Request, Unanswerable};
 pub use response::{Malformed, Response};
 pub use response_options::ResponseOptions;
 pub use transport::{Method, TlsGroup, Transport};

@@ -1,5 +1,6 @@
 //! What a query asks, as a server reads it: without allocation and without trust.
 
+use crate::edns::COOKIE;
 use crate::rtype::OPT;
 use crate::{after_name, uncompressed_length};
 
@@ -38,6 +39,17 @@ pub struct ClientEdns {
     pub dnssec_ok: bool,
     /// The query is padded, so the answer has to be (RFC 7830, section 4).
     pub is_padded: bool,
+    /// What the COOKIE option has for a server that knows DNS cookies (RFC 7873), if there is one.
+    pub cookie: Option<ClientCookie>,
+}
+
+/// The cookies of a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientCookie {
+    /// The client's cookie, with or without one that the server gave before.
+    Valid([u8; 8]),
+    /// The length is not possible (RFC 7873, section 5.2.2).
+    Malformed,
 }
 
 /// Why a message is no query that can be answered.
@@ -106,29 +118,44 @@ fn read_edns(message: &[u8], start: usize, counts: [u16; 3]) -> Option<Option<Cl
                 if section != 2 || !at_root || edns.is_some() {
                     return None;
                 }
-                edns = Some(ClientEdns {
+                let mut read = ClientEdns {
                     payload_size: u16::from_be_bytes([fixed[2], fixed[3]]),
                     version: fixed[5],
                     dnssec_ok: fixed[6] & 0x80 != 0,
-                    is_padded: has_padding(options)?,
-                });
+                    is_padded: false,
+                    cookie: None,
+                };
+                read_options(options, &mut read)?;
+                edns = Some(read);
             }
         }
     }
     Some(edns)
 }
 
-/// `None` if the options of the OPT record are broken.
-fn has_padding(mut options: &[u8]) -> Option<bool> {
+/// `None` if the options of the OPT record are broken. Those that nobody here knows are passed over (RFC 6891,
+/// section 6.1.2).
+fn read_options(mut options: &[u8], edns: &mut ClientEdns) -> Option<()> {
     /// Option code of Padding (RFC 7830, section 3).
     const PADDING: u16 = 12;
-    let mut is_padded = false;
     while !options.is_empty() {
         let (head, rest) = options.split_first_chunk::<4>()?;
-        is_padded |= u16::from_be_bytes([head[0], head[1]]) == PADDING;
-        options = rest.get(usize::from(u16::from_be_bytes([head[2], head[3]]))..)?;
+        let length = usize::from(u16::from_be_bytes([head[2], head[3]]));
+        let (data, rest) = rest.split_at_checked(length)?;
+        match u16::from_be_bytes([head[0], head[1]]) {
+            PADDING => edns.is_padded = true,
+            // Of several the first counts (RFC 7873, section 5.2).
+            COOKIE if edns.cookie.is_none() => {
+                let has_length = matches!(length, 8 | 16..=40);
+                let client = data.first_chunk().filter(|_| has_length);
+                edns.cookie =
+                    Some(client.map_or(ClientCookie::Malformed, |it| ClientCookie::Valid(*it)));
+            }
+            _ => {}
+        }
+        options = rest;
     }
-    Some(is_padded)
+    Some(())
 }
 
 #[cfg(test)]
@@ -192,7 +219,13 @@ mod tests {
         let edns = Request::parse(&plain).unwrap().edns.unwrap();
         assert_eq!(
             edns,
-            ClientEdns { payload_size: 1232, version: 0, dnssec_ok: true, is_padded: false }
+            ClientEdns {
+                payload_size: 1232,
+                version: 0,
+                dnssec_ok: true,
+                is_padded: false,
+                cookie: None,
+            }
         );
         const PADDED: &[u8] = b"\0\0\x29\x04\xd0\0\0\x80\0\0\x0b\0\x0a\0\x01c\0\x0c\0\x02\0\0";
         let options = |length: u8| {
@@ -204,5 +237,16 @@ mod tests {
         assert_eq!(options(11), Some(true));
         assert_eq!(options(5), Some(false));
         assert_eq!([options(10), options(12), options(2)], [None; 3]);
+        let cookie = |length: u8| {
+            let mut opt = b"\0\0\x29\x04\xd0\0\0\0\0\0".to_vec();
+            opt.extend_from_slice(&[length + 4, 0, 10, 0, length]);
+            opt.extend((0..length).map(|place| b'a' + place));
+            let message = message(0, [1, 0, 0, 1], &[QUESTION, &opt].concat());
+            Request::parse(&message).unwrap().edns.unwrap().cookie
+        };
+        let valid = Some(ClientCookie::Valid(*b"abcdefgh"));
+        assert_eq!([cookie(8), cookie(16), cookie(40)], [valid; 3]);
+        let lengths = [0, 7, 9, 15, 41];
+        assert_eq!(lengths.map(cookie), [Some(ClientCookie::Malformed); 5]);
     }
 }

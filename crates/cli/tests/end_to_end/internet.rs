@@ -127,7 +127,8 @@ fn unbound(room: &Room, hosts: &Hosts, further: &str) -> Guarded {
              chroot: \"\"\n directory: \".\"\n pidfile: \"\"\n verbosity: 1\n val-log-level: 2\n \
              logfile: \"unbound.log\"\n root-hints: \"files/root.hints\"\n \
              trust-anchor-file: \"files/trust-anchor.key\"\n{further}\
-             remote-control:\n control-enable: no\n"
+             remote-control:\n control-enable: yes\n control-interface: \"{}\"\n control-use-cert: no\n",
+            room.path().join("unbound.ctl").display()
         ),
     );
     let child = inside(&hosts.resolver, "unbound")
@@ -153,8 +154,14 @@ fn wait_until_it_answers(room: &Room, hosts: &Hosts, log: &str) {
 /// Status and whether the data are authentic, of each name.
 #[track_caller]
 fn ask_all(room: &Room, hosts: &Hosts, names: &[String]) -> Vec<(String, bool)> {
-    let list: String = names.iter().map(|name| format!("{name} A\n")).collect();
-    room.write("asked", &list);
+    let questions: Vec<String> = names.iter().map(|name| format!("{name} A")).collect();
+    ask_questions(room, hosts, &questions)
+}
+
+/// The same, of questions that name their type.
+#[track_caller]
+fn ask_questions(room: &Room, hosts: &Hosts, questions: &[String]) -> Vec<(String, bool)> {
+    room.write("asked", &(questions.join("\n") + "\n"));
     // Unbound drops answers that took long (discard-timeout), and has them when it is asked again.
     let arguments = ["@127.0.0.1", "+time=4", "+tries=10", "+dnssec", "-f", "asked"];
     let text = hosts.client("dig", &arguments, room.path());
@@ -167,7 +174,7 @@ fn ask_all(room: &Room, hosts: &Hosts, names: &[String]) -> Vec<(String, bool)> 
             found.last_mut().unwrap().1 = flags.split_whitespace().any(|flag| flag == "ad");
         }
     }
-    assert_eq!(found.len(), names.len(), "{text}");
+    assert_eq!(found.len(), questions.len(), "{text}");
     found
 }
 
@@ -250,6 +257,19 @@ fn unbound_resolves_and_validates_and_dig_traces() {
     served.finish().exits_with(0).complains("udp: ");
 }
 
+/// BIND's configuration, with further options.
+fn named_conf(options: &str) -> String {
+    format!(
+        "options {{ directory \".\"; pid-file \"named.pid\"; session-keyfile \"session.key\";
+             managed-keys-directory \".\"; recursion yes; dnssec-validation yes;
+             listen-on-v6 {{ none; }}; listen-on {{ 127.0.0.1; }}; {options} }};
+         controls {{ }};
+         statistics-channels {{ inet 127.0.0.1 port 8053; }};
+         include \"files/bind.keys\";
+         zone \".\" {{ type hint; file \"files/root.hints\"; }};"
+    )
+}
+
 #[test]
 fn bind_resolves_and_validates() {
     let room = Room::with_load();
@@ -257,14 +277,8 @@ fn bind_resolves_and_validates() {
     let hosts = Hosts::make();
     let _served = serve(&room, &hosts);
     make_files(&room, NAMES);
-    let configuration =
-        "options { directory \".\"; pid-file \"named.pid\"; session-keyfile \"session.key\";
-             managed-keys-directory \".\"; recursion yes; dnssec-validation yes;
-             listen-on-v6 { none; }; listen-on { 127.0.0.1; }; };
-         controls { };
-         include \"files/bind.keys\";
-         zone \".\" { type hint; file \"files/root.hints\"; };";
-    room.write("named.conf", configuration);
+    let configuration = named_conf("");
+    room.write("named.conf", &configuration);
     let child = inside(&hosts.resolver, "named")
         .args(["-g", "-n", "1", "-c", "named.conf"])
         .current_dir(room.path())
@@ -278,39 +292,232 @@ fn bind_resolves_and_validates() {
     assert!(!log.contains("checkhints"), "the hints are not those of the root: {log}");
 }
 
-#[test]
-fn knot_resolver_resolves_and_validates() {
-    let key = Internet::parse(SOUND).unwrap().trust_anchor().unwrap().dnskey;
-    let configuration = format!(
+const KRESD: [&str; 6] = ["/usr/sbin/kresd", "-n", "-q", "-c", "configuration", "."];
+
+/// Knot Resolver's configuration in an internet.
+fn kresd_conf(description: &str) -> String {
+    let key = Internet::parse(description).unwrap().trust_anchor().unwrap().dnskey;
+    format!(
         "net.listen('127.0.0.1', 53, {{ kind = 'dns' }})\n\
          for _, name in ipairs({{'ta_update', 'ta_signal_query', 'ta_sentinel', 'detect_time_skew'}}) do \
          modules.unload(name) end\n\
          trust_anchors.remove('.')\ntrust_anchors.add('{key}')\n\
          modules.load('hints')\nhints.root_file('files/root.hints')\ncache.size = 10*MB\n"
-    );
-    let program = ["/usr/sbin/kresd", "-n", "-q", "-c", "configuration", "."];
-    another_resolver(&program, &configuration);
+    )
+}
+
+#[test]
+fn knot_resolver_resolves_and_validates() {
+    another_resolver(&KRESD, &kresd_conf(SOUND));
+}
+
+const PDNS_RECURSOR: [&str; 10] = [
+    "/usr/sbin/pdns_recursor",
+    "--config-dir=.",
+    "--local-address=127.0.0.1",
+    "--hint-file=files/root.hints",
+    "--dnssec=validate",
+    "--lua-config-file=configuration",
+    "--socket-dir=.",
+    "--daemon=no",
+    "--dont-query=",
+    "--security-poll-suffix=",
+];
+
+/// The trust anchor of an internet for PowerDNS Recursor. Its configuration is its command line.
+fn recursor_lua(description: &str) -> String {
+    let ds = Internet::parse(description).unwrap().trust_anchor().unwrap().ds;
+    let (_, data) = ds.split_once(" DS ").unwrap();
+    format!("clearTA('.') addTA('.', '{data}')\n")
 }
 
 #[test]
 fn pdns_recursor_resolves_and_validates() {
-    let ds = Internet::parse(SOUND).unwrap().trust_anchor().unwrap().ds;
-    let (_, data) = ds.split_once(" DS ").unwrap();
-    // Its configuration is a folder's file of this name; the anchor is in another one.
-    let configuration = format!("clearTA('.') addTA('.', '{data}')\n");
-    let program = [
-        "/usr/sbin/pdns_recursor",
-        "--config-dir=.",
-        "--local-address=127.0.0.1",
-        "--hint-file=files/root.hints",
-        "--dnssec=validate",
-        "--lua-config-file=configuration",
-        "--socket-dir=.",
-        "--daemon=no",
-        "--dont-query=",
-        "--security-poll-suffix=",
+    another_resolver(&PDNS_RECURSOR, &recursor_lua(SOUND));
+}
+
+/// Nothing is wrong and nothing takes time, and every kind of zone is signed in every way.
+const EVERY_KIND: &str = "seed = 7\n[path]\nmedian = \"0s\"\nanycast_median = \"0s\"\nslow_median = \"0s\"\nloss = 0\n\
+     [faults]\nlame = 0\ndead = 0\nslow = 0\nedns_formerr = 0\nedns_ignored = 0\n\
+     [operators]\ncookies = 0.5\n\
+     [names]\ndeep = 0.3\nservices = 0.5\ndmarc = 0.5\ncaa = 0.5\nhttps = 0.5\ntruncated = 0.02\n\
+     [top_level]\nnsec = 0.3\nopt_out = 0.5\n\
+     [dnssec]\ndomains = 0.6\nexpired = 0\nnsec3 = 0.5\nopt_out = 0.3\n";
+
+/// Asks for names of all kinds, at first for what is not there: a resolver that keeps the proofs uses them for what
+/// is there afterwards (RFC 8198). How many answers are authentic.
+#[track_caller]
+fn check_every_kind(room: &Room, hosts: &Hosts, log: &str) -> usize {
+    const TYPES: [(&str, u16); 12] = [
+        ("A", 1),
+        ("NS", 2),
+        ("SOA", 6),
+        ("PTR", 12),
+        ("MX", 15),
+        ("TXT", 16),
+        ("AAAA", 28),
+        ("SRV", 33),
+        ("DS", 43),
+        ("DNSKEY", 48),
+        ("HTTPS", 65),
+        ("CAA", 257),
     ];
-    another_resolver(&program, &configuration);
+    let internet = Internet::parse(EVERY_KIND).unwrap();
+    let mut asked = Vec::new();
+    for number in 0..NAMES {
+        for (rtype, code) in [("A", 1), ("HTTPS", 65), ("PTR", 12)] {
+            asked.push((format!("{} {rtype}", internet.missing_name(number, code)), "NXDOMAIN"));
+        }
+        let random = internet.random_name(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        asked.push((format!("{random} A"), "NXDOMAIN"));
+    }
+    for rank in 0..NAMES / 2 {
+        // The last types first: of these most names have none.
+        for (rtype, code) in TYPES.iter().rev() {
+            asked.push((format!("{} {rtype}", internet.existing_name(rank, *code)), "NOERROR"));
+        }
+    }
+    for rank in NAMES / 2..4 * NAMES {
+        asked.push((format!("{} PTR", internet.existing_name(rank, 12)), "NOERROR"));
+    }
+    let questions: Vec<String> = asked.iter().map(|(question, _)| question.clone()).collect();
+    let found = ask_questions(room, hosts, &questions);
+    let log = || fs::read_to_string(room.path().join(log)).unwrap_or_default();
+    for ((question, expected), (status, _)) in asked.iter().zip(&found) {
+        assert_eq!(status, expected, "{question}: {}", log());
+    }
+    found.iter().filter(|(_, authentic)| *authentic).count()
+}
+
+/// The number after a name in lines of counters.
+fn counter(text: &str, name: &str) -> u64 {
+    let line = text.lines().find_map(|line| line.trim().strip_prefix(name));
+    let digits = line.map(|rest| rest.trim_matches([' ', '=', ':', '"', ',', '\t']));
+    digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
+}
+
+#[test]
+fn unbound_finds_no_fault_with_any_kind_of_answer() {
+    let room = Room::with_load();
+    room.write("internet.toml", EVERY_KIND);
+    let hosts = Hosts::make();
+    let _served = serve(&room, &hosts);
+    make_files(&room, NAMES);
+    let further = " aggressive-nsec: yes\n qname-minimisation: yes\n qname-minimisation-strict: yes\n \
+                   extended-statistics: yes\n log-servfail: yes\n harden-below-nxdomain: yes\n \
+                   harden-referral-path: yes\n";
+    let _unbound = unbound(&room, &hosts, further);
+    let authentic = check_every_kind(&room, &hosts, "unbound.log");
+    let log = fs::read_to_string(room.path().join("unbound.log")).unwrap();
+    for fault in ["lame", "SERVFAIL", "validation failure", "FORMERR", "error:", "bogus"] {
+        assert!(!log.contains(fault), "{fault}: {log}");
+    }
+    let text =
+        hosts.client("unbound-control", &["-c", "unbound.conf", "stats_noreset"], room.path());
+    let of = |name: &str| counter(&text, name);
+    assert_eq!((of("num.answer.bogus"), of("num.rrset.bogus")), (0, 0), "{text}");
+    assert!(of("num.answer.secure") > 100 && authentic > 100, "{text}");
+    assert!(of("num.query.aggressive.NXDOMAIN") > 0, "{text}");
+    assert_eq!(of("num.answer.rcode.SERVFAIL"), 0, "{text}");
+}
+
+#[test]
+fn bind_finds_no_fault_with_any_kind_of_answer() {
+    for options in ["synth-from-dnssec yes;", "synth-from-dnssec yes; qname-minimization strict;"] {
+        let room = Room::with_load();
+        room.write("internet.toml", EVERY_KIND);
+        let hosts = Hosts::make();
+        let _served = serve(&room, &hosts);
+        make_files(&room, NAMES);
+        room.write("named.conf", &named_conf(options));
+        let program = ["named", "-g", "-n", "1", "-c", "named.conf"];
+        let _named = start_resolver(&room, &hosts, &program, "");
+        let authentic = check_every_kind(&room, &hosts, "log");
+        assert!(authentic > 100, "{authentic}");
+        let log = fs::read_to_string(room.path().join("log")).unwrap();
+        let faults = [
+            "lame",
+            "broken trust chain",
+            "no valid",
+            "FORMERR",
+            "SERVFAIL",
+            "REFUSED",
+            "after disabling",
+            "after reducing",
+            "timed out",
+            "unexpected",
+        ];
+        for fault in faults {
+            assert!(!log.contains(fault), "{options} {fault}: {log}");
+        }
+        let ask = "exec 3<>/dev/tcp/127.0.0.1/8053; printf 'GET /json/v1/server HTTP/1.0\\r\\n\\r\\n' >&3; cat <&3";
+        let text = hosts.client("bash", &["-c", ask], room.path());
+        let (_, resolver) = text.split_once("\"resolver\":").unwrap_or_else(|| panic!("{text}"));
+        let of = |name: &str| counter(resolver, &format!("\"{name}\""));
+        for fault in [
+            "FORMERR",
+            "SERVFAIL",
+            "REFUSED",
+            "OtherError",
+            "EDNS0Fail",
+            "Mismatch",
+            "Lame",
+            "ValFail",
+        ] {
+            assert_eq!(of(fault), 0, "{options} {fault}: {resolver}");
+        }
+        assert!(of("ValOk") > 100 && of("ServerCookieOut") > 0, "{resolver}");
+        let synthesized = counter(&text, "\"SynthNXDOMAIN\"");
+        assert!(synthesized > 0, "{text}");
+    }
+}
+
+#[test]
+fn knot_resolver_finds_no_fault_with_any_kind_of_answer() {
+    let room = Room::with_load();
+    room.write("internet.toml", EVERY_KIND);
+    let hosts = Hosts::make();
+    let _served = serve(&room, &hosts);
+    make_files(&room, NAMES);
+    let configuration = kresd_conf(EVERY_KIND) + "modules.load('bogus_log')\n";
+    let _kresd = start_resolver(&room, &hosts, &KRESD, &configuration);
+    let authentic = check_every_kind(&room, &hosts, "log");
+    assert!(authentic > 100, "{authentic}");
+    let log = fs::read_to_string(room.path().join("log")).unwrap();
+    for fault in ["bogus", "validation failed", "error", "mismatch"] {
+        assert!(!log.to_lowercase().contains(fault), "{fault}: {log}");
+    }
+}
+
+#[test]
+fn pdns_recursor_finds_no_fault_with_any_kind_of_answer() {
+    let room = Room::with_load();
+    room.write("internet.toml", EVERY_KIND);
+    let hosts = Hosts::make();
+    let _served = serve(&room, &hosts);
+    make_files(&room, NAMES);
+    let program: Vec<&str> = PDNS_RECURSOR.into_iter().chain(["--dnssec-log-bogus=yes"]).collect();
+    let _recursor = start_resolver(&room, &hosts, &program, &recursor_lua(EVERY_KIND));
+    let authentic = check_every_kind(&room, &hosts, "log");
+    assert!(authentic > 100, "{authentic}");
+    let text = hosts.client("rec_control", &["--socket-dir=.", "get-all"], room.path());
+    let of = |name: &str| counter(&text, name);
+    let faults = [
+        "server-parse-errors",
+        "unreachables",
+        "case-mismatches",
+        "spoof-prevents",
+        "servfail-answers",
+        "resource-limits",
+        "dnssec-result-bogus",
+        "noedns-outqueries",
+    ];
+    for fault in faults {
+        assert_eq!(of(fault), 0, "{fault}: {text}");
+    }
+    assert!(of("dnssec-result-secure") > 100, "{text}");
+    let hits = of("aggressive-nsec-cache-nsec-hits") + of("aggressive-nsec-cache-nsec3-hits");
+    assert!(hits > 0, "{text}");
 }
 
 /// Runs a resolver with the text `configuration` as the file of that name, and asks it for all names.
@@ -318,10 +525,17 @@ fn pdns_recursor_resolves_and_validates() {
 fn another_resolver(program: &[&str], configuration: &str) {
     let room = Room::with_load();
     room.write("internet.toml", SOUND);
-    room.write("configuration", configuration);
     let hosts = Hosts::make();
     let _served = serve(&room, &hosts);
     make_files(&room, NAMES);
+    let _resolver = start_resolver(&room, &hosts, program, configuration);
+    check_names(&room, &hosts, "log");
+}
+
+/// A resolver whose output is the file `log`.
+#[track_caller]
+fn start_resolver(room: &Room, hosts: &Hosts, program: &[&str], configuration: &str) -> Guarded {
+    room.write("configuration", configuration);
     let log = fs::File::create(room.path().join("log")).unwrap();
     let child = inside(&hosts.resolver, program[0])
         .args(&program[1..])
@@ -330,9 +544,9 @@ fn another_resolver(program: &[&str], configuration: &str) {
         .stdout(log.try_clone().unwrap())
         .stderr(log)
         .spawn();
-    let _resolver = Guarded(child.unwrap());
-    wait_until_it_answers(&room, &hosts, "log");
-    check_names(&room, &hosts, "log");
+    let resolver = Guarded(child.unwrap());
+    wait_until_it_answers(room, hosts, "log");
+    resolver
 }
 
 /// Asks Unbound for domains of an internet; how many have each status.
@@ -451,6 +665,13 @@ fn the_root_zone_is_signed_as_a_whole() {
         .current_dir(room.path())
         .output()
         .unwrap_or_else(|error| panic!("dnssec-verify: {error}: apt-get install bind9-utils"));
+    assert!(output.status.success(), "{output:?}");
+    // And in the eyes of ldns: the clock is within the validity, and each name is in the chain.
+    let output = Command::new("ldns-verify-zone")
+        .args(["-V", "2", "-k", "files/trust-anchor.key", "files/root.zone"])
+        .current_dir(room.path())
+        .output()
+        .unwrap_or_else(|error| panic!("ldns-verify-zone: {error}: apt-get install ldnsutils"));
     assert!(output.status.success(), "{output:?}");
     let names = fs::read_to_string(room.path().join("files/names")).unwrap();
     assert_eq!(names.lines().count(), 10);

@@ -178,7 +178,7 @@ fn what_is_no_capture_says_so() {
     of(&[]).complains("this is no capture that dnslab reads");
     room.dnslab(&["replay", "nowhere.pcap", "127.0.0.1:1"]).exits_with(2).complains("nowhere.pcap");
     capture(&room, 3, 2, 100_000_000);
-    of(&["--factor", "3", "--duration", "1s"]).complains("too short for 3 stretches of");
+    of(&["--factor", "3", "--duration", "1s"]).complains("too short for 3 chunks of");
     of(&["--clients", "7"]).complains("the capture says who asks what, and when");
     of(&["--mix", "udp:30%"]).complains("`udp` is `load.transport`");
     CaptureWriter::pcap(File::create(room.path().join("capture.pcap")).unwrap())

@@ -3,6 +3,7 @@
 use std::fs;
 
 use dnslab_measure::{RunRecord, counter};
+use dnslab_traffic::population::{PopularNames, Population};
 
 use crate::evidence::{measured, report_is_whole, valid_records};
 use crate::laboratory::{Traces, marked};
@@ -64,6 +65,48 @@ fn every_resolver_resolves_in_a_private_internet() {
         }
     }
     report_is_whole(&results, &kinds);
+}
+
+/// The clients of a population ask for names of the Internet that the resolver resolves in. So many of its answers say
+/// that a name does not exist as the population has names that do not.
+#[test]
+fn a_population_has_its_share_of_names_that_do_not_exist() {
+    let room = Room::with_load();
+    let (missing, random) = (0.2, 0.1);
+    let typical = Population::typical();
+    let names = PopularNames { missing_share: missing, random_share: random, ..typical.names };
+    let population = Population { clients: 300, rate_qps: 300.0, names, ..typical };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("internet.toml");
+    fs::write(&file, SOUND).unwrap();
+    let clients = folder.path().join("clients.toml");
+    fs::write(&clients, population.to_toml()).unwrap();
+    room.experiment(&format!(
+        "repeat.runs = 1\nload.population = {clients:?}\nload.duration = \"8s\"\nload.warm_up = \"0s\"\n\
+         load.timeout = \"10s\"\nserver.dnssec = true\nupstream.kind = \"internet\"\n\
+         upstream.hierarchy = {file:?}\nlab.hosts = \"namespaces\"\n\
+         expect.wrong_limit = \"100%\"\nexpect.lag_limit = \"1m\"\n\
+         [[variant]]\nname = \"bind\"\nserver.kind = \"bind\"\n\
+         [[variant]]\nname = \"knot-resolver\"\nserver.kind = \"knot-resolver\"\n\
+         [[variant]]\nname = \"few-names\"\nserver.kind = \"pdns-recursor\"\nload.popular_names = 30\n"
+    ));
+    let done = marked(&room, &["run", "./experiment.toml"]).finish().exits_with(0);
+    for record in &valid_records(&room.results(), 3) {
+        let name = &record.variant;
+        let described = &record.load.queries;
+        let known = if name == "few-names" { "30 names" } else { "1,000,000 names" };
+        assert!(described.contains(&format!("for {known} of the private Internet")), "{described}");
+        let counters = &measured(record).counters;
+        let rcodes = &counters.answers.rcodes;
+        let of = |rcode: &str| rcodes.get(rcode).copied().unwrap_or(0) as f64;
+        let answered = counters.outcomes.answered as f64;
+        // A resolver gives up on a name or two where the machine is busy.
+        let found = of("NXDOMAIN") + of("NOERROR");
+        assert!(found > 800.0 && found > 0.95 * answered, "{name}: {rcodes:?}{done}");
+        // A lookup has two queries or three. Five standard deviations of 500 lookups are 0.1.
+        let share = of("NXDOMAIN") / found;
+        assert!((share - missing - random).abs() < 0.1, "{name}: {share}, {rcodes:?}{done}");
+    }
 }
 
 #[test]

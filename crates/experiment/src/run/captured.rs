@@ -215,22 +215,22 @@ impl CapturedClients {
             disorder: DISORDER,
             seed,
         };
-        let wanted = plan.slice().saturating_mul(plan.slices());
+        let wanted = plan.chunk().saturating_mul(plan.chunks());
         let options = capture_options(load);
         let census = Census::take(path, &options, wanted)?;
         plan.disorder = census.disorder.clamp(DISORDER, MAX_DISORDER);
         // The last query may come a little before the end.
-        let needed = wanted.saturating_sub(plan.slice() / 10 + ROUNDING * plan.slices());
+        let needed = wanted.saturating_sub(plan.chunk() / 10 + ROUNDING * plan.chunks());
         if census.length < needed {
             return Err(QueriesError::ShortCapture {
                 path: path.to_owned(),
                 has: rounded(census.length),
-                slices: plan.slices(),
-                slice: rounded(plan.slice()),
+                chunks: plan.chunks(),
+                chunk: rounded(plan.chunk()),
             });
         }
         let seconds = plan.length.as_secs_f64().max(f64::MIN_POSITIVE);
-        let share = plan.factor / f64::from(plan.slices());
+        let share = plan.factor / f64::from(plan.chunks());
         let description = described(path, (&plan, &options), &census);
         let list = QueryList::from_queries(census.first, description.clone());
         let clients = Self {
@@ -286,8 +286,8 @@ fn described(
     );
     if plan.factor != 1.0 {
         text.push_str(&format!(
-            ", its stretches of {} played {} times side by side",
-            rounded(plan.slice()),
+            ", its chunks of {} played {} times side by side",
+            rounded(plan.chunk()),
             plan.factor
         ));
     }
@@ -321,11 +321,11 @@ impl CapturedClients {
 impl ClientTraffic for CapturedClients {
     fn begin(&self, workers: u32, cpus: &[usize]) -> io::Result<Vec<Box<dyn Feed>>> {
         let open = || self.open_again();
-        let slices: io::Result<Vec<SeenAgain>> =
-            std::iter::repeat_with(open).take(self.plan.slices() as usize).collect();
-        let mut slices = slices?.into_iter();
+        let chunks: io::Result<Vec<SeenAgain>> =
+            std::iter::repeat_with(open).take(self.plan.chunks() as usize).collect();
+        let mut chunks = chunks?.into_iter();
         let queries =
-            self.plan.play(self.begin_ns, move || slices.next().expect("one for each slice"));
+            self.plan.play(self.begin_ns, move || chunks.next().expect("one for each chunk"));
         read_ahead(queries, workers, cpus)
     }
 

@@ -322,7 +322,7 @@ impl Case<'_> {
 /// must have a record. Other answers may have none.
 pub(super) fn expected(variant: &Variant) -> Expected {
     let rcode = variant.expect.rcode.0;
-    let has_record = rcode == 0 && variant.load.asked() == Queries::Zone(TypeMix::default());
+    let has_record = rcode == 0 && variant.asked() == Queries::Zone(TypeMix::default());
     Expected { rcode, answers: u16::from(has_record) }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use dnslab_internet::{DescriptionError, Internet};
 use dnslab_settings::{Upstream, UpstreamChoice, Variant};
@@ -40,7 +41,7 @@ pub enum InternetError {
 /// A private Internet and the text that describes it.
 pub(super) struct PrivateInternet {
     pub(super) description: String,
-    pub(super) internet: Internet,
+    pub(super) internet: Arc<Internet>,
 }
 
 impl PrivateInternet {
@@ -58,7 +59,7 @@ impl PrivateInternet {
             }
         };
         let wrong = |source| InternetError::Wrong { path: path.to_owned(), source };
-        let internet = Internet::parse(&description).map_err(wrong)?;
+        let internet = Arc::new(Internet::parse(&description).map_err(wrong)?);
         Ok(Some(Self { description, internet }))
     }
 

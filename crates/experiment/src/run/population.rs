@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 use std::sync::Arc;
 
+use dnslab_internet::Internet;
 use dnslab_load::{ClientTraffic, Fed, Feed};
 use dnslab_settings::{PopulationSource, Queries, Variant};
 use dnslab_traffic::population::{
@@ -56,21 +57,44 @@ pub(crate) fn read_population(path: &Path) -> Result<Population, PopulationFileE
         .map_err(|source| PopulationFileError::Malformed { path: path.to_owned(), source })
 }
 
-/// The names that a population asks for.
+/// Where the names come from that a population asks for.
 #[derive(Debug)]
+pub(super) enum NameSource {
+    /// The zone of the variant.
+    Zone,
+    /// The queries of a list, the most popular first.
+    List(QueryList),
+    /// A private Internet.
+    Internet(Arc<Internet>),
+}
+
+/// The names that a population asks for.
+#[derive(Clone, Debug)]
 enum PopulationNames {
-    /// Those of a zone.
     Zone(ZoneNames),
-    /// Those of a query list, the most popular first.
-    List(ListNames),
+    List(Arc<ListNames>),
+    Internet(Arc<Internet>),
 }
 
 impl Names for PopulationNames {
     fn name(&self, choice: NameChoice) -> Name<Vec<u8>> {
-        match self {
-            Self::Zone(names) => names.name(choice),
-            Self::List(names) => names.name(choice),
-        }
+        self.name_for(choice, Rtype::A)
+    }
+
+    fn name_for(&self, choice: NameChoice, rtype: Rtype) -> Name<Vec<u8>> {
+        let rtype = rtype.to_int();
+        let name = match (self, choice) {
+            (Self::Zone(names), _) => return names.name(choice),
+            (Self::List(names), _) => return names.name(choice),
+            (Self::Internet(internet), NameChoice::Popular(rank)) => {
+                internet.existing_name(rank.into(), rtype)
+            }
+            (Self::Internet(internet), NameChoice::Missing(number)) => {
+                internet.missing_name(number.into(), rtype)
+            }
+            (Self::Internet(internet), NameChoice::Random(number)) => internet.random_name(number),
+        };
+        Name::from_octets(name.octets().to_vec()).expect("names of an Internet are names")
     }
 }
 
@@ -79,13 +103,12 @@ impl Names for PopulationNames {
 pub(super) struct PopulationClients {
     population: Population,
     load: PopulationLoad,
-    names: Arc<PopulationNames>,
+    names: PopulationNames,
     description: String,
 }
 
 impl PopulationClients {
-    /// The clients of a variant's population. `list` is what else would be asked, if that is no zone: its names
-    /// are the popular ones.
+    /// The clients of a variant's population.
     ///
     /// Also returns a query for the most popular name, as the first.
     ///
@@ -94,7 +117,7 @@ impl PopulationClients {
     pub(super) fn open(
         source: &PopulationSource,
         variant: &Variant,
-        list: Option<&QueryList>,
+        names: &NameSource,
         seed: u64,
     ) -> Result<(Self, Query), QueriesError> {
         let mut population = match source {
@@ -102,20 +125,29 @@ impl PopulationClients {
             PopulationSource::File(path) => read_population(path)?,
         };
         let load = &variant.load;
-        let zone = zone(&variant.zone)?;
         let wrong = |error: NamesError| QueriesError::Zone {
             name: variant.zone.name.clone(),
             reason: error.to_string(),
         };
-        let (names, known, source_of_names) = match list {
-            None => {
-                let names = PopulationNames::Zone(ZoneNames::new(&zone).map_err(wrong)?);
-                (names, variant.zone.records, format!("the zone {}", variant.zone.name))
+        let (names, known, source_of_names) = match names {
+            NameSource::Zone => {
+                let names = ZoneNames::new(&zone(&variant.zone)?).map_err(wrong)?;
+                let source = format!("the zone {}", variant.zone.name);
+                (PopulationNames::Zone(names), variant.zone.records, source)
             }
-            Some(list) => {
+            NameSource::List(list) => {
+                let zone = zone(&variant.zone)?;
                 let names = ListNames::of_queries(list, zone.origin().clone()).map_err(wrong)?;
                 let known = u32::try_from(names.count()).unwrap_or(u32::MAX);
-                (PopulationNames::List(names), known, source_of(variant))
+                (PopulationNames::List(Arc::new(names)), known, source_of(variant))
+            }
+            NameSource::Internet(internet) => {
+                let known = match variant.asked() {
+                    Queries::Popular(count) => count,
+                    _ => u32::try_from(internet.name_count()).unwrap_or(u32::MAX),
+                };
+                let names = PopulationNames::Internet(Arc::clone(internet));
+                (names, known, "the private Internet".to_owned())
             }
         };
         // The clients ask for names that there are. Fewer names are each asked more often.
@@ -144,13 +176,13 @@ impl PopulationClients {
             worker: 0,
             of: 1,
         };
-        Ok((Self { population, load, names: Arc::new(names), description }, first))
+        Ok((Self { population, load, names, description }, first))
     }
 }
 
 /// Where the names of a population without a zone are from.
 fn source_of(variant: &Variant) -> String {
-    match variant.load.asked() {
+    match variant.asked() {
         Queries::File(path) => path.display().to_string(),
         _ => "many domains".to_owned(),
     }
@@ -168,10 +200,7 @@ impl ClientTraffic for PopulationClients {
     fn begin(&self, workers: u32, _cpus: &[usize]) -> io::Result<Vec<Box<dyn Feed>>> {
         let feed = |worker| {
             let load = PopulationLoad { worker, of: workers, ..self.load.clone() };
-            let names = Arc::clone(&self.names);
-            let queries =
-                self.population.queries(&load, move |choice: NameChoice| names.name(choice));
-            let mut queries = queries.peekable();
+            let mut queries = self.population.queries(&load, self.names.clone()).peekable();
             // Bursts that began before the load are found here, and not when the first query is due.
             queries.peek();
             Box::new(MadeQueries { queries }) as Box<dyn Feed>

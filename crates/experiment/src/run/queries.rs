@@ -20,7 +20,7 @@ use domain::base::Name;
 
 use super::captured::{CapturedClients, capture_options};
 use super::internet::{InternetError, PrivateInternet};
-use super::population::{PopulationClients, PopulationFileError};
+use super::population::{NameSource, PopulationClients, PopulationFileError};
 
 /// Why there is nothing to ask.
 #[derive(Debug, thiserror::Error)]
@@ -78,9 +78,9 @@ pub enum QueriesError {
         /// What it has instead.
         left_out: String,
     },
-    /// The capture is too short for so many slices side by side.
+    /// The capture is too short for so many chunks side by side.
     #[error(
-        "the capture {} is {has} long, too short for {slices} stretches of {slice} side by side: shorten the load \
+        "the capture {} is {has} long, too short for {chunks} chunks of {chunk} side by side: shorten the load \
          (`load.duration`, `load.warm_up`), or lower `load.factor` or `load.speed`",
         path.display()
     )]
@@ -89,10 +89,10 @@ pub enum QueriesError {
         path: PathBuf,
         /// Its length.
         has: String,
-        /// Slices that are wanted.
-        slices: u32,
+        /// Chunks that are wanted.
+        chunks: u32,
         /// Length of each.
-        slice: String,
+        chunk: String,
     },
     /// The capture says too little of its clients.
     #[error("the capture {}: {source}", path.display())]
@@ -170,15 +170,15 @@ struct Source {
 impl QueryLists {
     /// The list of a variant in the repetition with this seed. Lists of other seeds are dropped.
     pub(super) fn of(&mut self, variant: &Variant, seed: u64) -> Result<Asked, QueriesError> {
-        let queries = variant.load.asked();
+        let queries = variant.asked();
         let internet = match &queries {
-            Queries::Popular(_) => PrivateInternet::of(&variant.upstream)?,
+            Queries::Popular(_) | Queries::Internet => PrivateInternet::of(&variant.upstream)?,
             Queries::Zone(_) | Queries::File(_) | Queries::Capture(_) => None,
         };
         let is_drawn = match &queries {
             Queries::Popular(_) => internet.is_none(),
             Queries::Zone(types) => types.weights().len() > 1,
-            Queries::File(_) => false,
+            Queries::File(_) | Queries::Internet => false,
             Queries::Capture(_) => variant.load.factor.0.fract() > 0.0,
         };
         let load = &variant.load;
@@ -206,62 +206,54 @@ impl QueryLists {
         if let Some((_, list)) = self.made.iter().find(|(made_from, _)| *made_from == source) {
             return Ok(list.clone());
         }
-        let asked = match (&source.queries, internet) {
+        let asked = match (&source.queries, &source.population) {
             (Queries::Capture(path), _) => {
                 let (clients, list) = CapturedClients::open(path, load, seed)?;
                 Asked { list: Arc::new(list), clients: Some(Arc::new(clients)) }
             }
-            (Queries::Popular(count), Some(internet)) if source.population.is_none() => {
-                let list = internet.popular(*count, &source.options)?;
+            (_, None) => {
+                let list = make(&source, internet.as_ref(), seed)?;
                 Asked { list: Arc::new(list), clients: None }
             }
-            (queries, internet) => match &source.population {
-                None => {
-                    let list = make(queries, &source.zone, &source.options, seed)?;
-                    Asked { list: Arc::new(list), clients: None }
-                }
-                Some(population) => of_population(population, queries, variant, seed, internet)?,
-            },
+            (queries, Some(population)) => {
+                // A zone and a private Internet have a name for each popularity, and need no list of them.
+                let names = match (queries, internet) {
+                    (Queries::Zone(_), _) => NameSource::Zone,
+                    (_, Some(internet)) => NameSource::Internet(internet.internet),
+                    (_, None) => NameSource::List(make(&source, None, seed)?),
+                };
+                let (clients, first) = PopulationClients::open(population, variant, &names, seed)?;
+                let list = match names {
+                    NameSource::List(list) => list,
+                    NameSource::Zone | NameSource::Internet(_) => {
+                        QueryList::from_queries(vec![first], clients.description())
+                    }
+                };
+                Asked { list: Arc::new(list), clients: Some(Arc::new(clients)) }
+            }
         };
         self.made.push((source, asked.clone()));
         Ok(asked)
     }
 }
 
-/// The clients of a population. The list has all names that there are, but for those of a zone.
-fn of_population(
-    population: &PopulationSource,
-    queries: &Queries,
-    variant: &Variant,
-    seed: u64,
-    internet: Option<PrivateInternet>,
-) -> Result<Asked, QueriesError> {
-    let list = match (queries, internet) {
-        (Queries::Zone(_), _) => None,
-        (Queries::Popular(count), Some(internet)) => {
-            Some(internet.popular(*count, &variant.load.query_options())?)
-        }
-        (queries, _) => Some(make(queries, &variant.zone, &variant.load.query_options(), seed)?),
-    };
-    let (clients, first) = PopulationClients::open(population, variant, list.as_ref(), seed)?;
-    let list = list.unwrap_or_else(|| QueryList::from_queries(vec![first], clients.description()));
-    Ok(Asked { list: Arc::new(list), clients: Some(Arc::new(clients)) })
-}
-
+/// The queries of a source, in a list.
 fn make(
-    queries: &Queries,
-    settings: &Zone,
-    options: &QueryOptions,
+    source: &Source,
+    internet: Option<&PrivateInternet>,
     seed: u64,
 ) -> Result<QueryList, QueriesError> {
-    let path = match queries {
-        Queries::Popular(count) => {
+    let options = &source.options;
+    let path = match (&source.queries, internet) {
+        (Queries::Popular(count), Some(internet)) => return internet.popular(*count, options),
+        (Queries::Popular(count), None) => {
             return Ok(QueryList::from_popular(&popular_names(*count, seed), options));
         }
-        Queries::Zone(types) => {
-            return Ok(QueryList::from_zone(&zone(settings)?, types, seed, options));
+        (Queries::Zone(types), _) => {
+            return Ok(QueryList::from_zone(&zone(&source.zone)?, types, seed, options));
         }
-        Queries::File(path) | Queries::Capture(path) => path,
+        (Queries::File(path) | Queries::Capture(path), _) => path,
+        (Queries::Internet, _) => unreachable!("only populations ask for all names of an Internet"),
     };
     let file = File::open(path).map_err(QueriesError::unreadable("query file", path))?;
     Ok(QueryList::from_text(BufReader::new(file), &path.to_string_lossy(), options)?)

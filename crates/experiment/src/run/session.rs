@@ -20,7 +20,7 @@ use dnslab_measure::{
     AnswersError, CaseId, Compared, CostLimit, Fact, Holder, Interval, ResultsDirectory,
     ResultsError, RunRecord, RunStatus, SESSION_FORMAT, SessionLock, SkippedVariant,
 };
-use dnslab_settings::{ChainRole, Common, Experiment, HostsChoice, Variant};
+use dnslab_settings::{CacheSize, ChainRole, Common, Experiment, HostsChoice, Variant};
 
 use super::case::is_cut_short;
 use super::first_query::{self, FirstQueryError};
@@ -591,7 +591,7 @@ fn can_run(variant: &Variant, named: NamedPrograms) -> Result<(), LabError> {
                 .map(|behind| behind.transport),
             resolves: is_front && variant.resolves(),
             validates: is_front && variant.server.dnssec,
-            without_cache: is_front && !variant.server.cache,
+            cache: if is_front { variant.server.cache } else { CacheSize::Default },
             logging: if is_front { logging(variant) } else { Logging::default() },
             is_in_root: server.root.is_some(),
         };

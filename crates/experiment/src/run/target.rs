@@ -270,7 +270,7 @@ fn spec(variant: &Variant, site: &Site<'_>) -> Result<ServerSpec, TargetError> {
     if server.dnssec {
         spec.trust_anchors = site.testbed.trust_anchors(variant)?;
     }
-    spec.without_cache = !server.cache;
+    spec.cache = server.cache;
     spec.certificate = server.certificate;
     spec.logging = logging(variant);
     spec.network = site.testbed.network("server");
@@ -390,7 +390,7 @@ impl Question {
         if variant.resolves() {
             return Self::soa(".");
         }
-        let has_names = !matches!(variant.load.asked(), Queries::Zone(_));
+        let has_names = !matches!(variant.asked(), Queries::Zone(_));
         match has_names && !variant.behind().is_empty() {
             true => Self::new(READY_NAME, Rtype::A),
             false => Self::soa(&variant.zone.name),

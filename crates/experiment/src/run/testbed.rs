@@ -400,7 +400,7 @@ fn give_data(
         return Ok(());
     }
     let settings = &variant.zone;
-    if let Queries::Zone(_) = variant.load.asked() {
+    if let Queries::Zone(_) = variant.asked() {
         let path = write_zone(&zone(settings)?, &settings.name, directory)?;
         spec.zone = Some(ZoneFile { origin: settings.name.clone(), path });
         return Ok(());

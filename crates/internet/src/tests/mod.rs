@@ -1,7 +1,9 @@
 //! The internet as its answers show it, to a small iterative resolver.
 
+mod denial;
 mod messages;
 mod protocol;
+mod records;
 mod resolving;
 mod shares;
 

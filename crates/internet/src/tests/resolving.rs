@@ -12,7 +12,7 @@ use crate::name::Name;
 
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Failure {
+pub(super) enum Failure {
     /// No server of this zone answers for it.
     Zone(String),
     /// It never ends.
@@ -20,7 +20,7 @@ enum Failure {
 }
 
 /// It keeps what it learns of zones; it needs neither time nor addresses of IPv6.
-struct Resolver<'i> {
+pub(super) struct Resolver<'i> {
     asker: Asker<'i>,
     /// Servers by zone.
     zones: HashMap<String, Vec<(String, Option<IpAddr>)>>,
@@ -28,18 +28,23 @@ struct Resolver<'i> {
 }
 
 /// Name, code and whether there are records of the type.
-type Outcome = Result<(String, Rcode, bool), Failure>;
+pub(super) type Outcome = Result<(String, Rcode, bool), Failure>;
 
 impl<'i> Resolver<'i> {
-    fn new(internet: &'i Internet) -> Self {
+    pub(super) fn new(internet: &'i Internet) -> Self {
         let roots = internet.root_addresses().into_iter().filter(IpAddr::is_ipv4);
         let roots = roots.map(|address| (String::new(), Some(address))).collect();
         let zones = HashMap::from([(".".to_owned(), roots)]);
         Self { asker: Asker::new(internet), zones, queries: 0 }
     }
 
-    fn resolve(&mut self, name: &str, rtype: Rtype) -> Outcome {
+    pub(super) fn resolve(&mut self, name: &str, rtype: Rtype) -> Outcome {
         self.resolve_at_depth(name, rtype, 0)
+    }
+
+    /// The answer of the zone that a name is in, or of the one above with DS.
+    pub(super) fn answer(&mut self, name: &str, rtype: Rtype) -> Result<Answer, Failure> {
+        self.ask_from_root(name, rtype, 0)
     }
 
     fn resolve_at_depth(&mut self, name: &str, rtype: Rtype, depth: u32) -> Outcome {

@@ -97,7 +97,7 @@ fn configuration(spec: &ServerSpec) -> String {
 {listeners}
 {role}    allow-transfer {{ none; }};
     notify no;
-{minimal}    tcp-clients {tcp_clients};
+{minimal}{cache}    tcp-clients {tcp_clients};
     tcp-listen-queue 1024;
     tcp-initial-timeout {idle};
     tcp-idle-timeout {idle};
@@ -115,6 +115,10 @@ statistics-channels {{ inet 127.0.0.1 port {control} allow {{ 127.0.0.1; }}; }};
         listeners = listeners(spec),
         role = role(spec),
         minimal = if spec.is_authoritative() { "    minimal-responses yes;\n" } else { "" },
+        cache = match spec.cache_octets().filter(|_| !spec.is_authoritative()) {
+            Some(octets) => format!("    max-cache-size {octets};\n"),
+            None => String::new(),
+        },
         tcp_clients = spec.connection_limit(),
         // In units of 0.1 s.
         idle = IDLE_SECONDS * 10,
@@ -297,12 +301,26 @@ fn forwarder_notes(spec: &ServerSpec, upstream: &Upstream) -> Vec<String> {
             .to_owned(),
         trust_note(spec, NO_VALIDATION),
         way.to_owned(),
-        "the cache and the limits on queries in work are the defaults (max-cache-size 90 % of the memory, \
-         prefetch 2 9, recursive-clients 1000, clients-per-query 10 rising to 100): beyond them BIND \
-         drops, which is loss in the results"
-            .to_owned(),
+        format!(
+            "the cache is in memory; {}; prefetch 2 9, the default; the limits on queries in work are the \
+             defaults (recursive-clients 1000, clients-per-query 10 rising to 100): beyond them BIND drops, \
+             which is loss in the results",
+            cache_note(spec)
+        ),
         "transfers, notifies and remote control are off".to_owned(),
     ]
+}
+
+/// How large the cache of a forwarder or resolver is.
+fn cache_note(spec: &ServerSpec) -> String {
+    match spec.cache_octets() {
+        Some(octets) => format!(
+            "it has {} MiB (max-cache-size; default 90 % of the memory), as the experiment says, and never less \
+             than 2",
+            octets >> 20
+        ),
+        None => "it is as large as by default (max-cache-size 90 % of the memory)".to_owned(),
+    }
 }
 
 const NO_VALIDATION: &str = "no validation (dnssec-validation no; default auto)";
@@ -322,10 +340,11 @@ fn resolver_notes(spec: &ServerSpec, hints: &RootHints) -> Vec<String> {
             hints_note(hints, "zone \".\" of type hint")
         ),
         format!("{}{telemetry}", trust_note(spec, NO_VALIDATION)),
-        "the cache is in memory, so it is empty at the start; it is as large as by default \
-         (max-cache-size 90 % of the memory), and names that are asked for shortly before they run out are \
-         asked for anew (prefetch 2 9, the default)"
-            .to_owned(),
+        format!(
+            "the cache is in memory, so it is empty at the start; {}; names that are asked for shortly before \
+             they run out are asked for anew (prefetch 2 9, the default)",
+            cache_note(spec)
+        ),
         "the limits on queries in work are the defaults (recursive-clients 1000, clients-per-query 10 \
          rising to 100, fetches-per-server and fetches-per-zone 0, no limit): beyond them BIND drops, \
          which is loss in the results"

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use dnslab_measure::counter;
+use dnslab_settings::CacheSize;
 use dnslab_wire::Transport;
 
 use super::metrics::Metrics;
@@ -118,7 +119,13 @@ fn configuration(spec: &ServerSpec) -> String {
             true => format!("    prometheus 127.0.0.1:{}\n", spec.ports.control),
             false => String::new(),
         },
-        cache = if spec.without_cache { "" } else { "    cache\n" },
+        cache = match spec.cache {
+            CacheSize::None => String::new(),
+            CacheSize::Entries(count) => {
+                format!("    cache {{\n        success {count}\n        denial {count}\n    }}\n")
+            }
+            CacheSize::Default | CacheSize::Mebibytes(_) => "    cache\n".to_owned(),
+        },
         forward = spec.upstream.as_ref().map(forward).unwrap_or_default(),
         extra = spec.extra_text(),
     )
@@ -172,15 +179,22 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
             "at most {} threads run Go code at one time (GOMAXPROCS), as the experiment says",
             spec.threads
         ),
-        match spec.without_cache {
-            true => "no cache: the plugin is left out, so each query goes upstream",
-            false => {
+        match spec.cache {
+            CacheSize::None => {
+                "no cache: the plugin is left out, so each query goes upstream".to_owned()
+            }
+            CacheSize::Entries(count) => format!(
+                "a cache of {count} answers and {count} denials (success and denial of the plugin cache; default \
+                 9984 each), as the experiment says; it takes at least 1024 (the manual of the plugin); an \
+                 answer is kept for at least 5 s (its MINTTL), whatever the zone's TTL"
+            ),
+            CacheSize::Default | CacheSize::Mebibytes(_) => {
                 "a cache of 9984 answers and 9984 denials (the plugin cache with its defaults; \
                  without the plugin there is none); an answer is kept for at least 5 s (its MINTTL), \
                  whatever the zone's TTL"
+                    .to_owned()
             }
-        }
-        .to_owned(),
+        },
         format!(
             "timeouts read and idle {IDLE_SECONDS} s (default 3 s and 10 s): the load alone decides \
              when connections are opened"

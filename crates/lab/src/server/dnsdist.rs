@@ -74,11 +74,15 @@ setMaxTCPClientThreads({threads})
 setTCPRecvTimeout({IDLE_SECONDS})
 {listeners}{server}webserver('127.0.0.1:{control}')
 setWebserverConfig({{ acl = '127.0.0.1', statsRequireAuthentication = false }})
-{extra}",
+{cache}{extra}",
         threads = spec.threads,
         listeners = listeners(spec),
         server = spec.upstream.as_ref().map(server).unwrap_or_default(),
         control = spec.ports.control,
+        cache = match spec.cache_entries() {
+            Some(count) => format!("getPool(''):setCache(newPacketCache({count}))\n"),
+            None => String::new(),
+        },
         extra = spec.extra_text(),
     )
 }
@@ -134,9 +138,14 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
              {threads} threads for TCP and TLS (setMaxTCPClientThreads, default 10); and one more for \
              the upstream's answers over UDP"
         ),
-        "no cache: dnsdist has none by default (getPool(''):setCache(newPacketCache(10000)) as extra \
-         text makes one)"
-            .to_owned(),
+        match spec.cache_entries() {
+            Some(count) => format!(
+                "a cache of {count} answers for all clients (newPacketCache; by default there is none), as \
+                 the experiment says"
+            ),
+            None => "no cache: dnsdist has none by default (`server.cache` with a number of entries makes one)"
+                .to_owned(),
+        },
         format!(
             "setTCPRecvTimeout {IDLE_SECONDS} s (default 2 s), idleTimeout {IDLE_SECONDS} s (default \
              30 s): the load alone decides when connections are opened"

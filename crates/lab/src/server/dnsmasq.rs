@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use dnslab_measure::counter;
+use dnslab_settings::CacheSize;
 use dnslab_wire::Transport;
 
 use super::{
@@ -60,8 +61,10 @@ impl Adapter for Dnsmasq {
     }
 
     fn takes(&self, spec: &ServerSpec) -> Result<(), String> {
-        if spec.without_cache && spec.validates() {
-            return Err("dnsmasq does not validate without a cache: it ends with `cannot reduce \
+        // 150 is its default.
+        let is_small = spec.is_without_cache() || spec.cache_entries().is_some_and(|it| it < 150);
+        if is_small && spec.validates() {
+            return Err("dnsmasq validates only with a cache of 150 names or more: it ends with `cannot reduce \
                         cache size from default when DNSSEC enabled`"
                 .to_owned());
         }
@@ -130,7 +133,11 @@ no-hosts
 {cache}{tcp}{anchor}{upstream}{extra}",
         port = spec.ports.plain,
         address = spec.address,
-        cache = if spec.without_cache { "cache-size=0\n" } else { "" },
+        cache = match spec.cache {
+            CacheSize::None => "cache-size=0\n".to_owned(),
+            CacheSize::Entries(count) => format!("cache-size={count}\n"),
+            CacheSize::Default | CacheSize::Mebibytes(_) => String::new(),
+        },
         tcp = if spec.serves(Transport::Tcp) {
             format!("max-tcp-connections={}\n", spec.connection_limit())
         } else {
@@ -160,11 +167,19 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
          no-resolv), and stays the user that it is (user, group)"
             .to_owned(),
         "queries travel to the upstream over UDP; those that came over TCP over TCP".to_owned(),
-        match spec.without_cache {
-            true => "no cache (cache-size 0; default 150 names): each query goes upstream",
-            false => "a cache of 150 names (cache-size, the default)",
-        }
-        .to_owned(),
+        match spec.cache {
+            CacheSize::None => {
+                "no cache (cache-size 0; default 150 names): each query goes upstream".to_owned()
+            }
+            CacheSize::Entries(count) => {
+                format!(
+                    "a cache of {count} names (cache-size; default 150), as the experiment says"
+                )
+            }
+            CacheSize::Default | CacheSize::Mebibytes(_) => {
+                "a cache of 150 names (cache-size, the default)".to_owned()
+            }
+        },
         "at most 150 queries in work (dns-forward-max, the default): more are refused".to_owned(),
         trust_note(spec, "no validation, as it is by default"),
         "dnsmasq opens UDP and TCP together".to_owned(),
@@ -207,7 +222,7 @@ mod tests {
     #[test]
     fn without_a_cache() {
         let mut spec = forwarder(ServerKind::Dnsmasq, &[Transport::Udp], Transport::Udp);
-        spec.without_cache = true;
+        spec.cache = CacheSize::None;
         insta::assert_snapshot!(shown(&spec));
     }
 
@@ -216,12 +231,17 @@ mod tests {
         let mut spec = forwarder(ServerKind::Dnsmasq, &[Transport::Udp], Transport::Udp);
         spec.trust_anchors = vec![". 3600 IN DS 20326 8 2 E06D 44B8".to_owned()];
         assert_eq!(Dnsmasq.takes(&spec), Ok(()));
-        spec.without_cache = true;
+        spec.cache = CacheSize::None;
         assert_eq!(
             Dnsmasq.takes(&spec).unwrap_err(),
-            "dnsmasq does not validate without a cache: it ends with `cannot reduce cache size \
+            "dnsmasq validates only with a cache of 150 names or more: it ends with `cannot reduce cache size \
              from default when DNSSEC enabled`"
         );
+        spec.cache = CacheSize::Entries(149);
+        assert!(Dnsmasq.takes(&spec).is_err());
+        spec.cache = CacheSize::Entries(150);
+        assert_eq!(Dnsmasq.takes(&spec), Ok(()));
+        spec.cache = CacheSize::None;
         spec.trust_anchors.clear();
         assert_eq!(Dnsmasq.takes(&spec), Ok(()));
     }

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use dnslab_settings::{CacheSize, CacheUnit};
 use dnslab_wire::Transport;
 
 use super::{Logging, ServerKind, ServerSpec, adapter};
@@ -76,8 +77,8 @@ pub struct Needs {
     pub resolves: bool,
     /// It validates what it is told.
     pub validates: bool,
-    /// It has no cache.
-    pub without_cache: bool,
+    /// How much it keeps.
+    pub cache: CacheSize,
     /// What it writes of each query.
     pub logging: Logging,
     /// It runs in a root folder of its own.
@@ -92,7 +93,7 @@ impl Needs {
             upstream: spec.upstream.as_ref().map(|upstream| upstream.transport),
             resolves: spec.root_hints.is_some(),
             validates: spec.validates(),
-            without_cache: spec.without_cache,
+            cache: spec.cache,
             logging: spec.logging.clone(),
             is_in_root: spec.root.is_some(),
         })
@@ -133,9 +134,19 @@ impl Installed {
         if needs.validates {
             adapter.validates(&self.version)?;
         }
-        if needs.without_cache && !adapter.runs_without_cache() {
-            let title = adapter.title();
-            return Err(format!("dnslab does not know how {title} runs without a cache"));
+        let title = adapter.title();
+        let unit = self.kind.cache_unit();
+        match needs.cache {
+            CacheSize::None if !adapter.runs_without_cache() => {
+                return Err(format!("dnslab does not know how {title} runs without a cache"));
+            }
+            CacheSize::Entries(_) if unit != Some(CacheUnit::Entries) => {
+                return Err(format!("{title} does not bound its cache by entries"));
+            }
+            CacheSize::Mebibytes(_) if unit != Some(CacheUnit::Memory) => {
+                return Err(format!("{title} does not bound its cache by memory"));
+            }
+            _ => {}
         }
         adapter.logs(&self.version, &needs.logging)?;
         needs.logging.is_possible(needs.is_in_root)

@@ -84,7 +84,7 @@ impl Adapter for KnotResolver {
         Rendered {
             files: vec![
                 RenderedFile { name: CONFIGURATION, content: configuration(spec) },
-                RenderedFile { name: SCRIPT, content: script(spec.threads) },
+                RenderedFile { name: SCRIPT, content: script(spec) },
             ],
             command: ["/bin/sh", SCRIPT, program].map(str::to_owned).to_vec(),
             notes: notes(spec),
@@ -103,10 +103,21 @@ impl Adapter for KnotResolver {
     }
 }
 
+/// What Knot Resolver's packages start beside it, as they start it: a garbage collector for its cache, which looks
+/// once a second. Without it a full cache is emptied as a whole.
+const COLLECTOR: &str = "\
+(
+    while [ ! -e data.mdb ]; do sleep 0.05; done
+    exec \"${1%/*}/kres-cache-gc\" -c . -d 1000
+) &
+processes=\"$processes $!\"
+";
+
 /// Starts one process for each thread, ends them when it is told to, and ends when one of them does. It
 /// removes the cache before and after, so that no run begins with another's.
-fn script(threads: u32) -> String {
-    let numbers: Vec<_> = (1..=threads).map(|number| number.to_string()).collect();
+fn script(spec: &ServerSpec) -> String {
+    let numbers: Vec<_> = (1..=spec.threads).map(|number| number.to_string()).collect();
+    let collector = if spec.cache_octets().is_some() { COLLECTOR } else { "" };
     format!(
         "\
 # What systemd does for an operator: so many processes of kresd, which share cache and sockets.
@@ -125,7 +136,7 @@ for number in {numbers}; do
     \"$1\" -n -c {CONFIGURATION} . &
     processes=\"$processes $!\"
 done
-while :; do wait; done
+{collector}while :; do wait; done
 ",
         numbers = numbers.join(" "),
     )
@@ -142,7 +153,11 @@ for _, module in ipairs({{ {unloaded} }}) do
     if _G[module] then modules.unload(module) end
 end
 trust_anchors.remove('.')
-{anchor}{way}{extra}",
+{cache}{anchor}{way}{extra}",
+        cache = match spec.cache_octets() {
+            Some(octets) => format!("cache.size = {octets}\n"),
+            None => String::new(),
+        },
         listeners = listeners(spec),
         // In milliseconds. It also limits the wait for connections to the upstream (daemon/io.c of kresd 5),
         // so it is left alone where no client has a connection.
@@ -231,8 +246,19 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
                  tcp_pipeline {PIPELINE} (default 100)"
             ),
         },
-        "a cache of 100 MB (the default) in a file of the run's folder, which is empty at the start"
-            .to_owned(),
+        match spec.cache_octets() {
+            Some(octets) => format!(
+                "a cache of {} MiB (cache.size; default 100 MB), as the experiment says, in a file of the run's \
+                 folder, which is empty at the start; the process kres-cache-gc beside it removes entries once \
+                 a second before the file is full, as Knot Resolver's packages have it, and counts as part of \
+                 the server",
+                octets >> 20
+            ),
+            None => {
+                "a cache of 100 MB (the default) in a file of the run's folder, which is empty at the start"
+                    .to_owned()
+            }
+        },
         "128 connections may wait to be accepted (TCP_BACKLOG_DEFAULT, compiled in); the modules prefetch, \
          predict and serve_stale are not loaded, as by default"
             .to_owned(),

@@ -156,15 +156,27 @@ webserver-address=127.0.0.1
 webserver-port={control}
 webserver-allow-from=127.0.0.1
 webserver-loglevel=none
-{validation}{upstream}{extra}",
+{validation}{cache}{upstream}{extra}",
         address = spec.address,
         port = spec.ports.plain,
         threads = spec.threads,
         tcp_clients = spec.connection_limit(),
         control = spec.ports.control,
+        cache = match spec.cache_entries() {
+            Some(count) => {
+                let packets = packet_entries(count);
+                format!("max-cache-entries={count}\nmax-packetcache-entries={packets}\n")
+            }
+            None => String::new(),
+        },
         upstream = spec.upstream.as_ref().map(forward).unwrap_or_default(),
         extra = spec.extra_text(),
     )
+}
+
+/// Packets for so many records, in the proportion of the defaults.
+fn packet_entries(records: u64) -> u64 {
+    (records / 2).max(1)
 }
 
 fn forward(upstream: &Upstream) -> String {
@@ -195,8 +207,16 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
              clients are not what is measured",
             spec.connection_limit()
         ),
-        "the caches and the limit on queries in work are the defaults (1000000 records, 500000 \
-         packets, minimum-ttl-override 1 s, max-mthreads 2048); there are no rate limits; an upstream that \
+        match spec.cache_entries() {
+            Some(count) => format!(
+                "max-cache-entries {count} (default 1000000 records), as the experiment says, and half of it \
+                 for max-packetcache-entries, {} (default 500000 packets)",
+                packet_entries(count)
+            ),
+            None => "the caches are the defaults (1000000 records, 500000 packets)".to_owned(),
+        },
+        "the shortest time in the cache and the limit on queries in work are the defaults \
+         (minimum-ttl-override 1 s, max-mthreads 2048); there are no rate limits; an upstream that \
          leaves 64 queries in succession unanswered is not asked for 60 s (server-down-max-fails, \
          server-down-throttle-time, the defaults)"
             .to_owned(),

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
+use dnslab_settings::CacheSize;
 use dnslab_wire::Transport;
 
 use super::{LEAST_CONNECTIONS, Logging, RenderedFile, SPARE_CONNECTIONS, ServerKind};
@@ -24,8 +25,8 @@ pub struct ServerSpec {
     /// The trust anchors from which a forwarder or resolver validates (RFC 4035): DS records of the root in
     /// presentation format. Empty to leave validation off.
     pub trust_anchors: Vec<String>,
-    /// A forwarder has no cache: each query goes upstream.
-    pub without_cache: bool,
+    /// How much a forwarder or resolver keeps.
+    pub cache: CacheSize,
     /// It counts its queries even if it does so only when told to. Otherwise there may be no counters to
     /// read.
     pub counts: bool,
@@ -197,7 +198,7 @@ impl ServerSpec {
             upstream: None,
             root_hints: None,
             trust_anchors: Vec::new(),
-            without_cache: false,
+            cache: CacheSize::Default,
             counts: true,
             logging: Logging::default(),
             address,
@@ -238,6 +239,27 @@ impl ServerSpec {
                 Some(RenderedFile { name: ROOT_HINTS, content: zone.clone() })
             }
             Some(RootHints::BuiltIn) | None => None,
+        }
+    }
+
+    /// True if each query goes upstream.
+    pub(super) fn is_without_cache(&self) -> bool {
+        self.cache == CacheSize::None
+    }
+
+    /// The bound of its cache, octets, if it has one.
+    pub(super) fn cache_octets(&self) -> Option<u64> {
+        match self.cache {
+            CacheSize::Mebibytes(count) => Some(count << 20),
+            CacheSize::Default | CacheSize::None | CacheSize::Entries(_) => None,
+        }
+    }
+
+    /// The bound of its cache, entries, if it has one.
+    pub(super) fn cache_entries(&self) -> Option<u64> {
+        match self.cache {
+            CacheSize::Entries(count) => Some(count),
+            CacheSize::Default | CacheSize::None | CacheSize::Mebibytes(_) => None,
         }
     }
 

@@ -120,7 +120,7 @@ fn configuration(spec: &ServerSpec) -> String {
     tcp-idle-timeout: {idle}
     ratelimit: 0
     ip-ratelimit: 0
-    extended-statistics: {statistics}
+{cache}    extended-statistics: {statistics}
 {tls}{anchor}
 remote-control:
     control-enable: yes
@@ -135,6 +135,12 @@ remote-control:
             Some(RootHints::BuiltIn) => String::new(),
             None => "    do-not-query-localhost: no\n".to_owned(),
         },
+        cache = match spec.cache_octets().map(cache_parts) {
+            Some([messages, rrsets]) => {
+                format!("    msg-cache-size: {messages}\n    rrset-cache-size: {rrsets}\n")
+            }
+            None => String::new(),
+        },
         statistics = if spec.counts { "yes" } else { "no" },
         // In milliseconds.
         idle = IDLE_SECONDS * 1_000,
@@ -143,6 +149,11 @@ remote-control:
         forward = spec.upstream.as_ref().map(forward_zone).unwrap_or_default(),
         extra = spec.extra_text(),
     )
+}
+
+/// Octets of the caches of messages and of RRsets.
+fn cache_parts(octets: u64) -> [u64; 2] {
+    [octets / 3, octets - octets / 3]
 }
 
 fn anchors(spec: &ServerSpec) -> String {
@@ -235,7 +246,17 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
             "tcp-idle-timeout {IDLE_SECONDS} s (default 30 s): the load alone decides when connections are \
              opened"
         ),
-        "the caches are the defaults (msg-cache-size 4 MB, rrset-cache-size 4 MB)".to_owned(),
+        match spec.cache_octets().map(cache_parts) {
+            Some([messages, rrsets]) => format!(
+                "the caches have {} MiB together, as the experiment says: msg-cache-size {messages} (default 4 \
+                 MB), and twice as much for rrset-cache-size, {rrsets} (default 4 MB), as unbound.conf(5) \
+                 advises; those of validation are the defaults (key-cache-size 4 MB, neg-cache-size 1 MB)",
+                (messages + rrsets) >> 20
+            ),
+            None => {
+                "the caches are the defaults (msg-cache-size 4 MB, rrset-cache-size 4 MB)".to_owned()
+            }
+        },
         "rate limits are off, as they are by default; any client may ask; the limits on queries in work \
          are the defaults (num-queries-per-thread 1024 with jostle-timeout 200 ms; in 1.20 and in Debian's \
          1.17.1 also wait-limit 1000 for one address and discard-timeout 1.9 s): beyond them it drops, \

@@ -17,6 +17,7 @@ use dnslab_lab::{
     Upstream, UpstreamTls, ZoneFile, certificate, find, ports,
 };
 use dnslab_measure::counter;
+use dnslab_settings::CacheSize;
 use dnslab_wire::Transport::{self, Doh2, Dot, Tcp, Udp};
 
 /// Names of the zone that one transport each asks for: no cache knows them before.
@@ -322,6 +323,35 @@ fn forwarders_answer_without_counting() {
             forwarder(kind, folder.path(), ("127.0.0.1", &[Udp]), authority.upstream(Udp));
         spec.counts = false;
         stop(started(&spec, folder.path()));
+    }
+    stop(authority.server);
+}
+
+/// Forwarders that count entries take their number, answer with it, and dnsmasq tells it.
+#[test]
+fn caches_have_the_entries_that_are_asked_for() {
+    let authority = Authority::start();
+    for kind in [ServerKind::Dnsmasq, ServerKind::CoreDns, ServerKind::Dnsdist] {
+        let folder = tempfile::tempdir().unwrap();
+        let upstream = authority.upstream(Udp);
+        let mut spec = forwarder(kind, folder.path(), ("127.0.0.1", &[Udp]), upstream);
+        spec.cache = CacheSize::Entries(2_048);
+        let probe = |transport, address| ask(folder.path(), transport, address);
+        let server = probed(&spec, &probe);
+        let watch = server.count().unwrap();
+        let asked = ask_for_all(&server, folder.path(), Udp);
+        ask_for_all(&server, folder.path(), Udp);
+        let series = watch.finish(Instant::now());
+        let hits = series.growth(counter::CACHE_HITS);
+        assert!(hits.is_some_and(|hits| hits >= asked), "{kind}: {series:?}");
+        if kind == ServerKind::Dnsmasq {
+            let port = spec.ports.plain.to_string();
+            let what =
+                ["@127.0.0.1", "-p", &port, "-c", "CH", "-t", "TXT", "cachesize.bind", "+short"];
+            let output = Command::new("kdig").args(what).output().unwrap();
+            assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "\"2048\"");
+        }
+        stop(server);
     }
     stop(authority.server);
 }

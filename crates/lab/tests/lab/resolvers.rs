@@ -2,7 +2,9 @@
 //! root, `univ` and `melmac.univ`, each on a server of its own, signed.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
 use std::net::IpAddr;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
@@ -10,13 +12,14 @@ use std::time::Instant;
 use crate::chain::chain;
 use crate::program::guard;
 use crate::roots::root;
-use crate::support::{PATIENCE, ask_for, groups_of, parent};
+use crate::support::{PATIENCE, ask_for, groups_of, parent, wait_until};
 use dnslab_lab::hosts::{Hosts, INTERNET, LinkSettings};
 use dnslab_lab::network::Visit;
 use dnslab_lab::{
     LabError, Ports, RootHints, RunningServer, ServerKind, ServerSpec, ZoneFile, find,
 };
 use dnslab_measure::counter;
+use dnslab_settings::CacheSize;
 use dnslab_wire::Transport::{self, Doh2, Dot, Tcp, Udp};
 
 /// The resolvers, and over what clients ask them.
@@ -326,6 +329,87 @@ fn caches_are_empty_at_each_start() {
             stop(server);
         }
     }
+}
+
+/// Each resolver takes a bound for its cache, resolves with it, and tells it where it tells such things.
+#[test]
+fn caches_have_the_size_that_is_asked_for() {
+    let internet = Internet::start(Families::Both, false);
+    for (kind, _) in RESOLVERS {
+        let folder = tempfile::tempdir().unwrap();
+        let mut spec = internet.resolver(kind, folder.path(), &[Udp, Tcp]);
+        let (size, other) = match kind {
+            ServerKind::PowerDnsRecursor => (CacheSize::Entries(5_000), CacheSize::Mebibytes(32)),
+            _ => (CacheSize::Mebibytes(48), CacheSize::Entries(5_000)),
+        };
+        spec.cache = other;
+        let wrong = find(kind, None).unwrap().can_start(&spec).unwrap_err();
+        assert!(wrong.contains("does not bound its cache by"), "{kind}: {wrong}");
+        spec.cache = size;
+        let server = internet.started(&spec);
+        internet.knows_alf(&spec, Udp);
+        let told = |program: &str, arguments: &[&str]| {
+            let output =
+                Command::new(program).args(arguments).current_dir(&spec.directory).output();
+            let output = output.unwrap_or_else(|error| panic!("{program}: {error}"));
+            String::from_utf8_lossy(&output.stdout).trim().to_owned()
+        };
+        match kind {
+            ServerKind::Unbound => {
+                let of =
+                    |option| told("unbound-control", &["-c", "unbound.conf", "get_option", option]);
+                assert_eq!(of("msg-cache-size"), (16 << 20).to_string());
+                assert_eq!(of("rrset-cache-size"), (32 << 20).to_string());
+            }
+            ServerKind::PowerDnsRecursor => {
+                let of = |name| told("rec_control", &["--socket-dir=.", "get-parameter", name]);
+                assert_eq!(of("max-cache-entries"), "max-cache-entries=\"5000\"");
+                assert_eq!(of("max-packetcache-entries"), "max-packetcache-entries=\"2500\"");
+            }
+            ServerKind::KnotResolver => {
+                // The file has its size from the start.
+                let file = spec.directory.join("data.mdb").metadata().unwrap().len();
+                assert!(file <= 48 << 20, "{file}");
+                assert_eq!(
+                    ask_kresd(&spec.directory, "cache.current_size"),
+                    (48 << 20).to_string()
+                );
+                let pid = server.process().pid();
+                let collectors = || children(pid).filter(|name| name == "kres-cache-gc").count();
+                wait_until("its garbage collector runs", || collectors() == 1);
+                assert_eq!(children(pid).filter(|name| name == "kresd").count(), 2);
+            }
+            // BIND tells nobody.
+            _ => {}
+        }
+        stop(server);
+    }
+}
+
+/// The names of the programs that a process has started.
+fn children(pid: u32) -> impl Iterator<Item = String> {
+    let processes = fs::read_dir("/proc").unwrap().filter_map(|entry| {
+        let folder = entry.ok()?.path();
+        let status = fs::read_to_string(folder.join("status")).ok()?;
+        let of = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+            Some(line.trim().to_owned())
+        };
+        Some((of("PPid:")?, of("Name:")?))
+    });
+    processes.filter(move |(parent, _)| *parent == pid.to_string()).map(|(_, name)| name)
+}
+
+/// What one process of Knot Resolver says at its control socket.
+fn ask_kresd(folder: &Path, what: &str) -> String {
+    let mut names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let socket = names.find(|path| path.extension().is_some_and(|it| it == "ctl")).unwrap();
+    let mut stream = UnixStream::connect(socket).unwrap();
+    stream.write_all(format!("{what}\n").as_bytes()).unwrap();
+    stream.shutdown(std::net::Shutdown::Write).unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    text.trim_matches(['>', ' ', '\n']).to_owned()
 }
 
 #[test]

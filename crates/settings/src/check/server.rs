@@ -8,8 +8,8 @@ use dnslab_wire::Transport;
 use super::{Check, Use};
 use crate::key::Field;
 use crate::{
-    Host, HostAddress, HostsChoice, Queries, ServerChoice, ServerKind, UpstreamChoice,
-    VariantDraft, Written,
+    CacheSize, CacheUnit, Host, HostAddress, HostsChoice, Queries, ServerChoice, ServerKind,
+    UpstreamChoice, VariantDraft, Written,
 };
 
 impl Check<'_> {
@@ -40,7 +40,33 @@ impl Check<'_> {
         }
     }
 
+    /// The size of a cache in the unit of its server.
+    fn cache(&mut self, draft: &VariantDraft, kind: ServerKind) {
+        let cache = &draft.server.cache;
+        let title = kind.profile().title;
+        let (message, label, help) = match (cache.value, kind.cache_unit()) {
+            (CacheSize::Entries(_), Some(CacheUnit::Memory)) => (
+                format!("{title} bounds its cache by memory, not by entries"),
+                "entries",
+                "write for example `server.cache = \"64MiB\"`",
+            ),
+            (CacheSize::Mebibytes(_), Some(CacheUnit::Entries)) => (
+                format!("{title} bounds its cache by entries, not by memory"),
+                "memory",
+                "write for example `server.cache = 100_000`",
+            ),
+            (CacheSize::Entries(_) | CacheSize::Mebibytes(_), None) => {
+                (format!("{title} has no cache"), "has a size", "remove it")
+            }
+            _ => return,
+        };
+        self.problem(message, [cache.mark(label)], help);
+    }
+
     fn started(&mut self, draft: &mut VariantDraft) {
+        if let Some(kind) = draft.server.kind.value.started().filter(|kind| kind.forwards()) {
+            self.cache(draft, kind);
+        }
         let address = &mut draft.server.address;
         if let Host::Name(_) = address.value.host {
             self.problem(
@@ -362,7 +388,8 @@ impl Check<'_> {
                  `load.population`",
             );
         }
-        if matches!(load.checked().asked(), Queries::Zone(_)) {
+        let has_names = !is_live && load.population.value.is_some();
+        if matches!(load.checked().asked(), Queries::Zone(_)) && !has_names {
             let (message, help) = match is_live {
                 true => (
                     "nobody on the Internet knows the names of the synthetic zone",

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use domain::base::Name;
+use domain::base::iana::Rtype;
 
 use crate::{QueryList, SyntheticZone};
 
@@ -38,6 +39,13 @@ pub enum NameChoice {
 pub trait Names {
     /// The name of a choice.
     fn name(&self, choice: NameChoice) -> Name<Vec<u8>>;
+
+    /// The name of a choice in a lookup of this type. Clients ask for the PTR record of an address, say, and
+    /// not of a host; but most sets of names have hosts only.
+    fn name_for(&self, choice: NameChoice, rtype: Rtype) -> Name<Vec<u8>> {
+        let _ = rtype;
+        self.name(choice)
+    }
 }
 
 impl<F: Fn(NameChoice) -> Name<Vec<u8>>> Names for F {

@@ -375,8 +375,9 @@ impl<N: Names> Iterator for PopulationQueries<N> {
     fn next(&mut self) -> Option<ClientQuery> {
         let Ready { due_ns, client, name, rtype } = self.next_ready()?;
         let stub = Stub::of(&self.population.stubs, self.seed, client);
-        let name = self.names.name(name);
-        let query = Query::new(&name, Rtype::from_int(rtype), &stub.options)
+        let rtype = Rtype::from_int(rtype);
+        let name = self.names.name_for(name, rtype);
+        let query = Query::new(&name, rtype, &stub.options)
             .expect("a question and an OPT record without options fit in a message");
         Some(ClientQuery { due_ns: due_ns - self.lead_ns, client, query })
     }

@@ -1,0 +1,240 @@
+//! The NSEC or NSEC3 records of a zone whose names can be listed: those of a domain or a part of it, and of the
+//! registries of addresses.
+
+use dnslab_wire::rtype;
+
+use crate::data::{SERVICES, Set, Types};
+use crate::denial::{canonical_cmp, push_hash, push_types};
+use crate::lookup::Node;
+use crate::model::{Denial, Internet, REGIONS, Zone, nsec3_hash};
+use crate::name::push_label;
+
+/// A name of a zone.
+#[derive(Debug)]
+struct Link {
+    /// Of the name, for NSEC3 records.
+    hash: [u8; 20],
+    name: Vec<u8>,
+    types: Types,
+}
+
+/// The names of the zone that was asked for last, in the order of their NSEC or NSEC3 records: one answer needs
+/// up to three of them.
+#[derive(Debug, Default)]
+pub(crate) struct Chain {
+    zone: Option<Zone>,
+    links: Vec<Link>,
+}
+
+impl Chain {
+    fn load(&mut self, internet: &Internet, zone: Zone) {
+        if self.zone == Some(zone) {
+            return;
+        }
+        let has_hashes = internet.has_nsec3(zone);
+        let link = |(name, types): (Vec<u8>, Types)| Link {
+            hash: if has_hashes { nsec3_hash(&name) } else { [0; 20] },
+            name,
+            types,
+        };
+        // Empty non-terminals have NSEC3 records, but no NSEC records (RFC 5155, section 7.1; RFC 4035,
+        // section 2.3).
+        let names = internet.listed_names(zone).into_iter();
+        let names = names.filter(|(_, types)| has_hashes || !types.is_empty());
+        self.links = names.map(link).collect();
+        match has_hashes {
+            true => self.links.sort_unstable_by_key(|link| link.hash),
+            false => {
+                self.links.sort_unstable_by(|one, other| canonical_cmp(&one.name, &other.name))
+            }
+        }
+        self.zone = Some(zone);
+    }
+
+    /// Fills the record that matches or covers a name of the zone.
+    pub(crate) fn fill(
+        &mut self,
+        internet: &Internet,
+        zone: Zone,
+        name: &[u8],
+        owner: &mut Vec<u8>,
+        set: &mut Set,
+    ) {
+        self.load(internet, zone);
+        let ttl = internet.negative_ttl(zone);
+        let links = &self.links;
+        // The last one that is not after the name; before the first one, the last of the zone.
+        let place_of = |count: usize| (count + links.len() - 1) % links.len();
+        match internet.denial(zone) {
+            Denial::Nsec3 { opt_out } => {
+                let hash = nsec3_hash(name);
+                let place = place_of(links.partition_point(|link| link.hash <= hash));
+                let (own, next) = (&links[place], &links[(place + 1) % links.len()]);
+                push_hash(&own.hash, owner);
+                internet.push_apex(zone, owner);
+                fill_nsec3(&next.hash, opt_out, own.types, ttl, set);
+            }
+            _ => {
+                let place =
+                    place_of(links.partition_point(|link| canonical_cmp(&link.name, name).is_le()));
+                let (own, next) = (&links[place], &links[(place + 1) % links.len()]);
+                owner.extend_from_slice(&own.name);
+                fill_nsec(&next.name, own.types, ttl, set);
+            }
+        }
+    }
+}
+
+/// Fills an NSEC record, whose own type and whose signature are added to the types.
+pub(crate) fn fill_nsec(next: &[u8], mut types: Types, ttl: u32, set: &mut Set) {
+    types.push(rtype::RRSIG);
+    types.push(rtype::NSEC);
+    set.begin(rtype::NSEC, ttl);
+    set.push(|octets| {
+        octets.extend_from_slice(next);
+        push_types(types, octets);
+    });
+}
+
+/// Fills an NSEC3 record. Types are signed, unless they are a delegation that is not.
+pub(crate) fn fill_nsec3(
+    next: &[u8; 20],
+    opt_out: bool,
+    mut types: Types,
+    ttl: u32,
+    set: &mut Set,
+) {
+    if types.iter().any(|it| it != rtype::NS) {
+        types.push(rtype::RRSIG);
+    }
+    set.begin(crate::data::types::NSEC3, ttl);
+    set.push(|octets| {
+        // SHA-1, no further iterations, no salt (RFC 5155, section 3.2; RFC 9276).
+        octets.extend_from_slice(&[1, u8::from(opt_out), 0, 0, 0, 20]);
+        octets.extend_from_slice(next);
+        push_types(types, octets);
+    });
+}
+
+impl Internet {
+    /// The types at a delegation, in the zone above it.
+    pub(crate) fn delegation_types(&self, child: Zone) -> Types {
+        match self.is_signed(child) {
+            true => Types::of(&[rtype::NS, rtype::DS]),
+            false => Types::of(&[rtype::NS]),
+        }
+    }
+
+    /// All names of a zone with their types, without what signing adds: those of a zone with [`Denial::Nsec`] or
+    /// [`Denial::Nsec3`], but for the root. Empty non-terminals have no types.
+    pub(crate) fn listed_names(&self, zone: Zone) -> Vec<(Vec<u8>, Types)> {
+        let mut apex = Vec::new();
+        self.push_apex(zone, &mut apex);
+        let below = |label: &[u8]| {
+            let mut name = Vec::with_capacity(1 + label.len() + apex.len());
+            push_label(&mut name, label);
+            name.extend_from_slice(&apex);
+            name
+        };
+        let mut names = vec![(apex.clone(), self.types(zone, Node::Apex))];
+        match zone {
+            Zone::Root | Zone::Reverse(_) => {}
+            Zone::Registry(number) => {
+                let registry = &self.registries[number as usize];
+                for child in &registry.below {
+                    let name = self.registries[*child as usize].apex.octets().to_vec();
+                    names.push((name, self.delegation_types(Zone::Registry(*child))));
+                }
+                if registry.parent.is_none() {
+                    names.push((below(b"nic"), Types::default()));
+                    let servers = self.name_servers(zone);
+                    for slot in 0..servers.count {
+                        let mut name = Vec::new();
+                        let server = self.push_name_server(&servers, slot, &mut name);
+                        names.push((name, self.types(zone, Node::Server(server))));
+                    }
+                }
+                if let Some(family) = self.reverse.iter().position(|it| *it == number) {
+                    for prefix in self.registry_prefixes(family == 1) {
+                        let mut name = Vec::new();
+                        self.push_prefix(prefix, &mut name);
+                        names.push((name, self.delegation_types(Zone::Reverse(prefix))));
+                    }
+                    let nibbles = Self::registry_nibbles().filter(|_| family == 1);
+                    names.extend(
+                        nibbles.map(|nibbles| {
+                            ([nibbles.as_slice(), &apex].concat(), Types::default())
+                        }),
+                    );
+                }
+            }
+            Zone::Hosted { domain, region } => {
+                for host in 1..=self.host_count() {
+                    if self.zone_region(domain, host) == region {
+                        let mut name = Vec::new();
+                        self.push_host(domain, host, &mut name);
+                        names.push((name, self.types(zone, Node::Host { domain, host })));
+                    }
+                }
+                let hosting = self.hosting(domain, region);
+                for slot in (0..hosting.count).filter(|_| hosting.own_names) {
+                    let node = Node::Server(self.slot(&hosting, slot));
+                    names.push((
+                        below(format!("ns{}", slot + 1).as_bytes()),
+                        self.types(zone, node),
+                    ));
+                }
+                if region.is_none() {
+                    self.list_beside_hosts(domain, &below, &mut names);
+                }
+            }
+        }
+        names
+    }
+
+    /// The region that is the zone of a host; `None` for that of the domain.
+    fn zone_region(&self, domain: u64, host: u64) -> Option<u8> {
+        self.region_of(domain, host).filter(|region| self.is_cut(domain, *region))
+    }
+
+    /// What a domain has beside its hosts and servers.
+    fn list_beside_hosts(
+        &self,
+        domain: u64,
+        below: &impl Fn(&[u8]) -> Vec<u8>,
+        names: &mut Vec<(Vec<u8>, Types)>,
+    ) {
+        let zone = Zone::Hosted { domain, region: None };
+        for (region, label) in (0..).zip(REGIONS) {
+            if self.has_region(domain, region) {
+                let types = match self.is_cut(domain, region) {
+                    true => self.delegation_types(Zone::Hosted { domain, region: Some(region) }),
+                    false => Types::default(),
+                };
+                names.push((below(label.as_bytes()), types));
+            }
+        }
+        for host in 1..=self.host_count() {
+            for step in 1..=self.alias_length(domain, host) {
+                if self.domain_of_step(domain, host, step) == domain {
+                    let mut name = Vec::new();
+                    self.push_step(domain, host, step, &mut name);
+                    names.push((name, self.types(zone, Node::Step { domain, host, step })));
+                }
+            }
+        }
+        if self.has_dmarc(domain) {
+            names.push((below(b"_dmarc"), self.types(zone, Node::Dmarc(domain))));
+        }
+        if self.has_services(domain) {
+            let parent = below(b"_tcp");
+            for (service, (label, _)) in (0..).zip(SERVICES) {
+                let mut name = Vec::new();
+                push_label(&mut name, label.as_bytes());
+                name.extend_from_slice(&parent);
+                names.push((name, self.types(zone, Node::Service { domain, service })));
+            }
+            names.push((parent, Types::default()));
+        }
+    }
+}
