@@ -102,13 +102,14 @@ impl Internet {
         };
         let (mut first, mut next) = (start(0), start(self.first_signed_offset()));
         // What the registry has itself is not covered, wherever its hash is.
-        for other in &self.registries[registry as usize].fixed {
-            let is_inside = first <= *other && (*other < next || next < first);
-            if is_inside && other < hash {
-                first = neighbours(other).1;
-            } else if is_inside && other > hash {
-                next = *other;
-            }
+        let fixed = &self.registries[registry as usize].fixed;
+        let place = fixed.partition_point(|other| other < hash);
+        let is_last_span = next < first;
+        if let Some(after) = fixed.get(place).filter(|after| is_last_span || **after < next) {
+            next = *after;
+        }
+        if let Some(before) = fixed[..place].last().filter(|before| first <= **before) {
+            first = neighbours(before).1;
         }
         (first, next)
     }

@@ -51,7 +51,8 @@ pub(crate) struct Registry {
     pub(crate) servers: u8,
     pub(crate) is_signed: bool,
     pub(crate) denial: Denial,
-    /// Hashes of the names that it has itself, and of the registries below it: no NSEC3 record covers them.
+    /// Hashes of the names that it has itself, and of the registries below it, in ascending order: no NSEC3 record
+    /// covers them.
     pub(crate) fixed: Vec<[u8; 20]>,
 }
 
@@ -745,6 +746,7 @@ impl Internet {
     }
 
     /// Appends the name that a server has for whoever it belongs to.
+    #[inline]
     pub(crate) fn push_server(&self, server: Server, octets: &mut Vec<u8>) {
         match server {
             Server::Root(slot) => {
@@ -1113,7 +1115,9 @@ fn fixed_hashes(registries: &[Registry], number: usize) -> Vec<[u8; 20]> {
         names.extend((0..registry.servers).map(|slot| parent.child(&[b'a' + slot])));
         names.push(parent);
     }
-    names.iter().map(|name| nsec3_hash(name.octets())).collect()
+    let mut hashes: Vec<[u8; 20]> = names.iter().map(|name| nsec3_hash(name.octets())).collect();
+    hashes.sort_unstable();
+    hashes
 }
 
 impl crate::file::TopLevel {
