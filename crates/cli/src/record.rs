@@ -1,7 +1,7 @@
 //! `dnslab record`: dnstap from a live socket into a file. `replay` and `profile` take a socket, too.
 
-use std::fs::{self, File};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -48,12 +48,22 @@ fn create(path: &Path, force: bool) -> Result<File, Failure> {
                 path.display()
             )));
         }
-        Ok(kind) if kind.is_file() => options.truncate(true),
+        // A link may lead anywhere.
+        Ok(kind) if kind.is_file() => {
+            options.truncate(true).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
+        }
         // A pipe or a device.
         Ok(_) => &mut options,
         Err(_) => options.create_new(true),
     };
-    Ok(options.open(path).with_context(|| format!("cannot write {}", path.display()))?)
+    let cannot = || format!("cannot write {}", path.display());
+    let file = options.open(path).with_context(cannot)?;
+    let is_regular = file.metadata().is_ok_and(|facts| facts.is_file());
+    if is_regular {
+        // One that is replaced had a mode of its own.
+        file.set_permissions(Permissions::from_mode(0o600)).with_context(cannot)?;
+    }
+    Ok(file)
 }
 
 /// Makes an empty file for a recording, in a folder that is made if it is missing. It is removed unless it is kept.

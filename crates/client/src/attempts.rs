@@ -43,6 +43,11 @@ impl Attempts {
         self.ends.get(usize::from(attempt)).copied().unwrap_or(Nanos::MAX)
     }
 
+    /// When the last attempt is over at the latest, from the instant at which its query was due.
+    pub(crate) fn patience(&self) -> Nanos {
+        self.ends.last().copied().unwrap_or(0)
+    }
+
     /// The longest that any attempt waits.
     pub(crate) fn longest(&self) -> Nanos {
         self.waits.iter().copied().max().unwrap_or(0)

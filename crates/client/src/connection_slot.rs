@@ -44,6 +44,8 @@ pub(crate) struct ConnectionSlot<R: Runtime> {
     /// Its client has it beside its usual connections: to another server, or over TCP for what was truncated
     /// over UDP.
     pub(crate) is_extra: bool,
+    /// It is for what was truncated over UDP.
+    pub(crate) over_tcp: bool,
     /// It is in the worker's list of slots to look after.
     pub(crate) listed: bool,
     /// It is in the worker's queue of slots to open.
@@ -111,6 +113,7 @@ impl<R: Runtime> ConnectionSlot<R> {
             is_shared: false,
             server: 0,
             is_extra: false,
+            over_tcp: false,
             listed: false,
             queued: false,
             was_tried: false,
@@ -206,7 +209,7 @@ impl<R: Runtime> ConnectionSlot<R> {
         drain.signed = self.signed.take();
         drain.client = self.client;
         (drain.transport, drain.server) = (self.transport, self.server);
-        drain.is_extra = self.is_extra;
+        (drain.is_extra, drain.over_tcp) = (self.is_extra, self.over_tcp);
         drain.is_new = std::mem::take(&mut self.is_new);
         drain.watches_writing = std::mem::take(&mut self.watches_writing);
         drain.connecting_since = self.connecting_since;

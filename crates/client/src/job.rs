@@ -186,6 +186,7 @@ impl Job {
             duration_ns,
             warm_up_ns,
             timeout_ns: nanos(load.timeout),
+            patience_ns: self.patience_ns(),
             workers: self.workers(),
             cpus: cpus.collect(),
             queries: match &self.replay {
@@ -229,6 +230,11 @@ impl Job {
                 (warm_up / u64::from(turns.loads()), duration / u64::from(turns.loads()))
             }
         }
+    }
+
+    fn patience_ns(&self) -> Option<Nanos> {
+        let attempts = self.attempts();
+        (attempts.count() > 1).then(|| nanos(attempts.patience()))
     }
 
     fn further_targets(&self) -> Vec<String> {

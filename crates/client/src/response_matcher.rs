@@ -264,8 +264,7 @@ impl ResponseMatcher<'_> {
         }
         if self.is_mixed {
             // Only clients of UDP ask again over TCP.
-            let is_again = slot.is_extra && slot.transport == Transport::Tcp;
-            let over = if is_again { Transport::Udp } else { slot.transport };
+            let over = if slot.over_tcp { Transport::Udp } else { slot.transport };
             recorder.answered_over(entry.due, over);
         }
         recorder.answered(entry, at, facts);
@@ -288,7 +287,8 @@ impl ResponseMatcher<'_> {
         if response.truncated && may_use_tcp {
             return Some(Way::OverTcp);
         }
-        let is_first = entry.sent_before == 0;
+        // Each attempt is sent once, and once more with another cookie.
+        let is_first = entry.sent_before <= entry.attempt;
         let way = if is_first { Way::Same } else { Way::OverTcp };
         (refused_cookie && (is_first || may_use_tcp)).then_some(way)
     }

@@ -46,7 +46,11 @@ fn without_size(variant: &Variant) -> Variant {
     let load = &mut rest.load;
     load.rate =
         load.rate.take().map(|rate| if rate.is_constant() { Rate::Constant(1.0) } else { rate });
-    (load.clients, load.factor) = (Load::default().clients, Factor(1.0));
+    load.factor = Factor(1.0);
+    // More clients of a population ask more. At a given rate they do not.
+    if load.population.is_some() {
+        load.clients = Load::default().clients;
+    }
     rest
 }
 

@@ -430,8 +430,12 @@ impl DnstapSocket {
         let octets = sink.safe;
         let written = |source| DnstapSocketError::Write { octets, source };
         let file = sink.writer.finish().map_err(written)?;
-        file.sync_all().map_err(written)?;
-        received.octets = file.metadata().map_or(received.octets, |facts| facts.len());
+        let facts = file.metadata().ok().filter(|facts| facts.is_file());
+        // Pipes and devices cannot be synchronised.
+        if let Some(facts) = facts {
+            file.sync_all().map_err(written)?;
+            received.octets = facts.len();
+        }
         Ok(received)
     }
 
@@ -637,7 +641,10 @@ fn make_way(path: &Path, address: &DnstapAddress) -> Result<(), DnstapSocketErro
     let probe = probe.map_err(|error| refused(error.into()))?;
     match rustix::net::connect(&probe, &place) {
         Err(Errno::CONNREFUSED) => fs::remove_file(path).map_err(refused),
-        _ => Err(DnstapSocketError::Taken { address: address.clone() }),
+        Ok(()) | Err(Errno::AGAIN | Errno::INPROGRESS) => {
+            Err(DnstapSocketError::Taken { address: address.clone() })
+        }
+        Err(error) => Err(refused(error.into())),
     }
 }
 

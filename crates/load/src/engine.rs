@@ -196,7 +196,8 @@ fn check(job: &Job) -> Result<(), LoadError> {
         }
     }
     // Clients that come while the load runs connect when they must, and make room for each other.
-    if job.replay.is_none() { check_sockets(sockets(load)) } else { Ok(()) }
+    let servers = 1 + job.further.len() as u64;
+    if job.replay.is_none() { check_sockets(servers * sockets(load)) } else { Ok(()) }
 }
 
 /// Checks that the process may have so many sockets open at once.

@@ -367,9 +367,13 @@ impl Measured {
         self.used_share_of(&self.resources)
     }
 
-    /// The server's CPU time per answered query over the measured window, nanoseconds.
+    /// The server's CPU time per answered query over the measured window, nanoseconds; `None` where other servers
+    /// answered some of the queries.
     #[must_use]
     pub fn server_cpu_per_query_ns(&self) -> Option<f64> {
+        if self.counters.attempts.sent_to.len() > 1 {
+            return None;
+        }
         let (from, to) = self.window();
         let answered = self.answered();
         let cpu_ns = self.resources.cpu_between_ns(from, to)?;

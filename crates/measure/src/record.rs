@@ -249,6 +249,9 @@ pub struct LoadFacts {
     pub warm_up_ns: u64,
     /// A query without an answer for this long has timed out, nanoseconds.
     pub timeout_ns: u64,
+    /// How long a client waits in all that asks more than once, nanoseconds; `None` for others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patience_ns: Option<u64>,
     /// Worker threads.
     pub workers: u32,
     /// CPUs that the workers were pinned to, one per worker; empty if not pinned.
@@ -313,6 +316,12 @@ pub struct TlsFacts {
 }
 
 impl LoadFacts {
+    /// What the latency of a query reaches that is lost, nanoseconds; 0 if it is not known.
+    #[must_use]
+    pub fn longest_wait_ns(&self) -> u64 {
+        self.patience_ns.unwrap_or(self.timeout_ns)
+    }
+
     /// Queries that a closed loop keeps outstanding over all clients; `None` for an open loop.
     #[must_use]
     pub fn window(&self) -> Option<u64> {

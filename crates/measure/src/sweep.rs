@@ -41,6 +41,8 @@ pub struct SweepRun {
     pub p50_ns: Option<u64>,
     /// 0.99 quantile of the latency likewise.
     pub p99_ns: Option<u64>,
+    /// The run is valid. One that is not may show that a load is too much, but not that it is held.
+    pub is_valid: bool,
 }
 
 /// Between which loads a server breaks, queries per second.
@@ -53,7 +55,8 @@ pub struct Breaking {
 }
 
 impl SweepRun {
-    fn of(measured: &Measured) -> Option<Self> {
+    fn of(record: &RunRecord) -> Option<Self> {
+        let measured = record.measured.as_ref()?;
         let outcomes = &measured.counters.outcomes;
         let sound_share = outcomes.share_without_error(&measured.counters.answers.rcodes)?;
         Some(Self {
@@ -61,11 +64,12 @@ impl SweepRun {
             sound_share,
             p50_ns: measured.latency.quantile_ns(0.5),
             p99_ns: measured.latency.quantile_ns(0.99),
+            is_valid: record.is_valid(),
         })
     }
 
     fn is_held(&self, held_share: f64) -> bool {
-        self.sound_share >= held_share
+        self.is_valid && self.sound_share >= held_share
     }
 }
 
@@ -78,8 +82,7 @@ impl SweepPoint {
             _ => None,
         })?;
         let runs = own().filter(|record| says_what_is_held(record));
-        let runs: Vec<SweepRun> =
-            runs.filter_map(|record| SweepRun::of(record.measured.as_ref()?)).collect();
+        let runs: Vec<SweepRun> = runs.filter_map(SweepRun::of).collect();
         let variant = variant.to_owned();
         (!runs.is_empty()).then_some(Self { variant, load_qps, runs })
     }
@@ -94,6 +97,9 @@ fn says_what_is_held(record: &RunRecord) -> bool {
             InvalidReason::Lost { .. }
                 | InvalidReason::Unanswered { .. }
                 | InvalidReason::Errors { .. }
+                | InvalidReason::Wrong { .. }
+                | InvalidReason::FellSilent { .. }
+                | InvalidReason::LostOverTransport { .. }
         ),
         RunStatus::Failed { .. } => false,
     }
@@ -147,6 +153,7 @@ mod tests {
             sound_share: *share,
             p50_ns: None,
             p99_ns: None,
+            is_valid: true,
         };
         let points = (1u32..).zip(shares).map(|(at, shares)| SweepPoint {
             variant: format!("x{at}"),

@@ -397,10 +397,16 @@ impl Variant {
             |load: &Load| load.query_options().edns.map(|edns| (edns.dnssec_ok, edns.options));
         let private = |variant: &Self| {
             let of = &variant.upstream;
-            (variant.load.popular_names).map(|_| (of.kind, of.hierarchy.clone()))
+            let asks_it = variant.load.popular_names.is_some() || variant.load.population.is_some();
+            asks_it.then(|| (of.kind, of.hierarchy.clone()))
         };
         let keys = [
             ("load.capture", own.capture == its.capture),
+            ("load.capture_server", own.capture_server == its.capture_server),
+            ("load.capture_ports", own.capture_ports == its.capture_ports),
+            ("load.dnstap_messages", own.dnstap_messages == its.dnstap_messages),
+            ("load.dnstap_source", own.dnstap_source == its.dnstap_source),
+            ("load.padding", own.pads_clients() == its.pads_clients()),
             ("load.population", own.population == its.population),
             ("load.factor", own.factor == its.factor),
             ("load.speed", own.speed == its.speed),
@@ -410,6 +416,7 @@ impl Variant {
             ("server.zone.name", !asks_zone || self.zone.name == other.zone.name),
             ("server.zone.records", !asks_zone || self.zone.records == other.zone.records),
             ("load.selection", own.selection == its.selection),
+            ("load.zipf_exponent", own.zipf_exponent == its.zipf_exponent),
             ("load.rate", own.rate == its.rate),
             ("load.pace", own.pace == its.pace),
             ("load.clients", own.clients == its.clients),
@@ -589,6 +596,12 @@ impl Load {
             backoff: self.backoff,
             order: self.server_order,
         }
+    }
+
+    /// Clients with queries of their own add an OPT record with padding to them (RFC 8467).
+    fn pads_clients(&self) -> bool {
+        let is_encrypted = self.transports().any(Transport::is_encrypted);
+        self.mode() == Mode::Clients && self.padding > 0 && is_encrypted
     }
 
     /// Method and path of HTTP.

@@ -99,7 +99,7 @@ impl<R: Runtime> Worker<'_, R> {
     }
 
     /// When a query that waits to be sent has waited for too long. One that is not due waits for ever.
-    fn end_of_wait(&self, pending: &Pending) -> Option<Nanos> {
+    pub(super) fn end_of_wait(&self, pending: &Pending) -> Option<Nanos> {
         pending.due.map(|due| due.saturating_add(self.shard.attempts.end(pending.attempt)))
     }
 

@@ -361,7 +361,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
         let transport = if over_tcp { Transport::Tcp } else { usual };
         let is_shared = self.shares(client, transport, server);
         let slot = ConnectionSlot::new(client, transport, 0);
-        self.slots.push(ConnectionSlot { server, is_extra: true, is_shared, ..slot });
+        self.slots.push(ConnectionSlot { server, is_extra: true, over_tcp, is_shared, ..slot });
         let number = self.slots.len() as u32 - 1;
         self.extra_slots.insert(extra, number);
         number
@@ -395,9 +395,8 @@ impl<'a, R: Runtime> Worker<'a, R> {
         if !self.shard.attempts.has_choice() {
             return home;
         }
-        let ConnectionSlot { client, server, transport, .. } = self.slots[home as usize];
+        let ConnectionSlot { client, server, over_tcp, .. } = self.slots[home as usize];
         let first = self.first_slot(client);
-        let over_tcp = transport != self.slots[first as usize].transport;
         let next = self.shard.attempts.next_server(server);
         if let Some(first) = self.first_servers.get_mut(client as usize)
             && self.shard.attempts.order == ServerOrder::Sticky
@@ -416,10 +415,11 @@ impl<'a, R: Runtime> Worker<'a, R> {
         if let Queries::Recent(recent) = &mut self.matcher.queries {
             let round = now.saturating_sub(self.last_round);
             (self.last_round, self.max_round) = (now, self.max_round.max(round));
-            // A query may wait for a time-out before it is sent, and for another one after that. For one more,
-            // a late answer is recognised. One that is asked again is kept anew, with each attempt. A thread that does not get its
+            // A query may wait until its last attempt is over before it is sent, and for another time-out after
+            // that. For one more, a late answer is recognised. One that is asked again is kept anew. A thread that does not get its
             // CPU may be late by a round with each of it.
-            let life = 3 * (self.shard.attempts.longest() + self.max_round);
+            let attempts = &self.shard.attempts;
+            let life = attempts.patience() + 2 * attempts.longest() + 3 * self.max_round;
             recent.forget(now.saturating_sub(life));
             if let Some(told) = &mut self.recorder.told {
                 told.forget_before(recent.first());
@@ -593,8 +593,11 @@ impl<'a, R: Runtime> Worker<'a, R> {
             clients: self.shard.clients + self.askers,
             open_clients: self.open_clients,
             // A client at the end of its quota is between two connections.
-            served_clients: (self.shard.keeps_open && self.shard.quota.is_none())
-                .then(|| self.served_clients()),
+            // One whose first server is away is served by the next.
+            served_clients: (self.shard.keeps_open
+                && self.shard.quota.is_none()
+                && !self.shard.attempts.has_choice())
+            .then(|| self.served_clients()),
             forsaken_clients: self.forsaken_clients(),
             held: self.held,
             drops: self.drops().saturating_sub(self.drops_before.unwrap_or(0)),

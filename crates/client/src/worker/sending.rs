@@ -173,9 +173,9 @@ impl<R: Runtime> Worker<'_, R> {
                 }
             }
         }
-        let unsent = self.slots[number as usize].pending.front().and_then(|pending| pending.due);
-        if let Some(due) = unsent {
-            self.arm(number, due + self.shard.timeout);
+        let unsent = self.slots[number as usize].pending.front();
+        if let Some(end) = unsent.and_then(|pending| self.end_of_wait(pending)) {
+            self.arm(number, end);
         }
         self.watch(number);
     }

@@ -153,7 +153,7 @@ impl<R: Runtime> Worker<'_, R> {
             }
         }
         if let Some(pending) = self.slots[number as usize].pending.front() {
-            let late = pending.due.unwrap_or(0) + self.shard.timeout;
+            let late = self.end_of_wait(pending).unwrap_or(0);
             self.arm(number, late);
             self.waiting_for_shared.push(number);
         }
@@ -228,8 +228,9 @@ impl<R: Runtime> Worker<'_, R> {
             let slot = &mut self.slots[*number as usize];
             let Known::InFlight(entry) = slot.table.look_up(*id) else { continue };
             slot.table.take_back(*id);
-            slot.pending.push_front(unsent(&entry));
-            self.arm(*number, entry.due + self.shard.timeout);
+            let pending = unsent(&entry);
+            slot.pending.push_front(pending);
+            self.arm(*number, self.end_of_wait(&pending).unwrap_or(0));
             self.waiting_for_shared.push(*number);
         }
         if shared.is_blocked {

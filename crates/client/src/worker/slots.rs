@@ -150,6 +150,9 @@ impl<R: Runtime> Worker<'_, R> {
         }
         if slot.reconnect_at > now {
             let at = slot.reconnect_at;
+            if self.shard.attempts.has_choice() {
+                self.ask_elsewhere(number, now);
+            }
             return self.arm(number, at);
         }
         slot.queued = true;
@@ -333,11 +336,15 @@ impl<R: Runtime> Worker<'_, R> {
     fn ask_elsewhere(&mut self, number: u32, now: Nanos) {
         let waiting = std::mem::take(&mut self.slots[number as usize].pending);
         for pending in waiting {
-            match self.shard.attempts.has_next(pending.attempt) {
-                true => self.give_up(number, pending, now),
-                false => self.slots[number as usize].pending.push_back(pending),
-            }
+            match self.shard.attempts.has_next(pending.attempt) && pending.due.is_some() {
+                true => self.matcher.fail(&mut self.recorder, &pending, now, Loss::ConnectionLost),
+                false => {
+                    self.slots[number as usize].pending.push_back(pending);
+                    true
+                }
+            };
         }
+        self.take_up_again(number, now);
     }
 
     /// Sets when the slot may be opened again after the server has ended its connection: at once if the

@@ -249,8 +249,7 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
         match spec.cache_octets().map(cache_parts) {
             Some([messages, rrsets]) => format!(
                 "the caches have {} MiB together, as the experiment says: msg-cache-size {messages} (default 4 \
-                 MB), and twice as much for rrset-cache-size, {rrsets} (default 4 MB), as unbound.conf(5) \
-                 advises; those of validation are the defaults (key-cache-size 4 MB, neg-cache-size 1 MB)",
+                 MB), and twice as much for rrset-cache-size, {rrsets} (default 4 MB); those of validation are the defaults (key-cache-size 4 MB, neg-cache-size 1 MB)",
                 (messages + rrsets) >> 20
             ),
             None => {

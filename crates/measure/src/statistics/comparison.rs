@@ -164,7 +164,8 @@ impl Metric {
         // What reaches the time-out is the time-out: so many queries were lost.
         let latency = || {
             let ns = record.compared_times()?.latency.quantile_ns(self.quantile()?)?;
-            (ns < record.load.timeout_ns || record.load.timeout_ns == 0).then_some(ns as f64)
+            let longest = record.load.longest_wait_ns();
+            (ns < longest || longest == 0).then_some(ns as f64)
         };
         match self {
             Self::AnsweredQps => Some(measured.answered_qps()),

@@ -42,6 +42,7 @@ pub(crate) fn load() -> LoadFacts {
         duration_ns: 1_000_000_000,
         warm_up_ns: 100_000_000,
         timeout_ns: 2_000_000_000,
+        patience_ns: None,
         workers: 1,
         cpus: vec![1],
         queries: "1,000 names".to_owned(),

@@ -201,6 +201,7 @@ fn variant_facts(record: &RunRecord) -> String {
         duration_ns,
         warm_up_ns,
         timeout_ns,
+        patience_ns: _,
         workers,
         cpus,
         queries,

@@ -184,6 +184,7 @@ fn load(of: &Behaviour, window_ns: u64) -> LoadFacts {
         duration_ns: window_ns,
         warm_up_ns: 2_000 * MS,
         timeout_ns: 2_000 * MS,
+        patience_ns: None,
         workers: 1,
         cpus: vec![1],
         queries: "names of the zone, uniformly".to_owned(),

@@ -443,6 +443,13 @@ impl Check<'_> {
     fn attempts(&mut self, draft: &VariantDraft) {
         let VariantDraft { load, server, .. } = draft;
         let further = server.further.value.as_ref().map_or(0, |further| further.0.len());
+        if load.cookies.value && further > 0 {
+            self.problem(
+                "a cookie belongs to one server (RFC 7873, section 4.2), and the clients know several",
+                [load.cookies.mark("cookies"), server.further.mark("several servers")],
+                "remove one of them",
+            );
+        }
         let patience = load.checked().attempts(further as u32).patience();
         if patience <= LONGEST_PATIENCE {
             return;

@@ -281,8 +281,12 @@ impl Session {
                     let load = &variant.load;
                     ask(target.address, transport, query, tls, &load.http(), load.timeout)
                 };
-                let until = Instant::now() + ASKING;
-                let is_over = || Instant::now() >= until || stop.load(Ordering::Relaxed);
+                let began = Instant::now();
+                // Each time has its part of the whole.
+                let is_over = |time: usize| {
+                    let until = began + ASKING * (time as u32 + 1) / TIMES as u32;
+                    Instant::now() >= until || stop.load(Ordering::Relaxed)
+                };
                 say(variant, queries, &to_server, &is_over)
             };
             // The server goes first, then what is behind it and the hosts.
@@ -333,17 +337,18 @@ impl AskedAgain {
 /// Asks a server one query over a transport.
 type Ask<'a> = dyn Fn(&Query, Transport) -> Result<Vec<u8>, AskError> + 'a;
 
-/// Asks each query [`TIMES`] times: all once, then all again. Those that had no time are left out.
+/// Asks each query [`TIMES`] times: all once, then all again. Those that had no time are left out. `is_over` says
+/// whether the time of the n-th time is over.
 fn say(
     variant: &Variant,
     queries: &[&Query],
     ask: &Ask<'_>,
-    is_over: &dyn Fn() -> bool,
+    is_over: &dyn Fn(usize) -> bool,
 ) -> Vec<Said> {
     let mut times: Vec<Vec<(AnswerRecord, String)>> = Vec::new();
-    for _ in 0..TIMES {
+    for time in 0..TIMES {
         let most = times.last().map_or(queries.len(), Vec::len);
-        let asked = queries[..most].iter().take_while(|_| !is_over());
+        let asked = queries[..most].iter().take_while(|_| !is_over(time));
         times.push(asked.map(|query| answer(variant, query, ask)).collect());
     }
     let whole = times.last().map_or(0, Vec::len);
