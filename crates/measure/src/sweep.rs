@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::results::LoadSweep;
-use crate::{InvalidReason, LoadMode, Measured, RunRecord, RunStatus};
+use crate::{InvalidReason, LoadMode, RunRecord, RunStatus};
 
 /// A server holds a load while it answers so much of what is answered at best ([`held_share`]).
 pub const HELD_SHARE: f64 = 0.99;
@@ -82,7 +82,7 @@ impl SweepPoint {
             _ => None,
         })?;
         let runs = own().filter(|record| says_what_is_held(record));
-        let runs: Vec<SweepRun> = runs.filter_map(SweepRun::of).collect();
+        let runs: Vec<SweepRun> = runs.filter_map(|record| SweepRun::of(record)).collect();
         let variant = variant.to_owned();
         (!runs.is_empty()).then_some(Self { variant, load_qps, runs })
     }
