@@ -130,7 +130,7 @@ fn a_window_that_no_socket_buffer_holds() {
     let room = Room::with_load();
     room.experiment(&format!(
         "server.kind = \"bind\"\nserver.threads = 1\nrepeat.runs = 1\n\
-         load = {{ clients = 200, outstanding = {outstanding}, timeout = \"400ms\", duration = \"2s\", \
+         load = {{ clients = 200, outstanding = {outstanding}, timeout = \"400ms\", duration = \"6s\", \
          warm_up = \"0s\" }}\n[[variant]]\nname = \"one\"\n"
     ));
     let running = room.start(&["run", "./experiment.toml"]);
