@@ -187,6 +187,25 @@ impl InFlightTable {
         &mut self,
         now: Option<Nanos>,
         attempts: &Attempts,
+        ended: impl FnMut(u16, Entry),
+    ) -> Option<Nanos> {
+        if attempts.has_next(0) {
+            let end = |entry: &Entry| entry.sent.saturating_add(attempts.wait(entry.attempt));
+            return self.expire_by(end, now, ended);
+        }
+        // All wait for the same time: it is taken off once.
+        let wait = attempts.wait(0);
+        let sent_until = now.and_then(|now| now.checked_sub(wait));
+        let oldest = self.expire_by(|entry| entry.sent, sent_until, ended);
+        oldest.map(|sent| sent.saturating_add(wait))
+    }
+
+    /// Ends every query whose instant is not after `last`. Returns the first instant of the others.
+    #[inline]
+    fn expire_by(
+        &mut self,
+        instant: impl Fn(&Entry) -> Nanos,
+        last: Option<Nanos>,
         mut ended: impl FnMut(u16, Entry),
     ) -> Option<Nanos> {
         let mut next = None;
@@ -195,12 +214,12 @@ impl InFlightTable {
             if state != State::InFlight {
                 continue;
             }
-            let end = entry.sent.saturating_add(attempts.wait(entry.attempt));
-            if now.is_some_and(|now| end <= now) {
+            let at = instant(&entry);
+            if last.is_some_and(|last| at <= last) {
                 self.timed_out(id);
                 ended(id, entry);
             } else {
-                next = Some(next.map_or(end, |next: Nanos| next.min(end)));
+                next = Some(next.map_or(at, |next: Nanos| next.min(at)));
             }
         }
         next
