@@ -2,7 +2,7 @@
 
 use dnslab_measure::HowEnded;
 use dnslab_wire::{
-    BADCOOKIE, Cookie, CookieFinding, Held, Response, ResponseOptions, Transport, TsigFault,
+    BADCOOKIE, Cookie, CookieFinding, Held, Response, ResponseOptions, Transport, TsigFault, rcode,
 };
 
 use crate::attempts::Attempts;
@@ -489,7 +489,7 @@ impl ResponseMatcher<'_> {
 /// A client with another server asks that (glibc and musl do): SERVFAIL, NOTIMP and REFUSED say nothing of the
 /// name (RFC 1035, section 4.1.1).
 fn is_failure(rcode: u16) -> bool {
-    matches!(rcode, 2 | 4 | 5)
+    matches!(rcode, rcode::SERVFAIL | rcode::NOTIMP | rcode::REFUSED)
 }
 
 #[cfg(test)]

@@ -318,7 +318,7 @@ pub struct TlsFacts {
 impl LoadFacts {
     /// What the latency of a query reaches that is lost, nanoseconds; 0 if it is not known.
     #[must_use]
-    pub fn longest_wait_ns(&self) -> u64 {
+    pub fn max_wait_ns(&self) -> u64 {
         self.patience_ns.unwrap_or(self.timeout_ns)
     }
 

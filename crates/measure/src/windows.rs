@@ -62,7 +62,7 @@ impl WindowSummary {
 
     /// A figure of it in one run; `None` if it was not measured.
     pub(crate) fn figure(&self, metric: Metric, record: &RunRecord) -> Option<f64> {
-        metric.in_window(self.of(record)?, record.load.longest_wait_ns())
+        metric.in_window(self.of(record)?, record.load.max_wait_ns())
     }
 
     /// Its figures over the runs of a variant.

@@ -202,35 +202,27 @@ impl Setting for PathBuf {
     }
 }
 
-impl Setting for Vec<TlsGroup> {
-    const KIND: Kind = Kind::Words(&TlsGroup::NAMES);
+/// Lists of words, whose order means something.
+macro_rules! word_lists {
+    ($($type:ty),+) => {$(
+        impl Setting for Vec<$type> {
+            const KIND: Kind = Kind::Words(&<$type>::NAMES);
 
-    fn of(value: &Value) -> Option<Self> {
-        match value {
-            Value::Words(words) => words.iter().map(|word| word.parse().ok()).collect(),
-            _ => None,
+            fn of(value: &Value) -> Option<Self> {
+                match value {
+                    Value::Words(words) => words.iter().map(|word| word.parse().ok()).collect(),
+                    _ => None,
+                }
+            }
+
+            fn value(&self) -> Option<Value> {
+                Some(Value::Words(self.iter().map(ToString::to_string).collect()))
+            }
         }
-    }
-
-    fn value(&self) -> Option<Value> {
-        Some(Value::Words(self.iter().map(ToString::to_string).collect()))
-    }
+    )+};
 }
 
-impl Setting for Vec<DnstapKind> {
-    const KIND: Kind = Kind::Words(&DnstapKind::NAMES);
-
-    fn of(value: &Value) -> Option<Self> {
-        match value {
-            Value::Words(words) => words.iter().map(|word| word.parse().ok()).collect(),
-            _ => None,
-        }
-    }
-
-    fn value(&self) -> Option<Value> {
-        Some(Value::Words(self.iter().map(ToString::to_string).collect()))
-    }
-}
+word_lists!(TlsGroup, DnstapKind);
 
 /// Which server is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -368,8 +368,16 @@ impl<'a, R: Runtime> Worker<'a, R> {
     }
 
     /// The slot on which a client asks a query for the first time; `usual` is one of its usual connections.
-    #[cold]
+    #[inline]
     fn slot_for_first_attempt(&mut self, usual: u32) -> u32 {
+        match self.shard.attempts.has_choice() {
+            true => self.slot_of_first_server(usual),
+            false => usual,
+        }
+    }
+
+    #[cold]
+    fn slot_of_first_server(&mut self, usual: u32) -> u32 {
         let client = self.slots[usual as usize].client;
         let place = client as usize;
         if self.first_servers.len() <= place {

@@ -40,10 +40,7 @@ impl<R: Runtime> Worker<'_, R> {
                 let transport = self.slots[arrival.client as usize].transport;
                 self.recorder.due_over(arrival.due_ns, transport);
             }
-            let number = match self.shard.attempts.has_choice() {
-                true => self.slot_for_first_attempt(arrival.client),
-                false => arrival.client,
-            };
+            let number = self.slot_for_first_attempt(arrival.client);
             let query = match &mut self.matcher.queries {
                 Queries::List(_) => arrival.query,
                 Queries::Recent(recent) => {
@@ -86,10 +83,7 @@ impl<R: Runtime> Worker<'_, R> {
                 self.recorder.due_over(due_ns, slot.transport);
             }
             self.askers += u32::from(!std::mem::replace(&mut slot.has_come, true));
-            let number = match self.shard.attempts.has_choice() {
-                true => self.slot_for_first_attempt(number),
-                false => number,
-            };
+            let number = self.slot_for_first_attempt(number);
             self.slots[number as usize].pending.push_back(pending);
             self.list(number);
         }

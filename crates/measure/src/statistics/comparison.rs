@@ -164,7 +164,7 @@ impl Metric {
         // What reaches the time-out is the time-out: so many queries were lost.
         let latency = || {
             let ns = record.compared_times()?.latency.quantile_ns(self.quantile()?)?;
-            let longest = record.load.longest_wait_ns();
+            let longest = record.load.max_wait_ns();
             (ns < longest || longest == 0).then_some(ns as f64)
         };
         match self {

@@ -21,7 +21,7 @@ use crate::{
 const IDLE_OF_CLIENTS: Duration = Duration::from_secs(10);
 
 /// Durations are recorded up to this one.
-const LONGEST_PATIENCE: Duration = Duration::from_secs(100);
+const MAX_PATIENCE: Duration = Duration::from_secs(100);
 
 /// Addresses of captured clients that ask a server on the loopback interface: four million, so that each has its own.
 const CLIENTS_HERE: &str = "127.64.0.0/10";
@@ -451,14 +451,14 @@ impl Check<'_> {
             );
         }
         let patience = load.checked().attempts(further as u32).patience();
-        if patience <= LONGEST_PATIENCE {
+        if patience <= MAX_PATIENCE {
             return;
         }
         self.problem(
             format!(
                 "a client would wait for {}: {} at most can be recorded",
                 write_duration(patience),
-                write_duration(LONGEST_PATIENCE)
+                write_duration(MAX_PATIENCE)
             ),
             [
                 load.attempts.mark("so often"),
