@@ -7,7 +7,8 @@ use dnslab_traffic::Rate;
 /// A single line over the load says something from so many loads on; of several, two will do.
 const POINTS_OF_ONE: usize = 3;
 
-/// The variants that differ only in the size of an open load (its rate, its clients, the factor of a capture),
+/// The variants that differ only in the size of an open load (its rate, the clients of a population, the factor of a
+/// capture),
 /// server by server, in the order of the file; none if there is nothing to draw over the load.
 ///
 /// It is decided from the checked settings, so that no difference is overlooked.
@@ -108,7 +109,7 @@ mod tests {
     }
 
     const TWO: &str = "load.rate = 200";
-    const THREE: &str = "load.rate = 300\nload.clients = 30";
+    const THREE: &str = "load.rate = 300";
 
     #[test]
     fn variants_that_differ_in_the_size_of_the_load_are_a_line() {
@@ -141,6 +142,9 @@ mod tests {
         assert_eq!(found(&[("a", ""), ("b", other), ("c", THREE)]), [""; 0]);
         // The same load again, and a closed loop, which has no size.
         assert_eq!(found(&[("a", ""), ("b", ""), ("c", TWO)]), [""; 0]);
+        // At a given rate, more clients are another load, not a larger one.
+        let more_clients = "load.rate = 300\nload.clients = 30";
+        assert_eq!(found(&[("a", ""), ("b", TWO), ("c", more_clients)]), [""; 0]);
         let changing = "load.rate = \"ramp:1..100/5s\"";
         assert_eq!(found(&[("a", ""), ("b", changing), ("c", TWO)]), [""; 0]);
     }
