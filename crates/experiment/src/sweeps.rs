@@ -7,9 +7,8 @@ use dnslab_traffic::Rate;
 /// A single line over the load says something from so many loads on; of several, two will do.
 const POINTS_OF_ONE: usize = 3;
 
-/// The variants that differ only in the size of an open load (its rate, the clients of a population, the factor of a
-/// capture),
-/// server by server, in the order of the file; none if there is nothing to draw over the load.
+/// The variants that differ only in the size of an open load (its rate, the clients of a population, the factor
+/// of a capture), server by server, in the order of the file; none if there is nothing to draw over the load.
 ///
 /// It is decided from the checked settings, so that no difference is overlooked.
 pub(crate) fn sweeps(experiment: &Experiment) -> Vec<LoadSweep> {
