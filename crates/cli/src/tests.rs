@@ -87,6 +87,7 @@ const LINES: &[&str] = &[
     "run query-log-causes --set load.duration=5s --set server.root=/",
     "run query-logging --set server.zone.records=1000 --set variant.both.server.log.size_mib=10 \
      --set server.binary=/bin/sh --set server.threads=3",
+    "run resolvers --set load.timeout=1s",
     "run transports --set answered_by=p99 --set repeat.margin=5% --set common.rate=20000 \
      --set server.delay=uniform:1ms..9ms --set server.loss=1% --set server.busy=200ns",
     "run waiting --set load.pace=constant --set load.quickack=open-loop",

@@ -598,6 +598,7 @@ impl Recorder {
                 sent_octets: *sent_octets,
                 received_octets: answers.octets,
                 opened: connections.opened,
+                ended: Some(connections.lost + connections.closed),
                 full_handshakes: connections.full_handshakes,
                 resumed_handshakes: connections.resumed_handshakes,
             });

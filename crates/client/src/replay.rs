@@ -142,6 +142,11 @@ impl RecentQueries {
         self.queries.get(place).map_or(&self.forgotten, |(_, query)| query)
     }
 
+    /// Whether a query that was kept is no longer.
+    fn has_forgotten(&self, number: u32) -> bool {
+        number.wrapping_sub(self.first) as usize >= self.queries.len()
+    }
+
     /// Number of the first query that is not forgotten.
     pub(crate) fn first(&self) -> u32 {
         self.first
@@ -170,6 +175,15 @@ impl Queries<'_> {
         match self {
             Self::List(list) => list.get(number),
             Self::Recent(recent) => recent.get(number),
+        }
+    }
+
+    /// Whether the question of a query is no longer known. A resolver that gives up says so after 10 s, long after its
+    /// client: the message id must do to tell whose answer it is.
+    pub(crate) fn has_forgotten(&self, number: u32) -> bool {
+        match self {
+            Self::List(_) => false,
+            Self::Recent(recent) => recent.has_forgotten(number),
         }
     }
 }

@@ -190,7 +190,9 @@ impl ResponseMatcher<'_> {
             Known::Answered(entry) if self.is_answer(&entry, &response) => {
                 recorder.stray(message.at, Stray::Duplicate);
             }
-            Known::TimedOut(entry) if self.is_answer(&entry, &response) => {
+            Known::TimedOut(entry)
+                if self.queries.has_forgotten(entry.query) || self.is_answer(&entry, &response) =>
+            {
                 recorder.stray(message.at, Stray::Late);
             }
             _ => recorder.stray(message.at, Stray::Unexpected),

@@ -172,13 +172,13 @@ pub enum Caveat {
         /// Answered queries per second of the median interval.
         median_qps: f64,
     },
-    /// Some answers came after the time-out, twice, or to questions never asked.
+    /// Some answers came after the time-out, twice, or to no question that the client remembers.
     StrayAnswers {
         /// After the time-out.
         late: u64,
         /// Second and further ones.
         duplicate: u64,
-        /// To questions never asked.
+        /// To no question that the client remembers: never asked, or forgotten since.
         unexpected: u64,
     },
     /// The server's own count of the queries differs from that of the load by more than 1 %.

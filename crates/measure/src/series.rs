@@ -52,6 +52,9 @@ pub struct IntervalTraffic {
     pub received_octets: u64,
     /// Connections that became usable.
     pub opened: u64,
+    /// Usable connections that ended, whoever ended them; `None` in records that do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<u64>,
     /// Full TLS handshakes.
     pub full_handshakes: u64,
     /// Resumed TLS handshakes, those with early data among them.
@@ -64,6 +67,10 @@ impl IntervalTraffic {
         self.sent_octets += other.sent_octets;
         self.received_octets += other.received_octets;
         self.opened += other.opened;
+        self.ended = match (self.ended, other.ended) {
+            (Some(own), Some(more)) => Some(own + more),
+            (own, more) => own.or(more),
+        };
         self.full_handshakes += other.full_handshakes;
         self.resumed_handshakes += other.resumed_handshakes;
     }
@@ -75,6 +82,7 @@ impl IntervalTraffic {
             sent_octets: self.sent_octets - earlier.sent_octets,
             received_octets: self.received_octets - earlier.received_octets,
             opened: self.opened - earlier.opened,
+            ended: self.ended.map(|ended| ended - earlier.ended.unwrap_or(0)),
             full_handshakes: self.full_handshakes - earlier.full_handshakes,
             resumed_handshakes: self.resumed_handshakes - earlier.resumed_handshakes,
         }

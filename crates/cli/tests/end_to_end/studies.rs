@@ -243,14 +243,27 @@ fn both_legs_of_a_forwarder_are_measured() {
     }
 }
 
-/// Three versions of BIND under four loads, which are small here, with an empty cache at first.
 #[test]
 fn versions_of_a_resolver_are_compared_under_rising_loads() {
+    let versions = ["bind-9-16", "bind-9-18", "bind-9-20"];
+    resolve_for_rising_loads("resolver-versions", &versions, &["bind-9.16", "bind-9.20"]);
+}
+
+#[test]
+fn resolvers_are_compared_under_rising_loads() {
+    let resolvers = ["bind", "unbound", "knot-resolver", "pdns-recursor"];
+    resolve_for_rising_loads("resolvers", &resolvers, &[]);
+}
+
+/// A study of these resolvers under four loads, which are small here, with an empty cache at first.
+fn resolve_for_rising_loads(study: &str, resolvers: &[&str], releases: &[&str]) {
     let room = Room::with_load();
-    let file =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/resolver-versions.toml");
+    let file = format!("../../experiments/{study}.toml");
     let mut command = Command::new(program());
-    command.arg("run").arg(file).env("DNSLAB_CACHE", cache(&["bind-9.16", "bind-9.20"]));
+    command.arg("run").arg(Path::new(env!("CARGO_MANIFEST_DIR")).join(file));
+    if !releases.is_empty() {
+        command.env("DNSLAB_CACHE", cache(releases));
+    }
     let mut set = |setting: &str| {
         command.args(["--set", setting]);
     };
@@ -266,15 +279,14 @@ fn versions_of_a_resolver_are_compared_under_rising_loads() {
     ]
     .into_iter()
     .for_each(&mut set);
-    let versions = ["9-16", "9-18", "9-20"];
-    for (version, factor) in versions.iter().flat_map(|it| [5, 10, 15].map(|factor| (it, factor))) {
-        set(&format!("variant.bind-{version}-x{factor}.load.rate={}", 100 * factor));
-        set(&format!("variant.bind-{version}-x{factor}.load.clients={}", 200 * factor));
+    for (name, factor) in resolvers.iter().flat_map(|it| [5, 10, 15].map(|factor| (it, factor))) {
+        set(&format!("variant.{name}-x{factor}.load.rate={}", 100 * factor));
+        set(&format!("variant.{name}-x{factor}.load.clients={}", 200 * factor));
     }
     Running::start(command, room.path()).finish().exits_with(0);
     let results = room.results();
     let records = records(&results);
-    assert_eq!(records.len(), 12);
+    assert_eq!(records.len(), 4 * resolvers.len());
     for record in &records {
         let name = &record.variant;
         assert_eq!(record.status, RunStatus::Valid, "{name}");
@@ -289,7 +301,7 @@ fn versions_of_a_resolver_are_compared_under_rising_loads() {
     let sweeps = results.session().unwrap().sweeps;
     let lines: Vec<(&str, usize)> =
         sweeps.iter().map(|line| (line.name.as_str(), line.variants.len())).collect();
-    assert_eq!(lines, [("bind-9-16", 4), ("bind-9-18", 4), ("bind-9-20", 4)]);
+    assert_eq!(lines, resolvers.iter().map(|name| (*name, 4)).collect::<Vec<_>>());
     let variants: Vec<&str> = records.iter().map(|record| record.variant.as_str()).collect();
     report_is_whole(&results, &variants);
     let page = fs::read_to_string(results.path().join("report.html")).unwrap();

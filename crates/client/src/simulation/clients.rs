@@ -238,6 +238,23 @@ fn an_idle_client_asks_from_another_socket() {
     }
 }
 
+/// As those of a resolver that waits for a dead server five times as long as its clients wait for it.
+#[test]
+fn answers_to_queries_long_forgotten_are_late() {
+    let queries: Vec<_> = (0..100u32).map(|n| query(u64::from(n) * 10_000_000, n % 10)).collect();
+    let sources = Some("10.1.0.0/16".parse().unwrap());
+    for sources in [None, sources] {
+        let timeout = Duration::from_millis(50);
+        let settings = Load { timeout, sources, idle: None, ..Load::default() };
+        let mut scenario = quiet(Transport::Udp, queries.clone(), settings);
+        scenario.manners.work = 500_000_000..500_000_001;
+        let counters = scenario.play().end.recorder.into_counters().1;
+        assert_eq!(counters.outcomes.timed_out, 100);
+        let answers = &counters.answers;
+        assert!(answers.late > 40 && answers.unexpected == 0, "{answers:?}");
+    }
+}
+
 #[test]
 fn what_is_due_after_the_end_is_not_asked() {
     let queries = vec![query(0, 0), query(999_999_999, 1), query(1_000_000_000, 2)];

@@ -13,7 +13,7 @@ use crate::file::owner::{self, Untrusted};
 use crate::run::read_population;
 
 /// The built-in experiments: name and text of the file.
-pub const BUILT_IN: [(&str, &str); 10] = [
+pub const BUILT_IN: [(&str, &str); 11] = [
     ("cost", include_str!("../../../../experiments/cost.toml")),
     ("encryption", include_str!("../../../../experiments/encryption.toml")),
     ("forwarders", include_str!("../../../../experiments/forwarders.toml")),
@@ -22,6 +22,7 @@ pub const BUILT_IN: [(&str, &str); 10] = [
     ("idm", include_str!("../../../../experiments/idm.toml")),
     ("query-log-causes", include_str!("../../../../experiments/query-log-causes.toml")),
     ("query-logging", include_str!("../../../../experiments/query-logging.toml")),
+    ("resolvers", include_str!("../../../../experiments/resolvers.toml")),
     ("transports", include_str!("../../../../experiments/transports.toml")),
     ("waiting", include_str!("../../../../experiments/waiting.toml")),
 ];

@@ -402,9 +402,10 @@ impl Session {
             if let Some(error) = end {
                 return Err(error);
             }
-            self.compare_answers(stop, observer)?;
+            // What cannot be compared now must not end the measurement. It is tried again after the last round.
+            self.compare_answers(stop, observer).ok();
         }
-        // Those of rounds that ended before an interrupt.
+        // Also those of rounds that ended before an interrupt.
         self.compare_answers(stop, observer)?;
         Ok(SessionEnd { interrupted: stop.load(Ordering::Relaxed) })
     }

@@ -303,8 +303,7 @@ fn forwarder_notes(spec: &ServerSpec, upstream: &Upstream) -> Vec<String> {
         way.to_owned(),
         format!(
             "the cache is in memory; {}; prefetch 2 9, the default; the limits on queries in work are the \
-             defaults (recursive-clients 1000, clients-per-query 10 rising to 100): beyond them BIND drops, \
-             which is loss in the results",
+             defaults (recursive-clients 1000, clients-per-query 10 rising to 100): {BEYOND_LIMITS}",
             cache_note(spec)
         ),
         "transfers, notifies and remote control are off".to_owned(),
@@ -322,6 +321,11 @@ fn cache_note(spec: &ServerSpec) -> String {
         None => "it is as large as by default (max-cache-size 90 % of the memory)".to_owned(),
     }
 }
+
+/// What BIND does with a query too many: its soft limit is nine tenths of `recursive-clients`
+/// (`ns_client_killoldestquery`).
+const BEYOND_LIMITS: &str = "beyond nine tenths of recursive-clients BIND gives up the oldest query for each new one, \
+                             and answers it with SERVFAIL; beyond the others it drops, which is loss in the results";
 
 const NO_VALIDATION: &str = "no validation (dnssec-validation no; default auto)";
 
@@ -345,10 +349,10 @@ fn resolver_notes(spec: &ServerSpec, hints: &RootHints) -> Vec<String> {
              they run out are asked for anew (prefetch 2 9, the default)",
             cache_note(spec)
         ),
-        "the limits on queries in work are the defaults (recursive-clients 1000, clients-per-query 10 \
-         rising to 100, fetches-per-server and fetches-per-zone 0, no limit): beyond them BIND drops, \
-         which is loss in the results"
-            .to_owned(),
+        format!(
+            "the limits on queries in work are the defaults (recursive-clients 1000, clients-per-query 10 \
+             rising to 100, fetches-per-server and fetches-per-zone 0, no limit): {BEYOND_LIMITS}"
+        ),
         "qname-minimization relaxed, the default; BIND answers for the empty zones that are built in, as by \
          default (RFC 6303): none of them is in 198.18.0.0/15 or 2001:2::/48"
             .to_owned(),

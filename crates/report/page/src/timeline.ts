@@ -26,6 +26,7 @@ const CHARTS: Record<string, Own> = {
   log: perSecond,
   network: perSecond,
   connections: count,
+  "open-connections": count,
   handshakes: count,
 };
 

@@ -91,12 +91,14 @@ pub(crate) enum Figure {
     Network,
     /// Connections opened, per second.
     Connections,
+    /// Connections that are open.
+    OpenConnections,
     /// TLS handshakes, full and resumed, per second.
     Handshakes,
 }
 
 impl Figure {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Qps,
         Self::CountedQps,
         Self::P50,
@@ -107,6 +109,7 @@ impl Figure {
         Self::Log,
         Self::Network,
         Self::Connections,
+        Self::OpenConnections,
         Self::Handshakes,
     ];
 
@@ -123,13 +126,21 @@ impl Figure {
             Self::Log => "log",
             Self::Network => "network",
             Self::Connections => "connections",
+            Self::OpenConnections => "open-connections",
             Self::Handshakes => "handshakes",
         }
     }
 
     /// True for what is looked at less.
     pub(crate) fn is_aside(self) -> bool {
-        matches!(self, Self::CountedQps | Self::Network | Self::Connections | Self::Handshakes)
+        matches!(
+            self,
+            Self::CountedQps
+                | Self::Network
+                | Self::Connections
+                | Self::OpenConnections
+                | Self::Handshakes
+        )
     }
 
     fn of(self, run: &Measured, bucket: &Bucket) -> Option<f64> {
@@ -160,6 +171,7 @@ impl Figure {
             }
             Self::Network => bucket.per_second(bucket.octets).map(|octets| octets / 1000.0),
             Self::Connections => bucket.per_second(bucket.opened),
+            Self::OpenConnections => bucket.open.map(|open| open as f64),
             Self::Handshakes => bucket.per_second(bucket.handshakes),
         }
         .filter(|value| value.is_finite())
@@ -183,6 +195,8 @@ struct Bucket {
     /// Octets sent and received; `None` if they were not counted.
     octets: Option<u64>,
     opened: Option<u64>,
+    /// Connections that were open when its last interval ended; `None` if that is not known.
+    open: Option<u64>,
     handshakes: Option<u64>,
 }
 
@@ -236,7 +250,13 @@ fn buckets(run: &Measured, width_ns: u64, before: u64, after: u64) -> Vec<Bucket
     let mut all: Vec<Bucket> = (-(before as i64)..after as i64).map(bucket).collect();
     // The quantiles of a whole second are known, where its queries were counted together.
     let seconds = exact(run, width_ns);
+    let mut open = 0u64;
     for interval in seconds.unwrap_or(&run.intervals) {
+        let opened = interval.traffic.and_then(|traffic| Some((traffic.opened, traffic.ended?)));
+        let still_open = opened.map(|(opened, ended)| {
+            open = (open + opened).saturating_sub(ended);
+            open
+        });
         let middle = (interval.at_ns + interval.length_ns / 2) as i64 - start;
         let at = middle.div_euclid(width) + before as i64;
         let Some(bucket) = usize::try_from(at).ok().and_then(|at| all.get_mut(at)) else {
@@ -248,6 +268,7 @@ fn buckets(run: &Measured, width_ns: u64, before: u64, after: u64) -> Vec<Bucket
             Some(_) => bucket.own_ns += interval.own_ns.unwrap_or(0),
         }
         bucket.add(interval);
+        bucket.open = still_open;
     }
     // Outside of the load's turns there is nothing to tell.
     all.iter_mut()
@@ -491,7 +512,9 @@ impl Figure {
     fn is_shown(self, curves: &[Curve]) -> bool {
         let mut values = curves.iter().flat_map(|curve| &curve.mean).flatten();
         match self {
-            Self::Connections | Self::Handshakes => values.any(|value| *value > 0.0),
+            Self::Connections | Self::OpenConnections | Self::Handshakes => {
+                values.any(|value| *value > 0.0)
+            }
             _ => values.next().is_some(),
         }
     }
@@ -639,6 +662,7 @@ mod tests {
             sent_octets: 1_024,
             received_octets: 9_216,
             opened: 3,
+            ended: Some(1),
             full_handshakes: 1,
             resumed_handshakes: 2,
         };
@@ -647,6 +671,8 @@ mod tests {
         let at = |figure| curve(&timeline, 0, figure, 0).mean[5];
         assert_eq!(at(Figure::Network), Some(102.4), "kB per second");
         assert_eq!((at(Figure::Connections), at(Figure::Handshakes)), (Some(30.0), Some(30.0)));
+        let open = &curve(&timeline, 0, Figure::OpenConnections, 0).mean;
+        assert!(open.windows(2).all(|pair| pair[1].zip(pair[0]).is_none_or(|(b, a)| b - a == 2.0)));
         assert!(!timeline.series[0].figures.contains_key("log"), "not measured");
     }
 

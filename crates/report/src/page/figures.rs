@@ -241,6 +241,9 @@ fn caption(figure: Figure, is_closed: bool, is_exact: bool) -> (&'static str, St
             "Octets of queries and answers, without what their transports add.".to_owned(),
         ),
         Figure::Connections => ("Connections opened per second", String::new()),
+        Figure::OpenConnections => {
+            ("Open connections", "Connections of the clients that are usable.".to_owned())
+        }
         Figure::Handshakes => ("TLS handshakes per second", "Full and resumed.".to_owned()),
     }
 }

@@ -160,7 +160,7 @@ pub(super) fn remark_with(caveat: &Caveat, workers: Option<u32>) -> Remark {
         Caveat::StrayAnswers { late, duplicate, unexpected } => Remark::new(
             "Stray answers",
             format!(
-                "{} after the time-out, {} for the second time, {} to questions never asked",
+                "{} after the time-out, {} for the second time, {} to no question that is remembered",
                 number::count(*late),
                 number::count(*duplicate),
                 number::count(*unexpected)

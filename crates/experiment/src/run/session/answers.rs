@@ -104,7 +104,7 @@ impl Session {
     }
 
     /// Compares the answers of all runs that are over and were not compared yet. An interrupt leaves the rest to
-    /// a session that is resumed.
+    /// a session that is resumed. An error is of the first comparison that failed; the others are made.
     pub(super) fn compare_answers(
         &self,
         stop: &AtomicBool,
@@ -121,6 +121,7 @@ impl Session {
             .filter(|record| is_whole(record))
             .map(|record| (record.variant.as_str(), record.repetition))
             .collect();
+        let mut failed = None;
         for pair in &pairs {
             for repetition in 1..=self.experiment.repeat.runs {
                 if stop.load(Ordering::Relaxed) {
@@ -138,17 +139,21 @@ impl Session {
                 let files = (self.results.open_answers(&case)?, self.results.open_answers(&other)?);
                 let (Some(one), Some(other)) = files else { continue };
                 observer.comparison_begins(pair);
-                let joined = join_answers(one, other).map_err(|source| SessionError::Answers {
-                    variant: pair.variant.clone(),
-                    against: pair.against.clone(),
-                    source,
-                })?;
+                let joined = match join_answers(one, other) {
+                    Ok(joined) => joined,
+                    Err(source) => {
+                        let Compared { variant, against } = pair.clone();
+                        failed =
+                            failed.or(Some(SessionError::Answers { variant, against, source }));
+                        continue;
+                    }
+                };
                 if let Some(comparison) = self.compared(pair, repetition, joined, stop)? {
                     self.results.write_answer_comparison(&comparison)?;
                 }
             }
         }
-        Ok(())
+        failed.map_or(Ok(()), Err)
     }
 
     /// What is to be told of two runs; `None` after an interrupt.
