@@ -10,9 +10,18 @@ use dnslab_wire::Transport;
 
 use super::testbed::has_hosts;
 
+/// Clients that are played over UDP ask over TCP only what was truncated. A server that is prepared for each of them
+/// to do so at once would need more files than a process may have.
+const MAX_OVER_UDP: u64 = 4_096;
+
 /// Connections of a load that its server must bear at the same time.
 pub(super) fn connections(load: &Load) -> u32 {
-    u32::try_from(sockets(load)).unwrap_or(u32::MAX)
+    let is_played = load.population.is_some() || load.capture.is_some();
+    let most = match is_played && load.transports().all(|it| it == Transport::Udp) {
+        true => MAX_OVER_UDP,
+        false => u64::MAX,
+    };
+    u32::try_from(sockets(load).min(most)).unwrap_or(u32::MAX)
 }
 
 /// What keeps a variant's load from its sockets, with the remedy.
