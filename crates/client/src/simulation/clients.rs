@@ -238,7 +238,7 @@ fn an_idle_client_asks_from_another_socket() {
     }
 }
 
-/// As those of a resolver that waits for a dead server five times as long as its clients wait for it.
+/// As those of a resolver that waits for a dead server ten times as long as its clients wait for it.
 #[test]
 fn answers_to_queries_long_forgotten_are_late() {
     let queries: Vec<_> = (0..100u32).map(|n| query(u64::from(n) * 10_000_000, n % 10)).collect();
