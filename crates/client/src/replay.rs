@@ -138,13 +138,14 @@ impl RecentQueries {
 
     #[inline]
     pub(crate) fn get(&self, number: u32) -> &Query {
-        let place = number.wrapping_sub(self.first) as usize;
-        self.queries.get(place).map_or(&self.forgotten, |(_, query)| query)
+        self.kept(number).unwrap_or(&self.forgotten)
     }
 
-    /// Whether a query that was kept is no longer.
-    fn has_forgotten(&self, number: u32) -> bool {
-        number.wrapping_sub(self.first) as usize >= self.queries.len()
+    /// `None` for a query that was forgotten.
+    #[inline]
+    fn kept(&self, number: u32) -> Option<&Query> {
+        let place = number.wrapping_sub(self.first) as usize;
+        self.queries.get(place).map(|(_, query)| query)
     }
 
     /// Number of the first query that is not forgotten.
@@ -183,7 +184,7 @@ impl Queries<'_> {
     pub(crate) fn has_forgotten(&self, number: u32) -> bool {
         match self {
             Self::List(_) => false,
-            Self::Recent(recent) => recent.has_forgotten(number),
+            Self::Recent(recent) => recent.kept(number).is_none(),
         }
     }
 }

@@ -16,12 +16,11 @@ const MAX_OVER_UDP: u64 = 4_096;
 
 /// Connections of a load that its server must bear at the same time.
 pub(super) fn connections(load: &Load) -> u32 {
-    let is_played = load.population.is_some() || load.capture.is_some();
-    let most = match is_played && load.transports().all(|it| it == Transport::Udp) {
-        true => MAX_OVER_UDP,
-        false => u64::MAX,
+    let max = match load.mode() {
+        Mode::Clients if load.transports().all(|it| it == Transport::Udp) => MAX_OVER_UDP,
+        _ => u64::MAX,
     };
-    u32::try_from(sockets(load).min(most)).unwrap_or(u32::MAX)
+    u32::try_from(sockets(load).min(max)).unwrap_or(u32::MAX)
 }
 
 /// What keeps a variant's load from its sockets, with the remedy.
