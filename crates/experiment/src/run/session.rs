@@ -370,6 +370,7 @@ impl Session {
             false => self.common_rate(stop, observer)?,
         };
         let mut last = None;
+        let mut put_off = Vec::new();
         for round in rounds {
             // A repetition has several rounds if whole runs alternate.
             let repetition = round.first().map(|case| case.repetition);
@@ -402,11 +403,11 @@ impl Session {
             if let Some(error) = end {
                 return Err(error);
             }
-            // What cannot be compared now must not end the measurement. It is tried again after the last round.
-            self.compare_answers(stop, observer).ok();
+            // What cannot be compared now must not end the measurement. It is tried once more after the last round.
+            self.compare_answers(&mut put_off, stop, observer).ok();
         }
         // Also those of rounds that ended before an interrupt.
-        self.compare_answers(stop, observer)?;
+        self.compare_answers(&mut Vec::new(), stop, observer)?;
         Ok(SessionEnd { interrupted: stop.load(Ordering::Relaxed) })
     }
 

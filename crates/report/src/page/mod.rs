@@ -160,11 +160,45 @@ impl Page<'_> {
         let valid: u32 = self.summary.variants.iter().map(|variant| variant.valid_runs).sum();
         let planned = self.session.plan.len();
         let mut parts = servers;
-        parts.append(&mut loads);
+        match loads.len() > MAX_LOADS {
+            true => parts.push(self.range_of_loads()),
+            false => parts.append(&mut loads),
+        }
         parts.push(format!("{valid} of {planned} planned runs valid"));
         parts.push(self.session.started.clone());
         parts.join(" \u{b7} ")
     }
+
+    /// The smallest and the largest of many loads.
+    fn range_of_loads(&self) -> String {
+        let clients = self.records.iter().map(|record| f64::from(record.load.clients));
+        let (mut windows, mut rates) = (Vec::new(), Vec::new());
+        for record in self.records {
+            match record.load.mode {
+                LoadMode::Closed { outstanding } => windows.push(f64::from(outstanding)),
+                LoadMode::Open { rate_qps, .. } => rates.push(rate_qps),
+            }
+        }
+        let parts = [
+            range(clients, "clients"),
+            range(windows.into_iter(), "outstanding"),
+            range(rates.into_iter(), "queries per second"),
+        ];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// More different loads than these are told as a range.
+const MAX_LOADS: usize = 3;
+
+/// The smallest and the largest of these figures; `None` without any.
+fn range(figures: impl Iterator<Item = f64> + Clone, unit: &str) -> Option<String> {
+    let least = figures.clone().reduce(f64::min)?;
+    let most = figures.reduce(f64::max)?;
+    Some(match least == most {
+        true => format!("{} {unit}", number::qps(least)),
+        false => format!("{} to {} {unit}", number::qps(least), number::qps(most)),
+    })
 }
 
 fn answer_html(answer: &Answer) -> String {

@@ -105,8 +105,12 @@ impl Session {
 
     /// Compares the answers of all runs that are over and were not compared yet. An interrupt leaves the rest to
     /// a session that is resumed. An error is of the first comparison that failed; the others are made.
+    ///
+    /// `put_off` holds the comparisons that failed before. They are not tried again, and those that fail now
+    /// are added.
     pub(super) fn compare_answers(
         &self,
+        put_off: &mut Vec<(Compared, u32)>,
         stop: &AtomicBool,
         observer: &mut dyn Observer,
     ) -> Result<(), SessionError> {
@@ -130,8 +134,10 @@ impl Session {
                 let of = |name: &str| CaseId { variant: name.to_owned(), repetition };
                 let (case, other) = (of(&pair.variant), of(&pair.against));
                 let is_over = |case: &CaseId| runs.contains(&(case.variant.as_str(), repetition));
+                let this = (pair.clone(), repetition);
                 if !is_over(&case)
                     || !is_over(&other)
+                    || put_off.contains(&this)
                     || self.results.has_answer_comparison(&case, &pair.against)?
                 {
                     continue;
@@ -142,6 +148,7 @@ impl Session {
                 let joined = match join_answers(one, other) {
                     Ok(joined) => joined,
                     Err(source) => {
+                        put_off.push(this);
                         let Compared { variant, against } = pair.clone();
                         failed =
                             failed.or(Some(SessionError::Answers { variant, against, source }));
