@@ -109,6 +109,8 @@ pub(crate) struct Run {
     #[arg(long, value_name = "VARIANT", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub(crate) keep: Option<String>,
     #[command(flatten)]
+    pub(crate) watch: Watch,
+    #[command(flatten)]
     pub(crate) output: Output,
 }
 
@@ -131,6 +133,7 @@ impl Default for Run {
             trust: false,
             dry_run: false,
             keep: None,
+            watch: Watch::default(),
             output: Output::default(),
         }
     }
@@ -145,6 +148,18 @@ pub(crate) struct Output {
     /// Print `summary.json` in the place of the result for people
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// How a load is watched while it runs.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(crate) struct Watch {
+    /// Show the live view however small the terminal is, and also if the output goes elsewhere [default: from 80x24
+    /// on]
+    #[arg(long, conflicts_with_all = ["plain", "quiet"])]
+    pub(crate) live: bool,
+    /// Print a line for each second of a load and each run, as without a terminal
+    #[arg(long)]
+    pub(crate) plain: bool,
 }
 
 impl Output {
@@ -267,6 +282,8 @@ pub(crate) struct Traffic {
     /// Folder in which the results directory is made
     #[arg(long, value_name = "FOLDER", default_value = "results")]
     pub(crate) results: PathBuf,
+    #[command(flatten)]
+    pub(crate) watch: Watch,
     #[command(flatten)]
     pub(crate) output: Output,
 }

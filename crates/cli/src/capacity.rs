@@ -1,19 +1,14 @@
 //! `dnslab capacity`: the highest rate that meets an objective, or the window to use.
 
 use anyhow::Context as _;
-use dnslab_experiment::{
-    CapacityError, CapacityObserver, CapacityPlan, CapacitySession, OptionForm, SessionOptions,
-};
-use dnslab_measure::{
-    Answer, End, Interval, Objective, Phase, RateSearch, Sought, Step, WindowSweep,
-};
+use dnslab_experiment::{CapacityError, CapacityPlan, CapacitySession, OptionForm, SessionOptions};
+use dnslab_measure::{Answer, End, Objective, RateSearch, Sought, WindowSweep};
 use dnslab_report::number;
-use indicatif::{ProgressBar, ProgressStyle};
-
 use dnslab_settings::Document;
 
-use crate::arguments::{Capacity, Output};
+use crate::arguments::Capacity;
 use crate::exit::{Exit, Failure};
+use crate::live::{Live, Wanted};
 use crate::load::{draft, here};
 use crate::{first_screen, run, signals, terminal};
 
@@ -41,14 +36,16 @@ pub(crate) fn capacity(arguments: Capacity) -> Result<Exit, Failure> {
         recording: None,
     };
     let sought = plan.sought.clone();
+    let first = plan.first_experiment().map_err(failure)?;
     let mut session = CapacitySession::begin(plan, options).map_err(failure)?;
     let output = arguments.traffic.output;
     if !output.is_quiet() {
         say!("{}\n", intent(&sought));
     }
-    let mut steps = Steps::new(&sought, output);
-    let outcome = session.run(&stop, &mut steps).cloned();
-    steps.bar.finish_and_clear();
+    let wanted = Wanted { watch: arguments.traffic.watch, output };
+    let mut live = Live::of_search(&sought, &intent(&sought), &first.variants[0], wanted, &stop)?;
+    let outcome = session.run(&stop, &mut live).cloned();
+    drop(live);
     let capacity = outcome.map_err(failure)?;
     first_screen::show_search(session.results(), &capacity, output)?;
     Ok(match (&capacity.end, capacity.answer()) {
@@ -133,56 +130,5 @@ fn intent(sought: &Sought) -> String {
              each",
             sweep.clients, sweep.repeats
         ),
-    }
-}
-
-/// Prints a line for each finished step, and shows the current one.
-struct Steps {
-    unit: &'static str,
-    bar: ProgressBar,
-    step: String,
-    output: Output,
-}
-
-impl Steps {
-    fn new(sought: &Sought, output: Output) -> Self {
-        let bar = terminal::bar(ProgressBar::new_spinner(), output);
-        let style = ProgressStyle::with_template("{elapsed}  {msg}");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-        let unit = match sought {
-            Sought::Rate(_) => "qps",
-            Sought::Window(_) => "outstanding",
-        };
-        Self { unit, bar, step: String::new(), output }
-    }
-}
-
-impl CapacityObserver for Steps {
-    fn step_begins(&mut self, number: usize, phase: Phase, at: f64) {
-        self.step =
-            format!("[{number:>3}] {:<7} {:>9} {}", phase.name(), number::qps(at), self.unit);
-        self.bar.set_message(self.step.clone());
-    }
-
-    fn interval(&mut self, interval: &Interval) {
-        let qps = number::qps(interval.answered_qps());
-        let lost = number::count(interval.lost);
-        self.bar.set_message(format!("{}: {qps} answered, lost {lost}", self.step));
-    }
-
-    fn step_ends(&mut self, _: usize, step: &Step) {
-        let figures = step.figures.map_or_else(String::new, |figures| {
-            let ns = |ns: Option<u64>| {
-                ns.map_or(number::NONE.to_owned(), |ns| number::duration(ns as f64))
-            };
-            format!(
-                "{:>9} answered, lost {:>7}, p99 {:>8}: ",
-                number::qps(figures.answered_qps),
-                number::share(figures.lost_share),
-                ns(figures.p99_ns)
-            )
-        });
-        let line = format!("{}: {figures}{}", self.step, dnslab_report::judged_text(&step.judged));
-        terminal::print_above(&self.bar, &line, self.output);
     }
 }

@@ -34,18 +34,24 @@ Exit codes:
     5  answers were compared, and some differ again whenever they are asked
   130  interrupted; what was measured is on disk and reported";
 
+impl Exit {
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Fine => 0,
+            Self::Impossible => 1,
+            Self::BadInput => 2,
+            Self::Invalid => 3,
+            Self::OverLimit => 4,
+            Self::AnswersDiffer => 5,
+            // 128 + SIGINT, as in shells.
+            Self::Interrupted => 130,
+        }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(match exit {
-            Exit::Fine => 0,
-            Exit::Impossible => 1,
-            Exit::BadInput => 2,
-            Exit::Invalid => 3,
-            Exit::OverLimit => 4,
-            Exit::AnswersDiffer => 5,
-            // 128 + SIGINT, as in shells.
-            Exit::Interrupted => 130,
-        })
+        Self::from(exit.code())
     }
 }
 

@@ -11,6 +11,7 @@ use dnslab_wire::Transport;
 
 use crate::arguments::{KeyOptions, Load, Traffic};
 use crate::exit::{Exit, Failure};
+use crate::live::Wanted;
 use crate::run;
 
 pub(crate) fn load(arguments: Load) -> Result<Exit, Failure> {
@@ -25,7 +26,7 @@ pub(crate) fn apply(
 ) -> Result<Exit, Failure> {
     let results = (&*traffic.results, recording);
     let mut session = run::begin(experiment, results, &[], OptionForm::Flag)?;
-    run::carry_out(&mut session, traffic.output)
+    run::carry_out(&mut session, Wanted { watch: traffic.watch, output: traffic.output })
 }
 
 pub(crate) fn experiment(arguments: &Load) -> Result<Experiment, Failure> {

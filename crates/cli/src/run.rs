@@ -15,7 +15,7 @@ use dnslab_settings::{Experiment, without_secrets};
 
 use crate::arguments::{Output, Run};
 use crate::exit::{Exit, Failure};
-use crate::live::Live;
+use crate::live::{Live, Wanted};
 use crate::{first_screen, gate, signals, terminal};
 
 pub(crate) fn run(arguments: Run) -> Result<Exit, Failure> {
@@ -38,7 +38,8 @@ pub(crate) fn run(arguments: Run) -> Result<Exit, Failure> {
     if !arguments.output.is_quiet() {
         beforehand(session.facts()).iter().for_each(|line| say!("note: {line}"));
     }
-    let exit = carry_out(&mut session, arguments.output)?;
+    let wanted = Wanted { watch: arguments.watch, output: arguments.output };
+    let exit = carry_out(&mut session, wanted)?;
     match &arguments.keep {
         Some(variant) if !matches!(exit, Exit::Interrupted) => {
             keep(&session, variant, arguments.output)?;
@@ -152,16 +153,18 @@ pub(crate) fn failure_with_remedy(error: SessionError, form: OptionForm) -> Fail
 }
 
 /// Does the missing runs, then shows and writes the results of all runs.
-pub(crate) fn carry_out(session: &mut Session, output: Output) -> Result<Exit, Failure> {
+pub(crate) fn carry_out(session: &mut Session, wanted: Wanted) -> Result<Exit, Failure> {
+    let output = wanted.output;
     let stop = signals::stop_flag().context("cannot listen to signals")?;
     let remaining = session.remaining().map_err(failure)?;
     if !output.is_quiet() {
         show_plan(session.experiment(), &remaining, &session.facts().skipped);
         say!();
     }
-    let mut live = Live::new(remaining.cases.len(), remaining.estimated, output);
+    let all = (remaining.cases.len(), remaining.estimated);
+    let mut live = Live::of_runs(session.experiment(), all, wanted, &stop)?;
     let end = session.run(&stop, &mut live);
-    live.finish();
+    drop(live);
     let end = end.map_err(failure).map_err(|failure| keep_hint(failure, session))?;
     let exit = conclude(session, output)?;
     if end.interrupted {

@@ -1,18 +1,29 @@
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::flag;
+use signal_hook::iterator::Signals;
+use signal_hook::low_level;
+
+use crate::exit::Exit;
+use crate::live;
 
 /// A flag that the first SIGINT, SIGTERM or SIGHUP sets. The second one ends the process at once, and the
 /// guards then stop their servers.
 pub(crate) fn stop_flag() -> io::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        // In this order: the conditional shutdown sees the flag of earlier signals only.
-        flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))?;
-        flag::register(signal, Arc::clone(&stop))?;
-    }
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    let flag = Arc::clone(&stop);
+    // A handler may not give the terminal back; a thread may.
+    thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        for _ in signals.forever() {
+            if flag.swap(true, Ordering::SeqCst) {
+                live::restore();
+                low_level::exit(Exit::Interrupted.code().into());
+            }
+        }
+    })?;
     Ok(stop)
 }

@@ -52,15 +52,6 @@ pub(crate) fn bar(bar: ProgressBar, output: Output) -> ProgressBar {
     if is_shown { bar } else { ProgressBar::hidden() }
 }
 
-/// Prints a line above the bar, or by itself if the bar is hidden.
-pub(crate) fn print_above(bar: &ProgressBar, line: &str, output: Output) {
-    if !bar.is_hidden() {
-        bar.println(visible_lines(line));
-    } else if !output.is_quiet() {
-        say!("{line}");
-    }
-}
-
 /// Prints text beside the result. It goes to standard error if the result is JSON.
 pub(crate) fn remark(text: &str, output: Output) {
     if output.json {

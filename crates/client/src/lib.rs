@@ -36,7 +36,9 @@ mod told;
 mod worker;
 
 pub use job::{Endpoint, Job, sockets};
-pub use recorder::{IntervalRecord, Millisecond, Phases, RcodeCounts, Recorder};
+pub use recorder::{
+    Events, IntervalRecord, Millisecond, PhaseCounts, Phases, RcodeCounts, Recorder,
+};
 pub use replay::{ClientTraffic, Fed, Feed};
 pub use response_matcher::Expected;
 pub use runtime::Runtime;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 use dnslab_measure::{
-    Counters, Histogram, HowEnded, HttpRefusals, Interval, IntervalTraffic, LONG, Outcomes,
-    TransportOutcomes, WindowCounts, at_once_ns,
+    ByPhase, Counters, Histogram, HowEnded, HttpRefusals, Interval, IntervalTraffic, LONG,
+    Outcomes, TransportOutcomes, WindowCounts, at_once_ns,
 };
 use dnslab_traffic::Turns;
 use dnslab_wire::{Transport, rcode_name};
@@ -78,25 +78,57 @@ pub(crate) enum Stray {
     Unexpected,
 }
 
-/// Events of one interval.
+/// What happened since the load began, or in an interval.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Events {
+    /// Queries that became due.
+    pub due: u64,
+    /// Queries sent for the first time.
+    pub sent: u64,
+    /// Answers received.
+    pub answered: u64,
+    /// Queries that ended without an answer.
+    pub lost: u64,
+    /// The answers by response code.
+    pub rcodes: RcodeCounts,
+    /// Octets and connections.
+    pub traffic: IntervalTraffic,
+}
+
+impl Events {
+    /// What happened since `earlier`; both are sums since the load began.
+    fn since(&self, earlier: &Self) -> Self {
+        Self {
+            due: self.due - earlier.due,
+            sent: self.sent - earlier.sent,
+            answered: self.answered - earlier.answered,
+            lost: self.lost - earlier.lost,
+            rcodes: self.rcodes.since(&earlier.rcodes),
+            traffic: self.traffic.since(&earlier.traffic),
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.due += other.due;
+        self.sent += other.sent;
+        self.answered += other.answered;
+        self.lost += other.lost;
+        self.rcodes.merge(&other.rcodes);
+        self.traffic.merge(&other.traffic);
+    }
+}
+
+/// One interval, and what was counted until its end.
 #[derive(Clone, Debug, Default)]
 pub struct IntervalRecord {
     /// Its place among the intervals, from 0.
     pub number: u64,
-    /// Queries that became due.
-    pub due: u64,
-    /// Queries sent.
-    pub sent: u64,
-    /// Answers received in it.
-    pub answered: u64,
-    /// Queries that ended in it without an answer.
-    pub lost: u64,
-    /// Its answers by response code.
-    pub rcodes: RcodeCounts,
+    /// What happened in it.
+    pub events: Events,
     /// Of the queries that ended in it.
     pub latency: Histogram,
-    /// Octets and connections.
-    pub traffic: IntervalTraffic,
+    /// Sums since the load began.
+    pub sums: ByPhase<PhaseCounts>,
     /// Open loop: the milliseconds of the timeline since the last reported interval, from `first_millisecond`
     /// on.
     pub milliseconds: Vec<Millisecond>,
@@ -164,7 +196,7 @@ impl RcodeCounts {
 
 /// Counts of one phase, with response codes by number.
 #[derive(Clone, Debug, Default)]
-struct Phase {
+pub struct PhaseCounts {
     counters: Counters,
     rcodes: RcodeCounts,
     /// By the number of the transport; only where clients use several.
@@ -220,8 +252,9 @@ pub struct Recorder {
     phases: Phases,
     /// The time that counts, if the load takes turns with others. Without turns, all of it counts.
     turns: Option<Turns>,
-    warm_up: Phase,
-    measured: Phase,
+    sums: ByPhase<PhaseCounts>,
+    /// Queries that were sent again.
+    sent_again: u64,
     /// Queries sent inside the measured window, whenever they were due.
     pub sent_in_window: u64,
     /// Answers received inside the measured window, whenever their query was due.
@@ -250,11 +283,12 @@ pub struct Recorder {
     pub resumed_handshake_time: Histogram,
     /// Times of handshakes with early data that was accepted.
     pub early_data_time: Histogram,
-    pub(crate) interval: IntervalRecord,
-    /// What was carried before the current interval.
-    carried_before: IntervalTraffic,
-    /// The answers before it by response code.
-    rcodes_before: RcodeCounts,
+    /// Number of the current interval.
+    interval: u64,
+    /// Latencies of the queries that have ended in it.
+    in_interval: Histogram,
+    /// What happened before it.
+    before: Events,
     /// None in most loads.
     windows: Vec<Windowed>,
     /// Open loop only.
@@ -280,8 +314,8 @@ impl Recorder {
         Self {
             phases,
             turns,
-            warm_up: Phase::default(),
-            measured: Phase::default(),
+            sums: ByPhase::default(),
+            sent_again: 0,
             sent_in_window: 0,
             answered_in_window: 0,
             answered_in_all: 0,
@@ -297,9 +331,9 @@ impl Recorder {
             handshake_time: Histogram::new(),
             resumed_handshake_time: Histogram::new(),
             early_data_time: Histogram::new(),
-            interval: IntervalRecord::empty(0, Histogram::allocated()),
-            carried_before: IntervalTraffic::default(),
-            rcodes_before: RcodeCounts::default(),
+            interval: 0,
+            in_interval: Histogram::allocated(),
+            before: Events::default(),
             windows: Vec::new(),
             paced: is_paced.then(Box::default),
             told: None,
@@ -327,7 +361,6 @@ impl Recorder {
     #[inline]
     pub(crate) fn due(&mut self, at: Nanos) {
         self.phase(at).counters.outcomes.due += 1;
-        self.interval.due += 1;
         if !self.windows.is_empty() {
             self.in_windows(at, |window, _| window.outcomes.due += 1);
         }
@@ -364,9 +397,9 @@ impl Recorder {
         phase.counters.sent += 1;
         phase.counters.sent_octets += octets as u64;
         if !first {
+            self.sent_again += 1;
             return;
         }
-        self.interval.sent += 1;
         self.sent_in_window += u64::from(is_in_window);
         if is_measured {
             match at.saturating_sub(due) {
@@ -473,13 +506,12 @@ impl Recorder {
         answers.empty += u64::from(answer.empty);
         answers.wrong += u64::from(answer.wrong);
         answers.octets += answer.octets as u64;
-        self.interval.answered += 1;
         if self.is_in_window(received) {
             self.answered_in_all += 1;
             self.answered_in_window += u64::from(self.is_counted(received));
         }
         let latency = received.saturating_sub(query.due);
-        self.interval.latency.record_ns(latency);
+        self.in_interval.record_ns(latency);
         if !self.windows.is_empty() {
             let service_time = received.saturating_sub(query.sent);
             self.answered_in_windows(query.due, (latency, service_time), answer.rcode);
@@ -500,12 +532,11 @@ impl Recorder {
             told.ended(query, loss.into(), &[]);
         }
         loss.count(&mut self.phase(due).counters.outcomes);
-        self.interval.lost += 1;
         // A client without an answer has waited for its time-out at least, even if the engine knew earlier
         // that none would come. Otherwise a transport that loses connections would look faster than one that
         // loses datagrams.
         let latency = at.saturating_sub(due).max(self.phases.timeout);
-        self.interval.latency.record_ns(latency);
+        self.in_interval.record_ns(latency);
         if self.is_measured(due) {
             self.latency.record_ns(latency);
         }
@@ -567,49 +598,56 @@ impl Recorder {
     ) -> Option<IntervalRecord> {
         let Phases { until, interval, .. } = self.phases;
         let current = if now >= until { until.div_ceil(interval) } else { now / interval };
-        if self.interval.number >= current {
+        if self.interval >= current {
             return None;
         }
-        let number = self.interval.number + 1;
-        let next = IntervalRecord::empty(number, spare());
-        let mut ended = std::mem::replace(&mut self.interval, next);
-        let carried = self.carried();
-        ended.traffic = carried.since(&self.carried_before);
-        self.carried_before = carried;
-        let mut rcodes = self.warm_up.rcodes.clone();
-        rcodes.merge(&self.measured.rcodes);
-        ended.rcodes = rcodes.since(&self.rcodes_before);
-        self.rcodes_before = rcodes;
+        let now = self.events();
+        let mut ended = IntervalRecord {
+            number: self.interval,
+            events: now.since(&self.before),
+            latency: std::mem::replace(&mut self.in_interval, spare()),
+            sums: self.sums.clone(),
+            ..IntervalRecord::default()
+        };
+        self.before = now;
+        self.interval += 1;
         if let Some(paced) = &mut self.paced {
-            let end = (number * interval).min(until);
+            let end = (self.interval * interval).min(until);
             (ended.first_millisecond, ended.milliseconds) = paced.ended(end);
         }
         Some(ended)
     }
 
-    /// What was carried since the load began. The counts of both phases have it already, so a query costs
-    /// nothing more.
-    fn carried(&self) -> IntervalTraffic {
-        let mut carried = IntervalTraffic::default();
-        for Counters { sent_octets, answers, connections, .. } in
-            [&self.warm_up.counters, &self.measured.counters]
-        {
-            carried.merge(&IntervalTraffic {
-                sent_octets: *sent_octets,
-                received_octets: answers.octets,
-                opened: connections.opened,
-                ended: Some(connections.lost + connections.closed),
-                full_handshakes: connections.full_handshakes,
-                resumed_handshakes: connections.resumed_handshakes,
+    /// What happened since the load began. The sums of both phases have it already, so a query costs nothing
+    /// more.
+    fn events(&self) -> Events {
+        let mut events = Events::default();
+        for PhaseCounts { counters, rcodes, .. } in [&self.sums.warm_up, &self.sums.measured] {
+            let Counters { outcomes, sent, sent_octets, answers, connections, .. } = counters;
+            events.merge(&Events {
+                due: outcomes.due,
+                sent: *sent,
+                answered: outcomes.answered,
+                lost: outcomes.settled() - outcomes.answered,
+                rcodes: rcodes.clone(),
+                traffic: IntervalTraffic {
+                    sent_octets: *sent_octets,
+                    received_octets: answers.octets,
+                    opened: connections.opened,
+                    ended: Some(connections.lost + connections.closed),
+                    full_handshakes: connections.full_handshakes,
+                    resumed_handshakes: connections.resumed_handshakes,
+                },
             });
         }
-        carried
+        events.sent -= self.sent_again;
+        events
     }
 
     /// In [0, 1].
     pub(crate) fn lost_share(&self) -> f64 {
-        let mut outcomes = self.warm_up.counters.outcomes;
-        outcomes.merge(&self.measured.counters.outcomes);
+        let mut outcomes = self.sums.warm_up.counters.outcomes;
+        outcomes.merge(&self.sums.measured.counters.outcomes);
         outcomes.lost_share()
     }
 
@@ -642,7 +680,7 @@ impl Recorder {
 
     /// The counts of the warm-up and of the measured window.
     pub fn into_counters(self) -> (Counters, Counters) {
-        (self.warm_up.finish(), self.measured.finish())
+        (self.sums.warm_up.finish(), self.sums.measured.finish())
     }
 
     #[inline]
@@ -661,13 +699,26 @@ impl Recorder {
     }
 
     #[inline]
-    fn phase(&mut self, at: Nanos) -> &mut Phase {
-        if at >= self.phases.measured_from { &mut self.measured } else { &mut self.warm_up }
+    fn phase(&mut self, at: Nanos) -> &mut PhaseCounts {
+        let ByPhase { warm_up, measured } = &mut self.sums;
+        if at >= self.phases.measured_from { measured } else { warm_up }
     }
 }
 
-impl Phase {
-    fn finish(mut self) -> Counters {
+impl PhaseCounts {
+    /// Adds what another worker counted.
+    fn merge(&mut self, other: &Self) {
+        self.counters.merge(&other.counters);
+        self.rcodes.merge(&other.rcodes);
+        for (own, more) in self.over.iter_mut().zip(&other.over) {
+            own.due += more.due;
+            own.answered += more.answered;
+        }
+    }
+
+    /// The counts in the form of the record.
+    #[must_use]
+    pub fn finish(mut self) -> Counters {
         self.counters.answers.rcodes = self.rcodes.by_name();
         let over = Transport::ALL.into_iter().zip(self.over).filter(|(_, over)| over.due > 0);
         self.counters.by_transport = over.map(|(it, over)| (it.to_string(), over)).collect();
@@ -676,36 +727,17 @@ impl Phase {
 }
 
 impl IntervalRecord {
-    /// An interval in which nothing has happened.
-    fn empty(number: u64, latency: Histogram) -> Self {
-        Self {
-            number,
-            due: 0,
-            sent: 0,
-            answered: 0,
-            lost: 0,
-            rcodes: RcodeCounts::default(),
-            latency,
-            traffic: IntervalTraffic::default(),
-            milliseconds: Vec::new(),
-            first_millisecond: 0,
-        }
-    }
-
-    /// Adds the events of another interval that follows, without its milliseconds.
+    /// Adds the events of another interval that follows, without its milliseconds and its sums.
     pub fn extend(&mut self, other: &Self) {
-        self.due += other.due;
-        self.sent += other.sent;
-        self.answered += other.answered;
-        self.lost += other.lost;
-        self.rcodes.merge(&other.rcodes);
+        self.events.merge(&other.events);
         self.latency.merge(&other.latency);
-        self.traffic.merge(&other.traffic);
     }
 
-    /// Adds the events of the same interval of another worker.
+    /// Adds the same interval of another worker.
     pub fn merge(&mut self, other: &Self) {
         self.extend(other);
+        self.sums.warm_up.merge(&other.sums.warm_up);
+        self.sums.measured.merge(&other.sums.measured);
         self.first_millisecond = other.first_millisecond;
         let longer = self.milliseconds.len().max(other.milliseconds.len());
         self.milliseconds.resize(longer, Millisecond::default());
@@ -725,21 +757,22 @@ impl IntervalRecord {
         let at_ns = self.number * phases.interval;
         let length_ns = intervals.saturating_mul(phases.interval);
         let length_ns = length_ns.min(phases.until.saturating_sub(at_ns)).max(1);
+        let Events { due, sent, answered, lost, .. } = self.events;
         Interval {
             at_ns,
             length_ns,
             own_ns: turns.map(|turns| turns.own_between(at_ns, at_ns + length_ns)),
-            due: self.due,
-            sent: self.sent,
-            answered: self.answered,
-            lost: self.lost,
-            rcodes: self.rcodes.by_name(),
+            due,
+            sent,
+            answered,
+            lost,
+            rcodes: self.events.rcodes.by_name(),
             p50_ns: self.latency.quantile_ns(0.5),
             p95_ns: self.latency.quantile_ns(0.95),
             p99_ns: self.latency.quantile_ns(0.99),
             p999_ns: self.latency.quantile_ns(0.999),
             max_ns: self.latency.max_ns(),
-            traffic: Some(self.traffic),
+            traffic: Some(self.events.traffic),
         }
     }
 }

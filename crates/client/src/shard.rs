@@ -310,8 +310,12 @@ fn time_to_connect(job: &Job, phases: &Phases) -> (Nanos, Nanos) {
 }
 
 impl Phases {
-    /// The phases of a load. Intervals are 100 ms long, or longer so that there are at most 200 of them. If
-    /// the load takes turns again and again, intervals are whole blocks of turns, so that each has the same
+    /// Intervals of the series of a record, at most.
+    pub const MAX_SERIES: u64 = 200;
+
+    /// The phases of a load. Intervals are 100 ms long, or longer so that there are at most
+    /// [`Phases::MAX_SERIES`] of them, but no longer than a second as far as that is possible: somebody watches.
+    /// If the load takes turns again and again, intervals are whole blocks of turns, so that each has the same
     /// share of the load's time.
     #[must_use]
     pub fn of(job: &Job) -> Self {
@@ -324,12 +328,20 @@ impl Phases {
             }
             _ => tenth.as_nanos(),
         };
-        let units = length.as_nanos().div_ceil(200 * unit).max(1);
+        let second = Duration::from_secs(1).as_nanos();
+        let of_series = length.as_nanos().div_ceil(u128::from(Self::MAX_SERIES) * unit).max(1);
+        let units = of_series.div_ceil((of_series * unit).div_ceil(second));
         Self {
             measured_from: nanos(job.settings.warm_up),
             until: nanos(length),
             interval: u64::try_from(unit * units).unwrap_or(u64::MAX),
             timeout: nanos(job.settings.timeout),
         }
+    }
+
+    /// How many intervals make one of the series of a record.
+    #[must_use]
+    pub fn in_series(&self) -> u64 {
+        self.until.div_ceil(self.interval.max(1)).div_ceil(Self::MAX_SERIES).max(1)
     }
 }

@@ -77,7 +77,7 @@ pub use ready::Probe;
 pub use regular::open_regular;
 pub use root::{FileSystem, RootError, find_in_root, program_in_root};
 pub use running::RunningServer;
-pub use sampler::{Sampler, Watched};
+pub use sampler::{Latest, Sampler, Watched};
 pub use server::{
     DNSTAP_LOG, EmbeddedSettings, IANA_TRUST_ANCHORS, Installed, LogDestination, LogFile,
     LogPrefix, Logging, Needs, Ports, QUERY_LOG, QUERY_LOG_FOLDER, QueryLog, ROOT_HINTS, Rendered,

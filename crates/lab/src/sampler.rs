@@ -4,10 +4,11 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use dnslab_measure::{CpuShare, ResourceSample, ResourceSeries};
+use dnslab_measure::{CpuShare, LiveServer, ResourceSample, ResourceSeries};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::cgroup::{self, CpuSource, MemorySource, Sources};
@@ -155,6 +156,16 @@ pub struct Sampler {
     stop: mpsc::Sender<()>,
     thread: JoinHandle<Seen>,
     watched: Watched,
+    latest: Arc<Mutex<Option<Latest>>>,
+}
+
+/// The newest sample, and what follows from it and the one before.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Latest {
+    /// The server.
+    pub server: LiveServer,
+    /// What the CPUs of the load did since the sample before; empty with the first one.
+    pub load_cpus: Vec<CpuShare>,
 }
 
 impl Sampler {
@@ -167,10 +178,18 @@ impl Sampler {
         let (stop, stopped) = mpsc::channel();
         let (began, has_begun) = mpsc::channel();
         let for_thread = watched.clone();
-        let thread = thread::spawn(move || sample_until(&for_thread, &began, &stopped));
+        let latest = Arc::new(Mutex::new(None));
+        let told = Arc::clone(&latest);
+        let thread = thread::spawn(move || sample_until(&for_thread, &told, &began, &stopped));
         // An error means that the thread has ended already, which `finish` finds out.
         has_begun.recv().ok();
-        Self { stop, thread, watched }
+        Self { stop, thread, watched, latest }
+    }
+
+    /// What the newest sample says; `None` before the first one. The sampling thread never waits for a reader.
+    #[must_use]
+    pub fn latest(&self) -> Option<Latest> {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Takes a last sample, ends the watch, and returns the samples on the timeline that begins at `origin`
@@ -221,6 +240,27 @@ struct Seen {
 }
 
 impl Seen {
+    /// What the newest sample says of a server that may use `cpus` CPUs, beside a load on `load_cpus`.
+    fn latest(&self, cpus: usize, load_cpus: &[usize]) -> Option<Latest> {
+        let (first, last) = (self.samples.first()?, self.samples.last()?);
+        let before = self.samples.iter().rev().nth(1);
+        let share = |before: &ResourceSample| {
+            let used = last.cpu_ns.saturating_sub(before.cpu_ns) as f64;
+            used / (last.at_ns - before.at_ns).max(1) as f64
+        };
+        let server = LiveServer {
+            cpu_ns: last.cpu_ns.saturating_sub(first.cpu_ns),
+            cpu_share: before.map(share),
+            cpus,
+            memory_octets: last.memory_octets,
+            udp_drops: last.udp_drops.saturating_sub(first.udp_drops),
+        };
+        let since = before.map(|before| (before.at_ns, last.at_ns));
+        let load = &self.load[self.load.len().saturating_sub(2)..];
+        let load_cpus = since.map(|since| shares(load_cpus, load, since)).unwrap_or_default();
+        Some(Latest { server, load_cpus })
+    }
+
     fn new() -> Self {
         let (samples, load, cores) = (Vec::new(), Vec::new(), Vec::new());
         Self { began: Instant::now(), samples, threads: ThreadLog::default(), load, cores }
@@ -250,13 +290,22 @@ fn shares(
 }
 
 /// Due instants are counted from the first one, never from the last sample.
-fn sample_until(watched: &Watched, began: &mpsc::Sender<()>, stopped: &mpsc::Receiver<()>) -> Seen {
+fn sample_until(
+    watched: &Watched,
+    told: &Mutex<Option<Latest>>,
+    began: &mpsc::Sender<()>,
+    stopped: &mpsc::Receiver<()>,
+) -> Seen {
     let mut watch = Watch::new(watched);
     let mut due = Instant::now();
     let mut reading = watch.insist();
     loop {
         if matches!(reading, Reading::Ended) {
             return watch.seen;
+        }
+        // Whoever reads just now has the sample before, and this thread samples on.
+        if let Ok(mut told) = told.try_lock() {
+            *told = watch.seen.latest(watched.cpus, &watched.load_cpus);
         }
         began.send(()).ok();
         // Instants that passed while this thread did not run are left out.
@@ -436,6 +485,31 @@ mod tests {
         let (series, gone_ns) = interrupted(false);
         assert!(!series.samples.is_empty(), "{series:?}");
         assert_eq!(series.cpu_between_ns(0, gone_ns + 1), None, "{series:?}");
+    }
+
+    #[test]
+    fn the_latest_sample_is_told_as_a_rate() {
+        let sample = |at_ns, cpu_ns| ResourceSample {
+            at_ns,
+            cpu_ns,
+            memory_octets: 5,
+            udp_drops: 3,
+            ..ResourceSample::default()
+        };
+        let time = |used_ns| vec![CpuTime { used_ns, irq_ns: 0 }];
+        let mut seen = Seen::new();
+        assert_eq!(seen.latest(2, &[3]), None);
+        seen.samples.push(sample(100, 1_000));
+        seen.load.push((100, time(0)));
+        let first = seen.latest(2, &[3]).unwrap();
+        assert_eq!((first.server.cpu_share, first.server.cpu_ns), (None, 0));
+        seen.samples.push(sample(200, 1_150));
+        seen.load.push((200, time(50)));
+        let second = seen.latest(2, &[3]).unwrap();
+        let LiveServer { cpu_ns, cpu_share, cpus, memory_octets, udp_drops } = second.server;
+        assert_eq!((cpu_ns, cpu_share, cpus), (150, Some(1.5), 2));
+        assert_eq!((memory_octets, udp_drops), (5, 0));
+        assert_eq!(second.load_cpus, [CpuShare { cpu: 3, used: 0.5, irq: 0.0 }]);
     }
 
     #[test]

@@ -2,12 +2,14 @@
 //! not delay measuring, even on a machine without a spare CPU.
 
 use std::collections::BTreeMap;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender, TrySendError};
 use std::thread;
 use std::time::Duration;
 
 use dnslab_client::{IntervalRecord, Phases};
-use dnslab_measure::{Histogram, Interval, NetworkDrops, Pacing, PacingTally};
+use dnslab_measure::{
+    ByPhase, Histogram, Interval, LiveInterval, NetworkDrops, Pacing, PacingTally,
+};
 use dnslab_socket::set_idle_policy;
 use dnslab_traffic::Turns;
 
@@ -17,6 +19,10 @@ use crate::network::NetworkWindow;
 
 /// Longest time between two words to the observer.
 const TICK: Duration = Duration::from_millis(50);
+
+/// Intervals that wait for the observer, at most: each has a histogram of 216 KiB. An observer that hangs for
+/// longer, for instance at a terminal that is stopped, misses those that follow.
+const UNSEEN: usize = 32;
 
 /// A worker's way to the aggregator and back.
 pub(crate) struct Reports {
@@ -39,7 +45,18 @@ impl Reports {
     }
 }
 
+/// An interval on its way to the observer.
+struct Finished {
+    /// The number of its load.
+    load: usize,
+    live: LiveInterval,
+    /// Where its histogram goes afterwards.
+    back: Sender<Histogram>,
+}
+
 pub(crate) struct Aggregate {
+    /// When the load began, nanoseconds since 1970 in UTC.
+    pub(crate) began_unix_ns: u64,
     /// In order.
     pub(crate) series: Vec<Interval>,
     /// The same in seconds, or about; empty where an interval is as long.
@@ -54,36 +71,51 @@ pub(crate) struct Aggregate {
 pub(crate) struct Aggregator {
     /// The load's number among those that run together.
     load: usize,
+    /// When the load begins, nanoseconds since 1970 in UTC.
+    began_unix_ns: u64,
     phases: Phases,
     turns: Option<Turns>,
     reports: Receiver<(u32, IntervalRecord)>,
     spares: Vec<Sender<Histogram>>,
     /// Intervals that not all workers have finished, by number, with how many have.
     open: BTreeMap<u64, (usize, IntervalRecord)>,
-    series: Vec<Interval>,
-    seconds: Seconds,
+    series: Joined,
+    /// `None` where an interval of the series is as long.
+    seconds: Option<Joined>,
     pacing: Option<PacingTally>,
 }
 
-/// Intervals put together to seconds: the quantiles of a second do not follow from those of its intervals.
-struct Seconds {
-    /// How many intervals make a second, or about.
+/// Intervals put together to longer ones: the quantiles of these do not follow from those of their parts.
+struct Joined {
+    /// How many make a longer one.
     intervals: u64,
-    /// The second that has not ended.
+    /// The one that has not ended.
     current: Option<IntervalRecord>,
     ended: Vec<Interval>,
 }
 
-impl Seconds {
-    fn new(phases: &Phases) -> Self {
+impl Joined {
+    fn series(phases: &Phases) -> Self {
+        Self { intervals: phases.in_series(), current: None, ended: Vec::new() }
+    }
+
+    /// Seconds, or about.
+    fn seconds(phases: &Phases) -> Option<Self> {
         const SECOND: u64 = 1_000_000_000;
-        let intervals = (SECOND + phases.interval / 2) / phases.interval.max(1);
-        Self { intervals, current: None, ended: Vec::new() }
+        let of_series = phases.in_series() * phases.interval;
+        let intervals = (SECOND + of_series / 2) / of_series.max(1);
+        let intervals = intervals * phases.in_series();
+        (intervals > phases.in_series()).then(|| Self {
+            intervals,
+            current: None,
+            ended: Vec::new(),
+        })
     }
 
     /// Adds an interval that all workers have finished. Intervals come in order.
     fn add(&mut self, interval: &IntervalRecord, phases: &Phases, turns: Option<&Turns>) {
-        if self.intervals < 2 {
+        if self.intervals == 1 {
+            self.ended.push(interval.finish(phases, turns));
             return;
         }
         let first = interval.number - interval.number % self.intervals;
@@ -98,7 +130,7 @@ impl Seconds {
         }
     }
 
-    /// Ends the current second.
+    /// Ends the current one.
     fn end(&mut self, phases: &Phases, turns: Option<&Turns>) {
         let ended = self.current.take();
         self.ended.extend(ended.map(|it| it.finish_over(self.intervals, phases, turns)));
@@ -120,12 +152,26 @@ impl Aggregator {
                 (back, Reports { shard, to_aggregator: to_aggregator.clone(), spares })
             })
             .unzip();
-        let (open, series, seconds) = (BTreeMap::new(), Vec::new(), Seconds::new(&phases));
-        (Self { load, phases, turns, reports, spares, open, series, seconds, pacing: None }, ends)
+        let open = BTreeMap::new();
+        let (series, seconds) = (Joined::series(&phases), Joined::seconds(&phases));
+        let (began_unix_ns, pacing) = (0, None);
+        let aggregator = Self {
+            load,
+            began_unix_ns,
+            phases,
+            turns,
+            reports,
+            spares,
+            open,
+            series,
+            seconds,
+            pacing,
+        };
+        (aggregator, ends)
     }
 
     /// Takes reports until all workers have ended.
-    fn run(mut self, clock: Clock, finished: &Sender<(usize, Interval)>) -> Aggregate {
+    fn run(mut self, clock: Clock, finished: &SyncSender<Finished>) -> Aggregate {
         let mut network = NetworkWindow::default();
         loop {
             let wait = network.look(&self.phases, clock.now());
@@ -138,28 +184,31 @@ impl Aggregator {
         // After an interrupt the workers may end in different intervals.
         let turns = self.turns.as_ref();
         for (_, merged) in self.open.values() {
-            self.series.push(merged.finish(&self.phases, turns));
-            self.seconds.add(merged, &self.phases, turns);
+            for joined in std::iter::once(&mut self.series).chain(&mut self.seconds) {
+                joined.add(merged, &self.phases, turns);
+            }
         }
-        self.seconds.end(&self.phases, turns);
-        self.series.sort_by_key(|interval| interval.at_ns);
+        for joined in std::iter::once(&mut self.series).chain(&mut self.seconds) {
+            joined.end(&self.phases, turns);
+        }
         let pacing = self.pacing.map(|recorder| recorder.finish());
         Aggregate {
-            series: self.series,
-            seconds: self.seconds.ended,
+            began_unix_ns: self.began_unix_ns,
+            series: self.series.ended,
+            seconds: self.seconds.map(|seconds| seconds.ended).unwrap_or_default(),
             pacing,
             network: network.drops(),
         }
     }
 
     /// Adds one worker's interval, and finishes the interval if all workers have reported it.
-    fn add(&mut self, shard: u32, report: IntervalRecord, finished: &Sender<(usize, Interval)>) {
+    fn add(&mut self, shard: u32, report: IntervalRecord, finished: &SyncSender<Finished>) {
         let number = report.number;
         let (mut count, merged) = match self.open.remove(&number) {
             None => (0, report),
             Some((count, mut merged)) => {
                 merged.merge(&report);
-                self.give_back(shard, report.latency);
+                give_back(&self.spares[shard as usize], report.latency);
                 (count, merged)
             }
         };
@@ -169,12 +218,24 @@ impl Aggregator {
             return;
         }
         let interval = merged.finish(&self.phases, self.turns.as_ref());
-        self.seconds.add(&merged, &self.phases, self.turns.as_ref());
+        for joined in std::iter::once(&mut self.series).chain(&mut self.seconds) {
+            joined.add(&merged, &self.phases, self.turns.as_ref());
+        }
         self.add_pacing(&merged);
-        self.give_back(shard, merged.latency);
+        let ByPhase { warm_up, measured } = merged.sums;
+        let live = LiveInterval {
+            interval,
+            latency: merged.latency,
+            counters: ByPhase { warm_up: warm_up.finish(), measured: measured.finish() },
+            window_ns: self.phases.measured_from..self.phases.until,
+            began_unix_ns: self.began_unix_ns,
+        };
+        let back = self.spares[shard as usize].clone();
         // The observer outlives the aggregator.
-        finished.send((self.load, interval.clone())).ok();
-        self.series.push(interval);
+        if let Err(refused) = finished.try_send(Finished { load: self.load, live, back }) {
+            let (TrySendError::Full(unseen) | TrySendError::Disconnected(unseen)) = refused;
+            give_back(&unseen.back, unseen.live.latency);
+        }
     }
 
     /// Adds the whole milliseconds of an interval that lie in the measured window and in the load's turns.
@@ -193,13 +254,13 @@ impl Aggregator {
             }
         }
     }
+}
 
-    /// Empties a histogram and gives it to a worker for another interval.
-    fn give_back(&self, shard: u32, mut histogram: Histogram) {
-        histogram.clear();
-        // A worker that has ended needs none.
-        self.spares[shard as usize].send(histogram).ok();
-    }
+/// Empties a histogram and gives it to a worker for another interval.
+fn give_back(spares: &Sender<Histogram>, mut histogram: Histogram) {
+    histogram.clear();
+    // A worker that has ended needs none.
+    spares.send(histogram).ok();
 }
 
 /// Takes the reports of all loads until their workers have ended, and tells the observer in the calling
@@ -209,11 +270,13 @@ pub(crate) fn observe_all(
     clock: Clock,
     observe: &mut dyn FnMut(usize, Progress<'_>),
 ) -> Vec<Aggregate> {
-    let (sender, intervals) = mpsc::channel();
+    let (sender, intervals) = mpsc::sync_channel(UNSEEN);
+    let began_unix_ns = clock.began_unix_ns();
     let loads: Vec<usize> = aggregators.iter().map(|aggregator| aggregator.load).collect();
     thread::scope(|scope| {
         let start = |aggregator: Aggregator| {
             let sender = sender.clone();
+            let aggregator = Aggregator { began_unix_ns, ..aggregator };
             scope.spawn(move || {
                 set_idle_policy();
                 aggregator.run(clock, &sender)
@@ -223,7 +286,10 @@ pub(crate) fn observe_all(
         drop(sender);
         loop {
             match intervals.recv_timeout(TICK) {
-                Ok((load, interval)) => observe(load, Progress::Interval(&interval)),
+                Ok(Finished { load, live, back }) => {
+                    observe(load, Progress::Interval(&live));
+                    give_back(&back, live.latency);
+                }
                 Err(RecvTimeoutError::Timeout) => {
                     loads.iter().for_each(|load| observe(*load, Progress::Tick));
                 }
@@ -240,7 +306,7 @@ pub(crate) fn observe_all(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dnslab_client::Millisecond;
+    use dnslab_client::{Events, Millisecond};
 
     #[test]
     fn milliseconds_of_all_workers_are_added_and_the_warm_up_is_left_out() {
@@ -285,7 +351,7 @@ mod tests {
                 latency.record_many_ns(if number % 10 == 0 { 9_000 } else { 1_000 }, 50);
                 end.send(IntervalRecord {
                     number,
-                    answered: 50,
+                    events: Events { answered: 50, ..Events::default() },
                     latency,
                     ..IntervalRecord::default()
                 });
@@ -303,10 +369,43 @@ mod tests {
     }
 
     #[test]
+    fn whoever_watches_a_long_load_hears_of_each_second() {
+        const SECOND: u64 = 1_000_000_000;
+        let phases = Phases { measured_from: 0, until: 500 * SECOND, interval: SECOND, timeout: 1 };
+        let (aggregator, ends) = Aggregator::new(0, 1, phases, None);
+        let watch = thread::spawn(move || {
+            for number in 0..500 {
+                let mut latency = ends[0].spare();
+                latency.record_many_ns(1_000 * (number % 3 + 1), 7);
+                let events = Events { answered: 7, ..Events::default() };
+                ends[0].send(IntervalRecord {
+                    number,
+                    events,
+                    latency,
+                    ..IntervalRecord::default()
+                });
+            }
+        });
+        let mut told = 0;
+        let aggregates = observe_all(vec![aggregator], Clock::start(), &mut |_, progress| {
+            told += usize::from(matches!(progress, Progress::Interval(_)));
+        });
+        watch.join().unwrap();
+        let [aggregate] = <[Aggregate; 1]>::try_from(aggregates).ok().unwrap();
+        // The observer may be slow, and misses some then.
+        assert!(told >= UNSEEN, "{told}");
+        assert_eq!((aggregate.series.len(), aggregate.seconds.len()), (167, 0));
+        let [first, .., last] = aggregate.series.as_slice() else { unreachable!() };
+        assert_eq!((first.length_ns, first.answered), (3 * SECOND, 21));
+        assert_eq!((last.at_ns, last.length_ns, last.answered), (498 * SECOND, 2 * SECOND, 14));
+        assert!(first.p50_ns.unwrap() < 2_100 && first.p95_ns.unwrap() > 2_900, "{first:?}");
+    }
+
+    #[test]
     fn histograms_come_back_empty() {
         let phases = Phases { measured_from: 0, until: 4, interval: 4, timeout: 1 };
         let (mut aggregator, ends) = Aggregator::new(0, 2, phases, None);
-        let (finished, _intervals) = mpsc::channel();
+        let (finished, intervals) = mpsc::sync_channel(1);
         for end in &ends {
             let mut latency = end.spare();
             latency.record_ns(5_000);
@@ -316,7 +415,10 @@ mod tests {
             let (shard, report) = aggregator.reports.recv().unwrap();
             aggregator.add(shard, report, &finished);
         }
-        assert_eq!(aggregator.series.len(), 1);
+        let Finished { live, back, .. } = intervals.recv().unwrap();
+        assert_eq!(live.latency.len(), 2);
+        give_back(&back, live.latency);
+        assert_eq!(aggregator.series.ended.len(), 1);
         let spares: Vec<Histogram> = ends.iter().flat_map(|end| end.spares.try_iter()).collect();
         assert_eq!(spares, [Histogram::new(), Histogram::new()]);
     }

@@ -27,6 +27,12 @@ impl Clock {
         self.timeline
     }
 
+    /// The origin, nanoseconds since 1970 in UTC.
+    pub(crate) fn began_unix_ns(&self) -> u64 {
+        let ahead = self.timeline.instant(0).saturating_duration_since(Instant::now());
+        (wall_clock() + nanos(ahead)).saturating_sub(self.now())
+    }
+
     /// Zero before the origin.
     #[inline]
     pub(crate) fn now(&self) -> Nanos {

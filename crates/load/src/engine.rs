@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dnslab_client::{Feed, Job, Phases, Shard, TlsSettings, Worker, WorkerEnd, sockets};
-use dnslab_measure::Interval;
+use dnslab_measure::LiveInterval;
 use dnslab_settings::Mode;
 use dnslab_wire::Method;
 use rustix::process::{Resource, getrlimit};
@@ -34,7 +34,7 @@ pub enum Progress<'a> {
     /// Some time has passed, at most 50 ms since the last word.
     Tick,
     /// All workers have finished this interval.
-    Interval(&'a Interval),
+    Interval(&'a LiveInterval),
 }
 
 /// One of several loads on one timeline.

@@ -39,11 +39,12 @@ pub(crate) fn finish(
     ends: Vec<WorkerEnd>,
     aggregate: Aggregate,
 ) -> Result<LoadResult, LoadError> {
-    let Aggregate { mut series, mut seconds, pacing, network } = aggregate;
+    let Aggregate { began_unix_ns, mut series, mut seconds, pacing, network } = aggregate;
     let until: Nanos = ends.iter().map(|end| end.until).max().unwrap_or(phases.until);
     end_at(until, job, &mut series);
     end_at(until, job, &mut seconds);
     let mut measured = nothing_counted(job, phases, until);
+    measured.began_unix_ns = began_unix_ns;
     measured.intervals = series;
     measured.seconds = seconds;
     measured.pacing = pacing;

@@ -40,8 +40,8 @@ fn serve() {
 fn max_octets(job: &Job) -> (usize, u32) {
     let (before, mut most) = (ALLOCATOR.allocated(), 0);
     let result = run(job, &AtomicBool::new(false), &mut |progress| {
-        if let Progress::Interval(interval) = progress
-            && Duration::from_nanos(interval.at_ns) >= job.settings.warm_up
+        if let Progress::Interval(live) = progress
+            && Duration::from_nanos(live.interval.at_ns) >= job.settings.warm_up
         {
             most = most.max(ALLOCATOR.allocated().saturating_sub(before));
         }

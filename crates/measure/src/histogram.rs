@@ -188,6 +188,22 @@ impl Histogram {
         self.counts().map(|counts| counts.min())
     }
 
+    /// How many values lie in each part of the axis that these bounds cut it into, in order: those up to the
+    /// first bound, those above it and up to the second, and so on, last those above all of them. The bounds
+    /// ascend and are in nanoseconds. A value is as exact as the histogram holds it.
+    #[must_use]
+    pub fn counts_between(&self, bounds_ns: &[u64]) -> Vec<u64> {
+        let mut counts = vec![0; bounds_ns.len() + 1];
+        let mut place = 0;
+        for step in self.counts().iter().flat_map(|counts| counts.iter_recorded()) {
+            while bounds_ns.get(place).is_some_and(|bound| *bound < step.value_iterated_to()) {
+                place += 1;
+            }
+            counts[place] += step.count_since_last_iteration();
+        }
+        counts
+    }
+
     /// The share of values (in [0, 1]) that are at most `ns`; 1 if nothing was recorded.
     #[must_use]
     pub fn share_at_most(&self, ns: u64) -> f64 {
@@ -331,6 +347,17 @@ mod tests {
         let read = Histogram::from_base64(&histogram.to_base64()).unwrap();
         assert_eq!(read, histogram);
         assert_eq!(read.max_ns().unwrap() / 1_000_000_000, 100);
+    }
+
+    #[test]
+    fn bounds_cut_the_axis() {
+        let mut histogram = Histogram::new();
+        assert_eq!(histogram.counts_between(&[10]), [0, 0]);
+        for ns in [1, 10, 11, 100, 100, 101, 5_000_000] {
+            histogram.record_ns(ns);
+        }
+        assert_eq!(histogram.counts_between(&[10, 50, 100]), [2, 1, 2, 2]);
+        assert_eq!(histogram.counts_between(&[]), [7]);
     }
 
     #[test]

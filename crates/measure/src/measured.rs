@@ -175,6 +175,9 @@ pub struct WindowCounts {
 /// What a run measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
+    /// When the load began, nanoseconds since 1970 in UTC; 0 in records that do not have it.
+    #[serde(default)]
+    pub began_unix_ns: u64,
     /// Length of the measured window, nanoseconds; shorter than asked if the run was cut short.
     pub window_ns: u64,
     /// When the measured window began, nanoseconds after the load began.

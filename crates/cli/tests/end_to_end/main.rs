@@ -25,6 +25,7 @@ mod internet;
 mod interruption;
 mod kubernetes;
 mod laboratory;
+mod live;
 mod planted;
 mod population;
 mod processes;

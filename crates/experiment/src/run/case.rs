@@ -13,8 +13,8 @@ use dnslab_lab::{CounterWatch, GuardProgram, RunningServer, Sampler, cpus};
 use dnslab_load::{Expected, Job, LoadResult};
 use dnslab_measure::{
     Answers, Bottleneck, BottleneckFigures, BottleneckKind, CaseId, Cause, Caveat, ChainPart,
-    CommonLoad, Connections, InvalidReason, LoadFacts, RECORD_FORMAT, RunRecord, RunStatus,
-    ServerFacts, TestbedFacts, unserved,
+    CommonLoad, Connections, CpuShare, InvalidReason, LiveServer, LoadFacts, RECORD_FORMAT,
+    RunRecord, RunStatus, ServerFacts, TestbedFacts, unserved,
 };
 use dnslab_settings::{Queries, Variant, Verification};
 use dnslab_traffic::TypeMix;
@@ -60,6 +60,14 @@ pub(super) struct Watching {
     unwatched: Option<String>,
     counters: Option<CounterWatch>,
     chain: Vec<Watch>,
+}
+
+impl Watching {
+    /// What the server under test and the CPUs of the load do now.
+    pub(super) fn latest(&self) -> Option<(LiveServer, Vec<CpuShare>)> {
+        let latest = self.sampler.as_ref()?.latest()?;
+        Some((latest.server, latest.load_cpus))
+    }
 }
 
 pub(super) struct Applied {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use dnslab_load::{Job, LoadResult, Member, Progress};
-use dnslab_measure::{Interval, Measured, RunRecord};
+use dnslab_measure::{LiveLoad, LoadPart, Measured, RunRecord};
 use dnslab_settings::Load;
 use dnslab_traffic::{Pace, Rate, SlicePlan};
 
@@ -61,7 +61,7 @@ impl Round<'_> {
     pub(super) fn run(
         &self,
         stop: &AtomicBool,
-        observe: &mut dyn FnMut(usize, &Interval),
+        observe: &mut dyn FnMut(usize, &LiveLoad<'_>),
     ) -> Vec<RunRecord> {
         let mut records: Vec<Option<RunRecord>> = self.cases.iter().map(|_| None).collect();
         let (mut places, mut members) = (Vec::new(), Vec::new());
@@ -74,7 +74,7 @@ impl Round<'_> {
                 Err(record) => records[place] = Some(*record),
             }
         }
-        let mut told = |member: usize, interval: &Interval| observe(places[member], interval);
+        let mut told = |member: usize, live: &LiveLoad<'_>| observe(places[member], live);
         pause(&members);
         let main = self.apply(&members, None, stop, &mut told);
         let is_closed = |of: &Prepared<'_>| of.case.variant.load.rate.is_none();
@@ -104,7 +104,7 @@ impl Round<'_> {
         members: &[Prepared<'_>],
         common: Option<CommonRate>,
         stop: &AtomicBool,
-        observe: &mut dyn FnMut(usize, &Interval),
+        observe: &mut dyn FnMut(usize, &LiveLoad<'_>),
     ) -> Vec<Applied> {
         let jobs = self.jobs(members, common);
         let mut watching: Vec<Watching> = members.iter().map(Prepared::watch).collect();
@@ -121,8 +121,11 @@ impl Round<'_> {
             if fault.is_some() || stop.load(Ordering::Relaxed) {
                 stops[member].store(true, Ordering::Relaxed);
             }
-            if let Progress::Interval(interval) = progress {
-                observe(member, interval);
+            if let Progress::Interval(latest) = progress {
+                let part = if common.is_some() { LoadPart::Common } else { LoadPart::Main };
+                let (server, load_cpus) = watching[member].latest().unzip();
+                let load_cpus = load_cpus.unwrap_or_default();
+                observe(member, &LiveLoad { part, latest, server, load_cpus });
             }
         });
         pause(members);

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant, SystemTime};
 use dnslab_lab::{GuardProgram, Installed, LabError, Logging, Needs, host, hosts};
 use dnslab_measure::statistics::Metric;
 use dnslab_measure::{
-    AnswersError, CaseId, Compared, CostLimit, Fact, Holder, Interval, ResultsDirectory,
+    AnswersError, CaseId, Compared, CostLimit, Fact, Holder, LiveLoad, ResultsDirectory,
     ResultsError, RunRecord, RunStatus, SESSION_FORMAT, SessionLock, SkippedVariant,
 };
 use dnslab_settings::{CacheSize, ChainRole, Common, Experiment, HostsChoice, Variant};
@@ -63,7 +63,7 @@ pub trait Observer {
     fn round_begins(&mut self, cases: &[CaseId], number: usize, count: usize);
 
     /// An interval of one of its runs is over.
-    fn interval(&mut self, case: &CaseId, interval: &Interval);
+    fn interval(&mut self, case: &CaseId, live: &LiveLoad<'_>);
 
     /// The run is over and on disk.
     fn run_ends(&mut self, record: &RunRecord);
@@ -438,8 +438,8 @@ impl Session {
         });
         let folder = |id: &CaseId| self.results.run_path(id);
         let seed = seed_of(self.experiment.repeat.seed, ids.first().map_or(0, |id| id.repetition));
-        self.play(&runs, seed, &folder, common, stop, &mut |place, interval| {
-            observer.interval(&ids[place], interval);
+        self.play(&runs, seed, &folder, common, stop, &mut |place, live| {
+            observer.interval(&ids[place], live);
         })
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use dnslab_load::{Expected, Job, LoadResult, Progress, run};
-use dnslab_measure::{Connections, Counters};
+use dnslab_measure::{Connections, Counters, LiveInterval, Outcomes};
 use dnslab_settings::{Load, Mode, QuotaKind};
 use dnslab_traffic::{Pace, QueryList, Rate, SyntheticZone, TypeMix};
 use dnslab_wire::{QueryOptions, Transport};
@@ -65,10 +65,13 @@ pub(crate) fn apply(job: &Job) -> LoadResult {
 /// The same, with `meanwhile` called every 50 ms at least.
 #[track_caller]
 pub(crate) fn apply_while(job: &Job, meanwhile: &mut dyn FnMut()) -> LoadResult {
-    let mut told = 0;
+    let (mut told, mut so_far) = (0, Counters::default());
     let began = Instant::now();
     let result = run(job, &AtomicBool::new(false), &mut |progress| {
-        told += u32::from(matches!(progress, Progress::Interval(_)));
+        if let Progress::Interval(live) = progress {
+            told += 1;
+            check_live(live, &mut so_far);
+        }
         meanwhile();
     })
     .unwrap();
@@ -114,6 +117,25 @@ fn check(job: &Job, result: &LoadResult) {
         }
     }
     check_connections(&both(result).connections);
+}
+
+/// What the load has counted when an interval ends is what happened in it and in those before, whose sums are in
+/// `so_far`.
+#[track_caller]
+fn check_live(live: &LiveInterval, so_far: &mut Counters) {
+    let LiveInterval { interval, latency, .. } = live;
+    let counters = live.total();
+    so_far.outcomes.due += interval.due;
+    so_far.outcomes.answered += interval.answered;
+    so_far.sent += interval.sent;
+    assert_eq!(counters.outcomes.due, so_far.outcomes.due, "{live:?}");
+    assert_eq!(counters.outcomes.answered, so_far.outcomes.answered, "{live:?}");
+    assert!(so_far.sent <= counters.sent, "{live:?}");
+    assert!(counters.sent <= so_far.sent + counters.asked_again, "{live:?}");
+    assert_eq!(latency.len(), interval.answered + interval.lost, "{interval:?}");
+    let Outcomes { due, answered, .. } = counters.outcomes;
+    assert_eq!(due - counters.outcomes.settled(), live.in_flight());
+    assert_eq!(counters.answers.rcodes.values().sum::<u64>(), answered);
 }
 
 /// Connections add up: those that failed and those that opened were attempted, and those that ended were

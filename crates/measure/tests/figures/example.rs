@@ -80,6 +80,7 @@ pub(crate) fn measured(answered: u64) -> Measured {
         ..ResourceSample::default()
     };
     Measured {
+        began_unix_ns: 0,
         window_ns: 1_000_000_000,
         window_start_ns: 100_000_000,
         sent_in_window: answered,

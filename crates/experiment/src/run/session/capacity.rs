@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use dnslab_measure::{
-    CAPACITY_FORMAT, Capacity, CaseId, End, Interval, Judged, Objective, Phase, RateSearch,
+    CAPACITY_FORMAT, Capacity, CaseId, End, Judged, LiveLoad, Objective, Phase, RateSearch,
     ResultsDirectory, RunRecord, Sought, Step, StepFigures, Threshold,
 };
 use dnslab_settings::{Draft, Experiment, Variant};
@@ -33,8 +33,11 @@ pub trait CapacityObserver {
     /// A step begins, the `number`-th from 1.
     fn step_begins(&mut self, number: usize, phase: Phase, at: f64);
 
-    /// An interval of the current step is over.
-    fn interval(&mut self, interval: &Interval);
+    /// An interval of the current step, which is this run, is over.
+    fn interval(&mut self, case: &CaseId, live: &LiveLoad<'_>);
+
+    /// The run of the current step is over and on disk.
+    fn run_ends(&mut self, record: &RunRecord);
 
     /// The step is over and on disk.
     fn step_ends(&mut self, number: usize, step: &Step);
@@ -178,6 +181,7 @@ impl CapacitySession {
         self.write()?;
         let record = self.run_case(variant, &case, stop, observer)?;
         self.session.results.write_run(&record).map_err(SessionError::from)?;
+        observer.run_ends(&record);
         if stop.load(Ordering::Relaxed) && is_cut_short(&record) {
             return Ok(None);
         }
@@ -214,7 +218,7 @@ impl CapacitySession {
         let number = u32::try_from(session.facts.plan.len()).unwrap_or(u32::MAX);
         // No two runs get the same arrivals: an oddity of one set would be in all runs.
         let seed = seed_of(session.experiment.repeat.seed, number);
-        let mut observe = |_, interval: &_| observer.interval(interval);
+        let mut observe = |_, live: &LiveLoad<'_>| observer.interval(id, live);
         let mut records =
             session.play(&[(variant, id)], seed, &|_| folder.clone(), None, stop, &mut observe)?;
         Ok(records.pop().expect("one case has one record"))

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use dnslab_load::{check_sockets, sockets};
-use dnslab_measure::{CaseId, Compared, Interval, RunRecord, SkippedVariant};
+use dnslab_measure::{CaseId, Compared, LiveLoad, RunRecord, SkippedVariant};
 use dnslab_settings::{Alternate, Experiment, Mode, Variant};
 
 use super::{Observer, Session, SessionError, came_to_nothing, seed_of};
@@ -193,7 +193,7 @@ impl Session {
         folder: &dyn Fn(&CaseId) -> std::path::PathBuf,
         common: Option<CommonRate>,
         stop: &AtomicBool,
-        observe: &mut dyn FnMut(usize, &Interval),
+        observe: &mut dyn FnMut(usize, &LiveLoad<'_>),
     ) -> Result<Vec<RunRecord>, SessionError> {
         let queries: Vec<_> = runs
             .iter()

@@ -1,0 +1,91 @@
+//! What bounds the answered rate as it looks while the load runs.
+
+use dnslab_measure::{
+    Bottleneck, BottleneckFigures, BottleneckKind, Counters, Evidence, ServerUse, UNDER_TEST,
+};
+use dnslab_report::bottleneck_text;
+
+use super::view::{Kind, Sum};
+
+/// Seconds of the measured window before which nothing is said: queries that have no outcome yet would look lost.
+const TOO_EARLY: f64 = 1.0;
+
+/// What is known while a load runs.
+pub(super) struct Seen<'a> {
+    pub(super) kind: &'a Kind,
+    /// Of the measured window.
+    pub(super) counters: &'a Counters,
+    pub(super) sum: &'a Sum,
+    /// It is in the measured window of the load that the variant asks for.
+    pub(super) is_loaded: bool,
+    /// No other load takes turns with it, so what the load generator uses is its.
+    pub(super) is_alone: bool,
+}
+
+/// Names the bottleneck by the rules of the result, from those of its figures that there are already. `None` if there
+/// is nothing to say yet. What is told after the run only is left out: threads of the server, servers behind it, the
+/// lag of the load, answers that its own sockets dropped.
+pub(super) fn so_far(seen: &Seen<'_>) -> Option<Bottleneck> {
+    let Seen { kind, counters, sum, is_loaded, is_alone } = seen;
+    let seconds = sum.seconds();
+    if !is_loaded || seconds < TOO_EARLY {
+        return None;
+    }
+    let outcomes = &counters.outcomes;
+    let late = counters.answers.late;
+    let lost = if kind.is_stream { 0 } else { outcomes.timed_out.saturating_sub(late) };
+    let share = |queries: u64| queries as f64 / outcomes.due.max(1) as f64;
+    let load_cpu = if *is_alone { sum.load_cpu(kind.workers) } else { 0.0 };
+    let server = ServerUse {
+        role: UNDER_TEST.to_owned(),
+        busy_share: sum.server_cpu(),
+        cpus: sum.server_cpus(),
+        ..ServerUse::default()
+    };
+    let connections = &counters.connections;
+    let mut found = Bottleneck::decide(&BottleneckFigures {
+        mode: kind.mode.clone(),
+        clients: kind.clients,
+        due_qps: sum.due as f64 / seconds,
+        offered_qps: sum.sent as f64 / seconds,
+        answered_qps: sum.answered as f64 / seconds,
+        answered: outcomes.answered,
+        mean_latency_ns: sum.latency.mean_ns(),
+        is_stream: kind.is_stream,
+        is_loopback: false,
+        lost_datagrams: lost,
+        lost_datagram_share: share(lost),
+        late_share: share(late),
+        servers: vec![server],
+        server_udp_drops: sum
+            .server_drops
+            .map_or(0, |(before, after)| after.saturating_sub(before)),
+        workers: Vec::new(),
+        generator_busy_share: load_cpu,
+        generator_wanted_share: load_cpu,
+        generator_drops: 0,
+        connections_held_share: 0.0,
+        failed_connections_share: connections.failed as f64 / connections.attempted.max(1) as f64,
+        send_lag_p50_ns: None,
+    });
+    let is_partial = !is_alone || kind.has_more_servers;
+    if is_partial && found.kind == BottleneckKind::Window {
+        found.kind = BottleneckKind::Unclear;
+    }
+    if !is_alone {
+        found.evidence.retain(|it| !matches!(it, Evidence::BusiestWorker { .. }));
+    }
+    Some(found)
+}
+
+/// The bottleneck in words that claim no more than is known: whether the network lost queries, or a full socket, is told
+/// after the run.
+pub(super) fn in_words(bottleneck: &Bottleneck) -> String {
+    let text = bottleneck_text(bottleneck);
+    match (bottleneck.kind, text.split_once(": ")) {
+        (BottleneckKind::Network | BottleneckKind::ServerSocket, Some((_, figures))) => {
+            format!("losses: {figures}")
+        }
+        _ => text,
+    }
+}

@@ -1,0 +1,735 @@
+//! What is shown of a load while it runs, as values: fed with events and the time, read by all forms of the live
+//! view. Its memory does not grow with the length of a run.
+
+use std::collections::VecDeque;
+use std::thread;
+use std::time::Duration;
+
+use dnslab_load::Job;
+use dnslab_measure::{
+    Bottleneck, CaseId, Counters, Histogram, Interval, LiveLoad, LiveServer, LoadMode, LoadPart,
+    visible,
+};
+use dnslab_report::number;
+use dnslab_settings::{Experiment, Mode, Variant};
+use dnslab_wire::Transport;
+
+use super::bottleneck::{Seen, so_far};
+use super::series::{LatencyCounts, Mean, Point, QUANTILES, Series, Use, bounds_ns};
+
+/// Nanoseconds in the time between two updates of the latest figures.
+const SECOND: u64 = 1_000_000_000;
+
+/// Ended runs that are remembered.
+const MAX_ENDED: usize = 100;
+
+/// What is known of a load before it begins.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Kind {
+    /// Name of its variant, or of its step in a search.
+    pub(crate) name: String,
+    /// Transport, clients, and their window or rate.
+    pub(crate) how: String,
+    pub(crate) mode: LoadMode,
+    pub(crate) clients: u32,
+    /// Workers that it has, or by default has where nobody watches its CPUs.
+    pub(crate) workers: u32,
+    /// The queries go over connections.
+    pub(crate) is_stream: bool,
+    /// Servers behind the one under test may be the bottleneck, and nobody watches them here.
+    pub(crate) has_more_servers: bool,
+}
+
+impl Kind {
+    pub(crate) fn of(variant: &Variant) -> Self {
+        let load = &variant.load;
+        let mode = LoadMode::of(&load.mode(), load.warm_up, load.duration);
+        let transports: Vec<String> = load.transports().map(|it| it.to_string()).collect();
+        let clients = number::count(load.clients.into());
+        let plural = if load.clients == 1 { "" } else { "s" };
+        let asked = match &mode {
+            LoadMode::Closed { outstanding } => format!("{outstanding} outstanding"),
+            LoadMode::Open { rate_qps, .. } => format!("{} queries/s", number::qps(*rate_qps)),
+        };
+        let asked = match load.mode() {
+            Mode::Clients => LoadMode::CLIENTS.to_owned() + " pace",
+            Mode::Open { .. } | Mode::Closed { .. } => asked,
+        };
+        Self {
+            name: variant.name.clone(),
+            how: format!("{}, {clients} client{plural}, {asked}", transports.join(" and ")),
+            mode,
+            clients: load.clients,
+            workers: load.workers.unwrap_or_else(|| {
+                let cpus = thread::available_parallelism().map_or(1, |cpus| cpus.get());
+                Job::default_workers(u32::try_from(cpus).unwrap_or(1), load)
+            }),
+            is_stream: load.transports().any(|transport| transport != Transport::Udp),
+            has_more_servers: !variant.behind().is_empty(),
+        }
+    }
+}
+
+/// What a session does now.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) enum Activity {
+    /// Servers start, or the first interval is not over.
+    #[default]
+    Starting,
+    /// The short trial that finds the rate of the common load.
+    Trial,
+    Loading,
+    /// Answers are compared, those of this variant with those of the other.
+    Comparing(String, String),
+}
+
+/// How long all runs are expected to take.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Estimate {
+    /// Runs that are to be made.
+    pub(crate) runs: usize,
+    /// The time that all of them take.
+    pub(crate) all: Duration,
+}
+
+impl Estimate {
+    fn of_runs(&self, runs: usize) -> Duration {
+        self.all.mul_f64(runs as f64 / self.runs.max(1) as f64)
+    }
+}
+
+/// Runs that are made together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Round {
+    /// `round 2`, `tcp, run 1`, or a step of a search.
+    pub(crate) name: String,
+    /// Number of its first run, from 1.
+    pub(crate) number: usize,
+    /// Number of all runs; `None` in a search.
+    pub(crate) count: Option<usize>,
+    /// Runs that it has.
+    runs: usize,
+    began: Duration,
+}
+
+/// A run that is over, or a step of a search.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Ended {
+    pub(crate) text: String,
+    /// Whether the run counts.
+    pub(crate) is_valid: bool,
+}
+
+/// The figures of a part of a load.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Figures {
+    /// Length of that part, nanoseconds.
+    pub(crate) length_ns: u64,
+    pub(crate) answered_qps: f64,
+    /// Queries that ended without an answer.
+    pub(crate) lost: u64,
+    /// The same as a share of those that ended, in [0, 1].
+    pub(crate) lost_share: f64,
+    /// [`QUANTILES`] in nanoseconds.
+    pub(crate) quantiles_ns: [Option<u64>; 3],
+    /// CPU use of the server in [0, 1] of its CPUs, in the load's own time.
+    pub(crate) server_cpu: Option<f64>,
+    /// CPU use of the load generator in [0, 1]: of its busiest CPU, and no more than dnslab used.
+    pub(crate) load_cpu: Option<f64>,
+}
+
+/// The instant of an event.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Moment {
+    /// Time since the session began.
+    pub(crate) time: Duration,
+    /// CPU time of dnslab, all of its threads, since any instant.
+    pub(crate) cpu: Duration,
+}
+
+/// Intervals put together.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sum {
+    /// Nanoseconds since the load began.
+    from_ns: u64,
+    until_ns: u64,
+    own_ns: u64,
+    pub(crate) due: u64,
+    pub(crate) sent: u64,
+    pub(crate) answered: u64,
+    lost: u64,
+    pub(crate) latency: Histogram,
+    /// CPU time of the server before it and at its end, nanoseconds.
+    server_cpu_ns: Option<(u64, u64)>,
+    server_cpus: usize,
+    pub(crate) server_drops: Option<(u64, u64)>,
+    /// Use of the CPU of the load that was used most, whoever used it.
+    load_cpu: Mean,
+    /// CPU time of dnslab before it and at its end.
+    own_cpu: (Duration, Duration),
+}
+
+impl Sum {
+    fn add(&mut self, interval: &Interval, latency: &Histogram, before: Option<LiveServer>) {
+        if self.until_ns == 0 {
+            self.from_ns = interval.at_ns;
+            self.server_cpu_ns = before.map(|server| (server.cpu_ns, server.cpu_ns));
+            self.server_drops = before.map(|server| (server.udp_drops, server.udp_drops));
+        }
+        self.until_ns = interval.at_ns + interval.length_ns;
+        self.own_ns += interval.own_ns.unwrap_or(interval.length_ns);
+        self.due += interval.due;
+        self.sent += interval.sent;
+        self.answered += interval.answered;
+        self.lost += interval.lost;
+        self.latency.merge(latency);
+    }
+
+    /// `own_cpu` is the CPU time of dnslab before the interval and at its end.
+    fn add_use(
+        &mut self,
+        server: Option<LiveServer>,
+        load_cpu: Option<f64>,
+        own_cpu: (Duration, Duration),
+    ) {
+        self.load_cpu.add(load_cpu);
+        let before = if self.own_cpu.1.is_zero() { own_cpu.0 } else { self.own_cpu.0 };
+        self.own_cpu = (before, own_cpu.1);
+        if let Some(server) = server {
+            let (cpu_ns, drops) = (server.cpu_ns, server.udp_drops);
+            self.server_cpu_ns = Some((self.server_cpu_ns.map_or(cpu_ns, |it| it.0), cpu_ns));
+            self.server_drops = Some((self.server_drops.map_or(drops, |it| it.0), drops));
+            self.server_cpus = server.cpus;
+        }
+    }
+
+    pub(crate) fn seconds(&self) -> f64 {
+        self.own_ns.max(1) as f64 / 1e9
+    }
+
+    /// What the server used of its CPUs, in [0, 1].
+    pub(crate) fn server_cpu(&self) -> Option<f64> {
+        let (before, after) = self.server_cpu_ns.filter(|(before, after)| after > before)?;
+        let available = self.own_ns as f64 * self.server_cpus.max(1) as f64;
+        // The samples are not those of the interval's ends.
+        Some(((after - before) as f64 / available).min(1.0))
+    }
+
+    /// What the load generator with so many workers used, in [0, 1]: its CPU that was used most, but no more than
+    /// dnslab used at all; the mean of its workers where nobody watches its CPUs.
+    pub(crate) fn load_cpu(&self, workers: u32) -> f64 {
+        let (before, after) = self.own_cpu;
+        let length = Duration::from_nanos((self.until_ns - self.from_ns).max(1));
+        let own = after.saturating_sub(before).div_duration_f64(length);
+        let mean = own / f64::from(workers.max(1));
+        self.load_cpu.value().map_or(mean, |used| used.min(own)).min(1.0)
+    }
+
+    pub(crate) fn server_cpus(&self) -> usize {
+        self.server_cpus
+    }
+
+    pub(crate) fn figures(&self, workers: u32) -> Figures {
+        let ended = self.answered + self.lost;
+        Figures {
+            length_ns: self.until_ns - self.from_ns,
+            answered_qps: self.answered as f64 / self.seconds(),
+            lost: self.lost,
+            lost_share: self.lost as f64 / ended.max(1) as f64,
+            quantiles_ns: QUANTILES.map(|quantile| self.latency.quantile_ns(quantile)),
+            server_cpu: self.server_cpu(),
+            load_cpu: Some(self.load_cpu(workers)),
+        }
+    }
+}
+
+/// A second of a load is over.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Latest {
+    /// Its end, nanoseconds since the load began.
+    pub(crate) until_ns: u64,
+    pub(crate) is_warm_up: bool,
+    pub(crate) part: LoadPart,
+    pub(crate) figures: Figures,
+}
+
+/// A load that runs, and all that its figures are made from.
+#[derive(Clone, Debug)]
+struct Load {
+    kind: Kind,
+    part: LoadPart,
+    heard: Moment,
+    /// End of the last interval, nanoseconds since the load began.
+    at_ns: u64,
+    window_ns: std::ops::Range<u64>,
+    /// Of the measured window, and of the warm-up as long as there is nothing else.
+    sum: Sum,
+    is_warm_up: bool,
+    second: Sum,
+    latest: Option<Latest>,
+    series: Series,
+    counts: LatencyCounts,
+    counters: Counters,
+    in_flight: u64,
+    open_connections: u64,
+    server: Option<LiveServer>,
+    peak_memory_octets: u64,
+}
+
+impl Load {
+    fn new(kind: Kind, part: LoadPart) -> Self {
+        Self {
+            kind,
+            part,
+            heard: Moment::default(),
+            at_ns: 0,
+            window_ns: 0..0,
+            sum: Sum::default(),
+            is_warm_up: false,
+            second: Sum::default(),
+            latest: None,
+            series: Series::default(),
+            counts: LatencyCounts::default(),
+            counters: Counters::default(),
+            in_flight: 0,
+            open_connections: 0,
+            server: None,
+            peak_memory_octets: 0,
+        }
+    }
+
+    /// Returns the second that is over with this interval, if one is.
+    fn add(&mut self, live: &LiveLoad<'_>, bounds_ns: &[u64], now: Moment) -> Option<Latest> {
+        let latest = live.latest;
+        let (interval, latency) = (&latest.interval, &latest.latency);
+        let is_warm_up = latest.is_warm_up();
+        if self.is_warm_up && !is_warm_up {
+            self.sum = Sum::default();
+            self.second = Sum::default();
+            self.counts = LatencyCounts::default();
+        }
+        self.is_warm_up = is_warm_up;
+        let before = if self.heard.cpu.is_zero() { now.cpu } else { self.heard.cpu };
+        let own_cpu = (before, now.cpu);
+        self.heard = now;
+        self.at_ns = interval.at_ns + interval.length_ns;
+        self.window_ns = latest.window_ns.clone();
+        let load_cpu = live.load_cpus.iter().map(|cpu| cpu.used).reduce(f64::max);
+        let counts = LatencyCounts::of(latency, bounds_ns);
+        self.counts.merge(&counts);
+        for sum in [&mut self.sum, &mut self.second] {
+            sum.add(interval, latency, self.server);
+            sum.add_use(live.server, load_cpu, own_cpu);
+        }
+        self.series.add(
+            interval,
+            counts,
+            Use {
+                server_cpu: live.server.and_then(share_of_own),
+                load_cpu,
+                memory_octets: live.server.map(|server| server.memory_octets),
+            },
+        );
+        self.server = live.server.or(self.server);
+        let memory = live.server.map_or(0, |server| server.memory_octets);
+        self.peak_memory_octets = self.peak_memory_octets.max(memory);
+        self.counters = match is_warm_up {
+            true => latest.counters.warm_up.clone(),
+            false => latest.counters.measured.clone(),
+        };
+        (self.in_flight, self.open_connections) = (latest.in_flight(), latest.open_connections());
+        // Intervals need not divide a second.
+        let length_ns = self.second.until_ns - self.second.from_ns;
+        (length_ns + interval.length_ns / 2 >= SECOND).then(|| self.end_second())
+    }
+
+    fn end_second(&mut self) -> Latest {
+        let second = std::mem::take(&mut self.second);
+        let latest = Latest {
+            until_ns: second.until_ns,
+            is_warm_up: self.is_warm_up,
+            part: self.part,
+            figures: second.figures(self.kind.workers),
+        };
+        self.latest = Some(latest.clone());
+        latest
+    }
+
+    /// `is_alone` if no other load takes turns with it.
+    fn view(&self, is_alone: bool) -> LoadView {
+        let workers = self.kind.workers;
+        let partial = (self.second.until_ns > 0).then(|| self.second.figures(workers));
+        let has_begun = self.sum.until_ns > 0;
+        let seen = Seen {
+            kind: &self.kind,
+            counters: &self.counters,
+            sum: &self.sum,
+            is_loaded: self.part == LoadPart::Main && !self.is_warm_up,
+            is_alone,
+        };
+        LoadView {
+            name: self.kind.name.clone(),
+            how: self.kind.how.clone(),
+            part: self.part,
+            at_ns: self.at_ns,
+            heard: self.heard.time,
+            window_ns: self.window_ns.clone(),
+            is_warm_up: self.is_warm_up,
+            is_paced: matches!(self.kind.mode, LoadMode::Open { .. })
+                || self.part == LoadPart::Common,
+            is_stream: self.kind.is_stream,
+            now: self.latest.as_ref().map(|latest| latest.figures.clone()).or(partial),
+            so_far: has_begun.then(|| self.sum.figures(workers)),
+            points: self.series.points(),
+            counts: self.counts.clone(),
+            counters: self.counters.clone(),
+            in_flight: self.in_flight,
+            open_connections: self.open_connections,
+            server: self.server,
+            peak_memory_octets: self.peak_memory_octets,
+            bottleneck: so_far(&seen),
+        }
+    }
+}
+
+/// What a server uses now of its CPUs.
+fn share_of_own(server: LiveServer) -> Option<f64> {
+    server.cpu_share.map(|share| (share / server.cpus.max(1) as f64).min(1.0))
+}
+
+/// What is drawn of a load.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct LoadView {
+    pub(crate) name: String,
+    /// How it is asked, in words.
+    pub(crate) how: String,
+    pub(crate) part: LoadPart,
+    /// End of the last interval, nanoseconds since the load began.
+    pub(crate) at_ns: u64,
+    /// When that interval was told, since the session began.
+    pub(crate) heard: Duration,
+    /// The measured window, nanoseconds since the load began.
+    pub(crate) window_ns: std::ops::Range<u64>,
+    pub(crate) is_warm_up: bool,
+    /// It has a rate that was asked for.
+    pub(crate) is_paced: bool,
+    pub(crate) is_stream: bool,
+    /// Of the last second.
+    pub(crate) now: Option<Figures>,
+    /// Of the measured window so far, in the warm-up of that.
+    pub(crate) so_far: Option<Figures>,
+    pub(crate) points: Vec<Point>,
+    /// Latencies of the same time as `so_far`.
+    pub(crate) counts: LatencyCounts,
+    /// Sums of the same time.
+    pub(crate) counters: Counters,
+    pub(crate) in_flight: u64,
+    pub(crate) open_connections: u64,
+    /// `None` where nobody watches the server.
+    pub(crate) server: Option<LiveServer>,
+    pub(crate) peak_memory_octets: u64,
+    /// What bounds the answered rate as far as can be told; `None` before there is anything to tell.
+    pub(crate) bottleneck: Option<Bottleneck>,
+}
+
+impl LoadView {
+    /// How far the load is at an instant, and how long it lasts in all.
+    pub(crate) fn progress(&self, now: Duration) -> (Duration, Duration) {
+        let all = Duration::from_nanos(self.window_ns.end);
+        let at = Duration::from_nanos(self.at_ns) + now.saturating_sub(self.heard);
+        (at.min(all), all)
+    }
+}
+
+/// What is drawn.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct View {
+    pub(crate) heading: String,
+    pub(crate) activity: Activity,
+    pub(crate) round: Option<Round>,
+    pub(crate) loads: Vec<LoadView>,
+    /// The oldest first.
+    pub(crate) ended: Vec<Ended>,
+    /// What is searched has steps, not runs.
+    pub(crate) is_search: bool,
+    estimate: Estimate,
+    /// Runs that have ended since the session began, and the time that they took as a multiple of what was
+    /// expected.
+    done: usize,
+    pace: f64,
+}
+
+impl View {
+    /// Time until all runs are over; `None` if nobody can tell.
+    pub(crate) fn left(&self, now: Duration) -> Option<Duration> {
+        let round = self.round.as_ref().filter(|_| !self.is_search)?;
+        let expected = self.estimate.of_runs(round.runs).mul_f64(self.pace);
+        let by_plan = expected.saturating_sub(now.saturating_sub(round.began));
+        let of_loads = self.loads.iter().filter(|_| self.activity == Activity::Loading);
+        let of_loads = of_loads.map(|load| {
+            let (at, all) = load.progress(now);
+            all - at
+        });
+        let in_round = by_plan.max(of_loads.max().unwrap_or_default());
+        let after = self.estimate.runs.saturating_sub(self.done + round.runs);
+        Some(in_round + self.estimate.of_runs(after).mul_f64(self.pace))
+    }
+}
+
+/// What is fed.
+#[derive(Clone, Debug)]
+pub(crate) struct Model {
+    heading: String,
+    is_search: bool,
+    estimate: Estimate,
+    /// What is known of the variants.
+    kinds: Vec<Kind>,
+    activity: Activity,
+    round: Option<Round>,
+    loads: Vec<Load>,
+    ended: VecDeque<Ended>,
+    /// Runs that have ended, with the time that was expected for them and the time that they took.
+    done: usize,
+    expected: Duration,
+    took: Duration,
+    bounds_ns: Vec<u64>,
+}
+
+impl Model {
+    pub(crate) fn of_experiment(experiment: &Experiment, estimate: Estimate) -> Self {
+        let kinds = experiment.variants.iter().map(Kind::of).collect();
+        Self::of_kinds(&experiment.question, kinds, estimate)
+    }
+
+    pub(super) fn of_kinds(question: &str, kinds: Vec<Kind>, estimate: Estimate) -> Self {
+        Self { kinds, estimate, ..Self::new(question, false) }
+    }
+
+    pub(crate) fn of_search(intent: &str) -> Self {
+        Self::new(intent, true)
+    }
+
+    fn new(heading: &str, is_search: bool) -> Self {
+        Self {
+            heading: visible(heading).into_owned(),
+            is_search,
+            estimate: Estimate::default(),
+            kinds: Vec::new(),
+            activity: Activity::Starting,
+            round: None,
+            loads: Vec::new(),
+            ended: VecDeque::new(),
+            done: 0,
+            expected: Duration::ZERO,
+            took: Duration::ZERO,
+            bounds_ns: bounds_ns(),
+        }
+    }
+
+    pub(crate) fn trial_begins(&mut self) {
+        self.activity = Activity::Trial;
+    }
+
+    pub(crate) fn comparison_begins(&mut self, variant: &str, against: &str) {
+        self.activity = Activity::Comparing(variant.to_owned(), against.to_owned());
+    }
+
+    /// The runs of these variants begin together. What is shown of those before stays until there is something to
+    /// show of them. Returns what these are called.
+    pub(crate) fn round_begins(
+        &mut self,
+        cases: &[CaseId],
+        (number, count): (usize, usize),
+        now: Duration,
+    ) -> String {
+        let name = match cases {
+            [case] => format!("{}, run {}", case.variant, case.repetition),
+            [first, ..] => format!("round {}", first.repetition),
+            [] => String::new(),
+        };
+        let runs = cases.len();
+        let round = Round { name: name.clone(), number, count: Some(count), runs, began: now };
+        self.begin(round, now);
+        name
+    }
+
+    pub(crate) fn step_begins(&mut self, name: String, number: usize, kind: Kind, now: Duration) {
+        self.kinds = vec![kind];
+        self.begin(Round { name, number, count: None, runs: 1, began: now }, now);
+    }
+
+    /// Name of the load of a step.
+    pub(crate) fn only_kind(&self) -> Option<String> {
+        self.kinds.first().map(|kind| kind.name.clone())
+    }
+
+    fn begin(&mut self, round: Round, now: Duration) {
+        if let Some(last) = self.round.replace(round) {
+            self.done += last.runs;
+            self.expected += self.estimate.of_runs(last.runs);
+            self.took += now.saturating_sub(last.began);
+        }
+        self.activity = Activity::Starting;
+    }
+
+    /// An interval of the load of a variant is over. Returns the second that is over with it, if one is.
+    pub(crate) fn interval(
+        &mut self,
+        variant: &str,
+        live: &LiveLoad<'_>,
+        now: Moment,
+    ) -> Option<Latest> {
+        if self.activity != Activity::Loading {
+            // Those of the round before.
+            self.loads.clear();
+            self.activity = Activity::Loading;
+        }
+        let place = self.loads.iter().position(|load| load.kind.name == variant);
+        let place = place.or_else(|| {
+            let kind = self.kinds.iter().find(|kind| kind.name == variant)?;
+            self.loads.push(Load::new(kind.clone(), live.part));
+            let order = |load: &Load| self.kinds.iter().position(|kind| *kind == load.kind);
+            self.loads.sort_by_key(order);
+            self.loads.iter().position(|load| load.kind.name == variant)
+        })?;
+        let load = &mut self.loads[place];
+        if load.part != live.part {
+            *load = Load::new(load.kind.clone(), live.part);
+        }
+        load.add(live, &self.bounds_ns, now)
+    }
+
+    /// The part of a second that remains at the end of a run, if it is at least half a second.
+    pub(crate) fn rest(&mut self, variant: &str) -> Option<Latest> {
+        let load = self.loads.iter_mut().find(|load| load.kind.name == variant)?;
+        let second = &load.second;
+        (second.until_ns - second.from_ns >= SECOND / 2).then(|| load.end_second())
+    }
+
+    /// Of the text, which others may have written in part, its first line is shown.
+    pub(crate) fn ended(&mut self, text: &str, is_valid: bool) {
+        if self.ended.len() == MAX_ENDED {
+            self.ended.pop_front();
+        }
+        let text = visible(text.lines().next().unwrap_or_default()).into_owned();
+        self.ended.push_back(Ended { text, is_valid });
+    }
+
+    pub(crate) fn view(&self) -> View {
+        let has_pace = !self.expected.is_zero() && !self.took.is_zero();
+        View {
+            heading: self.heading.clone(),
+            activity: self.activity.clone(),
+            round: self.round.clone(),
+            loads: self.loads.iter().map(|load| load.view(self.loads.len() == 1)).collect(),
+            ended: self.ended.iter().cloned().collect(),
+            is_search: self.is_search,
+            estimate: self.estimate,
+            done: self.done,
+            pace: if has_pace { self.took.div_duration_f64(self.expected) } else { 1.0 },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dnslab_measure::BottleneckKind;
+
+    use super::*;
+    use crate::live::told::{Told, case, closed, kind, told};
+
+    const START: Duration = Duration::from_secs(100);
+
+    fn model(runs: usize, each: Duration) -> Model {
+        let estimate = Estimate { runs, all: each * runs as u32 };
+        Model::of_kinds("why?", ["a", "b"].map(|name| kind(name, closed())).to_vec(), estimate)
+    }
+
+    #[test]
+    fn the_warm_up_does_not_count() {
+        let mut model = model(1, Duration::from_secs(12));
+        model.round_begins(&[case("a", 1)], (1, 1), START);
+        let seconds = told("a", 20, 10_000).feed(&mut model, START);
+        assert!(seconds.len() == 2 && seconds.iter().all(|second| second.is_warm_up));
+        let load = &model.view().loads[0];
+        assert!(load.is_warm_up && load.bottleneck.is_none(), "{load:?}");
+        let seconds = told("a", 50, 10_000).feed(&mut model, START);
+        assert_eq!(seconds.iter().filter(|second| !second.is_warm_up).count(), 3);
+        let load = &model.view().loads[0];
+        let so_far = load.so_far.as_ref().unwrap();
+        assert_eq!(so_far.length_ns, 3 * SECOND);
+        assert_eq!(load.counters.outcomes.answered, load.counts.total());
+        // The chart keeps it.
+        assert_eq!(load.points[0].at_ns, 0);
+    }
+
+    #[test]
+    fn the_bottleneck_follows_the_rules_of_the_result() {
+        let of = |busy, mode: LoadMode| {
+            let estimate = Estimate { runs: 1, all: Duration::from_secs(12) };
+            let mut model = Model::of_kinds("why?", vec![kind("udp", mode)], estimate);
+            Told { busy, ..told("udp", 60, 10_000) }.feed(&mut model, START);
+            model.view().loads[0].bottleneck.as_ref().map(|found| found.kind)
+        };
+        assert_eq!(of(985, closed()), Some(BottleneckKind::ServerCpu));
+        let paced = LoadMode::Open { rate_qps: 10_000.0, pace: String::new() };
+        assert_eq!(of(500, paced), Some(BottleneckKind::Rate));
+        // 100 clients with one query each, but hardly one is in flight.
+        assert_eq!(of(500, closed()), Some(BottleneckKind::Unclear));
+    }
+
+    #[test]
+    fn the_common_load_stands_by_itself() {
+        let mut model = model(1, Duration::from_secs(12));
+        told("a", 120, 10_000).feed(&mut model, START);
+        let common = Told { part: LoadPart::Common, ..told("a", 30, 4_000) };
+        common.feed(&mut model, START + Duration::from_secs(13));
+        let load = &model.view().loads[0];
+        assert_eq!((load.part, load.at_ns), (LoadPart::Common, 3 * SECOND));
+        assert!(load.bottleneck.is_none());
+        assert!(load.points.iter().all(|point| point.answered_qps() < 5_000.0));
+    }
+
+    #[test]
+    fn loads_are_in_the_order_of_the_experiment_and_leave_with_their_round() {
+        let mut model = model(4, Duration::from_secs(12));
+        let names = |model: &Model| -> Vec<String> {
+            model.view().loads.into_iter().map(|load| load.name).collect()
+        };
+        told("b", 5, 10_000).feed(&mut model, START);
+        told("a", 5, 10_000).feed(&mut model, START);
+        assert_eq!(names(&model), ["a", "b"]);
+        model.round_begins(&[case("b", 2)], (3, 4), START);
+        assert_eq!(names(&model), ["a", "b"]);
+        told("b", 5, 10_000).feed(&mut model, START);
+        assert_eq!(names(&model), ["b"]);
+        assert!(told("unknown", 5, 1).feed(&mut model, START).is_empty());
+    }
+
+    #[test]
+    fn the_time_left_learns_from_the_runs_before() {
+        let seconds = Duration::from_secs;
+        let mut model = model(4, seconds(10));
+        assert_eq!(model.view().left(seconds(0)), None);
+        model.round_begins(&[case("a", 1)], (1, 4), seconds(0));
+        assert_eq!(model.view().left(seconds(4)), Some(seconds(36)));
+        // It took twice as long as was thought.
+        model.round_begins(&[case("b", 1)], (2, 4), seconds(20));
+        assert_eq!(model.view().left(seconds(20)), Some(seconds(60)));
+        model.round_begins(&[case("b", 2), case("a", 2)], (3, 4), seconds(40));
+        assert_eq!(model.view().left(seconds(50)), Some(seconds(30)));
+        assert_eq!(model.view().left(seconds(500)), Some(seconds(0)));
+    }
+
+    #[test]
+    fn lines_of_ended_runs_are_bounded_and_harmless() {
+        let mut model = model(1, Duration::from_secs(1));
+        for number in 0..1_000 {
+            model.ended(&format!("{number}\u{1b}[2J\nmore"), true);
+        }
+        let ended = model.view().ended;
+        assert_eq!(ended.len(), MAX_ENDED);
+        assert!(ended.iter().all(|it| !it.text.contains(['\u{1b}', '\n'])), "{:?}", ended[0]);
+        assert!(ended[MAX_ENDED - 1].text.starts_with("999"));
+    }
+}
