@@ -97,6 +97,10 @@ pub(crate) struct Run {
     /// Do not verify certificates; the same as `--set server.insecure=true`
     #[arg(long, conflicts_with = "resume")]
     pub(crate) insecure: bool,
+    /// After the rounds, one more in which `perf` samples the servers, so that the report says where their CPU
+    /// time goes; the same as `--set repeat.profile=true`
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) profile: bool,
     /// Run an experiment file that names programs, configuration text or a folder to write to, or resume a
     /// results directory, though it is not yours alone: another user owns it or may write it
     #[arg(long)]
@@ -117,7 +121,8 @@ pub(crate) struct Run {
 impl Run {
     pub(crate) fn overrides(&self) -> Vec<String> {
         let insecure = self.insecure.then(|| "server.insecure=true".to_owned());
-        self.set.iter().cloned().chain(insecure).collect()
+        let profile = self.profile.then(|| "repeat.profile=true".to_owned());
+        self.set.iter().cloned().chain(insecure).chain(profile).collect()
     }
 }
 
@@ -130,6 +135,7 @@ impl Default for Run {
             resume: None,
             limit: Vec::new(),
             insecure: false,
+            profile: false,
             trust: false,
             dry_run: false,
             keep: None,

@@ -18,8 +18,7 @@ pub(crate) fn show(
     output: Output,
 ) -> Result<Summary, Failure> {
     let (session, records) = (results.session()?, results.runs()?);
-    let mut summary = Summary::of(&session, &records);
-    summary.answers = results.answer_comparisons()?;
+    let summary = Summary::whole(results, &session, &records)?;
     if output.json {
         print_json(results)?;
         return Ok(summary);

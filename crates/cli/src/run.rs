@@ -37,6 +37,9 @@ pub(crate) fn run(arguments: Run) -> Result<Exit, Failure> {
     session.set_limits(&arguments.limit).map_err(failure)?;
     if !arguments.output.is_quiet() {
         beforehand(session.facts()).iter().for_each(|line| say!("note: {line}"));
+        if let Some(reason) = session.cannot_profile() {
+            say!("note: no server will be sampled: {reason}");
+        }
     }
     let wanted = Wanted { watch: arguments.watch, output: arguments.output };
     let exit = carry_out(&mut session, wanted)?;

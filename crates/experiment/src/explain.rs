@@ -94,6 +94,9 @@ pub fn explain(
         }
     }
     text.push_str(&format!("\n{}\n", order(plan)));
+    if experiment.repeat.profile {
+        text.push_str("then one more round in which perf samples the servers\n");
+    }
     text.push_str(&format!(
         "{} runs, about {}\n",
         plan.cases.len(),

@@ -80,6 +80,12 @@ impl Plan {
         let rounds: BTreeSet<u32> = cases.iter().map(|case| case.repetition).collect();
         let pauses = experiment.repeat.pause * (rounds.len() as u32).saturating_sub(1);
         let estimated = cases.iter().map(lasts).fold(pauses, Duration::saturating_add);
+        // The servers are sampled in one more round.
+        let variants: BTreeSet<&str> = cases.iter().map(|case| case.variant.as_str()).collect();
+        let sampled = variants.iter().filter(|_| experiment.repeat.profile);
+        let sampled = sampled.filter_map(|name| experiment.variant(name));
+        let lasts = |of: &Variant| length(of).saturating_add(START_AND_STOP);
+        let estimated = sampled.map(lasts).fold(estimated, Duration::saturating_add);
         Self { cases, estimated }
     }
 }
@@ -203,6 +209,16 @@ mod tests {
         let without = Plan::new(&experiment, &[]).estimated;
         experiment.repeat.pause = Duration::from_secs(7);
         assert_eq!(Plan::new(&experiment, &[]).estimated, without + Duration::from_secs(14));
+    }
+
+    #[test]
+    fn sampling_takes_a_round_of_its_own() {
+        let mut experiment = experiment(2, 3, 1);
+        let without = Plan::new(&experiment, &[]);
+        experiment.repeat.profile = true;
+        let with = Plan::new(&experiment, &[]);
+        assert_eq!(with.cases, without.cases);
+        assert_eq!(with.estimated, without.estimated / 3 * 4);
     }
 
     /// A seed promises its sequence: changing it is a measurement change.

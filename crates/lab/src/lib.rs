@@ -47,6 +47,7 @@ pub mod hosts;
 mod interrupts;
 mod launch;
 pub mod network;
+pub mod perf;
 pub mod ports;
 mod privileges;
 mod process;

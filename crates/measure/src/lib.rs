@@ -30,6 +30,7 @@ mod chain;
 mod connections;
 pub mod counter;
 mod counters;
+mod cpu_profile;
 mod gate;
 mod histogram;
 mod invalid;
@@ -72,6 +73,11 @@ pub use counter::{CounterSample, CounterSeries};
 pub use counters::{
     Answers, AttemptCounts, Counters, ERROR_CODES, HttpRefusals, Outcomes, TransportOutcomes,
     Unbalanced,
+};
+pub use cpu_profile::{
+    CostDifference, CostPart, CostSummary, CpuProfile, CpuProfiles, LibrarySamples, MAX_LIBRARIES,
+    MAX_PROFILE_STACKS, MAX_STACK_FRAMES, MAX_STACK_NAME, MAX_STACK_NAMES, MAX_STACKS, NotProfiled,
+    PROFILE_FORMAT, PartCost, PartDifference, PartSamples, PartSet, StackSamples, VariantCost,
 };
 pub use gate::{CostLimit, CostLimitError, Judgement, LimitRuling, Ruling};
 pub use histogram::{Histogram, HistogramError};

@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::statistics::Metric;
 use crate::{
-    AnswerComparison, COMPARISON_FORMAT, CostLimit, RECORD_FORMAT, RunRecord, answers_header,
+    AnswerComparison, COMPARISON_FORMAT, CostLimit, CpuProfiles, PROFILE_FORMAT, RECORD_FORMAT,
+    RunRecord, answers_header,
 };
 
 use bounds::Budget;
@@ -36,6 +37,9 @@ const RECORD: &str = "record.json";
 
 /// What the queries of a run were told, for a comparison of answers.
 const ANSWERS: &str = "answers.bin";
+
+/// Where the CPU time of the servers goes, if that was asked for.
+const CPU_PROFILE: &str = "cpu-profile.json";
 
 /// Version of the session file's form; see [`RECORD_FORMAT`] for the rule.
 pub const SESSION_FORMAT: u32 = 1;
@@ -409,6 +413,29 @@ impl ResultsDirectory {
             }
         }
         Ok(comparisons)
+    }
+
+    /// Writes the profiles of the experiment.
+    ///
+    /// # Errors
+    /// When the disk refuses; earlier ones stay as they were.
+    pub fn write_cpu_profiles(&self, profiles: &CpuProfiles) -> Result<(), ResultsError> {
+        // Many stacks: white space would be most of the file.
+        let text = serde_json::to_string(profiles).expect("our types have string keys only");
+        self.write(CPU_PROFILE, (text + "\n").as_bytes())
+    }
+
+    /// The profiles of the experiment; `None` if there are none.
+    ///
+    /// # Errors
+    /// When the file cannot be read, a newer dnslab wrote it, or it contradicts itself.
+    pub fn cpu_profiles(&self) -> Result<Option<CpuProfiles>, ResultsError> {
+        let mut left = bounds::CPU_PROFILES;
+        let read = read_versioned(&self.root, CPU_PROFILE, &mut left, PROFILE_FORMAT)?;
+        if let Some(profiles) = &read {
+            bounds::check_profiles(profiles, &self.path().join(CPU_PROFILE))?;
+        }
+        Ok(read)
     }
 
     /// Writes one file of the directory, whole or not at all.

@@ -10,8 +10,9 @@ use crate::self_check::VariantSelfCheck;
 use crate::statistics::{Comparison, Estimate, Metric, Pair, Paired, drift, mean};
 use crate::{
     Agreement, AnswerComparison, AttemptCounts, Bottleneck, Caveat, Compared, ConnectionFigures,
-    Counters, Histogram, LimitRuling, LoadMode, Measured, NetworkDrops, Outcomes, Pacing, Ruling,
-    RunRecord, RunStatus, ServerFigures, Session, SweepLine, WindowOfVariant, WindowSummary,
+    CostSummary, Counters, Histogram, LimitRuling, LoadMode, Measured, NetworkDrops, Outcomes,
+    Pacing, ResultsDirectory, ResultsError, Ruling, RunRecord, RunStatus, ServerFigures, Session,
+    SweepLine, WindowOfVariant, WindowSummary,
 };
 
 /// The figures of one variant over its valid runs; none of them by default.
@@ -143,6 +144,9 @@ pub struct Summary {
     /// figures of the records: [`crate::ResultsDirectory::answer_comparisons`] has them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<AnswerComparison>,
+    /// Where the CPU time goes, if the servers were sampled: [`crate::ResultsDirectory::cpu_profiles`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<CostSummary>,
     /// Runs of the plan that were not made.
     #[serde(default)]
     pub missing_runs: u32,
@@ -206,6 +210,7 @@ impl Summary {
             sweep: SweepLine::all(&session.sweeps, &records),
             rulings: Vec::new(),
             answers: Vec::new(),
+            cpu: None,
             missing_runs: session.plan.len().saturating_sub(records.len()) as u32,
         };
         summary.rulings = session
@@ -214,6 +219,24 @@ impl Summary {
             .map(|limit| limit.judge(&summary, &records, session.seed))
             .collect();
         summary
+    }
+
+    /// [`Summary::of`] with what stands in files of its own beside the records: the answers that were compared, and
+    /// where the CPU time goes.
+    ///
+    /// # Errors
+    /// When one of them cannot be read.
+    pub fn whole(
+        results: &ResultsDirectory,
+        session: &Session,
+        records: &[RunRecord],
+    ) -> Result<Self, ResultsError> {
+        let mut summary = Self::of(session, records);
+        summary.answers = results.answer_comparisons()?;
+        let profiles = results.cpu_profiles()?;
+        summary.cpu = profiles
+            .map(|profiles| CostSummary::of(session, records, &summary.comparisons, &profiles));
+        Ok(summary)
     }
 
     /// The ruling over all limits, the worst of all; `None` without a limit. What fails, fails; else it

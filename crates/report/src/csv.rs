@@ -5,6 +5,7 @@
 
 mod answers;
 mod chain;
+mod cpu;
 mod windows;
 
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ use crate::words::invalid::invalid_text;
 use crate::words::self_check::remark;
 pub(crate) use answers::answers;
 pub(crate) use chain::chain;
+pub(crate) use cpu::cpu;
 pub(crate) use windows::windows;
 
 /// Widths of the windows of the pacing as headings name them, and in nanoseconds.

@@ -17,7 +17,7 @@ pub(crate) fn experiment(
 ) -> String {
     let mut text = format!("**{}**\n\n{}\n\n", escape(question), escape(&parts.answer));
     let _ = writeln!(text, "{}\n", escape(&parts.conditions));
-    for answers in &parts.answers {
+    for answers in parts.answers.iter().chain(&parts.cpu) {
         let _ = writeln!(text, "{}\n", escape(answers));
     }
     let cells = |row: &Vec<Piece>| row.iter().map(|piece| piece.text.clone()).collect();

@@ -15,6 +15,7 @@ use dnslab_measure::{RunRecord, Session, Summary};
 
 use crate::answer::answer;
 use crate::words::answers::answers_texts;
+use crate::words::cpu::cpu_texts;
 pub use capacity::capacity_screen;
 pub(crate) use notes::Note;
 
@@ -66,6 +67,9 @@ pub(crate) struct Parts {
     pub(crate) conditions: String,
     /// What comparing the answers came to, a sentence or some for each pair; none if nothing was compared.
     pub(crate) answers: Vec<String>,
+    /// Where the CPU time goes that variants cost more or less, a sentence for each; none unless servers were to be
+    /// sampled.
+    pub(crate) cpu: Vec<String>,
     /// A heading and a row for each variant, as many columns as have room.
     pub(crate) table: Vec<Vec<Piece>>,
     pub(crate) trust: String,
@@ -86,6 +90,7 @@ impl Parts {
             answer: answer(summary, session.margin),
             conditions: conditions::conditions(session, records),
             answers: answers_texts(&summary.answers),
+            cpu: summary.cpu.as_ref().map(cpu_texts).unwrap_or_default(),
             table,
             trust: trust::trust(records, summary),
             notes: notes::notes(session, summary, records),
@@ -153,6 +158,13 @@ impl Parts {
         if let Some(more) = self.answers.len().checked_sub(MAX_PAIRS + 1) {
             let (more, plural) = (more + 1, if more == 0 { "" } else { "s" });
             let text = format!("What {more} more pair{plural} answered is in the report.");
+            lines.extend(wrapped(&text, Look::Dim, 0, width));
+        }
+        for cpu in self.cpu.iter().take(MAX_PAIRS) {
+            lines.extend(wrapped(cpu, Look::Strong, 0, width));
+        }
+        if let Some(more) = self.cpu.len().checked_sub(MAX_PAIRS).filter(|more| *more > 0) {
+            let text = format!("Where the CPU time of {more} more goes is in the report.");
             lines.extend(wrapped(&text, Look::Dim, 0, width));
         }
         lines.extend(blank());

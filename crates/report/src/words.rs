@@ -4,6 +4,7 @@ pub(crate) mod answers;
 pub(crate) mod bottleneck;
 pub(crate) mod capacity;
 pub(crate) mod caveat;
+pub(crate) mod cpu;
 pub(crate) mod invalid;
 pub(crate) mod self_check;
 mod server_options;

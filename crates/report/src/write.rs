@@ -12,6 +12,7 @@ use crate::screen::Parts;
 use crate::server_files::{MAX_SHOWN, ServerFiles};
 use crate::table::{Table, table};
 use crate::words::capacity::capacity_answer;
+use crate::words::cpu;
 use crate::{chain, counts, csv, markdown, sweep, windows};
 
 /// Version of the form of `summary.json`.
@@ -46,7 +47,7 @@ pub enum ReportError {
 
 /// Writes `report.html`, `summary.json`, `runs.csv`, `series.csv` and `table.md` into a results
 /// directory, `chain.csv` too where a run had a chain of servers, `windows.csv` where the load had time
-/// windows, `answers.csv` where answers were compared, and `capacity.csv` into that of a search, from what is in it. An
+/// windows, `answers.csv` where answers were compared, `cpu.csv` where servers were sampled, and `capacity.csv` into that of a search, from what is in it. An
 /// earlier report is replaced file by file.
 ///
 /// # Errors
@@ -56,8 +57,8 @@ pub fn write_report(results: &ResultsDirectory) -> Result<ReportPaths, ReportErr
     let session = results.session()?;
     let records = results.runs()?;
     let server_files = ServerFiles::read(results, &records, MAX_SHOWN)?;
-    let mut summary = Summary::of(&session, &records);
-    summary.answers = results.answer_comparisons()?;
+    let mut summary = Summary::whole(results, &session, &records)?;
+    let profiles = results.cpu_profiles()?;
     let capacity = results.capacity()?;
     if capacity.is_some() {
         // Its variants are steps: none is a change of another.
@@ -69,6 +70,7 @@ pub fn write_report(results: &ResultsDirectory) -> Result<ReportPaths, ReportErr
         records: &records,
         summary: &summary,
         capacity: capacity.as_ref(),
+        profiles: profiles.as_ref(),
         grouping: Grouping::of(&summary, &records),
         server_files: &server_files,
     };
@@ -101,6 +103,9 @@ pub fn write_report(results: &ResultsDirectory) -> Result<ReportPaths, ReportErr
     }
     if !summary.answers.is_empty() {
         write("answers.csv", &csv::answers(&summary.answers))?;
+    }
+    if let Some(cost) = summary.cpu.as_ref().filter(|cost| !cost.variants.is_empty()) {
+        write("cpu.csv", &csv::cpu(cost))?;
     }
     if let Some(capacity) = &capacity {
         write("capacity.csv", &capacity_csv(capacity))?;
@@ -145,8 +150,10 @@ fn further_tables(summary: &Summary, records: &[RunRecord]) -> Vec<(&'static str
         legend: [sweep::sentences(summary), vec![sweep::legend(summary)]].concat().join(" "),
         notes: Vec::new(),
     };
+    let cpu = summary.cpu.as_ref().map(cpu::table).unwrap_or_default();
     let tables = [
         ("Over the load", loads),
+        ("Where the CPU time goes", cpu),
         ("Time windows", windows),
         ("The chain", chain),
         ("The servers' own counters", counts),

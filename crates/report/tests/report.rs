@@ -6,8 +6,9 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use dnslab_measure::{
-    CaseId, Caveat, Evidence, Interval, InvalidReason, LoadMode, Measured, RECORD_FORMAT,
-    ResultsDirectory, ResultsError, RunRecord, RunStatus, SESSION_FORMAT, Session,
+    CaseId, Caveat, CostPart, CpuProfile, CpuProfiles, Evidence, Interval, InvalidReason,
+    LibrarySamples, LoadMode, Measured, NotProfiled, PROFILE_FORMAT, PartSamples, RECORD_FORMAT,
+    ResultsDirectory, ResultsError, RunRecord, RunStatus, SESSION_FORMAT, Session, StackSamples,
 };
 use dnslab_report::{ReportError, write_report};
 use dnslab_settings::MAX_VARIANTS;
@@ -94,6 +95,73 @@ fn a_newer_format_is_refused_and_named() {
         fs::write(&path, text).unwrap();
     }
     write_report(&results).unwrap();
+}
+
+/// A profile of a sample's variant: of `samples` samples, so many are of TLS.
+fn profile(variant: &str, samples: u64, of_tls: u64, function: &str) -> CpuProfile {
+    let counts = [
+        (CostPart::KernelNetwork, "kernel", samples - of_tls),
+        (CostPart::Tls, "libssl.so.3", of_tls),
+    ];
+    let counts = || counts.into_iter().filter(|(_, _, count)| *count > 0);
+    CpuProfile {
+        variant: variant.to_owned(),
+        sampler: "perf 6.1, event cpu-clock".to_owned(),
+        rate_hz: 997,
+        samples,
+        kernel_symbols: true,
+        answered_qps: 100_000.0,
+        cpu_per_query_ns: 7_000.0,
+        parts: counts().map(|(part, _, samples)| PartSamples { part, samples }).collect(),
+        libraries: counts()
+            .map(|(part, library, samples)| {
+                let library = library.to_owned();
+                LibrarySamples { part, library, samples }
+            })
+            .collect(),
+        names: ["kernel", "libssl.so.3", function].map(str::to_owned).to_vec(),
+        stacks: counts()
+            .map(|(part, _, samples)| {
+                let library = u32::from(part == CostPart::Tls);
+                StackSamples { part, frames: vec![library, 2], samples }
+            })
+            .collect(),
+        ..CpuProfile::default()
+    }
+}
+
+#[test]
+fn a_profile_is_told_drawn_and_escaped() {
+    let folder = tempfile::tempdir().unwrap();
+    let session = sample::session(5);
+    let results = ResultsDirectory::create(&folder.path().join("results"), &session).unwrap();
+    for record in runs_of(&session) {
+        results.write_run(&record).unwrap();
+    }
+    let function = "</title><script>alert(1)</script>\u{202e}";
+    let failed = NotProfiled { variant: "tcp".to_owned(), reason: "perf is busy".to_owned() };
+    let profiles = CpuProfiles {
+        format: PROFILE_FORMAT,
+        profiles: vec![profile("udp", 9_000, 0, "f"), profile("dot", 9_000, 3_000, function)],
+        failed: vec![failed],
+    };
+    results.write_cpu_profiles(&profiles).unwrap();
+    write_report(&results).unwrap();
+    let [page, summary, _, _, table] = read(results.path());
+    assert!(page.contains("us are TLS and cryptography"), "{table}");
+    assert!(table.contains("us are TLS and cryptography"), "{table}");
+    assert!(table.contains("tcp was not sampled: perf is busy."), "{table}");
+    assert!(page.contains("Flame graph of dot against udp"));
+    assert!(!page.contains("<script>alert") && !page.contains('\u{202e}'));
+    assert!(!page.contains("style=\""), "the policy of the page stops such styles");
+    let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+    let dot = &summary["cpu"]["variants"][1];
+    let parts = dot["parts"].as_array().unwrap();
+    let sum: f64 = parts.iter().map(|part| part["ns"]["value"].as_f64().unwrap()).sum();
+    let whole = dot["cpu_per_query_ns"]["value"].as_f64().unwrap();
+    assert!((sum / whole - 1.0).abs() < 1e-9, "{sum} {whole}");
+    let csv = fs::read_to_string(results.path().join("cpu.csv")).unwrap();
+    assert!(csv.contains("\ndot,tls,3000,0.333"), "{csv}");
 }
 
 #[test]

@@ -778,5 +778,9 @@ settings! {
         seed: u64 = 1, count(0, i64::MAX as u64), flag("seed", "N");
         /// Relative difference below which a difference does not matter
         margin: f64 = 0.02;
+        /// After the rounds, one more in which `perf` samples the servers under test, so that the report says
+        /// where their CPU time goes (docs/PROFILE.md). That round is in no other figure. The same as
+        /// `dnslab run --profile`
+        profile: bool = false;
     }
 }

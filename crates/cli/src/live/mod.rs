@@ -214,6 +214,12 @@ impl Observer for Live {
         self.say(format!("{variant}: comparing its answers with those of {against}"));
     }
 
+    fn profile_begins(&mut self) {
+        let name = "a round in which perf samples the servers";
+        self.model.profile_begins(name, self.began.elapsed());
+        self.say(name.to_owned());
+    }
+
     fn run_ends(&mut self, record: &RunRecord) {
         let outcome = match (&record.status, &record.measured) {
             (RunStatus::Valid, Some(measured)) => {

@@ -534,6 +534,12 @@ impl Model {
         self.activity = Activity::Comparing(variant.to_owned(), against.to_owned());
     }
 
+    /// A round begins whose runs are in no figure.
+    pub(crate) fn profile_begins(&mut self, name: &str, now: Duration) {
+        let name = name.to_owned();
+        self.begin(Round { name, number: 0, count: None, runs: 0, began: now }, now);
+    }
+
     /// The runs of these variants begin together. What is shown of those before stays until there is something to
     /// show of them. Returns what these are called.
     pub(crate) fn round_begins(

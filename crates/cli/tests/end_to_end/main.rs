@@ -10,6 +10,7 @@ mod bad_input;
 mod calibration;
 mod capacity;
 mod command;
+mod cpu;
 mod disk;
 mod dnsperf_files;
 mod dnstap;

@@ -6,15 +6,16 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use dnslab_lab::hosts::EndedPart;
+use dnslab_lab::perf::{self, Perf, PerfError, Recording, Sampled};
 use dnslab_lab::{CounterWatch, GuardProgram, RunningServer, Sampler, cpus};
 use dnslab_load::{Expected, Job, LoadResult};
 use dnslab_measure::{
     Answers, Bottleneck, BottleneckFigures, BottleneckKind, CaseId, Cause, Caveat, ChainPart,
-    CommonLoad, Connections, CpuShare, InvalidReason, LiveServer, LoadFacts, RECORD_FORMAT,
-    RunRecord, RunStatus, ServerFacts, TestbedFacts, unserved,
+    CommonLoad, Connections, CpuProfile, CpuShare, InvalidReason, LiveServer, LoadFacts, Measured,
+    RECORD_FORMAT, RunRecord, RunStatus, ServerFacts, TestbedFacts, unserved,
 };
 use dnslab_settings::{Queries, Variant, Verification};
 use dnslab_traffic::TypeMix;
@@ -42,6 +43,16 @@ pub(super) struct Case<'a> {
     pub(super) guard: &'a GuardProgram,
     /// Where what its queries are told is written, if answers are compared.
     pub(super) told: Option<File>,
+    /// How its server is sampled, if it is.
+    pub(super) sampling: Option<&'a Sampling>,
+}
+
+/// How servers are sampled.
+#[derive(Debug)]
+pub(super) struct Sampling {
+    pub(super) perf: Perf,
+    /// Stacks that are kept of each variant.
+    pub(super) max_stacks: usize,
 }
 
 pub(super) struct Prepared<'a> {
@@ -60,6 +71,8 @@ pub(super) struct Watching {
     unwatched: Option<String>,
     counters: Option<CounterWatch>,
     chain: Vec<Watch>,
+    /// The samples of the server under test, if it is sampled.
+    recording: Option<Result<Recording, String>>,
 }
 
 impl Watching {
@@ -78,6 +91,8 @@ pub(super) struct Applied {
     unwatched: Option<String>,
     /// What ended the load early.
     pub(super) fault: Option<Fault>,
+    /// Where the CPU time of the server went, or why that is not known, if it was sampled.
+    pub(super) profile: Option<Result<CpuProfile, String>>,
 }
 
 impl Case<'_> {
@@ -353,7 +368,21 @@ impl Prepared<'_> {
             Ok(watched) => (Some(Sampler::start(watched)), None),
             Err(reason) => (None, Some(reason)),
         };
-        Watching { sampler, unwatched, counters: None, chain: Vec::new() }
+        Watching { sampler, unwatched, counters: None, chain: Vec::new(), recording: None }
+    }
+
+    /// Lets perf sample the server from here on, if it is to be sampled.
+    pub(super) fn sample(&self, watching: &mut Watching) {
+        let Some(Sampling { perf, .. }) = self.case.sampling else { return };
+        let load = &self.case.variant.load;
+        let rate_hz = perf::rate_hz(load.warm_up + load.duration, self.cpus.server.len());
+        let folder = self.case.folder.join("perf");
+        let begin = |watched| {
+            let place = (self.case.guard, folder.as_path(), self.cpus.load.as_slice());
+            perf.record(watched, rate_hz, place).map_err(|error: PerfError| error.to_string())
+        };
+        let watched = self.target.watch.as_ref();
+        watching.recording = Some(watched.map_err(Clone::clone).and_then(begin));
     }
 
     /// Lets the servers count from here on.
@@ -371,16 +400,39 @@ impl Prepared<'_> {
         result: Result<LoadResult, String>,
         fault: Option<Fault>,
     ) -> Applied {
-        let Watching { sampler, unwatched, counters, chain } = watching;
-        let mut applied = Applied { result, chain: Vec::new(), unwatched, fault };
+        let Watching { sampler, unwatched, counters, chain, recording } = watching;
+        let mut applied = Applied { result, chain: Vec::new(), unwatched, fault, profile: None };
         if let Ok(LoadResult { origin, measured, .. }) = &mut applied.result {
             let (origin, window) = (*origin, measured.window());
             let resources = sampler.map(|sampler| sampler.finish_over(origin, window));
             measured.resources = resources.unwrap_or_default();
             measured.server_counters = counters.map(|counters| counters.finish(origin));
             applied.chain = self.testbed.parts(chain, origin, window);
+            applied.profile = recording.map(|recording| self.profile(recording?, origin, measured));
         }
         applied
+    }
+
+    /// Where the CPU time of the server went during a load that began at `origin`.
+    fn profile(
+        &self,
+        recording: Recording,
+        origin: Instant,
+        measured: &Measured,
+    ) -> Result<CpuProfile, String> {
+        let max_stacks = self.case.sampling.map_or(0, |sampling| sampling.max_stacks);
+        let kind = self.case.variant.server.kind.started();
+        let sampled = Sampled { kind, origin, window: measured.window(), max_stacks };
+        let profile = recording.finish(&sampled).map_err(|error| error.to_string())?;
+        let cpu_per_query_ns = measured
+            .server_cpu_per_query_ns()
+            .ok_or("its CPU time for each query could not be measured")?;
+        Ok(CpuProfile {
+            variant: self.case.variant.name.clone(),
+            answered_qps: measured.answered_qps(),
+            cpu_per_query_ns,
+            ..profile
+        })
     }
 
     /// The fault of the servers, hosts and disk of this case.

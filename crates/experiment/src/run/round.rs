@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use dnslab_load::{Job, LoadResult, Member, Progress};
-use dnslab_measure::{LiveLoad, LoadPart, Measured, RunRecord};
+use dnslab_measure::{CpuProfile, LiveLoad, LoadPart, Measured, RunRecord};
 use dnslab_settings::Load;
 use dnslab_traffic::{Pace, Rate, SlicePlan};
 
@@ -56,14 +56,22 @@ pub(super) struct Round<'a> {
     pub(super) seed: u64,
 }
 
+/// What a case of a round came to.
+pub(super) struct Played {
+    pub(super) record: RunRecord,
+    /// Where the CPU time of its server went, or why that is not known, if it was sampled.
+    pub(super) profile: Option<Result<CpuProfile, String>>,
+}
+
 impl Round<'_> {
-    /// Returns a record for each case, in order. `observe` gets the place of the case and its progress.
+    /// Returns a record for each case, in order, and its profile if its server was sampled. `observe` gets the place
+    /// of the case and its progress.
     pub(super) fn run(
         &self,
         stop: &AtomicBool,
         observe: &mut dyn FnMut(usize, &LiveLoad<'_>),
-    ) -> Vec<RunRecord> {
-        let mut records: Vec<Option<RunRecord>> = self.cases.iter().map(|_| None).collect();
+    ) -> Vec<Played> {
+        let mut records: Vec<Option<Played>> = self.cases.iter().map(|_| None).collect();
         let (mut places, mut members) = (Vec::new(), Vec::new());
         for (place, case) in self.cases.iter().enumerate() {
             match case.prepare(stop) {
@@ -71,7 +79,7 @@ impl Round<'_> {
                     places.push(place);
                     members.push(prepared);
                 }
-                Err(record) => records[place] = Some(*record),
+                Err(record) => records[place] = Some(Played { record: *record, profile: None }),
             }
         }
         let mut told = |member: usize, live: &LiveLoad<'_>| observe(places[member], live);
@@ -89,11 +97,13 @@ impl Round<'_> {
             _ => members.iter().map(|_| None).collect(),
         };
         let interrupted = stop.load(Ordering::Relaxed);
-        for (((place, member), main), common) in
+        for (((place, member), mut main), common) in
             places.into_iter().zip(members).zip(main).zip(common)
         {
+            let profile = main.profile.take();
             let is_whole = !interrupted || self.common.is_none() || common.is_some();
-            records[place] = Some(member.finish(main, common, (is_whole, wants_common)));
+            let record = member.finish(main, common, (is_whole, wants_common));
+            records[place] = Some(Played { record, profile });
         }
         records.into_iter().map(|record| record.expect("each case has its record")).collect()
     }
@@ -112,6 +122,7 @@ impl Round<'_> {
         // probes or the load before must not count.
         for (member, watching) in members.iter().zip(&mut watching) {
             member.count(watching);
+            member.sample(watching);
         }
         let stops: Vec<AtomicBool> = members.iter().map(|_| AtomicBool::new(false)).collect();
         let mut faults: Vec<Option<Fault>> = members.iter().map(|_| None).collect();

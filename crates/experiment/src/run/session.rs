@@ -5,6 +5,7 @@ mod answers;
 mod capacity;
 mod conditions;
 mod kept;
+mod profile;
 mod rounds;
 
 use std::cell::RefCell;
@@ -67,6 +68,9 @@ pub trait Observer {
 
     /// The run is over and on disk.
     fn run_ends(&mut self, record: &RunRecord);
+
+    /// A round begins in which the servers are sampled. Its intervals are told, its runs are not.
+    fn profile_begins(&mut self);
 
     /// The answers of two variants that have run are compared, and what differs is asked again.
     fn comparison_begins(&mut self, pair: &Compared);
@@ -276,7 +280,7 @@ impl Session {
         for case in &session.facts.plan {
             session.results.settle(case)?;
         }
-        if session.remaining()?.cases.is_empty() {
+        if session.remaining()?.cases.is_empty() && !session.lacks_profile()? {
             return Ok(session);
         }
         let inputs = conditions::inputs(&session.experiment)?;
@@ -408,6 +412,7 @@ impl Session {
         }
         // Also those of rounds that ended before an interrupt.
         self.compare_answers(&mut Vec::new(), stop, observer)?;
+        self.profile(stop, observer)?;
         Ok(SessionEnd { interrupted: stop.load(Ordering::Relaxed) })
     }
 

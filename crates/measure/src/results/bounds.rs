@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use super::{ResultsError, Session};
 use crate::{
-    AnswerComparison, Bottleneck, Caveat, ChainPart, CounterSeries, DifferenceClass, Measured,
-    ResourceSeries, RunRecord, visible,
+    AnswerComparison, Bottleneck, Caveat, ChainPart, CounterSeries, CpuProfiles, DifferenceClass,
+    Measured, ResourceSeries, RunRecord, visible,
 };
 
 /// What a session file may be, and that of a search: those of [`MAX_RUNS`] with long names. Both list
@@ -39,6 +39,11 @@ pub(super) const MAX_WORDS: usize = 64 << 20;
 /// most.
 pub(super) const COMPARISONS: Budget =
     Budget { file: 4 << 20, octets: 256 << 20, values: 4_000_000 };
+
+/// What the profiles of a session may be: [`crate::MAX_PROFILE_STACKS`] stacks of 48 frames each, with
+/// their names.
+pub(super) const CPU_PROFILES: Budget =
+    Budget { file: 64 << 20, octets: 64 << 20, values: 4_000_000 };
 
 /// Questions of a comparison with the answers in full.
 const MAX_EXAMPLES: usize = 100;
@@ -158,6 +163,19 @@ pub(super) fn check_comparison(
             Err(ResultsError::Contradiction { path: path.to_owned(), what })
         }
     }
+}
+
+/// Checks the profiles of a session.
+pub(super) fn check_profiles(profiles: &CpuProfiles, path: &Path) -> Result<(), ResultsError> {
+    at_most(path, "profiles", profiles.profiles.len(), MAX_VARIANTS)?;
+    at_most(path, "variants without a profile", profiles.failed.len(), MAX_VARIANTS)?;
+    for profile in &profiles.profiles {
+        if let Some(fault) = profile.fault() {
+            let what = format!("the profile of `{}`: {fault}", visible(&profile.variant));
+            return Err(ResultsError::Contradiction { path: path.to_owned(), what });
+        }
+    }
+    Ok(())
 }
 
 /// Checks the lists of a record that cost more than their length, and its words, of which there may be

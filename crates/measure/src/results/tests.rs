@@ -443,3 +443,35 @@ fn a_file_of_answers_is_new_in_each_run() {
     assert_eq!(records.next_record().unwrap(), None);
     stranger.refuses("runs/udp-1/answers.bin", || shown(results.open_answers(&case)));
 }
+
+#[test]
+fn profiles_are_read_within_bounds_and_must_add_up() {
+    use crate::{CostPart, CpuProfile, CpuProfiles, LibrarySamples, PartSamples, StackSamples};
+    let stranger = Stranger::new();
+    assert_eq!(stranger.results.cpu_profiles().unwrap(), None);
+    let part = CostPart::Tls;
+    let profile = CpuProfile {
+        variant: "udp".to_owned(),
+        samples: 1,
+        parts: vec![PartSamples { part, samples: 1 }],
+        libraries: vec![LibrarySamples { part, library: "libssl.so.3".to_owned(), samples: 1 }],
+        names: vec!["libssl.so.3".to_owned()],
+        stacks: vec![StackSamples { part, frames: vec![0], samples: 1 }],
+        ..CpuProfile::default()
+    };
+    let profiles =
+        CpuProfiles { format: PROFILE_FORMAT, profiles: vec![profile], failed: Vec::new() };
+    stranger.results.write_cpu_profiles(&profiles).unwrap();
+    assert_eq!(stranger.results.cpu_profiles().unwrap(), Some(profiles.clone()));
+    let mut wrong = profiles.clone();
+    wrong.profiles[0].samples = 2;
+    stranger.results.write_cpu_profiles(&wrong).unwrap();
+    let error = stranger.results.cpu_profiles().unwrap_err().to_string();
+    assert!(error.contains("the profile of `udp`: its parts do not add up"), "{error}");
+    stranger
+        .results
+        .write_cpu_profiles(&CpuProfiles { format: PROFILE_FORMAT + 1, ..profiles })
+        .unwrap();
+    let error = stranger.results.cpu_profiles().unwrap_err();
+    assert!(matches!(error, ResultsError::Newer { .. }), "{error}");
+}

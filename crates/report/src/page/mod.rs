@@ -5,10 +5,12 @@ mod capacity;
 mod chain;
 mod connections;
 mod counts;
+mod cpu;
 mod differences;
 mod evidence;
 mod figures;
 mod first;
+mod flame;
 mod group;
 mod html;
 mod method;
@@ -20,7 +22,7 @@ mod sweep;
 mod testbed;
 mod windows;
 
-use dnslab_measure::{Capacity, LoadMode, RunRecord, Session, Summary};
+use dnslab_measure::{Capacity, CpuProfiles, LoadMode, RunRecord, Session, Summary};
 
 use crate::answer::answer;
 use crate::capacity::CapacityChart;
@@ -47,6 +49,8 @@ pub(crate) struct Page<'a> {
     pub(crate) summary: &'a Summary,
     /// The search that the runs are steps of, if they are.
     pub(crate) capacity: Option<&'a Capacity>,
+    /// The samples of the servers, if they were taken.
+    pub(crate) profiles: Option<&'a CpuProfiles>,
     pub(crate) grouping: Grouping,
     pub(crate) server_files: &'a ServerFiles,
 }
@@ -94,6 +98,7 @@ impl Page<'_> {
             differences::section(summary, grouping),
             notes::section(session, summary),
             windows::section(self),
+            cpu::section(summary.cpu.as_ref(), self.profiles),
             answers::section(&summary.answers),
             figures::charts(self, charts),
             chain::section(self),

@@ -281,6 +281,7 @@ impl Session {
             folder: &folder,
             guard: &self.guard,
             told: None,
+            sampling: None,
         };
         let said = (|| {
             let cpus = Cpus::of(variant).map_err(|error| error.to_string())?;

@@ -42,6 +42,7 @@ impl Session {
             folder: &folder,
             guard: &self.guard,
             told: None,
+            sampling: None,
         };
         let cpus = Cpus::of(found).map_err(|error| wrong(error.to_string()))?;
         let (testbed, target) = case.start(&cpus).map_err(|error| wrong(error.to_string()))?;

@@ -9,8 +9,8 @@ use dnslab_measure::{CaseId, Compared, LiveLoad, RunRecord, SkippedVariant};
 use dnslab_settings::{Alternate, Experiment, Mode, Variant};
 
 use super::{Observer, Session, SessionError, came_to_nothing, seed_of};
-use crate::run::case::Case;
-use crate::run::round::{CommonRate, Round};
+use crate::run::case::{Case, Sampling};
+use crate::run::round::{CommonRate, Played, Round};
 use crate::run::testbed::has_hosts;
 
 /// The load of the trial that finds the common rate: long enough for a rate within some percent, which is
@@ -195,6 +195,20 @@ impl Session {
         stop: &AtomicBool,
         observe: &mut dyn FnMut(usize, &LiveLoad<'_>),
     ) -> Result<Vec<RunRecord>, SessionError> {
+        let played = self.play_sampled(runs, (seed, None), folder, common, stop, observe)?;
+        Ok(played.into_iter().map(|played| played.record).collect())
+    }
+
+    /// The same, with servers that are sampled if `sampling` says how.
+    pub(super) fn play_sampled(
+        &self,
+        runs: &[(&Variant, &CaseId)],
+        (seed, sampling): (u64, Option<&Sampling>),
+        folder: &dyn Fn(&CaseId) -> std::path::PathBuf,
+        common: Option<CommonRate>,
+        stop: &AtomicBool,
+        observe: &mut dyn FnMut(usize, &LiveLoad<'_>),
+    ) -> Result<Vec<Played>, SessionError> {
         let queries: Vec<_> = runs
             .iter()
             .map(|(variant, _)| Ok(self.lists.borrow_mut().of(variant, seed)?))
@@ -214,6 +228,7 @@ impl Session {
                 folder: &folders[place],
                 guard: &self.guard,
                 told: told[place].take(),
+                sampling,
             }
         };
         let cases = (0..runs.len()).map(&mut case).collect();
