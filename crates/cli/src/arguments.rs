@@ -3,6 +3,7 @@
 mod keys;
 pub(crate) mod lab;
 mod make;
+mod monitor;
 mod serve;
 
 use std::path::PathBuf;
@@ -17,6 +18,9 @@ use dnslab_wire::{DnstapKind, DnstapSource, ServerAddresses, ServerPorts};
 use crate::{exit, record};
 pub(crate) use keys::KeyOptions;
 pub(crate) use make::{Made, Make, MakeInternet, MakePopulation, MakeZone, OutputFile, ZoneForm};
+pub(crate) use monitor::{
+    Export, ExportForm, ExportPrometheus, MonitorOptions, RemoteWriteOptions,
+};
 pub(crate) use serve::Serve;
 
 /// Measures what a change to a DNS service costs.
@@ -57,6 +61,8 @@ pub(crate) enum Command {
     Lab(lab::Lab),
     /// Write the report of a results directory again
     Report(Report),
+    /// Give results to other programs
+    Export(Export),
     /// Say what on this machine would spoil a measurement, and the remedy
     Doctor(Doctor),
     /// Print what lets a shell complete commands, options and their words
@@ -116,6 +122,8 @@ pub(crate) struct Run {
     pub(crate) watch: Watch,
     #[command(flatten)]
     pub(crate) output: Output,
+    #[command(flatten)]
+    pub(crate) monitor: MonitorOptions,
 }
 
 impl Run {
@@ -141,6 +149,7 @@ impl Default for Run {
             keep: None,
             watch: Watch::default(),
             output: Output::default(),
+            monitor: MonitorOptions::default(),
         }
     }
 }
@@ -292,6 +301,8 @@ pub(crate) struct Traffic {
     pub(crate) watch: Watch,
     #[command(flatten)]
     pub(crate) output: Output,
+    #[command(flatten)]
+    pub(crate) monitor: MonitorOptions,
 }
 
 /// `dnslab capacity`

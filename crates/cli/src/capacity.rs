@@ -10,6 +10,7 @@ use crate::arguments::Capacity;
 use crate::exit::{Exit, Failure};
 use crate::live::{Live, Wanted};
 use crate::load::{draft, here};
+use crate::monitoring::{Both, Doors, Monitor};
 use crate::{first_screen, run, signals, terminal};
 
 /// A common demand on a DNS service: hardly a loss, and answers before anybody notices the wait.
@@ -37,6 +38,7 @@ pub(crate) fn capacity(arguments: Capacity) -> Result<Exit, Failure> {
     };
     let sought = plan.sought.clone();
     let first = plan.first_experiment().map_err(failure)?;
+    let doors = Doors::open(&arguments.traffic.monitor, arguments.traffic.output)?;
     let mut session = CapacitySession::begin(plan, options).map_err(failure)?;
     let output = arguments.traffic.output;
     if !output.is_quiet() {
@@ -44,10 +46,15 @@ pub(crate) fn capacity(arguments: Capacity) -> Result<Exit, Failure> {
     }
     let wanted = Wanted { watch: arguments.traffic.watch, output };
     let mut live = Live::of_search(&sought, &intent(&sought), &first.variants[0], wanted, &stop)?;
-    let outcome = session.run(&stop, &mut live).cloned();
+    let mut monitor = doors.map(|doors| Monitor::of_search(doors, &first));
+    let mut both = Both { view: &mut live, monitor: monitor.as_mut() };
+    let outcome = session.run(&stop, &mut both).cloned();
     drop(live);
     let capacity = outcome.map_err(failure)?;
     first_screen::show_search(session.results(), &capacity, output)?;
+    if let Some(monitor) = monitor {
+        monitor.finish(session.results().path(), &stop, output);
+    }
     Ok(match (&capacity.end, capacity.answer()) {
         (Some(End::Interrupted), _) => {
             terminal::remark("\ninterrupted; what was measured is in the report", output);

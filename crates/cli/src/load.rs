@@ -12,21 +12,26 @@ use dnslab_wire::Transport;
 use crate::arguments::{KeyOptions, Load, Traffic};
 use crate::exit::{Exit, Failure};
 use crate::live::Wanted;
+use crate::monitoring::Doors;
 use crate::run;
 
 pub(crate) fn load(arguments: Load) -> Result<Exit, Failure> {
-    apply(experiment(&arguments)?, &arguments.traffic, None)
+    let (experiment, traffic) = (experiment(&arguments)?, &arguments.traffic);
+    let doors = Doors::open(&traffic.monitor, traffic.output)?;
+    apply(experiment, doors, traffic, None)
 }
 
 /// Carries out an experiment of the command line. A recording that is its capture moves into the results.
 pub(crate) fn apply(
     experiment: Experiment,
+    doors: Option<Doors>,
     traffic: &Traffic,
     recording: Option<&Path>,
 ) -> Result<Exit, Failure> {
     let results = (&*traffic.results, recording);
     let mut session = run::begin(experiment, results, &[], OptionForm::Flag)?;
-    run::carry_out(&mut session, Wanted { watch: traffic.watch, output: traffic.output })
+    let wanted = Wanted { watch: traffic.watch, output: traffic.output };
+    run::carry_out(&mut session, doors, wanted)
 }
 
 pub(crate) fn experiment(arguments: &Load) -> Result<Experiment, Failure> {

@@ -17,6 +17,7 @@ mod arguments;
 mod capacity;
 mod doctor;
 mod exit;
+mod export;
 mod first_screen;
 mod gate;
 mod lab;
@@ -24,6 +25,7 @@ mod limits;
 mod live;
 mod load;
 mod make;
+mod monitoring;
 mod plan;
 mod profile;
 mod record;
@@ -73,6 +75,7 @@ fn act(command: Command) -> Result<Exit, Failure> {
         Command::Profile(arguments) => profile::profile(&arguments),
         Command::Make(arguments) => make::make(arguments),
         Command::Report(arguments) => report::report(&arguments),
+        Command::Export(arguments) => export::export(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Lab(arguments) => lab::lab(&arguments),
         Command::Completions { shell } => {

@@ -12,6 +12,7 @@ use dnslab_wire::units::duration;
 use crate::arguments::{Load, Replay};
 use crate::exit::{Exit, Failure};
 use crate::load::{aim, apply, check, draft_without_target};
+use crate::monitoring::Doors;
 use crate::record::{self, Live};
 use crate::signals;
 
@@ -24,7 +25,11 @@ const LATE: Duration = Duration::from_secs(2);
 pub(crate) fn replay(arguments: &Replay) -> Result<Exit, Failure> {
     match live_address(&arguments.capture)? {
         Some(address) => replay_live(arguments, &address),
-        None => apply(experiment(arguments)?, &arguments.load.traffic, None),
+        None => {
+            let (experiment, traffic) = (experiment(arguments)?, &arguments.load.traffic);
+            let doors = Doors::open(&traffic.monitor, traffic.output)?;
+            apply(experiment, doors, traffic, None)
+        }
     }
 }
 
@@ -108,6 +113,7 @@ fn replay_live(arguments: &Replay, address: &DnstapAddress) -> Result<Exit, Fail
     let load = &draft.variants[0].load;
     let length = load.warm_up.value.saturating_add(load.duration.value);
     let wanted = length.mul_f64(load.speed.value.0 * load.factor.value.0.ceil().max(1.0));
+    let doors = Doors::open(&traffic.monitor, traffic.output)?;
     let stop = signals::stop_flag().context("cannot listen to signals")?;
     let live = Live::open(address, &arguments.access, traffic.output.is_quiet())?;
     let file = recording.reopen().with_context(|| format!("cannot write {}", path.display()))?;
@@ -136,7 +142,7 @@ fn replay_live(arguments: &Replay, address: &DnstapAddress) -> Result<Exit, Fail
         }
     }
     check(draft)
-        .and_then(|experiment| apply(experiment, traffic, Some(&path)))
+        .and_then(|experiment| apply(experiment, doors, traffic, Some(&path)))
         .map_err(|failure| if path.exists() { hint(failure) } else { failure })
 }
 

@@ -16,13 +16,19 @@ use dnslab_settings::{Experiment, without_secrets};
 use crate::arguments::{Output, Run};
 use crate::exit::{Exit, Failure};
 use crate::live::{Live, Wanted};
+use crate::monitoring::{Both, Doors, Monitor};
 use crate::{first_screen, gate, signals, terminal};
 
 pub(crate) fn run(arguments: Run) -> Result<Exit, Failure> {
     let may_run = |untrusted: &Untrusted| arguments.trust || trust(untrusted);
-    let mut session = match &arguments.resume {
-        Some(path) => Session::resume(path, guard(), &may_run)
-            .map_err(|error| failure_with_remedy(error, OptionForm::Set))?,
+    let open = || Doors::open(&arguments.monitor, arguments.output);
+    let (mut session, doors) = match &arguments.resume {
+        Some(path) => {
+            let doors = open()?;
+            let session = Session::resume(path, guard(), &may_run)
+                .map_err(|error| failure_with_remedy(error, OptionForm::Set))?;
+            (session, doors)
+        }
         None => {
             let (experiment, source) = experiment(&arguments)?;
             if arguments.dry_run {
@@ -31,7 +37,9 @@ pub(crate) fn run(arguments: Run) -> Result<Exit, Failure> {
             if let Some(untrusted) = source.untrusted.filter(|untrusted| !may_run(untrusted)) {
                 return Err(Failure::bad_input(*untrusted));
             }
-            begin(experiment, (&arguments.results, None), &arguments.limit, OptionForm::Set)?
+            let doors = open()?;
+            let results = (&*arguments.results, None);
+            (begin(experiment, results, &arguments.limit, OptionForm::Set)?, doors)
         }
     };
     session.set_limits(&arguments.limit).map_err(failure)?;
@@ -42,7 +50,7 @@ pub(crate) fn run(arguments: Run) -> Result<Exit, Failure> {
         }
     }
     let wanted = Wanted { watch: arguments.watch, output: arguments.output };
-    let exit = carry_out(&mut session, wanted)?;
+    let exit = carry_out(&mut session, doors, wanted)?;
     match &arguments.keep {
         Some(variant) if !matches!(exit, Exit::Interrupted) => {
             keep(&session, variant, arguments.output)?;
@@ -156,7 +164,11 @@ pub(crate) fn failure_with_remedy(error: SessionError, form: OptionForm) -> Fail
 }
 
 /// Does the missing runs, then shows and writes the results of all runs.
-pub(crate) fn carry_out(session: &mut Session, wanted: Wanted) -> Result<Exit, Failure> {
+pub(crate) fn carry_out(
+    session: &mut Session,
+    doors: Option<Doors>,
+    wanted: Wanted,
+) -> Result<Exit, Failure> {
     let output = wanted.output;
     let stop = signals::stop_flag().context("cannot listen to signals")?;
     let remaining = session.remaining().map_err(failure)?;
@@ -164,12 +176,18 @@ pub(crate) fn carry_out(session: &mut Session, wanted: Wanted) -> Result<Exit, F
         show_plan(session.experiment(), &remaining, &session.facts().skipped);
         say!();
     }
-    let all = (remaining.cases.len(), remaining.estimated);
+    let runs = remaining.cases.len();
+    let all = (runs, remaining.estimated);
     let mut live = Live::of_runs(session.experiment(), all, wanted, &stop)?;
-    let end = session.run(&stop, &mut live);
+    let mut monitor = doors.map(|doors| Monitor::new(doors, session.experiment(), runs));
+    let mut both = Both { view: &mut live, monitor: monitor.as_mut() };
+    let end = session.run(&stop, &mut both);
     drop(live);
     let end = end.map_err(failure).map_err(|failure| keep_hint(failure, session))?;
     let exit = conclude(session, output)?;
+    if let Some(monitor) = monitor {
+        monitor.finish(session.results().path(), &stop, output);
+    }
     if end.interrupted {
         let path = session.results().path().display();
         let how = format!("\ninterrupted; to go on: dnslab run --resume {path}");

@@ -147,6 +147,16 @@ impl Histogram {
         }
     }
 
+    /// Calls `take` with each duration that was recorded, nanoseconds, from the shortest, and how often it was.
+    /// Durations that cannot be told apart are one, by the largest that it may be.
+    pub fn for_each(&self, mut take: impl FnMut(u64, u64)) {
+        if let Some(counts) = self.counts() {
+            for value in counts.iter_recorded() {
+                take(value.value_iterated_to(), value.count_since_last_iteration());
+            }
+        }
+    }
+
     /// How many durations were recorded.
     #[must_use]
     pub fn len(&self) -> u64 {

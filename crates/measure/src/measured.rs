@@ -176,7 +176,7 @@ pub struct WindowCounts {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// When the load began, nanoseconds since 1970 in UTC; 0 in records that do not have it.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_unknown")]
     pub began_unix_ns: u64,
     /// Length of the measured window, nanoseconds; shorter than asked if the run was cut short.
     pub window_ns: u64,
@@ -246,6 +246,10 @@ pub struct Measured {
     pub workers: Vec<WorkerFacts>,
     /// What TLS agreed on.
     pub tls: Option<Tls>,
+}
+
+fn is_unknown(unix_ns: &u64) -> bool {
+    *unix_ns == 0
 }
 
 impl Measured {

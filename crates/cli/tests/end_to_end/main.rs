@@ -27,6 +27,7 @@ mod interruption;
 mod kubernetes;
 mod laboratory;
 mod live;
+mod metrics;
 mod planted;
 mod population;
 mod processes;
