@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, value_parser};
 use dnslab_lab::dnstap_socket::{DnstapAddress, SocketOwner};
-use dnslab_measure::{CostLimit, Objective};
+use dnslab_measure::statistics::Metric;
+use dnslab_measure::{CostLimit, Objective, Quantity, QuantityError};
 use dnslab_wire::units::{duration, number, share};
 use dnslab_wire::{DnstapKind, DnstapSource, ServerAddresses, ServerPorts};
 
@@ -63,6 +64,10 @@ pub(crate) enum Command {
     Report(Report),
     /// Give results to other programs
     Export(Export),
+    /// Judge a change by two results directories of one experiment, made before it and after it
+    Compare(Compare),
+    /// Show one figure over many results directories, and where its level changed
+    History(History),
     /// Say what on this machine would spoil a measurement, and the remedy
     Doctor(Doctor),
     /// Print what lets a shell complete commands, options and their words
@@ -80,6 +85,9 @@ impl Default for Command {
     }
 }
 
+/// What a change may cost if nothing else is said.
+pub(crate) const DEFAULT_LIMITS: &str = "qps>-3%,p99<+5%,cpu_per_query<+5%";
+
 /// `dnslab run`
 #[derive(Debug, Args)]
 pub(crate) struct Run {
@@ -96,10 +104,15 @@ pub(crate) struct Run {
     #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["experiment", "set", "results"])]
     pub(crate) resume: Option<PathBuf>,
     /// Fail (exit code 4) when a variant for certain is worse than the baseline by more than this,
-    /// `p99=10%`, or beyond this bound, `p99<10ms`: of qps, p50, p95, p99, mean, lost, cpu_per_query,
-    /// memory, handshakes
-    #[arg(long, value_name = "FIGURE=PERCENT|FIGURE<BOUND")]
+    /// `p99=10%` or `p99<+10%`, or beyond this bound, `p99<10ms`: of qps, p50, p95, p99, mean, lost,
+    /// cpu_per_query, memory, handshakes; several are separated by commas
+    #[arg(long, value_name = "FIGURE=PERCENT|FIGURE<BOUND", value_delimiter = ',')]
     pub(crate) limit: Vec<CostLimit>,
+    /// Measure each variant with this program of the server too, in the same rounds, as `NAME-base`, and
+    /// compare each with its own; exit codes are those of a gate, and limits without `--limit` those of
+    /// `dnslab compare`
+    #[arg(long, value_name = "PROGRAM", conflicts_with = "resume")]
+    pub(crate) against: Option<String>,
     /// Do not verify certificates; the same as `--set server.insecure=true`
     #[arg(long, conflicts_with = "resume")]
     pub(crate) insecure: bool,
@@ -142,6 +155,7 @@ impl Default for Run {
             results: "results".into(),
             resume: None,
             limit: Vec::new(),
+            against: None,
             insecure: false,
             profile: false,
             trust: false,
@@ -369,6 +383,58 @@ pub(crate) struct Report {
     pub(crate) results: PathBuf,
     #[command(flatten)]
     pub(crate) output: Output,
+}
+
+/// `dnslab compare`
+///
+/// Exit codes: 0 within all limits, 1 certainly worse than a limit, 2 it cannot be told, 3 there is no
+/// comparison.
+#[derive(Debug, Args)]
+pub(crate) struct Compare {
+    /// Results directory of the session before the change
+    pub(crate) base: PathBuf,
+    /// Results directory of the session after the change
+    pub(crate) new: PathBuf,
+    /// What may change by how much, separated by commas: `qps>-3%`, `p99<+5%`, or what the session after
+    /// the change must keep, `p99<10ms`; of qps, p50, p95, p99, mean, lost, cpu_per_query, memory, handshakes
+    #[arg(long, value_name = "FIGURE<CHANGE|FIGURE<BOUND", value_delimiter = ',',
+          default_value = DEFAULT_LIMITS)]
+    pub(crate) limit: Vec<CostLimit>,
+    /// Write the comparison in Markdown too, for a pull request
+    #[arg(long, value_name = "FILE")]
+    pub(crate) markdown: Option<PathBuf>,
+    /// Write it as JUnit XML too, for GitLab and GitHub
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+    /// Compare sessions of different machines all the same
+    #[arg(long)]
+    pub(crate) across_machines: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// `dnslab history`
+#[derive(Debug, Args)]
+pub(crate) struct History {
+    /// Results directories, in any order: those of one experiment, made over time
+    #[arg(required = true)]
+    pub(crate) results: Vec<PathBuf>,
+    /// Which figure: qps, mean, p50, p95, p99, cpu_per_query, log_per_query, memory, handshakes
+    #[arg(long, value_name = "FIGURE", default_value = "qps", value_parser = compared_metric)]
+    pub(crate) figure: Metric,
+    /// Write a page with a picture of each variant
+    #[arg(long, value_name = "FILE")]
+    pub(crate) page: Option<PathBuf>,
+    /// Write a table for spreadsheets, a row for each variant of each session
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
+}
+
+/// A figure that variants are compared by.
+fn compared_metric(text: &str) -> Result<Metric, String> {
+    let quantity: Quantity = text.parse().map_err(|error: QuantityError| error.to_string())?;
+    let names = || Metric::ALL.map(|metric| Quantity::of_metric(metric).to_string()).join(", ");
+    quantity.metric().ok_or_else(|| format!("it is one of {}", names()))
 }
 
 /// `dnslab doctor`

@@ -35,6 +35,7 @@ pub(crate) fn capacity(arguments: Capacity) -> Result<Exit, Failure> {
         command: run::command_line(),
         limits: Vec::new(),
         recording: None,
+        against: String::new(),
     };
     let sought = plan.sought.clone();
     let first = plan.first_experiment().map_err(failure)?;

@@ -20,6 +20,12 @@ pub(crate) enum Exit {
     AnswersDiffer,
     /// Interrupted; what was measured is on disk and reported.
     Interrupted,
+    /// A gate (`compare`, `run --against`): certainly worse than a limit.
+    Worse,
+    /// A gate: neither within the limits nor worse for certain.
+    CannotTell,
+    /// A gate: there is no verdict, whatever the reason.
+    NoVerdict,
 }
 
 /// For `--help`.
@@ -32,7 +38,12 @@ Exit codes:
        could not be asked again, nothing met the objective, or the calibration failed
     4  a limit given with --limit is exceeded for certain
     5  answers were compared, and some differ again whenever they are asked
-  130  interrupted; what was measured is on disk and reported";
+  130  interrupted; what was measured is on disk and reported
+Exit codes of a gate, which are `compare` and `run --against`:
+    0  within all limits
+    1  certainly worse than a limit
+    2  it cannot be told: more runs are needed, or a run does not count
+    3  there is no verdict: bad input, other machines, or it could not be done";
 
 impl Exit {
     pub(crate) fn code(self) -> u8 {
@@ -45,6 +56,9 @@ impl Exit {
             Self::AnswersDiffer => 5,
             // 128 + SIGINT, as in shells.
             Self::Interrupted => 130,
+            Self::Worse => 1,
+            Self::CannotTell => 2,
+            Self::NoVerdict => 3,
         }
     }
 }
@@ -65,6 +79,11 @@ pub(crate) struct Failure {
 impl Failure {
     pub(crate) fn bad_input(error: impl Into<anyhow::Error>) -> Self {
         Self { exit: Exit::BadInput, error: error.into() }
+    }
+
+    /// The same error where the other codes are verdicts.
+    pub(crate) fn without_verdict(self) -> Self {
+        Self { exit: Exit::NoVerdict, ..self }
     }
 }
 

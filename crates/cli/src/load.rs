@@ -29,7 +29,7 @@ pub(crate) fn apply(
     recording: Option<&Path>,
 ) -> Result<Exit, Failure> {
     let results = (&*traffic.results, recording);
-    let mut session = run::begin(experiment, results, &[], OptionForm::Flag)?;
+    let mut session = run::begin(experiment, results, run::Gate::default(), OptionForm::Flag)?;
     let wanted = Wanted { watch: traffic.watch, output: traffic.output };
     run::carry_out(&mut session, doors, wanted)
 }

@@ -15,11 +15,13 @@ macro_rules! say {
 
 mod arguments;
 mod capacity;
+mod compare;
 mod doctor;
 mod exit;
 mod export;
 mod first_screen;
 mod gate;
+mod history;
 mod lab;
 mod limits;
 mod live;
@@ -52,7 +54,10 @@ fn main() -> ExitCode {
     if words.get(1).is_some_and(|word| word == "guard") {
         return dnslab_lab::guard::main(&words[2..]);
     }
-    let command = Arguments::parse().command.unwrap_or_default();
+    let command = match Arguments::try_parse() {
+        Ok(arguments) => arguments.command.unwrap_or_default(),
+        Err(refused) => return usage(&refused, &words),
+    };
     limits::raise_open_files();
     match act(command) {
         Ok(exit) => exit.into(),
@@ -60,6 +65,19 @@ fn main() -> ExitCode {
             terminal::error(&failure.error);
             failure.exit.into()
         }
+    }
+}
+
+/// Prints help, the version, or what is wrong with the arguments. In a gate these must not look like a verdict.
+fn usage(refused: &clap::Error, words: &[OsString]) -> ExitCode {
+    refused.print().ok();
+    let is_against = |word: &OsString| word.to_string_lossy().starts_with("--against");
+    let is_gate =
+        words.get(1).is_some_and(|word| word == "compare") || words.iter().any(is_against);
+    match refused.use_stderr() {
+        false => Exit::Fine.into(),
+        true if is_gate => Exit::NoVerdict.into(),
+        true => Exit::BadInput.into(),
     }
 }
 
@@ -76,6 +94,8 @@ fn act(command: Command) -> Result<Exit, Failure> {
         Command::Make(arguments) => make::make(arguments),
         Command::Report(arguments) => report::report(&arguments),
         Command::Export(arguments) => export::export(&arguments),
+        Command::Compare(arguments) => compare::compare(&arguments),
+        Command::History(arguments) => history::history(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Lab(arguments) => lab::lab(&arguments),
         Command::Completions { shell } => {

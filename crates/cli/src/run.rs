@@ -6,20 +6,30 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use dnslab_experiment::{
-    FirstQueryError, OptionForm, Plan, Session, SessionError, SessionOptions, Source, Untrusted,
+    Changes, FirstQueryError, OptionForm, Plan, Session, SessionError, SessionOptions, Source,
+    Untrusted,
 };
 use dnslab_lab::GuardProgram;
-use dnslab_measure::{CostLimit, ResultsError, RunStatus, SkippedVariant};
+use dnslab_measure::{CostLimit, ResultsError, Ruling, RunStatus, SkippedVariant};
 use dnslab_report::beforehand;
 use dnslab_settings::{Experiment, without_secrets};
 
-use crate::arguments::{Output, Run};
+use crate::arguments::{DEFAULT_LIMITS, Output, Run};
 use crate::exit::{Exit, Failure};
 use crate::live::{Live, Wanted};
 use crate::monitoring::{Both, Doors, Monitor};
-use crate::{first_screen, gate, signals, terminal};
+use crate::{compare, first_screen, gate, signals, terminal};
 
 pub(crate) fn run(arguments: Run) -> Result<Exit, Failure> {
+    // In a gate the other codes are verdicts.
+    let without_verdict = |failure: Failure| match arguments.against {
+        Some(_) => failure.without_verdict(),
+        None => failure,
+    };
+    begin_or_resume(&arguments).map_err(without_verdict)
+}
+
+fn begin_or_resume(arguments: &Run) -> Result<Exit, Failure> {
     let may_run = |untrusted: &Untrusted| arguments.trust || trust(untrusted);
     let open = || Doors::open(&arguments.monitor, arguments.output);
     let (mut session, doors) = match &arguments.resume {
@@ -30,7 +40,7 @@ pub(crate) fn run(arguments: Run) -> Result<Exit, Failure> {
             (session, doors)
         }
         None => {
-            let (experiment, source) = experiment(&arguments)?;
+            let (experiment, source) = experiment(arguments)?;
             if arguments.dry_run {
                 return crate::plan::show(&experiment);
             }
@@ -38,8 +48,11 @@ pub(crate) fn run(arguments: Run) -> Result<Exit, Failure> {
                 return Err(Failure::bad_input(*untrusted));
             }
             let doors = open()?;
-            let results = (&*arguments.results, None);
-            (begin(experiment, results, &arguments.limit, OptionForm::Set)?, doors)
+            let gate = Gate {
+                limits: limits(arguments),
+                against: arguments.against.clone().unwrap_or_default(),
+            };
+            (begin(experiment, (&arguments.results, None), gate, OptionForm::Set)?, doors)
         }
     };
     session.set_limits(&arguments.limit).map_err(failure)?;
@@ -61,8 +74,18 @@ pub(crate) fn run(arguments: Run) -> Result<Exit, Failure> {
 }
 
 pub(crate) fn experiment(arguments: &Run) -> Result<(Experiment, Source), Failure> {
-    dnslab_experiment::load(&arguments.experiment, &arguments.overrides())
+    let changes = Changes { sets: &arguments.overrides(), against: arguments.against.as_deref() };
+    dnslab_experiment::load_changed(&arguments.experiment, &changes)
         .map_err(|error| failure(error.into()))
+}
+
+/// Those that were given; with `--against` there are always some.
+fn limits(arguments: &Run) -> Vec<CostLimit> {
+    if arguments.limit.is_empty() && arguments.against.is_some() {
+        let read = |limit: &str| limit.parse().expect("the default limits can be read");
+        return DEFAULT_LIMITS.split(',').map(read).collect();
+    }
+    arguments.limit.clone()
 }
 
 /// Asks the user at the terminal. Without a terminal the answer is no.
@@ -93,20 +116,30 @@ fn keep(session: &Session, variant: &str, output: Output) -> Result<(), Failure>
     Ok(())
 }
 
+/// What is judged when the runs are done; nothing by default.
+#[derive(Debug, Default)]
+pub(crate) struct Gate {
+    /// What the variants may cost.
+    pub(crate) limits: Vec<CostLimit>,
+    /// The program that each variant is compared with itself on; empty without one.
+    pub(crate) against: String,
+}
+
 /// `results` is the folder of the results directory, with a recording that is to move there. Remedies name options in
 /// this form.
 pub(crate) fn begin(
     experiment: Experiment,
     (results, recording): (&Path, Option<&Path>),
-    limits: &[CostLimit],
+    gate: Gate,
     form: OptionForm,
 ) -> Result<Session, Failure> {
     let options = SessionOptions {
         results: results.to_owned(),
         guard: guard(),
         command: command_line(),
-        limits: limits.to_vec(),
+        limits: gate.limits,
         recording: recording.map(Path::to_owned),
+        against: gate.against,
     };
     Session::begin(experiment, options).map_err(|error| failure_with_remedy(error, form))
 }
@@ -227,6 +260,10 @@ fn conclude(session: &Session, output: Output) -> Result<Exit, Failure> {
     let summary = first_screen::show(results, Some(session.experiment()), output)?;
     let ruling = gate::judge(&summary, output);
     let all_count = results.runs()?.iter().all(|record| record.status == RunStatus::Valid);
+    if !session.facts().against.is_empty() {
+        // A run that does not count leaves it open.
+        return Ok(compare::exit(ruling.unwrap_or(Ruling::Unclear)));
+    }
     Ok(match if all_count { gate::exit(ruling) } else { Exit::Invalid } {
         Exit::Fine => gate::exit_of_answers(&summary),
         other => other,

@@ -35,7 +35,7 @@ mod sweeps;
 
 pub use error::ExperimentError;
 pub use explain::{FindServer, explain, installed, located};
-pub use file::{BUILT_IN, Here, Source, Untrusted, load};
+pub use file::{BUILT_IN, Changes, Here, Source, Untrusted, load, load_changed};
 pub(crate) use file::{Purpose, load_file};
 pub use plan::{Plan, START_AND_STOP};
 pub use run::{

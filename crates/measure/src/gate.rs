@@ -8,17 +8,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::quantity::{QuantityError, Unit};
 use crate::statistics::{Comparison, Estimate, Metric, Verdict, mean};
-use crate::{ObjectiveError, Quantity, Relation, RunRecord, Summary, Threshold, VariantSummary};
+use crate::{
+    Compared, ObjectiveError, Quantity, Relation, RunRecord, Session, Summary, Threshold,
+    VariantSummary,
+};
 
 /// A limit as it is given with `--limit`. Serialised as its text.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum CostLimit {
-    /// How much worse than the reference a metric may be: `p99=10%`.
+    /// How much worse than the reference a metric may be: `p99=10%`, or the same as the change that is
+    /// accepted, with its sign: `p99<+10%`, `qps>-10%`.
     Relative {
         /// The metric.
         metric: Metric,
-        /// The largest cost that is accepted (0.1 = 10 %).
+        /// The largest cost that is accepted (0.1 = 10 %); below zero if there must be a gain.
         largest: f64,
     },
     /// What each variant has to keep, the baseline too: `p99<10ms`.
@@ -29,7 +33,9 @@ pub enum CostLimit {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CostLimitError {
     /// There is no `=`, `<` or `>`.
-    #[error("`{0}` is no limit: write FIGURE=PERCENT or FIGURE<BOUND, as in p99=10% or p99<10ms")]
+    #[error(
+        "`{0}` is no limit: write FIGURE=PERCENT or FIGURE<BOUND, as in p99=10%, p99<+10% or p99<10ms"
+    )]
     Form(String),
     /// There is no such figure.
     #[error(transparent)]
@@ -48,13 +54,36 @@ pub enum CostLimitError {
     /// The bound cannot be.
     #[error(transparent)]
     Threshold(ObjectiveError),
+    /// What follows the sign is no percentage.
+    #[error(
+        "`{0}` is no change in percent: write it as +5% or -5%; a bound of the figure itself has no sign"
+    )]
+    Change(String),
+    /// A rate does not fall by more than all of it, and nothing else does.
+    #[error("`{0}` cannot be reached: nothing falls by 100 % or more")]
+    Reach(String),
+    /// It is on the wrong side: what is better would fail.
+    #[error("`{text}` fails what is better: write {name}{sign}...%")]
+    Side {
+        /// The limit.
+        text: String,
+        /// The figure.
+        name: String,
+        /// What belongs there.
+        sign: &'static str,
+    },
 }
 
 impl FromStr for CostLimit {
     type Err = CostLimitError;
 
     fn from_str(text: &str) -> Result<Self, CostLimitError> {
-        if text.contains(['<', '>']) {
+        let text = text.trim();
+        if let Some(at) = text.find(['<', '>']) {
+            let change = text[at + 1..].trim_start_matches('=').trim_start();
+            if change.starts_with(['+', '-']) {
+                return signed(text, at, change);
+            }
             return match text.parse() {
                 Ok(demand) => Ok(Self::Absolute(demand)),
                 Err(ObjectiveError::Figure(error)) => Err(CostLimitError::Figure(error)),
@@ -63,15 +92,7 @@ impl FromStr for CostLimit {
         }
         let form = || CostLimitError::Form(text.to_owned());
         let (name, value) = text.split_once('=').ok_or_else(form)?;
-        let quantity: Quantity = name.trim().parse()?;
-        let Some(metric) = quantity.metric() else {
-            let example = match quantity {
-                Quantity::Lost => "lost<0.1%".to_owned(),
-                Quantity::Answered => "answered>99.9%".to_owned(),
-                other => format!("{other}<10ms"),
-            };
-            return Err(CostLimitError::NotCompared(name.trim().to_owned(), example));
-        };
+        let metric = compared(name.trim())?;
         let value = value.trim();
         match share::read_percentage(value) {
             Some(largest) => Ok(Self::Relative { metric, largest }),
@@ -80,9 +101,47 @@ impl FromStr for CostLimit {
     }
 }
 
+/// A metric that variants are compared by.
+fn compared(name: &str) -> Result<Metric, CostLimitError> {
+    let quantity: Quantity = name.parse()?;
+    quantity.metric().ok_or_else(|| {
+        let example = match quantity {
+            Quantity::Lost => "lost<0.1%".to_owned(),
+            Quantity::Answered => "answered>99.9%".to_owned(),
+            other => format!("{other}<10ms"),
+        };
+        CostLimitError::NotCompared(name.to_owned(), example)
+    })
+}
+
+/// A limit whose relation is at `at`, followed by a signed change: `qps>-3%`.
+fn signed(text: &str, at: usize, change: &str) -> Result<CostLimit, CostLimitError> {
+    let name = text[..at].trim();
+    let metric = compared(name)?;
+    let is_lower_bound = text[at..].starts_with('>');
+    if is_lower_bound != metric.higher_is_better() {
+        let sign = if metric.higher_is_better() { ">-" } else { "<+" };
+        return Err(CostLimitError::Side { text: text.to_owned(), name: name.to_owned(), sign });
+    }
+    let size = share::read_percentage(&change[1..]);
+    let size = size.ok_or_else(|| CostLimitError::Change(change.to_owned()))?;
+    let change = if change.starts_with('-') { -size } else { size };
+    if change <= -1.0 && !is_lower_bound {
+        return Err(CostLimitError::Reach(text.to_owned()));
+    }
+    // Zero has one sign.
+    let largest = if is_lower_bound { 0.0 - change } else { change + 0.0 };
+    Ok(CostLimit::Relative { metric, largest })
+}
+
 impl fmt::Display for CostLimit {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            // A gain that is asked for has no other form.
+            Self::Relative { metric, largest } if *largest < 0.0 => {
+                let form = if metric.higher_is_better() { ">+" } else { "<-" };
+                write!(formatter, "{}{form}{}", self.quantity(), Unit::Share.write(-largest))
+            }
             Self::Relative { largest, .. } => {
                 write!(formatter, "{}={}", self.quantity(), Unit::Share.write(*largest))
             }
@@ -131,6 +190,10 @@ pub struct Judgement {
     pub found: Option<Estimate>,
     /// Whether it keeps within the limit.
     pub ruling: Ruling,
+    /// How many more runs of each side would probably tell; `None` where that is not asked or cannot be
+    /// said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub more_runs: Option<u32>,
 }
 
 /// Whether a variant keeps within a limit. A gate that failed on the estimate alone would fail by
@@ -159,13 +222,21 @@ impl CostLimit {
         }
     }
 
-    /// What the limit says of the variants: a relative one of all but the baseline, an absolute one of
-    /// all. `records` are the runs that the summary is of, in the order of execution; `seed` is that of
-    /// their session.
+    /// What the limit says of the variants: a relative one of all that are compared with another, an absolute
+    /// one of all. `records` are the runs that the summary is of, in the order of execution, and `session` is
+    /// what they belong to.
     #[must_use]
-    pub fn judge(&self, summary: &Summary, records: &[&RunRecord], seed: u64) -> LimitRuling {
+    pub fn judge(
+        &self,
+        summary: &Summary,
+        records: &[&RunRecord],
+        session: &Session,
+    ) -> LimitRuling {
+        let seed = session.seed;
         let variants: Vec<Judgement> = match self {
-            Self::Relative { metric, largest } => relative(*metric, *largest, summary),
+            Self::Relative { metric, largest } => {
+                relative(*metric, *largest, summary, &session.compared)
+            }
             Self::Absolute(demand) => {
                 let names = summary.variants.iter().map(|variant| &variant.name);
                 names.map(|name| absolute(*demand, name, records, seed)).collect()
@@ -181,10 +252,15 @@ impl CostLimit {
     }
 }
 
-/// What a relative limit says of every variant but the baseline; one judgement for each variant that
-/// it is compared with.
-fn relative(metric: Metric, largest: f64, summary: &Summary) -> Vec<Judgement> {
-    let others = summary.variants.iter().filter(|variant| variant.name != summary.baseline);
+/// What a relative limit says of every variant but the baseline, and but those that are to be compared with
+/// none; one judgement for each variant that it is compared with. `asked` is empty where all are compared with
+/// the baseline.
+fn relative(metric: Metric, largest: f64, summary: &Summary, asked: &[Compared]) -> Vec<Judgement> {
+    let is_compared = |variant: &&VariantSummary| match asked {
+        [] => variant.name != summary.baseline,
+        asked => asked.iter().any(|of| of.variant == variant.name),
+    };
+    let others = summary.variants.iter().filter(is_compared);
     let has = |of: &VariantSummary| of.metrics.contains_key(&metric);
     let is_baseline_known =
         summary.variants.iter().any(|variant| variant.name == summary.baseline && has(variant));
@@ -220,13 +296,20 @@ fn relative(metric: Metric, largest: f64, summary: &Summary) -> Vec<Judgement> {
                     against: Some(comparison.against.clone()),
                     found: Some(comparison.difference),
                     ruling,
+                    more_runs: None,
                 }
             })
             .collect();
         if judgements.is_empty() {
             let ruling = if is_at_time_out(variant) { Ruling::Fail } else { Ruling::Unclear };
             let variant = variant.name.clone();
-            judgements.push(Judgement { variant, against: None, found: None, ruling });
+            judgements.push(Judgement {
+                variant,
+                against: None,
+                found: None,
+                ruling,
+                more_runs: None,
+            });
         }
         judgements
     };
@@ -237,7 +320,8 @@ fn rule(comparison: &Comparison, largest: f64) -> Ruling {
     let Estimate { low, high, .. } = comparison.difference;
     let (least, most) =
         if comparison.metric.higher_is_better() { (-high, -low) } else { (low, high) };
-    let doubtful = matches!(comparison.verdict, Verdict::CannotTell { .. });
+    // Whether there is a difference is another question than whether there is the gain that is asked for.
+    let doubtful = matches!(comparison.verdict, Verdict::CannotTell { .. }) && largest >= 0.0;
     if most <= largest {
         Ruling::Pass
     } else if least > largest && !doubtful {
@@ -247,7 +331,12 @@ fn rule(comparison: &Comparison, largest: f64) -> Ruling {
     }
 }
 
-fn absolute(demand: Threshold, name: &str, records: &[&RunRecord], seed: u64) -> Judgement {
+pub(crate) fn absolute(
+    demand: Threshold,
+    name: &str,
+    records: &[&RunRecord],
+    seed: u64,
+) -> Judgement {
     let valid = || records.iter().filter(|record| record.variant == name && record.is_valid());
     let values: Vec<f64> = valid().filter_map(|record| demand.quantity.of_run(record)).collect();
     let is_whole = values.len() == valid().count();
@@ -264,7 +353,7 @@ fn absolute(demand: Threshold, name: &str, records: &[&RunRecord], seed: u64) ->
             (true, false) => Ruling::Unclear,
         }
     });
-    Judgement { variant: name.to_owned(), against: None, found, ruling }
+    Judgement { variant: name.to_owned(), against: None, found, ruling, more_runs: None }
 }
 
 #[cfg(test)]
@@ -327,7 +416,12 @@ mod tests {
         let difference = Estimate { value: 0.3, low: 0.2, high: 0.4 };
         let outcome = |verdict| rule(&comparison(Metric::LatencyP50, difference, verdict), 0.1);
         assert_eq!(outcome(Verdict::Costs), Ruling::Fail);
-        assert_eq!(outcome(Verdict::CannotTell { more_runs: None }), Ruling::Unclear);
+        let unclear = Verdict::CannotTell { more_runs: None };
+        assert_eq!(outcome(unclear), Ruling::Unclear);
+        // No difference, for which nothing is certain, is certainly no gain of 90 %.
+        let none = Estimate { value: 0.0, low: -0.1, high: 0.1 };
+        let asked = |largest| rule(&comparison(Metric::LatencyP50, none, unclear), largest);
+        assert_eq!((asked(-0.9), asked(-0.05)), (Ruling::Fail, Ruling::Unclear));
     }
 
     #[test]
@@ -340,6 +434,13 @@ mod tests {
             ("qps>=30000", "qps>=30000"),
             ("lost<0.1%", "lost<0.1%"),
             ("memory<2GiB", "memory<2GiB"),
+            (" qps>-3%", "qps=3%"),
+            ("p99 < +5 %", "p99=5%"),
+            ("cpu_per_query<=+0%", "cpu_per_query=0%"),
+            ("qps>-0%", "qps=0%"),
+            ("p50<-10%", "p50<-10%"),
+            ("qps>+150%", "qps>+150%"),
+            ("qps>-100%", "qps=100%"),
         ] {
             let limit: CostLimit = text.parse().unwrap();
             assert_eq!(limit.to_string(), written);
@@ -360,6 +461,13 @@ mod tests {
             ("p99.9=10%", "variants are not compared by `p99.9`: bound it itself, as p99.9<10ms"),
             ("p99=10", "`10` is no percentage"),
             ("p99=-1%", "`-1%` is no percentage"),
+            ("p99<+10", "`+10` is no change in percent"),
+            ("p99<+10ms", "`+10ms` is no change in percent"),
+            ("p99<--1%", "`--1%` is no change in percent"),
+            ("p99<-100%", "`p99<-100%` cannot be reached"),
+            ("p99>-5%", "`p99>-5%` fails what is better: write p99<+...%"),
+            ("qps<+5%", "`qps<+5%` fails what is better: write qps>-...%"),
+            ("lost<+5%", "variants are not compared by `lost`: bound it itself, as lost<0.1%"),
             ("p99<10", "`10` in `p99<10` is no duration: write it with its unit"),
             ("qps<10", "`qps<10` demands a bad server: write qps>10"),
         ] {

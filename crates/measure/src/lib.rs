@@ -31,8 +31,10 @@ mod connections;
 pub mod counter;
 mod counters;
 mod cpu_profile;
+mod fact_change;
 mod gate;
 mod histogram;
+mod history;
 mod invalid;
 mod latency_floor;
 mod live;
@@ -46,6 +48,7 @@ mod resources;
 mod results;
 pub mod self_check;
 mod series;
+mod session_comparison;
 pub mod statistics;
 mod summary;
 mod sweep;
@@ -79,8 +82,10 @@ pub use cpu_profile::{
     MAX_PROFILE_STACKS, MAX_STACK_FRAMES, MAX_STACK_NAME, MAX_STACK_NAMES, MAX_STACKS, NotProfiled,
     PROFILE_FORMAT, PartCost, PartDifference, PartSamples, PartSet, StackSamples, VariantCost,
 };
+pub use fact_change::{FactChange, changed_facts};
 pub use gate::{CostLimit, CostLimitError, Judgement, LimitRuling, Ruling};
 pub use histogram::{Histogram, HistogramError};
+pub use history::{History, HistoryPoint, HistorySession, LevelChange, VariantHistory};
 pub use invalid::{Cause, InvalidReason, Silence, fell_silent, lost_over_transport, unserved};
 pub use latency_floor::latency_floor_ns;
 pub use live::{ByPhase, LiveInterval, LiveLoad, LiveServer, LoadPart};
@@ -99,6 +104,9 @@ pub use results::{
 };
 pub use self_check::{Finding, SelfCheck};
 pub use series::{Interval, IntervalTraffic};
+pub use session_comparison::{
+    Condition, ConditionChange, SessionComparison, SessionSide, VariantChange, WholeSession,
+};
 pub use summary::{Summary, VariantCaveat, VariantSummary};
 pub use sweep::{Breaking, HELD_SHARE, SweepLine, SweepPoint, SweepRun, held_share};
 pub use testbed::{ChainPart, HostFacts, LinkFacts, TestbedFacts};

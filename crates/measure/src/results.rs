@@ -98,6 +98,10 @@ pub struct Session {
     /// What the variants may cost, as given with `--limit`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<CostLimit>,
+    /// The program that each variant is compared with itself on, as it was given with `--against`; empty
+    /// without one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub against: String,
     /// The runs in the order of execution.
     pub plan: Vec<CaseId>,
 }

@@ -213,11 +213,8 @@ impl Summary {
             cpu: None,
             missing_runs: session.plan.len().saturating_sub(records.len()) as u32,
         };
-        summary.rulings = session
-            .limits
-            .iter()
-            .map(|limit| limit.judge(&summary, &records, session.seed))
-            .collect();
+        summary.rulings =
+            session.limits.iter().map(|limit| limit.judge(&summary, &records, session)).collect();
         summary
     }
 

@@ -95,8 +95,10 @@ fn cost(limit: &CostLimit, judgement: &Judgement) -> f64 {
     if limit.quantity().higher_is_better() { -value } else { value }
 }
 
-fn bound(limit: &CostLimit) -> String {
+pub(crate) fn bound(limit: &CostLimit) -> String {
     match limit {
+        // A gain that is asked for has its sign.
+        CostLimit::Relative { largest, .. } if *largest < 0.0 => change_bound(limit),
         CostLimit::Relative { largest, .. } => number::size(*largest),
         CostLimit::Absolute(demand) => {
             let side = match demand.relation {
@@ -107,6 +109,17 @@ fn bound(limit: &CostLimit) -> String {
             };
             format!("{side}{}", value(demand.quantity, demand.bound))
         }
+    }
+}
+
+/// A relative limit as the change that is just accepted: `-3 %`; another one as [`bound`] has it.
+pub(crate) fn change_bound(limit: &CostLimit) -> String {
+    match limit {
+        CostLimit::Relative { metric, largest } if metric.higher_is_better() => {
+            number::change(-largest)
+        }
+        CostLimit::Relative { largest, .. } => number::change(*largest),
+        CostLimit::Absolute(_) => bound(limit),
     }
 }
 
@@ -138,7 +151,7 @@ fn doubt(limit: &CostLimit, judgement: &Judgement) -> String {
     format!("95 % interval {} to {}, ", write(found.low), write(found.high))
 }
 
-fn value(quantity: Quantity, value: f64) -> String {
+pub(crate) fn value(quantity: Quantity, value: f64) -> String {
     match quantity.unit() {
         Unit::Share => number::share(value),
         Unit::Duration => number::duration(value),
@@ -164,6 +177,7 @@ mod tests {
                 high: value + half,
             }),
             ruling: *ruling,
+            more_runs: None,
         };
         let variants: Vec<Judgement> = found.iter().map(judgement).collect();
         let ruling = variants.iter().map(|of| of.ruling).max().unwrap_or(Ruling::Unclear);

@@ -53,6 +53,26 @@ pub(crate) fn search(question: &str, answer: &str, table: &Table) -> String {
     text
 }
 
+/// Two sessions against each other: the answer, the table of the limits, what to know besides, and all figures,
+/// folded.
+pub(crate) fn session_comparison(
+    (ruling, answer): (&str, &str),
+    conditions: &str,
+    (limits, notes): (&Table, &[String]),
+    figures: &Table,
+) -> String {
+    let mut text = format!("**{}** {}\n\n", escape(ruling), escape(answer));
+    let _ = writeln!(text, "{}\n", escape(conditions));
+    push_table(&mut text, limits);
+    for note in notes {
+        let _ = writeln!(text, "- {}", escape(note));
+    }
+    let _ = write!(text, "\n<details><summary>all figures</summary>\n\n");
+    push_table(&mut text, figures);
+    text.push_str("</details>\n");
+    text
+}
+
 /// What the limits say: its first word in bold, at the end.
 pub(crate) fn push_gate(text: &mut String, gate: &str) {
     let (ruling, rest) = gate.split_once(' ').unwrap_or((gate, ""));

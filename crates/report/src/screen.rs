@@ -5,10 +5,12 @@
 //! three notes. Everything else is on the page.
 
 mod capacity;
-mod cell;
+pub(crate) mod cell;
 mod conditions;
+mod history;
 mod notes;
 mod rows;
+mod session_comparison;
 mod trust;
 
 use dnslab_measure::{RunRecord, Session, Summary};
@@ -17,7 +19,9 @@ use crate::answer::answer;
 use crate::words::answers::answers_texts;
 use crate::words::cpu::cpu_texts;
 pub use capacity::capacity_screen;
+pub use history::history_screen;
 pub(crate) use notes::Note;
+pub use session_comparison::session_comparison_screen;
 
 /// Widest line, in columns.
 const WIDEST: usize = 100;

@@ -16,8 +16,10 @@ use dnslab_settings::MAX_VARIANTS;
 mod capacity;
 mod chain;
 mod golden;
+mod history;
 mod sample;
 mod screens;
+mod session_comparison;
 mod sweep;
 
 const FILES: [&str; 5] = ["report.html", "summary.json", "runs.csv", "series.csv", "table.md"];

@@ -220,7 +220,7 @@ impl Document {
 
 impl Entry {
     /// A value that could not be read is a problem.
-    fn of(
+    pub(crate) fn of(
         read: Result<Value, Fault>,
         place: Place,
         layer: Layer,
@@ -233,7 +233,7 @@ impl Entry {
 }
 
 /// Reads `text` as TOML if it is one value and the key does not take text. Otherwise takes it as text.
-fn read(key: &Key, text: &str, syntax: Syntax<'_>) -> Result<Value, Fault> {
+pub(crate) fn read(key: &Key, text: &str, syntax: Syntax<'_>) -> Result<Value, Fault> {
     let text = text.trim();
     // `--set server.cpus=0,1` needs no brackets.
     let document = match key.kind {

@@ -31,7 +31,9 @@
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
+mod against;
 mod check;
+mod differences;
 mod document;
 mod experiment;
 mod key;
@@ -47,6 +49,7 @@ mod types;
 mod words;
 
 pub use check::{AnyMachine, Draft, Machine, check_text, is_name};
+pub use differences::{SettingChange, differences};
 pub use document::{Document, Layer, find};
 pub use experiment::{
     ChainRole, ChainServer, Experiment, HttpSettings, Queries, Variant, VariantDraft, Verification,

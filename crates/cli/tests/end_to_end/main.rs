@@ -11,6 +11,7 @@ mod calibration;
 mod capacity;
 mod command;
 mod cpu;
+mod compare;
 mod disk;
 mod dnsperf_files;
 mod dnstap;

@@ -107,14 +107,34 @@ impl Machine for Here {
 /// # Errors
 /// When there is no such experiment, it cannot be read, or it is wrong.
 pub fn load(name_or_path: &str, sets: &[String]) -> Result<(Experiment, Source), ExperimentError> {
+    load_changed(name_or_path, &Changes { sets, against: None })
+}
+
+/// What the command line changes in an experiment.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Changes<'a> {
+    /// Overrides as `key=value`.
+    pub sets: &'a [String],
+    /// Program of the server that each variant is compared with itself on ([`Document::against`]).
+    pub against: Option<&'a str>,
+}
+
+/// [`load`] with all that the command line can change.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_changed(
+    name_or_path: &str,
+    changes: &Changes<'_>,
+) -> Result<(Experiment, Source), ExperimentError> {
     let is_path = name_or_path.contains('/') || name_or_path.ends_with(".toml");
     if !is_path {
         let source = find_built_in(name_or_path)?;
-        return Ok((check_source(&source, Path::new(""), sets)?, source));
+        return Ok((check_source(&source, Path::new(""), changes)?, source));
     }
     let path = Path::new(name_or_path);
     let file = File::open(path).map_err(unreadable(path))?;
-    load_file(path, file, sets, Purpose::Begin)
+    load_file(path, file, changes, Purpose::Begin)
 }
 
 /// What an experiment is read for.
@@ -133,12 +153,12 @@ pub(crate) enum Purpose {
 pub(crate) fn load_file(
     path: &Path,
     mut file: File,
-    sets: &[String],
+    changes: &Changes<'_>,
     purpose: Purpose,
 ) -> Result<(Experiment, Source), ExperimentError> {
     let text = read(&mut file).map_err(unreadable(path))?;
     // A text that is not TOML names nothing. The check below reports it.
-    let keys = document(&text, sets).map(|document| document.code_keys()).unwrap_or_default();
+    let keys = document(&text, changes).map(|document| document.code_keys()).unwrap_or_default();
     let place = owner::place(&file);
     let matters = !keys.is_empty() || purpose == Purpose::Resume;
     let doubt = if matters { owner::doubt(&file, place.as_deref()) } else { None };
@@ -146,7 +166,7 @@ pub(crate) fn load_file(
     let source = Source { name: path.to_string_lossy().into_owned(), text, untrusted };
     // A pipe has no folder: relative paths start where the user is.
     let folder = place.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
-    Ok((check_source(&source, folder, sets)?, source))
+    Ok((check_source(&source, folder, changes)?, source))
 }
 
 fn read(file: &mut File) -> io::Result<String> {
@@ -161,16 +181,20 @@ fn read(file: &mut File) -> io::Result<String> {
 fn check_source(
     source: &Source,
     folder: &Path,
-    sets: &[String],
+    changes: &Changes<'_>,
 ) -> Result<Experiment, ExperimentError> {
     let here = Here::with_file_in(folder).map_err(unreadable(Path::new(".")))?;
-    let check = || -> Result<Experiment, Problems> { document(&source.text, sets)?.check(&here) };
+    let check =
+        || -> Result<Experiment, Problems> { document(&source.text, changes)?.check(&here) };
     check().map_err(|problems| ExperimentError::Invalid { problems, source_text: source.clone() })
 }
 
-fn document(text: &str, sets: &[String]) -> Result<Document, Problems> {
+fn document(text: &str, changes: &Changes<'_>) -> Result<Document, Problems> {
     let mut document = Document::of_file(text)?;
-    sets.iter().for_each(|set| document.set(set));
+    changes.sets.iter().for_each(|set| document.set(set));
+    if let Some(binary) = changes.against {
+        document.against(binary);
+    }
     Ok(document)
 }
 

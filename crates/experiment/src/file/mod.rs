@@ -3,6 +3,6 @@
 mod built_in;
 mod owner;
 
-pub use built_in::{BUILT_IN, Here, Source, load};
+pub use built_in::{BUILT_IN, Changes, Here, Source, load, load_changed};
 pub(crate) use built_in::{Purpose, load_file};
 pub use owner::Untrusted;

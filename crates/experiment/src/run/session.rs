@@ -34,7 +34,7 @@ use super::target::logging;
 use super::watching;
 use crate::explain::named_program;
 use crate::sweeps::sweeps;
-use crate::{ExperimentError, Plan, Purpose, Untrusted};
+use crate::{Changes, ExperimentError, Plan, Purpose, Untrusted};
 
 pub use capacity::{CapacityError, CapacityObserver, CapacityPlan, CapacitySession};
 pub use conditions::Difference;
@@ -53,6 +53,8 @@ pub struct SessionOptions {
     pub limits: Vec<CostLimit>,
     /// A capture that was made for this experiment: it moves into the results directory.
     pub recording: Option<PathBuf>,
+    /// The program that each variant is compared with itself on, as it was named; empty without one.
+    pub against: String,
 }
 
 /// Is told of events as they happen.
@@ -237,6 +239,7 @@ impl Session {
             whole_runs_because: in_slices.err().unwrap_or_default(),
             common_rate_qps: None,
             limits: options.limits,
+            against: options.against,
             plan: plan.cases,
         };
         let compact: String = now.chars().filter(|letter| !"-:".contains(*letter)).collect();
@@ -270,7 +273,8 @@ impl Session {
         let results = ResultsDirectory::open(path)?;
         let lock = results.lock(&holder())?;
         let (path, file) = results.open_experiment()?;
-        let (experiment, source) = crate::load_file(&path, file, &[], Purpose::Resume)?;
+        let (experiment, source) =
+            crate::load_file(&path, file, &Changes::default(), Purpose::Resume)?;
         if let Some(untrusted) = source.untrusted.filter(|untrusted| !may_run(untrusted)) {
             return Err(SessionError::Untrusted(untrusted));
         }

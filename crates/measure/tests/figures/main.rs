@@ -6,4 +6,5 @@ mod chain;
 mod example;
 mod self_check;
 mod serving;
+mod session_comparison;
 mod summary;

@@ -2,8 +2,9 @@
 
 use dnslab_measure::statistics::{Metric, Verdict};
 use dnslab_measure::{
-    Bottleneck, BottleneckKind, Caveat, CostLimit, Evidence, Histogram, InvalidReason, LoadMode,
-    Outcomes, Ruling, RunRecord, RunStatus, Session, Summary, VariantSummary, WindowCounts,
+    Bottleneck, BottleneckKind, Caveat, Compared, CostLimit, Evidence, Histogram, InvalidReason,
+    LoadMode, Outcomes, Ruling, RunRecord, RunStatus, Session, Summary, VariantSummary,
+    WindowCounts,
 };
 
 use crate::example::{record, session};
@@ -270,7 +271,7 @@ fn a_limit_judges_every_variant_but_the_baseline() {
     #[track_caller]
     fn check(limit: &str, summary: &Summary, expected: &[(&str, Ruling)]) {
         let limit: CostLimit = limit.parse().unwrap();
-        let judged = limit.judge(summary, &[], 1);
+        let judged = limit.judge(summary, &[], &session());
         let found: Vec<_> =
             judged.variants.iter().map(|of| (of.variant.as_str(), of.ruling)).collect();
         assert_eq!(found, expected, "{limit:?}");
@@ -286,6 +287,12 @@ fn a_limit_judges_every_variant_but_the_baseline() {
     records.retain(|record| record.variant != "tcp");
     let part = Summary::of(&session(), &records);
     check("qps=40%", &part, &[("tcp", Ruling::Unclear), ("dot", Ruling::Pass)]);
+    // What is compared with none has no cost.
+    let compared = Compared { variant: "dot".to_owned(), against: "tcp".to_owned() };
+    let pairs = Session { compared: vec![compared], ..session() };
+    let limit: CostLimit = "qps=20%".parse().unwrap();
+    let judged = limit.judge(&all, &[], &pairs);
+    assert_eq!(judged.variants.iter().map(|of| &*of.variant).collect::<Vec<_>>(), ["dot"]);
     let alone = Summary { variants: vec![variant(&all, "udp").clone()], ..all };
     check("qps=40%", &alone, &[]);
 }

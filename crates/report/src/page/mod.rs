@@ -12,6 +12,7 @@ mod figures;
 mod first;
 mod flame;
 mod group;
+mod history;
 mod html;
 mod method;
 mod notes;
@@ -34,6 +35,7 @@ use crate::words::capacity::{Answer, Part};
 use html::{escape, escape_json};
 
 pub(crate) use group::{Group, Grouping};
+pub use history::history_page;
 pub(crate) use html::collapsed_text;
 
 /// The bundle that `npm run build` makes from `page/src`.
@@ -68,25 +70,18 @@ impl Page<'_> {
             }
         };
         let data = data.expect("chart data has string keys only");
-        let title = escape(&format!("{} - dnslab report", self.session.name));
-        let (script_hash, style_hash) = (SCRIPT_HASH.trim(), STYLE_HASH.trim());
-        format!(
-            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
-             script-src '{script_hash}'; style-src '{style_hash}'; img-src data:; \
-             base-uri 'none'; form-action 'none'\">\n\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-             <meta name=\"color-scheme\" content=\"light dark\">\n\
-             <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
-             {top}<main>\n{content}{evidence}</main>\n\
+        let body = format!(
+            "{top}<main>\n{content}{evidence}</main>\n\
              <footer>dnslab {version}</footer>\n\
              <script type=\"application/json\" id=\"data\">{data}</script>\n\
-             <script>{SCRIPT}</script>\n</body>\n</html>\n",
+             <script>{SCRIPT}</script>\n",
             top = self.top(),
             evidence = evidence::sections(self),
             version = escape(&self.session.dnslab),
             data = escape_json(&data),
-        )
+        );
+        let script_source = format!("'{}'", SCRIPT_HASH.trim());
+        shell(&format!("{} - dnslab report", self.session.name), &script_source, &body)
     }
 
     fn content(&self, charts: &Charts) -> String {
@@ -204,6 +199,21 @@ fn range(figures: impl Iterator<Item = f64> + Clone, unit: &str) -> Option<Strin
         true => format!("{} {unit}", number::qps(least)),
         false => format!("{} to {} {unit}", number::qps(least), number::qps(most)),
     })
+}
+
+/// A whole page; `script_source` is a source of its Content Security Policy.
+fn shell(title: &str, script_source: &str, body: &str) -> String {
+    let (title, style_hash) = (escape(title), STYLE_HASH.trim());
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
+         script-src {script_source}; style-src '{style_hash}'; img-src data:; \
+         base-uri 'none'; form-action 'none'\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
+         {body}</body>\n</html>\n"
+    )
 }
 
 fn answer_html(answer: &Answer) -> String {

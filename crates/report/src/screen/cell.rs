@@ -7,7 +7,7 @@ use crate::answer::unseen;
 use crate::number;
 
 /// A figure of the reference, in its unit, with no more digits than its interval leaves certain.
-pub(super) fn figure(metric: Metric, figure: &Estimate) -> String {
+pub(crate) fn figure(metric: Metric, figure: &Estimate) -> String {
     let value = figure.value;
     let written = match metric {
         Metric::AnsweredQps => return number::qps(rounded(value, figure.half_width())),
@@ -75,7 +75,7 @@ pub(super) fn difference(comparison: &Comparison) -> Piece {
 
 /// A relative difference with half the width of its interval, no more digits than that leaves certain. A
 /// multiple that is hardly known has the ends of its interval, in whose middle it is not: `31 to 280 x`.
-fn with_interval(difference: &Estimate, half: f64) -> String {
+pub(crate) fn with_interval(difference: &Estimate, half: f64) -> String {
     let value = difference.value;
     if value >= number::TIMES_FROM && half > 0.5 * (1.0 + value) {
         return format!("{:.0} to {:.0} x", 1.0 + difference.low, 1.0 + difference.high);

@@ -6,9 +6,8 @@ use std::io::{self, BufRead as _, BufReader};
 use std::path::Path;
 
 use dnslab_lab::title;
-use dnslab_measure::{Fact, Session};
+use dnslab_measure::{Fact, FactChange, Session, changed_facts};
 use dnslab_settings::{Experiment, HostsChoice, PopulationSource, ServerKind, Subnets, Variant};
-use dnslab_wire::units::octets;
 use sha2::{Digest as _, Sha256};
 
 use super::super::queries::QueriesError;
@@ -17,13 +16,7 @@ use crate::installed;
 /// Facts of the host that a figure depends on and that do not change by themselves. Other facts of
 /// [`dnslab_lab::host::facts`] change (steal since the start, limits of the shell) or depend on the machine's
 /// start.
-const HOST_FACTS: [&str; 4] = ["CPU", "CPUs", "kernel", MEMORY];
-
-const MEMORY: &str = "memory";
-
-/// Relative difference below which memory is the same: what kernel and firmware reserve differs from one
-/// start of a machine to the next.
-const MEMORY_TOLERANCE: f64 = 0.02;
+const HOST_FACTS: [&str; 4] = ["CPU", "CPUs", "kernel", "memory"];
 
 /// One thing that has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -132,26 +125,13 @@ pub(super) fn differences(
     found
 }
 
-/// The facts of `then` that `now` does not have.
 fn compare(then: &[Fact], now: &[Fact]) -> Vec<Difference> {
-    let differs = |fact: &Fact| {
-        let now = now.iter().find(|its| its.name == fact.name);
-        let same = now.is_some_and(|now| {
-            now.value == fact.value || (fact.name == MEMORY && is_near(&fact.value, &now.value))
-        });
-        (!same).then(|| Difference {
-            name: fact.name.clone(),
-            then: fact.value.clone(),
-            now: now.map_or_else(|| "not known".to_owned(), |now| now.value.clone()),
-        })
+    let difference = |FactChange { name, then, now }: FactChange| Difference {
+        name,
+        then,
+        now: now.unwrap_or_else(|| "not known".to_owned()),
     };
-    then.iter().filter_map(differs).collect()
-}
-
-/// True if two amounts of memory, like `24045 MiB`, are nearly the same.
-fn is_near(then: &str, now: &str) -> bool {
-    let amounts = octets::read(then).zip(octets::read(now));
-    amounts.is_some_and(|(then, now)| (then - now).abs() <= MEMORY_TOLERANCE * then)
+    changed_facts(then, now).into_iter().map(difference).collect()
 }
 
 /// `sha256:` and the digest of a file (FIPS 180-4) in hexadecimal, as `sha256sum` prints it.

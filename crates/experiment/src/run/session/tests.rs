@@ -34,7 +34,7 @@ fn guard() -> GuardProgram {
 
 fn options(results: PathBuf) -> SessionOptions {
     let (command, limits, recording) = (Vec::new(), Vec::new(), None);
-    SessionOptions { results, guard: guard(), command, limits, recording }
+    SessionOptions { results, guard: guard(), command, limits, recording, against: String::new() }
 }
 
 /// Begins an experiment of one variant that asks what is in the query file of `folder`.

@@ -1,0 +1,107 @@
+//! `dnslab compare`: two sessions of one experiment, before a change and after it.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, anyhow};
+use dnslab_measure::{
+    ResultsDirectory, Ruling, RunRecord, Session, SessionComparison, WholeSession,
+};
+use dnslab_report::{
+    machine_texts, session_comparison_json, session_comparison_junit, session_comparison_markdown,
+    session_comparison_screen,
+};
+
+use crate::arguments::{Compare, Output};
+use crate::exit::{Exit, Failure};
+use crate::terminal;
+
+/// Whatever goes wrong is no verdict, and has an exit code of its own.
+pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
+    judge(arguments).map_err(Failure::without_verdict)
+}
+
+fn judge(arguments: &Compare) -> Result<Exit, Failure> {
+    let Compare { base, new, limit, across_machines, output, .. } = arguments;
+    let (base, new) = (Read::of(base)?, Read::of(new)?);
+    if base.is_same_as(&new) {
+        let path = base.results.path().display();
+        return Err(anyhow!("{path} would be compared with itself").into());
+    }
+    let comparison = SessionComparison::of(base.whole(), new.whole(), limit);
+    let machines = machine_texts(&comparison);
+    if !machines.is_empty() && !across_machines {
+        return Err(anyhow!(
+            "the sessions are of different machines: {}\n  hint:    measure both on one machine, best by \
+             `dnslab run FILE --against BINARY`; --across-machines compares them all the same",
+            machines.join("; ")
+        )
+        .into());
+    }
+    show(&comparison, *output);
+    if let Some(path) = &arguments.markdown {
+        write(path, &session_comparison_markdown(&comparison))?;
+    }
+    if let Some(path) = &arguments.junit {
+        write(path, &session_comparison_junit(&comparison))?;
+    }
+    Ok(exit(comparison.ruling()))
+}
+
+/// The exit code of a verdict.
+pub(crate) fn exit(ruling: Ruling) -> Exit {
+    match ruling {
+        Ruling::Pass => Exit::Fine,
+        Ruling::Fail => Exit::Worse,
+        Ruling::Unclear => Exit::CannotTell,
+    }
+}
+
+fn show(comparison: &SessionComparison, output: Output) {
+    if output.json {
+        say!("{}", session_comparison_json(comparison).trim_end());
+    } else {
+        terminal::show(&session_comparison_screen(comparison, terminal::width()));
+    }
+}
+
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(())
+}
+
+/// A results directory that was read.
+pub(crate) struct Read {
+    results: ResultsDirectory,
+    session: Session,
+    records: Vec<RunRecord>,
+    experiment: String,
+}
+
+impl Read {
+    pub(crate) fn of(path: &Path) -> Result<Self, Failure> {
+        let results = ResultsDirectory::open(path).map_err(Failure::bad_input)?;
+        if results.capacity()?.is_some() {
+            return Err(anyhow!(
+                "{} is a search for a rate, whose steps are no variants\n  hint:    compare runs of an \
+                 experiment (`dnslab run`) or of one load (`dnslab load`)",
+                path.display()
+            )
+            .into());
+        }
+        let (session, records) = (results.session()?, results.runs()?);
+        // A directory without it has all that is judged.
+        let experiment = results.written("experiment.toml").unwrap_or_default();
+        Ok(Self { results, session, records, experiment })
+    }
+
+    pub(crate) fn whole(&self) -> WholeSession<'_> {
+        let Self { session, records, experiment, .. } = self;
+        WholeSession { session, records, experiment }
+    }
+
+    fn is_same_as(&self, other: &Self) -> bool {
+        let place = |read: &Self| read.results.path().canonicalize().ok();
+        place(self).is_some_and(|path| Some(path) == place(other))
+    }
+}

@@ -1,0 +1,221 @@
+//! Two sessions of one experiment against each other.
+
+use dnslab_measure::statistics::Metric;
+use dnslab_measure::{
+    Condition, CostLimit, Fact, InvalidReason, Ruling, RunRecord, RunStatus, Session,
+    SessionComparison, SkippedVariant, WholeSession,
+};
+
+use crate::example::{record, session as example};
+
+/// A session of the variants `udp` and `tcp`, and its runs.
+struct Made {
+    session: Session,
+    records: Vec<RunRecord>,
+    experiment: String,
+}
+
+impl Made {
+    fn whole(&self) -> WholeSession<'_> {
+        WholeSession {
+            session: &self.session,
+            records: &self.records,
+            experiment: &self.experiment,
+        }
+    }
+}
+
+const EXPERIMENT: &str = "name = \"encryption\"\nrepeat.runs = 5\n[[variant]]\nname = \"udp\"\n\
+    [[variant]]\nname = \"tcp\"\nload.transport = \"tcp\"\n";
+
+/// Runs of both variants that answer this often.
+fn made(rates: &[u64]) -> Made {
+    let mut session = example();
+    session.variants.truncate(2);
+    session.plan.clear();
+    let mut records = Vec::new();
+    for (round, rate) in (0..).zip(rates) {
+        for (place, variant) in (0..).zip(["udp", "tcp"]) {
+            let mut run = record(variant, 2 * round + place, *rate);
+            run.repetition = round + 1;
+            session.plan.push(dnslab_measure::CaseId {
+                variant: variant.to_owned(),
+                repetition: round + 1,
+            });
+            records.push(run);
+        }
+    }
+    Made { session, records, experiment: EXPERIMENT.to_owned() }
+}
+
+fn limits(texts: &[&str]) -> Vec<CostLimit> {
+    texts.iter().map(|text| text.parse().unwrap()).collect()
+}
+
+fn compare(base: &Made, new: &Made, texts: &[&str]) -> SessionComparison {
+    SessionComparison::of(base.whole(), new.whole(), &limits(texts))
+}
+
+const RATES: [u64; 5] = [100_000, 101_000, 99_000, 100_500, 99_500];
+
+#[test]
+fn equal_is_within_slower_is_worse_and_one_run_cannot_tell() {
+    let base = made(&RATES);
+    let all = ["qps>-3%", "p99<+5%", "cpu_per_query<+5%", "p99<10ms"];
+    let equal = compare(&base, &made(&[99_800, 101_200, 98_900, 100_300, 99_700]), &all);
+    assert_eq!((equal.ruling(), equal.more_runs()), (Ruling::Pass, Some(0)));
+    assert_eq!(equal.variants, ["udp", "tcp"]);
+    assert!(equal.conditions.is_empty(), "{:?}", equal.conditions);
+
+    let slower = compare(&base, &made(&RATES.map(|rate| rate * 8 / 10)), &all);
+    assert_eq!(slower.ruling(), Ruling::Fail);
+    let rulings: Vec<Ruling> = slower.rulings.iter().map(|of| of.ruling).collect();
+    // A fifth less per second at the same CPU time is a quarter more for each query.
+    assert_eq!(rulings, [Ruling::Fail, Ruling::Pass, Ruling::Fail, Ruling::Pass]);
+    let found = slower.rulings[0].variants[0].found.unwrap();
+    assert!((found.value + 0.2).abs() < 1e-9 && found.high < -0.18, "{found:?}");
+    let cpu = slower.changes.iter().find(|of| of.metric == Metric::ServerCpuPerQuery).unwrap();
+    assert!((cpu.difference.value - 0.25).abs() < 1e-9, "{cpu:?}");
+    assert_eq!(cpu.runs, [5, 5]);
+
+    // Improvements never fail.
+    let faster = compare(&base, &made(&RATES.map(|rate| rate * 2)), &all);
+    assert_eq!(faster.ruling(), Ruling::Pass);
+    let asked = compare(&base, &made(&RATES), &["qps>+10%"]);
+    assert_eq!(asked.ruling(), Ruling::Fail);
+
+    let one = compare(&made(&[100_000]), &made(&[80_000]), &all[..3]);
+    assert_eq!((one.ruling(), one.more_runs()), (Ruling::Unclear, None));
+    let few = compare(&made(&[100_000, 106_000, 95_000]), &made(&[99_000, 105_000, 96_000]), &all);
+    assert_eq!(few.ruling(), Ruling::Unclear);
+    assert!(few.more_runs().is_some_and(|more| more > 3), "{:?}", few.more_runs());
+}
+
+#[test]
+fn a_run_that_does_not_count_after_the_change_leaves_it_open() {
+    let (base, mut new) = (made(&RATES), made(&RATES));
+    new.records[3].status = RunStatus::Invalid { reason: InvalidReason::Text("wrong".to_owned()) };
+    let found = compare(&base, &new, &["qps>-3%"]);
+    assert_eq!((found.ruling(), found.new.other_runs), (Ruling::Unclear, 1));
+    // Before it, there are only fewer runs to compare with.
+    let found = compare(&new, &base, &["qps>-3%"]);
+    assert_eq!((found.ruling(), found.base.other_runs), (Ruling::Pass, 1));
+    new.records.pop();
+    assert_eq!(compare(&base, &new, &["qps>-3%"]).new.missing_runs, 1);
+    assert_eq!(compare(&base, &base, &[]).ruling(), Ruling::Unclear);
+}
+
+#[test]
+fn variants_are_matched_by_name() {
+    let (mut base, mut new) = (made(&RATES), made(&RATES));
+    let rename = |made: &mut Made, from: &str, to: &str| {
+        let names = made.session.variants.iter_mut();
+        let plan = made.session.plan.iter_mut().map(|case| &mut case.variant);
+        let runs = made.records.iter_mut().map(|record| &mut record.variant);
+        names.chain(plan).chain(runs).filter(|it| *it == from).for_each(|it| to.clone_into(it));
+    };
+    rename(&mut base, "tcp", "dot");
+    let found = compare(&base, &new, &["qps>-3%"]);
+    assert_eq!(found.variants, ["udp"]);
+    assert_eq!(
+        (found.base.only_here, found.new.only_here),
+        (vec!["dot".into()], vec!["tcp".into()])
+    );
+    // What could not run is as good as not there.
+    rename(&mut base, "dot", "tcp");
+    new.records.retain(|record| record.variant == "udp");
+    new.session.plan.retain(|case| case.variant == "udp");
+    let reason = "it is not installed".to_owned();
+    new.session.skipped.push(SkippedVariant { variant: "tcp".to_owned(), reason });
+    let found = compare(&base, &new, &["qps>-3%"]);
+    assert_eq!((found.ruling(), found.base.only_here), (Ruling::Pass, vec!["tcp".to_owned()]));
+    rename(&mut base, "udp", "other");
+    assert_eq!(compare(&base, &new, &["qps>-3%"]).ruling(), Ruling::Unclear);
+}
+
+#[test]
+fn what_makes_two_sessions_less_comparable_is_named() {
+    let fact = |name: &str, value: &str| Fact { name: name.to_owned(), value: value.to_owned() };
+    let (mut base, mut new) = (made(&RATES), made(&RATES));
+    let host = [("CPU", "A"), ("memory", "4000 MiB"), ("kernel", "6.1"), ("steal", "1 s")];
+    base.session.host = host.map(|(name, value)| fact(name, value)).to_vec();
+    let host = [("CPU", "B"), ("memory", "4010 MiB"), ("kernel", "6.2"), ("steal", "2 s")];
+    new.session.host = host.map(|(name, value)| fact(name, value)).to_vec();
+    new.session.dnslab = "0.2.0".to_owned();
+    new.session.slice_ns = Some(50_000_000);
+    new.session.inputs = vec![fact("query file /q", "sha256:1")];
+    base.session.inputs = vec![fact("query file /q", "sha256:0"), fact("BIND 9", "9.18")];
+    new.experiment = EXPERIMENT.replace("name = \"udp\"", "name = \"udp\"\nload.clients = 7");
+    for record in &mut new.records {
+        record.server.version = "9.20".to_owned();
+    }
+    new.records.iter_mut().filter(|of| of.variant == "tcp").for_each(|of| of.load.cpus = vec![0]);
+    let found = compare(&base, &new, &["qps>-3%"]);
+    let lines: Vec<String> = found
+        .conditions
+        .iter()
+        .map(|of| {
+            let shown = |value: &Option<String>| value.clone().unwrap_or_default();
+            let (then, now) = (shown(&of.then), shown(&of.now));
+            format!("{:?} {} {}: {then} > {now}", of.condition, of.name, of.variants.join(","))
+        })
+        .collect();
+    assert_eq!(
+        lines,
+        [
+            "Machine CPU : A > B",
+            "Dnslab dnslab : 0.1.0 > 0.2.0",
+            "Experiment query file /q : sha256:0 > sha256:1",
+            "Experiment alternation : whole runs > slices",
+            "Experiment load.clients udp: 100 > 7",
+            "Experiment CPUs of the load tcp: [1] > [0]",
+            "System kernel : 6.1 > 6.2",
+            "Server version : bind > bind 9.20",
+        ]
+    );
+    assert_eq!(found.machine_changes().count(), 1);
+    assert_eq!(found.machine_changes().next().unwrap().condition, Condition::Machine);
+}
+
+#[test]
+fn latencies_at_different_rates_are_not_judged() {
+    let (mut base, mut new) = (made(&RATES), made(&RATES));
+    let limits = ["qps>-3%", "p99<+5%"];
+    (base.session.common_rate_qps, new.session.common_rate_qps) = (Some(40_000.0), Some(41_000.0));
+    assert_eq!(compare(&base, &new, &limits).ruling(), Ruling::Pass);
+    new.session.common_rate_qps = Some(30_000.0);
+    let found = compare(&base, &new, &limits);
+    assert_eq!(found.common_rates_qps, Some([40_000.0, 30_000.0]));
+    let rulings: Vec<Ruling> = found.rulings.iter().map(|of| of.ruling).collect();
+    assert_eq!(rulings, [Ruling::Pass, Ruling::Unclear]);
+}
+
+#[test]
+fn a_quantile_that_became_the_time_out_is_worse() {
+    let (base, mut new) = (made(&RATES), made(&RATES));
+    for record in &mut new.records {
+        let longest = record.load.timeout_ns;
+        let measured = record.measured.as_mut().unwrap();
+        for _ in 0..5 {
+            measured.latency.record_ns(longest);
+        }
+        let lost = measured.counters.outcomes.due / 20;
+        measured.counters.outcomes.answered -= lost;
+        measured.counters.outcomes.timed_out += lost;
+    }
+    let found = compare(&base, &new, &["p99<+5%"]);
+    assert_eq!((found.ruling(), found.rulings[0].variants[0].found), (Ruling::Fail, None));
+}
+
+#[test]
+fn a_figure_that_a_variant_cannot_have_is_not_asked_of_it() {
+    let (mut base, none) = (made(&RATES), made(&RATES));
+    assert_eq!(compare(&none, &none, &["handshakes<+5%"]).ruling(), Ruling::Unclear);
+    for record in base.records.iter_mut().filter(|record| record.variant == "tcp") {
+        record.measured.as_mut().unwrap().counters.connections.full_handshakes = 100;
+    }
+    let found = compare(&base, &base, &["handshakes<+5%"]);
+    assert_eq!((found.ruling(), found.rulings[0].variants.len()), (Ruling::Pass, 1));
+    // One that is gone is no such figure.
+    assert_eq!(compare(&base, &none, &["handshakes<+5%"]).ruling(), Ruling::Unclear);
+}

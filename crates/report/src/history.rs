@@ -1,0 +1,173 @@
+//! One metric over many sessions: as a table, and as CSV.
+
+use dnslab_measure::statistics::Estimate;
+use dnslab_measure::{ConditionChange, History, HistorySession, LevelChange, VariantHistory};
+
+use crate::answer::noun;
+use crate::csv::push_row;
+use crate::number::NONE;
+use crate::screen::cell::figure;
+use crate::server::title;
+use crate::table::Table;
+use crate::variants::listed;
+use crate::words::session_comparison::{changed, difference};
+
+/// Sessions from which on a change can be named: two on each side, and one more.
+const MIN_SESSIONS: usize = 5;
+
+/// Changes that the answer names; the others are counted.
+const MAX_NAMED: usize = 3;
+
+/// The answer in one sentence.
+pub(crate) fn answer(history: &History) -> String {
+    let noun = noun(history.metric);
+    let named: Vec<String> = changes(history)
+        .map(|(variant, change)| {
+            let (by, from) =
+                (difference(&change.difference), began(session(history, variant, change)));
+            format!("{} by {by} from {from} on", variant.variant)
+        })
+        .collect();
+    let names: Vec<&str> = history.variants.iter().map(|of| of.variant.as_str()).collect();
+    let points = history.variants.iter().map(|of| of.points.len()).max().unwrap_or(0);
+    match named.len() {
+        0 if names.is_empty() => format!("No session has {noun}."),
+        0 if points < MIN_SESSIONS => format!(
+            "{points} sessions are too few to tell a change of {noun} from the spread: it takes \
+             {MIN_SESSIONS} or more."
+        ),
+        0 => format!("No change of {noun} beyond the spread of the sessions: {}.", listed(&names)),
+        count => {
+            let more = match count.saturating_sub(MAX_NAMED) {
+                0 => String::new(),
+                more => format!("; and {more} more"),
+            };
+            let named = named[..count.min(MAX_NAMED)].join(", ");
+            format!("Beyond the spread of the sessions, {noun} changed: {named}{more}.")
+        }
+    }
+}
+
+/// Every change of every variant.
+pub(crate) fn changes(history: &History) -> impl Iterator<Item = (&VariantHistory, &LevelChange)> {
+    let variants = history.variants.iter();
+    variants.flat_map(|variant| variant.changes.iter().map(move |change| (variant, change)))
+}
+
+fn session<'a>(
+    history: &'a History,
+    variant: &VariantHistory,
+    change: &LevelChange,
+) -> &'a HistorySession {
+    &history.sessions[variant.points[change.at].session]
+}
+
+/// The minute in which a session began: `2026-11-25 01:02`.
+pub(crate) fn began(session: &HistorySession) -> String {
+    let minute: String = session.started.chars().take("2026-11-25T01:02".len()).collect();
+    minute.replacen('T', " ", 1)
+}
+
+pub(crate) fn servers(session: &HistorySession) -> String {
+    let titles: Vec<String> =
+        session.servers.iter().map(|[kind, version]| title(kind, version)).collect();
+    titles.join(", ")
+}
+
+/// For each change what else changed in the session where it begins, as a sentence; none if nothing is known.
+pub(crate) fn notes(history: &History) -> Vec<String> {
+    let note = |(variant, change): (&VariantHistory, &LevelChange)| {
+        let session = session(history, variant, change);
+        let conditions: Vec<&ConditionChange> = session.changed.iter().collect();
+        let besides = match conditions.is_empty() {
+            true => "nothing else that is known has changed there".to_owned(),
+            false => changed(&conditions),
+        };
+        let (name, by) = (&variant.variant, difference(&change.difference));
+        format!("{name}, {by} from {} on: {besides}.", began(session))
+    };
+    changes(history).map(note).collect()
+}
+
+/// A row for each session, with a column for each variant. A level that begins there has its change beside it.
+pub(crate) fn table(history: &History) -> Table {
+    let mut header = vec!["began".to_owned()];
+    header.extend(history.variants.iter().map(|of| of.variant.clone()));
+    header.push("server".to_owned());
+    let cell = |variant: &VariantHistory, place: usize| {
+        let at = variant.points.iter().position(|point| point.session == place);
+        let Some(at) = at else { return NONE.to_owned() };
+        let value = figure(history.metric, &variant.points[at].value);
+        match variant.changes.iter().find(|change| change.at == at) {
+            Some(change) => format!("({}) {value}", difference(&change.difference)),
+            None => value,
+        }
+    };
+    let row = |(place, session): (usize, &HistorySession)| {
+        let mut row = vec![began(session)];
+        row.extend(history.variants.iter().map(|variant| cell(variant, place)));
+        row.push(servers(session));
+        row
+    };
+    Table {
+        header,
+        rows: history.sessions.iter().enumerate().map(row).collect(),
+        legend: LEGEND.to_owned(),
+        notes: Vec::new(),
+    }
+}
+
+/// What is in the table.
+pub(crate) const LEGEND: &str = "Means over the runs of each session. In brackets: a level that begins here, \
+    against the one before, with the 95 % interval from the spread of the sessions. A change is named if it \
+    stands out from that spread at 1 %.";
+
+/// A row for each variant of each session.
+#[must_use]
+pub fn history_csv(history: &History) -> String {
+    let header = [
+        "started",
+        "experiment",
+        "dnslab",
+        "servers",
+        "variant",
+        "figure",
+        "value",
+        "low",
+        "high",
+        "runs",
+        "level_change",
+        "level_change_low",
+        "level_change_high",
+    ];
+    let mut text = String::new();
+    push_row(&mut text, header.map(str::to_owned));
+    let number = |value: f64| if value.is_finite() { value.to_string() } else { String::new() };
+    for variant in &history.variants {
+        for (at, point) in variant.points.iter().enumerate() {
+            let session = &history.sessions[point.session];
+            let change = variant.changes.iter().find(|change| change.at == at);
+            let change = change.map(|change| change.difference);
+            let of = |end: fn(&Estimate) -> f64| {
+                change.as_ref().map_or_else(String::new, |it| number(end(it)))
+            };
+            let row = [
+                session.started.clone(),
+                session.name.clone(),
+                session.dnslab.clone(),
+                servers(session),
+                variant.variant.clone(),
+                history.metric.name().to_owned(),
+                number(point.value.value),
+                number(point.value.low),
+                number(point.value.high),
+                point.runs.to_string(),
+                of(|it| it.value),
+                of(|it| it.low),
+                of(|it| it.high),
+            ];
+            push_row(&mut text, row);
+        }
+    }
+    text
+}

@@ -1,0 +1,165 @@
+//! The page of a metric over many sessions. It has no script.
+
+use std::fmt::Write as _;
+
+use dnslab_measure::statistics::Estimate;
+use dnslab_measure::{History, VariantHistory};
+
+use super::html::escape;
+use super::picture::push_text;
+use super::shell;
+use crate::answer::noun;
+use crate::history::{LEGEND, answer, began, notes, servers, table};
+use crate::screen::cell::figure;
+use crate::words::session_comparison::difference;
+
+/// Size of a picture, and of what is around it.
+const WIDTH: f64 = 760.0;
+const HEIGHT: f64 = 190.0;
+const LEFT: f64 = 90.0;
+const RIGHT: f64 = 20.0;
+const TOP: f64 = 24.0;
+const BOTTOM: f64 = 30.0;
+
+/// The page of a history, in one file.
+#[must_use]
+pub fn history_page(history: &History) -> String {
+    let noun = noun(history.metric);
+    let mut body = format!(
+        "<header><p><b>dnslab</b> <span>history</span></p></header>\n<main>\n\
+         <section class=\"hero\">\n<p class=\"question\">How did {} change over {} sessions?</p>\n\
+         <h1 class=\"long\">{}</h1>\n</section>\n",
+        escape(noun),
+        history.sessions.len(),
+        escape(&answer(history))
+    );
+    let notes = notes(history);
+    if !notes.is_empty() {
+        body.push_str("<section>\n<h2>Changes</h2>\n<ul>\n");
+        for note in notes {
+            let _ = writeln!(body, "<li>{}</li>", escape(&note));
+        }
+        body.push_str("</ul>\n</section>\n");
+    }
+    for variant in &history.variants {
+        push_picture(&mut body, history, variant);
+    }
+    push_table(&mut body, history);
+    let _ = write!(body, "</main>\n<footer>{}</footer>\n", escape(LEGEND));
+    shell(&format!("{noun} over time - dnslab"), "'none'", &body)
+}
+
+fn push_table(body: &mut String, history: &History) {
+    let table = table(history);
+    let header: String =
+        table.header.iter().map(|it| format!("<th scope=\"col\">{}</th>", escape(it))).collect();
+    let _ = write!(
+        body,
+        "<section>\n<h2>Sessions</h2>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" \
+         aria-label=\"Sessions\">\n<table class=\"figures\">\n<thead><tr>{header}</tr></thead>\n<tbody>\n"
+    );
+    for row in &table.rows {
+        let _ = write!(body, "<tr><th scope=\"row\">{}</th>", escape(&row[0]));
+        for cell in &row[1..] {
+            let _ = write!(body, "<td>{}</td>", escape(cell));
+        }
+        body.push_str("</tr>\n");
+    }
+    body.push_str("</tbody>\n</table>\n</div>\n</section>\n");
+}
+
+/// The sessions from left to right at equal distances: a point with its interval for each, a line for each
+/// level, and a word where one begins. The axis begins where the figures do.
+fn push_picture(body: &mut String, history: &History, variant: &VariantHistory) {
+    let values: Vec<f64> = variant.points.iter().map(|point| point.value.value).collect();
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(0.0, f64::max);
+    // A tenth of the middle at least, so that noise does not look like a change.
+    let room = ((most - least) * 0.25).max((most + least) * 0.025);
+    let (least, most) = ((least - room).max(0.0), most + room);
+    let y = |value: f64| {
+        let share = (value.clamp(least, most) - least) / (most - least).max(f64::MIN_POSITIVE);
+        HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM)
+    };
+    let steps = history.sessions.len().saturating_sub(1).max(1) as f64;
+    let x = |session: usize| LEFT + 12.0 + session as f64 / steps * (WIDTH - LEFT - RIGHT - 24.0);
+    let name = escape(&variant.variant);
+    let _ = write!(
+        body,
+        "<section>\n<h2>{name}</h2>\n<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"100%\" role=\"img\" \
+         aria-label=\"{} of {name}, session by session\" font-size=\"12\" fill=\"currentColor\">\n",
+        escape(noun(history.metric))
+    );
+    for share in [0.0, 0.5, 1.0] {
+        let value = least + share * (most - least);
+        let exact = Estimate { value, low: value, high: value };
+        let _ = write!(
+            body,
+            "<path d=\"M{LEFT} {y:.1}H{}\" stroke=\"currentColor\" opacity=\"0.15\"/>",
+            WIDTH - RIGHT,
+            y = y(value)
+        );
+        push_text(body, "", (LEFT - 8.0, y(value)), "end", &figure(history.metric, &exact));
+    }
+    push_levels(body, variant, (&x, &y));
+    for point in &variant.points {
+        let session = &history.sessions[point.session];
+        let (at, value) = (x(point.session), &point.value);
+        let text =
+            format!("{}: {}, {}", began(session), figure(history.metric, value), servers(session));
+        if value.is_bounded() {
+            let (low, high) = (y(value.low), y(value.high));
+            let _ = write!(
+                body,
+                "<path d=\"M{at:.1} {low:.1}V{high:.1}\" stroke=\"currentColor\" opacity=\"0.4\"/>"
+            );
+        }
+        let _ = writeln!(
+            body,
+            "<circle cx=\"{at:.1}\" cy=\"{:.1}\" r=\"3.5\"><title>{}</title></circle>",
+            y(value.value),
+            escape(&text)
+        );
+    }
+    for (place, anchor) in [(0, "start"), (history.sessions.len() - 1, "end")] {
+        let day: String = began(&history.sessions[place]).chars().take(10).collect();
+        push_text(body, "", (x(place), HEIGHT - BOTTOM + 18.0), anchor, &day);
+        if history.sessions.len() == 1 {
+            break;
+        }
+    }
+    body.push_str("</svg>\n</section>\n");
+}
+
+fn push_levels(
+    body: &mut String,
+    variant: &VariantHistory,
+    (x, y): (&dyn Fn(usize) -> f64, &dyn Fn(f64) -> f64),
+) {
+    let borders: Vec<usize> = std::iter::once(0)
+        .chain(variant.changes.iter().map(|change| change.at))
+        .chain([variant.points.len()])
+        .collect();
+    for ends in borders.windows(2) {
+        let points = &variant.points[ends[0]..ends[1]];
+        let (Some(first), Some(last)) = (points.first(), points.last()) else { continue };
+        let mean = points.iter().map(|point| point.value.value).sum::<f64>() / points.len() as f64;
+        let _ = write!(
+            body,
+            "<path d=\"M{:.1} {:.1}H{:.1}\" stroke=\"currentColor\" stroke-width=\"2\" opacity=\"0.5\"/>",
+            x(first.session) - 8.0,
+            y(mean),
+            x(last.session) + 8.0
+        );
+    }
+    for change in &variant.changes {
+        let at =
+            (x(variant.points[change.at - 1].session) + x(variant.points[change.at].session)) / 2.0;
+        let _ = write!(
+            body,
+            "<path d=\"M{at:.1} {TOP}V{:.1}\" stroke=\"currentColor\" stroke-dasharray=\"3 3\"/>",
+            HEIGHT - BOTTOM
+        );
+        push_text(body, "", (at, TOP - 12.0), "middle", &difference(&change.difference));
+    }
+}

@@ -1,0 +1,44 @@
+//! The screen of a metric over many sessions.
+
+use dnslab_measure::History;
+
+use super::{Line, Look, Piece, WIDEST, rows, wrapped};
+use crate::history::{LEGEND, answer, notes, table};
+
+/// So many sessions are shown, the latest; all of them are on the page and in the CSV.
+const MAX_ROWS: usize = 24;
+
+/// The screen of a history, at most `width` columns wide.
+#[must_use]
+pub fn history_screen(history: &History, width: usize) -> Vec<Line> {
+    let width = width.clamp(40, WIDEST);
+    let mut lines = wrapped(&answer(history), Look::Strong, 0, width);
+    let table = table(history);
+    let all = table.rows.len();
+    let first = all.saturating_sub(MAX_ROWS);
+    let heading = table.header.iter().map(|text| Piece::new(Look::Dim, text.clone()));
+    let mut shown: Vec<Vec<Piece>> = vec![heading.collect()];
+    let piece = |text: &String| {
+        let look = if text.starts_with('(') { Look::Strong } else { Look::Plain };
+        Piece::new(look, text.clone())
+    };
+    shown.extend(table.rows[first..].iter().map(|row| row.iter().map(piece).collect()));
+    lines.push(Line::new());
+    lines.extend(rows::laid_out(&rows::fitting(shown, width)));
+    if first > 0 {
+        let text =
+            format!("  the latest {MAX_ROWS} of {all} sessions; all of them are in the files");
+        lines.push(vec![Piece::new(Look::Dim, text)]);
+    }
+    let legend = wrapped(LEGEND, Look::Dim, 0, width - 2);
+    let indent = || vec![Piece::new(Look::Plain, "  ")];
+    lines.extend(legend.into_iter().map(|line| [indent(), line].concat()));
+    let notes = notes(history);
+    if !notes.is_empty() {
+        lines.push(Line::new());
+    }
+    for note in notes {
+        lines.extend(wrapped(&format!("- {note}"), Look::Plain, 2, width));
+    }
+    lines
+}

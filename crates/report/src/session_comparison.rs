@@ -1,0 +1,149 @@
+//! Two sessions against each other as tables, and in Markdown.
+
+use dnslab_measure::statistics::{Estimate, Metric};
+use dnslab_measure::{CostLimit, Quantity, Ruling, SessionComparison, VariantChange, visible_json};
+use serde::Serialize;
+
+use crate::gate::{change_bound, value};
+use crate::markdown;
+use crate::number::NONE;
+use crate::screen::cell::figure;
+use crate::table::Table;
+use crate::words::session_comparison as words;
+
+/// The comparison in Markdown, for a pull request.
+#[must_use]
+pub fn session_comparison_markdown(comparison: &SessionComparison) -> String {
+    let answer = words::answer(comparison);
+    let notes = words::notes(comparison);
+    markdown::session_comparison(
+        (word(comparison.ruling()), &answer),
+        &words::conditions(comparison),
+        (&limits_table(comparison), &notes),
+        &figures_table(comparison),
+    )
+}
+
+/// Version of the form of [`session_comparison_json`].
+const FORMAT: u32 = 1;
+
+/// The comparison for programs, with its answer. Ends of unbounded intervals are `null`.
+#[must_use]
+pub fn session_comparison_json(comparison: &SessionComparison) -> String {
+    #[derive(Serialize)]
+    struct Document<'a> {
+        format: u32,
+        answer: String,
+        ruling: Ruling,
+        #[serde(flatten)]
+        comparison: &'a SessionComparison,
+    }
+    let (answer, ruling) = (words::answer(comparison), comparison.ruling());
+    let document = Document { format: FORMAT, answer, ruling, comparison };
+    let text = serde_json::to_string_pretty(&document).expect("our types have string keys");
+    visible_json(&text).into_owned() + "\n"
+}
+
+/// What shows that the sessions are of different machines, one text for each fact.
+#[must_use]
+pub fn machine_texts(comparison: &SessionComparison) -> Vec<String> {
+    comparison.machine_changes().map(|change| words::changed(&[change])).collect()
+}
+
+/// The ruling in one word, as that of a limit.
+pub(crate) fn word(ruling: Ruling) -> &'static str {
+    match ruling {
+        Ruling::Pass => "PASS",
+        Ruling::Unclear => "UNCLEAR",
+        Ruling::Fail => "FAIL",
+    }
+}
+
+/// A row for each limit of each variant, those of a variant together.
+pub(crate) fn limits_table(comparison: &SessionComparison) -> Table {
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    let judgements = || {
+        let of_limit = comparison.rulings.iter();
+        of_limit.flat_map(|of| of.variants.iter().map(move |judgement| (of, judgement)))
+    };
+    let mut names: Vec<&str> = Vec::new();
+    for (_, judgement) in judgements() {
+        if !names.contains(&judgement.variant.as_str()) {
+            names.push(&judgement.variant);
+        }
+    }
+    for name in names {
+        for (of, judgement) in judgements().filter(|(_, judgement)| judgement.variant == name) {
+            let ends = ends(comparison, name, &of.limit, judgement.found);
+            let change = match of.limit {
+                CostLimit::Relative { .. } => words::found(of, judgement),
+                CostLimit::Absolute(_) => NONE.to_owned(),
+            };
+            let [base, new] = ends;
+            let limit = change_bound(&of.limit);
+            let result = words::result(judgement);
+            let name = name.to_owned();
+            rows.push(vec![name, of.metric.clone(), base, new, change, limit, result]);
+        }
+    }
+    Table {
+        header: ["variant", "figure", "base", "new", "change", "limit", "result"]
+            .map(str::to_owned)
+            .to_vec(),
+        rows,
+        legend: LEGEND.to_owned(),
+        notes: Vec::new(),
+    }
+}
+
+/// What the figures are, and what the interval does not know.
+pub(crate) const LEGEND: &str = "Change: of the mean of the runs, with the 95 % interval from the spread \
+    inside each session. It does not know what differs between the sessions beside the server; \
+    `dnslab run --against` measures both servers in the same rounds.";
+
+/// The values before and after. A limit that bounds the figure itself judges the value after.
+fn ends(
+    comparison: &SessionComparison,
+    variant: &str,
+    limit: &CostLimit,
+    found: Option<Estimate>,
+) -> [String; 2] {
+    let none = || NONE.to_owned();
+    let of_metric = |metric: Metric| {
+        let mut changes = comparison.changes.iter();
+        changes.find(|of| of.variant == variant && of.metric == metric)
+    };
+    match limit {
+        CostLimit::Relative { metric, .. } => match of_metric(*metric) {
+            Some(change) => [figure(*metric, &change.base), figure(*metric, &change.new)],
+            None => [none(), none()],
+        },
+        CostLimit::Absolute(bound) => {
+            let base = bound.quantity.metric().and_then(of_metric);
+            let base = base.map_or_else(none, |change| value(bound.quantity, change.base.value));
+            [base, found.map_or_else(none, |found| value(bound.quantity, found.value))]
+        }
+    }
+}
+
+/// Every metric that was measured in both sessions.
+fn figures_table(comparison: &SessionComparison) -> Table {
+    let row = |change: &VariantChange| {
+        let difference = words::difference(&change.difference);
+        vec![
+            change.variant.clone(),
+            Quantity::of_metric(change.metric).to_string(),
+            figure(change.metric, &change.base),
+            figure(change.metric, &change.new),
+            difference,
+            format!("{}, {}", change.runs[0], change.runs[1]),
+        ]
+    };
+    Table {
+        header: ["variant", "figure", "base", "new", "change", "runs"].map(str::to_owned).to_vec(),
+        rows: comparison.changes.iter().map(row).collect(),
+        legend: "Each interval is one of 95 % by itself: of twenty, one misses the truth."
+            .to_owned(),
+        notes: Vec::new(),
+    }
+}

@@ -1,0 +1,258 @@
+//! The words of two sessions against each other.
+
+use dnslab_measure::statistics::Estimate;
+use dnslab_measure::{
+    Condition, ConditionChange, CostLimit, Judgement, LimitRuling, Ruling, SessionComparison,
+    SessionSide,
+};
+
+use crate::gate::{change_bound, value};
+use crate::number;
+use crate::screen::cell::with_interval;
+use crate::server::title;
+use crate::variants::listed;
+
+/// Judgements that a sentence names; the others are counted.
+const MAX_NAMED: usize = 3;
+
+/// Things that a note names; the others are counted.
+const MAX_CHANGES: usize = 4;
+
+/// Longer values are cut: a configuration is no word of a sentence.
+const MAX_VALUE: usize = 40;
+
+/// The answer in one sentence.
+pub(crate) fn answer(comparison: &SessionComparison) -> String {
+    match comparison.ruling() {
+        Ruling::Pass => {
+            let metrics: Vec<&str> = comparison.rulings.iter().map(|of| &*of.metric).collect();
+            let variants: Vec<&str> = comparison.variants.iter().map(String::as_str).collect();
+            format!(
+                "The change is within all limits: {} of {}.",
+                listed(&metrics),
+                listed(&variants)
+            )
+        }
+        Ruling::Fail => {
+            let worse = clauses(comparison, Ruling::Fail);
+            format!("The change is certainly worse than a limit: {worse}.")
+        }
+        Ruling::Unclear => unclear(comparison),
+    }
+}
+
+fn unclear(comparison: &SessionComparison) -> String {
+    if comparison.variants.is_empty() {
+        return "No variant ran in both sessions, so nothing can be told.".to_owned();
+    }
+    if comparison.rulings.is_empty() {
+        return "There is no limit, so nothing is judged.".to_owned();
+    }
+    let open = clauses(comparison, Ruling::Unclear);
+    if open.is_empty() {
+        let runs = not_counted(&comparison.new).unwrap_or_default();
+        return format!(
+            "It cannot be told: after the change {runs}; the others are within all limits."
+        );
+    }
+    format!(
+        "It cannot be told whether the change is within the limits: {open}{}.",
+        remedy(comparison)
+    )
+}
+
+/// What would make an unclear comparison clear, as the end of a sentence.
+fn remedy(comparison: &SessionComparison) -> String {
+    let judgements = || comparison.rulings.iter().flat_map(|ruling| &ruling.variants);
+    let unclear = || judgements().filter(|of| of.ruling == Ruling::Unclear);
+    let is_unbounded = |of: &Judgement| of.found.is_some_and(|found| !found.is_bounded());
+    if unclear().any(is_unbounded) {
+        return "; one run says nothing of the spread: make at least 5 in each session".to_owned();
+    }
+    if unclear().all(|of| of.found.is_none()) || comparison.common_rates_qps.is_some() {
+        return String::new();
+    }
+    match comparison.more_runs() {
+        Some(1) => "; one more run in each session would probably tell".to_owned(),
+        Some(more) if more > 0 => {
+            format!("; {more} more runs in each session would probably tell")
+        }
+        _ => "; more runs will hardly tell".to_owned(),
+    }
+}
+
+/// The judgements of this ruling: `udp's qps -20 ±2 % (limit -3 %), ...; and 2 more`.
+fn clauses(comparison: &SessionComparison, ruling: Ruling) -> String {
+    let all = comparison.rulings.iter().flat_map(|of| of.variants.iter().map(move |it| (of, it)));
+    let mut concerned = all.filter(|(_, judgement)| judgement.ruling == ruling);
+    let named: Vec<String> = concerned
+        .by_ref()
+        .take(MAX_NAMED)
+        .map(|(of, judgement)| {
+            let limit = change_bound(&of.limit);
+            let (name, found) = (&judgement.variant, found(of, judgement));
+            format!("{name}'s {} {found} (limit {limit})", of.metric)
+        })
+        .collect();
+    match concerned.count() {
+        0 => named.join(", "),
+        more => format!("{}; and {more} more", named.join(", ")),
+    }
+}
+
+/// What a judgement is about: `-20 ±2 %`, or a figure where the limit bounds that.
+pub(crate) fn found(of: &LimitRuling, judgement: &Judgement) -> String {
+    match (&of.limit, judgement.found) {
+        (_, None) if judgement.ruling == Ruling::Fail => "is the time-out".to_owned(),
+        (_, None) => "was not measured".to_owned(),
+        (CostLimit::Relative { .. }, Some(found)) => difference(&found),
+        (CostLimit::Absolute(bound), Some(found)) => value(bound.quantity, found.value),
+    }
+}
+
+/// A relative difference with half the width of its interval; nothing has no sign.
+pub(crate) fn difference(difference: &Estimate) -> String {
+    let Some(half) = difference.half_width() else {
+        return format!("{} ?", number::change(difference.value));
+    };
+    let text = with_interval(difference, half);
+    let figure = text.split(' ').next().unwrap_or_default();
+    match figure.contains(|letter: char| ('1'..='9').contains(&letter)) {
+        true => text,
+        false => text.trim_start_matches(['+', '-']).to_owned(),
+    }
+}
+
+/// The word of a ruling in the column of results.
+pub(crate) fn word_of(ruling: Ruling) -> &'static str {
+    match ruling {
+        Ruling::Pass => "within",
+        Ruling::Fail => "worse",
+        Ruling::Unclear => "cannot tell",
+    }
+}
+
+/// That word, with the further runs that would probably tell.
+pub(crate) fn result(judgement: &Judgement) -> String {
+    let word = word_of(judgement.ruling);
+    match judgement.more_runs {
+        Some(1) => format!("{word}, +1 run"),
+        Some(more) => format!("{word}, +{more} runs"),
+        None => word.to_owned(),
+    }
+}
+
+/// What the two sessions are: `base: BIND 9.18.33, 2026-11-25 01:02; new: ...; 5 and 5 runs`.
+pub(crate) fn conditions(comparison: &SessionComparison) -> String {
+    let side = |name: &str, of: &SessionSide| {
+        let servers: Vec<String> =
+            of.servers.iter().map(|[kind, version]| title(kind, version)).collect();
+        let servers: Vec<&str> = servers.iter().map(String::as_str).collect();
+        let minute: String = of.started.chars().take("2026-11-25T01:02".len()).collect();
+        let parts = [listed(&servers), minute.replacen('T', " ", 1)];
+        let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        format!("{name}: {}", parts.join(", "))
+    };
+    let (base, new) = (&comparison.base, &comparison.new);
+    let mut text = format!("{}; {}", side("base", base), side("new", new));
+    let runs = comparison.changes.iter().map(|change| change.runs);
+    if let Some([base, new]) =
+        runs.reduce(|one, other| [one[0].max(other[0]), one[1].max(other[1])])
+    {
+        let plural = if new == 1 { "" } else { "s" };
+        text.push_str(&format!("; {base} and {new} run{plural} of a variant"));
+    }
+    text
+}
+
+/// What to know besides, the gravest first.
+pub(crate) fn notes(comparison: &SessionComparison) -> Vec<String> {
+    let SessionComparison { base, new, .. } = comparison;
+    let mut notes: Vec<String> = Vec::new();
+    let of = |condition: Condition| {
+        let changes = comparison.conditions.iter().filter(|it| it.condition == condition);
+        changes.collect::<Vec<_>>()
+    };
+    let mut note = |condition: Condition, begin: &str, end: &str| {
+        let changes = of(condition);
+        if !changes.is_empty() {
+            notes.push(format!("{begin}: {}.{end}", changed(&changes)));
+        }
+    };
+    note(Condition::Machine, "Another machine", " Figures of two machines do not compare.");
+    note(Condition::Experiment, "The experiments differ", "");
+    note(
+        Condition::Dnslab,
+        "Another dnslab measured",
+        " It may measure otherwise: see CHANGELOG.md, \"Measurement changes\".",
+    );
+    note(Condition::System, "The system differs", "");
+    note(Condition::Server, "The server differs", "");
+    if let Some([then, now]) = comparison.common_rates_qps {
+        let (then, now) = (number::qps(then), number::qps(now));
+        notes.push(format!(
+            "The common loads had {then} and {now} qps, so their latencies are not judged. Set one rate for \
+             both sessions: `--set common.rate=N`."
+        ));
+    }
+    for (side, when) in [(new, "After"), (base, "Before")] {
+        if let Some(runs) = not_counted(side) {
+            notes.push(format!("{when} the change {runs}: see the report of that session."));
+        }
+    }
+    if base.name != new.name {
+        let (then, now) = (&base.name, &new.name);
+        notes.push(format!("The experiments have different names: `{then}` and `{now}`."));
+    }
+    for (side, name) in [(base, "base"), (new, "new")] {
+        let only: Vec<&str> = side.only_here.iter().map(String::as_str).collect();
+        if !only.is_empty() {
+            notes.push(format!("Only in {name}, and not compared: {}.", listed(&only)));
+        }
+    }
+    notes
+}
+
+/// What shows another machine, as half a sentence.
+pub(crate) fn changed(changes: &[&ConditionChange]) -> String {
+    let shown = |value: &Option<String>| match value.as_deref() {
+        None | Some("") => "not known".to_owned(),
+        Some(value) if value.chars().count() > MAX_VALUE => {
+            format!("{}..", value.chars().take(MAX_VALUE).collect::<String>())
+        }
+        Some(value) => value.to_owned(),
+    };
+    let text = |change: &&ConditionChange| {
+        let of = match change.variants.is_empty() {
+            true => String::new(),
+            false => {
+                let names: Vec<&str> = change.variants.iter().map(String::as_str).collect();
+                format!(" of {}", listed(&names))
+            }
+        };
+        let ConditionChange { name, then, now, .. } = change;
+        format!("{name}{of} was {}, is {}", shown(then), shown(now))
+    };
+    let texts: Vec<String> = changes.iter().take(MAX_CHANGES).map(text).collect();
+    match changes.len().saturating_sub(MAX_CHANGES) {
+        0 => texts.join("; "),
+        more => format!("{}; and {more} more", texts.join("; ")),
+    }
+}
+
+/// Runs that are in no figure, as half a sentence; `None` if there are none.
+fn not_counted(side: &SessionSide) -> Option<String> {
+    let told = |count: u32, one: &str, many: &str| match count {
+        0 => None,
+        1 => Some(format!("one run {one}")),
+        count => Some(format!("{count} runs {many}")),
+    };
+    let texts: Vec<String> = [
+        told(side.other_runs, "does not count", "do not count"),
+        told(side.missing_runs, "is missing", "are missing"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    (!texts.is_empty()).then(|| texts.join(" and "))
+}

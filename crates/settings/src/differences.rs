@@ -1,0 +1,125 @@
+//! In which settings two experiments differ.
+
+use std::collections::BTreeMap;
+
+use crate::document::Entries;
+use crate::keys::keys;
+use crate::{Document, Key};
+
+/// Keys of the experiment as a whole that change no figure: what it is called, what it asks, and how often.
+const WITHOUT_EFFECT: [&str; 8] = [
+    "name",
+    "question",
+    "baseline",
+    "answered_by",
+    "repeat.runs",
+    "repeat.pause",
+    "repeat.margin",
+    "compare.with",
+];
+
+/// A key that two experiments have different values of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingChange {
+    /// The variants in question; none if it is a key of the experiment as a whole.
+    pub variants: Vec<String>,
+    /// The key, e.g. `load.clients`.
+    pub key: &'static str,
+    /// The value of the first experiment as TOML; `None` if it has none.
+    pub then: Option<String>,
+    /// That of the second one.
+    pub now: Option<String>,
+}
+
+/// What the second experiment has otherwise than the first one, in the variants that both have, in the order
+/// of the reference. A key that is not written has its default. Keys that change no figure are left out, and
+/// so is what cannot be read.
+#[must_use]
+pub fn differences(then: &Document, now: &Document) -> Vec<SettingChange> {
+    let mut found: Vec<SettingChange> = Vec::new();
+    for key in keys().filter(|key| !WITHOUT_EFFECT.contains(&key.path)) {
+        let mut note = |variant: Option<&str>, then: Option<String>, now: Option<String>| {
+            if then == now {
+                return;
+            }
+            let is_same = |of: &&mut SettingChange| (&of.then, &of.now) == (&then, &now);
+            let of_key = found.iter_mut().filter(|of| of.key == key.path);
+            match of_key.into_iter().find(is_same) {
+                Some(known) => known.variants.extend(variant.map(str::to_owned)),
+                None => found.push(SettingChange {
+                    variants: variant.map(str::to_owned).into_iter().collect(),
+                    key: key.path,
+                    then,
+                    now,
+                }),
+            }
+        };
+        if !key.is_overridable() {
+            note(None, value(key, [&then.entries]), value(key, [&now.entries]));
+            continue;
+        }
+        let of_now: BTreeMap<&str, &Entries> = by_name(now).collect();
+        for (name, own) in by_name(then) {
+            let Some(other) = of_now.get(name) else { continue };
+            note(Some(name), value(key, [own, &then.entries]), value(key, [other, &now.entries]));
+        }
+    }
+    found
+}
+
+fn by_name(document: &Document) -> impl Iterator<Item = (&str, &Entries)> {
+    document.variants.iter().filter_map(|it| Some((it.name.as_deref()?, &it.entries)))
+}
+
+/// The value of the first of these layers that has one, or the default, as TOML.
+fn value<const N: usize>(key: &'static Key, layers: [&Entries; N]) -> Option<String> {
+    let written = layers.into_iter().find_map(|entries| entries.get(key.path));
+    match written {
+        Some(entry) => entry.value.as_ref().map(|value| key.kind.write(value)),
+        None => key.default_value().map(|value| key.kind.write(&value)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const THEN: &str = "name = \"x\"\nload.clients = 10\nrepeat.runs = 3\n\
+        [[variant]]\nname = \"udp\"\n[[variant]]\nname = \"tcp\"\nload.transport = \"tcp\"\n";
+
+    /// The differences of a text from [`THEN`], a line for each.
+    fn lines(now: &str) -> Vec<String> {
+        let read = |text: &str| Document::of_file(text).unwrap();
+        let line = |of: SettingChange| {
+            let shown = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
+            format!("{} {}: {} {}", of.variants.join(","), of.key, shown(of.then), shown(of.now))
+        };
+        differences(&read(THEN), &read(now)).into_iter().map(line).collect()
+    }
+
+    #[test]
+    fn each_key_that_differs_is_named_once() {
+        assert_eq!(lines(THEN), [""; 0]);
+        let change = |from: &str, to: &str| lines(&THEN.replace(from, to));
+        assert_eq!(change("clients = 10", "clients = 20"), ["udp,tcp load.clients: 10 20"]);
+
+        assert_eq!(
+            change("transport = \"tcp\"", "transport = \"dot\""),
+            ["tcp load.transport: \"tcp\" \"dot\""]
+        );
+        // A default is a value, whether it is written or not.
+        assert_eq!(change("name = \"udp\"\n", "name = \"udp\"\nload.warm_up = \"2s\"\n"), [""; 0]);
+        assert_eq!(
+            change("name = \"udp\"\n", "name = \"udp\"\nserver.busy = \"1us\"\n"),
+            ["udp server.busy: \"0s\" \"1us\""]
+        );
+        assert_eq!(
+            change("runs = 3", "runs = 3\nrepeat.slice = \"20ms\""),
+            [" repeat.slice: \"50ms\" \"20ms\""]
+        );
+        // How often and under which name changes no figure; a variant that is gone has none.
+        assert_eq!(change("runs = 3", "runs = 30"), [""; 0]);
+        assert_eq!(change("\"x\"", "\"y\""), [""; 0]);
+        assert_eq!(change("name = \"tcp\"", "name = \"other\""), [""; 0]);
+    }
+}
