@@ -4,6 +4,7 @@ mod keys;
 pub(crate) mod lab;
 mod make;
 mod monitor;
+pub(crate) mod monitoring_stack;
 mod serve;
 
 use std::path::PathBuf;
@@ -60,6 +61,8 @@ pub(crate) enum Command {
     Make(Make),
     /// Fetch servers of other releases, and list them
     Lab(lab::Lab),
+    /// Start and stop a Prometheus with exporters, to watch runs by
+    Monitor(monitoring_stack::MonitorStack),
     /// Write the report of a results directory again
     Report(Report),
     /// Give results to other programs

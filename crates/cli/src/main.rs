@@ -28,6 +28,7 @@ mod live;
 mod load;
 mod make;
 mod monitoring;
+mod monitoring_stack;
 mod plan;
 mod profile;
 mod record;
@@ -98,6 +99,7 @@ fn act(command: Command) -> Result<Exit, Failure> {
         Command::History(arguments) => history::history(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Lab(arguments) => lab::lab(&arguments),
+        Command::Monitor(arguments) => monitoring_stack::monitor(&arguments),
         Command::Completions { shell } => {
             let output = &mut std::io::stdout();
             clap_complete::generate(shell, &mut Arguments::command(), "dnslab", output);

@@ -25,6 +25,7 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
 use crate::cgroup::{Groups, Sources};
 use crate::hosts::link;
+use crate::monitoring::{self, daemon::DAEMON};
 use crate::privileges::RunAs;
 use crate::regular::open_regular;
 use crate::root::FileSystem;
@@ -168,6 +169,7 @@ pub fn main(arguments: &[OsString]) -> ExitCode {
         [] => supervise(),
         [stage, spec] if stage == launch::STAGE => launch::enter(spec),
         [carrier, spec] if carrier == link::LINK => link::carry(spec),
+        [daemon, spec] if daemon == DAEMON => monitoring::daemon::enter(spec),
         _ => {
             eprintln!("the guard is started by dnslab, not by hand");
             ExitCode::FAILURE

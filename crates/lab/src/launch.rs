@@ -23,7 +23,7 @@ use crate::root::FileSystem;
 pub(crate) const STAGE: &str = "enter";
 
 /// Status of a stage that could not become the server; shells use 127 for a command that is not found.
-const NOT_EXECUTED: u8 = 127;
+pub(crate) const NOT_EXECUTED: u8 = 127;
 
 /// Most file descriptors that a server is given. Every server here asks for fewer, and some walk through the
 /// whole range when they start.

@@ -46,6 +46,7 @@ pub mod host;
 pub mod hosts;
 mod interrupts;
 mod launch;
+pub mod monitoring;
 pub mod network;
 pub mod perf;
 pub mod ports;

@@ -87,14 +87,7 @@ pub(crate) fn decide(
     }
     // Inside a root folder the working directory has another path.
     let closed = if root.is_some() { None } else { closed_above(directory, &user) };
-    let missing = root::missing_rights();
-    if let Some(closed) = closed.as_deref().filter(|_| !missing.is_empty()) {
-        let closed = closed.display();
-        return stay(format!(
-            "its {user} may not enter {closed}, and covering that takes {missing}"
-        ));
-    }
-    if let Err(why) = can_become(&user).and_then(|()| can_have(&user, directory)) {
+    if let Err(why) = can_live(&user, directory, closed.as_deref()) {
         return stay(why);
     }
     let text = fs::read_to_string(FREE_PORTS).unwrap_or_default();
@@ -102,6 +95,35 @@ pub(crate) fn decide(
     let mut ports = spec.transports.iter().map(|transport| spec.ports.of(*transport));
     let low_ports = ports.any(|port| port < first_free);
     Some(Ok(RunAs { user, low_ports, closed, logs }))
+}
+
+/// Decides who a process that lives on runs as; `None` if dnslab is an ordinary user. It writes into `directory`
+/// (absolute, without symbolic links) alone.
+pub(crate) fn of_daemon(program: &Path, directory: &Path) -> Option<Result<RunAs, StaysRoot>> {
+    if users::own() != 0 {
+        return None;
+    }
+    let user = User::unused();
+    let closed = closed_above(directory, &user);
+    let possible = match (lacking(&NEEDED), may_run(program, None, &user)) {
+        (missing, _) if !missing.is_empty() => Err(format!("dnslab itself lacks {missing}")),
+        (_, false) => Err(format!("its {user} may not execute {}", program.display())),
+        _ => can_live(&user, directory, closed.as_deref()),
+    };
+    Some(match possible {
+        Ok(()) => Ok(RunAs { user, low_ports: false, closed, logs: None }),
+        Err(why) => Err(StaysRoot(format!("runs as root: {why}"))),
+    })
+}
+
+/// Whether this process may become a user that has `directory`, of which the user may not enter `closed`; if not, why.
+fn can_live(user: &User, directory: &Path, closed: Option<&Path>) -> Result<(), String> {
+    let missing = root::missing_rights();
+    if let Some(closed) = closed.filter(|_| !missing.is_empty()) {
+        let closed = closed.display();
+        return Err(format!("its {user} may not enter {closed}, and covering that takes {missing}"));
+    }
+    can_become(user).and_then(|()| can_have(user, directory))
 }
 
 /// The user that asks a program for its version: an unused one, if dnslab is root and that user may execute

@@ -29,6 +29,7 @@ mod kubernetes;
 mod laboratory;
 mod live;
 mod metrics;
+mod monitoring_stack;
 mod planted;
 mod population;
 mod processes;

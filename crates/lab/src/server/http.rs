@@ -7,17 +7,22 @@ use std::net::{SocketAddr, TcpStream};
 
 use super::control::{PATIENCE, read_answer};
 
-/// The body of `path` at the HTTP server `address`. Fails with half a sentence if no answer comes in time, or
-/// one with another status than 200.
+/// The statistics of a server: the body of `path` at the HTTP server `address`. Fails with half a sentence if no
+/// answer comes in time, or one with another status than 200.
 pub(super) fn get(address: SocketAddr, path: &str) -> Result<String, String> {
-    let text = exchange(address, path)
-        .map_err(|error| format!("its statistics at http://{address}{path}: {error}"))?;
+    body(address, path).map_err(|error| format!("its statistics at {error}"))
+}
+
+/// The body of `path`, or the address and why it does not give one.
+pub(crate) fn body(address: SocketAddr, path: &str) -> Result<String, String> {
+    let text =
+        exchange(address, path).map_err(|error| format!("http://{address}{path}: {error}"))?;
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
     let status = head.lines().next().unwrap_or_default();
     if status.split(' ').nth(1) == Some("200") {
         return Ok(body.to_owned());
     }
-    Err(format!("its statistics at http://{address}{path}: the answer is `{status}`"))
+    Err(format!("http://{address}{path}: the answer is `{status}`"))
 }
 
 /// Returns all that comes until the server closes the connection, as it does with HTTP/1.0.

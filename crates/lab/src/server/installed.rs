@@ -211,7 +211,7 @@ fn is_name(path: &Path) -> bool {
     !path.as_os_str().as_encoded_bytes().contains(&b'/')
 }
 
-fn looked_in() -> Vec<String> {
+pub(crate) fn looked_in() -> Vec<String> {
     ["PATH"].into_iter().chain(SYSTEM_FOLDERS).map(str::to_owned).collect()
 }
 

@@ -12,7 +12,7 @@ mod coredns;
 mod dnsdist;
 mod dnsmasq;
 mod embedded;
-mod http;
+pub(crate) mod http;
 mod installed;
 mod knot;
 mod knot_resolver;
@@ -36,7 +36,7 @@ use dnslab_wire::Transport;
 use crate::LabError;
 use crate::users::User;
 pub use installed::{Installed, Needs, Version, find, named_program};
-pub(crate) use installed::{ask_version, is_executable, look_up};
+pub(crate) use installed::{ask_version, is_executable, look_up, looked_in};
 pub use logging::{
     DNSTAP_LOG, LogDestination, LogFile, LogPrefix, Logging, QUERY_LOG, QUERY_LOG_FOLDER, QueryLog,
     Rotation, SYSLOG_SOCKET,

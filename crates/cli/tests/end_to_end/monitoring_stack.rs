@@ -1,0 +1,394 @@
+//! `dnslab monitor`: a real Prometheus with real exporters, a run on a real BIND that it takes, and every query of
+//! every dashboard. Nothing of it is left at the end.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::command::{Done, Running, program};
+use crate::evidence::valid_records;
+use crate::processes::{processes_of, wait_for};
+use crate::room::Room;
+
+/// The range of a rate in the dashboards: Grafana takes four intervals of fetching.
+const RATE_INTERVAL: &str = "20s";
+
+/// A stack in the folder `stack` of a room, on ports of its own. Dropping it ends it.
+struct Stack<'a> {
+    room: &'a Room,
+    /// Of Prometheus, the BIND exporter, the node exporter, dnslab's metrics, BIND's statistics.
+    ports: [u16; 5],
+}
+
+impl<'a> Stack<'a> {
+    fn new(room: &'a Room) -> Self {
+        // Held until all are found, so that they differ.
+        let held = [(); 5].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+        Self { room, ports: held.map(|it| it.local_addr().unwrap().port()) }
+    }
+
+    fn words(&self) -> Vec<String> {
+        let [prometheus, bind, node, metrics, statistics] = self.ports;
+        let mut words: Vec<String> =
+            ["monitor", "up", "--folder", "stack"].map(str::to_owned).to_vec();
+        words.extend([
+            format!("--prometheus-port={prometheus}"),
+            format!("--bind-exporter-port={bind}"),
+            format!("--node-exporter-port={node}"),
+            format!("--metrics=127.0.0.1:{metrics}"),
+            format!("--bind-statistics=127.0.0.1:{statistics}"),
+        ]);
+        words
+    }
+
+    #[track_caller]
+    fn up(&self) -> Done {
+        self.room.dnslab(&self.words())
+    }
+
+    #[track_caller]
+    fn call(&self, command: &str) -> Done {
+        self.room.dnslab(&["monitor", command, "--folder", "stack"])
+    }
+
+    /// The answer of Prometheus's interface for programs; `None` where it does not answer with 200.
+    fn get(&self, path: &str, parameters: &[(&str, &str)]) -> Option<Value> {
+        let mut command = Command::new("curl");
+        command.args(["--silent", "--fail", "--get"]);
+        for (name, value) in parameters {
+            command.arg("--data-urlencode").arg(format!("{name}={value}"));
+        }
+        let output = command.arg(format!("http://127.0.0.1:{}{path}", self.ports[0])).output();
+        let output = output.expect("curl is installed");
+        output.status.success().then(|| serde_json::from_slice(&output.stdout).unwrap())
+    }
+
+    /// The series of a query: at the end, or over all the time since `begin`. Only those with a number count.
+    fn series(&self, query: &str, begin: Option<u64>) -> usize {
+        let now = unix_seconds().to_string();
+        let answer = match begin {
+            None => self.get("/api/v1/query", &[("query", query), ("time", now.as_str())]),
+            Some(begin) => {
+                let begin = begin.to_string();
+                let (begin, now) = (begin.as_str(), now.as_str());
+                let range = [("query", query), ("start", begin), ("end", now), ("step", "1s")];
+                self.get("/api/v1/query_range", &range)
+            }
+        };
+        let answer = answer.unwrap_or_else(|| panic!("Prometheus refuses {query}"));
+        let result = answer["data"]["result"].as_array().expect("a vector or a matrix");
+        let has_number = |series: &Value| {
+            let points = [&series["value"]]
+                .into_iter()
+                .chain(series["values"].as_array().into_iter().flatten());
+            let mut numbers = points.filter_map(|point| point[1].as_str()?.parse::<f64>().ok());
+            numbers.any(|number| !number.is_nan())
+        };
+        result.iter().filter(|series| has_number(series)).count()
+    }
+}
+
+impl Drop for Stack<'_> {
+    fn drop(&mut self) {
+        if self.room.path().join("stack").exists() {
+            let mut command = Command::new(program());
+            command.args(["monitor", "down", "--folder", "stack"]).current_dir(self.room.path());
+            command.output().ok();
+        }
+    }
+}
+
+fn unix_seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
+}
+
+/// A file of `deploy`.
+fn deployed(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy").join(path)
+}
+
+/// The dashboards, by name.
+fn dashboards() -> BTreeMap<String, Value> {
+    let entries = fs::read_dir(deployed("grafana")).unwrap().flatten();
+    let paths = entries.map(|entry| entry.path());
+    let jsons = paths.filter(|path| path.extension().is_some_and(|it| it == "json"));
+    let read = |path: PathBuf| {
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        (name, serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap())
+    };
+    jsons.map(read).collect()
+}
+
+/// With the variables of a dashboard where all is chosen.
+fn substituted(query: &str) -> String {
+    let mut query = query.replace("$__rate_interval", RATE_INTERVAL).replace("$__range", "1h");
+    for variable in ["experiment", "variant", "run", "phase", "bind", "node"] {
+        query = query.replace(&format!("\"${variable}\""), "\".*\"");
+    }
+    assert!(!query.contains('$'), "a variable that is not known here: {query}");
+    query
+}
+
+fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value[name].as_str().unwrap_or_else(|| panic!("no text `{name}` in {value}"))
+}
+
+/// A query that gives the values of a variable, from `label_values(METRIC, LABEL)`.
+fn values_of(query: &str) -> String {
+    let inner = query.strip_prefix("label_values(").and_then(|it| it.strip_suffix(')'));
+    let (metric, label) = inner.and_then(|it| it.rsplit_once(", ")).expect("label_values(..)");
+    format!("count by ({label}) (last_over_time({}[1h]))", substituted(metric))
+}
+
+#[test]
+fn from_nothing_to_data_in_every_panel() {
+    let room = Room::with_load();
+    let stack = Stack::new(&room);
+    let begin = unix_seconds();
+    let [prometheus, bind, node, metrics, statistics] = stack.ports;
+    let done = stack.up().exits_with(0);
+    let mut done = done.prints(&format!("Prometheus http://127.0.0.1:{prometheus}"));
+    for port in [bind, node] {
+        done = done.prints(&format!("exporter http://127.0.0.1:{port}"));
+    }
+    let url = format!("http://127.0.0.1:{prometheus}/api/v1/write");
+    done.prints(&format!("dnslab run encryption --remote-write {url}"));
+    stack.up().exits_with(0).prints("it is up already");
+    stack.call("status").exits_with(0).prints(&format!("Prometheus http://127.0.0.1:{prometheus}"));
+
+    // One BIND at a time, each for as long as it takes to be seen by the exporter.
+    room.experiment(&format!(
+        "repeat.runs = 1\nrepeat.alternate = \"runs\"\n[server]\nkind = \"bind\"\nextra = '''\nstatistics-channels \
+         {{ inet 127.0.0.1 port {statistics}; }};\n'''\n[load]\nclients = 10\nrate = 500\nduration = \"7s\"\nwarm_up = \
+         \"200ms\"\n[[variant]]\nname = \"tcp\"\nload.transport = \"tcp\"\n[[variant]]\nname = \"dot\"\nload.transport \
+         = \"dot\"\n"
+    ));
+    let served = format!("127.0.0.1:{metrics}");
+    let watched = ["--remote-write", &url, "--metrics-listen", &served];
+    let done = room.dnslab(&[&["run", "./experiment.toml"], &watched[..]].concat()).exits_with(0);
+    assert!(!done.stdout.contains("remote write:"), "{done}");
+    assert!(!done.stdout.contains("have not been fetched"), "{done}");
+    valid_records(&room.results(), 2);
+    for way in [format!("instance=\"{served}\""), "instance=\"\"".to_owned()] {
+        let runs = format!("last_over_time(dnslab_run_info{{{way}}}[1h])");
+        // What was fetched last is stored a moment later.
+        let both = || (stack.series(&runs, None) == 2).then_some(());
+        wait_for("both runs are stored", || format!("{runs} {done}"), both);
+    }
+
+    let mut without = Vec::new();
+    let mut queries = 0;
+    for (name, dashboard) in dashboards() {
+        for variable in dashboard["templating"]["list"].as_array().unwrap() {
+            if text(variable, "type") == "query" {
+                let query = values_of(text(variable, "query"));
+                if stack.series(&query, None) == 0 {
+                    without.push(format!("{name}, variable {}: {query}", text(variable, "name")));
+                }
+            }
+        }
+        for panel in dashboard["panels"].as_array().unwrap() {
+            for target in panel["targets"].as_array().into_iter().flatten() {
+                let query = substituted(text(target, "expr"));
+                let begin = (target["instant"] != true).then_some(begin);
+                queries += 1;
+                if stack.series(&query, begin) == 0 {
+                    without.push(format!("{name}, {}: {query}", text(panel, "title")));
+                }
+            }
+        }
+    }
+    assert!(without.is_empty(), "no data: {without:#?}");
+    assert!(queries > 30, "only {queries} queries: the walk is broken");
+
+    let data = room.path().join("stack/prometheus/data");
+    stack.call("down").exits_with(0).prints("Prometheus stopped").prints("node exporter stopped");
+    room.wait_for_silence();
+    assert!(data.exists());
+    stack.call("status").exits_with(0).prints("Prometheus down");
+    // What was stored is there again.
+    stack.up().exits_with(0);
+    assert!(stack.series("last_over_time(dnslab_run_info[1h])", None) > 0);
+    stack.call("down").exits_with(0);
+    stack.call("down").exits_with(0).prints("it is not up");
+    room.wait_for_silence();
+}
+
+#[test]
+fn what_is_killed_while_it_starts_can_be_cleared() {
+    let room = Room::quiet();
+    let stack = Stack::new(&room);
+    let mut command = Command::new(program());
+    command.args(stack.words());
+    let mut running = Running::start(command, room.path());
+    let record = room.path().join("stack/prometheus.process");
+    wait_for("Prometheus is being started", || running.so_far(), || record.exists().then_some(()));
+    running.signal(Signal::KILL);
+    let left = || processes_of(room.path()).into_iter().map(|(pid, _)| pid).collect::<Vec<_>>();
+    wait_for("only what lives on is left", String::new, || {
+        (!left().contains(&running.pid())).then_some(())
+    });
+    // What it was about to start has come by then.
+    thread::sleep(Duration::from_millis(300));
+    assert!(!left().is_empty());
+    stack.call("down").exits_with(0).prints("Prometheus stopped");
+    room.wait_for_silence();
+}
+
+#[test]
+fn one_that_was_killed_is_started_again() {
+    let room = Room::quiet();
+    let stack = Stack::new(&room);
+    stack.up().exits_with(0);
+    let pid = |part: &str| {
+        let text = fs::read_to_string(room.path().join("stack").join(part)).unwrap();
+        let record: Value = serde_json::from_str(&text).unwrap();
+        u32::try_from(record["id"]["pid"].as_u64().unwrap()).unwrap()
+    };
+    let prometheus = pid("prometheus.process");
+    crate::processes::kill(pid("node-exporter.process"));
+    let node = || processes_of(room.path()).iter().any(|(_, line)| line.contains("node-exporter"));
+    wait_for("it is gone", String::new, || (!node()).then_some(()));
+    stack.call("status").exits_with(0).prints("node exporter down");
+    let done = stack.up().exits_with(0);
+    assert!(!done.stdout.contains("already"), "{done}");
+    assert_eq!(pid("prometheus.process"), prometheus);
+    stack.call("down").exits_with(0).prints("node exporter stopped");
+    room.wait_for_silence();
+}
+
+#[test]
+fn what_cannot_be_started_is_said() {
+    let room = Room::quiet();
+    let stack = Stack::new(&room);
+    let taken = TcpListener::bind(("127.0.0.1", stack.ports[0])).unwrap();
+    let done = stack.up().exits_with(1).errors(1);
+    let done = done.complains(&format!("cannot start Prometheus on 127.0.0.1:{}", stack.ports[0]));
+    let done = done.complains(&format!("another process owns the port: {}", std::process::id()));
+    done.complains("--prometheus-port PORT");
+    drop(taken);
+    let mut command = Command::new(program());
+    command.args(stack.words()).env("PATH", "/nonexistent");
+    let done = Running::start(command, room.path()).finish().exits_with(1).errors(1);
+    done.complains("Prometheus is not installed").complains("apt-get install prometheus");
+    stack.call("down").exits_with(0).prints("it is not up");
+    assert!(processes_of(room.path()).is_empty());
+}
+
+#[test]
+fn a_folder_of_others_is_left_alone() {
+    let room = Room::quiet();
+    let mine = room.path().join("mine");
+    fs::create_dir(&mine).unwrap();
+    fs::write(mine.join("file"), "mine").unwrap();
+    let done = room.dnslab(&["monitor", "up", "--folder", "mine"]).exits_with(2).errors(1);
+    done.complains("is not empty, and no folder of `dnslab monitor`");
+    let done = room.dnslab(&["monitor", "down", "--folder", "mine"]).exits_with(1).errors(1);
+    done.complains("there is no monitoring stack in mine");
+    assert_eq!(fs::read_dir(&mine).unwrap().count(), 1);
+}
+
+/// What checks a dashboard against Grafana's published schema; `./test` builds it.
+fn schema_check(paths: &[PathBuf]) -> (bool, String) {
+    let checker = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/grafana-schema");
+    assert!(checker.exists(), "{} is missing; ./test builds it", checker.display());
+    let output = Command::new(checker).args(paths).output().unwrap();
+    (output.status.success(), String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn dashboards_are_as_grafanas_schema_wants_them() {
+    let all = dashboards();
+    let names: Vec<&str> = all.keys().map(String::as_str).collect();
+    assert_eq!(names, ["load", "server", "variants"]);
+    let paths: Vec<PathBuf> =
+        names.iter().map(|name| deployed(&format!("grafana/{name}.json"))).collect();
+    let (is_right, said) = schema_check(&paths);
+    assert!(is_right, "{said}");
+    for (name, dashboard) in &all {
+        assert_eq!(text(dashboard, "uid"), format!("dnslab-{name}"));
+        let variables = dashboard["templating"]["list"].as_array().unwrap();
+        let variables: Vec<&str> = variables.iter().map(|it| text(it, "name")).collect();
+        assert_eq!(variables[..4], ["datasource", "experiment", "variant", "run"], "{name}");
+        for panel in dashboard["panels"].as_array().unwrap() {
+            let is_row = text(panel, "type") == "row";
+            assert!(is_row || panel["datasource"]["uid"] == "${datasource}", "{panel}");
+            let units = panel.pointer("/fieldConfig/defaults/unit");
+            let units = units.or_else(|| panel.pointer("/options/yAxis/unit"));
+            assert!(is_row || units.is_some(), "no unit: {name}, {}", text(panel, "title"));
+        }
+    }
+}
+
+#[test]
+fn the_schema_finds_faults_in_dashboards() {
+    let room = Room::quiet();
+    let check = |pointer: &str, value: Value, fault: &str| {
+        let mut dashboard = dashboards().remove("load").unwrap();
+        *dashboard.pointer_mut(pointer).unwrap() = value;
+        let path = room.write("wrong.json", &dashboard.to_string());
+        let (is_right, said) = schema_check(&[path]);
+        assert!(!is_right && said.contains(fault), "{pointer}: {said}");
+    };
+    check("/panels", Value::from(7), "cannot unmarshal");
+    check("/templating", serde_json::json!({ "liste": [] }), "unexpected field 'liste'");
+    let wrong = serde_json::json!({ "defaults": { "uint": "s" }, "overrides": [] });
+    check("/panels/0/fieldConfig", wrong, "unexpected field 'uint'");
+    check("/panels/0/options", serde_json::json!({ "graph": "none" }), "unexpected field 'graph'");
+    check("/panels/0/targets/0/expr", Value::from(7), "expr");
+}
+
+#[test]
+fn what_is_deployed_is_what_the_programs_read() {
+    let promtool = |words: &[&str], path: &str| {
+        let output = Command::new("promtool").args(words).arg(deployed(path)).output();
+        let output = output.expect("promtool is installed");
+        let said =
+            String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{path}: {said}");
+    };
+    promtool(&["check", "config"], "monitoring/prometheus.yml");
+    promtool(&["check", "web-config"], "monitoring/web.yml");
+    let script = "import json, sys, yaml\njson.dump(yaml.safe_load(open(sys.argv[1])), sys.stdout)";
+    let yaml = |path: &str| -> Value {
+        let mut command = Command::new("/usr/bin/python3");
+        let output = command.args(["-c", script]).arg(deployed(path)).output().unwrap();
+        assert!(output.status.success(), "{path}: {}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let configuration = yaml("monitoring/prometheus.yml");
+    assert_eq!(configuration["global"]["scrape_interval"], "5s");
+    let sources = yaml("monitoring/grafana/datasources/prometheus.yml");
+    assert_eq!(sources["datasources"][0]["url"], "http://127.0.0.1:9090");
+    assert_eq!(sources["datasources"][0]["jsonData"]["timeInterval"], "5s");
+    let providers = yaml("monitoring/grafana/dashboards/dnslab.yml");
+    let folder = providers["providers"][0]["options"]["path"].as_str().unwrap().to_owned();
+
+    // What a container sees is in the repository, and it listens on the loopback interface alone.
+    let entries = fs::read_dir(deployed("monitoring/quadlets")).unwrap().flatten();
+    let mut seen = Vec::new();
+    for entry in entries {
+        let path = entry.path();
+        let unit = fs::read_to_string(&path).unwrap();
+        seen.push(path.file_stem().unwrap().to_str().unwrap().to_owned());
+        assert!(unit.contains("\nNetwork=host\n") && unit.contains("127.0.0.1"), "{path:?}");
+        assert!(!unit.contains("0.0.0.0"), "{path:?}");
+        for volume in unit.lines().filter_map(|line| line.strip_prefix("Volume=/etc/dnslab/")) {
+            let (outside, inside) = volume.split_once(':').unwrap();
+            assert!(deployed(outside).exists(), "{path:?}: {outside}");
+            if outside == "grafana" {
+                assert_eq!(inside.split(':').next(), Some(&folder[..]), "{path:?}");
+            }
+        }
+    }
+    seen.sort();
+    let all = ["bind-exporter", "grafana", "node-exporter", "prometheus"];
+    assert_eq!(seen, all.map(|name| format!("dnslab-{name}")));
+}
