@@ -1,5 +1,6 @@
 //! The arguments.
 
+mod import;
 mod keys;
 pub(crate) mod lab;
 mod make;
@@ -7,10 +8,11 @@ mod monitor;
 pub(crate) mod monitoring_stack;
 mod serve;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, value_parser};
+use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use dnslab_lab::dnstap_socket::{DnstapAddress, SocketOwner};
 use dnslab_measure::statistics::Metric;
 use dnslab_measure::{CostLimit, Objective, Quantity, QuantityError};
@@ -18,6 +20,7 @@ use dnslab_wire::units::{duration, number, share};
 use dnslab_wire::{DnstapKind, DnstapSource, ServerAddresses, ServerPorts};
 
 use crate::{exit, record};
+pub(crate) use import::{Import, ImportDnsperf, Imported};
 pub(crate) use keys::KeyOptions;
 pub(crate) use make::{Made, Make, MakeInternet, MakePopulation, MakeZone, OutputFile, ZoneForm};
 pub(crate) use monitor::{
@@ -67,6 +70,8 @@ pub(crate) enum Command {
     Report(Report),
     /// Give results to other programs
     Export(Export),
+    /// Make a results directory of what another load generator printed
+    Import(Import),
     /// Judge a change by two results directories of one experiment, made before it and after it
     Compare(Compare),
     /// Show one figure over many results directories, and where its level changed
@@ -177,9 +182,35 @@ pub(crate) struct Output {
     /// Print the result alone, and not what happens on the way
     #[arg(long, short)]
     pub(crate) quiet: bool,
-    /// Print `summary.json` in the place of the result for people
-    #[arg(long)]
-    pub(crate) json: bool,
+    /// Print JSON in the place of the result for people: `summary.json`, or DNS-OARC's dns-metrics
+    #[arg(long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "summary")]
+    pub(crate) json: Option<JsonForm>,
+}
+
+/// Which JSON is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum JsonForm {
+    /// The figures of all variants, with their schema in docs/summary.schema.json
+    Summary,
+    /// <https://github.com/DNS-OARC/dns-metrics>, one object a line
+    DnsMetrics,
+}
+
+/// The words of a command line with `--json` and the form behind it as one word. Without this, clap would take a
+/// target or a directory behind `--json` for the form.
+pub(crate) fn with_json_forms(words: Vec<OsString>) -> Vec<OsString> {
+    let mut joined: Vec<OsString> = Vec::new();
+    for word in words {
+        let is_form = word.to_str().is_some_and(|word| JsonForm::from_str(word, false).is_ok());
+        match joined.last_mut().filter(|last| is_form && *last == "--json") {
+            Some(last) => {
+                last.push("=");
+                last.push(word);
+            }
+            None => joined.push(word),
+        }
+    }
+    joined
 }
 
 /// How a load is watched while it runs.
@@ -196,7 +227,7 @@ pub(crate) struct Watch {
 
 impl Output {
     pub(crate) fn is_quiet(self) -> bool {
-        self.quiet || self.json
+        self.quiet || self.json.is_some()
     }
 }
 

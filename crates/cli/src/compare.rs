@@ -12,7 +12,7 @@ use dnslab_report::{
     session_comparison_screen,
 };
 
-use crate::arguments::{Compare, Output};
+use crate::arguments::{Compare, JsonForm, Output};
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 
@@ -23,6 +23,12 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
 
 fn judge(arguments: &Compare) -> Result<Exit, Failure> {
     let Compare { base, new, limit, across_machines, output, .. } = arguments;
+    if output.json == Some(JsonForm::DnsMetrics) {
+        return Err(anyhow!(
+            "dns-metrics has no form for a comparison\n  hint:    --json prints it in a form of its own"
+        )
+        .into());
+    }
     let (base, new) = (Read::of(base)?, Read::of(new)?);
     if base.is_same_as(&new) {
         let path = base.results.path().display();
@@ -58,7 +64,7 @@ pub(crate) fn exit(ruling: Ruling) -> Exit {
 }
 
 fn show(comparison: &SessionComparison, output: Output) {
-    if output.json {
+    if output.json.is_some() {
         say!("{}", session_comparison_json(comparison).trim_end());
     } else {
         terminal::show(&session_comparison_screen(comparison, terminal::width()));

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use dnslab_measure::ResultsDirectory;
 use dnslab_metrics::{Point, points_of, timed_text};
 use dnslab_monitor::push_all;
-use dnslab_report::number;
+use dnslab_report::{dns_metrics, number};
 
 use crate::arguments::{Export, ExportForm, ExportPrometheus, Output};
 use crate::exit::{Exit, Failure};
@@ -21,7 +21,15 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) fn export(arguments: &Export) -> Result<Exit, Failure> {
     match &arguments.form {
         ExportForm::Prometheus(arguments) => prometheus(arguments),
+        ExportForm::DnsMetrics { results } => print_dns_metrics(results),
     }
+}
+
+fn print_dns_metrics(results: &Path) -> Result<Exit, Failure> {
+    let results = ResultsDirectory::open(results).map_err(Failure::bad_input)?;
+    let text = dns_metrics(&results.session()?, &results.runs()?);
+    say!("{}", text.trim_end());
+    Ok(Exit::Fine)
 }
 
 fn prometheus(arguments: &ExportPrometheus) -> Result<Exit, Failure> {
@@ -37,7 +45,7 @@ fn prometheus(arguments: &ExportPrometheus) -> Result<Exit, Failure> {
     let Some(endpoint) = endpoint else { return Ok(Exit::Fine) };
     let report = push_all(&endpoint, &points, PATIENCE);
     let is_to_standard_output = arguments.out.as_deref() == Some(Path::new("-"));
-    let output = Output { json: is_to_standard_output, ..Output::default() };
+    let output = Output { quiet: is_to_standard_output, ..Output::default() };
     let (samples, taken) = (number::count(report.samples), number::count(report.taken));
     let text = format!("pushed {samples} samples, {taken} points, to {}", endpoint.url());
     crate::terminal::remark(&text, output);

@@ -2,11 +2,11 @@
 //! next.
 
 use dnslab_measure::{Capacity, ResultsDirectory, Summary};
-use dnslab_report::{capacity_screen, more_rounds, screen, write_report};
+use dnslab_report::{capacity_screen, dns_metrics, more_rounds, screen, write_report};
 use dnslab_settings::{Experiment, ServerKind};
 use dnslab_wire::Transport;
 
-use crate::arguments::Output;
+use crate::arguments::{JsonForm, Output};
 use crate::exit::Failure;
 use crate::{gate, terminal};
 
@@ -19,8 +19,8 @@ pub(crate) fn show(
 ) -> Result<Summary, Failure> {
     let (session, records) = (results.session()?, results.runs()?);
     let summary = Summary::whole(results, &session, &records)?;
-    if output.json {
-        print_json(results)?;
+    if let Some(form) = output.json {
+        print_json(results, form)?;
         return Ok(summary);
     }
     let next = experiment.and_then(|experiment| next(experiment, &summary));
@@ -41,8 +41,8 @@ pub(crate) fn show_search(
     capacity: &Capacity,
     output: Output,
 ) -> Result<(), Failure> {
-    if output.json {
-        return print_json(results);
+    if let Some(form) = output.json {
+        return print_json(results, form);
     }
     let (session, records) = (results.session()?, results.runs()?);
     terminal::show(&capacity_screen(&session, &records, capacity, (terminal::width(), 1)));
@@ -50,9 +50,12 @@ pub(crate) fn show_search(
     Ok(())
 }
 
-fn print_json(results: &ResultsDirectory) -> Result<(), Failure> {
+fn print_json(results: &ResultsDirectory, form: JsonForm) -> Result<(), Failure> {
     write_report(results)?;
-    let text = results.written("summary.json")?;
+    let text = match form {
+        JsonForm::Summary => results.written("summary.json")?,
+        JsonForm::DnsMetrics => dns_metrics(&results.session()?, &results.runs()?),
+    };
     say!("{}", text.trim_end());
     Ok(())
 }

@@ -9,7 +9,7 @@ use crate::exit::Exit;
 /// Prints a line for each limit and a last one for all. Returns the ruling over all limits, `None` without
 /// one.
 pub(crate) fn judge(summary: &Summary, output: Output) -> Option<Ruling> {
-    if !output.json {
+    if output.json.is_none() {
         lines(summary).iter().for_each(|line| say!("{line}"));
     }
     summary.ruling()

@@ -22,6 +22,7 @@ mod export;
 mod first_screen;
 mod gate;
 mod history;
+mod import;
 mod lab;
 mod limits;
 mod live;
@@ -55,7 +56,8 @@ fn main() -> ExitCode {
     if words.get(1).is_some_and(|word| word == "guard") {
         return dnslab_lab::guard::main(&words[2..]);
     }
-    let command = match Arguments::try_parse() {
+    let words = arguments::with_json_forms(words);
+    let command = match Arguments::try_parse_from(&words) {
         Ok(arguments) => arguments.command.unwrap_or_default(),
         Err(refused) => return usage(&refused, &words),
     };
@@ -97,6 +99,7 @@ fn act(command: Command) -> Result<Exit, Failure> {
         Command::Export(arguments) => export::export(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments),
         Command::History(arguments) => history::history(&arguments),
+        Command::Import(arguments) => import::import(arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Lab(arguments) => lab::lab(&arguments),
         Command::Monitor(arguments) => monitoring_stack::monitor(&arguments),

@@ -117,7 +117,7 @@ impl Live {
             self.socket.address(),
             self.socket.who_may_connect()
         ));
-        let output = Output { quiet: self.is_quiet, json: false };
+        let output = Output { quiet: self.is_quiet, json: None };
         let bar = terminal::bar(ProgressBar::new_spinner(), output);
         let mut told = 0;
         let mut tell = |line: String| {

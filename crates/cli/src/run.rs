@@ -173,6 +173,7 @@ pub(crate) fn failure(error: SessionError) -> Failure {
     match error {
         SessionError::Experiment(_)
         | SessionError::Untrusted(_)
+        | SessionError::Imported { .. }
         | SessionError::Queries(_)
         | SessionError::Variant { .. }
         | SessionError::Results(ResultsError::NotResults { .. }) => Failure::bad_input(error),

@@ -54,7 +54,7 @@ pub(crate) fn bar(bar: ProgressBar, output: Output) -> ProgressBar {
 
 /// Prints text beside the result. It goes to standard error if the result is JSON.
 pub(crate) fn remark(text: &str, output: Output) {
-    if output.json {
+    if output.json.is_some() {
         eprintln!("{}", visible_lines(text));
     } else {
         say!("{text}");

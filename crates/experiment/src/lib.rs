@@ -42,5 +42,5 @@ pub use run::{
     Calibration, CalibrationCheck, CalibrationError, CapacityError, CapacityObserver, CapacityPlan,
     CapacitySession, CaptureProfile, Census, Difference, FirstQueryError, KeptTestbed,
     NamedPrograms, Observer, OptionForm, Session, SessionEnd, SessionError, SessionOptions,
-    calibrate, capture_options, skipped,
+    calibrate, capture_options, results_path, skipped,
 };

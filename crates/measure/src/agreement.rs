@@ -11,7 +11,7 @@ use crate::{Measured, counter};
 /// That the two agree shows that neither invents nor loses any. That they do not has a reason which
 /// the figures do not tell: queries that were lost on the way, others that ask the server besides, or
 /// a server that does not count all that it reads.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Agreement {
     /// Queries that the load handed to the kernel, those sent a second time too.
     pub sent: u64,

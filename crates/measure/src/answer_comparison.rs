@@ -16,7 +16,19 @@ pub use record::{ANSWERS_FORMAT, AnswerRecord, AnswerRecords, AnswersError, HowE
 pub const COMPARISON_FORMAT: u32 = 1;
 
 /// In what two answers to the same query differ first, in the order in which they are looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum DifferenceClass {
     /// One of the servers gave no answer: the query timed out, was refused, or its connection ended.
@@ -98,7 +110,7 @@ impl AnswerRelation {
 }
 
 /// The answers of the servers of two variants to the queries of one repetition.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct AnswerComparison {
     /// [`COMPARISON_FORMAT`] at the time of writing.
     pub format: u32,
@@ -130,7 +142,7 @@ pub struct AnswerComparison {
 }
 
 /// The differences of one class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ClassCount {
     /// The class, as it was during the load.
     pub class: DifferenceClass,
@@ -158,7 +170,7 @@ impl ClassCount {
 }
 
 /// A question that two servers answer differently whenever they are asked.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct AnswerExample {
     /// In what the answers differed during the load.
     pub class: DifferenceClass,

@@ -56,7 +56,7 @@ const CONNECTIONS_FAIL: f64 = 0.1;
 const LITTLE: f64 = 0.25;
 
 /// What bounded the answered rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BottleneckKind {
     /// The server under test used all the CPU it was given.
@@ -106,7 +106,7 @@ impl BottleneckKind {
 }
 
 /// The bottleneck and the figures that name it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Bottleneck {
     /// Which.
     pub kind: BottleneckKind,

@@ -12,7 +12,7 @@ pub(crate) use find::{pinned_cpus, whole_intervals};
 pub use waiting::{LONG, at_once_ns};
 
 /// One reason to doubt a figure, stored with it and shown beside it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Caveat {
     /// The load generator had no CPU left: the server may do more than the figure says.
@@ -249,6 +249,13 @@ pub enum Caveat {
         /// Why.
         reason: InvalidReason,
     },
+    /// The figures are those of another load generator: dnslab did not see its load.
+    Imported {
+        /// Name and version of the generator.
+        generator: String,
+        /// Queries that were lost as a share of those sent, in [0, 1]: they are in none of its latencies.
+        lost_share: f64,
+    },
     /// A doubt in words, as records of formats 1 to 4 may have it.
     Other {
         /// A sentence.
@@ -298,6 +305,7 @@ impl Caveat {
             // The shorter, the worse.
             Self::CutShort { measured_ns } => -(measured_ns as f64),
             Self::TurnBacklog { ns } => ns as f64,
+            Self::Imported { lost_share, .. } => lost_share,
             Self::SharedCpus
             | Self::SharedCore { .. }
             | Self::ServerNotWatched { .. }

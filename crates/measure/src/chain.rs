@@ -8,7 +8,9 @@ use crate::{ChainPart, CounterSeries, Measured, RunRecord, counter};
 pub const UNDER_TEST: &str = "server";
 
 /// Queries and connections that reached a server; `None` where it does not tell.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct Reached {
     /// Queries over the transport by which the one before it asks.
     pub queries: Option<u64>,
@@ -80,7 +82,7 @@ fn queries_over(transport: &str) -> Option<&'static str> {
 }
 
 /// One server of a chain, the server under test among them: in one run, or over several.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ServerFigures {
     /// [`UNDER_TEST`], or the role of the [`ChainPart`].
     pub role: String,

@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::{Histogram, Measured};
 
 /// Life of the connections (TCP, TLS and QUIC).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct Connections {
     /// Connection attempts.
     pub attempted: u64,
@@ -48,7 +50,7 @@ impl Connections {
 }
 
 /// The connections of several runs, warm-up included: most connections are opened in it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ConnectionFigures {
     /// Sums over the runs.
     pub counts: Connections,

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::Connections;
 
 /// How the queries that became due ended. Every one of them ends in exactly one field.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct Outcomes {
     /// Queries that became due.
     pub due: u64,
@@ -153,7 +155,7 @@ pub struct Answers {
 }
 
 /// Further attempts of clients that ask again where they had no answer, and whom they asked.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct AttemptCounts {
     /// Attempts after one without an answer in time.
     pub timed_out: u64,
@@ -185,7 +187,7 @@ impl AttemptCounts {
 }
 
 /// Responses of HTTP with one status that carried no DNS message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct HttpRefusals {
     /// How many.
     pub count: u64,

@@ -10,7 +10,7 @@ pub use cost::{CostDifference, CostSummary, PartCost, PartDifference, PartSet, V
 pub const PROFILE_FORMAT: u32 = 1;
 
 /// A part of what a server does for a query. A sample belongs to exactly one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CostPart {
     /// The kernel's sockets, protocols, packets and network devices.
@@ -91,7 +91,7 @@ pub struct CpuProfiles {
 }
 
 /// A variant that has no profile.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct NotProfiled {
     /// Its name.
     pub variant: String,

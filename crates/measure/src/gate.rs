@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// A limit as it is given with `--limit`. Serialised as its text.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub enum CostLimit {
     /// How much worse than the reference a metric may be: `p99=10%`, or the same as the change that is
@@ -165,7 +165,7 @@ impl From<CostLimit> for String {
 }
 
 /// What a limit says of all variants.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LimitRuling {
     /// The limit.
     pub limit: CostLimit,
@@ -178,7 +178,7 @@ pub struct LimitRuling {
 }
 
 /// What a limit says of one variant.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Judgement {
     /// The variant.
     pub variant: String,
@@ -199,7 +199,9 @@ pub struct Judgement {
 /// Whether a variant keeps within a limit. A gate that failed on the estimate alone would fail by
 /// noise, and one that passed whatever is not certainly beyond its limit would pass what was hardly
 /// measured: so there are three.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ruling {
     /// It keeps it: the whole interval lies within the limit, its ends included.

@@ -35,6 +35,17 @@ const COMPRESSED: [u8; 4] = 0x1c84_9314_u32.to_be_bytes();
 #[derive(Clone, Debug)]
 pub struct Histogram(Form);
 
+/// How many durations lie within bounds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LatencyBucket {
+    /// Shortest duration, nanoseconds.
+    pub from_ns: u64,
+    /// The end of the bucket, which is no part of it, nanoseconds.
+    pub to_ns: u64,
+    /// How many.
+    pub count: u64,
+}
+
 /// How the counts are held.
 #[derive(Clone, Debug)]
 enum Form {
@@ -205,13 +216,31 @@ impl Histogram {
     pub fn counts_between(&self, bounds_ns: &[u64]) -> Vec<u64> {
         let mut counts = vec![0; bounds_ns.len() + 1];
         let mut place = 0;
-        for step in self.counts().iter().flat_map(|counts| counts.iter_recorded()) {
-            while bounds_ns.get(place).is_some_and(|bound| *bound < step.value_iterated_to()) {
+        self.for_each(|ns, count| {
+            while bounds_ns.get(place).is_some_and(|bound| *bound < ns) {
                 place += 1;
             }
-            counts[place] += step.count_since_last_iteration();
-        }
+            counts[place] += count;
+        });
         counts
+    }
+
+    /// The standard deviation in nanoseconds; `None` if nothing was recorded.
+    #[must_use]
+    pub fn stddev_ns(&self) -> Option<f64> {
+        self.counts().map(|counts| counts.stdev())
+    }
+
+    /// How many durations are in each place that has any, in their order.
+    #[must_use]
+    pub fn buckets(&self) -> Vec<LatencyBucket> {
+        let Some(counts) = self.counts() else { return Vec::new() };
+        let bucket = |of: hdrhistogram::iterators::IterationValue<u64>| LatencyBucket {
+            from_ns: counts.lowest_equivalent(of.value_iterated_to()),
+            to_ns: counts.highest_equivalent(of.value_iterated_to()) + 1,
+            count: of.count_at_value(),
+        };
+        counts.iter_recorded().map(bucket).collect()
     }
 
     /// The share of values (in [0, 1]) that are at most `ns`; 1 if nothing was recorded.
@@ -337,6 +366,20 @@ impl Serialize for Histogram {
     }
 }
 
+impl schemars::JsonSchema for Histogram {
+    fn schema_name() -> Cow<'static, str> {
+        "Histogram".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "Durations in nanoseconds: HdrHistogram's V2 encoding, compressed",
+            "type": "string",
+            "contentEncoding": "base64",
+        })
+    }
+}
+
 impl<'de> Deserialize<'de> for Histogram {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
@@ -419,6 +462,19 @@ mod tests {
             let octets = BASE64.decode(compressed(3, HIGHEST_NS, 1, &[0])).unwrap();
             assert!(Histogram::from_base64(&BASE64.encode(&octets[..length])).is_err());
         }
+    }
+
+    #[test]
+    fn buckets_hold_what_was_recorded() {
+        let mut histogram = Histogram::new();
+        histogram.record_many_ns(5, 3);
+        histogram.record_ns(1_000_000);
+        let [first, second] = histogram.buckets()[..] else { panic!("two places") };
+        assert_eq!(first, LatencyBucket { from_ns: 5, to_ns: 6, count: 3 });
+        assert!((second.from_ns..second.to_ns).contains(&1_000_000) && second.count == 1);
+        assert!(second.to_ns - second.from_ns < 1_000);
+        assert_eq!(Histogram::new().buckets(), []);
+        assert!(histogram.stddev_ns().is_some_and(|ns| (433_000.0..434_000.0).contains(&ns)));
     }
 
     #[test]

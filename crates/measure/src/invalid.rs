@@ -13,7 +13,7 @@ pub use transport::lost_over_transport;
 pub use unserved::unserved;
 
 /// Why a run that was measured does not count. Limits are shares in [0, 1], those of `[expect]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "why", rename_all = "kebab-case")]
 pub enum InvalidReason {
     /// No query of the measured window was answered.
@@ -142,7 +142,7 @@ pub enum InvalidReason {
 }
 
 /// What may explain that nothing, or too little, was answered.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "cause", rename_all = "kebab-case")]
 pub enum Cause {
     /// The server refused a signature, or did not sign.

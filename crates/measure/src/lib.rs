@@ -35,6 +35,8 @@ mod fact_change;
 mod gate;
 mod histogram;
 mod history;
+pub mod import;
+mod imported;
 mod invalid;
 mod latency_floor;
 mod live;
@@ -84,8 +86,9 @@ pub use cpu_profile::{
 };
 pub use fact_change::{FactChange, changed_facts};
 pub use gate::{CostLimit, CostLimitError, Judgement, LimitRuling, Ruling};
-pub use histogram::{Histogram, HistogramError};
+pub use histogram::{Histogram, HistogramError, LatencyBucket};
 pub use history::{History, HistoryPoint, HistorySession, LevelChange, VariantHistory};
+pub use imported::{Imported, ImportedConnections, ImportedLatency};
 pub use invalid::{Cause, InvalidReason, Silence, fell_silent, lost_over_transport, unserved};
 pub use latency_floor::latency_floor_ns;
 pub use live::{ByPhase, LiveInterval, LiveLoad, LiveServer, LoadPart};
@@ -100,7 +103,7 @@ pub use record::{
 pub use resources::{CpuShare, ResourceSample, ResourceSeries, ThreadShare};
 pub use results::{
     CaseId, Compared, Fact, Holder, LoadSweep, ResultsDirectory, ResultsError, SESSION_FORMAT,
-    Session, SessionLock, SkippedVariant,
+    Session, SessionLock, SkippedVariant, is_variant_name,
 };
 pub use self_check::{Finding, SelfCheck};
 pub use series::{Interval, IntervalTraffic};

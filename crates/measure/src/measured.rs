@@ -408,11 +408,12 @@ impl Measured {
         (is_written && answered > 0).then(|| octets as f64 / answered as f64)
     }
 
-    /// The generator's CPU time per answered query over the measured window, nanoseconds.
+    /// The generator's CPU time per answered query over the measured window, nanoseconds; `None` if its
+    /// workers are not known.
     #[must_use]
     pub fn generator_cpu_per_query_ns(&self) -> Option<f64> {
         let answered = self.answered();
         let cpu_ns: u64 = self.workers.iter().map(|worker| worker.cpu_ns).sum();
-        (answered > 0).then(|| cpu_ns as f64 / answered as f64)
+        (answered > 0 && !self.workers.is_empty()).then(|| cpu_ns as f64 / answered as f64)
     }
 }

@@ -24,7 +24,9 @@ pub struct NetworkCounters {
 
 /// What the network stack of a host dropped and sent again during a load, by whatever process: the
 /// generator, a server on the same host, and any other.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct NetworkDrops {
     /// Datagrams received and dropped because the buffer of their socket was full.
     pub udp_receive_buffer: u64,

@@ -20,7 +20,7 @@ const MAX_PARTS: u64 = 1_000_000_000;
 /// The error of a window is the difference between the queries sent in it and those due in it, as a
 /// share of those due: |sent - due| / due. A query that is sent a little late may fall into the
 /// next window, so where few are due in a window, one of them is a large share.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Pacing {
     /// The errors in windows of 1 s, 100 ms, 10 ms and 1 ms, in this order.
     pub windows: Vec<PacingWindow>,
@@ -52,7 +52,7 @@ impl Pacing {
 }
 
 /// The errors in windows of one width. All of them are 0 if there was no window to look at.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PacingWindow {
     /// Width of a window, nanoseconds.
     pub width_ns: u64,

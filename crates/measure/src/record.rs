@@ -1,13 +1,14 @@
 //! The record of one run.
 
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use dnslab_settings::{Mode, ServerKind};
 use serde::{Deserialize, Serialize};
 
 use crate::caveat::pinned_cpus;
 use crate::{
-    Bottleneck, Caveat, ChainPart, InvalidReason, Measured, TestbedFacts, latency_floor_ns,
+    Bottleneck, Caveat, ChainPart, Imported, InvalidReason, Measured, TestbedFacts,
+    latency_floor_ns,
 };
 
 /// Version of the record's form on disk. It rises with every change that an older reader would
@@ -37,7 +38,8 @@ pub struct RunRecord {
     pub repetition: u32,
     /// Place in the order of execution, from 0.
     pub position: u32,
-    /// When the run began, RFC 3339 in UTC.
+    /// When the run began, RFC 3339 in UTC. Of an imported run perhaps in the local time of its machine, without
+    /// a zone, or empty.
     pub started: String,
     /// Whether the run counts.
     pub status: RunStatus,
@@ -64,6 +66,9 @@ pub struct RunRecord {
     /// What bounded the answered rate.
     #[serde(alias = "limit")]
     pub bottleneck: Bottleneck,
+    /// Where the figures come from, if dnslab did not measure them; `None` if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Imported>,
 }
 
 /// The second load of a run: an open loop at one rate that all variants are asked alike, after the
@@ -83,6 +88,12 @@ pub struct CommonLoad {
 
 /// From so many connections on, the growth of a server's memory is that of its connections.
 const MANY_CONNECTIONS: u64 = 100;
+
+/// dnsperf measures in whole microseconds.
+const IMPORTED_STEP_NS: f64 = 1_000.0;
+
+/// Width of a bucket of dnsperf's histograms, relative to its place.
+const IMPORTED_RESOLUTION: f64 = 1.0 / 32.0;
 
 impl RunRecord {
     /// True if it counts.
@@ -114,10 +125,31 @@ impl RunRecord {
         all
     }
 
+    /// When the run began, nanoseconds since 1970 in UTC; `None` of an imported run whose zone is not known.
+    #[must_use]
+    pub fn started_ns(&self) -> Option<u64> {
+        let at = humantime::parse_rfc3339(&self.started).ok()?;
+        u64::try_from(at.duration_since(UNIX_EPOCH).ok()?.as_nanos()).ok()
+    }
+
+    /// The mean of the latencies that are compared, nanoseconds; of an imported run as its tool computed it.
+    #[must_use]
+    pub fn latency_mean_ns(&self) -> Option<f64> {
+        match &self.imported {
+            Some(imported) => Some(imported.latency?.mean_ns),
+            None => self.compared_times()?.latency.mean_ns(),
+        }
+    }
+
     /// By how much the engine itself may have moved a latency that is compared, nanoseconds
-    /// ([`latency_floor_ns`]); `None` if nothing was measured.
+    /// ([`latency_floor_ns`]); of an imported run, what its output cannot tell apart. `None` if nothing was
+    /// measured.
     #[must_use]
     pub fn latency_floor_ns(&self) -> Option<f64> {
+        if self.imported.is_some() {
+            let median = self.measured.as_ref()?.latency.quantile_ns(0.5).unwrap_or(0);
+            return Some(IMPORTED_STEP_NS + IMPORTED_RESOLUTION * median as f64);
+        }
         match &self.common_load {
             Some(common) => Some(latency_floor_ns(&common.load, &common.measured)),
             None => Some(latency_floor_ns(&self.load, self.measured.as_ref()?)),
@@ -186,7 +218,7 @@ pub enum RunStatus {
 }
 
 /// How queries were paced.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "mode", rename_all = "kebab-case")]
 pub enum LoadMode {
     /// A window of outstanding queries per client; the next is sent when one ends.

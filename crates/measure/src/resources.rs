@@ -45,7 +45,7 @@ pub struct ResourceSample {
 }
 
 /// What one thread of a server used.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ThreadShare {
     /// Its name (`comm`, at most 15 octets).
     pub name: String,

@@ -18,7 +18,7 @@ use crate::{BottleneckKind, Caveat, Evidence, LoadMode, Measured, RunRecord, Thr
 pub use variant::{VariantFinding, VariantSelfCheck};
 
 /// What the measuring side says of itself.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SelfCheck {
     /// The worst that the findings amount to.
     pub verdict: Verdict,
@@ -27,7 +27,19 @@ pub struct SelfCheck {
 }
 
 /// How far a run can be trusted, the better the less.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// The measuring side did what it was asked to.
@@ -51,7 +63,7 @@ impl Verdict {
 }
 
 /// One thing that was found, with what its remedy depends on.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "finding", rename_all = "kebab-case")]
 pub enum Finding {
     /// A caveat about the measuring side.
@@ -107,6 +119,7 @@ pub enum Finding {
     /// is met.
     LeftLate {
         /// What is not met.
+        #[schemars(with = "String")]
         demand: Threshold,
         /// The figure counted from when queries were sent, nanoseconds.
         from_sending_ns: f64,
@@ -138,9 +151,12 @@ impl Finding {
 }
 
 impl SelfCheck {
-    /// Folds the caveats and the bottleneck of a run; `None` if nothing was measured.
+    /// Folds the caveats and the bottleneck of a run; `None` if nothing was measured, or not by dnslab.
     #[must_use]
     pub fn of(record: &RunRecord) -> Option<Self> {
+        if record.imported.is_some() {
+            return None;
+        }
         let findings = fold(record, record.measured.as_ref()?);
         let verdict = findings.first().map_or(Verdict::Clean, |(verdict, _)| *verdict);
         Some(Self { verdict, findings: findings.into_iter().map(|(_, finding)| finding).collect() })
@@ -258,6 +274,7 @@ impl Caveat {
             | Self::CertificateNotVerified
             | Self::TurnBacklog { .. }
             | Self::CommonLoadInvalid { .. }
+            | Self::Imported { .. }
             | Self::Other { .. } => false,
         }
     }

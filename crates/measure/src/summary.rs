@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The figures of one variant over its valid runs; none of them by default.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct VariantSummary {
     /// Its name.
     pub name: String,
@@ -106,10 +106,14 @@ pub struct VariantSummary {
     /// What the measuring side says of itself.
     #[serde(default)]
     pub self_check: VariantSelfCheck,
+    /// The load generator that measured it, with its version, if that was not dnslab. What it does not tell is 0
+    /// here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<String>,
 }
 
 /// One kind of doubt about the runs of a variant.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct VariantCaveat {
     /// The caveat with the worst figure of all valid runs.
     pub worst: Caveat,
@@ -118,7 +122,7 @@ pub struct VariantCaveat {
 }
 
 /// The figures of an experiment.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Summary {
     /// Name of the experiment.
     pub name: String,
@@ -346,6 +350,7 @@ impl<'a> VariantRuns<'a> {
             chain: ServerFigures::over_runs(runs()),
             bottlenecks: bottlenecks(self.valid.iter().map(|(record, _)| &record.bottleneck)),
             self_check: VariantSelfCheck::of(runs(), &caveats),
+            imported: runs().find_map(|record| Some(record.imported.as_ref()?.title())),
             caveats,
         }
     }

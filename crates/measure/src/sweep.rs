@@ -9,7 +9,7 @@ use crate::{InvalidReason, LoadMode, RunRecord, RunStatus};
 pub const HELD_SHARE: f64 = 0.99;
 
 /// One server under loads of several sizes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SweepLine {
     /// What its variants have in common.
     pub name: String,
@@ -18,7 +18,7 @@ pub struct SweepLine {
 }
 
 /// One load of a server.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SweepPoint {
     /// Name of the variant.
     pub variant: String,
@@ -30,7 +30,7 @@ pub struct SweepPoint {
 }
 
 /// What one run says of its load.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SweepRun {
     /// Answered queries as a share of the due ones, in [0, 1].
     pub answered_share: f64,

@@ -8,7 +8,7 @@ use crate::statistics::{Comparison, Estimate, Metric};
 use crate::{Histogram, Outcomes, RunRecord, WindowCounts};
 
 /// One time window (`load.windows`) of all variants that have it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct WindowSummary {
     /// Its name.
     pub name: String,
@@ -25,7 +25,7 @@ pub struct WindowSummary {
 }
 
 /// One time window of one variant over its valid runs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct WindowOfVariant {
     /// Name of the variant.
     pub variant: String,

@@ -3,6 +3,7 @@
 use dnslab_measure::statistics::{Comparison, Estimate, Metric, Verdict};
 use dnslab_measure::{BottleneckKind, LoadMode, Summary, VariantSummary};
 
+use crate::imported::has_imported;
 use crate::number;
 use crate::variants::{asks_one_by_one, find, has_open_loop, listed};
 
@@ -38,8 +39,14 @@ const LATENCY: [Metric; 5] = [
 /// The metrics that answer the question of an experiment, the first one first: the one that it names, then
 /// those that go with its load.
 pub(crate) fn metrics(summary: &Summary) -> Vec<Metric> {
-    let of_load =
-        of_load(summary).into_iter().filter(|metric| summary.answered_by != Some(*metric));
+    let has = |metric| summary.variants.iter().any(|it| it.metrics.contains_key(&metric));
+    // dnsperf without a histogram tells a mean alone.
+    let has_mean_alone = has_imported(summary) && !has(Metric::LatencyP50);
+    let of_load = of_load(summary).map(|metric| match metric {
+        Metric::LatencyP50 if has_mean_alone => Metric::LatencyMean,
+        metric => metric,
+    });
+    let of_load = of_load.into_iter().filter(|metric| summary.answered_by != Some(*metric));
     summary.answered_by.into_iter().chain(of_load).collect()
 }
 
@@ -182,13 +189,18 @@ fn of_one(variant: &VariantSummary) -> String {
     };
     let mut parts = Vec::new();
     let lost = format!("{} lost", number::share(variant.outcomes.lost_share()));
-    parts.extend(time(Metric::LatencyP50, "median latency"));
+    let median = time(Metric::LatencyP50, "median latency");
+    let mean = time(Metric::LatencyMean, "mean latency").filter(|_| variant.imported.is_some());
+    parts.extend(median.or(mean));
     parts.extend(time(Metric::LatencyP99, "p99"));
     parts.push(lost);
     let rest = parts.join(", ");
     match (&variant.mode, variant.metrics.get(&Metric::AnsweredQps)) {
         (Some(LoadMode::Open { rate_qps, .. }), _) => {
             format!("At {} queries per second: {rest}.", number::qps(*rate_qps))
+        }
+        (_, Some(rate)) if variant.imported.is_some() => {
+            format!("The server answered {} queries per second: {rest}.", number::qps(rate.value))
         }
         (_, Some(rate)) => {
             format!("The server answers {} queries per second: {rest}.", number::qps(rate.value))

@@ -6,6 +6,7 @@
 mod answers;
 mod chain;
 mod cpu;
+mod resources;
 mod windows;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ use crate::words::self_check::remark;
 pub(crate) use answers::answers;
 pub(crate) use chain::chain;
 pub(crate) use cpu::cpu;
+pub(crate) use resources::{has_resources, resources};
 pub(crate) use windows::windows;
 
 /// Widths of the windows of the pacing as headings name them, and in nanoseconds.
@@ -37,7 +39,7 @@ pub(crate) fn runs(records: &[RunRecord]) -> String {
 }
 
 pub(crate) fn series(records: &[RunRecord]) -> String {
-    const HEADER: [&str; 19] = [
+    const HEADER: [&str; 25] = [
         "variant",
         "repetition",
         "status",
@@ -57,6 +59,12 @@ pub(crate) fn series(records: &[RunRecord]) -> String {
         "server_busy_share",
         "server_counted_qps",
         "rcodes",
+        "sent_octets",
+        "received_octets",
+        "connections_opened",
+        "connections_ended",
+        "full_handshakes",
+        "resumed_handshakes",
     ];
     let mut text = String::new();
     push_row(&mut text, HEADER.map(str::to_owned));
@@ -66,6 +74,10 @@ pub(crate) fn series(records: &[RunRecord]) -> String {
             let warm_up = interval.at_ns < measured.window_start_ns;
             let (from, to) = (interval.at_ns, interval.at_ns + interval.length_ns);
             let qps = (interval.length_ns > 0).then(|| interval.answered_qps());
+            let imported = record.imported.as_ref();
+            let is_known = imported.is_none_or(|imported| imported.has_whole_intervals);
+            let traffic = interval.traffic.as_ref();
+            let counted = |count: u64| whole(is_known.then_some(count));
             push_row(
                 &mut text,
                 [
@@ -75,10 +87,10 @@ pub(crate) fn series(records: &[RunRecord]) -> String {
                     if warm_up { "warm-up" } else { "measured" }.to_owned(),
                     seconds(interval.at_ns),
                     seconds(interval.length_ns),
-                    interval.due.to_string(),
-                    interval.sent.to_string(),
+                    counted(interval.due),
+                    counted(interval.sent),
                     interval.answered.to_string(),
-                    interval.lost.to_string(),
+                    counted(interval.lost),
                     number(qps),
                     whole(interval.p50_ns),
                     whole(interval.p95_ns),
@@ -88,6 +100,12 @@ pub(crate) fn series(records: &[RunRecord]) -> String {
                     number(measured.resources.busy_share(from as i64, to as i64)),
                     number(counted_qps(measured, from as i64, to as i64)),
                     rcodes(&interval.rcodes),
+                    whole(traffic.map(|of| of.sent_octets)),
+                    whole(traffic.map(|of| of.received_octets)),
+                    whole(traffic.map(|of| of.opened)),
+                    whole(traffic.and_then(|of| of.ended)),
+                    whole(traffic.map(|of| of.full_handshakes)),
+                    whole(traffic.map(|of| of.resumed_handshakes)),
                 ],
             );
         }
@@ -111,9 +129,13 @@ fn run_fields(record: Option<&RunRecord>) -> Vec<(String, String)> {
     let owned = |fields: Vec<Field>| {
         fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect::<Vec<_>>()
     };
+    let imported = record.and_then(|record| record.imported.as_ref());
     let mut fields = owned(case_fields(record));
     let measured = record.and_then(|record| record.measured.as_ref());
     fields.extend(owned(count_fields(measured)));
+    if imported.is_some() {
+        leave_unknown(&mut fields);
+    }
     // In a closed loop there is no schedule to lag behind.
     let scheduled = record.is_some_and(|record| record.load.window().is_none());
     for (name, histogram) in [
@@ -127,15 +149,28 @@ fn run_fields(record: Option<&RunRecord>) -> Vec<(String, String)> {
     ] {
         fields.extend(histogram_fields(name, histogram));
     }
+    if let Some(latency) = imported.and_then(|it| it.latency) {
+        // As the tool computed them, and not from its histogram.
+        for (name, value) in [
+            ("latency_mean_ns", number(Some(latency.mean_ns))),
+            ("latency_max_ns", whole(latency.max_ns)),
+        ] {
+            fields
+                .iter_mut()
+                .filter(|(field, _)| field == name)
+                .for_each(|(_, it)| it.clone_from(&value));
+        }
+    }
     for (name, width_ns) in PACING_WIDTHS {
         let pacing = measured.and_then(|measured| measured.pacing.as_ref());
         fields.extend(pacing_fields(name, pacing.and_then(|pacing| pacing.of_width(width_ns))));
     }
     fields.extend(owned(resource_fields(measured)));
-    fields.extend(owned(network_fields(measured)));
+    fields.extend(owned(network_fields(measured.filter(|_| imported.is_none()))));
     fields.extend(owned(agreement_fields(measured)));
     // A run that was not measured had no bottleneck.
-    let bottleneck = record.filter(|run| run.measured.is_some()).map(|run| &run.bottleneck);
+    let own = record.filter(|run| run.measured.is_some() && imported.is_none());
+    let bottleneck = own.map(|run| &run.bottleneck);
     fields.extend(owned(vec![
         ("bottleneck", text(bottleneck, |it| bottleneck_name(it.kind).to_owned())),
         ("bottleneck_evidence", text(bottleneck, |it| evidence_text(&it.evidence))),
@@ -146,6 +181,22 @@ fn run_fields(record: Option<&RunRecord>) -> Vec<(String, String)> {
         ("self_check_findings", text(check.as_ref(), findings)),
     ]));
     fields
+}
+
+/// Empties what another tool does not tell among the counts: it would be 0.
+fn leave_unknown(fields: &mut [(String, String)]) {
+    const KNOWN: [&str; 6] =
+        ["window_ns", "answered_qps", "offered_qps", "due", "answered", "timed_out"];
+    let counts = fields.iter_mut().skip_while(|(name, _)| name != KNOWN[0]);
+    let is_unknown = |name: &str| !KNOWN.contains(&name) && name != "rcodes";
+    counts.filter(|(name, _)| is_unknown(name)).for_each(|(_, value)| value.clear());
+    // What it was not told is no seed and no time-out.
+    for (name, value) in fields.iter_mut() {
+        let is_zero = ["seed", "clients", "timeout_ns"].contains(&name.as_str()) && value == "0";
+        if is_zero || name == "outstanding_per_client" {
+            value.clear();
+        }
+    }
 }
 
 fn case_fields(record: Option<&RunRecord>) -> Vec<Field> {

@@ -295,7 +295,11 @@ fn cells(summary: &Summary, variant: &VariantSummary) -> Vec<String> {
             .memory_per_connection_octets
             .map_or_else(none, |octets| number::octets(octets as u64)),
         handshakes,
-        if names.is_empty() { none() } else { dedup(names).join(", ") },
+        match variant.imported {
+            Some(_) => "not known".to_owned(),
+            None if names.is_empty() => none(),
+            None => dedup(names).join(", "),
+        },
     ]
 }
 

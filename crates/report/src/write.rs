@@ -2,25 +2,18 @@
 
 use std::path::PathBuf;
 
-use dnslab_measure::{ResultsDirectory, ResultsError, RunRecord, Session, Summary, visible_json};
-use serde::Serialize;
+use dnslab_measure::{ResultsDirectory, ResultsError, RunRecord, Summary};
 
 use crate::capacity::{capacity_table, csv as capacity_csv};
 use crate::gate::gate_text;
 use crate::page::{Grouping, Page};
 use crate::screen::Parts;
 use crate::server_files::{MAX_SHOWN, ServerFiles};
+use crate::summary_json::summary_json;
 use crate::table::{Table, table};
 use crate::words::capacity::capacity_answer;
 use crate::words::cpu;
 use crate::{chain, counts, csv, markdown, sweep, windows};
-
-/// Version of the form of `summary.json`.
-///
-/// - 1: the first.
-/// - 2: evidence and findings of the self-check are figures, not sentences; and the names of records of
-///   format 5.
-const SUMMARY_FORMAT: u32 = 2;
 
 /// The files of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,8 +39,9 @@ pub enum ReportError {
 }
 
 /// Writes `report.html`, `summary.json`, `runs.csv`, `series.csv` and `table.md` into a results
-/// directory, `chain.csv` too where a run had a chain of servers, `windows.csv` where the load had time
-/// windows, `answers.csv` where answers were compared, `cpu.csv` where servers were sampled, and `capacity.csv` into that of a search, from what is in it. An
+/// directory, `resources.csv` too where a server was watched, `chain.csv` where a run had a chain of servers,
+/// `windows.csv` where the load had time windows, `answers.csv` where answers were compared, `cpu.csv` where servers
+/// were sampled, and `capacity.csv` into that of a search, from what is in it. An
 /// earlier report is replaced file by file.
 ///
 /// # Errors
@@ -97,6 +91,9 @@ pub fn write_report(results: &ResultsDirectory) -> Result<ReportPaths, ReportErr
     };
     if records.iter().any(|record| !record.chain.is_empty()) {
         write("chain.csv", &csv::chain(&records))?;
+    }
+    if csv::has_resources(&records) {
+        write("resources.csv", &csv::resources(&records))?;
     }
     if !summary.windows.is_empty() {
         write("windows.csv", &csv::windows(&records))?;
@@ -159,27 +156,4 @@ fn further_tables(summary: &Summary, records: &[RunRecord]) -> Vec<(&'static str
         ("The servers' own counters", counts),
     ];
     tables.into_iter().filter(|(_, table)| !table.rows.is_empty()).collect()
-}
-
-/// The summary with its words. Ends of unbounded intervals are `null`.
-fn summary_json(session: &Session, summary: &Summary, answer: String) -> String {
-    #[derive(Serialize)]
-    struct Document<'a> {
-        format: u32,
-        question: &'a str,
-        margin: f64,
-        answer: String,
-        #[serde(flatten)]
-        summary: &'a Summary,
-    }
-    let document = Document {
-        format: SUMMARY_FORMAT,
-        question: &session.question,
-        margin: session.margin,
-        answer,
-        summary,
-    };
-    let text = serde_json::to_string_pretty(&document).expect("our types have string keys");
-    // It is shown on terminals too.
-    visible_json(&text).into_owned() + "\n"
 }

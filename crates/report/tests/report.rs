@@ -18,6 +18,7 @@ mod chain;
 mod golden;
 mod history;
 mod sample;
+mod schema;
 mod screens;
 mod session_comparison;
 mod sweep;

@@ -48,6 +48,11 @@ pub(crate) enum ExportForm {
     /// The metrics of the runs, with their own time stamps: pushed by remote write, or as a file for
     /// `promtool tsdb create-blocks-from openmetrics`
     Prometheus(ExportPrometheus),
+    /// DNS-OARC's dns-metrics: JSON, one object a line, on the standard output
+    DnsMetrics {
+        /// Results directory
+        results: PathBuf,
+    },
 }
 
 /// `dnslab export prometheus`

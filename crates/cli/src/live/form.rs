@@ -85,6 +85,7 @@ impl Form {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arguments::JsonForm;
 
     const TERMINAL: Surroundings =
         Surroundings { has_screen: true, is_alone: true, size: (80, 24) };
@@ -93,7 +94,7 @@ mod tests {
     fn form(options: &str, around: Surroundings) -> Option<Form> {
         let has = |option: &str| options.split(' ').any(|it| it == option);
         let watch = Watch { live: has("live"), plain: has("plain") };
-        let output = Output { quiet: has("quiet"), json: has("json") };
+        let output = Output { quiet: has("quiet"), json: has("json").then_some(JsonForm::Summary) };
         Form::choose(watch, output, around).ok()
     }
 

@@ -23,6 +23,7 @@ mod hosts;
 mod hosts_death;
 mod hosts_interruption;
 mod hosts_wrong;
+mod import;
 mod internet;
 mod interruption;
 mod kubernetes;

@@ -185,6 +185,7 @@ impl Case<'_> {
             Some(CommonLoad { load, measured, caveats: own_caveats, bottleneck })
         });
         RunRecord {
+            imported: None,
             chain,
             testbed,
             measured: Some(measured),
@@ -322,6 +323,7 @@ impl Case<'_> {
         server: ServerFacts,
     ) -> RunRecord {
         RunRecord {
+            imported: None,
             format: RECORD_FORMAT,
             variant: self.id.variant.clone(),
             repetition: self.id.repetition,

@@ -24,5 +24,6 @@ pub use first_query::{FirstQueryError, OptionForm};
 pub(crate) use population::{described as population_described, read_population};
 pub use session::{
     CapacityError, CapacityObserver, CapacityPlan, CapacitySession, Difference, KeptTestbed,
-    NamedPrograms, Observer, Session, SessionEnd, SessionError, SessionOptions, skipped,
+    NamedPrograms, Observer, Session, SessionEnd, SessionError, SessionOptions, results_path,
+    skipped,
 };

@@ -90,6 +90,15 @@ pub enum SessionError {
     /// The results directory cannot be read or written.
     #[error(transparent)]
     Results(#[from] ResultsError),
+    /// The runs are those of another load generator.
+    #[error(
+        "{} was imported: dnslab did not make its runs, so it cannot make them again\n  hint:    \
+         `dnslab report` writes its report again", path.display()
+    )]
+    Imported {
+        /// The results directory.
+        path: PathBuf,
+    },
     /// There is nothing to ask.
     #[error(transparent)]
     Queries(#[from] QueriesError),
@@ -242,8 +251,7 @@ impl Session {
             against: options.against,
             plan: plan.cases,
         };
-        let compact: String = now.chars().filter(|letter| !"-:".contains(*letter)).collect();
-        let path = unused(&options.results.join(format!("{compact}-{}", experiment.name)));
+        let path = results_path(&options.results, &now, &experiment.name);
         let results = ResultsDirectory::create(&path, &facts)?;
         let lock = results.lock(&holder())?;
         if let Some(recording) = &options.recording {
@@ -272,6 +280,9 @@ impl Session {
     ) -> Result<Self, SessionError> {
         let results = ResultsDirectory::open(path)?;
         let lock = results.lock(&holder())?;
+        if results.runs()?.iter().any(|record| record.imported.is_some()) {
+            return Err(SessionError::Imported { path: path.to_owned() });
+        }
         let (path, file) = results.open_experiment()?;
         let (experiment, source) =
             crate::load_file(&path, file, &Changes::default(), Purpose::Resume)?;
@@ -520,6 +531,14 @@ fn holder() -> Holder {
         host: host::name(),
         since: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
     }
+}
+
+/// A results directory in `folder` that is not there yet, by the time of its beginning (RFC 3339) and the name of its
+/// experiment.
+#[must_use]
+pub fn results_path(folder: &Path, started: &str, name: &str) -> PathBuf {
+    let compact: String = started.chars().filter(|letter| !"-:".contains(*letter)).collect();
+    unused(&folder.join(format!("{compact}-{name}")))
 }
 
 /// A path that does not exist yet: two experiments may begin in the same second.

@@ -6,7 +6,7 @@ use crate::ThreadShare;
 
 /// A figure that names a bottleneck, or a few that belong together. Rates are in queries per second, shares
 /// in [0, 1].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "figure", rename_all = "kebab-case")]
 pub enum Evidence {
     /// An open loop sent what was intended, and got its answers.
@@ -114,7 +114,7 @@ pub enum Evidence {
 }
 
 /// What a server used of its CPUs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CpuUse {
     /// [`crate::UNDER_TEST`], or the role of the [`crate::ChainPart`].
     pub role: String,

@@ -20,7 +20,7 @@ use crate::{RunRecord, RunStatus, Session};
 const ERROR: f64 = 0.05;
 
 /// Parts that are told as one in a sentence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PartSet {
     /// The kernel's network stack.
@@ -79,7 +79,7 @@ impl PartSet {
 }
 
 /// Where the CPU time of all variants goes.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CostSummary {
     /// Those that were sampled, in the order of the experiment.
     pub variants: Vec<VariantCost>,
@@ -90,7 +90,7 @@ pub struct CostSummary {
 }
 
 /// Where the CPU time of a variant goes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct VariantCost {
     /// Its name.
     pub variant: String,
@@ -113,7 +113,7 @@ pub struct VariantCost {
 }
 
 /// What a part costs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PartCost {
     /// Which.
     pub part: CostPart,
@@ -126,7 +126,7 @@ pub struct PartCost {
 }
 
 /// By how much a variant differs from another one, part by part.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CostDifference {
     /// The variant.
     pub variant: String,
@@ -141,7 +141,7 @@ pub struct CostDifference {
 }
 
 /// By how much a part differs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PartDifference {
     /// Which parts, told as one.
     pub part: PartSet,

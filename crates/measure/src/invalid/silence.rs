@@ -20,7 +20,7 @@ const PLACES: u64 = 10;
 const LEAST_DUE: u64 = 10;
 
 /// A silence of the server that makes a run invalid.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Silence {
     /// When it began, nanoseconds since the measured window did.
     pub from_ns: u64,

@@ -118,7 +118,7 @@ pub(super) fn check_session(session: &Session, path: &Path) -> Result<(), Result
     let wrong = |what: String| Err(ResultsError::Contradiction { path: path.to_owned(), what });
     let mut variants = HashSet::new();
     for name in &session.variants {
-        if !is_name(name) {
+        if !is_variant_name(name) {
             return wrong(format!("`{}` cannot be the name of a variant", visible(name)));
         }
         if !variants.insert(name.as_str()) {
@@ -141,7 +141,8 @@ pub(super) fn check_session(session: &Session, path: &Path) -> Result<(), Result
 }
 
 /// True for the name of a variant: that of a folder, without characters that act on a terminal.
-fn is_name(name: &str) -> bool {
+#[must_use]
+pub fn is_variant_name(name: &str) -> bool {
     let is_plain = !name.contains('/') && !matches!(name, "" | "." | "..");
     is_plain && name.len() <= MAX_NAME && visible(name) == name
 }
@@ -210,7 +211,7 @@ pub(super) fn check_record(
 
 /// Octets of a record as JSON without its series and histograms.
 fn words(record: &RunRecord) -> usize {
-    let RunRecord { started, status, load, server, chain, testbed, .. } = record;
+    let RunRecord { started, status, load, server, chain, testbed, imported, .. } = record;
     let behind = |part: &ChainPart| {
         let ChainPart { role, host, transport, server, resources, counters } = part;
         length(&(role, host, transport, server)) + words_of_series(resources, counters.as_ref())
@@ -228,7 +229,7 @@ fn words(record: &RunRecord) -> usize {
     let common = record.common_load.as_ref().map_or(0, |common| {
         length(&common.load) + of_load(Some(&common.measured), &common.caveats, &common.bottleneck)
     });
-    length(&(started, status, load, server, testbed))
+    length(&(started, status, load, server, testbed, imported))
         + chain.iter().map(behind).sum::<usize>()
         + of_load(record.measured.as_ref(), &record.caveats, &record.bottleneck)
         + common

@@ -8,7 +8,7 @@ use super::{Finding, Verdict, fold};
 use crate::{RunRecord, VariantCaveat};
 
 /// The self-checks of the valid runs of a variant.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct VariantSelfCheck {
     /// Runs whose verdict is `clean`.
     pub clean: u32,
@@ -21,7 +21,7 @@ pub struct VariantSelfCheck {
 }
 
 /// One kind of finding in the runs of a variant.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct VariantFinding {
     /// With the worst figure of all runs where that is known, else with that of the first.
     pub finding: Finding,
@@ -66,6 +66,9 @@ impl VariantSelfCheck {
         let mut kinds: Vec<(Verdict, VariantFinding)> = Vec::new();
         for record in runs {
             let Some(measured) = &record.measured else { continue };
+            if record.imported.is_some() {
+                continue;
+            }
             let found = fold(record, measured);
             match found.first().map_or(Verdict::Clean, |(verdict, _)| *verdict) {
                 Verdict::Clean => own.clean += 1,

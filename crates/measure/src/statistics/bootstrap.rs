@@ -15,15 +15,17 @@ const UPPER: f64 = 0.975;
 /// A value with its 95 % interval.
 ///
 /// An end that is not known is infinite in memory and `null` on disk, since JSON has no infinity.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Estimate {
     /// The point estimate.
     pub value: f64,
     /// Lower end of the interval; negative infinity when one run says nothing of the spread.
     #[serde(serialize_with = "null_if_infinite", deserialize_with = "low_end")]
+    #[schemars(with = "Option<f64>")]
     pub low: f64,
     /// Upper end of the interval; infinity when one run says nothing of the spread.
     #[serde(serialize_with = "null_if_infinite", deserialize_with = "high_end")]
+    #[schemars(with = "Option<f64>")]
     pub high: f64,
 }
 

@@ -15,7 +15,19 @@ const MAX_MORE_ROUNDS: u32 = 100;
 pub const WORD_ERROR: f64 = 0.02;
 
 /// A figure of a run that variants are compared by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Metric {
     /// Answered queries per second; more is better.
@@ -169,7 +181,7 @@ impl Metric {
         };
         match self {
             Self::AnsweredQps => Some(measured.answered_qps()),
-            Self::LatencyMean => record.compared_times()?.latency.mean_ns(),
+            Self::LatencyMean => record.latency_mean_ns(),
             Self::LatencyP50 | Self::LatencyP95 | Self::LatencyP99 => latency(),
             Self::ServerCpuPerQuery => record.servers_cpu_per_query_ns(),
             Self::LogOctetsPerQuery => measured.log_octets_per_query(),
@@ -200,7 +212,7 @@ impl Metric {
 }
 
 /// What a difference means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
 pub enum Verdict {
     /// Worse than the reference for certain, and not within the margin.
@@ -217,7 +229,7 @@ pub enum Verdict {
 }
 
 /// One metric of one variant against another one.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Comparison {
     /// The variant.
     pub variant: String,

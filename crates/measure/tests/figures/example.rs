@@ -132,6 +132,7 @@ pub(crate) fn measured(answered: u64) -> Measured {
 /// A valid run of that, at this place in the order of execution.
 pub(crate) fn record(variant: &str, position: u32, answered: u64) -> RunRecord {
     RunRecord {
+        imported: None,
         format: RECORD_FORMAT,
         variant: variant.to_owned(),
         repetition: position / 3 + 1,

@@ -550,6 +550,7 @@ mod tests {
             ..Interval::default()
         };
         Measured {
+            began_unix_ns: 0,
             window_ns: intervals * 100_000_000,
             window_start_ns: 0,
             sent_in_window: 0,

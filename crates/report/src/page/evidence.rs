@@ -14,6 +14,7 @@ use super::chain;
 use super::html::{collapsed_text, definitions, escape, prose};
 use super::self_check::{finding_html, verdict_html};
 use crate::csv::status;
+use crate::imported;
 use crate::number::{self, NONE};
 use crate::transport::transport_name;
 use crate::words::bottleneck::bottleneck_text;
@@ -101,7 +102,9 @@ fn run_row(record: &RunRecord) -> String {
     if !reason.is_empty() {
         remarks.push(reason);
     }
-    if measured.is_some() {
+    if let Some(imported) = &record.imported {
+        remarks.push(format!("measured by {}; bottleneck not known", imported.title()));
+    } else if measured.is_some() {
         remarks.push(bottleneck_text(&record.bottleneck));
     }
     let verdict = check.as_ref().map(|check| format!("{} \u{b7} ", verdict_html(check.verdict)));
@@ -157,7 +160,11 @@ fn provenance(page: &Page<'_>) -> String {
     for variant in &session.variants {
         let of_variant = |record: &&RunRecord| record.variant == *variant;
         if let Some(record) = page.records.iter().find(of_variant) {
-            push_card(&mut html, &format!("Variant {variant}"), &variant_facts(record));
+            let facts = match &record.imported {
+                Some(imported) => definitions(imported::facts(record, imported)),
+                None => variant_facts(record),
+            };
+            push_card(&mut html, &format!("Variant {variant}"), &facts);
         }
     }
     html.push_str("</div>\n</details>\n</section>\n");

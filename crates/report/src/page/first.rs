@@ -9,6 +9,7 @@ use super::group::Grouping;
 use super::html::escape;
 use super::picture::{Ticks, push_text, short_count, shortened, trimmed};
 use crate::answer::headline_metric;
+use crate::imported::has_imported;
 use crate::number::{self, NONE};
 use crate::variants::{asks_one_by_one, has_open_loop};
 
@@ -47,7 +48,9 @@ pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
         Metric::ServerCpuPerQuery => "CPU time of the server per query",
         _ => "Median latency",
     };
-    let text = if has_open_loop(summary) || common.is_some() && metric.is_latency() {
+    let text = if has_imported(summary) {
+        "As the load generator counted them. Line: 95 % interval."
+    } else if has_open_loop(summary) || common.is_some() && metric.is_latency() {
         "All variants at the rate that was set. Line: 95 % interval."
     } else if summary.variants.iter().any(asks_one_by_one) {
         "One query after another. Line: 95 % interval."
@@ -67,7 +70,13 @@ pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
     let bars = |layout| bars(summary, grouping, metric, layout);
     let spans = |layout| spans(summary, grouping, &unit, layout);
     push_figure(&mut html, "first-answer", title, text, &bars);
-    push_figure(&mut html, "first-percentiles", "Latency: p50, p95, p99", &percentiles, &spans);
+    // What another tool measured has no quantiles, unless it printed a histogram.
+    let has_quantiles = |variant: &VariantSummary| {
+        QUANTILES.iter().any(|metric| variant.metrics.contains_key(metric))
+    };
+    if !has_imported(summary) || summary.variants.iter().any(has_quantiles) {
+        push_figure(&mut html, "first-percentiles", "Latency: p50, p95, p99", &percentiles, &spans);
+    }
     html.push_str("</section>\n");
     html
 }

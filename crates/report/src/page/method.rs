@@ -6,7 +6,7 @@ use dnslab_measure::statistics::WORD_ERROR;
 use dnslab_measure::{LoadMode, RunRecord, Session};
 
 use super::html::escape;
-use crate::number;
+use crate::{imported, number};
 
 /// The section that tells the method, with what is particular to these runs.
 pub(crate) fn section(session: &Session, records: &[RunRecord]) -> String {
@@ -53,6 +53,11 @@ pub(crate) fn section(session: &Session, records: &[RunRecord]) -> String {
                 .to_owned(),
         ),
     ];
+    if records.iter().any(|record| record.imported.is_some()) {
+        // What is told of the statistics holds for them too.
+        items.retain(|(name, _)| ["Interval", "Certain"].contains(name));
+        items.splice(0..0, imported::method(records));
+    }
     items.retain(|(_, text)| !text.is_empty());
     let mut html =
         String::from("<section>\n<details><summary>Method</summary>\n<dl class=\"method\">\n");

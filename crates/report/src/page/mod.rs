@@ -28,6 +28,7 @@ use dnslab_measure::{Capacity, CpuProfiles, LoadMode, RunRecord, Session, Summar
 use crate::answer::answer;
 use crate::capacity::CapacityChart;
 use crate::chart::Charts;
+use crate::imported::load_text;
 use crate::number;
 use crate::server::title;
 use crate::server_files::ServerFiles;
@@ -138,12 +139,18 @@ impl Page<'_> {
         let mut servers: Vec<String> = Vec::new();
         let mut loads: Vec<String> = Vec::new();
         for record in self.records {
-            let server = title(&record.server.kind, &record.server.version);
+            let server = match &record.imported {
+                Some(imported) => format!("measured by {}", imported.title()),
+                None => title(&record.server.kind, &record.server.version),
+            };
             let clients = match record.load.clients {
                 1 => "1 client".to_owned(),
                 clients => format!("{} clients", number::count(clients.into())),
             };
             let load = match record.load.mode {
+                _ if record.imported.is_some() => {
+                    record.imported.as_ref().map(|it| load_text(record, it)).unwrap_or_default()
+                }
                 LoadMode::Closed { outstanding } => {
                     format!("{clients} with {outstanding} outstanding")
                 }

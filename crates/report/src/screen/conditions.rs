@@ -2,6 +2,7 @@
 
 use dnslab_measure::{LoadMode, RunRecord, Session};
 
+use crate::imported::load_text;
 use crate::number;
 use crate::server::title;
 
@@ -14,7 +15,10 @@ pub(super) fn conditions(session: &Session, records: &[RunRecord]) -> String {
         parts.push(format!("latencies at {} queries/s", number::qps(rate_qps)));
     }
     let is_closed = |record: &RunRecord| {
-        matches!(record.load.mode, LoadMode::Closed { .. }) && record.load.clients > 1
+        // What another tool was asked for is not always its full rate (dnsperf -Q).
+        record.imported.is_none()
+            && matches!(record.load.mode, LoadMode::Closed { .. })
+            && record.load.clients > 1
     };
     let is_alone = session.variants.len() == 1;
     if session.common_rate_qps.is_none() && !is_alone && counted().any(is_closed) {
@@ -22,6 +26,11 @@ pub(super) fn conditions(session: &Session, records: &[RunRecord]) -> String {
     }
     let rounds = counted().map(|record| record.repetition).max().unwrap_or(0);
     let plural = if rounds == 1 { "" } else { "s" };
+    if counted().any(|record| record.imported.is_some()) {
+        // Their repetitions did not alternate, and their times differ by the last answer.
+        parts.push(format!("{} run{}", records.len(), if records.len() == 1 { "" } else { "s" }));
+        return parts.join("; ");
+    }
     let length = shared(counted().map(length));
     let length = length.map_or_else(String::new, |length| format!(" of {length}"));
     parts.push(format!("{rounds} round{plural}{length}"));
@@ -36,7 +45,10 @@ fn servers<'a>(records: impl Iterator<Item = &'a RunRecord> + Clone) -> Option<S
     one.or_else(|| {
         let mut titles: Vec<String> = Vec::new();
         for record in records {
-            let title = title(&record.server.kind, &record.server.version);
+            let title = match &record.imported {
+                Some(_) => server(record),
+                None => title(&record.server.kind, &record.server.version),
+            };
             if !titles.contains(&title) {
                 titles.push(title);
             }
@@ -78,6 +90,9 @@ fn shared(mut texts: impl Iterator<Item = String>) -> Option<String> {
 }
 
 fn server(record: &RunRecord) -> String {
+    if let Some(imported) = &record.imported {
+        return format!("measured by {}", imported.title());
+    }
     let title = title(&record.server.kind, &record.server.version);
     match record.server.cpus.len() {
         0 => title,
@@ -87,6 +102,9 @@ fn server(record: &RunRecord) -> String {
 }
 
 fn load(record: &RunRecord) -> String {
+    if let Some(imported) = &record.imported {
+        return load_text(record, imported);
+    }
     let clients = clients(record);
     match &record.load.mode {
         LoadMode::Closed { outstanding: 1 } if record.load.clients == 1 => {

@@ -468,6 +468,15 @@ fn said(caveat: &Caveat, setting: Setting, has_chain: bool) -> Option<(u8, Said)
             reason.trim_end_matches('.').to_owned(),
             "Run on its machine, as root or as its owner.",
         ),
+        Caveat::Imported { generator, lost_share } => of(
+            1,
+            "the figures are those of another load generator, its latencies those of answered queries alone",
+            match *lost_share > 0.0 {
+                true => format!("{generator}; {} were lost", share(lost_share)),
+                false => generator.clone(),
+            },
+            "CPU, memory and send lag are not known. Compare these runs with each other alone.",
+        ),
         Caveat::CertificateNotVerified => of(
             5,
             "the server's certificate was not verified, and what that costs is in no figure",

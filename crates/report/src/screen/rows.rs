@@ -216,7 +216,9 @@ fn cell(
         return cell::difference(comparison);
     }
     let Some(figure) = variant.metrics.get(&metric) else {
-        let is_lost = metric.is_latency() && variant.outcomes.lost_share() > 0.0;
+        let is_lost = metric.is_latency()
+            && variant.outcomes.lost_share() > 0.0
+            && variant.imported.is_none();
         return Piece::new(Look::Dim, if is_lost { TIME_OUT } else { "" });
     };
     let text = match rate {

@@ -2,6 +2,7 @@
 
 use dnslab_measure::{BottleneckKind, RunRecord, Summary};
 
+use crate::imported::has_imported;
 use crate::number;
 use crate::variants::{asks_one_by_one, find, listed};
 use crate::words::bottleneck::bottleneck_name;
@@ -24,7 +25,8 @@ pub(super) fn of_the_machine(records: &[RunRecord], summary: &Summary) -> Vec<St
     if let Some(share) = stolen {
         parts.push(format!("CPU steal (by the hypervisor): {}.", number::share(share)));
     }
-    let mut floors: Vec<f64> = records.iter().filter_map(RunRecord::latency_floor_ns).collect();
+    let own = records.iter().filter(|record| record.imported.is_none());
+    let mut floors: Vec<f64> = own.filter_map(RunRecord::latency_floor_ns).collect();
     floors.sort_by(f64::total_cmp);
     if let Some(ns) = floors.get(floors.len() / 2) {
         // What leaves late is in the latency of that query. Where connections come and go, queries wait for
@@ -57,6 +59,7 @@ fn bottlenecks(summary: &Summary) -> String {
     let name = |kind: BottleneckKind| match kind {
         BottleneckKind::Rate => "none at the offered rate",
         BottleneckKind::Window if is_one_by_one => "one query at a time",
+        BottleneckKind::Unknown if has_imported(summary) => "not known",
         kind => bottleneck_name(kind),
     };
     let told: Vec<String> = kinds

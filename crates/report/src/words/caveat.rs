@@ -298,6 +298,18 @@ pub(super) fn remark_with(caveat: &Caveat, workers: Option<u32>) -> Remark {
             invalid_text(reason),
             "",
         ),
+        Caveat::Imported { generator, lost_share } => Remark::new(
+            "The figures are those of another load generator: its latencies are those of answered queries \
+             alone, and CPU and memory of the server, send lag and bottleneck are not known",
+            match *lost_share > 0.0 {
+                true => format!(
+                    "{generator}; {} of the queries were lost, and are in no latency",
+                    number::share(*lost_share)
+                ),
+                false => generator.clone(),
+            },
+            "Compare these runs with each other, and not with runs of dnslab",
+        ),
         Caveat::Other { text } => Remark::new(text.trim_end_matches('.'), "", ""),
     }
 }

@@ -123,6 +123,7 @@ pub(crate) fn run(of: &Behaviour, repetition: u32, position: u32, window_ns: u64
     let lost = if of.transport == "udp" { answered / 60_000 } else { 0 };
     let window = if of.transport == "dot" { 1_000 } else { 400 };
     RunRecord {
+        imported: None,
         common_load: None,
         lacks_common_load: false,
         format: RECORD_FORMAT,
@@ -238,6 +239,7 @@ fn measured(
         ..Tls::default()
     });
     Measured {
+        began_unix_ns: 0,
         window_ns,
         window_start_ns: warm_up_ns,
         sent_in_window: answered + lost,
