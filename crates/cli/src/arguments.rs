@@ -33,7 +33,7 @@ pub(crate) use serve::Serve;
 /// Without a command, `dnslab run encryption`: what encrypting DNS costs, on the embedded server,
 /// in under a minute.
 #[derive(Debug, Parser)]
-#[command(version, after_help = exit::HELP)]
+#[command(name = "dnslab", version, after_help = exit::HELP)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
@@ -84,6 +84,13 @@ pub(crate) enum Command {
     Completions {
         /// The shell
         shell: clap_complete::Shell,
+    },
+    /// Write a man page for each command
+    ///
+    /// For all users: `dnslab man /usr/local/share/man/man1`
+    Man {
+        /// Folder for the pages: dnslab.1, dnslab-run.1 and so on; it is made
+        folder: PathBuf,
     },
 }
 

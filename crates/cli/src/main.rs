@@ -28,6 +28,9 @@ mod limits;
 mod live;
 mod load;
 mod make;
+mod man;
+#[cfg(test)]
+mod manual;
 mod monitoring;
 mod monitoring_stack;
 mod plan;
@@ -108,5 +111,6 @@ fn act(command: Command) -> Result<Exit, Failure> {
             clap_complete::generate(shell, &mut Arguments::command(), "dnslab", output);
             Ok(Exit::Fine)
         }
+        Command::Man { folder } => man::man(&folder),
     }
 }

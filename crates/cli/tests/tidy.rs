@@ -74,6 +74,8 @@ fn sources_keep_the_rules() {
             let text = read();
             let in_crates = |path: &str| root.join("crates").join(path).exists();
             let mut found = dead_links(&text, &|link| root.join(folder).join(link).exists());
+            let read_other = |link: &str| fs::read_to_string(root.join(folder).join(link)).ok();
+            found.extend(dead_anchors(&text, &read_other));
             // What the changelog tells of is past.
             if path != "CHANGELOG.md" {
                 found.extend(dead_sources(&text, &in_crates));
@@ -90,6 +92,18 @@ fn sources_keep_the_rules() {
     assert!(rust_files > 100, "only {rust_files} Rust files found: the walk is broken");
     complaints.sort();
     assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
+}
+
+#[test]
+fn the_summary_names_each_document_once() {
+    let docs = root().join("docs");
+    let entries = fs::read_dir(&docs).unwrap().flatten();
+    let names = entries.map(|entry| entry.file_name().into_string().unwrap());
+    let names: Vec<String> =
+        names.filter(|name| name.ends_with(".md") && name != "SUMMARY.md").collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let summary = fs::read_to_string(docs.join("SUMMARY.md")).unwrap();
+    assert_eq!(wrong_summary(&summary, &names), [], "in docs/SUMMARY.md");
 }
 
 fn root() -> std::path::PathBuf {
@@ -232,6 +246,78 @@ fn dead_links(text: &str, exists: &dyn Fn(&str) -> bool) -> Vec<Finding> {
                 found.push(Finding { line: number + 1, message });
             }
         }
+    }
+    found
+}
+
+/// Links of a Markdown file to headings that are not there, in this file or in another one. `read` takes paths
+/// relative to the file's folder; files that cannot be read are the matter of [`dead_links`].
+fn dead_anchors(text: &str, read: &dyn Fn(&str) -> Option<String>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        for (at, _) in line.match_indices("](") {
+            let target = line[at + 2..].split(')').next().unwrap_or_default();
+            let Some((file, anchor)) = target.split_once('#').filter(|it| !it.0.contains("://"))
+            else {
+                continue;
+            };
+            let other = if file.is_empty() { Some(text.to_owned()) } else { read(file) };
+            if other.is_some_and(|other| !anchors(&other).iter().any(|it| it == anchor)) {
+                let message = format!("`{target}`: there is no such heading: mend the link");
+                found.push(Finding { line: number + 1, message });
+            }
+        }
+    }
+    found
+}
+
+/// The anchors of the headings of a Markdown file, as mdBook and GitHub make them.
+fn anchors(text: &str) -> Vec<String> {
+    let mut is_code = false;
+    let mut found: Vec<String> = Vec::new();
+    for line in text.lines() {
+        is_code ^= line.trim_start().starts_with("```");
+        let title = line.trim_start_matches('#');
+        if is_code || title.len() == line.len() || !title.starts_with(' ') {
+            continue;
+        }
+        // Of a link only its text is seen.
+        let seen = title.split("](").enumerate().map(|(part, text)| match part {
+            0 => text,
+            _ => text.split_once(')').map_or("", |(_, after)| after),
+        });
+        let seen = seen.collect::<String>().trim().to_lowercase();
+        let letters = seen.chars().filter(|it| it.is_alphanumeric() || "-_ ".contains(*it));
+        let anchor: String = letters.map(|it| if it == ' ' { '-' } else { it }).collect();
+        let times = found.iter().filter(|it| **it == anchor).count();
+        found.push(if times == 0 { anchor } else { format!("{anchor}-{times}") });
+    }
+    found
+}
+
+/// What is wrong with a summary of mdBook: documents that it names more or less than once, and links with an anchor,
+/// which it would take for files.
+fn wrong_summary(summary: &str, documents: &[&str]) -> Vec<Finding> {
+    let links = summary.lines().enumerate().filter_map(|(number, line)| {
+        let target = line.split_once("](")?.1.split(')').next()?;
+        Some((number + 1, target))
+    });
+    let links: Vec<(usize, &str)> = links.collect();
+    let mut found = Vec::new();
+    for (place, (line, target)) in links.iter().enumerate() {
+        let message = if target.contains('#') {
+            format!("`{target}`: a chapter is a whole file: leave the anchor out")
+        } else if links[..place].iter().any(|(_, earlier)| earlier == target) {
+            format!("`{target}` is a chapter already: name it once")
+        } else if !documents.contains(target) {
+            format!("`{target}` is no document: mend the line")
+        } else {
+            continue;
+        };
+        found.push(Finding { line: *line, message });
+    }
+    for missing in documents.iter().filter(|it| !links.iter().any(|(_, target)| target == *it)) {
+        found.push(Finding { line: 1, message: format!("{missing} is no chapter: add a line") });
     }
     found
 }
@@ -390,5 +476,29 @@ mod tests {
         };
         check("[a](docs/HERE.md) [b](docs/GONE.md)\n\n[c](GONE.md#d)", &[1, 3]);
         check("[a](docs/HERE.md#b) [c](#d) [e](https://example.net/f) ![g](gone.png)", &[]);
+    }
+
+    #[test]
+    fn dead_anchors_are_found() {
+        let other = "# A b\n## `[c]`: D, e-f?\n## [G](h.md) i\n```sh\n# k\n```\n## A b\n#l\n";
+        let read = |path: &str| (path == "O.md").then(|| other.to_owned());
+        let check = |text: &str, lines: &[usize]| {
+            let found = dead_anchors(text, &read);
+            assert_eq!(found.iter().map(|it| it.line).collect::<Vec<_>>(), lines, "{text}");
+        };
+        check("[a](O.md#a-b) [a](O.md#a-b-1) [b](O.md#c-d-e-f) [c](O.md#g-i) [d](O.md)", &[]);
+        check("[a](O.md#k)\n[b](O.md#l)\n[c](O.md#a-b-2)\n[d](O.md#)", &[1, 2, 3, 4]);
+        check("## Here\n[a](#here) [b](gone.md#a) [c](https://example.net/#d)\n[e](#there)", &[3]);
+    }
+
+    #[test]
+    fn wrong_lines_of_the_summary_are_found() {
+        let check = |summary: &str, lines: &[usize]| {
+            let found = wrong_summary(summary, &["A.md", "B.md"]);
+            assert_eq!(found.iter().map(|it| it.line).collect::<Vec<_>>(), lines, "{summary}");
+        };
+        check("# Summary\n[a](A.md)\n- [b](B.md)\n", &[]);
+        check("# Summary\n[a](A.md)\n- [b](B.md)\n  - [a](A.md)\n- [c](C.md)\n", &[4, 5]);
+        check("[a](A.md#b)\n[b](B.md)", &[1, 1]);
     }
 }

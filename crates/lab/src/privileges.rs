@@ -121,7 +121,9 @@ fn can_live(user: &User, directory: &Path, closed: Option<&Path>) -> Result<(), 
     let missing = root::missing_rights();
     if let Some(closed) = closed.filter(|_| !missing.is_empty()) {
         let closed = closed.display();
-        return Err(format!("its {user} may not enter {closed}, and covering that takes {missing}"));
+        return Err(format!(
+            "its {user} may not enter {closed}, and covering that takes {missing}"
+        ));
     }
     can_become(user).and_then(|()| can_have(user, directory))
 }

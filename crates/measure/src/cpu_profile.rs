@@ -10,7 +10,19 @@ pub use cost::{CostDifference, CostSummary, PartCost, PartDifference, PartSet, V
 pub const PROFILE_FORMAT: u32 = 1;
 
 /// A part of what a server does for a query. A sample belongs to exactly one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum CostPart {
     /// The kernel's sockets, protocols, packets and network devices.

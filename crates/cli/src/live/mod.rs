@@ -183,9 +183,9 @@ impl Live {
 
 impl Drop for Live {
     fn drop(&mut self) {
-        if let Shown::Screen(_) = std::mem::replace(&mut self.shown, Shown::Nothing) {
-            self.kept.iter().for_each(|line| say!("{line}"));
-        }
+        // First the terminal is given back. Without a screen nothing is kept.
+        drop(std::mem::replace(&mut self.shown, Shown::Nothing));
+        self.kept.iter().for_each(|line| say!("{line}"));
     }
 }
 

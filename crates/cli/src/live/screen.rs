@@ -27,10 +27,10 @@ use super::draw::{Look, Paint, draw};
 use super::view::View;
 
 /// Time between two frames. Figures that change faster cannot be read.
-const FRAME: Duration = Duration::from_millis(250);
+const FRAME: Duration = Duration::from_millis(500);
 
 /// Time between two copies of what is drawn: each frame has a new one.
-const COPY: Duration = Duration::from_millis(200);
+const COPY: Duration = Duration::from_millis(400);
 
 /// How often to look for a key.
 const LOOK: Duration = Duration::from_millis(50);
@@ -153,8 +153,12 @@ impl Painter {
                 terminal = open()?;
                 is_due = true;
             }
-            if let Ok(mut mailbox) = self.mailbox.view.lock() {
-                state.take(mailbox.take());
+            // While the view stands still, what comes waits.
+            if state.paused.is_none()
+                && let Ok(mut mailbox) = self.mailbox.view.lock()
+                && let Some(view) = mailbox.take()
+            {
+                state.view = Some(view);
             }
             if !IS_ON.load(Ordering::SeqCst) {
                 break;
@@ -187,13 +191,6 @@ struct State {
 }
 
 impl State {
-    /// Takes what is to be drawn. While the view stands still, that is kept for later.
-    fn take(&mut self, view: Option<View>) {
-        if self.paused.is_none() && view.is_some() {
-            self.view = view;
-        }
-    }
-
     /// `now` is the time since the session began. Returns whether the key has changed anything.
     fn press(&mut self, key: KeyEvent, now: Duration, stop: &AtomicBool) -> bool {
         if key.kind == KeyEventKind::Release {

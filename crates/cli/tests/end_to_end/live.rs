@@ -185,6 +185,20 @@ fn a_load_is_watched_and_left_early() {
 }
 
 #[test]
+fn a_search_leaves_its_steps_in_the_history() {
+    served!(_running, room, target);
+    let pane = Pane::open(&room, (100, 30));
+    let words = ["capacity", &target, "--step-duration", "300ms", "--queries", "queries"];
+    let words = with_few_clients(&words).join(" ");
+    pane.enter(&format!("{} {words}; echo exit=$?", program().display()));
+    pane.shows_all(&["looking for the highest rate", "[  1] ramp", "q leave early"]);
+    pane.press("q");
+    let text = pane.shows_all(&["[  1] ramp", "report: ", "exit=130"]);
+    assert!(!text.contains("q leave early"), "{text}");
+    pane.is_restored();
+}
+
+#[test]
 fn a_stop_leaves_the_terminal_and_takes_it_again() {
     served!(_running, room, target);
     let pane = Pane::open(&room, (80, 24));

@@ -20,7 +20,9 @@ use crate::{RunRecord, RunStatus, Session};
 const ERROR: f64 = 0.05;
 
 /// Parts that are told as one in a sentence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum PartSet {
     /// The kernel's network stack.

@@ -134,14 +134,13 @@ fn settings(
 /// A fact of a run.
 type OfRun = (Condition, &'static str, fn(&RunRecord) -> String);
 
-/// Facts of the runs as they were.
-const OF_RUNS: [OfRun; 6] = [
+/// Facts of the runs as they were. The user of a server is none: dnslab makes a new one for each run.
+const OF_RUNS: [OfRun; 5] = [
     (Condition::Server, "version", |record| record.server.title()),
     (Condition::Server, "TLS library", |record| record.server.tls_library.clone()),
     (Condition::Experiment, "CPUs of the server", |record| format!("{:?}", record.server.cpus)),
     (Condition::Experiment, "CPUs of the load", |record| format!("{:?}", record.load.cpus)),
     (Condition::Experiment, "threads of the server", |record| record.server.threads.to_string()),
-    (Condition::Experiment, "user of the server", |record| record.server.user.clone()),
 ];
 
 /// What differs between the first runs that count of each variant.
