@@ -69,7 +69,11 @@ mod tests {
                 assert!(is_there(&option, page), "{name}.1 lacks {option}:\n{page}");
             }
             for argument in command.get_positionals() {
-                let word = argument.get_id().as_str().to_uppercase();
+                let named = argument.get_value_names().and_then(|names| names.first());
+                let word = match named {
+                    Some(name) => name.to_string(),
+                    None => argument.get_id().as_str().to_uppercase(),
+                };
                 assert!(is_there(&word, page), "{name}.1 lacks {word}:\n{page}");
             }
             for below in command.get_subcommands().filter(|it| it.get_name() != "help") {

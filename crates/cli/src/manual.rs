@@ -1,5 +1,5 @@
 //! Every command in README.md and the documents is one that dnslab takes: subcommands, options and their values, and
-//! for those that measure, the keys of `--set` and the whole experiment.
+//! for those that measure, the keys of `--set` and the whole experiment. So is every option in their text.
 
 #[path = "../tests/end_to_end/documents.rs"]
 mod documents;
@@ -7,8 +7,8 @@ mod documents;
 use std::fs;
 use std::path::Path;
 
-use clap::Parser as _;
 use clap::error::ErrorKind;
+use clap::{CommandFactory as _, Parser as _};
 
 use crate::arguments::{Arguments, Command, Plan, Run};
 use crate::exit::Failure;
@@ -46,6 +46,64 @@ fn commands_in_the_documents_are_ones_that_dnslab_takes() {
     }
     assert!(count > 50, "only {count} commands found: they are not read");
     assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
+}
+
+/// Documents that name options of other programs in their text.
+const OF_OTHERS: [&str; 4] =
+    ["docs/BENCHMARKS.md", "docs/CAPTURES.md", "docs/IDM.md", "docs/SERVERS.md"];
+
+#[test]
+fn options_and_keys_in_the_documents_exist() {
+    let mut known = vec!["--help".to_owned(), "--version".to_owned()];
+    add_options(&Arguments::command(), &mut known);
+    let (mut complaints, mut count) = (Vec::new(), 0);
+    for document in documents().into_iter().filter(|it| !OF_OTHERS.contains(&it.as_str())) {
+        // The first cell of these tables has the options of the other tool, and `|` within.
+        let is_from = document.starts_with("docs/FROM_");
+        let text = fs::read_to_string(root().join(&document)).unwrap();
+        for (number, line) in text.lines().enumerate() {
+            let line = line.replace("\\|", "/");
+            let is_row = is_from && line.starts_with('|');
+            let own: &str =
+                if is_row { line.splitn(3, '|').last().unwrap_or_default() } else { &line };
+            for code in own.split('`').skip(1).step_by(2) {
+                let unknown = unknown_option(code, &known).or_else(|| unknown_key(code, is_row));
+                complaints.extend(unknown.map(|it| format!("{document}:{}: {it}", number + 1)));
+                count += usize::from(code.starts_with("--"));
+            }
+        }
+    }
+    assert!(count > 100, "only {count} options found: they are not read");
+    assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
+}
+
+/// Adds the options of a command and of those below it.
+fn add_options(command: &clap::Command, known: &mut Vec<String>) {
+    let longs = command.get_arguments().filter_map(clap::Arg::get_long);
+    known.extend(longs.map(|long| format!("--{long}")));
+    command.get_subcommands().for_each(|below| add_options(below, known));
+}
+
+/// An option in code that begins with an option, or with `dnslab`.
+fn unknown_option(code: &str, known: &[String]) -> Option<String> {
+    if !code.starts_with("--") && !code.starts_with("dnslab ") {
+        return None;
+    }
+    let mut options = code.split_whitespace().filter(|word| word.starts_with("--"));
+    let unknown = options.find(|word| {
+        let name = word.split(['=', '[', '.', ',']).next().unwrap_or_default();
+        !known.iter().any(|it| it == name)
+    });
+    unknown.map(|word| format!("there is no option `{word}`"))
+}
+
+/// A key that stands alone in a cell of a table with keys.
+fn unknown_key(code: &str, is_row: bool) -> Option<String> {
+    let (group, name) = code.split_once('.').filter(|_| is_row)?;
+    let is_word = |text: &str| text.chars().all(|it| it.is_ascii_lowercase() || it == '_');
+    let is_group = dnslab_settings::keys().any(|key| key.path.split('.').next() == Some(group));
+    let is_key = is_group && is_word(name) && !["json", "csv", "html"].contains(&name);
+    (is_key && dnslab_settings::find(code).is_none()).then(|| format!("there is no key `{code}`"))
 }
 
 /// The paths from the root of README.md and of all documents, in order.
@@ -115,9 +173,10 @@ fn experiment(command: Command) -> Result<(), Failure> {
 /// A word, or what follows its last `=`, as a path of a file that is there.
 fn with_paths(word: &str, folder: &Path) -> String {
     let (key, value) = word.rsplit_once('=').map_or(("", word), |(key, value)| (key, value));
+    let separator = if key.is_empty() { "" } else { "=" };
     // A build of the reader's.
-    if value.starts_with("/opt/") {
-        return format!("{key}=/bin/sh");
+    if ["/opt/", "./old/", "./new/"].iter().any(|folder| value.starts_with(folder)) {
+        return format!("{key}{separator}/bin/sh");
     }
     let is_of_repository = value.starts_with("experiments/") || value.starts_with("deploy/");
     let base = if is_of_repository { root() } else { folder.to_owned() };
@@ -125,6 +184,5 @@ fn with_paths(word: &str, folder: &Path) -> String {
     if value.is_empty() || !path.is_file() {
         return word.to_owned();
     }
-    let separator = if key.is_empty() { "" } else { "=" };
     format!("{key}{separator}{}", path.display())
 }

@@ -11,10 +11,11 @@ use crate::{capacity, load, replay, run};
 /// are no host names and no relative paths: their meaning depends on the machine.
 const LINES: &[&str] = &[
     // Each transport.
-    "load 192.0.2.7 --results /tmp/results --quiet",
+    "load 192.0.2.7 --results /tmp/results --quiet --metrics-listen 127.0.0.1:9353 --metrics-linger 30s \
+     --remote-write http://127.0.0.1:9090/ --remote-write-headers /etc/passwd --remote-write-token /etc/passwd",
     "load 192.0.2.7:5300 --transport tcp --json",
-    "load 192.0.2.7 --transport DoT --authority /etc/passwd --tls-name ns1.example.test",
-    "load 192.0.2.7:8443 --transport doh2 --insecure --http-method get --http-path /resolve",
+    "load 192.0.2.7 --transport DoT --authority /etc/passwd --tls-name ns1.example.test --plain",
+    "load 192.0.2.7:8443 --transport doh2 --insecure --http-method get --http-path /resolve --live",
     "load 192.0.2.7 --transport doq --insecure --early-data",
     "load 192.0.2.7 --transport doh3 --insecure --http-method get --early-data --padding",
     // IPv6.
@@ -22,7 +23,7 @@ const LINES: &[&str] = &[
     "load [2001:db8::7] --transport doq --insecure",
     "load [2001:db8::7]:8530 --transport dot --insecure --tls-name ns1.example.test",
     // Clients, rates and times.
-    "load 192.0.2.7 --outstanding 50 --duration 90s --warm-up 500ms --timeout 750ms",
+    "load 192.0.2.7 --outstanding 50 --duration 90s --warm-up 500ms --timeout 750ms --plain",
     "load 192.0.2.7 --rate 20000 --pace poisson --workers 4 --seed 9007199254740993",
     "load 192.0.2.7 --rate steps:10000,20000/5s",
     "load 192.0.2.7 --rate ramp:1000..100000/30s --pace constant",

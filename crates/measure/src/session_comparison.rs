@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::gate::absolute;
 use crate::statistics::{Estimate, Metric, Welch, rejected};
 use crate::{
-    CostLimit, Judgement, LimitRuling, Ruling, RunRecord, Session, Summary, VariantSummary,
+    Caveat, CostLimit, Judgement, LimitRuling, Ruling, RunRecord, Session, Summary, VariantSummary,
 };
 pub use conditions::{Condition, ConditionChange};
 
@@ -65,6 +65,8 @@ pub struct SessionSide {
     pub other_runs: u32,
     /// Runs of the plan that were not made.
     pub missing_runs: u32,
+    /// Variants whose machine others used too, in half of the runs that count or more.
+    pub disturbed: Vec<String>,
 }
 
 /// One metric of one variant in both sessions.
@@ -112,7 +114,9 @@ impl SessionComparison {
     ///   test; Berger, Technometrics 24, 1982).
     /// - *fail*: the difference is certainly beyond the limit. One of many is enough here, so all limits of
     ///   all variants share one error of 2.5 % by Holm's procedure ([`rejected`]), with the weights of
-    ///   [`Metric::weight`]. A lone interval beyond its limit may therefore be no failure among many.
+    ///   [`Metric::weight`]. A lone interval beyond its limit may therefore be no failure among many. Nor is a
+    ///   difference of a variant that was disturbed in either session ([`SessionSide::disturbed`]): runs of one
+    ///   session are disturbed together, so their spread does not show it.
     /// - *unclear*: otherwise; with the number of further runs of each session that would probably tell
     ///   ([`Welch::more_runs`]).
     ///
@@ -252,7 +256,28 @@ impl<'a> Side<'a> {
             only_here,
             other_runs: self.summary.variants.iter().map(|variant| variant.other_runs).sum(),
             missing_runs: self.summary.missing_runs,
+            disturbed: self
+                .ran()
+                .map(|it| &it.name)
+                .filter(|it| self.is_disturbed(it))
+                .cloned()
+                .collect(),
         }
+    }
+
+    /// Whether others used the machine in half of the runs that count, or more.
+    fn is_disturbed(&self, name: &str) -> bool {
+        let runs = || self.whole.records.iter().filter(|of| of.variant == name && of.is_valid());
+        let is_disturbed = |record: &&RunRecord| {
+            record.caveats.iter().any(|caveat| {
+                matches!(
+                    caveat,
+                    Caveat::Steal { .. } | Caveat::Crowded { .. } | Caveat::OtherProcesses { .. }
+                )
+            })
+        };
+        let disturbed = runs().filter(is_disturbed).count();
+        disturbed > 0 && 2 * disturbed >= runs().count()
     }
 
     fn variant(&self, name: &str) -> Option<&VariantSummary> {
@@ -301,6 +326,8 @@ struct Trial {
     found: Found,
     /// Every run that counts has a value.
     is_whole: bool,
+    /// [`Side::is_disturbed`] holds in either session.
+    is_disturbed: bool,
 }
 
 enum Found {
@@ -344,6 +371,7 @@ impl Trial {
             bound: if metric.higher_is_better() { -largest } else { largest },
             found,
             is_whole: base_whole && new_whole,
+            is_disturbed: sides.iter().any(|side| side.is_disturbed(name)),
         }
     }
 
@@ -376,7 +404,7 @@ impl Trial {
         let ruling = match (self.is_within(), is_worse) {
             _ if !is_judged => Ruling::Unclear,
             (true, _) if self.is_whole => Ruling::Pass,
-            (false, true) => Ruling::Fail,
+            (false, true) if !self.is_disturbed => Ruling::Fail,
             _ => Ruling::Unclear,
         };
         let (found, more_runs) = match &self.found {
@@ -386,7 +414,10 @@ impl Trial {
                     false => change.relative.value > self.bound,
                 };
                 let error = if is_over { error } else { FALSE_WORSE };
-                let is_asked = ruling == Ruling::Unclear && is_judged && self.is_whole;
+                let is_asked = ruling == Ruling::Unclear
+                    && is_judged
+                    && self.is_whole
+                    && !(is_worse && self.is_disturbed);
                 let more = || change.more_runs(self.bound, error, MAX_MORE_RUNS);
                 (Some(change.relative), is_asked.then(more).flatten())
             }
@@ -425,6 +456,7 @@ mod tests {
                 bound,
                 found: Found::Change(Welch::of(&runs(), &runs()).unwrap()),
                 is_whole: true,
+                is_disturbed: false,
             };
             let trials: Vec<Trial> = metrics.into_iter().chain(metrics).map(&mut trial).collect();
             let trials: Vec<&Trial> = trials.iter().collect();

@@ -20,7 +20,7 @@ pub(super) fn line(name: &str, latest: &Latest) -> String {
         (false, LoadPart::Main) => "",
     };
     let cpu = figures.server_cpu.map(|share| number::percent(share, 0));
-    let cpu = cpu.map_or_else(String::new, |cpu| format!("  server CPU {cpu:>5}"));
+    let cpu = cpu.map_or_else(String::new, |cpu| format!("  CPU {cpu:>5}"));
     format!(
         "{seconds:>10}  {name}  {qps:>9} qps  p50 {:>7}  p99 {:>7}  lost {lost}{cpu}{mark}",
         quantile(0),
@@ -50,7 +50,7 @@ mod tests {
             },
         };
         let expected = "    12.0 s  tcp    145,210 qps  p50 89.1 us  p99 1.02 ms  lost 12  \
-                        server CPU  98 %";
+                        CPU  98 %";
         assert_eq!(line("tcp", &latest), expected);
         let nothing = Latest { figures: Figures::default(), is_warm_up: true, ..latest };
         let expected =

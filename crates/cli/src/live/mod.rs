@@ -147,7 +147,8 @@ impl Live {
         match &self.shown {
             Shown::Lines => {
                 if let Some(latest) = latest {
-                    say!("{}", lines::line(variant, &latest));
+                    let width = self.model.name_width();
+                    say!("{}", lines::line(&format!("{variant:<width$}"), &latest));
                 }
             }
             Shown::Bar(bar) => bar.interval(self.search.is_none().then_some(variant), live),
@@ -161,7 +162,8 @@ impl Live {
         match &self.shown {
             Shown::Lines => {
                 if let Some(rest) = rest {
-                    say!("{}", lines::line(variant, &rest));
+                    let width = self.model.name_width();
+                    say!("{}", lines::line(&format!("{variant:<width$}"), &rest));
                 }
                 say!("{line}");
             }

@@ -564,6 +564,11 @@ impl Model {
         self.begin(Round { name, number, count: None, runs: 1, began: now }, now);
     }
 
+    /// Columns of the longest name.
+    pub(crate) fn name_width(&self) -> usize {
+        self.kinds.iter().map(|kind| kind.name.chars().count()).max().unwrap_or(0)
+    }
+
     /// Name of the load of a step.
     pub(crate) fn only_kind(&self) -> Option<String> {
         self.kinds.first().map(|kind| kind.name.clone())

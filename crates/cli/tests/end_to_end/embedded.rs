@@ -30,8 +30,9 @@ const VARIANTS: [&str; 5] = ["udp", "tcp", "dot", "dot-coming-and-going", "dot-q
 /// variant, how far to trust them, and what to do next.
 #[track_caller]
 fn is_first_screen(done: &Done, variants: &[&str]) {
-    let lines: Vec<&str> = done.stdout.lines().skip_while(|line| !line.starts_with('[')).collect();
-    let screen: Vec<&str> = lines.into_iter().skip_while(|line| line.starts_with('[')).collect();
+    let lines: Vec<&str> = done.stdout.lines().collect();
+    let last = lines.iter().rposition(|line| line.starts_with('['));
+    let screen: Vec<&str> = lines.into_iter().skip(last.map_or(0, |last| last + 1)).collect();
     assert!(screen.len() <= 20, "{} lines: {done}", screen.len());
     // The path of the results may be longer.
     let wide = |line: &&&str| line.chars().count() > 100 && !line.starts_with("report: ");

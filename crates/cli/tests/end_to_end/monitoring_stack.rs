@@ -166,7 +166,7 @@ fn from_nothing_to_data_in_every_panel() {
     // One BIND at a time, each for as long as it takes to be seen by the exporter.
     room.experiment(&format!(
         "repeat.runs = 1\nrepeat.alternate = \"runs\"\n[server]\nkind = \"bind\"\nextra = '''\nstatistics-channels \
-         {{ inet 127.0.0.1 port {statistics}; }};\n'''\n[load]\nclients = 10\nrate = 500\nduration = \"7s\"\nwarm_up = \
+         {{ inet 127.0.0.1 port {statistics}; }};\n'''\n[load]\nclients = 10\nrate = 500\nduration = \"9s\"\nwarm_up = \
          \"200ms\"\n[[variant]]\nname = \"tcp\"\nload.transport = \"tcp\"\n[[variant]]\nname = \"dot\"\nload.transport \
          = \"dot\"\n"
     ));

@@ -1,6 +1,7 @@
 //! The samples in `tests/dnsperf` are what dnsperf 2.10.0 and 2.14.0 printed on loopback, against `dnslab serve`
 //! with and without loss; of time-outs only some lines are left.
 
+use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
@@ -301,4 +302,49 @@ fn damaged_dns_metrics_are_named_with_their_line() {
     );
     assert_eq!(error("[1]"), "line 1: an object of dns-metrics is expected");
     assert!(error("{\"a\" 1}").starts_with("line 1: expected `:`"), "{}", error("{\"a\" 1}"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+
+    /// Whatever becomes of the output of dnsperf, it is refused or makes records that hold together.
+    #[test]
+    fn damage_is_refused_or_makes_whole_records(
+        nth in 0_usize..5,
+        changes in prop::collection::vec((any::<u16>(), any::<u8>(), 0_u8..4), 1..4),
+    ) {
+        let samples = [
+            sample!("2.10-udp").to_owned(),
+            sample!("2.10-tcp").to_owned(),
+            sample!("2.10-interrupted").to_owned(),
+            sample!("2.14-doh").to_owned(),
+            metrics().to_string(),
+        ];
+        let mut octets = samples[nth].clone().into_bytes();
+        for (place, octet, how) in changes {
+            let place = usize::from(place) % octets.len().max(1);
+            match how {
+                _ if octets.is_empty() => {}
+                0 => octets[place] = octet,
+                // Digits are where the figures are.
+                1 => octets[place] = b'0' + octet % 10,
+                2 => octets.insert(place, b'0' + octet % 10),
+                _ => drop(octets.drain(place..(place + usize::from(octet)).min(octets.len()))),
+            }
+        }
+        let Ok(runs) = read(&octets) else { return Ok(()) };
+        let source = |run| ImportSource {
+            variant: "a".to_owned(),
+            file: "a.txt".to_owned(),
+            run,
+        };
+        let sources = runs.into_iter().map(source).collect();
+        let (session, records) = results_of(ImportFacts::default(), sources);
+        for record in &records {
+            prop_assert!(record.measured.as_ref().unwrap().counters.outcomes.check().is_ok());
+            let text = serde_json::to_string(record).unwrap();
+            prop_assert!(serde_json::from_str::<RunRecord>(&text).is_ok());
+        }
+        prop_assert_eq!(Summary::of(&session, &records).missing_runs, 0);
+    }
 }

@@ -2,7 +2,7 @@
 
 use dnslab_measure::statistics::Metric;
 use dnslab_measure::{
-    Condition, CostLimit, Fact, InvalidReason, Ruling, RunRecord, RunStatus, Session,
+    Caveat, Condition, CostLimit, Fact, InvalidReason, Ruling, RunRecord, RunStatus, Session,
     SessionComparison, SkippedVariant, WholeSession,
 };
 
@@ -103,6 +103,32 @@ fn a_run_that_does_not_count_after_the_change_leaves_it_open() {
     new.records.pop();
     assert_eq!(compare(&base, &new, &["qps>-3%"]).new.missing_runs, 1);
     assert_eq!(compare(&base, &base, &[]).ruling(), Ruling::Unclear);
+}
+
+#[test]
+fn nothing_is_worse_where_others_used_the_machine() {
+    let (base, mut new) = (made(&RATES), made(&RATES.map(|rate| rate / 2)));
+    let disturb = |records: &mut [RunRecord], variant: &str, runs: usize| {
+        let own = records.iter_mut().filter(|record| record.variant == variant);
+        own.take(runs).for_each(|run| run.caveats.push(Caveat::OtherProcesses { cpus: 0.7 }));
+    };
+    disturb(&mut new.records, "udp", 2);
+    assert_eq!(compare(&base, &new, &["qps>-3%"]).ruling(), Ruling::Fail);
+    disturb(&mut new.records[4..], "udp", 1);
+    disturb(&mut new.records, "tcp", 3);
+    for found in [compare(&base, &new, &["qps>-3%"]), compare(&new, &base, &["qps>+200%"])] {
+        assert_eq!((found.ruling(), found.more_runs()), (Ruling::Unclear, None));
+        assert_eq!(
+            [&found.base, &found.new].map(|side| side.disturbed.len()).iter().sum::<usize>(),
+            2
+        );
+    }
+    // An improvement is one all the same.
+    let faster = compare(&new, &base, &["qps>-3%"]);
+    assert_eq!(
+        (faster.ruling(), faster.base.disturbed),
+        (Ruling::Pass, vec!["udp".to_owned(), "tcp".to_owned()])
+    );
 }
 
 #[test]

@@ -92,14 +92,16 @@ fn push_picture(body: &mut String, history: &History, variant: &VariantHistory) 
     );
     for share in [0.0, 0.5, 1.0] {
         let value = least + share * (most - least);
-        let exact = Estimate { value, low: value, high: value };
+        // No more digits than the picture shows.
+        let half = (most - least) / 10.0;
+        let rounded = Estimate { value, low: value - half, high: value + half };
         let _ = write!(
             body,
             "<path d=\"M{LEFT} {y:.1}H{}\" stroke=\"currentColor\" opacity=\"0.15\"/>",
             WIDTH - RIGHT,
             y = y(value)
         );
-        push_text(body, "", (LEFT - 8.0, y(value)), "end", &figure(history.metric, &exact));
+        push_text(body, "", (LEFT - 8.0, y(value)), "end", &figure(history.metric, &rounded));
     }
     push_levels(body, variant, (&x, &y));
     for point in &variant.points {

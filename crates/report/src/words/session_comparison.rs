@@ -199,6 +199,14 @@ pub(crate) fn notes(comparison: &SessionComparison) -> Vec<String> {
         if let Some(runs) = not_counted(side) {
             notes.push(format!("{when} the change {runs}: see the report of that session."));
         }
+        let disturbed: Vec<&str> = side.disturbed.iter().map(String::as_str).collect();
+        if !disturbed.is_empty() {
+            notes.push(format!(
+                "{when} the change others used the machine in half of the runs or more of {}, so no difference \
+                 there is called worse. Measure again on a quiet machine.",
+                listed(&disturbed)
+            ));
+        }
     }
     if base.name != new.name {
         let (then, now) = (&base.name, &new.name);

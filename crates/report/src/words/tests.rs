@@ -63,6 +63,8 @@ fn caveats() {
 {"kind":"certificate-not-verified"}
 {"kind":"turn-backlog","ns":7100000}
 {"kind":"common-load-invalid","reason":{"why":"forsaken","forsaken":2,"clients":200}}
+{"kind":"imported","generator":"dnsperf 2.10.0","lost_share":0.0}
+{"kind":"imported","generator":"dnsperf 2.10.0","lost_share":0.012}
 {"kind":"other","text":"The moon was full."}
 "#;
     insta::assert_snapshot!("caveats", said(CASES, |caveat: Caveat| caveat_text(&caveat)));

@@ -80,7 +80,7 @@ pub(crate) fn draw(frame: &mut Frame<'_>, view: &View, look: &Look) {
     ])
     .areas(area);
     panels::heading(view, look, heading.width).render(heading, buffer);
-    panels::progress(view, look).render(progress, buffer);
+    panels::progress(view, look, progress.width).render(progress, buffer);
     table::render(view, look, figures, buffer);
     Paragraph::new(bottleneck).wrap(Wrap { trim: true }).render(limit, buffer);
     if area.height >= MIN_CHARTS {

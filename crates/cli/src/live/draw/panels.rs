@@ -19,17 +19,23 @@ const BAR: usize = 16;
 /// What is measured, and how it is asked.
 pub(super) fn heading<'a>(view: &'a View, look: &Look, width: u16) -> Line<'a> {
     let mut line = Line::styled(&*view.heading, look.paint.strong());
-    if let Some(load) = selected(view, look) {
-        let how = format!("  {}", load.how);
-        if line.width() + how.chars().count() <= usize::from(width) {
-            line.spans.push(Span::styled(how, look.paint.dim()));
-        }
-    }
+    add_how(&mut line, view, look, width);
     line
 }
 
+/// Adds how the load is asked, if there is room. Returns whether there is.
+fn add_how(line: &mut Line<'_>, view: &View, look: &Look, width: u16) -> bool {
+    let Some(load) = selected(view, look) else { return true };
+    let how = format!("  {}", load.how);
+    let fits = line.width() + how.chars().count() <= usize::from(width);
+    if fits {
+        line.spans.push(Span::styled(how, look.paint.dim()));
+    }
+    fits
+}
+
 /// Which run of how many, what it does, how far it is, and the time left.
-pub(super) fn progress<'a>(view: &'a View, look: &Look) -> Line<'a> {
+pub(super) fn progress<'a>(view: &'a View, look: &Look, width: u16) -> Line<'a> {
     let mut parts: Vec<Span<'_>> = Vec::new();
     if let Some(round) = &view.round {
         let run = match round.count {
@@ -53,7 +59,11 @@ pub(super) fn progress<'a>(view: &'a View, look: &Look) -> Line<'a> {
     if let Some(left) = view.left(look.now) {
         parts.push(Span::styled(format!(", about {} left", clock(left)), look.paint.strong()));
     }
-    Line::from(parts)
+    let mut line = Line::from(parts);
+    if !add_how(&mut Line::raw(&*view.heading), view, look, width) {
+        add_how(&mut line, view, look, width);
+    }
+    line
 }
 
 fn of_load<'a>(load: &LoadView, look: &Look) -> Vec<Span<'a>> {

@@ -63,7 +63,7 @@ fn memory(row: &Row<'_>) -> String {
 const MAX_ROWS: usize = 8;
 
 /// The narrowest column of names.
-const NAME: u16 = 12;
+const NAME: u16 = 11;
 
 /// Rows with the head.
 pub(super) fn height(view: &View) -> u16 {
