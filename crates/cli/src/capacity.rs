@@ -51,11 +51,15 @@ pub(crate) fn capacity(arguments: Capacity) -> Result<Exit, Failure> {
     let mut both = Both { view: &mut live, monitor: monitor.as_mut() };
     let outcome = session.run(&stop, &mut both).cloned();
     drop(live);
-    let capacity = outcome.map_err(failure)?;
-    first_screen::show_search(session.results(), &capacity, output)?;
+    let shown = outcome.map_err(failure).and_then(|capacity| {
+        first_screen::show_search(session.results(), &capacity, output)?;
+        Ok(capacity)
+    });
+    // Whatever happened: what was measured leaves.
     if let Some(monitor) = monitor {
         monitor.finish(session.results().path(), &stop, output);
     }
+    let capacity = shown?;
     Ok(match (&capacity.end, capacity.answer()) {
         (Some(End::Interrupted), _) => {
             terminal::remark("\ninterrupted; what was measured is in the report", output);

@@ -217,11 +217,13 @@ pub(crate) fn carry_out(
     let mut both = Both { view: &mut live, monitor: monitor.as_mut() };
     let end = session.run(&stop, &mut both);
     drop(live);
-    let end = end.map_err(failure).map_err(|failure| keep_hint(failure, session))?;
-    let exit = conclude(session, output)?;
+    let end = end.map_err(failure).map_err(|failure| keep_hint(failure, session));
+    let concluded = end.and_then(|end| Ok((end, conclude(session, output)?)));
+    // Whatever happened: what was measured leaves.
     if let Some(monitor) = monitor {
         monitor.finish(session.results().path(), &stop, output);
     }
+    let (end, exit) = concluded?;
     if end.interrupted {
         let path = session.results().path().display();
         let how = format!("\ninterrupted; to go on: dnslab run --resume {path}");

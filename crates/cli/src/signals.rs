@@ -2,6 +2,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -9,6 +10,9 @@ use signal_hook::low_level;
 
 use crate::exit::Exit;
 use crate::live;
+
+/// Longest wait until the terminal is as it was.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// A flag that the first SIGINT, SIGTERM or SIGHUP sets. The second one ends the process at once, and the
 /// guards then stop their servers.
@@ -20,7 +24,12 @@ pub(crate) fn stop_flag() -> io::Result<Arc<AtomicBool>> {
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
         for _ in signals.forever() {
             if flag.swap(true, Ordering::SeqCst) {
-                live::restore();
+                // A terminal that takes nothing more must not keep the process.
+                let restored = thread::spawn(live::restore);
+                let given_up = Instant::now() + PATIENCE;
+                while !restored.is_finished() && Instant::now() < given_up {
+                    thread::sleep(Duration::from_millis(5));
+                }
                 low_level::exit(Exit::Interrupted.code().into());
             }
         }

@@ -67,6 +67,8 @@ pub struct SessionSide {
     pub missing_runs: u32,
     /// Variants whose machine others used too, in half of the runs that count or more.
     pub disturbed: Vec<String>,
+    /// Variants that were to be measured and could not run here.
+    pub skipped: Vec<String>,
 }
 
 /// One metric of one variant in both sessions.
@@ -116,7 +118,8 @@ impl SessionComparison {
     ///   all variants share one error of 2.5 % by Holm's procedure ([`rejected`]), with the weights of
     ///   [`Metric::weight`]. A lone interval beyond its limit may therefore be no failure among many. Nor is a
     ///   difference of a variant that was disturbed in either session ([`SessionSide::disturbed`]): runs of one
-    ///   session are disturbed together, so their spread does not show it.
+    ///   session are disturbed together, so their spread does not show it. If the earlier one was, the variant
+    ///   does not pass either: it may have looked worse than it is.
     /// - *unclear*: otherwise; with the number of further runs of each session that would probably tell
     ///   ([`Welch::more_runs`]).
     ///
@@ -147,11 +150,13 @@ impl SessionComparison {
     }
 
     /// The ruling over all limits, the worst of all. What fails, fails; else it is unclear if a run of the
-    /// later session does not count or was not made (the change may be why), or if nothing could be judged.
+    /// later session does not count or was not made, or a variant of the earlier one could not run in it (the
+    /// change may be why), or if nothing could be judged.
     #[must_use]
     pub fn ruling(&self) -> Ruling {
         let worst = self.rulings.iter().map(|of| of.ruling).max();
-        let all_count = self.new.other_runs == 0 && self.new.missing_runs == 0;
+        let lost = self.base.only_here.iter().any(|name| self.new.skipped.contains(name));
+        let all_count = self.new.other_runs == 0 && self.new.missing_runs == 0 && !lost;
         let least = if all_count { Ruling::Pass } else { Ruling::Unclear };
         worst.map_or(Ruling::Unclear, |worst| worst.max(least))
     }
@@ -256,6 +261,7 @@ impl<'a> Side<'a> {
             only_here,
             other_runs: self.summary.variants.iter().map(|variant| variant.other_runs).sum(),
             missing_runs: self.summary.missing_runs,
+            skipped: self.whole.session.skipped.iter().map(|of| of.variant.clone()).collect(),
             disturbed: self
                 .ran()
                 .map(|it| &it.name)
@@ -326,8 +332,13 @@ struct Trial {
     found: Found,
     /// Every run that counts has a value.
     is_whole: bool,
+    /// The same of the earlier session alone: what it lacks is the worst of it, and would make a difference
+    /// look larger.
+    is_base_whole: bool,
     /// [`Side::is_disturbed`] holds in either session.
     is_disturbed: bool,
+    /// It holds in the earlier one, which then may look worse than it is.
+    is_base_disturbed: bool,
 }
 
 enum Found {
@@ -351,7 +362,8 @@ impl Trial {
         };
         let is_time_out = || {
             let later = sides[1].variant(name);
-            !base.is_empty()
+            base_whole
+                && base.len() > 1
                 && new.is_empty()
                 && later.is_some_and(|it| it.valid_runs > 1)
                 && metric
@@ -371,7 +383,9 @@ impl Trial {
             bound: if metric.higher_is_better() { -largest } else { largest },
             found,
             is_whole: base_whole && new_whole,
+            is_base_whole: base_whole,
             is_disturbed: sides.iter().any(|side| side.is_disturbed(name)),
+            is_base_disturbed: sides[0].is_disturbed(name),
         }
     }
 
@@ -403,8 +417,8 @@ impl Trial {
     fn judgement(&self, is_worse: bool, is_judged: bool, error: f64) -> Judgement {
         let ruling = match (self.is_within(), is_worse) {
             _ if !is_judged => Ruling::Unclear,
-            (true, _) if self.is_whole => Ruling::Pass,
-            (false, true) if !self.is_disturbed => Ruling::Fail,
+            (true, _) if self.is_whole && !self.is_base_disturbed => Ruling::Pass,
+            (false, true) if !self.is_disturbed && self.is_base_whole => Ruling::Fail,
             _ => Ruling::Unclear,
         };
         let (found, more_runs) = match &self.found {
@@ -417,7 +431,8 @@ impl Trial {
                 let is_asked = ruling == Ruling::Unclear
                     && is_judged
                     && self.is_whole
-                    && !(is_worse && self.is_disturbed);
+                    && !(is_worse && self.is_disturbed)
+                    && !self.is_base_disturbed;
                 let more = || change.more_runs(self.bound, error, MAX_MORE_RUNS);
                 (Some(change.relative), is_asked.then(more).flatten())
             }
@@ -456,7 +471,9 @@ mod tests {
                 bound,
                 found: Found::Change(Welch::of(&runs(), &runs()).unwrap()),
                 is_whole: true,
+                is_base_whole: true,
                 is_disturbed: false,
+                is_base_disturbed: false,
             };
             let trials: Vec<Trial> = metrics.into_iter().chain(metrics).map(&mut trial).collect();
             let trials: Vec<&Trial> = trials.iter().collect();

@@ -143,8 +143,8 @@ families! {
          its time-out";
     IN_FLIGHT: Gauge None of Load "dnslab_queries_in_flight" [] "Queries that are due and have not ended";
     OPEN: Gauge None of Load "dnslab_connections_open" [] "Usable connections";
-    QUANTILE: Gauge Seconds of Load "dnslab_latency_quantile_seconds" ["quantile"]
-        "Latency of the queries that ended in the latest interval";
+    QUANTILE: Gauge Seconds of Load "dnslab_latency_quantile_seconds" ["level"]
+        "Latency of the queries that ended in the latest interval; `level` is the quantile, such as 0.99";
     SERVER_CPU: Counter Seconds of Load "dnslab_server_cpu_seconds" []
         "CPU time of the server under test since its watch began, just before the load";
     SERVER_CPUS: Gauge None of Load "dnslab_server_cpus" [] "CPUs that the server may use";

@@ -354,6 +354,8 @@ fn kind_of(value: &impl Serialize) -> String {
 }
 
 /// Calls `take` with metric, own labels and number of everything that is counted.
+const USUAL_RCODES: [&str; 6] = ["NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED"];
+
 fn counted(
     counters: &Counters,
     transport: &str,
@@ -403,6 +405,10 @@ fn counted(
         (&HANDSHAKES, "early_data", connections.early_data),
     ] {
         take(family, vec![word.to_owned()], number);
+    }
+    // Counters begin at zero: one that appears later would have lost its first growth.
+    for rcode in USUAL_RCODES.into_iter().filter(|rcode| !answers.rcodes.contains_key(*rcode)) {
+        take(&ANSWERS, vec![rcode.to_owned()], 0);
     }
     for (rcode, number) in &answers.rcodes {
         take(&ANSWERS, vec![rcode.clone()], *number);

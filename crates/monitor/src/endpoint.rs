@@ -32,6 +32,13 @@ pub enum EndpointError {
          --remote-write-headers"
     )]
     Password,
+    /// What follows `?` may be a secret.
+    #[error(
+        "the address to push to holds a `?` with what may be a key, and the results would keep it with the command \
+         line\n  hint:    put it into a file for --remote-write-headers or --remote-write-token, if the endpoint takes \
+         it there"
+    )]
+    Query,
     /// A line of the file with headers is none.
     #[error("line {line} of the headers is not `Name: value`")]
     Header {
@@ -81,6 +88,9 @@ impl Endpoint {
         let is_http = matches!(uri.scheme_str(), Some("http" | "https"));
         if !is_http || uri.host().is_none() {
             return Err(wrong());
+        }
+        if uri.query().is_some() {
+            return Err(EndpointError::Query);
         }
         if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
             return Err(EndpointError::Password);

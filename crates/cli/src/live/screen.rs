@@ -32,6 +32,9 @@ const FRAME: Duration = Duration::from_millis(500);
 /// Time between two copies of what is drawn: each frame has a new one.
 const COPY: Duration = Duration::from_millis(400);
 
+/// Longest wait for the last frame at the end.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// How often to look for a key.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -116,10 +119,16 @@ impl Screen {
 impl Drop for Screen {
     fn drop(&mut self) {
         self.mailbox.has_ended.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            thread.join().ok();
+        let Some(thread) = self.thread.take() else { return };
+        // A terminal that takes nothing more must not keep the report.
+        let given_up = Instant::now() + PATIENCE;
+        while !thread.is_finished() && Instant::now() < given_up {
+            thread::sleep(Duration::from_millis(5));
         }
-        restore();
+        if thread.is_finished() {
+            thread.join().ok();
+            restore();
+        }
     }
 }
 

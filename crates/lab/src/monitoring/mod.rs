@@ -6,8 +6,8 @@
 pub(crate) mod daemon;
 mod parts;
 
-use std::fs::{self, File};
-use std::io;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
@@ -25,6 +25,7 @@ use crate::error::{Exited, LabError, NotInstalled, NotReady, refused};
 use crate::guard::{Ending, GuardProgram};
 use crate::ports;
 use crate::privileges::{self, StaysRoot};
+use crate::regular::open_regular;
 use crate::running::log_tail;
 use crate::server::{http, look_up, looked_in};
 use crate::sockets::{self, Owner};
@@ -331,7 +332,11 @@ impl Starting<'_> {
         fs::create_dir_all(&directory).map_err(refused("create", &directory))?;
         if part == Part::Prometheus {
             let path = directory.join(parts::CONFIGURATION);
-            fs::write(&path, parts::configuration(settings)).map_err(refused("write", &path))?;
+            // The folder is the program's own: what it made of the file must lead nowhere else.
+            let mut how = OpenOptions::new();
+            let file = open_regular(&path, how.create(true).write(true).truncate(true));
+            file.and_then(|mut file| file.write_all(parts::configuration(settings).as_bytes()))
+                .map_err(refused("write", &path))?;
         }
         let run_as = match privileges::of_daemon(path, &directory) {
             Some(Err(StaysRoot(why))) => {

@@ -115,6 +115,21 @@ const CALLS: &[&str] = &[
 /// What all servers may have.
 const EVERYWHERE: &[Row] = &[
     library("libssl", Tls),
+    // Its own assembly for x86.
+    functions(
+        "libgnutls",
+        &[
+            "aesni_",
+            "_aesni_",
+            "vpaes_",
+            "_vpaes_",
+            "gcm_",
+            "sha1_block",
+            "sha256_block",
+            "sha512_block",
+        ],
+        Crypto,
+    ),
     library("libgnutls", Tls),
     library("libcrypto", Crypto),
     library("libnettle", Crypto),
@@ -129,6 +144,8 @@ const EVERYWHERE: &[Row] = &[
     library("libuv", EventLoop),
     library("libevent", EventLoop),
     library("libev.", EventLoop),
+    // Hash tables.
+    library("liburcu-cds", DnsLogic),
     // Threads that read without locks.
     library("liburcu", EventLoop),
     library("libjemalloc", Memory),
@@ -151,12 +168,12 @@ const BIND: &[Row] = &[
     functions("libisc-", &["isc__mem", "isc_mem", "isc_mempool", "isc__mempool"], Memory),
     functions("libisc-", &["isc_tls", "isc__nm_tls", "isc__tls", "tls_", "isc_nm_tls"], Tls),
     functions("libisc-", &["isc_nm_http", "isc__nm_http", "http_", "isc_nm_listenhttp"], HttpQuic),
-    functions("libisc-", &["isc_hmac", "isc_md"], Crypto),
+    functions("libisc-", &["isc_hmac", "isc_md", "isc_iterated_hash"], Crypto),
     // Of names, for tables.
     functions("libisc-", &["isc_siphash", "isc_halfsiphash", "isc_hash"], DnsLogic),
     library("libisc-", EventLoop),
     functions("libdns-", &["dns_dt_"], Log),
-    functions("libns-", &["ns_client_log", "ns_client_dump", "ns_query_log"], Log),
+    functions("libns-", &["ns_client_log", "ns_client_dump", "log_query", "log_response"], Log),
     library("libdns-", DnsLogic),
     library("libns-", DnsLogic),
     library("libisccfg-", DnsLogic),
@@ -169,6 +186,9 @@ const BIND: &[Row] = &[
 ];
 
 const KNOT: &[Row] = &[
+    functions("libknot", &["knot_tls_", "knot_creds_"], Tls),
+    functions("libknot", &["knot_quic_", "quic_", "ngtcp2_"], HttpQuic),
+    functions("libknot", &["knot_xdp_", "knot_eth_", "knot_tcp_"], EventLoop),
     library("libknot", DnsLogic),
     library("libdnssec", DnsLogic),
     library("libzscanner", DnsLogic),
@@ -197,11 +217,11 @@ const NSD: &[Row] = &[
 const UNBOUND: &[Row] = &[
     functions(
         "unbound",
-        &["comm_", "ub_event", "ub_winsock", "listen_", "outnet_", "tcp_", "ub_c_"],
+        &["comm_", "fptr_", "ub_event", "ub_winsock", "listen_", "outnet_", "tcp_", "ub_c_"],
         EventLoop,
     ),
     functions("unbound", &["http2_", "doq_"], HttpQuic),
-    functions("unbound", &["dt_", "log_", "fptr_"], Log),
+    functions("unbound", &["dt_", "log_"], Log),
     functions("unbound", &["regional_", "alloc_"], Memory),
     library("unbound", DnsLogic),
     library("libunbound", DnsLogic),

@@ -278,7 +278,10 @@ fn difference(
             low: value - (own.value - own.low).hypot(other.high - other.value),
             high: value + (own.high - own.value).hypot(other.value - other.low),
         };
-        let is_certain = ns.low > 0.0 || ns.high < 0.0;
+        // One run says nothing of its spread.
+        let is_known =
+            own_cost.cpu_per_query_ns.is_bounded() && reference_cost.cpu_per_query_ns.is_bounded();
+        let is_certain = is_known && (ns.low > 0.0 || ns.high < 0.0);
         (counts != [0, 0]).then_some(PartDifference { part: set, ns, is_certain })
     };
     let mut parts: Vec<PartDifference> = PartSet::ALL.into_iter().filter_map(part).collect();

@@ -232,7 +232,9 @@ impl Open {
                 if to_ns <= from_ns {
                     return Err(wrong());
                 }
-                counted.buckets.push(LatencyBucket { from_ns, to_ns, count: number(count)? });
+                let count = Some(number(count)?).filter(|count| *count <= super::MAX_COUNT);
+                let count = count.ok_or_else(wrong)?;
+                counted.buckets.push(LatencyBucket { from_ns, to_ns, count });
             }
         }
         Ok((since, until, counted))
@@ -252,6 +254,10 @@ impl Open {
             run.totals.add(counted);
         }
         run.totals.length_ns = end_ns - start_ns;
+        let all: u64 = run.totals.buckets.iter().fold(0, |all, of| all.saturating_add(of.count));
+        if run.totals.length_ns > super::MAX_NS || all > super::MAX_COUNT {
+            return Err(ImportError::TooMuch { line: run.line });
+        }
         run.started_ns = Some(start_ns);
         run.target = run.options.target();
         if run.command.is_empty() {

@@ -62,6 +62,14 @@ pub enum ImportError {
         /// What is wrong, in the words of the parser.
         what: String,
     },
+    /// A run is longer, or has more answers, than any.
+    #[error(
+        "the run that begins in line {line} is longer than 100 days, or has more answers than can be"
+    )]
+    TooMuch {
+        /// Where the run begins.
+        line: usize,
+    },
     /// There are more runs or intervals than are read.
     #[error("{found} {what} are in it; dnslab reads up to {most}")]
     TooMany {

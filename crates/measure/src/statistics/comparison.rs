@@ -175,7 +175,15 @@ impl Metric {
         let measured = record.measured.as_ref()?;
         // What reaches the time-out is the time-out: so many queries were lost.
         let latency = || {
-            let ns = record.compared_times()?.latency.quantile_ns(self.quantile()?)?;
+            let mut quantile = self.quantile()?;
+            if record.imported.is_some() {
+                // Such a histogram has the answered queries alone; the lost ones are slower than all of them.
+                quantile /= 1.0 - measured.counters.outcomes.lost_share();
+                if quantile.is_nan() || quantile >= 1.0 {
+                    return None;
+                }
+            }
+            let ns = record.compared_times()?.latency.quantile_ns(quantile)?;
             let longest = record.load.max_wait_ns();
             (ns < longest || longest == 0).then_some(ns as f64)
         };

@@ -203,8 +203,9 @@ pub(crate) fn notes(comparison: &SessionComparison) -> Vec<String> {
         if !disturbed.is_empty() {
             notes.push(format!(
                 "{when} the change others used the machine in half of the runs or more of {}, so no difference \
-                 there is called worse. Measure again on a quiet machine.",
-                listed(&disturbed)
+                 there is called worse{}. Measure again on a quiet machine.",
+                listed(&disturbed),
+                if when == "Before" { ", and nothing passes" } else { "" }
             ));
         }
     }
