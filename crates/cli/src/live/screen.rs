@@ -6,7 +6,7 @@
 use std::io::{self, BufWriter, Stderr};
 use std::panic;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::sync::{Arc, Mutex, Once, PoisonError, TryLockError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -41,9 +41,22 @@ const LOOK: Duration = Duration::from_millis(50);
 /// The terminal is the view's. Whoever clears it restores the terminal.
 static IS_ON: AtomicBool = AtomicBool::new(false);
 
+/// Held while a frame is drawn.
+static DRAWING: Mutex<()> = Mutex::new(());
+
 /// Gives the terminal back as it was, if the view has it: to be called before anything ends the process.
 pub(crate) fn restore() {
     if IS_ON.swap(false, Ordering::SeqCst) {
+        // A frame that is under way would hide the cursor again.
+        let given_up = Instant::now() + FRAME;
+        let _frame = loop {
+            match DRAWING.try_lock() {
+                Err(TryLockError::WouldBlock) if Instant::now() < given_up => {
+                    thread::sleep(Duration::from_millis(2));
+                }
+                tried => break tried.ok(),
+            }
+        };
         execute!(io::stderr(), LeaveAlternateScreen, Show).ok();
         disable_raw_mode().ok();
     }
@@ -169,6 +182,7 @@ impl Painter {
             {
                 state.view = Some(view);
             }
+            let _frame = DRAWING.lock();
             if !IS_ON.load(Ordering::SeqCst) {
                 break;
             }

@@ -23,7 +23,22 @@ fn session(room: &Room, name: &str, runs: u32, server: &str) -> String {
     ));
     room.dnslab(&["run", "./experiment.toml", "--quiet", "--results", name]).exits_with(0);
     let found = folders(&room.path().join(name));
+    forget_others(&found[0]);
     found[0].to_str().expect("a temporary folder has a plain name").to_owned()
+}
+
+/// Takes out of the records that others used the machine, which they may do while tests run: nothing would be
+/// called worse then.
+fn forget_others(results: &Path) {
+    for run in folders(&results.join("runs")) {
+        let path = run.join("record.json");
+        let text = fs::read_to_string(&path).unwrap();
+        let mut record: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let others = ["steal", "crowded", "other-processes"];
+        let caveats = record["caveats"].as_array_mut().unwrap();
+        caveats.retain(|caveat| !others.iter().any(|kind| caveat["kind"] == *kind));
+        fs::write(path, record.to_string()).unwrap();
+    }
 }
 
 #[track_caller]
@@ -66,19 +81,11 @@ fn equal_slower_and_too_few() {
     assert!(read(&markdown).starts_with("**PASS** The change is within"), "{done}");
     assert_eq!(counts(&junit), "2 0 0", "{done}");
 
-    let done =
-        compare(&room, &base, &slower, &files).prints("server.busy was").prints("is \"200us\"");
-    // Where others use the machine in most of the runs, nothing is called worse.
-    let is_disturbed = done.stdout.contains("others used the machine");
-    let done = done.exits_with(if is_disturbed { 2 } else { 1 });
-    let (begin, found) = match is_disturbed {
-        true => ("**UNCLEAR** ", "2 0 1"),
-        false => {
-            ("**FAIL** The change is certainly worse than a limit: udp's cpu_per_query ", "2 1 0")
-        }
-    };
-    assert!(read(&markdown).starts_with(begin), "{done}");
-    assert_eq!(counts(&junit), found, "{done}");
+    let done = compare(&room, &base, &slower, &files).exits_with(1);
+    let done = done.prints("The change is certainly worse than a limit: udp's cpu_per_query ");
+    let done = done.prints("server.busy was").prints("is \"200us\"");
+    assert!(read(&markdown).starts_with("**FAIL** "), "{done}");
+    assert_eq!(counts(&junit), "2 1 0", "{done}");
     // What is better never fails.
     compare(&room, &slower, &base, &[]).exits_with(0);
 
@@ -87,10 +94,9 @@ fn equal_slower_and_too_few() {
     assert!(read(&markdown).starts_with("**UNCLEAR** "), "{done}");
     assert_eq!(counts(&junit), "2 0 2", "{done}");
 
-    let done = compare(&room, &base, &slower, &["--json"]);
+    let done = compare(&room, &base, &slower, &["--json"]).exits_with(1);
     let json: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
-    let ruling = if is_disturbed { "unclear" } else { "fail" };
-    assert_eq!((&json["ruling"], &json["variants"][0]), (&ruling.into(), &"udp".into()), "{done}");
+    assert_eq!((&json["ruling"], &json["variants"][0]), (&"fail".into(), &"udp".into()), "{done}");
 
     // There is no verdict without two sessions that compare.
     compare(&room, &base, &base, &[]).exits_with(3).errors(1).complains("compared with itself");
