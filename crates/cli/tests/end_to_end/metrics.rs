@@ -214,10 +214,10 @@ fn native_histograms_are_served_to_who_asks_for_them() {
     wait_for("both runs are stored", String::new, stored);
     for variant in &summary(&room.results()).variants {
         let name = &variant.name;
-        // Its series ended with dnslab; the figures are those of the instants before.
+        // Its series ended with dnslab, a moment after the last fetch: the figures are those of the instants before.
         let of = format!("dnslab_run_latency_seconds{{variant=\"{name}\"}}");
         let latest = |what: &str| {
-            let query = format!("last_over_time({what}[10m:100ms])");
+            let query = format!("last_over_time({what}[5m:10ms])");
             prometheus.query(&query, "variant")[name]
         };
         let count = latest(&format!("histogram_count({of})"));
