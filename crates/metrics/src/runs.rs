@@ -353,9 +353,10 @@ fn kind_of(value: &impl Serialize) -> String {
     kind.unwrap_or_default().to_owned()
 }
 
-/// Calls `take` with metric, own labels and number of everything that is counted.
+/// The response codes whose counters are there before any answer has them (RFC 1035, section 4.1.1).
 const USUAL_RCODES: [&str; 6] = ["NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED"];
 
+/// Calls `take` with metric, own labels and number of everything that is counted.
 fn counted(
     counters: &Counters,
     transport: &str,
