@@ -450,8 +450,9 @@ pub(crate) struct Compare {
     /// Compare sessions of different machines all the same
     #[arg(long)]
     pub(crate) across_machines: bool,
-    #[command(flatten)]
-    pub(crate) output: Output,
+    /// Print the comparison as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `dnslab history`

@@ -86,6 +86,11 @@ pub(crate) fn plan(arguments: &Capacity) -> Result<CapacityPlan, Failure> {
                        answers; search for their rate without --window-sweep";
         return Err(Failure::bad_input(anyhow::anyhow!(message)));
     }
+    if draft.repeat.profile.value {
+        let message = "a search has no round in which the server could be sampled; profile it at the rate that the \
+                       search finds: `dnslab load ... --rate N --set repeat.profile=true`";
+        return Err(Failure::bad_input(anyhow::anyhow!(message)));
+    }
     load.duration.set_default(arguments.step_duration);
     let (seed, clients) = (draft.repeat.seed.value, load.clients.value);
     let sought = if arguments.window_sweep {

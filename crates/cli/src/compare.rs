@@ -12,7 +12,7 @@ use dnslab_report::{
     session_comparison_screen,
 };
 
-use crate::arguments::{Compare, JsonForm, Output};
+use crate::arguments::Compare;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 
@@ -22,13 +22,7 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
 }
 
 fn judge(arguments: &Compare) -> Result<Exit, Failure> {
-    let Compare { base, new, limit, across_machines, output, .. } = arguments;
-    if output.json == Some(JsonForm::DnsMetrics) {
-        return Err(anyhow!(
-            "dns-metrics has no form for a comparison\n  hint:    --json prints it in a form of its own"
-        )
-        .into());
-    }
+    let Compare { base, new, limit, across_machines, .. } = arguments;
     let (base, new) = (Read::of(base)?, Read::of(new)?);
     if base.is_same_as(&new) {
         let path = base.results.path().display();
@@ -44,7 +38,11 @@ fn judge(arguments: &Compare) -> Result<Exit, Failure> {
         )
         .into());
     }
-    show(&comparison, *output);
+    if arguments.json {
+        say!("{}", session_comparison_json(&comparison).trim_end());
+    } else {
+        terminal::show(&session_comparison_screen(&comparison, terminal::width()));
+    }
     if let Some(path) = &arguments.markdown {
         write(path, &session_comparison_markdown(&comparison))?;
     }
@@ -60,14 +58,6 @@ pub(crate) fn exit(ruling: Ruling) -> Exit {
         Ruling::Pass => Exit::Fine,
         Ruling::Fail => Exit::Worse,
         Ruling::Unclear => Exit::CannotTell,
-    }
-}
-
-fn show(comparison: &SessionComparison, output: Output) {
-    if output.json.is_some() {
-        say!("{}", session_comparison_json(comparison).trim_end());
-    } else {
-        terminal::show(&session_comparison_screen(comparison, terminal::width()));
     }
 }
 

@@ -2,7 +2,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -24,12 +24,7 @@ pub(crate) fn stop_flag() -> io::Result<Arc<AtomicBool>> {
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
         for _ in signals.forever() {
             if flag.swap(true, Ordering::SeqCst) {
-                // A terminal that takes nothing more must not keep the process.
-                let restored = thread::spawn(live::restore);
-                let given_up = Instant::now() + PATIENCE;
-                while !restored.is_finished() && Instant::now() < given_up {
-                    thread::sleep(Duration::from_millis(5));
-                }
+                live::restore_within(PATIENCE);
                 low_level::exit(Exit::Interrupted.code().into());
             }
         }

@@ -115,6 +115,7 @@ const LINES: &[&str] = &[
     "load 192.0.2.7 --seed 18446744073709551615",
     "load 192.0.2.7 --sources 127.0.1.0/24",
     "capacity 192.0.2.7 --from 100 --max 50",
+    "capacity 192.0.2.7 --set repeat.profile=true",
     "capacity 192.0.2.7 --window-sweep --population typical",
     "capacity 192.0.2.7 --objective p99<10s",
     "run encrypton",

@@ -21,7 +21,7 @@ use crate::network::NetworkWindow;
 const TICK: Duration = Duration::from_millis(50);
 
 /// Intervals that wait for the observer, at most: each has a histogram of 216 KiB. An observer that hangs for
-/// longer, for instance at a terminal that is stopped, misses those that follow.
+/// longer, for instance at a terminal that is stopped, gets the latencies of those that follow with a later one.
 const UNSEEN: usize = 32;
 
 /// A worker's way to the aggregator and back.
@@ -83,6 +83,9 @@ pub(crate) struct Aggregator {
     /// `None` where an interval of the series is as long.
     seconds: Option<Joined>,
     pacing: Option<PacingTally>,
+    /// The latest interval, if the observer was too slow for it, with the latencies of all before it that were not
+    /// told either.
+    untold: Option<Finished>,
 }
 
 /// Intervals put together to longer ones: the quantiles of these do not follow from those of their parts.
@@ -154,7 +157,7 @@ impl Aggregator {
             .unzip();
         let open = BTreeMap::new();
         let (series, seconds) = (Joined::series(&phases), Joined::seconds(&phases));
-        let (began_unix_ns, pacing) = (0, None);
+        let (began_unix_ns, pacing, untold) = (0, None, None);
         let aggregator = Self {
             load,
             began_unix_ns,
@@ -166,6 +169,7 @@ impl Aggregator {
             series,
             seconds,
             pacing,
+            untold,
         };
         (aggregator, ends)
     }
@@ -180,6 +184,10 @@ impl Aggregator {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
+        }
+        if let Some(untold) = self.untold.take() {
+            // The observer outlives the aggregator.
+            finished.send(untold).ok();
         }
         // After an interrupt the workers may end in different intervals.
         let turns = self.turns.as_ref();
@@ -204,7 +212,7 @@ impl Aggregator {
     /// Adds one worker's interval, and finishes the interval if all workers have reported it.
     fn add(&mut self, shard: u32, report: IntervalRecord, finished: &SyncSender<Finished>) {
         let number = report.number;
-        let (mut count, merged) = match self.open.remove(&number) {
+        let (mut count, mut merged) = match self.open.remove(&number) {
             None => (0, report),
             Some((count, mut merged)) => {
                 merged.merge(&report);
@@ -222,6 +230,10 @@ impl Aggregator {
             joined.add(&merged, &self.phases, self.turns.as_ref());
         }
         self.add_pacing(&merged);
+        if let Some(untold) = self.untold.take() {
+            merged.latency.merge(&untold.live.latency);
+            give_back(&untold.back, untold.live.latency);
+        }
         let ByPhase { warm_up, measured } = merged.sums;
         let live = LiveInterval {
             interval,
@@ -231,10 +243,9 @@ impl Aggregator {
             began_unix_ns: self.began_unix_ns,
         };
         let back = self.spares[shard as usize].clone();
-        // The observer outlives the aggregator.
         if let Err(refused) = finished.try_send(Finished { load: self.load, live, back }) {
-            let (TrySendError::Full(unseen) | TrySendError::Disconnected(unseen)) = refused;
-            give_back(&unseen.back, unseen.live.latency);
+            let (TrySendError::Full(untold) | TrySendError::Disconnected(untold)) = refused;
+            self.untold = Some(untold);
         }
     }
 
@@ -386,14 +397,20 @@ mod tests {
                 });
             }
         });
-        let mut told = 0;
+        let (mut told, mut latencies, mut watch) = (0, 0, Some(watch));
         let aggregates = observe_all(vec![aggregator], Clock::start(), &mut |_, progress| {
-            told += usize::from(matches!(progress, Progress::Interval(_)));
+            if let Progress::Interval(live) = progress {
+                (told, latencies) = (told + 1, latencies + live.latency.len());
+                // It hangs at first, and misses what then does not fit.
+                if let Some(watch) = watch.take() {
+                    watch.join().unwrap();
+                    thread::sleep(TICK);
+                }
+            }
         });
-        watch.join().unwrap();
         let [aggregate] = <[Aggregate; 1]>::try_from(aggregates).ok().unwrap();
-        // The observer may be slow, and misses some then.
         assert!(told >= UNSEEN, "{told}");
+        assert_eq!(latencies, 500 * 7);
         assert_eq!((aggregate.series.len(), aggregate.seconds.len()), (167, 0));
         let [first, .., last] = aggregate.series.as_slice() else { unreachable!() };
         assert_eq!((first.length_ns, first.answered), (3 * SECOND, 21));

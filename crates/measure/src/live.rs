@@ -18,7 +18,8 @@ pub struct ByPhase<T> {
 pub struct LiveInterval {
     /// As it will be in the record.
     pub interval: Interval,
-    /// Latencies of the queries that ended in the interval, as in [`crate::Measured::latency`].
+    /// Latencies of the queries that ended since the interval that was told before, as in
+    /// [`crate::Measured::latency`]. An observer that hangs misses intervals, but no latency.
     pub latency: Histogram,
     /// Sums since the load began. What happens after the measured window is in the record alone.
     pub counters: ByPhase<Counters>,

@@ -278,4 +278,10 @@ impl Caveat {
             | Self::Other { .. } => false,
         }
     }
+
+    /// True if it says that others used the machine: its programs, or other guests of its hypervisor.
+    #[must_use]
+    pub fn is_of_others(&self) -> bool {
+        matches!(self, Self::Steal { .. } | Self::Crowded { .. } | Self::OtherProcesses { .. })
+    }
 }

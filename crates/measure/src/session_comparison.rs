@@ -274,14 +274,7 @@ impl<'a> Side<'a> {
     /// Whether others used the machine in half of the runs that count, or more.
     fn is_disturbed(&self, name: &str) -> bool {
         let runs = || self.whole.records.iter().filter(|of| of.variant == name && of.is_valid());
-        let is_disturbed = |record: &&RunRecord| {
-            record.caveats.iter().any(|caveat| {
-                matches!(
-                    caveat,
-                    Caveat::Steal { .. } | Caveat::Crowded { .. } | Caveat::OtherProcesses { .. }
-                )
-            })
-        };
+        let is_disturbed = |record: &&RunRecord| record.caveats.iter().any(Caveat::is_of_others);
         let disturbed = runs().filter(is_disturbed).count();
         disturbed > 0 && 2 * disturbed >= runs().count()
     }

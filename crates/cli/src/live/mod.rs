@@ -33,7 +33,7 @@ use form::{Form, Surroundings};
 use screen::Screen;
 use view::{Estimate, Kind, Model, Moment};
 
-pub(crate) use screen::restore;
+pub(crate) use screen::restore_within;
 
 /// Shows what happens until it is dropped. What a terminal keeps of it is printed then.
 pub(crate) struct Live {

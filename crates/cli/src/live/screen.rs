@@ -44,8 +44,8 @@ static IS_ON: AtomicBool = AtomicBool::new(false);
 /// Held while a frame is drawn.
 static DRAWING: Mutex<()> = Mutex::new(());
 
-/// Gives the terminal back as it was, if the view has it: to be called before anything ends the process.
-pub(crate) fn restore() {
+/// Gives the terminal back as it was, if the view has it.
+fn restore() {
     if IS_ON.swap(false, Ordering::SeqCst) {
         // A frame that is under way would hide the cursor again.
         let given_up = Instant::now() + FRAME;
@@ -60,6 +60,20 @@ pub(crate) fn restore() {
         execute!(io::stderr(), LeaveAlternateScreen, Show).ok();
         disable_raw_mode().ok();
     }
+}
+
+/// [`restore`], but a terminal that takes nothing more keeps the process no longer than this.
+pub(crate) fn restore_within(patience: Duration) {
+    has_ended_within(&thread::spawn(restore), patience);
+}
+
+/// Waits for the end of a thread that a terminal may hold for ever.
+fn has_ended_within(thread: &JoinHandle<()>, patience: Duration) -> bool {
+    let given_up = Instant::now() + patience;
+    while !thread.is_finished() && Instant::now() < given_up {
+        thread::sleep(Duration::from_millis(5));
+    }
+    thread.is_finished()
 }
 
 fn take_terminal() -> io::Result<()> {
@@ -134,11 +148,7 @@ impl Drop for Screen {
         self.mailbox.has_ended.store(true, Ordering::Relaxed);
         let Some(thread) = self.thread.take() else { return };
         // A terminal that takes nothing more must not keep the report.
-        let given_up = Instant::now() + PATIENCE;
-        while !thread.is_finished() && Instant::now() < given_up {
-            thread::sleep(Duration::from_millis(5));
-        }
-        if thread.is_finished() {
+        if has_ended_within(&thread, PATIENCE) {
             thread.join().ok();
             restore();
         }

@@ -12,6 +12,7 @@ use dnslab_internet::Internet;
 use rustix::process::Signal;
 
 use crate::command::{Guarded, Running, program, unshare};
+use crate::host::Host;
 use crate::processes::wait_for;
 use crate::room::Room;
 
@@ -24,61 +25,35 @@ const NAMES: u64 = 60;
 
 /// Two hosts with a link: one with an internet, one with a resolver.
 struct Hosts {
-    internet: Guarded,
-    resolver: Guarded,
+    internet: Host,
+    resolver: Host,
 }
 
 impl Hosts {
     #[track_caller]
     fn make() -> Self {
-        let own = fs::read_link("/proc/self/ns/net").unwrap();
-        let hold = |mut command: Command| {
-            let child = command.args(["sleep", "3600"]).stdin(Stdio::null()).spawn().unwrap();
-            let pid = child.id();
-            let is_made = || {
-                let namespace = fs::read_link(format!("/proc/{pid}/ns/net")).ok()?;
-                let program = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
-                (namespace != own && program.trim() == "sleep").then_some(())
-            };
-            wait_for("the namespace is made", || format!("{pid}"), is_made);
-            Guarded(child)
-        };
-        let mut command = unshare();
-        command.arg("--net");
-        let internet = hold(command);
-        let mut command = inside(&internet, "unshare");
-        command.arg("--net");
-        let resolver = hold(command);
+        let internet = Host::make();
+        let resolver = internet.another();
         let hosts = Self { internet, resolver };
-        hosts.run(
-            &hosts.internet,
-            &format!(
-                "ip link set lo up && ip link add resolver type veth peer name internet netns {} && \
-                 ip address add 192.0.2.1/30 dev resolver && \
-                 ip address add 2001:db8::1/64 dev resolver nodad && ip link set resolver up && \
-                 ip route add local 198.18.0.0/15 dev lo && ip -6 route add local 2001:2::/48 dev lo",
-                hosts.resolver.0.id()
-            ),
-        );
-        hosts.run(
-            &hosts.resolver,
-            "ip link set lo up && ip address add 192.0.2.2/30 dev internet && \
+        hosts.internet.run(&format!(
+            "ip link add resolver type veth peer name internet netns {} && \
+             ip address add 192.0.2.1/30 dev resolver && \
+             ip address add 2001:db8::1/64 dev resolver nodad && ip link set resolver up && \
+             ip route add local 198.18.0.0/15 dev lo && ip -6 route add local 2001:2::/48 dev lo",
+            hosts.resolver.pid()
+        ));
+        hosts.resolver.run(
+            "ip address add 192.0.2.2/30 dev internet && \
              ip address add 2001:db8::2/64 dev internet nodad && ip link set internet up && \
              ip route add 198.18.0.0/15 via 192.0.2.1 && ip -6 route add 2001:2::/48 via 2001:db8::1",
         );
         hosts
     }
 
-    #[track_caller]
-    fn run(&self, host: &Guarded, script: &str) {
-        let output = inside(host, "sh").args(["-c", script]).output().unwrap();
-        assert!(output.status.success(), "{script}: {output:?}");
-    }
-
     /// Output of a client on the resolver's host.
     #[track_caller]
     fn client(&self, program: &str, arguments: &[&str], folder: &Path) -> String {
-        let output = inside(&self.resolver, program).args(arguments).current_dir(folder).output();
+        let output = self.resolver.command(program).args(arguments).current_dir(folder).output();
         let output = output.unwrap_or_else(|error| {
             panic!("{program}: {error}: apt-get install bind9-dnsutils util-linux")
         });
@@ -87,21 +62,10 @@ impl Hosts {
     }
 }
 
-/// Begins a command in the namespaces of a process.
-fn inside(holder: &Guarded, program: impl AsRef<std::ffi::OsStr>) -> Command {
-    let mut command = Command::new("nsenter");
-    command.args(["--target", &holder.0.id().to_string(), "--net"]);
-    if !rustix::process::geteuid().is_root() {
-        command.args(["--user", "--preserve-credentials"]);
-    }
-    command.arg(program);
-    command
-}
-
 /// Serves the internet of the file `internet.toml` on its host.
 #[track_caller]
 fn serve(room: &Room, hosts: &Hosts) -> Running {
-    let mut command = inside(&hosts.internet, program());
+    let mut command = hosts.internet.command(program());
     command.args(["serve", "--hierarchy", "internet.toml"]);
     let running = Running::start(command, room.path());
     let is_there =
@@ -131,7 +95,9 @@ fn unbound(room: &Room, hosts: &Hosts, further: &str) -> Guarded {
             room.path().join("unbound.ctl").display()
         ),
     );
-    let child = inside(&hosts.resolver, "unbound")
+    let child = hosts
+        .resolver
+        .command("unbound")
         .args(["-d", "-c", "unbound.conf"])
         .current_dir(room.path())
         .stdin(Stdio::null())
@@ -213,7 +179,7 @@ fn unbound_resolves_and_validates_and_dig_traces() {
     let script = format!(
         "mount --bind resolv.conf /etc/resolv.conf && dig @198.18.0.1 +trace +time=10 {name} A"
     );
-    let mut command = inside(&hosts.resolver, "unshare");
+    let mut command = hosts.resolver.command("unshare");
     let output =
         command.args(["--mount", "sh", "-c", &script]).current_dir(room.path()).output().unwrap();
     let trace = String::from_utf8_lossy(&output.stdout);
@@ -279,7 +245,9 @@ fn bind_resolves_and_validates() {
     make_files(&room, NAMES);
     let configuration = named_conf("");
     room.write("named.conf", &configuration);
-    let child = inside(&hosts.resolver, "named")
+    let child = hosts
+        .resolver
+        .command("named")
         .args(["-g", "-n", "1", "-c", "named.conf"])
         .current_dir(room.path())
         .stdin(Stdio::null())
@@ -537,7 +505,9 @@ fn another_resolver(program: &[&str], configuration: &str) {
 fn start_resolver(room: &Room, hosts: &Hosts, program: &[&str], configuration: &str) -> Guarded {
     room.write("configuration", configuration);
     let log = fs::File::create(room.path().join("log")).unwrap();
-    let child = inside(&hosts.resolver, program[0])
+    let child = hosts
+        .resolver
+        .command(program[0])
         .args(&program[1..])
         .current_dir(room.path())
         .stdin(Stdio::null())

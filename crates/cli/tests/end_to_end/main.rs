@@ -20,6 +20,7 @@ mod embedded;
 mod evidence;
 mod external;
 mod foreign;
+mod host;
 mod hosts;
 mod hosts_death;
 mod hosts_interruption;
