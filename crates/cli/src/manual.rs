@@ -13,7 +13,7 @@ use clap::{CommandFactory as _, Parser as _};
 use crate::arguments::{Arguments, Command, Plan, Run};
 use crate::exit::Failure;
 use crate::{capacity, load, replay, run};
-use documents::{DocumentCommand, commands_of, files_of, root};
+use documents::{DocumentCommand, commands_of, documents, files_of, root};
 
 /// Files that commands of the documents read and that no document shows.
 const FILES: [&str; 6] = ["queries.txt", "names.txt", "ca.pem", "ca.crt", "monday.pcap", "key.pem"];
@@ -104,16 +104,6 @@ fn unknown_key(code: &str, is_row: bool) -> Option<String> {
     let is_group = dnslab_settings::keys().any(|key| key.path.split('.').next() == Some(group));
     let is_key = is_group && is_word(name) && !["json", "csv", "html"].contains(&name);
     (is_key && dnslab_settings::find(code).is_none()).then(|| format!("there is no key `{code}`"))
-}
-
-/// The paths from the root of README.md and of all documents, in order.
-fn documents() -> Vec<String> {
-    let entries = fs::read_dir(root().join("docs")).expect("the documents are there").flatten();
-    let names = entries.map(|entry| entry.file_name().into_string().expect("names are UTF-8"));
-    let paths = names.filter(|name| name.ends_with(".md")).map(|name| format!("docs/{name}"));
-    let mut found: Vec<String> = paths.chain(["README.md".to_owned()]).collect();
-    found.sort();
-    found
 }
 
 /// Files are those of `folder`, and those of the repository.

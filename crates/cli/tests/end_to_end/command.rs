@@ -146,7 +146,13 @@ impl Drop for Guarded {
 impl Done {
     #[track_caller]
     pub(crate) fn exits_with(self, code: i32) -> Self {
-        assert_eq!(self.status.code(), Some(code), "the wrong exit code: {self}");
+        self.exits_with_one_of(&[code])
+    }
+
+    #[track_caller]
+    pub(crate) fn exits_with_one_of(self, codes: &[i32]) -> Self {
+        let is_one = self.status.code().is_some_and(|code| codes.contains(&code));
+        assert!(is_one, "the wrong exit code, it should be of {codes:?}: {self}");
         assert!(!self.stderr.contains("panicked at"), "a panic: {self}");
         self
     }

@@ -19,6 +19,16 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+/// README.md and all documents, in order: paths from the root of the repository.
+pub(crate) fn documents() -> Vec<String> {
+    let entries = fs::read_dir(root().join("docs")).expect("the documents are there").flatten();
+    let names = entries.map(|entry| entry.file_name().into_string().expect("names are UTF-8"));
+    let paths = names.filter(|name| name.ends_with(".md")).map(|name| format!("docs/{name}"));
+    let mut found: Vec<String> = paths.chain(["README.md".to_owned()]).collect();
+    found.sort();
+    found
+}
+
 /// The commands of one document, in order.
 pub(crate) fn commands_of(document: &str) -> Vec<DocumentCommand> {
     let text = fs::read_to_string(root().join(document)).expect("it is there");

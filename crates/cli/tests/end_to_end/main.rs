@@ -37,6 +37,7 @@ mod monitoring_stack;
 mod planted;
 mod population;
 mod processes;
+mod readers_host;
 mod replay;
 mod report;
 mod resolvers;

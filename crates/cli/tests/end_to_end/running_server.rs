@@ -132,9 +132,15 @@ impl RunningBind {
 /// Starts `named` in `folder` with this configuration. Its log is the file `log` there.
 #[track_caller]
 pub(crate) fn named(folder: &Path, configuration: &str) -> Guarded {
+    named_by(Command::new("/usr/sbin/named"), folder, configuration)
+}
+
+/// [`named`] by a command that calls it, on another host for example.
+#[track_caller]
+pub(crate) fn named_by(mut command: Command, folder: &Path, configuration: &str) -> Guarded {
     fs::write(folder.join("named.conf"), configuration).unwrap();
     let log = File::create(folder.join("log")).unwrap();
-    let child = Command::new("/usr/sbin/named")
+    let child = command
         .args(["-g", "-n", "1", "-c", "named.conf"])
         .current_dir(folder)
         .stdin(Stdio::null())
