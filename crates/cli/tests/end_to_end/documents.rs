@@ -4,13 +4,19 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A command line of `dnslab` in a document.
+/// Programs of others whose calls are read as well.
+const OTHERS: [&str; 2] = ["dnsperf", "dig"];
+
+/// A call of `dnslab` or one of [`OTHERS`] in a document.
 #[derive(Debug, PartialEq)]
 pub(crate) struct DocumentCommand {
     /// Path from the root of the repository and line, from 1: `docs/FIRST.md:12`.
     pub(crate) place: String,
-    /// Without `dnslab` itself, and without redirections.
+    pub(crate) program: String,
+    /// Without the program, and without redirections.
     pub(crate) words: Vec<String>,
+    /// The whole line of the shell, in which the command stands.
+    pub(crate) line: String,
     /// It ends with `&`.
     pub(crate) is_background: bool,
 }
@@ -97,12 +103,12 @@ fn commands(document: &str, text: &str) -> Vec<DocumentCommand> {
             }
             let place = format!("{document}:{number}");
             for simple in simple_commands(&whole) {
-                if let Some(words) = of_dnslab(&simple.words) {
+                if let Some((program, words)) = called(&simple.words) {
                     let is_plain = !words.iter().any(|word| word.contains(['$', '`']));
                     assert!(is_plain, "{place}: write out what `{typed}` expands");
-                    let place = place.clone();
+                    let (place, line) = (place.clone(), whole.clone());
                     let is_background = simple.is_background;
-                    found.push(DocumentCommand { place, words, is_background });
+                    found.push(DocumentCommand { place, program, words, line, is_background });
                 }
             }
         }
@@ -158,21 +164,23 @@ fn simple_commands(line: &str) -> Vec<Simple> {
     found
 }
 
-/// The words after `dnslab`, if that is what is called: by itself, by root, with variables, or in a namespace.
-fn of_dnslab(words: &[String]) -> Option<Vec<String>> {
+/// The program and the words after it, if it is `dnslab` or one of [`OTHERS`]: by itself, by root, with variables, or in
+/// a namespace.
+fn called(words: &[String]) -> Option<(String, Vec<String>)> {
     let is_setting = |word: &String| {
         word.split_once('=').is_some_and(|(name, _)| {
             !name.is_empty() && name.chars().all(|it| it.is_ascii_uppercase() || it == '_')
         })
     };
-    let words: Vec<&str> =
-        words.iter().skip_while(|it| is_setting(it)).map(String::as_str).collect();
-    let called = match &words[..] {
-        ["sudo" | "time", rest @ ..] | ["ip", "netns", "exec", _, rest @ ..] => rest,
-        all => all,
+    let words: Vec<&String> = words.iter().skip_while(|it| is_setting(it)).collect();
+    let before = match words.iter().map(|word| word.as_str()).collect::<Vec<_>>()[..] {
+        ["sudo" | "time", ..] => 1,
+        ["ip", "netns", "exec", _, ..] => 4,
+        _ => 0,
     };
-    let rest = called.strip_prefix(&["dnslab"])?;
-    Some(rest.iter().map(|word| (*word).to_owned()).collect())
+    let (program, rest) = words[before..].split_first()?;
+    let is_known = *program == "dnslab" || OTHERS.contains(&program.as_str());
+    is_known.then(|| ((*program).clone(), rest.iter().map(|word| (*word).clone()).collect()))
 }
 
 #[cfg(test)]
@@ -196,6 +204,7 @@ mod tests {
             "```text\ndnslab run\n```\n   ```console\n   $ dnslab plan b\n   dnslab c\n   ```",
             &[&["plan", "b"]],
         );
+        check("```sh\ndig @a b | ls\nip netns exec c dig d\n```", &[&["@a", "b"], &["d"]]);
         check(
             "```sh\nA=b dnslab plan c > d 2>> e 2>&1; ip netns exec f dnslab serve & dnslab g#h|cat\n```",
             &[&["plan", "c"], &["serve"], &["g#h"]],

@@ -27,8 +27,11 @@ const SHORT: [(&str, &str); 12] = [
     ("--repeats", "2"),
 ];
 
+/// The first words of commands.
+type Begin = &'static [&'static str];
+
 /// Options and keys with their values that are added to commands that begin like this, unless these say them.
-const ADDED: [(&[&str], &[(&str, &str)]); 8] = [
+const ADDED: [(Begin, &[(&str, &str)]); 8] = [
     (&["run"], &[("load.duration", "200ms"), ("load.warm_up", "100ms"), ("repeat.runs", "1")]),
     (&["run"], &[("load.clients", "10")]),
     (&["run", "encryption"], &[("common.duration", "200ms")]),
@@ -43,7 +46,7 @@ const ADDED: [(&[&str], &[(&str, &str)]); 8] = [
 
 /// Commands that begin like this are run elsewhere, at a smaller size or with the peers that they need: the file, and
 /// words in it.
-const ELSEWHERE: [(&[&str], &str, &str); 10] = [
+const ELSEWHERE: [(Begin, &str, &str); 11] = [
     (&["run", "query-logging"], STUDIES, "query-logging"),
     (&["run", "forwarders"], STUDIES, "forwarders"),
     (&["run", "forwarders-idle"], STUDIES, "forwarders-idle"),
@@ -54,6 +57,7 @@ const ELSEWHERE: [(&[&str], &str, &str); 10] = [
     (&["record"], DNSTAP, "\"record\""),
     (&["replay", "unix:/run/named/dnstap.sock"], DNSTAP, "\"replay\""),
     (&["profile", "unix:/run/unbound/dnstap.sock"], DNSTAP, "\"profile\""),
+    (&["@ipa1.example.test"], "crates/cli/tests/end_to_end/zone_by_nsupdate.rs", "\"dig\""),
 ];
 const STUDIES: &str = "crates/cli/tests/end_to_end/studies.rs";
 const DNSTAP: &str = "crates/cli/tests/end_to_end/dnstap.rs";
@@ -64,6 +68,17 @@ fn is_elsewhere(command: &DocumentCommand) -> bool {
 
 fn begins_with(command: &DocumentCommand, begin: &[&str]) -> bool {
     command.words.iter().map(String::as_str).take(begin.len()).eq(begin.iter().copied())
+}
+
+/// Runs a program of others with what follows it in its line, as a shell does, but for one second.
+#[track_caller]
+fn run_by_shell(reader: &ReadersHost, command: &DocumentCommand) {
+    let from = command.line.find(&command.program).expect("its line has it");
+    let mut words: Vec<&str> = command.line[from..].split(' ').collect();
+    if let Some(option) = words.iter().position(|word| *word == "-l") {
+        words[option + 1] = "1";
+    }
+    reader.output("sh", &["-c", &words.join(" ")]);
 }
 
 fn shortened(command: &DocumentCommand) -> Vec<String> {
@@ -98,7 +113,9 @@ fn shortened(command: &DocumentCommand) -> Vec<String> {
 fn chapter(document: &str, prepare: impl FnOnce(&ReadersHost)) {
     let commands = commands_of(document);
     assert!(!commands.is_empty(), "{document} has no command");
-    let has_server = commands.iter().any(|command| command.words[0] == "serve");
+    let serves =
+        |command: &DocumentCommand| command.program == "dnslab" && command.words[0] == "serve";
+    let has_server = commands.iter().any(serves);
     let reader = ReadersHost::make();
     let reader = if has_server { reader } else { reader.with_servers() };
     for (name, content) in files_of(document) {
@@ -110,16 +127,24 @@ fn chapter(document: &str, prepare: impl FnOnce(&ReadersHost)) {
         if is_elsewhere(&command) {
             continue;
         }
+        if command.program != "dnslab" {
+            run_by_shell(&reader, &command);
+            continue;
+        }
         let words = shortened(&command);
         eprintln!("{}: {}", command.place, words.join(" "));
-        if command.words[0] == "serve" {
+        if serves(&command) {
             // Of two, one after the other has the addresses.
             drop(server.take());
             let mut running = reader.start(&words);
-            wait_for("the server listens", || command.place.clone(), || {
-                assert!(running.is_running(), "{}: {}", command.place, running.so_far());
-                running.stderr().contains("serving ").then_some(())
-            });
+            wait_for(
+                "the server listens",
+                || command.place.clone(),
+                || {
+                    assert!(running.is_running(), "{}: {}", command.place, running.so_far());
+                    running.stderr().contains("serving ").then_some(())
+                },
+            );
             server.replace(Some(running));
             continue;
         }
@@ -189,7 +214,8 @@ fn prometheus_runs(reader: &ReadersHost) {
 
 #[test]
 fn every_command_of_every_document_is_run() {
-    let with_commands = documents().into_iter().filter(|it| !commands_of(it).iter().all(is_elsewhere));
+    let with_commands =
+        documents().into_iter().filter(|it| !commands_of(it).iter().all(is_elsewhere));
     let documents_run: Vec<String> = with_commands.collect();
     assert_eq!(documents_run, CHAPTERS, "documents with commands, and those that the tests run");
     let commands: Vec<DocumentCommand> =

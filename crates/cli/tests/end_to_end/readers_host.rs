@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use crate::command::{Guarded, Running, program};
 use crate::documents::root;
@@ -65,7 +65,15 @@ impl ReadersHost {
         fs::create_dir_all(&folder).unwrap();
         let made = Command::new("openssl")
             .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"])
-            .args(["-nodes", "-keyout", "key.pem", "-out", "certificate.pem", "-subj", "/CN=dnslab"])
+            .args([
+                "-nodes",
+                "-keyout",
+                "key.pem",
+                "-out",
+                "certificate.pem",
+                "-subj",
+                "/CN=dnslab",
+            ])
             .args(["-addext", "basicConstraints=critical,CA:FALSE", "-addext"])
             .arg(
                 "subjectAltName=IP:127.0.0.1,IP:192.0.2.1,IP:192.0.2.2,DNS:dns.example,\
@@ -98,18 +106,23 @@ impl ReadersHost {
         self.server = Some(named_by(self.host.command("/usr/sbin/named"), &folder, &configuration));
         let log = || fs::read_to_string(folder.join("log")).unwrap_or_default();
         wait_for("named answers", log, || {
-            let answer = self.output("dig", &["@192.0.2.2", "a.example", "+short", "+tries=1"]);
-            (answer.trim() == "192.0.2.7").then_some(())
+            let answer = self.call("dig", &["@192.0.2.2", "a.example", "+short", "+tries=1"]);
+            (answer.stdout == b"192.0.2.7\n").then_some(())
         });
         self
+    }
+
+    fn call(&self, program: &str, arguments: &[&str]) -> Output {
+        let mut command = self.host.command(program);
+        command.args(arguments).current_dir(self.room.path()).stdin(Stdio::null());
+        command.output().unwrap_or_else(|error| panic!("{program}: {error}"))
     }
 
     /// What a program of others prints on this host.
     #[track_caller]
     pub(crate) fn output(&self, program: &str, arguments: &[&str]) -> String {
-        let mut command = self.host.command(program);
-        command.args(arguments).current_dir(self.room.path()).stdin(Stdio::null());
-        let output = command.output().unwrap_or_else(|error| panic!("{program}: {error}"));
+        let output = self.call(program, arguments);
+        assert!(output.status.success(), "{program} {arguments:?}: {output:?}");
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
