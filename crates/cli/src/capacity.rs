@@ -88,7 +88,7 @@ pub(crate) fn plan(arguments: &Capacity) -> Result<CapacityPlan, Failure> {
     }
     if draft.repeat.profile.value {
         let message = "a search has no round in which the server could be sampled; profile it at the rate that the \
-                       search finds: `dnslab load ... --rate N --set repeat.profile=true`";
+                       search finds: `dnslab load ... --rate N --profile`";
         return Err(Failure::bad_input(anyhow::anyhow!(message)));
     }
     load.duration.set_default(arguments.step_duration);

@@ -780,7 +780,7 @@ settings! {
         margin: f64 = 0.02;
         /// After the rounds, one more in which `perf` samples the servers under test, so that the report says
         /// where their CPU time goes (docs/PROFILE.md). That round is in no other figure. The same as
-        /// `dnslab run --profile`
-        profile: bool = false;
+        /// `--profile` of `dnslab run`, `load` and `replay`
+        profile: bool = false, flag("profile", ""), form(FlagForm::Switch("true")), searched;
     }
 }

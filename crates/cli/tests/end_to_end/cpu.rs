@@ -8,7 +8,9 @@ use dnslab_measure::{CostPart, CostSummary, Summary, VariantCost};
 
 use crate::command::{Done, Running, program};
 use crate::evidence::valid_records;
+use crate::replay::capture;
 use crate::room::{Room, SHORT};
+use crate::running_server::{RunningBind, queries};
 
 const UDP_AND_DOT: &str = "[[variant]]\nname = \"udp\"\nload.transport = \"udp\"\n\
     [[variant]]\nname = \"dot\"\nload.transport = \"dot\"\n";
@@ -113,6 +115,31 @@ fn parts_of_the_embedded_server_add_up_to_its_cpu_time() {
     room.dnslab(&["run", "--resume", &path]).exits_with(0);
     let after = fs::metadata(room.results().path().join("cpu-profile.json")).unwrap();
     assert_eq!(before.modified().unwrap(), after.modified().unwrap());
+}
+
+/// A server that somebody else started is found by its port, and its libraries are known by their names.
+#[test]
+fn a_running_server_is_sampled_under_a_load_and_under_clients() {
+    let room = Room::alone();
+    let bind = RunningBind::start(&room.path().join("bind"), "127.0.0.1");
+    room.write("queries", &queries());
+    capture(&room, 500, 2, 500_000_000);
+    let target = bind.plain.to_string();
+    let load = ["load", &target, "--queries", "queries", "--duration", "1s"];
+    let replay =
+        ["replay", "capture.pcap", &target, "--factor", "4", "--set", "expect.lag_limit=1m"];
+    for words in [&load[..], &replay] {
+        let done = room.dnslab(&[words, &["--profile"]].concat()).exits_with(0);
+        let cost = cost(&room);
+        assert_eq!(cost.not_profiled, [], "{done}");
+        let of = of(&cost, words[0]);
+        for parts in [&KERNEL[..], &[CostPart::DnsLogic, CostPart::EventLoop]] {
+            assert!(samples(of, parts) > 0, "{parts:?}: {of:?}");
+        }
+        let page = fs::read_to_string(room.results().path().join("report.html")).unwrap();
+        assert!(page.contains("Where the CPU time goes"), "{done}");
+        fs::remove_dir_all(room.path().join("results")).unwrap();
+    }
 }
 
 #[test]

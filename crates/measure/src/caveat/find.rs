@@ -8,15 +8,15 @@ use crate::bottleneck::{
     CONNECTIONS_HELD, GENERATOR_BUSY, RATE_MET, busiest, increase, most_held, share_with_load,
 };
 use crate::{
-    Agreement, ChainPart, Interval, LoadFacts, LoadMode, Measured, PacingWindow, ServerFacts,
-    ServerUse, WorkerFacts, WorkerUse,
+    Agreement, ChainPart, CpuShare, Interval, LoadFacts, LoadMode, Measured, PacingWindow,
+    ResourceSample, ServerFacts, ServerUse, WorkerFacts, WorkerUse,
 };
 
 /// A stolen share of the time above this can move a figure by as much as a difference that matters.
 const STEAL: f64 = 0.01;
 
-/// Share of the measured window for which a worker may wait for its CPU. On a quiet machine it is
-/// well below 1 %: a worker has its CPU for itself and the kernel's own threads.
+/// Share of the measured window for which a worker may wait for its CPU because of others. On a quiet machine it is
+/// well below 1 %: a worker has its CPU for itself, dnslab's other threads and the kernel's own.
 const CROWDED: f64 = 0.05;
 
 /// Share of CPUs in common that load and chain may use together without standing in each other's way.
@@ -120,7 +120,7 @@ impl Caveat {
             Self::generator_drops(measured),
             Self::host_drops(load, measured),
             Self::steal(load, server, chain, measured, host_cpus),
-            Self::crowded(measured),
+            Self::crowded(load, server, measured),
             Self::other_processes(chain, measured),
             Self::lost(measured),
             Self::http_errors(measured),
@@ -298,9 +298,12 @@ impl Caveat {
         (share > STEAL).then_some(Self::Steal { share })
     }
 
-    fn crowded(measured: &Measured) -> Option<Self> {
-        let waited = measured.workers.iter().map(WorkerFacts::waited_share);
-        let waited_share = waited.fold(0.0, f64::max);
+    /// A worker waits for the other threads of dnslab too, those of loads that take turns with its own for example.
+    /// So no more of its wait is charged to others than they used of the CPUs of the load.
+    fn crowded(load: &LoadFacts, server: &ServerFacts, measured: &Measured) -> Option<Self> {
+        let waited = measured.workers.iter().map(WorkerFacts::waited_share).fold(0.0, f64::max);
+        let others = others_on_load_cpus(load, server, measured);
+        let waited_share = others.map_or(waited, |others| waited.min(others));
         (waited_share > CROWDED).then_some(Self::Crowded { waited_share })
     }
 
@@ -379,6 +382,25 @@ impl Caveat {
         let Agreement { sent, counted, .. } = agreement;
         (agreement.share() > COUNTS).then_some(Self::CountsDiffer { sent, counted })
     }
+}
+
+/// How many of the load's CPUs others than dnslab and the server under test used over the measured window, at least;
+/// `None` where the record does not say.
+fn others_on_load_cpus(load: &LoadFacts, server: &ServerFacts, measured: &Measured) -> Option<f64> {
+    let resources = &measured.resources;
+    let share = |figure: fn(&ResourceSample) -> u64| {
+        let (used_ns, span_ns) = increase(resources, measured.window(), figure)?;
+        Some(used_ns as f64 / span_ns as f64)
+    };
+    let dnslab = share(|at| at.dnslab_ns).filter(|used| *used > 0.0)?;
+    let is_shared = server.cpus.iter().any(|cpu| load.cpus.contains(cpu));
+    let server = if is_shared { share(|at| at.cpu_ns)? } else { 0.0 };
+    let of = |cpu: &CpuShare| match resources.irq_apart {
+        Some(true) => cpu.used - cpu.irq,
+        _ => cpu.used,
+    };
+    let used: f64 = resources.load_cpus.iter().map(of).sum();
+    (used > 0.0).then(|| (used - dnslab - server).max(0.0))
 }
 
 /// The CPUs that servers and load were pinned to; `None` if somebody was not.

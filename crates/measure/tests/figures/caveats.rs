@@ -1,8 +1,8 @@
 //! The doubts and the limit that follow from the figures of a run.
 
 use dnslab_measure::{
-    Answers, Bottleneck, BottleneckFigures, BottleneckKind, Caveat, Histogram, Interval, LoadFacts,
-    LoadMode, Measured, Outcomes, PacingTally, ResourceSample, ServerFacts,
+    Answers, Bottleneck, BottleneckFigures, BottleneckKind, Caveat, CpuShare, Histogram, Interval,
+    LoadFacts, LoadMode, Measured, Outcomes, PacingTally, ResourceSample, ServerFacts,
 };
 
 use crate::example;
@@ -66,6 +66,30 @@ fn a_machine_that_others_use() {
     let waited = |waited_ns| move |run: &mut Run| run.measured.workers[0].waited_ns = waited_ns;
     check(waited(50_000_000), &[]);
     check(waited(60_000_000), &[Caveat::Crowded { waited_share: 0.06 }]);
+    // Where it is known what the load's CPU did, no more is charged to others than they used of it: the worker waited
+    // for dnslab's other threads.
+    let used = |used| {
+        move |run: &mut Run| {
+            run.measured.workers[0].waited_ns = 500_000_000;
+            let resources = &mut run.measured.resources;
+            resources.load_cpus = vec![CpuShare { cpu: 1, used, irq: 0.1 }];
+            (resources.samples[1].dnslab_ns, resources.samples[2].dnslab_ns) = (1, 500_000_001);
+        }
+    };
+    check(used(0.53), &[]);
+    check(used(0.75), &[Caveat::Crowded { waited_share: 0.25 }]);
+    check(used(1.0), &[Caveat::Crowded { waited_share: 0.5 }]);
+    let apart = |run: &mut Run| {
+        used(0.62)(run);
+        run.measured.resources.irq_apart = Some(true);
+    };
+    check(apart, &[]);
+    // The server has the same CPU, and used half of it.
+    let shared = |run: &mut Run| {
+        used(1.0)(run);
+        (run.load.cpus, run.server.cpus) = (vec![1], vec![1]);
+    };
+    check(shared, &[Caveat::SharedCpus]);
     // The window is 1 s long; in it the server uses 0.5 s of CPU time and the load 0.25 s.
     let machine = |used_ns: u64| {
         move |run: &mut Run| {
