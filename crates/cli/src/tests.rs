@@ -35,9 +35,9 @@ const LINES: &[&str] = &[
     "load 192.0.2.7:8530 --transport dot --mix udp:30%,doh2:5%,doq:1% --insecure --udp-port 5300 --doh-port 8443 \
      --doq-port 8531",
     "load 192.0.2.7:8530 --mix dot:5% --insecure --dot-port 8530",
-    "load 192.0.2.7 --udp-port 5300",
+    "load 192.0.2.7 --udp-port 5300 --profile",
     "replay /etc/passwd 192.0.2.7 --factor 2.5 --speed 0.5 --duration 60s --transport doh2 --insecure",
-    "replay /etc/passwd 127.0.0.1 --duration 60s --idle 2s --set load.cookies=true",
+    "replay /etc/passwd 127.0.0.1 --duration 60s --idle 2s --set load.cookies=true --profile",
     "load 192.0.2.7 --rate 100 --attempts 3 --backoff 2 --further 192.0.2.8,[2001:db8::8]:5300 --server-order rotate",
     "replay /etc/passwd 192.0.2.7 --duration 60s --compare-answers [2001:db8::7]:5300",
     "replay /etc/passwd 192.0.2.7:8530 --duration 60s --compare-answers 192.0.2.8 --transport dot --insecure",

@@ -779,8 +779,7 @@ settings! {
         /// Relative difference below which a difference does not matter
         margin: f64 = 0.02;
         /// After the rounds, one more in which `perf` samples the servers under test, so that the report says
-        /// where their CPU time goes (docs/PROFILE.md). That round is in no other figure. The same as
-        /// `--profile` of `dnslab run`, `load` and `replay`
+        /// where their CPU time goes (docs/PROFILE.md). That round is in no other figure
         profile: bool = false, flag("profile", ""), form(FlagForm::Switch("true")), searched;
     }
 }

@@ -8,7 +8,7 @@ use dnslab_measure::{
 
 use crate::gate::{change_bound, value};
 use crate::number;
-use crate::screen::cell::with_interval;
+use crate::screen::cell::{HARDLY_MEASURED, with_interval};
 use crate::server::title;
 use crate::variants::listed;
 
@@ -115,6 +115,9 @@ pub(crate) fn difference(difference: &Estimate) -> String {
     let Some(half) = difference.half_width() else {
         return format!("{} ?", number::change(difference.value));
     };
+    if half >= HARDLY_MEASURED && difference.value < number::TIMES_FROM {
+        return "hardly known".to_owned();
+    }
     let text = with_interval(difference, half);
     let figure = text.split(' ').next().unwrap_or_default();
     match figure.contains(|letter: char| ('1'..='9').contains(&letter)) {
@@ -264,4 +267,23 @@ fn not_counted(side: &SessionSide) -> Option<String> {
     .flatten()
     .collect();
     (!texts.is_empty()).then(|| texts.join(" and "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_has_no_more_digits_than_are_known() {
+        for (ends, expected) in [
+            ([-0.2, -0.25, -0.15], "-20 ±5 %"),
+            ([0.004, -0.03, 0.038], "0 ±3 %"),
+            ([1.2, 0.8, 1.6], "2.2 ±0.4 x"),
+            ([0.45, -0.99, 64.0], "hardly known"),
+            ([0.02, f64::NEG_INFINITY, f64::INFINITY], "+2 % ?"),
+        ] {
+            let [value, low, high] = ends;
+            assert_eq!(difference(&Estimate { value, low, high }), expected, "{ends:?}");
+        }
+    }
 }
