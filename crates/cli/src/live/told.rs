@@ -93,7 +93,8 @@ impl Told {
                 cpu_share: Some(self.busy as f64 / 1_000.0),
                 cpus: 1,
                 memory_octets: 20 << 20,
-                udp_drops: 0,
+                // All that is lost was dropped there.
+                udp_drops: self.lost * number.saturating_sub(19),
             };
             let live = LiveLoad {
                 part: self.part,

@@ -141,6 +141,7 @@ pub(super) fn outcomes(load: &LoadView, paint: Paint, area: Rect, buffer: &mut B
 /// What the server and the load use.
 pub(super) fn sides(load: &LoadView, paint: Paint, area: Rect, buffer: &mut Buffer) {
     let mut lines = vec![Line::styled("Server, generator", paint.strong())];
+    let fits = |text: &str| text.chars().count() <= usize::from(area.width);
     let now = load.now.as_ref();
     let gauge = |name: &str, share: Option<f64>, of: String| {
         let Some(share) = share else { return Line::raw(format!("{name:<9} not watched")) };
@@ -162,10 +163,11 @@ pub(super) fn sides(load: &LoadView, paint: Paint, area: Rect, buffer: &mut Buff
         let (memory, peak) = (server.memory_octets, load.peak_memory_octets);
         let memory = format!("memory {}", number::octets(memory));
         let both = format!("{memory}, peak {}", number::octets(peak));
-        let fits = both.chars().count() <= usize::from(area.width);
-        lines.push(Line::raw(if fits { both } else { memory }));
+        lines.push(Line::raw(if fits(&both) { both } else { memory }));
         if server.udp_drops > 0 {
-            let drops = format!("{} dropped at its socket", number::count(server.udp_drops));
+            let drops = number::count(server.udp_drops);
+            let long = format!("{drops} dropped at its socket");
+            let drops = if fits(&long) { long } else { format!("{drops} UDP drops") };
             lines.push(Line::styled(drops, paint.bad()));
         }
     }
@@ -180,7 +182,13 @@ pub(super) fn sides(load: &LoadView, paint: Paint, area: Rect, buffer: &mut Buff
         let (full, resumed) = (connections.full_handshakes, connections.resumed_handshakes);
         if full + resumed > 0 {
             let (full, resumed) = (number::count(full), number::count(resumed));
-            lines.push(Line::raw(format!("TLS {full} full, {resumed} resumed")));
+            let both = format!("TLS {full} full, {resumed} resumed");
+            match fits(&both) {
+                true => lines.push(Line::raw(both)),
+                false => lines.extend(
+                    [format!("TLS full {full}"), format!("resumed  {resumed}")].map(Line::raw),
+                ),
+            }
         }
     }
     Paragraph::new(lines).render(area, buffer);

@@ -111,6 +111,19 @@ fn a_search() {
     snapshot!("search_80x24", text(&search(), &look(43), 80, 24));
 }
 
+/// The narrow column shortens a line, and cuts none.
+#[test]
+fn what_the_server_dropped() {
+    let estimate = Estimate { runs: 1, all: Duration::from_millis(12_400) };
+    let mut model = Model::of_kinds("What does it answer?", vec![kind("load", closed())], estimate);
+    model.round_begins(&[case("load", 1)], (1, 1), Duration::ZERO);
+    Told { lost: 40, ..told("load", 70, 203_000) }.feed(&mut model, Duration::ZERO);
+    let narrow = text(&model.view(), &look(7), 80, 24);
+    assert!(narrow.contains("2,000 UDP drops\n"), "{narrow}");
+    let wide = text(&model.view(), &look(7), 120, 40);
+    assert!(wide.contains("2,000 dropped at its socket\n"), "{wide}");
+}
+
 #[test]
 fn help_and_pause() {
     let help = Look { has_help: true, is_paused: true, ..look(7) };
