@@ -58,9 +58,6 @@ fn begin_or_resume(arguments: &Run) -> Result<Exit, Failure> {
     session.set_limits(&arguments.limit).map_err(failure)?;
     if !arguments.output.is_quiet() {
         beforehand(session.facts()).iter().for_each(|line| say!("note: {line}"));
-        if let Some(reason) = session.cannot_profile() {
-            say!("note: no server will be sampled: {reason}");
-        }
     }
     let wanted = Wanted { watch: arguments.watch, output: arguments.output };
     let exit = carry_out(&mut session, doors, wanted)?;
@@ -207,6 +204,9 @@ pub(crate) fn carry_out(
     let stop = signals::stop_flag().context("cannot listen to signals")?;
     let remaining = session.remaining().map_err(failure)?;
     if !output.is_quiet() {
+        if let Some(reason) = session.cannot_profile() {
+            say!("note: no server will be sampled: {reason}");
+        }
         show_plan(session.experiment(), &remaining, &session.facts().skipped);
         say!();
     }

@@ -75,7 +75,8 @@ pub struct Flag {
     pub heading: &'static str,
     /// How its value is written.
     pub form: FlagForm,
-    /// True if a search for the capacity decides it. Then only `dnslab load` has the option.
+    /// True if a search for the capacity decides it or cannot have it. Then only `dnslab load` and `replay` have the
+    /// option.
     pub is_searched: bool,
     /// An option that cannot stand beside it.
     pub conflict: Option<&'static str>,

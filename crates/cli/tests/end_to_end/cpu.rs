@@ -138,8 +138,13 @@ fn a_running_server_is_sampled_under_a_load_and_under_clients() {
         }
         let page = fs::read_to_string(room.results().path().join("report.html")).unwrap();
         assert!(page.contains("Where the CPU time goes"), "{done}");
+        done.prints("of CPU time for each query, the server spends");
         fs::remove_dir_all(room.path().join("results")).unwrap();
     }
+    let mut command = Command::new(program());
+    command.args(load).arg("--profile").env("PATH", "/nonexistent");
+    let done = Running::start(command, room.path()).finish().exits_with(0);
+    done.prints("note: no server will be sampled: perf is not installed");
 }
 
 #[test]

@@ -26,9 +26,10 @@ const ZONE: &str = "$ORIGIN .\n$TTL 60\n@ SOA ns.example. hostmaster.example. 1 
 
 /// Dropping it ends the servers, and those of `dnslab monitor`.
 pub(crate) struct ReadersHost {
-    pub(crate) room: Room,
-    host: Host,
+    // They end in this order.
     server: Option<Guarded>,
+    host: Host,
+    pub(crate) room: Room,
 }
 
 impl ReadersHost {
@@ -39,7 +40,7 @@ impl ReadersHost {
             "ip address add 192.0.2.1/32 dev lo && ip address add 192.0.2.2/32 dev lo && \
              ip route add local 198.18.0.0/15 dev lo && ip -6 route add local 2001:2::/48 dev lo",
         );
-        let reader = Self { room: Room::with_load(), host, server: None };
+        let reader = Self { server: None, host, room: Room::with_load() };
         let folder = reader.room.path();
         for name in ["deploy", "experiments"] {
             symlink(root().join(name).canonicalize().unwrap(), folder.join(name)).unwrap();
@@ -160,7 +161,9 @@ impl Drop for ReadersHost {
     fn drop(&mut self) {
         if self.room.path().join("monitor").exists() {
             let mut down = self.host.command(program());
-            down.args(["monitor", "down"]).current_dir(self.room.path()).output().ok();
+            let output = down.args(["monitor", "down"]).current_dir(self.room.path()).output();
+            let is_down = output.as_ref().is_ok_and(|output| output.status.success());
+            assert!(is_down || std::thread::panicking(), "something of it is left: {output:?}");
         }
     }
 }

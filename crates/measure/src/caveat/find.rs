@@ -19,6 +19,10 @@ const STEAL: f64 = 0.01;
 /// well below 1 %: a worker has its CPU for itself, dnslab's other threads and the kernel's own.
 const CROWDED: f64 = 0.05;
 
+/// How much of a CPU of the load others must use to be blamed for a wait of [`CROWDED`]. It is less than that: the kernel
+/// counts the use of a CPU by ticks, which miss some percent of a load that sleeps often.
+const OTHERS_ON_LOAD: f64 = 0.02;
+
 /// Share of CPUs in common that load and chain may use together without standing in each other's way.
 const SHARED_USE: f64 = 0.5;
 
@@ -299,12 +303,12 @@ impl Caveat {
     }
 
     /// A worker waits for the other threads of dnslab too, those of loads that take turns with its own for example.
-    /// So no more of its wait is charged to others than they used of the CPUs of the load.
+    /// So its wait is charged to others only where they used the CPUs of the load.
     fn crowded(load: &LoadFacts, server: &ServerFacts, measured: &Measured) -> Option<Self> {
         let waited = measured.workers.iter().map(WorkerFacts::waited_share).fold(0.0, f64::max);
         let others = others_on_load_cpus(load, server, measured);
-        let waited_share = others.map_or(waited, |others| waited.min(others));
-        (waited_share > CROWDED).then_some(Self::Crowded { waited_share })
+        let is_by_others = others.is_none_or(|others| others > OTHERS_ON_LOAD);
+        (waited > CROWDED && is_by_others).then_some(Self::Crowded { waited_share: waited })
     }
 
     /// Processes that are neither servers of the chain nor dnslab used more than a tenth of a CPU in
@@ -393,7 +397,9 @@ fn others_on_load_cpus(load: &LoadFacts, server: &ServerFacts, measured: &Measur
         Some(used_ns as f64 / span_ns as f64)
     };
     let dnslab = share(|at| at.dnslab_ns).filter(|used| *used > 0.0)?;
-    let is_shared = server.cpus.iter().any(|cpu| load.cpus.contains(cpu));
+    // Of one that may use further CPUs nobody knows where it ran. Then it counts as another.
+    let is_shared =
+        !server.cpus.is_empty() && server.cpus.iter().all(|cpu| load.cpus.contains(cpu));
     let server = if is_shared { share(|at| at.cpu_ns)? } else { 0.0 };
     let of = |cpu: &CpuShare| match resources.irq_apart {
         Some(true) => cpu.used - cpu.irq,

@@ -43,7 +43,7 @@ fn rounded(value: f64, half: Option<f64>) -> f64 {
 }
 
 /// Where a difference of this size (10 times as much) would stay hidden, nothing is known of it.
-pub(crate) const HARDLY_MEASURED: f64 = 9.0;
+const HARDLY_MEASURED: f64 = 9.0;
 /// What stands in its place.
 pub(super) const UNKNOWN: &str = "unknown";
 

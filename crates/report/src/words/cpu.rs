@@ -54,7 +54,32 @@ pub(crate) fn cpu_texts(cost: &CostSummary) -> Vec<String> {
     let certain = cost.differences.iter().filter(|of| of.is_certain);
     let is_hidden = cost.variants.iter().any(|of| part_of(of, CostPart::Kernel).is_some());
     let hidden = is_hidden.then(|| HIDDEN.to_owned());
-    certain.map(difference_text).chain(hidden).chain(not_sampled(cost)).collect()
+    let alone = match &cost.variants[..] {
+        [alone] => Some(whole_text(alone)),
+        _ => None,
+    };
+    let told = alone.into_iter().chain(certain.map(difference_text));
+    told.chain(hidden).chain(not_sampled(cost)).collect()
+}
+
+/// Where the CPU time of a variant goes that is compared with nothing.
+fn whole_text(of: &VariantCost) -> String {
+    let whole = of.cpu_per_query_ns.value;
+    let ns = |set: PartSet| -> f64 {
+        set.parts().iter().filter_map(|part| part_of(of, *part)).map(|ns| ns.value).sum()
+    };
+    let mut parts: Vec<(PartSet, f64)> =
+        PartSet::ALL.into_iter().map(|set| (set, ns(set))).collect();
+    parts.retain(|(_, ns)| *ns > 0.0 && *ns >= LEAST * whole);
+    parts.sort_by(|left, right| right.1.total_cmp(&left.1));
+    let of_parts: Vec<String> = parts
+        .iter()
+        .take(MAX_PARTS)
+        .map(|(set, ns)| format!("{} in {}", number::duration(*ns), set_name(*set)))
+        .collect();
+    let of_parts: Vec<&str> = of_parts.iter().map(String::as_str).collect();
+    let whole = number::duration(whole);
+    format!("Of the {whole} of CPU time for each query, the server spends {}.", listed(&of_parts))
 }
 
 /// Where the CPU time goes that a variant costs more or less than another one.

@@ -8,12 +8,15 @@ use dnslab_measure::{
 
 use crate::gate::{change_bound, value};
 use crate::number;
-use crate::screen::cell::{HARDLY_MEASURED, with_interval};
+use crate::screen::cell::with_interval;
 use crate::server::title;
 use crate::variants::listed;
 
 /// Judgements that a sentence names; the others are counted.
 const MAX_NAMED: usize = 3;
+
+/// The ends of an interval may be apart by less than this factor, or nothing is known of a difference.
+const HARDLY_KNOWN: f64 = 20.0;
 
 /// Things that a note names; the others are counted.
 const MAX_CHANGES: usize = 4;
@@ -115,7 +118,7 @@ pub(crate) fn difference(difference: &Estimate) -> String {
     let Some(half) = difference.half_width() else {
         return format!("{} ?", number::change(difference.value));
     };
-    if half >= HARDLY_MEASURED && difference.value < number::TIMES_FROM {
+    if difference.low <= 0.0 && 1.0 + difference.high >= HARDLY_KNOWN * (1.0 + difference.low) {
         return "hardly known".to_owned();
     }
     let text = with_interval(difference, half);
@@ -280,6 +283,9 @@ mod tests {
             ([0.004, -0.03, 0.038], "0 ±3 %"),
             ([1.2, 0.8, 1.6], "2.2 ±0.4 x"),
             ([0.45, -0.99, 64.0], "hardly known"),
+            ([-0.9, -0.999, 8.97], "hardly known"),
+            ([1.01, -0.777, 17.1], "hardly known"),
+            ([0.1, -0.4, 1.0], "+10 ±70 %"),
             ([0.02, f64::NEG_INFINITY, f64::INFINITY], "+2 % ?"),
         ] {
             let [value, low, high] = ends;
