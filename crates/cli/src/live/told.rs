@@ -32,6 +32,8 @@ pub(super) struct Told {
     pub(super) qps: u64,
     /// Queries of each tenth of a second in the window that time out.
     pub(super) lost: u64,
+    /// Queries of the warm-up that time out in the first tenth of the window.
+    pub(super) lost_before: u64,
     /// CPU use of the server, in thousandths.
     pub(super) busy: u64,
     pub(super) part: LoadPart,
@@ -75,7 +77,7 @@ impl Told {
                 due,
                 sent: due,
                 answered,
-                lost,
+                lost: lost + if number == 20 { self.lost_before } else { 0 },
                 p50_ns: latency.quantile_ns(0.5),
                 p95_ns: latency.quantile_ns(0.95),
                 p99_ns: latency.quantile_ns(0.99),
@@ -111,7 +113,7 @@ impl Told {
 }
 
 pub(super) fn told(name: &'static str, tenths: u64, qps: u64) -> Told {
-    Told { name, tenths, qps, lost: 0, busy: 985, part: LoadPart::Main }
+    Told { name, tenths, qps, lost: 0, lost_before: 0, busy: 985, part: LoadPart::Main }
 }
 
 pub(super) fn closed() -> LoadMode {

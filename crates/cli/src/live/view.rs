@@ -355,6 +355,15 @@ impl Load {
         latest
     }
 
+    /// The figures of the phase until now. What is lost in it are its own queries, as in the result: an interval has the
+    /// losses of an earlier phase that were noticed in it.
+    fn so_far(&self, workers: u32) -> Figures {
+        let outcomes = &self.counters.outcomes;
+        let lost = outcomes.settled().saturating_sub(outcomes.answered);
+        let lost_share = lost as f64 / outcomes.settled().max(1) as f64;
+        Figures { lost, lost_share, ..self.sum.figures(workers) }
+    }
+
     /// `is_alone` if no other load takes turns with it.
     fn view(&self, is_alone: bool) -> LoadView {
         let workers = self.kind.workers;
@@ -379,13 +388,17 @@ impl Load {
                 || self.part == LoadPart::Common,
             is_stream: self.kind.is_stream,
             now: self.latest.as_ref().map(|latest| latest.figures.clone()).or(partial),
-            so_far: has_begun.then(|| self.sum.figures(workers)),
+            so_far: has_begun.then(|| self.so_far(workers)),
             points: self.series.points(),
             counts: self.counts.clone(),
             counters: self.counters.clone(),
             in_flight: self.in_flight,
             open_connections: self.open_connections,
             server: self.server,
+            server_drops: self
+                .sum
+                .server_drops
+                .map_or(0, |(before, now)| now.saturating_sub(before)),
             peak_memory_octets: self.peak_memory_octets,
             bottleneck: so_far(&seen),
         }
@@ -427,6 +440,8 @@ pub(crate) struct LoadView {
     pub(crate) open_connections: u64,
     /// `None` where nobody watches the server.
     pub(crate) server: Option<LiveServer>,
+    /// Datagrams dropped at its sockets in this phase.
+    pub(crate) server_drops: u64,
     pub(crate) peak_memory_octets: u64,
     /// What bounds the answered rate as far as can be told; `None` before there is anything to tell.
     pub(crate) bottleneck: Option<Bottleneck>,

@@ -164,8 +164,8 @@ pub(super) fn sides(load: &LoadView, paint: Paint, area: Rect, buffer: &mut Buff
         let memory = format!("memory {}", number::octets(memory));
         let both = format!("{memory}, peak {}", number::octets(peak));
         lines.push(Line::raw(if fits(&both) { both } else { memory }));
-        if server.udp_drops > 0 {
-            let drops = number::count(server.udp_drops);
+        if load.server_drops > 0 {
+            let drops = number::count(load.server_drops);
             let long = format!("{drops} dropped at its socket");
             let drops = if fits(&long) { long } else { format!("{drops} UDP drops") };
             lines.push(Line::styled(drops, paint.bad()));

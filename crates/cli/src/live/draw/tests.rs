@@ -124,6 +124,18 @@ fn what_the_server_dropped() {
     assert!(wide.contains("2,000 dropped at its socket\n"), "{wide}");
 }
 
+/// As in the result: what the warm-up lost is none of the window's, though it is noticed there.
+#[test]
+fn losses_of_the_warm_up_are_not_those_of_the_window() {
+    let estimate = Estimate { runs: 1, all: Duration::from_millis(12_400) };
+    let mut model = Model::of_kinds("What does it answer?", vec![kind("load", closed())], estimate);
+    model.round_begins(&[case("load", 1)], (1, 1), Duration::ZERO);
+    Told { lost_before: 500, ..told("load", 35, 20_000) }.feed(&mut model, Duration::ZERO);
+    let text = text(&model.view(), &look(4), 80, 24);
+    let row = text.lines().find(|line| line.starts_with("so far")).expect("there is one");
+    assert!(row.contains(" 0 % "), "{text}");
+}
+
 #[test]
 fn help_and_pause() {
     let help = Look { has_help: true, is_paused: true, ..look(7) };
