@@ -406,7 +406,7 @@ fn others_on_load_cpus(load: &LoadFacts, server: &ServerFacts, measured: &Measur
         _ => cpu.used,
     };
     let used: f64 = resources.load_cpus.iter().map(of).sum();
-    (used > 0.0).then(|| (used - dnslab - server).max(0.0))
+    (used > 0.0).then_some(used - dnslab - server)
 }
 
 /// The CPUs that servers and load were pinned to; `None` if somebody was not.

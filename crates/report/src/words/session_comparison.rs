@@ -118,7 +118,8 @@ pub(crate) fn difference(difference: &Estimate) -> String {
     let Some(half) = difference.half_width() else {
         return format!("{} ?", number::change(difference.value));
     };
-    if difference.low <= 0.0 && 1.0 + difference.high >= HARDLY_KNOWN * (1.0 + difference.low) {
+    let is_uncertain = difference.low <= 0.0 && difference.high >= 0.0;
+    if is_uncertain && 1.0 + difference.high >= HARDLY_KNOWN * (1.0 + difference.low) {
         return "hardly known".to_owned();
     }
     let text = with_interval(difference, half);
@@ -285,6 +286,8 @@ mod tests {
             ([0.45, -0.99, 64.0], "hardly known"),
             ([-0.9, -0.999, 8.97], "hardly known"),
             ([1.01, -0.777, 17.1], "hardly known"),
+            // A loss of half at least is certain, however large it is.
+            ([-0.95, -0.999, -0.5], "-95 ±25 %"),
             ([0.1, -0.4, 1.0], "+10 ±70 %"),
             ([0.02, f64::NEG_INFINITY, f64::INFINITY], "+2 % ?"),
         ] {

@@ -13,11 +13,16 @@ use crate::live::view::{Estimate, Model};
 
 /// One load, in its seventh second.
 fn one() -> View {
+    one_of(&told("load", 70, 203_000))
+}
+
+/// One load that has told this.
+fn one_of(told: &Told) -> View {
     let question = "What does 127.0.0.1:5300 answer under this load?";
     let estimate = Estimate { runs: 1, all: Duration::from_millis(12_400) };
     let mut model = Model::of_kinds(question, vec![kind("load", closed())], estimate);
     model.round_begins(&[case("load", 1)], (1, 1), Duration::ZERO);
-    told("load", 70, 203_000).feed(&mut model, Duration::ZERO);
+    told.feed(&mut model, Duration::ZERO);
     model.view()
 }
 
@@ -114,24 +119,18 @@ fn a_search() {
 /// The narrow column shortens a line, and cuts none.
 #[test]
 fn what_the_server_dropped() {
-    let estimate = Estimate { runs: 1, all: Duration::from_millis(12_400) };
-    let mut model = Model::of_kinds("What does it answer?", vec![kind("load", closed())], estimate);
-    model.round_begins(&[case("load", 1)], (1, 1), Duration::ZERO);
-    Told { lost: 40, ..told("load", 70, 203_000) }.feed(&mut model, Duration::ZERO);
-    let narrow = text(&model.view(), &look(7), 80, 24);
+    let view = one_of(&Told { lost: 40, ..told("load", 70, 203_000) });
+    let narrow = text(&view, &look(7), 80, 24);
     assert!(narrow.contains("2,000 UDP drops\n"), "{narrow}");
-    let wide = text(&model.view(), &look(7), 120, 40);
+    let wide = text(&view, &look(7), 120, 40);
     assert!(wide.contains("2,000 dropped at its socket\n"), "{wide}");
 }
 
 /// As in the result: what the warm-up lost is none of the window's, though it is noticed there.
 #[test]
 fn losses_of_the_warm_up_are_not_those_of_the_window() {
-    let estimate = Estimate { runs: 1, all: Duration::from_millis(12_400) };
-    let mut model = Model::of_kinds("What does it answer?", vec![kind("load", closed())], estimate);
-    model.round_begins(&[case("load", 1)], (1, 1), Duration::ZERO);
-    Told { lost_before: 500, ..told("load", 35, 20_000) }.feed(&mut model, Duration::ZERO);
-    let text = text(&model.view(), &look(4), 80, 24);
+    let view = one_of(&Told { lost_before: 500, ..told("load", 35, 20_000) });
+    let text = text(&view, &look(4), 80, 24);
     let row = text.lines().find(|line| line.starts_with("so far")).expect("there is one");
     assert!(row.contains(" 0 % "), "{text}");
 }
