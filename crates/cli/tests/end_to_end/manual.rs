@@ -2,7 +2,6 @@
 //! of ([`ReadersHost`]). Loads are short: whatever a command says of [`SHORT`] is replaced, and what it does not say is
 //! added ([`ADDED`]).
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs;
 
@@ -136,7 +135,8 @@ fn chapter(document: &str, prepare: impl FnOnce(&ReadersHost)) {
         reader.room.write(&name, &content);
     }
     prepare(&reader);
-    let server: RefCell<Option<Running>> = RefCell::default();
+    // Of two, one after the other has the addresses.
+    let mut server: Option<Running> = None;
     for command in commands {
         if is_elsewhere(&command) {
             continue;
@@ -148,7 +148,6 @@ fn chapter(document: &str, prepare: impl FnOnce(&ReadersHost)) {
         let words = shortened(&command);
         eprintln!("{}: {}", command.place, words.join(" "));
         if serves(&command) {
-            // Of two, one after the other has the addresses.
             drop(server.take());
             let mut running = reader.start(&words);
             wait_for(
@@ -159,7 +158,7 @@ fn chapter(document: &str, prepare: impl FnOnce(&ReadersHost)) {
                     running.stderr().contains("serving ").then_some(())
                 },
             );
-            server.replace(Some(running));
+            server = Some(running);
             continue;
         }
         // Whether such short measurements are within a limit, worse or unclear is chance.
