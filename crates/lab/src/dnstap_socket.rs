@@ -609,9 +609,6 @@ impl Sender {
                 self.end = Some(End::Over { in_order: true });
                 return;
             }
-            if count < chunk.len() {
-                return;
-            }
         }
     }
 }
