@@ -86,6 +86,14 @@ fn equal_is_within_slower_is_worse_and_one_run_cannot_tell() {
 
     let one = compare(&made(&[100_000]), &made(&[80_000]), &all[..3]);
     assert_eq!((one.ruling(), one.more_runs()), (Ruling::Unclear, None));
+    assert_eq!(one.too_few_runs(), Some(1));
+    // Two runs may be alike by chance: they neither fail nor pass.
+    for (before, after) in [([100_000, 100_100], 50_000), ([50_000, 50_100], 100_000)] {
+        let two = compare(&made(&before), &made(&[after; 10]), &["qps>-3%"]);
+        assert_eq!((two.ruling(), two.more_runs()), (Ruling::Unclear, Some(1)));
+        assert_eq!(two.too_few_runs(), Some(2));
+    }
+    assert_eq!((equal.too_few_runs(), slower.too_few_runs()), (None, None));
     let few = compare(&made(&[100_000, 106_000, 95_000]), &made(&[99_000, 105_000, 96_000]), &all);
     assert_eq!(few.ruling(), Ruling::Unclear);
     assert!(few.more_runs().is_some_and(|more| more > 3), "{:?}", few.more_runs());

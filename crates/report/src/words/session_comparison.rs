@@ -68,9 +68,13 @@ fn unclear(comparison: &SessionComparison) -> String {
 fn remedy(comparison: &SessionComparison) -> String {
     let judgements = || comparison.rulings.iter().flat_map(|ruling| &ruling.variants);
     let unclear = || judgements().filter(|of| of.ruling == Ruling::Unclear);
-    let is_unbounded = |of: &Judgement| of.found.is_some_and(|found| !found.is_bounded());
-    if unclear().any(is_unbounded) {
-        return "; one run says nothing of the spread: make at least 5 in each session".to_owned();
+    let too_few = match comparison.too_few_runs() {
+        Some(1) => "one run says nothing of the spread",
+        Some(_) => "two runs say too little of the spread",
+        None => "",
+    };
+    if !too_few.is_empty() {
+        return format!("; {too_few}: make at least 5 in each session");
     }
     if unclear().all(|of| of.found.is_none()) || comparison.common_rates_qps.is_some() {
         return String::new();
