@@ -13,7 +13,7 @@ use clap::{CommandFactory as _, Parser as _};
 use crate::arguments::{Arguments, Command, Plan, Run};
 use crate::exit::Failure;
 use crate::{capacity, load, replay, run};
-use documents::{DocumentCommand, commands_of, documents, files_of, root};
+use documents::{DocumentCommand, commands_of, documents, files_of, key_and_value, root};
 
 /// Files that commands of the documents read and that no document shows.
 const FILES: [&str; 6] = ["queries.txt", "names.txt", "ca.pem", "ca.crt", "monday.pcap", "key.pem"];
@@ -162,11 +162,10 @@ fn experiment(command: Command) -> Result<(), Failure> {
 
 /// A word, or what follows its last `=`, as a path of a file that is there.
 fn with_paths(word: &str, folder: &Path) -> String {
-    let (key, value) = word.rsplit_once('=').map_or(("", word), |(key, value)| (key, value));
-    let separator = if key.is_empty() { "" } else { "=" };
+    let (key, value) = key_and_value(word);
     // A build of the reader's.
     if ["/opt/", "./old/", "./new/"].iter().any(|folder| value.starts_with(folder)) {
-        return format!("{key}{separator}/bin/sh");
+        return format!("{key}/bin/sh");
     }
     let is_of_repository = value.starts_with("experiments/") || value.starts_with("deploy/");
     let base = if is_of_repository { root() } else { folder.to_owned() };
@@ -174,5 +173,5 @@ fn with_paths(word: &str, folder: &Path) -> String {
     if value.is_empty() || !path.is_file() {
         return word.to_owned();
     }
-    format!("{key}{separator}{}", path.display())
+    format!("{key}{}", path.display())
 }

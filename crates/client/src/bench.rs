@@ -309,6 +309,10 @@ impl Runtime for Mirror {
         0
     }
 
+    fn cpu_time(&self) -> Nanos {
+        0
+    }
+
     fn thread_time(&self) -> ThreadTime {
         ThreadTime::default()
     }

@@ -129,6 +129,9 @@ pub struct IntervalRecord {
     pub latency: Histogram,
     /// Sums since the load began.
     pub sums: ByPhase<PhaseCounts>,
+    /// CPU time of the worker in the load's own turns since the load began, nanoseconds; of several, that of the
+    /// busiest.
+    pub busiest: Nanos,
     /// Open loop: the milliseconds of the timeline since the last reported interval, from `first_millisecond`
     /// on.
     pub milliseconds: Vec<Millisecond>,
@@ -727,7 +730,7 @@ impl PhaseCounts {
 }
 
 impl IntervalRecord {
-    /// Adds the events of another interval that follows, without its milliseconds and its sums.
+    /// Adds the events of another interval that follows, without its milliseconds, its sums and the CPU time.
     pub fn extend(&mut self, other: &Self) {
         self.events.merge(&other.events);
         self.latency.merge(&other.latency);
@@ -738,6 +741,7 @@ impl IntervalRecord {
         self.extend(other);
         self.sums.warm_up.merge(&other.sums.warm_up);
         self.sums.measured.merge(&other.sums.measured);
+        self.busiest = self.busiest.max(other.busiest);
         self.first_millisecond = other.first_millisecond;
         let longer = self.milliseconds.len().max(other.milliseconds.len());
         self.milliseconds.resize(longer, Millisecond::default());

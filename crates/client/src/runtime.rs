@@ -29,7 +29,10 @@ pub trait Runtime: 'static {
     /// Nanoseconds since 1970 in UTC.
     fn wall_clock(&self) -> u64;
 
-    /// What the worker's thread has used so far.
+    /// CPU time of the worker's thread so far.
+    fn cpu_time(&self) -> Nanos;
+
+    /// The same, and how long it waited for its CPU, which takes longer to read.
     fn thread_time(&self) -> ThreadTime;
 
     /// Begins to connect.

@@ -239,6 +239,7 @@ impl Aggregator {
             interval,
             latency: merged.latency,
             counters: ByPhase { warm_up: warm_up.finish(), measured: measured.finish() },
+            busiest_worker_ns: merged.busiest,
             window_ns: self.phases.measured_from..self.phases.until,
             began_unix_ns: self.began_unix_ns,
         };
@@ -332,6 +333,7 @@ mod tests {
                     number,
                     milliseconds,
                     first_millisecond,
+                    busiest: u64::from(count),
                     ..IntervalRecord::default()
                 });
             }
@@ -340,7 +342,10 @@ mod tests {
         let mut told = 0;
         let aggregates = observe_all(vec![aggregator], Clock::start(), &mut |load, progress| {
             assert_eq!(load, 0);
-            told += u32::from(matches!(progress, Progress::Interval(_)));
+            if let Progress::Interval(live) = progress {
+                told += 1;
+                assert_eq!(live.busiest_worker_ns, 2);
+            }
         });
         let [aggregate] = <[Aggregate; 1]>::try_from(aggregates).ok().unwrap();
         assert_eq!((aggregate.series.len(), told), (2, 2));

@@ -54,11 +54,15 @@ pub(crate) fn wall_clock() -> u64 {
     nanos(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default())
 }
 
-/// What the calling thread has used so far, as the kernel says.
-pub(crate) fn thread_time() -> ThreadTime {
+/// CPU time of the calling thread so far.
+pub(crate) fn cpu_time() -> Nanos {
     let time = clock_gettime(ClockId::ThreadCPUTime);
-    let cpu = time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// The same, and how long it waited for its CPU, as the kernel says.
+pub(crate) fn thread_time() -> ThreadTime {
     let schedule = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let waited = schedule.split_ascii_whitespace().nth(1).and_then(|text| text.parse().ok());
-    ThreadTime { cpu, waited: waited.unwrap_or(0) }
+    ThreadTime { cpu: cpu_time(), waited: waited.unwrap_or(0) }
 }

@@ -20,7 +20,7 @@ use rustix::net::sockopt::set_tcp_quickack;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::aggregator::Reports;
-use crate::clock::{Clock, thread_time, wall_clock};
+use crate::clock::{Clock, cpu_time, thread_time, wall_clock};
 use crate::told::Teller;
 
 /// Events taken from epoll in one call.
@@ -77,6 +77,10 @@ impl Runtime for Kernel {
 
     fn wall_clock(&self) -> u64 {
         wall_clock()
+    }
+
+    fn cpu_time(&self) -> Nanos {
+        cpu_time()
     }
 
     fn thread_time(&self) -> ThreadTime {

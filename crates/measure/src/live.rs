@@ -23,6 +23,8 @@ pub struct LiveInterval {
     pub latency: Histogram,
     /// Sums since the load began. What happens after the measured window is in the record alone.
     pub counters: ByPhase<Counters>,
+    /// CPU time of the busiest worker in the load's own turns since the load began, nanoseconds.
+    pub busiest_worker_ns: u64,
     /// The measured window, nanoseconds since the load began, if nothing ends it early.
     pub window_ns: Range<u64>,
     /// When the load began, nanoseconds since 1970 in UTC.

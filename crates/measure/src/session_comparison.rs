@@ -15,9 +15,9 @@ pub use conditions::{Condition, ConditionChange};
 /// of one side of an interval of 95 %, so with one limit and one variant the interval alone decides.
 const FALSE_WORSE: f64 = 0.025;
 
-/// With fewer runs in either session nothing passes or fails. [`Welch`] takes a spread from each of the two, and that of
-/// two runs is often far too small by chance: beside a session of ten runs, it finds 5 of 100 equal servers worse where
-/// 2.5 are promised.
+/// With fewer runs in either session no relative limit passes or fails. [`Welch`] takes a spread from each of the two,
+/// and that of two runs is often far too small by chance: beside ten runs it finds 5 of 100 equal servers worse by a
+/// limit without room, where 2.5 are promised; three runs beside ten 3.1.
 const LEAST_RUNS: usize = 3;
 
 /// More runs than these are not proposed: the difference is better sought in another way.
@@ -176,7 +176,7 @@ impl SessionComparison {
         unclear.map(|of| of.more_runs).try_fold(0, |most, more| Some(most.max(more?)))
     }
 
-    /// The number of runs if something is unclear because it is from so few; the fewest of one session.
+    /// The fewest runs of a session that something unclear is from, where they are too few to pass or fail.
     #[must_use]
     pub fn too_few_runs(&self) -> Option<u32> {
         let runs_of = |(metric, of): (Metric, &Judgement)| {
@@ -347,8 +347,6 @@ struct Trial {
     /// The change that is just accepted: -0.03 for a rate that may fall by 3 %.
     bound: f64,
     found: Found,
-    /// Runs of the session that has fewer.
-    runs: usize,
     /// Every run that counts has a value.
     is_whole: bool,
     /// The same of the earlier session alone: what it lacks is the worst of it, and would make a difference
@@ -363,6 +361,8 @@ struct Trial {
 enum Found {
     /// Values of both sessions.
     Change(Welch),
+    /// The same from fewer than [`LEAST_RUNS`].
+    TooFew(Estimate),
     /// No run of either has it, though it is no latency: DNS over UDP has no handshakes.
     Nothing,
     /// So many queries of the later session were lost that this quantile is the time-out.
@@ -382,15 +382,18 @@ impl Trial {
         let is_time_out = || {
             let later = sides[1].variant(name);
             base_whole
-                && base.len() > 1
+                && base.len() >= LEAST_RUNS
                 && new.is_empty()
-                && later.is_some_and(|it| it.valid_runs > 1)
+                && later.is_some_and(|it| it.valid_runs as usize >= LEAST_RUNS)
                 && metric
                     .quantile()
                     .zip(later)
                     .is_some_and(|(quantile, later)| later.outcomes.lost_share() >= 1.0 - quantile)
         };
         let found = match Welch::of(&base, &new) {
+            Some(change) if base.len().min(new.len()) < LEAST_RUNS => {
+                Found::TooFew(change.relative)
+            }
             Some(change) => Found::Change(change),
             None if is_nothing() => Found::Nothing,
             None if is_time_out() => Found::TimeOut,
@@ -401,7 +404,6 @@ impl Trial {
             metric,
             bound: if metric.higher_is_better() { -largest } else { largest },
             found,
-            runs: base.len().min(new.len()),
             is_whole: base_whole && new_whole,
             is_base_whole: base_whole,
             is_disturbed: sides.iter().any(|side| side.is_disturbed(name)),
@@ -419,7 +421,7 @@ impl Trial {
             }
             Found::Change(change) => change.p_not_above(self.bound),
             Found::TimeOut => 0.0,
-            Found::Nothing | Found::Unknown => 1.0,
+            Found::TooFew(_) | Found::Nothing | Found::Unknown => 1.0,
         }
     }
 
@@ -429,15 +431,14 @@ impl Trial {
                 self.bound <= -1.0 || change.relative.low >= self.bound
             }
             Found::Change(change) => change.relative.high <= self.bound,
-            Found::Nothing | Found::TimeOut | Found::Unknown => false,
+            Found::TooFew(_) | Found::Nothing | Found::TimeOut | Found::Unknown => false,
         }
     }
 
     /// `error` is what this trial would have of the common error if it were the last to be judged.
     fn judgement(&self, is_worse: bool, is_judged: bool, error: f64) -> Judgement {
-        let is_few = matches!(self.found, Found::Change(_)) && self.runs < LEAST_RUNS;
         let ruling = match (self.is_within(), is_worse) {
-            _ if !is_judged || is_few => Ruling::Unclear,
+            _ if !is_judged => Ruling::Unclear,
             (true, _) if self.is_whole && !self.is_base_disturbed => Ruling::Pass,
             (false, true) if !self.is_disturbed && self.is_base_whole => Ruling::Fail,
             _ => Ruling::Unclear,
@@ -457,6 +458,7 @@ impl Trial {
                 let more = || change.more_runs(self.bound, error, MAX_MORE_RUNS);
                 (Some(change.relative), is_asked.then(more).flatten())
             }
+            Found::TooFew(relative) => (Some(*relative), None),
             Found::Nothing | Found::TimeOut | Found::Unknown => (None, None),
         };
         let variant = self.variant.clone();
@@ -491,7 +493,6 @@ mod tests {
                 metric,
                 bound,
                 found: Found::Change(Welch::of(&runs(), &runs()).unwrap()),
-                runs: 5,
                 is_whole: true,
                 is_base_whole: true,
                 is_disturbed: false,

@@ -152,6 +152,8 @@ families! {
     SERVER_DROPS: Counter None of Load "dnslab_server_udp_drops" []
         "Datagrams dropped at the server's UDP sockets, because their buffer was full";
     LOAD_CPU: Gauge Ratio of Load "dnslab_load_cpu_used_ratio" ["cpu"] "Use of a CPU of the load, by whatever process";
+    WORKER_CPU: Counter Seconds of Load "dnslab_load_worker_cpu_seconds" []
+        "CPU time of the busiest load worker since the load began, in the turns of its load";
     RUN: Info None of Run "dnslab_run" ["transport", "server", "server_version"]
         "A run that has ended: its load and server";
     RUN_STATUS: Gauge None of Run "dnslab_run_status" ["status"]

@@ -73,6 +73,9 @@ pub(crate) struct Gauges {
     pub(crate) interval: Option<Interval>,
     pub(crate) server: Option<LiveServer>,
     pub(crate) load_cpus: Vec<CpuShare>,
+    /// CPU time of the busiest load worker, nanoseconds; `None` if it is from a record, which has that of the measured
+    /// window alone.
+    pub(crate) busiest_worker_ns: Option<u64>,
 }
 
 /// One run.
@@ -147,6 +150,7 @@ impl Metrics {
             interval: Some(latest.interval.clone()),
             server: live.server,
             load_cpus: live.load_cpus.clone(),
+            busiest_worker_ns: Some(latest.busiest_worker_ns),
         };
         run.gauges.insert(live.part, gauges);
         run.make_series();
@@ -443,5 +447,8 @@ fn measured_now(gauges: &Gauges, take: &mut dyn FnMut(&'static Family, Vec<Strin
     }
     for CpuShare { cpu, used, .. } in &gauges.load_cpus {
         take(&LOAD_CPU, vec![cpu.to_string()], Value::Real(*used));
+    }
+    if let Some(used_ns) = gauges.busiest_worker_ns {
+        take(&WORKER_CPU, Vec::new(), Value::Real(used_ns as f64 / 1e9));
     }
 }

@@ -62,6 +62,7 @@ fn interval() -> LiveInterval {
         },
         latency,
         counters: ByPhase { warm_up: Counters::default(), measured: counters(4) },
+        busiest_worker_ns: 900_000_000,
         window_ns: 1_000_000_000..2_000_000_000,
         began_unix_ns: 1_700_000_000_000_000_000,
     }

@@ -1,7 +1,7 @@
 //! What bounds the answered rate as it looks while the load runs.
 
 use dnslab_measure::{
-    Bottleneck, BottleneckFigures, BottleneckKind, Counters, Evidence, ServerUse, UNDER_TEST,
+    Bottleneck, BottleneckFigures, BottleneckKind, Counters, ServerUse, UNDER_TEST,
 };
 use dnslab_report::bottleneck_text;
 
@@ -18,15 +18,13 @@ pub(super) struct Seen<'a> {
     pub(super) sum: &'a Sum,
     /// It is in the measured window of the load that the variant asks for.
     pub(super) is_loaded: bool,
-    /// No other load takes turns with it, so what the load generator uses is its.
-    pub(super) is_alone: bool,
 }
 
 /// Names the bottleneck by the rules of the result, from those of its figures that there are already. `None` if there
 /// is nothing to say yet. What is told after the run only is left out: threads of the server, servers behind it, the
 /// lag of the load, answers that its own sockets dropped.
 pub(super) fn so_far(seen: &Seen<'_>) -> Option<Bottleneck> {
-    let Seen { kind, counters, sum, is_loaded, is_alone } = seen;
+    let Seen { kind, counters, sum, is_loaded } = seen;
     let seconds = sum.seconds();
     if !is_loaded || seconds < TOO_EARLY {
         return None;
@@ -35,7 +33,7 @@ pub(super) fn so_far(seen: &Seen<'_>) -> Option<Bottleneck> {
     let late = counters.answers.late;
     let lost = if kind.is_stream { 0 } else { outcomes.timed_out.saturating_sub(late) };
     let share = |queries: u64| queries as f64 / outcomes.due.max(1) as f64;
-    let load_cpu = if *is_alone { sum.load_cpu(kind.workers) } else { 0.0 };
+    let load_cpu = sum.load_cpu().unwrap_or_default();
     let server = ServerUse {
         role: UNDER_TEST.to_owned(),
         busy_share: sum.server_cpu(),
@@ -68,12 +66,8 @@ pub(super) fn so_far(seen: &Seen<'_>) -> Option<Bottleneck> {
         failed_connections_share: connections.failed as f64 / connections.attempted.max(1) as f64,
         send_lag_p50_ns: None,
     });
-    let is_partial = !is_alone || kind.has_more_servers;
-    if is_partial && found.kind == BottleneckKind::Window {
+    if kind.has_more_servers && found.kind == BottleneckKind::Window {
         found.kind = BottleneckKind::Unclear;
-    }
-    if !is_alone {
-        found.evidence.retain(|it| !matches!(it, Evidence::BusiestWorker { .. }));
     }
     Some(found)
 }

@@ -23,7 +23,6 @@ use dnslab_measure::{
 };
 use dnslab_report::{bottleneck_name, invalid_text, judged_text, number};
 use dnslab_settings::{Experiment, Variant};
-use rustix::time::{ClockId, clock_gettime};
 
 use crate::arguments::{Output, Watch};
 use crate::exit::Failure;
@@ -31,7 +30,7 @@ use bar::Bar;
 use draw::Paint;
 use form::{Form, Surroundings};
 use screen::Screen;
-use view::{Estimate, Kind, Model, Moment};
+use view::{Estimate, Kind, Model};
 
 pub(crate) use screen::restore_within;
 
@@ -140,10 +139,7 @@ impl Live {
     }
 
     fn heard(&mut self, variant: &str, live: &LiveLoad<'_>) {
-        let cpu = clock_gettime(ClockId::ProcessCPUTime);
-        let cpu = Duration::new(cpu.tv_sec.unsigned_abs(), cpu.tv_nsec.unsigned_abs() as u32);
-        let now = Moment { time: self.began.elapsed(), cpu };
-        let latest = self.model.interval(variant, live, now);
+        let latest = self.model.interval(variant, live, self.began.elapsed());
         match &self.shown {
             Shown::Lines => {
                 if let Some(latest) = latest {

@@ -100,11 +100,18 @@ impl Mean {
     }
 }
 
-/// What the two sides used, as shares of the CPUs that they have, and memory of the server in octets.
+/// CPU time as a share of the load's own time, in [0, 1]: neither the ends of a turn nor the samples of the server are
+/// those of an interval. `None` where the load had no turn.
+pub(super) fn share_of(used_ns: u64, own_ns: u64) -> Option<f64> {
+    (own_ns > 0).then(|| (used_ns as f64 / own_ns as f64).min(1.0))
+}
+
+/// What the two sides used: the server as a share of its CPUs and in octets.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Use {
     pub(crate) server_cpu: Option<f64>,
-    pub(crate) load_cpu: Option<f64>,
+    /// CPU time of the busiest load worker, nanoseconds.
+    pub(crate) load_cpu_ns: u64,
     pub(crate) memory_octets: Option<u64>,
 }
 
@@ -124,8 +131,7 @@ pub(crate) struct Point {
     pub(crate) quantiles_ns: [Option<u64>; 3],
     /// CPU use of the server as a share of its CPUs.
     pub(crate) server_cpu: Mean,
-    /// CPU use of the load's busiest CPU, as a share of it.
-    pub(crate) load_cpu: Mean,
+    load_cpu_ns: u64,
     /// Memory of the server, octets.
     pub(crate) memory_octets: Option<u64>,
 }
@@ -147,6 +153,11 @@ impl Point {
         self.due as f64 * 1e9 / self.own_ns.max(1) as f64
     }
 
+    /// CPU use of the busiest load worker in [0, 1].
+    pub(crate) fn load_cpu(&self) -> Option<f64> {
+        share_of(self.load_cpu_ns, self.own_ns)
+    }
+
     /// Its middle, seconds since the load began.
     pub(crate) fn at_seconds(&self) -> f64 {
         (self.at_ns as f64 + self.length_ns as f64 / 2.0) / 1e9
@@ -159,7 +170,7 @@ impl Point {
         self.answered += other.answered;
         self.lost += other.lost;
         self.server_cpu.merge(other.server_cpu);
-        self.load_cpu.merge(other.load_cpu);
+        self.load_cpu_ns += other.load_cpu_ns;
         self.memory_octets = self.memory_octets.max(other.memory_octets);
     }
 }
@@ -203,11 +214,11 @@ impl Series {
             answered: interval.answered,
             lost: interval.lost,
             quantiles_ns: [interval.p50_ns, interval.p95_ns, interval.p99_ns],
+            load_cpu_ns: used.load_cpu_ns,
             memory_octets: used.memory_octets,
             ..Point::default()
         };
         point.server_cpu.add(used.server_cpu);
-        point.load_cpu.add(used.load_cpu);
         self.push(Kept { point, counts, is_merged: false });
         while self.points.len() > MAX_POINTS {
             self.width_ns *= 2;

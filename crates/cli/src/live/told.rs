@@ -3,26 +3,18 @@
 use std::time::Duration;
 
 use dnslab_measure::{
-    ByPhase, CaseId, Counters, CpuShare, Histogram, Interval, LiveInterval, LiveLoad, LiveServer,
-    LoadMode, LoadPart, Outcomes,
+    ByPhase, CaseId, Counters, Histogram, Interval, LiveInterval, LiveLoad, LiveServer, LoadMode,
+    LoadPart, Outcomes,
 };
 
-use super::view::{Kind, Latest, Model, Moment};
+use super::view::{Kind, Latest, Model};
 
 pub(super) const TENTH: u64 = 100_000_000;
 
 pub(super) fn kind(name: &str, mode: LoadMode) -> Kind {
     let is_stream = name != "udp";
     let how = "udp, 100 clients".to_owned();
-    Kind {
-        name: name.to_owned(),
-        how,
-        mode,
-        clients: 100,
-        workers: 1,
-        is_stream,
-        has_more_servers: false,
-    }
+    Kind { name: name.to_owned(), how, mode, clients: 100, is_stream, has_more_servers: false }
 }
 
 /// What a load has told in its first tenths of a second: a warm-up of two seconds, then a window of ten.
@@ -87,6 +79,7 @@ impl Told {
                 interval,
                 latency,
                 counters,
+                busiest_worker_ns: (number + 1) * TENTH * 64 / 100,
                 window_ns: 20 * TENTH..120 * TENTH,
                 began_unix_ns: 0,
             };
@@ -102,11 +95,10 @@ impl Told {
                 part: self.part,
                 latest: &latest,
                 server: Some(server),
-                load_cpus: vec![CpuShare { cpu: 1, used: 0.64, irq: 0.0 }],
+                load_cpus: Vec::new(),
             };
             let passed = Duration::from_nanos((number + 1) * TENTH);
-            let now = Moment { time: began + passed, cpu: passed.mul_f64(0.7) };
-            seconds.extend(model.interval(self.name, &live, now));
+            seconds.extend(model.interval(self.name, &live, began + passed));
         }
         seconds
     }

@@ -2,10 +2,8 @@
 //! view. Its memory does not grow with the length of a run.
 
 use std::collections::VecDeque;
-use std::thread;
 use std::time::Duration;
 
-use dnslab_load::Job;
 use dnslab_measure::{
     Bottleneck, CaseId, Counters, Histogram, Interval, LiveLoad, LiveServer, LoadMode, LoadPart,
     visible,
@@ -15,7 +13,7 @@ use dnslab_settings::{Experiment, Mode, Variant};
 use dnslab_wire::Transport;
 
 use super::bottleneck::{Seen, so_far};
-use super::series::{LatencyCounts, Mean, Point, QUANTILES, Series, Use, bounds_ns};
+use super::series::{LatencyCounts, Point, QUANTILES, Series, Use, bounds_ns, share_of};
 
 /// Nanoseconds in the time between two updates of the latest figures.
 const SECOND: u64 = 1_000_000_000;
@@ -32,8 +30,6 @@ pub(crate) struct Kind {
     pub(crate) how: String,
     pub(crate) mode: LoadMode,
     pub(crate) clients: u32,
-    /// Workers that it has, or by default has where nobody watches its CPUs.
-    pub(crate) workers: u32,
     /// The queries go over connections.
     pub(crate) is_stream: bool,
     /// Servers behind the one under test may be the bottleneck, and nobody watches them here.
@@ -60,10 +56,6 @@ impl Kind {
             how: format!("{}, {clients} client{plural}, {asked}", transports.join(" and ")),
             mode,
             clients: load.clients,
-            workers: load.workers.unwrap_or_else(|| {
-                let cpus = thread::available_parallelism().map_or(1, |cpus| cpus.get());
-                Job::default_workers(u32::try_from(cpus).unwrap_or(1), load)
-            }),
             is_stream: load.transports().any(|transport| transport != Transport::Udp),
             has_more_servers: !variant.behind().is_empty(),
         }
@@ -134,17 +126,8 @@ pub(crate) struct Figures {
     pub(crate) quantiles_ns: [Option<u64>; 3],
     /// CPU use of the server in [0, 1] of its CPUs, in the load's own time.
     pub(crate) server_cpu: Option<f64>,
-    /// CPU use of the load generator in [0, 1]: of its busiest CPU, and no more than dnslab used.
+    /// CPU use of the busiest load worker in [0, 1], in the load's own time; `None` if it had no turn.
     pub(crate) load_cpu: Option<f64>,
-}
-
-/// The instant of an event.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Moment {
-    /// Time since the session began.
-    pub(crate) time: Duration,
-    /// CPU time of dnslab, all of its threads, since any instant.
-    pub(crate) cpu: Duration,
 }
 
 /// Intervals put together.
@@ -163,16 +146,19 @@ pub(crate) struct Sum {
     server_cpu_ns: Option<(u64, u64)>,
     server_cpus: usize,
     pub(crate) server_drops: Option<(u64, u64)>,
-    /// Use of the CPU of the load that was used most, whoever used it.
-    load_cpu: Mean,
-    /// CPU time of dnslab before it and at its end.
-    own_cpu: (Duration, Duration),
+    /// CPU time of the busiest worker before it and at its end, nanoseconds.
+    load_cpu_ns: (u64, u64),
 }
 
 impl Sum {
-    fn add(&mut self, interval: &Interval, latency: &Histogram, before: Option<LiveServer>) {
+    /// `before` is the server, and the CPU time of the busiest worker, as they were when the interval began.
+    fn add(&mut self, live: &LiveLoad<'_>, before: (Option<LiveServer>, u64)) {
+        let latest = live.latest;
+        let interval = &latest.interval;
+        let (before, load_cpu_ns) = before;
         if self.until_ns == 0 {
             self.from_ns = interval.at_ns;
+            self.load_cpu_ns.0 = load_cpu_ns;
             self.server_cpu_ns = before.map(|server| (server.cpu_ns, server.cpu_ns));
             self.server_drops = before.map(|server| (server.udp_drops, server.udp_drops));
         }
@@ -182,20 +168,9 @@ impl Sum {
         self.sent += interval.sent;
         self.answered += interval.answered;
         self.lost += interval.lost;
-        self.latency.merge(latency);
-    }
-
-    /// `own_cpu` is the CPU time of dnslab before the interval and at its end.
-    fn add_use(
-        &mut self,
-        server: Option<LiveServer>,
-        load_cpu: Option<f64>,
-        own_cpu: (Duration, Duration),
-    ) {
-        self.load_cpu.add(load_cpu);
-        let before = if self.own_cpu.1.is_zero() { own_cpu.0 } else { self.own_cpu.0 };
-        self.own_cpu = (before, own_cpu.1);
-        if let Some(server) = server {
+        self.latency.merge(&latest.latency);
+        self.load_cpu_ns.1 = latest.busiest_worker_ns;
+        if let Some(server) = live.server {
             let (cpu_ns, drops) = (server.cpu_ns, server.udp_drops);
             self.server_cpu_ns = Some((self.server_cpu_ns.map_or(cpu_ns, |it| it.0), cpu_ns));
             self.server_drops = Some((self.server_drops.map_or(drops, |it| it.0), drops));
@@ -210,26 +185,20 @@ impl Sum {
     /// What the server used of its CPUs, in [0, 1].
     pub(crate) fn server_cpu(&self) -> Option<f64> {
         let (before, after) = self.server_cpu_ns.filter(|(before, after)| after > before)?;
-        let available = self.own_ns as f64 * self.server_cpus.max(1) as f64;
-        // The samples are not those of the interval's ends.
-        Some(((after - before) as f64 / available).min(1.0))
+        share_of((after - before) / self.server_cpus.max(1) as u64, self.own_ns)
     }
 
-    /// What the load generator with so many workers used, in [0, 1]: its CPU that was used most, but no more than
-    /// dnslab used at all; the mean of its workers where nobody watches its CPUs.
-    pub(crate) fn load_cpu(&self, workers: u32) -> f64 {
-        let (before, after) = self.own_cpu;
-        let length = Duration::from_nanos((self.until_ns - self.from_ns).max(1));
-        let own = after.saturating_sub(before).div_duration_f64(length);
-        let mean = own / f64::from(workers.max(1));
-        self.load_cpu.value().map_or(mean, |used| used.min(own)).min(1.0)
+    /// What the busiest worker of the load generator used of its CPU, in [0, 1].
+    pub(crate) fn load_cpu(&self) -> Option<f64> {
+        let (before, after) = self.load_cpu_ns;
+        share_of(after.saturating_sub(before), self.own_ns)
     }
 
     pub(crate) fn server_cpus(&self) -> usize {
         self.server_cpus
     }
 
-    pub(crate) fn figures(&self, workers: u32) -> Figures {
+    pub(crate) fn figures(&self) -> Figures {
         let ended = self.answered + self.lost;
         Figures {
             length_ns: self.until_ns - self.from_ns,
@@ -238,7 +207,7 @@ impl Sum {
             lost_share: self.lost as f64 / ended.max(1) as f64,
             quantiles_ns: QUANTILES.map(|quantile| self.latency.quantile_ns(quantile)),
             server_cpu: self.server_cpu(),
-            load_cpu: Some(self.load_cpu(workers)),
+            load_cpu: self.load_cpu(),
         }
     }
 }
@@ -258,7 +227,8 @@ pub(crate) struct Latest {
 struct Load {
     kind: Kind,
     part: LoadPart,
-    heard: Moment,
+    /// When the last interval was told, since the session began.
+    heard: Duration,
     /// End of the last interval, nanoseconds since the load began.
     at_ns: u64,
     window_ns: std::ops::Range<u64>,
@@ -273,6 +243,8 @@ struct Load {
     in_flight: u64,
     open_connections: u64,
     server: Option<LiveServer>,
+    /// CPU time of the busiest worker.
+    load_cpu_ns: u64,
     peak_memory_octets: u64,
 }
 
@@ -281,7 +253,7 @@ impl Load {
         Self {
             kind,
             part,
-            heard: Moment::default(),
+            heard: Duration::ZERO,
             at_ns: 0,
             window_ns: 0..0,
             sum: Sum::default(),
@@ -294,14 +266,15 @@ impl Load {
             in_flight: 0,
             open_connections: 0,
             server: None,
+            load_cpu_ns: 0,
             peak_memory_octets: 0,
         }
     }
 
     /// Returns the second that is over with this interval, if one is.
-    fn add(&mut self, live: &LiveLoad<'_>, bounds_ns: &[u64], now: Moment) -> Option<Latest> {
+    fn add(&mut self, live: &LiveLoad<'_>, bounds_ns: &[u64], now: Duration) -> Option<Latest> {
         let latest = live.latest;
-        let (interval, latency) = (&latest.interval, &latest.latency);
+        let interval = &latest.interval;
         let is_warm_up = latest.is_warm_up();
         if self.is_warm_up && !is_warm_up {
             self.sum = Sum::default();
@@ -309,28 +282,25 @@ impl Load {
             self.counts = LatencyCounts::default();
         }
         self.is_warm_up = is_warm_up;
-        let before = if self.heard.cpu.is_zero() { now.cpu } else { self.heard.cpu };
-        let own_cpu = (before, now.cpu);
         self.heard = now;
         self.at_ns = interval.at_ns + interval.length_ns;
         self.window_ns = latest.window_ns.clone();
-        let load_cpu = live.load_cpus.iter().map(|cpu| cpu.used).reduce(f64::max);
-        let counts = LatencyCounts::of(latency, bounds_ns);
+        let counts = LatencyCounts::of(&latest.latency, bounds_ns);
         self.counts.merge(&counts);
         for sum in [&mut self.sum, &mut self.second] {
-            sum.add(interval, latency, self.server);
-            sum.add_use(live.server, load_cpu, own_cpu);
+            sum.add(live, (self.server, self.load_cpu_ns));
         }
         self.series.add(
             interval,
             counts,
             Use {
-                server_cpu: live.server.and_then(share_of_own),
-                load_cpu,
+                server_cpu: live.server.and_then(|server| share_of_own(server, interval)),
+                load_cpu_ns: latest.busiest_worker_ns.saturating_sub(self.load_cpu_ns),
                 memory_octets: live.server.map(|server| server.memory_octets),
             },
         );
         self.server = live.server.or(self.server);
+        self.load_cpu_ns = latest.busiest_worker_ns;
         let memory = live.server.map_or(0, |server| server.memory_octets);
         self.peak_memory_octets = self.peak_memory_octets.max(memory);
         self.counters = match is_warm_up {
@@ -349,7 +319,7 @@ impl Load {
             until_ns: second.until_ns,
             is_warm_up: self.is_warm_up,
             part: self.part,
-            figures: second.figures(self.kind.workers),
+            figures: second.figures(),
         };
         self.latest = Some(latest.clone());
         latest
@@ -357,38 +327,35 @@ impl Load {
 
     /// The figures of the phase until now. What is lost in it are its own queries, as in the result: an interval has the
     /// losses of an earlier phase that were noticed in it.
-    fn so_far(&self, workers: u32) -> Figures {
+    fn so_far(&self) -> Figures {
         let outcomes = &self.counters.outcomes;
         let lost = outcomes.settled().saturating_sub(outcomes.answered);
         let lost_share = lost as f64 / outcomes.settled().max(1) as f64;
-        Figures { lost, lost_share, ..self.sum.figures(workers) }
+        Figures { lost, lost_share, ..self.sum.figures() }
     }
 
-    /// `is_alone` if no other load takes turns with it.
-    fn view(&self, is_alone: bool) -> LoadView {
-        let workers = self.kind.workers;
-        let partial = (self.second.until_ns > 0).then(|| self.second.figures(workers));
+    fn view(&self) -> LoadView {
+        let partial = (self.second.until_ns > 0).then(|| self.second.figures());
         let has_begun = self.sum.until_ns > 0;
         let seen = Seen {
             kind: &self.kind,
             counters: &self.counters,
             sum: &self.sum,
             is_loaded: self.part == LoadPart::Main && !self.is_warm_up,
-            is_alone,
         };
         LoadView {
             name: self.kind.name.clone(),
             how: self.kind.how.clone(),
             part: self.part,
             at_ns: self.at_ns,
-            heard: self.heard.time,
+            heard: self.heard,
             window_ns: self.window_ns.clone(),
             is_warm_up: self.is_warm_up,
             is_paced: matches!(self.kind.mode, LoadMode::Open { .. })
                 || self.part == LoadPart::Common,
             is_stream: self.kind.is_stream,
             now: self.latest.as_ref().map(|latest| latest.figures.clone()).or(partial),
-            so_far: has_begun.then(|| self.so_far(workers)),
+            so_far: has_begun.then(|| self.so_far()),
             points: self.series.points(),
             counts: self.counts.clone(),
             counters: self.counters.clone(),
@@ -405,9 +372,10 @@ impl Load {
     }
 }
 
-/// What a server uses now of its CPUs.
-fn share_of_own(server: LiveServer) -> Option<f64> {
-    server.cpu_share.map(|share| (share / server.cpus.max(1) as f64).min(1.0))
+/// What a server uses now of its CPUs, in the load's own time.
+fn share_of_own(server: LiveServer, interval: &Interval) -> Option<f64> {
+    let used_ns = server.cpu_share? * interval.length_ns as f64 / server.cpus.max(1) as f64;
+    share_of(used_ns as u64, interval.own_ns.unwrap_or(interval.length_ns))
 }
 
 /// What is drawn of a load.
@@ -603,7 +571,7 @@ impl Model {
         &mut self,
         variant: &str,
         live: &LiveLoad<'_>,
-        now: Moment,
+        now: Duration,
     ) -> Option<Latest> {
         if self.activity != Activity::Loading {
             // Those of the round before.
@@ -647,7 +615,7 @@ impl Model {
             heading: self.heading.clone(),
             activity: self.activity.clone(),
             round: self.round.clone(),
-            loads: self.loads.iter().map(|load| load.view(self.loads.len() == 1)).collect(),
+            loads: self.loads.iter().map(Load::view).collect(),
             ended: self.ended.iter().cloned().collect(),
             is_search: self.is_search,
             estimate: self.estimate,
@@ -659,7 +627,7 @@ impl Model {
 
 #[cfg(test)]
 mod tests {
-    use dnslab_measure::BottleneckKind;
+    use dnslab_measure::{BottleneckKind, LiveInterval};
 
     use super::*;
     use crate::live::told::{Told, case, closed, kind, told};
@@ -702,6 +670,34 @@ mod tests {
         assert_eq!(of(500, paced), Some(BottleneckKind::Rate));
         // 100 clients with one query each, but hardly one is in flight.
         assert_eq!(of(500, closed()), Some(BottleneckKind::Unclear));
+    }
+
+    #[test]
+    fn workers_are_judged_by_the_turns_of_their_own_load() {
+        let mut load = Load::new(kind("a", closed()), LoadPart::Main);
+        let mut shares = Vec::new();
+        // Its turn is a quarter of the first two intervals, and another load has all of the third.
+        for (number, own_ns, busiest_worker_ns) in [(0, 25, 15), (1, 25, 30), (2, 0, 31)] {
+            let interval = Interval {
+                at_ns: number * 100,
+                length_ns: 100,
+                own_ns: Some(own_ns),
+                ..Interval::default()
+            };
+            let latest = LiveInterval { interval, busiest_worker_ns, ..LiveInterval::default() };
+            let server =
+                Some(LiveServer { cpu_share: Some(0.2), cpus: 1, ..LiveServer::default() });
+            let live =
+                LiveLoad { part: LoadPart::Main, latest: &latest, server, load_cpus: Vec::new() };
+            load.second = Sum::default();
+            load.add(&live, &[], Duration::ZERO);
+            shares.push(load.second.load_cpu());
+        }
+        assert_eq!(shares, [Some(0.6), Some(0.6), None]);
+        assert_eq!(load.sum.load_cpu(), Some(0.62));
+        let points = load.series.points();
+        assert_eq!(points.len(), 1);
+        assert_eq!((points[0].load_cpu(), points[0].server_cpu.value()), (Some(0.6), Some(0.8)));
     }
 
     #[test]

@@ -17,8 +17,13 @@ pub(crate) struct DocumentCommand {
     pub(crate) words: Vec<String>,
     /// The whole line of the shell, in which the command stands.
     pub(crate) line: String,
-    /// It ends with `&`.
-    pub(crate) is_background: bool,
+    /// What follows it is typed while it runs: `&` is behind it, or nothing else in its block.
+    pub(crate) is_left: bool,
+}
+
+/// A word that sets something, `--set=zone=FILE` or `KEY=VALUE`, up to its last `=` and behind it.
+pub(crate) fn key_and_value(word: &str) -> (&str, &str) {
+    word.split_at(word.rfind('=').map_or(0, |at| at + 1))
 }
 
 pub(crate) fn root() -> PathBuf {
@@ -89,6 +94,7 @@ fn commands(document: &str, text: &str) -> Vec<DocumentCommand> {
     let mut found = Vec::new();
     for block in blocks(text).into_iter().filter(|block| is_shell(block.language)) {
         let mut lines = block.lines.into_iter();
+        let mut last = None;
         while let Some((number, line)) = lines.next() {
             // In a console only what follows a prompt was typed.
             let typed = match block.language {
@@ -102,15 +108,20 @@ fn commands(document: &str, text: &str) -> Vec<DocumentCommand> {
                 whole.push_str(lines.next().map_or("", |(_, line)| line));
             }
             let place = format!("{document}:{number}");
-            for simple in simple_commands(&whole) {
+            for simple in simple_commands(&whole).into_iter().filter(|it| !it.words.is_empty()) {
+                last = None;
                 if let Some((program, words)) = called(&simple.words) {
                     let is_plain = !words.iter().any(|word| word.contains(['$', '`']));
                     assert!(is_plain, "{place}: write out what `{typed}` expands");
                     let (place, line) = (place.clone(), whole.clone());
-                    let is_background = simple.is_background;
-                    found.push(DocumentCommand { place, program, words, line, is_background });
+                    let is_left = simple.is_background;
+                    last = Some(found.len());
+                    found.push(DocumentCommand { place, program, words, line, is_left });
                 }
             }
+        }
+        if let Some(last) = last {
+            found[last].is_left = true;
         }
     }
     found
@@ -211,8 +222,10 @@ mod tests {
         );
         let background =
             commands("a.md", "```sh\n\ndnslab serve &\ndnslab run && dnslab doctor\n```");
-        let found: Vec<_> = background.iter().map(|it| (&*it.place, it.is_background)).collect();
-        assert_eq!(found, [("a.md:3", true), ("a.md:4", false), ("a.md:4", false)]);
+        let found: Vec<_> = background.iter().map(|it| (&*it.place, it.is_left)).collect();
+        assert_eq!(found, [("a.md:3", true), ("a.md:4", false), ("a.md:4", true)]);
+        let followed = commands("a.md", "```sh\ndnslab serve # on\nls\n```");
+        assert!(!followed[0].is_left);
     }
 
     #[test]

@@ -148,6 +148,7 @@ fn chapter(document: &str, prepare: impl FnOnce(&ReadersHost)) {
         let words = shortened(&command);
         eprintln!("{}: {}", command.place, words.join(" "));
         if serves(&command) {
+            assert!(command.is_left, "{}: what follows it is never run", command.place);
             drop(server.take());
             let mut running = reader.start(&words);
             wait_for(

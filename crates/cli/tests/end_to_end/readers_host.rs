@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use std::process::{Command, Output, Stdio};
 
 use crate::command::{Guarded, Running, program};
-use crate::documents::root;
+use crate::documents::{key_and_value, root};
 use crate::host::Host;
 use crate::processes::wait_for;
 use crate::replay::capture;
@@ -148,12 +148,11 @@ impl ReadersHost {
             let names = entries.flatten().map(|it| format!("results/{}", it.file_name().display()));
             return names.max().unwrap_or_else(|| word.to_owned());
         }
-        let (key, value) = word.rsplit_once('=').map_or(("", word), |(key, value)| (key, value));
+        let (key, value) = key_and_value(word);
         if !OF_SYSTEM.iter().any(|folder| value.starts_with(folder)) {
             return word.to_owned();
         }
-        let separator = if key.is_empty() { "" } else { "=" };
-        format!("{key}{separator}{}{value}", self.room.path().display())
+        format!("{key}{}{value}", self.room.path().display())
     }
 }
 

@@ -449,8 +449,12 @@ impl Runtime for Simulated {
         net.time_of_day()
     }
 
+    fn cpu_time(&self) -> Nanos {
+        self.0.borrow().now
+    }
+
     fn thread_time(&self) -> ThreadTime {
-        ThreadTime { cpu: self.0.borrow().now, waited: 0 }
+        ThreadTime { cpu: self.cpu_time(), waited: 0 }
     }
 
     fn connect(&mut self, path: Path) -> io::Result<Stream> {

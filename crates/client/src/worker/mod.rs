@@ -174,6 +174,9 @@ pub struct Worker<'a, R: Runtime> {
     /// The thread's time at the beginning of the current turn, and that of all turns before.
     turn_since: Option<ThreadTime>,
     time: ThreadTime,
+    /// The thread's CPU time at the beginning of the current turn, and that of all turns before, in the warm-up too.
+    used_since: Option<Nanos>,
+    used: Nanos,
     send_path: Option<&'static str>,
     agreed: Option<Tls>,
     last_end: Option<String>,
@@ -257,6 +260,8 @@ impl<'a, R: Runtime> Worker<'a, R> {
             ends: None,
             turn_since: None,
             time: ThreadTime::default(),
+            used_since: None,
+            used: 0,
             send_path: None,
             agreed: None,
             last_end: None,
@@ -484,6 +489,10 @@ impl<'a, R: Runtime> Worker<'a, R> {
         if has_turn && !self.had_turn && is_closed {
             (0..self.slots.len() as u32).for_each(|number| self.list(number));
         }
+        if has_turn != self.had_turn {
+            self.used = self.used();
+            self.used_since = has_turn.then(|| self.runtime.cpu_time());
+        }
         match (has_turn, self.had_turn) {
             (true, false) if self.begins.is_some() && self.ends.is_none() => {
                 self.turn_since = Some(self.runtime.thread_time());
@@ -492,6 +501,12 @@ impl<'a, R: Runtime> Worker<'a, R> {
             _ => {}
         }
         self.had_turn = has_turn;
+    }
+
+    /// CPU time of the thread in its own turns so far.
+    fn used(&self) -> Nanos {
+        let in_turn = |since| self.runtime.cpu_time().saturating_sub(since);
+        self.used + self.used_since.map_or(0, in_turn)
     }
 
     fn has_done_its_part(&self) -> bool {
@@ -525,7 +540,9 @@ impl<'a, R: Runtime> Worker<'a, R> {
     }
 
     fn report_interval(&mut self, now: Nanos) {
-        while let Some(interval) = self.recorder.finished_interval(now, || self.runtime.spare()) {
+        while let Some(mut interval) = self.recorder.finished_interval(now, || self.runtime.spare())
+        {
+            interval.busiest = self.used();
             self.send_path = self.find_send_path().or(self.send_path);
             self.runtime.report(interval);
             self.matcher.sample.look(now);

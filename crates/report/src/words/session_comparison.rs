@@ -68,13 +68,9 @@ fn unclear(comparison: &SessionComparison) -> String {
 fn remedy(comparison: &SessionComparison) -> String {
     let judgements = || comparison.rulings.iter().flat_map(|ruling| &ruling.variants);
     let unclear = || judgements().filter(|of| of.ruling == Ruling::Unclear);
-    let too_few = match comparison.too_few_runs() {
-        Some(1) => "one run says nothing of the spread",
-        Some(_) => "two runs say too little of the spread",
-        None => "",
-    };
-    if !too_few.is_empty() {
-        return format!("; {too_few}: make at least 5 in each session");
+    if let Some(runs) = comparison.too_few_runs() {
+        let runs = if runs == 1 { "one run says nothing" } else { "two runs say too little" };
+        return format!("; {runs} of the spread: make at least 5 in each session");
     }
     if unclear().all(|of| of.found.is_none()) || comparison.common_rates_qps.is_some() {
         return String::new();

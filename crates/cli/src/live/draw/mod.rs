@@ -287,7 +287,7 @@ fn cpu<'a>(load: &LoadView, look: &Look, columns: u16) -> Plot<'a> {
         load.points.iter().filter_map(|it| Some((it.at_seconds(), value(it)?))).collect()
     };
     let server = of(|point| point.server_cpu.value());
-    let generator = of(|point| point.load_cpu.value());
+    let generator = of(Point::load_cpu);
     Plot {
         title: Line::from(vec![
             Span::styled("CPU use", look.paint.strong()),

@@ -240,8 +240,8 @@ Latency counts from the instant at which a query
 was due; a lost one counts with its time-out.
 The dashed line ends the warm-up, which does
 not count. A share of CPU is that of the CPUs
-that the server has, and of the busiest one of
-the load generator.";
+that the server has, and what the busiest worker
+of the load generator uses of one.";
 
 pub(super) fn help(area: Rect, buffer: &mut Buffer, paint: Paint) {
     let lines: Vec<Line<'_>> = HELP.lines().map(Line::raw).collect();
