@@ -28,6 +28,9 @@ const OTHER_FILES: u64 = 64;
 /// Time from the last worker's readiness to the zero of the timeline.
 const LEAD: Duration = Duration::from_millis(2);
 
+/// Before the timeline begins it is zero, so all that workers do until then happens at zero.
+const NOT_SOON: Duration = Duration::from_secs(24 * 3_600);
+
 /// What a load tells while it runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Progress<'a> {
@@ -256,21 +259,34 @@ impl Start<'_> {
         feed: Option<Box<dyn Feed>>,
         (reports, teller): (Reports, Option<Teller>),
     ) -> Result<WorkerEnd, LoadError> {
-        let pinned = self.pin();
+        let worker = self.ready(stop, feed, (reports, teller));
+        self.barrier.wait();
+        self.barrier.wait();
+        let mut worker = worker?;
+        let origin = *self.origin.get().expect("set between the two waits");
+        worker.runtime_mut().starts_at(Clock::starting_at(origin));
+        sleep_until(origin);
+        worker.run().map_err(LoadError::Worker)
+    }
+
+    /// A worker with all that it can have before the timeline begins. For it, that is not soon.
+    fn ready<'a>(
+        &'a self,
+        stop: &'a AtomicBool,
+        feed: Option<Box<dyn Feed>>,
+        (reports, teller): (Reports, Option<Teller>),
+    ) -> Result<Worker<'a, Kernel>, LoadError> {
+        self.pin()?;
         let mut shard = Shard::new(self.job, self.number, max_open(self.job.workers()), stop);
         if let Some(feed) = feed {
             shard = shard.fed_by(feed);
         }
         let clients = shard.clients();
-        self.barrier.wait();
-        self.barrier.wait();
-        pinned?;
-        let origin = *self.origin.get().expect("set between the two waits");
-        let clock = Clock::starting_at(origin);
-        let kernel = Kernel::new(clock, Some(reports)).map_err(LoadError::Worker)?.telling(teller);
-        let worker = Worker::new(kernel, shard, clients);
-        sleep_until(origin);
-        worker.run().map_err(LoadError::Worker)
+        let kernel = Kernel::new(Clock::starting_at(instant_in(NOT_SOON)), Some(reports));
+        let kernel = kernel.map_err(LoadError::Worker)?.telling(teller);
+        let mut worker = Worker::new(kernel, shard, clients);
+        worker.open_datagrams();
+        Ok(worker)
     }
 
     fn pin(&self) -> Result<(), LoadError> {

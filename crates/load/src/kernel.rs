@@ -46,6 +46,11 @@ impl Kernel {
         Ok(Self { clock, poller: Poller::new(EVENTS)?, reports, teller: None })
     }
 
+    /// Sets the zero of the timeline. Nothing that knows the old one may be open.
+    pub(crate) fn starts_at(&mut self, clock: Clock) {
+        self.clock = clock;
+    }
+
     /// The same, which passes on what queries are told.
     pub(crate) fn telling(self, teller: Option<Teller>) -> Self {
         Self { teller, ..self }

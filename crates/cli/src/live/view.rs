@@ -310,11 +310,14 @@ impl Load {
         (self.in_flight, self.open_connections) = (latest.in_flight(), latest.open_connections());
         // Intervals need not divide a second.
         let length_ns = self.second.until_ns - self.second.from_ns;
-        (length_ns + interval.length_ns / 2 >= SECOND).then(|| self.end_second())
+        let is_over = length_ns + interval.length_ns / 2 >= SECOND;
+        if is_over { self.end_second() } else { None }
     }
 
-    fn end_second(&mut self) -> Latest {
+    /// `None` for one in which the load had no turn, and no query ended.
+    fn end_second(&mut self) -> Option<Latest> {
         let second = std::mem::take(&mut self.second);
+        let is_idle = second.own_ns + second.answered + second.lost == 0;
         let latest = Latest {
             until_ns: second.until_ns,
             is_warm_up: self.is_warm_up,
@@ -322,7 +325,7 @@ impl Load {
             figures: second.figures(),
         };
         self.latest = Some(latest.clone());
-        latest
+        Some(latest).filter(|_| !is_idle)
     }
 
     /// The figures of the phase until now. What is lost in it are its own queries, as in the result: an interval has the
@@ -597,7 +600,8 @@ impl Model {
     pub(crate) fn rest(&mut self, variant: &str) -> Option<Latest> {
         let load = self.loads.iter_mut().find(|load| load.kind.name == variant)?;
         let second = &load.second;
-        (second.until_ns - second.from_ns >= SECOND / 2).then(|| load.end_second())
+        let is_long = second.until_ns - second.from_ns >= SECOND / 2;
+        if is_long { load.end_second() } else { None }
     }
 
     /// Of the text, which others may have written in part, its first line is shown.
@@ -673,27 +677,26 @@ mod tests {
     }
 
     #[test]
-    fn workers_are_judged_by_the_turns_of_their_own_load() {
+    fn a_load_is_told_of_by_its_own_turns() {
         let mut load = Load::new(kind("a", closed()), LoadPart::Main);
-        let mut shares = Vec::new();
-        // Its turn is a quarter of the first two intervals, and another load has all of the third.
-        for (number, own_ns, busiest_worker_ns) in [(0, 25, 15), (1, 25, 30), (2, 0, 31)] {
+        let (mut told, percent) = (Vec::new(), SECOND / 100);
+        // Its turn is a quarter of the first two seconds, and another load has all of the third.
+        for (number, own, used) in [(0, 25, 15), (1, 25, 30), (2, 0, 31)] {
             let interval = Interval {
-                at_ns: number * 100,
-                length_ns: 100,
-                own_ns: Some(own_ns),
+                at_ns: number * SECOND,
+                length_ns: SECOND,
+                own_ns: Some(own * percent),
                 ..Interval::default()
             };
+            let busiest_worker_ns = used * percent;
             let latest = LiveInterval { interval, busiest_worker_ns, ..LiveInterval::default() };
             let server =
                 Some(LiveServer { cpu_share: Some(0.2), cpus: 1, ..LiveServer::default() });
-            let live =
-                LiveLoad { part: LoadPart::Main, latest: &latest, server, load_cpus: Vec::new() };
-            load.second = Sum::default();
-            load.add(&live, &[], Duration::ZERO);
-            shares.push(load.second.load_cpu());
+            let (part, load_cpus) = (LoadPart::Main, Vec::new());
+            let live = LiveLoad { part, latest: &latest, server, load_cpus };
+            told.push(load.add(&live, &[], Duration::ZERO).map(|second| second.figures.load_cpu));
         }
-        assert_eq!(shares, [Some(0.6), Some(0.6), None]);
+        assert_eq!(told, [Some(Some(0.6)), Some(Some(0.6)), None]);
         assert_eq!(load.sum.load_cpu(), Some(0.62));
         let points = load.series.points();
         assert_eq!(points.len(), 1);

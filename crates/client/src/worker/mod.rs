@@ -268,6 +268,11 @@ impl<'a, R: Runtime> Worker<'a, R> {
         }
     }
 
+    /// What the worker stands on.
+    pub fn runtime_mut(&mut self) -> &mut R {
+        &mut self.runtime
+    }
+
     /// Runs the load to its end: until the window is over and every query has its outcome.
     ///
     /// # Errors

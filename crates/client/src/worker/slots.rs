@@ -1,5 +1,9 @@
 //! The life of the slots: opened, read, closed, lost, opened again.
 
+use std::sync::atomic::Ordering;
+
+use dnslab_wire::Transport;
+
 use super::{Extra, Worker};
 use crate::connection::{self, ConnectionEnd, Delivery, HandshakeKind, Opened, Route};
 use crate::connection_slot::ConnectionSlot;
@@ -180,6 +184,21 @@ impl<R: Runtime> Worker<'_, R> {
             if is_wanted {
                 self.open(number, now);
                 left -= 1;
+            }
+        }
+    }
+
+    /// Opens the datagram sockets of the clients that are there from the start. Otherwise the queries that become due
+    /// meanwhile leave all at once when the load begins: 100 sockets take some milliseconds.
+    pub fn open_datagrams(&mut self) {
+        for number in 0..self.slots.len() as u32 {
+            let has_room = self.open < self.shard.max_open;
+            if !has_room || self.shard.stop.load(Ordering::Relaxed) {
+                break;
+            }
+            let is_datagram = self.slots[number as usize].transport == Transport::Udp;
+            if is_datagram && self.wants_connection(number, 0) {
+                self.open(number, 0);
             }
         }
     }
