@@ -129,8 +129,8 @@ pub struct IntervalRecord {
     pub latency: Histogram,
     /// Sums since the load began.
     pub sums: ByPhase<PhaseCounts>,
-    /// CPU time of the worker in the load's own turns since the load began, nanoseconds; of several, that of the
-    /// busiest.
+    /// CPU time of the worker in the load's own turns since the load began, nanoseconds; of several, that of the one
+    /// which has used most until then.
     pub busiest: Nanos,
     /// Open loop: the milliseconds of the timeline since the last reported interval, from `first_millisecond`
     /// on.

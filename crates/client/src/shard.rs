@@ -167,7 +167,12 @@ impl<'a> Shard<'a> {
     /// The clients have had their time to connect, and it is this load's turn, if it takes turns.
     #[inline]
     pub(crate) fn has_turn(&self, now: Nanos) -> bool {
-        now >= self.sends_from && self.job.turns.as_ref().is_none_or(|turns| turns.is_own(now))
+        now >= self.sends_from && self.is_own(now)
+    }
+
+    /// No other load has its turn, whether this one sends or only connects.
+    pub(crate) fn is_own(&self, now: Nanos) -> bool {
+        self.job.turns.as_ref().is_none_or(|turns| turns.is_own(now))
     }
 
     /// When the next turn begins, if it is not now.

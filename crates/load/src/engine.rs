@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::num::NonZeroU64;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Barrier, OnceLock};
 use std::thread;
@@ -28,7 +29,8 @@ const OTHER_FILES: u64 = 64;
 /// Time from the last worker's readiness to the zero of the timeline.
 const LEAD: Duration = Duration::from_millis(2);
 
-/// Before the timeline begins it is zero, so all that workers do until then happens at zero.
+/// A clock shows zero before its origin. With the origin so far ahead, all that a worker does before the load begins
+/// happens at zero.
 const NOT_SOON: Duration = Duration::from_secs(24 * 3_600);
 
 /// What a load tells while it runs.
@@ -137,7 +139,7 @@ pub fn run_together(
 fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
     match thread.join() {
         Ok(end) => end,
-        Err(panic) => std::panic::resume_unwind(panic),
+        Err(panic) => resume_unwind(panic),
     }
 }
 
@@ -259,17 +261,18 @@ impl Start<'_> {
         feed: Option<Box<dyn Feed>>,
         (reports, teller): (Reports, Option<Teller>),
     ) -> Result<WorkerEnd, LoadError> {
-        let worker = self.ready(stop, feed, (reports, teller));
+        let ready = AssertUnwindSafe(|| self.ready(stop, feed, (reports, teller)));
+        let worker = catch_unwind(ready);
         self.barrier.wait();
         self.barrier.wait();
-        let mut worker = worker?;
+        let mut worker = worker.unwrap_or_else(|panic| resume_unwind(panic))?;
         let origin = *self.origin.get().expect("set between the two waits");
         worker.runtime_mut().starts_at(Clock::starting_at(origin));
         sleep_until(origin);
         worker.run().map_err(LoadError::Worker)
     }
 
-    /// A worker with all that it can have before the timeline begins. For it, that is not soon.
+    /// A worker with all that it can have before the timeline begins.
     fn ready<'a>(
         &'a self,
         stop: &'a AtomicBool,
@@ -285,7 +288,7 @@ impl Start<'_> {
         let kernel = Kernel::new(Clock::starting_at(instant_in(NOT_SOON)), Some(reports));
         let kernel = kernel.map_err(LoadError::Worker)?.telling(teller);
         let mut worker = Worker::new(kernel, shard, clients);
-        worker.open_datagrams();
+        worker.open_early();
         Ok(worker)
     }
 

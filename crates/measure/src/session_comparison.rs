@@ -15,7 +15,7 @@ pub use conditions::{Condition, ConditionChange};
 /// of one side of an interval of 95 %, so with one limit and one variant the interval alone decides.
 const FALSE_WORSE: f64 = 0.025;
 
-/// With fewer runs in either session no relative limit passes or fails. [`Welch`] takes a spread from each of the two,
+/// With fewer runs in either session no interval passes or fails. [`Welch`] takes a spread from each of the two,
 /// and that of two runs is often far too small by chance: beside ten runs it finds 5 of 100 equal servers worse by a
 /// limit without room, where 2.5 are promised; three runs beside ten 3.1.
 const LEAST_RUNS: usize = 3;
@@ -176,7 +176,7 @@ impl SessionComparison {
         unclear.map(|of| of.more_runs).try_fold(0, |most, more| Some(most.max(more?)))
     }
 
-    /// The fewest runs of a session that something unclear is from, where they are too few to pass or fail.
+    /// The fewest runs, in either session, behind a relative limit that is unclear, if they are fewer than three.
     #[must_use]
     pub fn too_few_runs(&self) -> Option<u32> {
         let runs_of = |(metric, of): (Metric, &Judgement)| {
@@ -188,6 +188,9 @@ impl SessionComparison {
                 CostLimit::Relative { metric, .. } => Some(metric),
                 CostLimit::Absolute(_) => None,
             };
+            // More runs do not bring latencies to a common rate.
+            let metric =
+                metric.filter(|metric| self.common_rates_qps.is_none() || !metric.is_latency());
             let open = ruling.variants.iter().filter(|of| of.ruling == Ruling::Unclear);
             open.filter_map(move |of| Some((metric?, of)))
         });
@@ -382,9 +385,9 @@ impl Trial {
         let is_time_out = || {
             let later = sides[1].variant(name);
             base_whole
-                && base.len() >= LEAST_RUNS
+                && base.len() > 1
                 && new.is_empty()
-                && later.is_some_and(|it| it.valid_runs as usize >= LEAST_RUNS)
+                && later.is_some_and(|it| it.valid_runs > 1)
                 && metric
                     .quantile()
                     .zip(later)

@@ -134,6 +134,8 @@ impl Metrics {
                 run.counters.insert(phase, Counters::default());
                 run.latency.insert(phase, Arc::default());
             }
+            let gauges = Gauges { busiest_worker_ns: Some(0), ..Gauges::default() };
+            run.gauges.insert(live.part, gauges);
             run.make_series();
             points.push(run.point(latest.began_unix_ns));
         }

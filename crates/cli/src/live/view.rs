@@ -146,19 +146,17 @@ pub(crate) struct Sum {
     server_cpu_ns: Option<(u64, u64)>,
     server_cpus: usize,
     pub(crate) server_drops: Option<(u64, u64)>,
-    /// CPU time of the busiest worker before it and at its end, nanoseconds.
-    load_cpu_ns: (u64, u64),
+    /// CPU time of the busiest worker.
+    load_cpu_ns: u64,
 }
 
 impl Sum {
-    /// `before` is the server, and the CPU time of the busiest worker, as they were when the interval began.
-    fn add(&mut self, live: &LiveLoad<'_>, before: (Option<LiveServer>, u64)) {
+    /// `before` is the server as it was when the interval began, `load_cpu_ns` what the busiest worker used in it.
+    fn add(&mut self, live: &LiveLoad<'_>, before: Option<LiveServer>, load_cpu_ns: u64) {
         let latest = live.latest;
         let interval = &latest.interval;
-        let (before, load_cpu_ns) = before;
         if self.until_ns == 0 {
             self.from_ns = interval.at_ns;
-            self.load_cpu_ns.0 = load_cpu_ns;
             self.server_cpu_ns = before.map(|server| (server.cpu_ns, server.cpu_ns));
             self.server_drops = before.map(|server| (server.udp_drops, server.udp_drops));
         }
@@ -169,7 +167,7 @@ impl Sum {
         self.answered += interval.answered;
         self.lost += interval.lost;
         self.latency.merge(&latest.latency);
-        self.load_cpu_ns.1 = latest.busiest_worker_ns;
+        self.load_cpu_ns += load_cpu_ns;
         if let Some(server) = live.server {
             let (cpu_ns, drops) = (server.cpu_ns, server.udp_drops);
             self.server_cpu_ns = Some((self.server_cpu_ns.map_or(cpu_ns, |it| it.0), cpu_ns));
@@ -190,8 +188,7 @@ impl Sum {
 
     /// What the busiest worker of the load generator used of its CPU, in [0, 1].
     pub(crate) fn load_cpu(&self) -> Option<f64> {
-        let (before, after) = self.load_cpu_ns;
-        share_of(after.saturating_sub(before), self.own_ns)
+        share_of(self.load_cpu_ns, self.own_ns)
     }
 
     pub(crate) fn server_cpus(&self) -> usize {
@@ -283,19 +280,22 @@ impl Load {
         }
         self.is_warm_up = is_warm_up;
         self.heard = now;
+        // Intervals that were not told have the rest of it.
+        let load_cpu_ns = latest.busiest_worker_ns.saturating_sub(self.load_cpu_ns);
+        let load_cpu_ns = if interval.at_ns > self.at_ns { 0 } else { load_cpu_ns };
         self.at_ns = interval.at_ns + interval.length_ns;
         self.window_ns = latest.window_ns.clone();
         let counts = LatencyCounts::of(&latest.latency, bounds_ns);
         self.counts.merge(&counts);
         for sum in [&mut self.sum, &mut self.second] {
-            sum.add(live, (self.server, self.load_cpu_ns));
+            sum.add(live, self.server, load_cpu_ns);
         }
         self.series.add(
             interval,
             counts,
             Use {
                 server_cpu: live.server.and_then(|server| share_of_own(server, interval)),
-                load_cpu_ns: latest.busiest_worker_ns.saturating_sub(self.load_cpu_ns),
+                load_cpu_ns,
                 memory_octets: live.server.map(|server| server.memory_octets),
             },
         );

@@ -188,7 +188,10 @@ impl Scenario {
             shard = shard.fed_by(replay.begin(1, &[]).unwrap().remove(0));
         }
         let clients = shard.clients();
-        let worker = Worker::new(Simulated(Rc::clone(&net)), shard, clients);
+        let mut worker = Worker::new(Simulated(Rc::clone(&net)), shard, clients);
+        if job.seed % 4 < 2 {
+            worker.open_early();
+        }
         let end = worker.run().expect("the simulated kernel has all that is needed");
         let net = net.borrow();
         let Server { right, asked, labels, .. } = &net.server;

@@ -460,7 +460,9 @@ impl<'a, R: Runtime> Worker<'a, R> {
         }
         let soon = now + self.shard.phases.interval;
         if self.drops_before.is_none() && soon >= self.shard.phases.measured_from {
-            self.drops_before = Some(self.drops());
+            // What has just been opened has dropped nothing.
+            let is_new = self.shard.phases.measured_from == 0;
+            self.drops_before = Some(if is_new { 0 } else { self.drops() });
         }
         if self.begins.is_none() && now >= self.shard.phases.measured_from {
             self.begins = Some(now);
@@ -494,9 +496,10 @@ impl<'a, R: Runtime> Worker<'a, R> {
         if has_turn && !self.had_turn && is_closed {
             (0..self.slots.len() as u32).for_each(|number| self.list(number));
         }
-        if has_turn != self.had_turn {
+        let is_own = self.shard.is_own(now);
+        if is_own != self.used_since.is_some() {
             self.used = self.used();
-            self.used_since = has_turn.then(|| self.runtime.cpu_time());
+            self.used_since = is_own.then(|| self.runtime.cpu_time());
         }
         match (has_turn, self.had_turn) {
             (true, false) if self.begins.is_some() && self.ends.is_none() => {

@@ -1,7 +1,5 @@
 //! The life of the slots: opened, read, closed, lost, opened again.
 
-use std::sync::atomic::Ordering;
-
 use dnslab_wire::Transport;
 
 use super::{Extra, Worker};
@@ -31,6 +29,9 @@ const MAX_CONNECTING: usize = 256;
 /// Connections that one round begins to open. A UDP socket is open at once, but takes some ten system calls.
 /// A thousand in a row would delay answers that have come.
 const OPENED_PER_ROUND: usize = 64;
+
+/// UDP sockets that are opened before a load begins. It waits for them, some 30 us for each, and hears no interrupt.
+const OPENED_EARLY: usize = 1_000;
 
 impl<R: Runtime> Worker<'_, R> {
     /// Does what a slot's socket is ready for, and books what came.
@@ -188,17 +189,23 @@ impl<R: Runtime> Worker<'_, R> {
         }
     }
 
-    /// Opens the datagram sockets of the clients that are there from the start. Otherwise the queries that become due
-    /// meanwhile leave all at once when the load begins: 100 sockets take some milliseconds.
-    pub fn open_datagrams(&mut self) {
-        for number in 0..self.slots.len() as u32 {
-            let has_room = self.open < self.shard.max_open;
-            if !has_room || self.shard.stop.load(Ordering::Relaxed) {
-                break;
-            }
+    /// Opens the UDP sockets of clients that connect at the start of an open loop, before it begins: what becomes due
+    /// while they are opened would leave at once. Those of further clients, and what cannot be opened, are left to
+    /// [`Self::run`], and so is a closed loop, which begins with a query for each socket that is open.
+    pub fn open_early(&mut self) {
+        if !self.query_source.is_open() {
+            return;
+        }
+        for number in 0..self.slots.len().min(OPENED_EARLY) as u32 {
             let is_datagram = self.slots[number as usize].transport == Transport::Udp;
-            if is_datagram && self.wants_connection(number, 0) {
+            if !is_datagram || !self.wants_connection(number, 0) {
+                continue;
+            }
+            if self.open < self.shard.max_open {
                 self.open(number, 0);
+            }
+            if self.slots[number as usize].connection.is_none() {
+                break;
             }
         }
     }

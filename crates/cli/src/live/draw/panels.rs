@@ -239,9 +239,9 @@ Ctrl-C the same; a second one ends at once
 Latency counts from the instant at which a query
 was due; a lost one counts with its time-out.
 The dashed line ends the warm-up, which does
-not count. A share of CPU is that of the CPUs
-that the server has, and what the busiest worker
-of the load generator uses of one.";
+not count. The server's CPU is a share of all its
+CPUs, the generator's what its busiest worker
+uses of one.";
 
 pub(super) fn help(area: Rect, buffer: &mut Buffer, paint: Paint) {
     let lines: Vec<Line<'_>> = HELP.lines().map(Line::raw).collect();
