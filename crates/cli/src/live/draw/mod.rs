@@ -315,10 +315,12 @@ fn memory<'a>(load: &LoadView, look: &Look, area: Rect) -> Plot<'a> {
         x,
         x_ticks,
         y: [0.0, highest],
-        y_ticks: vec![
-            (0.0, "0".to_owned()),
-            (highest / 1.2, number::octets((highest / 1.2) as u64)),
-        ],
+        y_ticks: match points.is_empty() {
+            true => vec![(0.0, "0".to_owned())],
+            false => {
+                vec![(0.0, "0".to_owned()), (highest / 1.2, number::octets((highest / 1.2) as u64))]
+            }
+        },
         curves: vec![curve("server", look.paint.of_load(0), points)],
         mark: mark(load),
     }
