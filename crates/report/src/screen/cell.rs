@@ -8,9 +8,9 @@ use crate::number;
 
 /// A figure of the reference, in its unit, with no more digits than its interval leaves certain.
 pub(crate) fn figure(metric: Metric, figure: &Estimate) -> String {
-    let value = figure.value;
+    let (value, half) = (figure.value, figure.half_width().unwrap_or(0.0));
     let written = match metric {
-        Metric::AnsweredQps => return number::qps(rounded(value, figure.half_width())),
+        Metric::AnsweredQps => return number::qps(number::certain_value(value, half)),
         Metric::LatencyMean
         | Metric::LatencyP50
         | Metric::LatencyP95
@@ -20,7 +20,7 @@ pub(crate) fn figure(metric: Metric, figure: &Estimate) -> String {
         Metric::AnsweredShare | Metric::SoundShare => number::share(value),
         Metric::LogOctetsPerQuery | Metric::HandshakesPerQuery => number::three_digits(value),
     };
-    number::certain(&written, value, figure.half_width().unwrap_or(0.0))
+    number::certain(&written, value, half)
 }
 
 /// A figure per query as one per second at a rate, in queries per second.
@@ -28,18 +28,6 @@ pub(super) fn per_second(figure: &Estimate, qps: f64) -> String {
     let value = figure.value * qps;
     let half = figure.half_width().unwrap_or(0.0) * qps;
     number::certain(&number::three_digits(value), value, half)
-}
-
-/// A value without the digits that half the width of its interval makes meaningless: 151,491 with
-/// 1,500 is 151,000.
-fn rounded(value: f64, half: Option<f64>) -> f64 {
-    match half {
-        Some(half) if half >= 1.0 => {
-            let step = 10_f64.powf(half.log10().floor());
-            (value / step).round() * step
-        }
-        _ => value,
-    }
 }
 
 /// Where a difference of this size (10 times as much) would stay hidden, nothing is known of it.
@@ -146,6 +134,8 @@ mod tests {
             assert_eq!(figure(metric, &estimate), expected);
         };
         check(Metric::AnsweredQps, 151_491.2, 1_500.0, "151,000");
+        check(Metric::AnsweredQps, 147_300.0, 160_000.0, "150,000");
+        check(Metric::LatencyP99, 996_000.0, 300_000.0, "1.0 ms");
         check(Metric::AnsweredQps, 151_491.2, 90.0, "151,490");
         check(Metric::AnsweredQps, 151_491.2, f64::INFINITY, "151,491");
         check(Metric::LatencyP99, 428_000.0, 1_000.0, "428 us");

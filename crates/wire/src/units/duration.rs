@@ -113,6 +113,16 @@ pub fn rounded(ns: f64) -> String {
     format!("{} {unit}", number::three_digits(ns / divisor))
 }
 
+/// By what to divide a number of this unit, and the unit that it then has: rounding may have brought it to one of the
+/// next unit.
+pub(super) fn carried(number: f64, unit: &str) -> (f64, &str) {
+    let next = UNITS[..TO_SECONDS].windows(2).find(|pair| pair[0].0 == unit);
+    match next {
+        Some(pair) if number.abs() >= 1_000.0 => (1_000.0, pair[1].0),
+        _ => (1.0, unit),
+    }
+}
+
 /// As [`rounded`], for what was set, not measured: without the digits `.0` and `.00`, as in `1 ms`.
 #[must_use]
 pub fn as_set(ns: u64) -> String {

@@ -87,8 +87,33 @@ pub(super) fn without_zeros(number: &str) -> &str {
     if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number }
 }
 
-/// A written figure (`1.74 ms`) without the digits that half the width of its interval leaves uncertain.
-/// `half` has the unit of `value`, the figure itself. At least one digit stays.
+/// A large figure, whose digits are all written, with those that half the width of its interval leaves uncertain set to
+/// zero. At least one digit stays, and two where rounding to one could change it by more than a tenth.
+///
+/// ```
+/// use dnslab_wire::units::number::certain_value;
+///
+/// assert_eq!(certain_value(151_491.0, 1_500.0), 151_000.0);
+/// assert_eq!(certain_value(147_300.0, 160_000.0), 150_000.0);
+/// assert_eq!(certain_value(711.0, 900.0), 700.0);
+/// ```
+#[must_use]
+pub fn certain_value(value: f64, half: f64) -> f64 {
+    if value == 0.0 || half < 1.0 || !half.is_finite() {
+        return value;
+    }
+    let step = certain_step(value, half);
+    (value / step).round() * step
+}
+
+/// The place of the first digit of half the width, but no higher than leaves digits enough.
+fn certain_step(value: f64, half: f64) -> f64 {
+    let power = |of: f64| 10_f64.powf(of.abs().log10().floor());
+    power(half).min(power(value / 5.0))
+}
+
+/// A written figure (`1.74 ms`) without the uncertain digits; where the first digit of half the width is a 1, the next
+/// one stays too. `half` has the unit of `value`, the figure itself.
 ///
 /// ```
 /// use dnslab_wire::units::{duration, number::certain};
@@ -96,6 +121,7 @@ pub(super) fn without_zeros(number: &str) -> &str {
 /// assert_eq!(certain(&duration::rounded(1.742e6), 1.742e6, 0.4e6), "1.7 ms");
 /// assert_eq!(certain(&duration::rounded(549_000.0), 549_000.0, 60_000.0), "550 us");
 /// assert_eq!(certain(&duration::rounded(549_000.0), 549_000.0, 100.0), "549 us");
+/// assert_eq!(certain(&duration::rounded(996_000.0), 996_000.0, 90_000.0), "1.00 ms");
 /// assert_eq!(certain("0.643", 0.643, 0.03), "0.64");
 /// ```
 #[must_use]
@@ -107,13 +133,13 @@ pub fn certain(written: &str, value: f64, half: f64) -> String {
     if number == 0.0 || value == 0.0 {
         return written.to_owned();
     }
-    let power = |of: f64| 10_f64.powf(of.abs().log10().floor());
-    let half = half * number / value;
     let has = digits.split_once('.').map_or(0, |(_, behind)| behind.len());
-    // The first digit of half the width is the last one that says anything; if it is a 1, the next one is.
-    let step = power(half.abs() / 2.0).clamp(10_f64.powi(-(has as i32)), power(number));
-    let decimals = (-step.log10()).round().max(0.0) as usize;
-    format!("{:.decimals$} {unit}", (number / step).round() * step).trim_end().to_owned()
+    let half = half * number / value / 2.0;
+    let step = certain_step(number, half).max(10_f64.powi(-(has as i32)));
+    let rounded = (number / step).round() * step;
+    let (scale, unit) = super::duration::carried(rounded, unit);
+    let decimals = (-(step / scale).log10()).round().max(0.0) as usize;
+    format!("{:.decimals$} {unit}", rounded / scale).trim_end().to_owned()
 }
 
 #[cfg(test)]
