@@ -179,22 +179,26 @@ impl SessionComparison {
     /// The fewest runs, in either session, behind a relative limit that is unclear, if they are fewer than three.
     #[must_use]
     pub fn too_few_runs(&self) -> Option<u32> {
-        let runs_of = |(metric, of): (Metric, &Judgement)| {
-            let is_its = |it: &&VariantChange| it.variant == of.variant && it.metric == metric;
-            Some(*self.changes.iter().find(is_its)?.runs.iter().min()?)
-        };
-        let unclear = self.rulings.iter().flat_map(|ruling| {
-            let metric = match ruling.limit {
-                CostLimit::Relative { metric, .. } => Some(metric),
-                CostLimit::Absolute(_) => None,
+        let runs_of = |ruling: &LimitRuling| {
+            let CostLimit::Relative { metric, .. } = ruling.limit else { return None };
+            if !self.is_judged(metric) {
+                // More runs do not bring latencies to a common rate.
+                return None;
+            }
+            let is_unclear = |change: &&VariantChange| {
+                let is_its = |of: &Judgement| of.variant == change.variant;
+                let mut open = ruling.variants.iter().filter(|of| of.ruling == Ruling::Unclear);
+                change.metric == metric && open.any(is_its)
             };
-            // More runs do not bring latencies to a common rate.
-            let metric =
-                metric.filter(|metric| self.common_rates_qps.is_none() || !metric.is_latency());
-            let open = ruling.variants.iter().filter(|of| of.ruling == Ruling::Unclear);
-            open.filter_map(move |of| Some((metric?, of)))
-        });
-        unclear.filter_map(runs_of).min().filter(|runs| (*runs as usize) < LEAST_RUNS)
+            self.changes.iter().filter(is_unclear).flat_map(|change| change.runs).min()
+        };
+        let fewest = self.rulings.iter().filter_map(runs_of).min();
+        fewest.filter(|runs| (*runs as usize) < LEAST_RUNS)
+    }
+
+    /// A latency belongs to its rate.
+    fn is_judged(&self, metric: Metric) -> bool {
+        self.common_rates_qps.is_none() || !metric.is_latency()
     }
 
     /// What shows that the sessions are of different machines.
@@ -219,11 +223,8 @@ impl SessionComparison {
                 CostLimit::Absolute(_) => Vec::new(),
             })
             .collect();
-        // A latency belongs to its rate.
-        let is_judged =
-            |trial: &Trial| self.common_rates_qps.is_none() || !trial.metric.is_latency();
         let all: Vec<&Trial> = trials.iter().flatten().collect();
-        let mut judgements = judgements(&all, &is_judged).into_iter();
+        let mut judgements = judgements(&all, &|trial| self.is_judged(trial.metric)).into_iter();
         limits
             .iter()
             .zip(&trials)

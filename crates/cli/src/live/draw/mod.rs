@@ -310,17 +310,16 @@ fn memory<'a>(load: &LoadView, look: &Look, area: Rect) -> Plot<'a> {
     let at = |point: &Point| Some((point.at_seconds(), point.memory_octets? as f64));
     let points: Vec<(f64, f64)> = load.points.iter().filter_map(at).collect();
     let highest = points.iter().map(|(_, y)| *y).fold(1.0, f64::max) * 1.2;
+    let mut y_ticks = vec![(0.0, "0".to_owned())];
+    if !points.is_empty() {
+        y_ticks.push((highest / 1.2, number::octets((highest / 1.2) as u64)));
+    }
     Plot {
         title: Line::styled("Memory of the server", look.paint.strong()),
         x,
         x_ticks,
         y: [0.0, highest],
-        y_ticks: match points.is_empty() {
-            true => vec![(0.0, "0".to_owned())],
-            false => {
-                vec![(0.0, "0".to_owned()), (highest / 1.2, number::octets((highest / 1.2) as u64))]
-            }
-        },
+        y_ticks,
         curves: vec![curve("server", look.paint.of_load(0), points)],
         mark: mark(load),
     }
