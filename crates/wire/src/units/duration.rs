@@ -129,6 +129,12 @@ pub fn as_set(ns: u64) -> String {
     rounded(ns as f64).replace(".00 ", " ").replace(".0 ", " ")
 }
 
+/// A duration in seconds, with three significant digits below 100 s and without trailing zeros: `0.6 s`, `4.28 s`.
+#[must_use]
+pub fn in_seconds(ns: u64) -> String {
+    format!("{} s", number::without_zeros(&number::three_digits(ns as f64 / 1e9)))
+}
+
 /// A duration in words, cut to a whole number of the largest unit of which there are two: `36 hours`.
 #[must_use]
 pub fn in_words(duration: Duration) -> String {
@@ -203,6 +209,8 @@ mod tests {
         }
         assert_eq!(rounded(999.4), "999 ns");
         assert_eq!(as_set(1_000_000_000), "1 s");
+        let seconds = [600_000_000, 4_275_839_550, 10_000_000_000, 604_800_000_000_000];
+        assert_eq!(seconds.map(in_seconds), ["0.6 s", "4.28 s", "10 s", "604800 s"]);
         assert_eq!(write_ns(0.5), "0.5ns");
         assert_eq!(read_ns("0.5ns"), Ok(0.5));
         let words = [1, 119, 7_199, 172_799, 172_800].map(Duration::from_secs).map(in_words);
