@@ -8,7 +8,7 @@ use dnslab_wire::Transport;
 
 use crate::arguments::{JsonForm, Output};
 use crate::exit::Failure;
-use crate::{gate, terminal};
+use crate::terminal;
 
 /// Writes the report of an experiment and shows its first screen, or `summary.json`. Without `experiment`
 /// there is no hint what to do next.
@@ -26,7 +26,7 @@ pub(crate) fn show(
     let next = experiment.and_then(|experiment| next(experiment, &summary));
     // The lines on how to go on.
     let unfinished = if summary.missing_runs > 0 { 2 } else { 0 };
-    let following = 1 + usize::from(next.is_some()) + gate::lines(&summary).len() + unfinished;
+    let following = 1 + usize::from(next.is_some()) + unfinished;
     terminal::show(&screen(&session, &records, &summary, (terminal::width(), following)));
     let paths = write_report(results)?;
     say!("report: {}", paths.page.display());

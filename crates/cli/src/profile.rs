@@ -72,9 +72,9 @@ fn find_live(
 fn said(found: &CaptureProfile) -> Vec<String> {
     let profile = &found.profile;
     let mut lines = vec![format!(
-        "found from {} queries of {} clients in {}; of all queries {} were repetitions, which are left out",
-        number::count(profile.queries),
-        number::count(profile.clients_seen),
+        "found from {} of {} in {}; of all queries {} were repetitions, which are left out",
+        number::counted(profile.queries, "query", "queries"),
+        number::counted(profile.clients_seen, "client", "clients"),
         duration::in_words(profile.length),
         share::rounded(profile.retransmitted_share),
     )];

@@ -261,7 +261,7 @@ fn show_plan(experiment: &Experiment, plan: &Plan, skipped: &[SkippedVariant]) {
 fn conclude(session: &Session, output: Output) -> Result<Exit, Failure> {
     let results = session.results();
     let summary = first_screen::show(results, Some(session.experiment()), output)?;
-    let ruling = gate::judge(&summary, output);
+    let ruling = summary.ruling();
     let all_count = results.runs()?.iter().all(|record| record.status == RunStatus::Valid);
     if !session.facts().against.is_empty() {
         // A run that does not count leaves it open.

@@ -26,6 +26,7 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod capacity;
+mod controls;
 mod error;
 mod explain;
 mod file;

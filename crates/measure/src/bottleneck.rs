@@ -8,7 +8,7 @@ mod threads;
 use serde::{Deserialize, Serialize};
 
 pub use evidence::{CpuUse, Evidence};
-pub use figures::BottleneckFigures;
+pub use figures::{BottleneckFigures, TurnedAway};
 pub(crate) use figures::{busiest, increase, most_held};
 pub(crate) use servers::share_with_load;
 pub use servers::{ServerUse, WorkerUse};
@@ -51,6 +51,9 @@ pub(crate) const CONNECTIONS_HELD: f64 = 0.05;
 /// Above this share of the attempts, connections fail because of the server, and others wait for it too.
 const CONNECTIONS_FAIL: f64 = 0.1;
 
+/// Fewer connections than these say nothing of how a server treats connections.
+const LEAST_TURNED_AWAY: u64 = 10;
+
 /// How far the queries in flight may be from the window, as a share of it. The mean of the window
 /// is taken over queries that became due in it, so start, end and stalls leave some difference.
 const LITTLE: f64 = 0.25;
@@ -71,6 +74,8 @@ pub enum BottleneckKind {
     SharedCpu,
     /// One thread of a server used a whole CPU, while the server did not use all of its CPUs.
     ServerThread,
+    /// The server turned connections away: it refused or reset them, or did not accept them in time.
+    ConnectionsRefused,
     /// The load generator used all the CPU it was given, dropped answers, or kept connections
     /// waiting for their turn.
     Generator,
@@ -120,37 +125,39 @@ impl Bottleneck {
     ///
     /// 1. **Rate**: an open loop that sent at least 99 % of what was intended and got answers to
     ///    at least 99 % of it. Nothing stood in its way, however busy the two sides were.
-    /// 2. **Server CPU**: the server used at least 90 % of its CPUs. In a chain, the busiest of its
+    /// 2. **Connections refused**: the server turned more than a tenth of the connections away, and at
+    ///    least ten. Its clients wait to be let in then, whoever has CPU left.
+    /// 3. **Server CPU**: the server used at least 90 % of its CPUs. In a chain, the busiest of its
     ///    servers: **relay CPU** or **upstream CPU** if it is not the one under test, which may do
     ///    more then; **servers' CPU** if those that were pinned to CPUs in common used 90 % of them
     ///    together, and none of them alone. If the busiest worker was at
     ///    90 % or more too and not below that, it is the generator: the more saturated
     ///    of the two holds the other up, and in doubt the server may do more than was measured.
-    /// 3. **Shared CPU**: servers and load workers that were pinned to CPUs in common used 90 % of
+    /// 4. **Shared CPU**: servers and load workers that were pinned to CPUs in common used 90 % of
     ///    them together, and neither the servers nor a worker alone. Both may do more on CPUs of
     ///    their own.
-    /// 4. **Generator**: its busiest worker used at least 90 % of a CPU, its own sockets dropped
+    /// 5. **Generator**: its busiest worker used at least 90 % of a CPU, its own sockets dropped
     ///    more than 0.1 % of the answers, connections waited for their turn in it for more than 5 %
     ///    of the time (while no more than a tenth of the attempts failed, for then those on their
     ///    way wait for the server), or an open loop sent less than 99 % of what was intended.
     ///    The latter not over a stream with every worker below 50 %: then the server did not take
     ///    what was offered (connections or their buffers were full), which is unclear.
-    /// 5. **One thread of the server**: it used at least 90 % of a CPU, while no server used all of
+    /// 6. **One thread of the server**: it used at least 90 % of a CPU, while no server used all of
     ///    its CPUs.
-    /// 6. **Server's socket buffer** or **network**: more than 0.1 % of the datagrams were lost,
+    /// 7. **Server's socket buffer** or **network**: more than 0.1 % of the datagrams were lost,
     ///    those not counted that were answered late, while neither side was busy. This goes before
     ///    the window, which lost queries fill until they time out. It is the buffer if what the
     ///    server's full sockets dropped is at least half of what was lost, and else the network;
     ///    but on a loopback address no network loses anything, and that is unclear.
-    /// 7. **Unclear** if more than 0.1 % of the queries were answered after their time-out: the
+    /// 8. **Unclear** if more than 0.1 % of the queries were answered after their time-out: the
     ///    server did not answer in time, and did not use its CPUs either.
-    /// 8. **Unclear** in a closed loop if a load worker was on its CPU or waited for it for 90 % of the
+    /// 9. **Unclear** in a closed loop if a load worker was on its CPU or waited for it for 90 % of the
     ///    time, though not on it so long: something else had the CPU.
-    /// 9. **Window**: a closed loop in which neither side was busy, and by Little's law the mean
+    /// 10. **Window**: a closed loop in which neither side was busy, and by Little's law the mean
     ///    number in flight (answered rate times mean latency) is the window within 25 %.
-    /// 10. **Unclear** otherwise.
+    /// 11. **Unclear** otherwise.
     ///
-    /// Without the server's CPU figures rules 6, 8 and 9 cannot be told from a busy server, so they do
+    /// Without the server's CPU figures rules 7, 9 and 10 cannot be told from a busy server, so they do
     /// not apply, and what would be unclear is **unknown**.
     ///
     /// Where the kernel keeps the time of interrupts apart from that of threads, it counts as used
@@ -159,6 +166,7 @@ impl Bottleneck {
     pub fn decide(figures: &BottleneckFigures) -> Self {
         let (kind, evidence) = figures
             .rate()
+            .or_else(|| figures.turned_away())
             .or_else(|| figures.processors())
             .or_else(|| figures.thread())
             .or_else(|| figures.not_taken())
@@ -211,6 +219,7 @@ mod tests {
             generator_drops: 0,
             connections_held_share: 0.0,
             failed_connections_share: 0.0,
+            turned_away: TurnedAway::default(),
             send_lag_p50_ns: Some(20_000),
         }
     }
@@ -398,6 +407,28 @@ mod tests {
     }
 
     #[test]
+    fn connections_that_are_turned_away() {
+        let with = |refused, waited, busy_share| BottleneckFigures {
+            turned_away: TurnedAway { attempted: 1_000, refused, waited },
+            servers: used(busy_share),
+            ..closed()
+        };
+        let named = ["turned-away", "servers", "busiest-worker"];
+        for (refused, waited) in [(101, 0), (0, 101), (60, 60), (1_000, 0)] {
+            check(with(refused, waited, 0.5), BottleneckKind::ConnectionsRefused, &named);
+            // Whoever has no CPU left: the CPU time is that of turning them away, too.
+            check(with(refused, waited, 0.99), BottleneckKind::ConnectionsRefused, &named);
+        }
+        check(with(100, 0, 0.99), BottleneckKind::ServerCpu, &["servers"]);
+        let few = TurnedAway { attempted: 20, refused: 9, waited: 0 };
+        let few = BottleneckFigures { turned_away: few, ..closed() };
+        check(few, BottleneckKind::Window, &[]);
+        // Nothing stood in the way of what was asked.
+        let met = BottleneckFigures { mode: open().mode, ..with(500, 0, 0.5) };
+        check(met, BottleneckKind::Rate, &[]);
+    }
+
+    #[test]
     fn the_servers_of_a_chain() {
         let chain = |own, upstream| BottleneckFigures {
             servers: vec![server(UNDER_TEST, Some(own), 1), server("upstream", Some(upstream), 2)],
@@ -447,8 +478,8 @@ mod tests {
     #[test]
     fn kinds_have_their_names_on_disk() {
         use BottleneckKind::{
-            Generator, Network, Rate, RelayCpu, ServerCpu, ServerSocket, ServersCpu, SharedCpu,
-            Unclear, Unknown, UpstreamCpu, Window,
+            ConnectionsRefused, Generator, Network, Rate, RelayCpu, ServerCpu, ServerSocket,
+            ServersCpu, SharedCpu, Unclear, Unknown, UpstreamCpu, Window,
         };
         let names = [
             (ServerCpu, "server-cpu"),
@@ -456,6 +487,7 @@ mod tests {
             (UpstreamCpu, "upstream-cpu"),
             (ServersCpu, "servers-cpu"),
             (SharedCpu, "shared-cpu"),
+            (ConnectionsRefused, "connections-refused"),
             (Generator, "generator"),
             (Window, "window"),
             (Rate, "rate"),

@@ -33,6 +33,11 @@ pub struct Outcomes {
 /// Response codes of a server that could not or would not answer.
 pub const ERROR_CODES: [&str; 4] = ["SERVFAIL", "REFUSED", "NOTIMP", "FORMERR"];
 
+/// How many answers have one of [`ERROR_CODES`].
+fn errors(rcodes: &BTreeMap<String, u64>) -> u64 {
+    ERROR_CODES.iter().filter_map(|code| rcodes.get(*code)).sum()
+}
+
 /// How the queries of one transport ended, where clients use several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransportOutcomes {
@@ -76,9 +81,15 @@ impl Outcomes {
     /// `None` when none was due. `rcodes` are those of the answered ones.
     #[must_use]
     pub fn share_without_error(&self, rcodes: &BTreeMap<String, u64>) -> Option<f64> {
-        let errors: u64 = ERROR_CODES.iter().filter_map(|code| rcodes.get(*code)).sum();
-        let sound = self.answered.saturating_sub(errors);
+        let sound = self.answered.saturating_sub(errors(rcodes));
         (self.due > 0).then(|| sound as f64 / self.due as f64)
+    }
+
+    /// Answers with one of [`ERROR_CODES`] as a share of the answered queries, in [0, 1]; 0 if none was answered.
+    /// `rcodes` are those of the answered ones.
+    #[must_use]
+    pub fn error_share(&self, rcodes: &BTreeMap<String, u64>) -> f64 {
+        errors(rcodes) as f64 / self.answered.max(1) as f64
     }
 
     /// Checks that every due query has exactly one outcome.

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::quantity::{QuantityError, Unit};
 use crate::statistics::{Comparison, Estimate, Metric, Verdict, mean};
 use crate::{
-    Compared, ObjectiveError, Quantity, Relation, RunRecord, Session, Summary, Threshold,
-    VariantSummary,
+    Compared, NotCompared, ObjectiveError, Quantity, Relation, RunRecord, Session, Summary,
+    Threshold, VariantSummary,
 };
 
 /// A limit as it is given with `--limit`. Serialised as its text.
@@ -190,6 +190,9 @@ pub struct Judgement {
     pub found: Option<Estimate>,
     /// Whether it keeps within the limit.
     pub ruling: Ruling,
+    /// Why the figure is compared with none, of the variant or of what it is compared with; `None` if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_compared: Option<NotCompared>,
     /// How many more runs of each side would probably tell; `None` where that is not asked or cannot be
     /// said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -206,8 +209,8 @@ pub struct Judgement {
 pub enum Ruling {
     /// It keeps it: the whole interval lies within the limit, its ends included.
     Pass,
-    /// The limit lies inside the interval, the interval has no end, one run decides, or the figure
-    /// was not measured.
+    /// The limit lies inside the interval, the interval has no end, one run decides, the figure was not
+    /// measured, or it is not the server's ([`NotCompared`]).
     Unclear,
     /// It does not keep it for certain: the whole interval lies beyond the limit, and not by one run
     /// alone.
@@ -255,8 +258,8 @@ impl CostLimit {
 }
 
 /// What a relative limit says of every variant but the baseline, and but those that are to be compared with
-/// none; one judgement for each variant that it is compared with. `asked` is empty where all are compared with
-/// the baseline.
+/// none; one judgement for each variant that it is compared with, without controls. `asked` is empty where all
+/// are compared with the baseline.
 fn relative(metric: Metric, largest: f64, summary: &Summary, asked: &[Compared]) -> Vec<Judgement> {
     let is_compared = |variant: &&VariantSummary| match asked {
         [] => variant.name != summary.baseline,
@@ -275,13 +278,26 @@ fn relative(metric: Metric, largest: f64, summary: &Summary, asked: &[Compared])
             && variant.common_rate_qps.is_none()
             && share.is_some_and(|share| variant.outcomes.lost_share() >= share)
     };
+    let not_compared = |names: &[&str]| {
+        let found = summary.variants.iter().filter(|variant| names.contains(&&*variant.name));
+        found.filter_map(|variant| variant.not_compared).find(|why| why.includes(metric))
+    };
+    let references = |name: &str| -> Vec<&str> {
+        match asked {
+            [] => vec![&summary.baseline],
+            asked => {
+                let own = asked.iter().filter(|of| of.variant == name);
+                own.map(|of| of.against.as_str()).collect()
+            }
+        }
+    };
     let judge = |variant: &VariantSummary| -> Vec<Judgement> {
         let name = &variant.name;
         let of_variant = |of: &&Comparison| of.variant == *name && of.metric == metric;
-        let mut judgements: Vec<Judgement> = summary
-            .comparisons
-            .iter()
-            .filter(of_variant)
+        let compared = || summary.comparisons.iter().filter(of_variant);
+        let is_control = |of: &&Comparison| of.verdict == Verdict::Control;
+        let mut judgements: Vec<Judgement> = compared()
+            .filter(|of| !is_control(of))
             .map(|comparison| {
                 // What has no figure in a round that counts was too bad for one there.
                 let valid = |of: &str| {
@@ -298,18 +314,25 @@ fn relative(metric: Metric, largest: f64, summary: &Summary, asked: &[Compared])
                     against: Some(comparison.against.clone()),
                     found: Some(comparison.difference),
                     ruling,
+                    not_compared: None,
                     more_runs: None,
                 }
             })
             .collect();
-        if judgements.is_empty() {
+        let is_compared = |against: &str| compared().any(|of| of.against == against);
+        for against in references(name).into_iter().filter(|against| !is_compared(against)) {
+            let why = not_compared(&[name, against]);
+            let is_told = !judgements.is_empty() || compared().any(|of| is_control(&of));
+            if is_told && why.is_none() {
+                continue;
+            }
             let ruling = if is_at_time_out(variant) { Ruling::Fail } else { Ruling::Unclear };
-            let variant = variant.name.clone();
             judgements.push(Judgement {
-                variant,
-                against: None,
+                variant: name.clone(),
+                against: (against != summary.baseline).then(|| against.to_owned()),
                 found: None,
                 ruling,
+                not_compared: why,
                 more_runs: None,
             });
         }
@@ -355,7 +378,16 @@ pub(crate) fn absolute(
             (true, false) => Ruling::Unclear,
         }
     });
-    Judgement { variant: name.to_owned(), against: None, found, ruling, more_runs: None }
+    let not_compared = NotCompared::of(valid().map(|record| &record.bottleneck));
+    let not_compared =
+        not_compared.filter(|why| demand.quantity.metric().is_some_and(|of| why.includes(of)));
+    let ruling = match (not_compared, ruling) {
+        // The server answers at least this rate: what the lower bound keeps, it keeps.
+        (None, ruling) | (Some(NotCompared::Generator), ruling @ Ruling::Pass) => ruling,
+        (Some(_), _) => Ruling::Unclear,
+    };
+    let variant = name.to_owned();
+    Judgement { variant, against: None, found, ruling, not_compared, more_runs: None }
 }
 
 #[cfg(test)]

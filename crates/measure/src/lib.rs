@@ -42,6 +42,7 @@ mod latency_floor;
 mod live;
 mod measured;
 mod network;
+mod not_compared;
 mod objective;
 mod pacing;
 mod quantity;
@@ -65,7 +66,8 @@ pub use answer_comparison::{
     MAX_QUESTIONS, header as answers_header, join as join_answers,
 };
 pub use bottleneck::{
-    Bottleneck, BottleneckFigures, BottleneckKind, CpuUse, Evidence, ServerUse, WorkerUse,
+    Bottleneck, BottleneckFigures, BottleneckKind, CpuUse, Evidence, ServerUse, TurnedAway,
+    WorkerUse,
 };
 pub use capacity::{
     Answer, BestWindow, Breach, CAPACITY_FORMAT, Capacity, End, Judged, Outlook, Phase, RateSearch,
@@ -94,6 +96,7 @@ pub use latency_floor::latency_floor_ns;
 pub use live::{ByPhase, LiveInterval, LiveLoad, LiveServer, LoadPart};
 pub use measured::{CertificateFacts, Measured, Tls, TurnsTaken, WindowCounts, WorkerFacts};
 pub use network::{NetworkCounters, NetworkDrops, NetworkError};
+pub use not_compared::NotCompared;
 pub use objective::{Objective, ObjectiveError, Relation, Threshold};
 pub use pacing::{Pacing, PacingTally, PacingWindow};
 pub use quantity::{Quantity, QuantityError, Unit};

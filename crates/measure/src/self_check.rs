@@ -208,6 +208,7 @@ fn of_bottleneck(record: &RunRecord) -> Option<(Verdict, Finding)> {
         | BottleneckKind::RelayCpu
         | BottleneckKind::UpstreamCpu
         | BottleneckKind::ServersCpu
+        | BottleneckKind::ConnectionsRefused
         | BottleneckKind::Rate
         | BottleneckKind::Unclear
         | BottleneckKind::Unknown => return None,

@@ -7,7 +7,8 @@ use serde::Serialize;
 use crate::gate::absolute;
 use crate::statistics::{Estimate, Metric, Welch, rejected};
 use crate::{
-    Caveat, CostLimit, Judgement, LimitRuling, Ruling, RunRecord, Session, Summary, VariantSummary,
+    Caveat, CostLimit, Judgement, LimitRuling, NotCompared, Ruling, RunRecord, Session, Summary,
+    VariantSummary,
 };
 pub use conditions::{Condition, ConditionChange};
 
@@ -87,8 +88,12 @@ pub struct VariantChange {
     pub base: Estimate,
     /// Mean over the runs after.
     pub new: Estimate,
-    /// Relative difference (0.1 = 10 % more) with its 95 % interval ([`Welch`]).
-    pub difference: Estimate,
+    /// Relative difference (0.1 = 10 % more) with its 95 % interval ([`Welch`]); `None` if one of the two
+    /// sides is not the server's.
+    pub difference: Option<Estimate>,
+    /// Why it is not, in either session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_compared: Option<NotCompared>,
     /// Runs that it is from, before and after.
     pub runs: [u32; 2],
 }
@@ -126,6 +131,8 @@ impl SessionComparison {
     ///   session are disturbed together, so their spread does not show it. If the earlier one was, the variant
     ///   does not pass either: it may have looked worse than it is.
     /// - neither with fewer than three runs in one of the sessions: two of them may be alike by chance.
+    /// - neither if a side of the figure is not the server's ([`NotCompared`]). This spends nothing of the
+    ///   error.
     /// - *unclear*: otherwise; with the number of further runs of each session that would probably tell
     ///   ([`Welch::more_runs`]).
     ///
@@ -253,14 +260,20 @@ impl SessionComparison {
 /// What is said of each of these trials, which share the error of a false "worse".
 fn judgements(trials: &[&Trial], is_judged: &dyn Fn(&Trial) -> bool) -> Vec<Judgement> {
     let weight = |trial: &Trial| trial.metric.weight(None);
-    let hypotheses: Vec<(f64, f64)> =
-        trials.iter().map(|trial| (trial.p_of_no_worse(), weight(trial))).collect();
+    let is_tried = |trial: &&&Trial| is_judged(trial) && trial.not_compared.is_none();
+    let hypotheses: Vec<(f64, f64)> = trials
+        .iter()
+        .filter(is_tried)
+        .map(|trial| (trial.p_of_no_worse(), weight(trial)))
+        .collect();
     let weights: f64 = hypotheses.iter().map(|(_, weight)| weight).sum();
-    let are_worse = rejected(&hypotheses, FALSE_WORSE);
-    let judgement = |(trial, is_worse): (&&Trial, bool)| {
-        trial.judgement(is_worse, is_judged(trial), FALSE_WORSE * weight(trial) / weights)
+    let mut are_worse = rejected(&hypotheses, FALSE_WORSE).into_iter();
+    let judgement = |trial: &&Trial| {
+        let is_tried = is_tried(&trial);
+        let is_worse = is_tried && are_worse.next().expect("what was tried was decided");
+        trial.judgement(is_worse, is_tried, FALSE_WORSE * weight(trial) / weights)
     };
-    trials.iter().zip(are_worse).map(judgement).collect()
+    trials.iter().map(judgement).collect()
 }
 
 /// A session with its figures.
@@ -332,16 +345,25 @@ fn changes(sides: &[Side<'_>; 2], name: &str) -> Vec<VariantChange> {
         let [base, new] = sides.each_ref().map(|side| side.values(name, metric).0);
         let count = |values: &[f64]| u32::try_from(values.len()).unwrap_or(u32::MAX);
         let mean = |side: &Side<'_>| side.variant(name)?.metrics.get(&metric).copied();
+        let not_compared = not_compared(sides, name, metric);
+        let difference = Welch::of(&base, &new)?.relative;
         Some(VariantChange {
             variant: name.to_owned(),
             metric,
             base: mean(&sides[0])?,
             new: mean(&sides[1])?,
-            difference: Welch::of(&base, &new)?.relative,
+            difference: not_compared.is_none().then_some(difference),
+            not_compared,
             runs: [count(&base), count(&new)],
         })
     };
     Metric::ALL.into_iter().filter_map(change).collect()
+}
+
+/// Why a figure of a variant is compared with none, by what bounded it in either session.
+fn not_compared(sides: &[Side<'_>; 2], name: &str, metric: Metric) -> Option<NotCompared> {
+    let why = sides.iter().filter_map(|side| side.variant(name)?.not_compared);
+    why.into_iter().find(|why| why.includes(metric))
 }
 
 /// A relative limit on one variant, before it is known what else is tried.
@@ -360,6 +382,8 @@ struct Trial {
     is_disturbed: bool,
     /// It holds in the earlier one, which then may look worse than it is.
     is_base_disturbed: bool,
+    /// Why one of the two sides is not the server's.
+    not_compared: Option<NotCompared>,
 }
 
 enum Found {
@@ -412,6 +436,7 @@ impl Trial {
             is_base_whole: base_whole,
             is_disturbed: sides.iter().any(|side| side.is_disturbed(name)),
             is_base_disturbed: sides[0].is_disturbed(name),
+            not_compared: not_compared(sides, name, metric),
         }
     }
 
@@ -448,6 +473,7 @@ impl Trial {
             _ => Ruling::Unclear,
         };
         let (found, more_runs) = match &self.found {
+            _ if self.not_compared.is_some() => (None, None),
             Found::Change(change) => {
                 let is_over = match self.metric.higher_is_better() {
                     true => change.relative.value < self.bound,
@@ -466,7 +492,8 @@ impl Trial {
             Found::Nothing | Found::TimeOut | Found::Unknown => (None, None),
         };
         let variant = self.variant.clone();
-        Judgement { variant, against: None, found, ruling, more_runs }
+        let not_compared = self.not_compared;
+        Judgement { variant, against: None, found, ruling, not_compared, more_runs }
     }
 }
 
@@ -501,6 +528,7 @@ mod tests {
                 is_base_whole: true,
                 is_disturbed: false,
                 is_base_disturbed: false,
+                not_compared: None,
             };
             let trials: Vec<Trial> = metrics.into_iter().chain(metrics).map(&mut trial).collect();
             let trials: Vec<&Trial> = trials.iter().collect();

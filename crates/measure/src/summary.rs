@@ -10,9 +10,9 @@ use crate::self_check::VariantSelfCheck;
 use crate::statistics::{Comparison, Estimate, Metric, Pair, Paired, drift, mean};
 use crate::{
     Agreement, AnswerComparison, AttemptCounts, Bottleneck, Caveat, Compared, ConnectionFigures,
-    CostSummary, Counters, Histogram, LimitRuling, LoadMode, Measured, NetworkDrops, Outcomes,
-    Pacing, ResultsDirectory, ResultsError, Ruling, RunRecord, RunStatus, ServerFigures, Session,
-    SweepLine, WindowOfVariant, WindowSummary,
+    CostSummary, Counters, Histogram, LimitRuling, LoadMode, Measured, NetworkDrops, NotCompared,
+    Outcomes, Pacing, ResultsDirectory, ResultsError, Ruling, RunRecord, RunStatus, ServerFigures,
+    Session, SweepLine, WindowOfVariant, WindowSummary,
 };
 
 /// The figures of one variant over its valid runs; none of them by default.
@@ -36,8 +36,12 @@ pub struct VariantSummary {
     /// it may well have stayed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drift: Option<f64>,
-    /// Mean over the runs, with an interval, of each metric that could be measured.
+    /// Mean over the runs, with an interval, of each metric that could be measured. An answered rate that is
+    /// a lower bound has no interval.
     pub metrics: BTreeMap<Metric, Estimate>,
+    /// Why some of these figures are compared with none; `None` if all are the server's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_compared: Option<NotCompared>,
     /// Mean over the runs of the 0.9 quantile of the latency, nanoseconds.
     #[serde(default)]
     pub p90_ns: Option<f64>,
@@ -47,6 +51,10 @@ pub struct VariantSummary {
     pub outcomes: Outcomes,
     /// Sum of the answers by response code.
     pub rcodes: BTreeMap<String, u64>,
+    /// Answers with SERVFAIL, REFUSED, NOTIMP or FORMERR as a share of the answers, in [0, 1]: the larger one of
+    /// the two loads, where there was a common load.
+    #[serde(default)]
+    pub error_share: f64,
     /// Latencies of all runs merged, for the percentile chart.
     pub latency: Histogram,
     /// Mean busy share of the server, in [0, 1] of its CPUs.
@@ -181,20 +189,23 @@ impl Summary {
             })
             .collect();
         let of = |name: &str| runs.iter().find(|runs| runs.name == name);
-        let compared: Vec<(&VariantRuns<'_>, &VariantRuns<'_>)> = session
+        let compared: Vec<VariantPair<'_>> = session
             .compared()
             .iter()
-            .filter_map(|Compared { variant, against }| Some((of(variant)?, of(against)?)))
+            .filter_map(|pair| {
+                let Compared { variant, against } = pair;
+                let is_control = session.controls.contains(pair);
+                Some(VariantPair { own: of(variant)?, reference: of(against)?, is_control })
+            })
             .collect();
         let mut windows = windows(&runs);
-        let mut pairs: Vec<Pair> =
-            compared.iter().flat_map(|(own, reference)| own.pairs(reference)).collect();
+        let mut pairs: Vec<Pair> = compared.iter().flat_map(VariantPair::of_runs).collect();
         let mut counts = vec![pairs.len()];
         for window in &mut windows {
             window.variants =
                 runs.iter().filter_map(|runs| runs.in_window(window, session.seed)).collect();
             let before = pairs.len();
-            pairs.extend(compared.iter().flat_map(|(own, below)| own.window_pairs(below, window)));
+            pairs.extend(compared.iter().flat_map(|pair| pair.of_window(window)));
             counts.push(pairs.len() - before);
         }
         // All of them have one error rate. They come back in the same order.
@@ -274,10 +285,19 @@ impl<'a> VariantRuns<'a> {
         self.valid.iter().filter_map(|(record, _)| metric.of(record)).collect()
     }
 
+    /// What bounded it so that some of its figures are not the server's.
+    fn not_compared(&self) -> Option<NotCompared> {
+        NotCompared::of(self.valid.iter().map(|(record, _)| &record.bottleneck))
+    }
+
     fn summarise(&self, seed: u64) -> VariantSummary {
-        let metrics = Metric::ALL
-            .into_iter()
-            .filter_map(|metric| Some((metric, mean(&self.values(metric), seed)?)));
+        let not_compared = self.not_compared();
+        let is_lower_bound = not_compared == Some(NotCompared::Generator);
+        let metrics = Metric::ALL.into_iter().filter_map(|metric| {
+            let figure = mean(&self.values(metric), seed)?;
+            let is_bound = is_lower_bound && metric == Metric::AnsweredQps;
+            Some((metric, if is_bound { Estimate::unbounded(figure.value) } else { figure }))
+        });
         let average = |figure: fn(&Measured) -> Option<f64>| average(self.measured(), figure);
         let times = || self.valid.iter().filter_map(|(record, _)| record.compared_times());
         let of_times = |quantile: f64| {
@@ -287,13 +307,16 @@ impl<'a> VariantRuns<'a> {
             (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
         };
         let mut outcomes = Outcomes::default();
-        let mut counters = Counters::default();
+        let (mut counters, mut of_common) = (Counters::default(), Counters::default());
         let (mut latency, mut send_lag) = (Histogram::new(), Histogram::new());
         let mut start_lag = Histogram::new();
         let mut connections = ConnectionFigures::default();
         let mut network = NetworkDrops::default();
         for (record, measured) in &self.valid {
             counters.merge(&measured.counters);
+            if let Some(common) = &record.common_load {
+                of_common.merge(&common.measured.counters);
+            }
             if let Some(compared) = record.compared_times() {
                 latency.merge(&compared.latency);
                 outcomes.merge(&compared.counters.outcomes);
@@ -312,6 +335,8 @@ impl<'a> VariantRuns<'a> {
             Some(_) => Cow::Owned(record.all_caveats()),
         }));
         let runs = || self.valid.iter().map(|(record, _)| *record);
+        let error_share = |of: &Counters| of.outcomes.error_share(&of.answers.rcodes);
+        let drift = drift(&self.values(Metric::AnsweredQps)).filter(|_| !is_lower_bound);
         VariantSummary {
             name: self.name.to_owned(),
             skipped: None,
@@ -320,10 +345,12 @@ impl<'a> VariantRuns<'a> {
             mode: self.mode.cloned(),
             metrics: metrics.collect(),
             common_rate_qps: self.common_rate_qps(),
-            drift: drift(&self.values(Metric::AnsweredQps)),
+            not_compared,
+            drift,
             p90_ns: of_times(0.9),
             p999_ns: of_times(0.999),
             outcomes,
+            error_share: error_share(&counters).max(error_share(&of_common)),
             rcodes: counters.answers.rcodes,
             latency,
             server_busy_share: average(Measured::server_busy_share),
@@ -382,45 +409,68 @@ impl<'a> VariantRuns<'a> {
         let records = self.valid.iter().map(|(record, _)| *record);
         window.over(self.name, records, |values| mean(values, seed))
     }
+}
 
-    /// Every metric that both could measure in the same repetition, against the reference.
-    fn pairs(&self, reference: &Self) -> Vec<Pair> {
-        self.pairs_of(reference, &Metric::ALL, |metric, record| metric.of(record))
-    }
+/// A variant and what it is compared with.
+struct VariantPair<'a> {
+    own: &'a VariantRuns<'a>,
+    reference: &'a VariantRuns<'a>,
+    /// The two do the same in the main load ([`Session::controls`]).
+    is_control: bool,
+}
 
-    /// The same of a time window. Rounds in which a quantile is the time-out are none that can be left out: those
-    /// that remain would be the good ones.
-    fn window_pairs(&self, reference: &Self, window: &WindowSummary) -> Vec<Pair> {
-        let mut pairs = self.pairs_of(reference, &Metric::OF_WINDOWS, |metric, record| {
-            window.figure(metric, record)
-        });
-        let rounds = pairs.iter().map(|pair| pair.paired.pairs).max();
-        pairs.retain(|pair| Some(pair.paired.pairs) == rounds);
+impl VariantPair<'_> {
+    /// Every metric that both could measure in the same repetition, and that is the server's on both sides.
+    fn of_runs(&self) -> Vec<Pair> {
+        let why = [self.own.not_compared(), self.reference.not_compared()];
+        let is_compared =
+            |metric: &Metric| !why.into_iter().flatten().any(|it| it.includes(*metric));
+        let metrics: Vec<Metric> = Metric::ALL.into_iter().filter(is_compared).collect();
+        let has_common_load = self.own.common_rate_qps().is_some();
+        let mut pairs = self.pairs(&metrics, |metric, record| metric.of(record));
+        for pair in &mut pairs {
+            let is_of_main_load = !pair.metric.is_latency() || !has_common_load;
+            pair.is_control = self.is_control && is_of_main_load;
+        }
         pairs
     }
 
-    fn pairs_of(
+    /// The same of a time window of the main load. Rounds in which a quantile is the time-out are none that can
+    /// be left out: those that remain would be the good ones.
+    fn of_window(&self, window: &WindowSummary) -> Vec<Pair> {
+        let figure = |metric: Metric, record: &RunRecord| window.figure(metric, record);
+        let mut pairs = self.pairs(&Metric::OF_WINDOWS, figure);
+        let rounds = pairs.iter().map(|pair| pair.paired.pairs).max();
+        pairs.retain(|pair| Some(pair.paired.pairs) == rounds);
+        for pair in &mut pairs {
+            pair.is_control = self.is_control;
+        }
+        pairs
+    }
+
+    fn pairs(
         &self,
-        reference: &Self,
         metrics: &[Metric],
         figure: impl Fn(Metric, &RunRecord) -> Option<f64>,
     ) -> Vec<Pair> {
+        let Self { own, reference, .. } = self;
         let values = |metric: Metric| -> Vec<(f64, f64)> {
-            let own = self.valid.iter().filter_map(|(record, _)| {
+            let rounds = own.valid.iter().filter_map(|(record, _)| {
                 let of_round = |other: &&(&RunRecord, _)| other.0.repetition == record.repetition;
                 let (below, _) = reference.valid.iter().find(of_round)?;
                 Some((figure(metric, below)?, figure(metric, record)?))
             });
-            own.collect()
+            rounds.collect()
         };
-        let floor = self.latency_floor_ns().max(reference.latency_floor_ns());
+        let floor = own.latency_floor_ns().max(reference.latency_floor_ns());
         let pair = |metric: Metric| {
             Some(Pair {
-                variant: self.name.to_owned(),
+                variant: own.name.to_owned(),
                 against: reference.name.to_owned(),
                 metric,
                 paired: Paired::of(&values(metric))?,
                 floor: if metric.is_latency() { floor } else { 0.0 },
+                is_control: false,
             })
         };
         metrics.iter().copied().filter_map(pair).collect()

@@ -264,6 +264,7 @@ fn count_fields(measured: Option<&Measured>) -> Vec<Field> {
         ("unexpected", text(answers, |answers| answers.unexpected.to_string())),
         ("connections_opened", text(connections, |all| all.opened.to_string())),
         ("connections_failed", text(connections, |all| all.failed.to_string())),
+        ("connections_refused", text(connections, |all| all.refused.to_string())),
         ("connections_lost", text(connections, |all| all.lost.to_string())),
         ("connections_closed", text(connections, |all| all.closed.to_string())),
         ("not_processed", text(connections, |all| all.not_processed.to_string())),

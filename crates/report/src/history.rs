@@ -1,10 +1,14 @@
 //! One metric over many sessions: as a table, and as CSV.
 
 use dnslab_measure::statistics::Estimate;
-use dnslab_measure::{ConditionChange, History, HistorySession, LevelChange, VariantHistory};
+use dnslab_measure::{
+    ConditionChange, History, HistoryPoint, HistorySession, LevelChange, NotCompared,
+    VariantHistory,
+};
 
 use crate::answer::noun;
 use crate::csv::push_row;
+use crate::gate::not_compared;
 use crate::number::NONE;
 use crate::screen::cell::figure;
 use crate::server::title;
@@ -86,7 +90,24 @@ pub(crate) fn notes(history: &History) -> Vec<String> {
         let (name, by) = (&variant.variant, difference(&change.difference));
         format!("{name}, {by} from {} on: {besides}.", began(session))
     };
-    changes(history).map(note).collect()
+    let unsearched = history.variants.iter().filter_map(|variant| {
+        let why = variant.points.iter().find_map(|point| point.not_compared)?;
+        let (name, noun) = (&variant.variant, noun(history.metric));
+        Some(format!(
+            "{name}: in some sessions {noun} {}, so no change is looked for.",
+            not_compared(why)
+        ))
+    });
+    changes(history).map(note).chain(unsearched).collect()
+}
+
+/// A value, and whether it is a lower bound.
+pub(crate) fn point_text(history: &History, point: &HistoryPoint) -> String {
+    let value = figure(history.metric, &point.value);
+    match point.not_compared {
+        Some(NotCompared::Generator) => format!("at least {value}"),
+        _ => value,
+    }
 }
 
 /// A row for each session, with a column for each variant. A level that begins there has its change beside it.
@@ -97,7 +118,7 @@ pub(crate) fn table(history: &History) -> Table {
     let cell = |variant: &VariantHistory, place: usize| {
         let at = variant.points.iter().position(|point| point.session == place);
         let Some(at) = at else { return NONE.to_owned() };
-        let value = figure(history.metric, &variant.points[at].value);
+        let value = point_text(history, &variant.points[at]);
         match variant.changes.iter().find(|change| change.at == at) {
             Some(change) => format!("({}) {value}", difference(&change.difference)),
             None => value,

@@ -59,7 +59,7 @@ pub use answer::more_rounds;
 pub use beforehand::beforehand;
 pub use capacity::capacity_table;
 pub use dns_metrics::dns_metrics;
-pub use gate::{gate_text, ruling_text};
+pub use gate::{overall_text, ruling_texts};
 pub use history::history_csv;
 pub use junit::session_comparison_junit;
 pub use page::history_page;

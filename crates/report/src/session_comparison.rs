@@ -4,7 +4,7 @@ use dnslab_measure::statistics::{Estimate, Metric};
 use dnslab_measure::{CostLimit, Quantity, Ruling, SessionComparison, VariantChange, visible_json};
 use serde::Serialize;
 
-use crate::gate::{change_bound, value};
+use crate::gate::{change_bound, not_compared, value};
 use crate::markdown;
 use crate::number::NONE;
 use crate::screen::cell::figure;
@@ -17,7 +17,7 @@ pub fn session_comparison_markdown(comparison: &SessionComparison) -> String {
     let answer = words::answer(comparison);
     let notes = words::notes(comparison);
     markdown::session_comparison(
-        (word(comparison.ruling()), &answer),
+        (&words::overall(comparison), &answer),
         &words::conditions(comparison),
         (&limits_table(comparison), &notes),
         &figures_table(comparison),
@@ -48,15 +48,6 @@ pub fn session_comparison_json(comparison: &SessionComparison) -> String {
 #[must_use]
 pub fn machine_texts(comparison: &SessionComparison) -> Vec<String> {
     comparison.machine_changes().map(|change| words::changed(&[change])).collect()
-}
-
-/// The ruling in one word, as that of a limit.
-pub(crate) fn word(ruling: Ruling) -> &'static str {
-    match ruling {
-        Ruling::Pass => "PASS",
-        Ruling::Unclear => "UNCLEAR",
-        Ruling::Fail => "FAIL",
-    }
 }
 
 /// A row for each limit of each variant, those of a variant together.
@@ -129,7 +120,11 @@ fn ends(
 /// Every metric that was measured in both sessions.
 fn figures_table(comparison: &SessionComparison) -> Table {
     let row = |change: &VariantChange| {
-        let difference = words::difference(&change.difference);
+        let difference = match (&change.difference, change.not_compared) {
+            (Some(difference), _) => words::difference(difference),
+            (None, Some(why)) => not_compared(why).to_owned(),
+            (None, None) => NONE.to_owned(),
+        };
         vec![
             change.variant.clone(),
             Quantity::of_metric(change.metric).to_string(),

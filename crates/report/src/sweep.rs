@@ -32,19 +32,19 @@ fn sentence(line: &SweepLine, held_share: f64) -> String {
     let Breaking { holds_qps, breaks_qps } = line.breaking(held_share);
     match (holds_qps, breaks_qps) {
         (Some(holds), Some(breaks)) => format!(
-            "{name} breaks between {} and {} queries per second.",
+            "{name} breaks between {} and {}.",
             number::qps(holds),
-            number::qps(breaks)
+            number::queries_per_second(breaks)
         ),
         (None, Some(breaks)) => {
-            format!("{name} breaks at {} queries per second or below.", number::qps(breaks))
+            format!("{name} breaks at {} or below.", number::queries_per_second(breaks))
         }
         (Some(holds), None) if holds == last => {
-            format!("{name} holds {} queries per second, the highest load.", number::qps(holds))
+            format!("{name} holds {}, the highest load.", number::queries_per_second(holds))
         }
         (Some(holds), None) => format!(
-            "{name} holds {} queries per second, and higher loads in some of its runs.",
-            number::qps(holds)
+            "{name} holds {}, and higher loads in some of its runs.",
+            number::queries_per_second(holds)
         ),
         (None, None) => format!("{name} holds no load in all of its runs."),
     }

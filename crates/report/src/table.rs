@@ -5,6 +5,8 @@ use dnslab_measure::statistics::{Estimate, Metric, Verdict};
 use dnslab_measure::{AttemptCounts, Summary, VariantSummary};
 
 use crate::number::{self, NONE};
+use crate::screen::ERRORS;
+use crate::variants::is_at_least;
 use crate::words::bottleneck::bottleneck_name;
 use crate::words::caveat::variant_caveat_text;
 use crate::words::self_check::remark;
@@ -22,12 +24,13 @@ fn has_few_queries(variant: &VariantSummary) -> bool {
 
 /// Headings of the columns, in order, each with what a variant must have to show there: a column that
 /// none has anything to show in is left away. `None` for those that are always there.
-const HEADER: [(&str, Option<Has>); 18] = [
+const HEADER: [(&str, Option<Has>); 19] = [
     ("variant", None),
     ("answered qps", None),
     ("95 % interval", None),
     ("to baseline", None),
     ("lost", None),
+    ("errors", Some(|of| of.error_share > ERRORS)),
     ("mean", Some(|of| of.metrics.contains_key(&Metric::LatencyMean))),
     ("p50", None),
     ("p90", Some(has_few_queries)),
@@ -48,6 +51,17 @@ pub(crate) fn legend(summary: &Summary) -> String {
         "Mean and p50 to p99.9: mean over the valid runs of each run's figure. The chart of \
                          the slowest queries merges all valid runs."
             .to_owned();
+    if summary.variants.iter().any(is_at_least) {
+        quantiles.push_str(
+            " At least: the load generator was the bottleneck, so the server may answer more; this rate is \
+             compared with none.",
+        );
+    }
+    if summary.variants.iter().any(|it| it.error_share > ERRORS) {
+        quantiles.push_str(
+            " Errors: answers with SERVFAIL, REFUSED, NOTIMP or FORMERR, as a share of all answers.",
+        );
+    }
     if summary.variants.iter().any(|it| it.memory_per_connection_octets.is_some()) {
         quantiles.push_str(
             " Memory/connection: what the server's memory grew by from before the load on, for each \
@@ -274,12 +288,16 @@ fn cells(summary: &Summary, variant: &VariantSummary) -> Vec<String> {
     let names: Vec<_> = variant.bottlenecks.iter().map(|it| bottleneck_name(it.kind)).collect();
     vec![
         variant.name.clone(),
-        qps.map_or_else(none, |found| number::qps(found.value)),
+        qps.map_or_else(none, |found| {
+            let at_least = if is_at_least(variant) { "at least " } else { "" };
+            at_least.to_owned() + &number::qps(found.value)
+        }),
         qps.filter(|found| found.is_bounded()).map_or_else(none, |found| {
             format!("{} to {}", number::qps(found.low), number::qps(found.high))
         }),
         to_baseline(summary, variant),
         if measured { number::share(variant.outcomes.lost_share()) } else { none() },
+        if measured { number::share(variant.error_share) } else { none() },
         latency(Metric::LatencyMean),
         latency(Metric::LatencyP50),
         variant.p90_ns.map_or_else(none, number::duration),
@@ -315,6 +333,9 @@ fn to_baseline(summary: &Summary, variant: &VariantSummary) -> String {
         None => none(),
         Some(comparison) => {
             let change = number::change(comparison.difference.value);
+            if comparison.verdict == Verdict::Control {
+                return format!("({change}), a control of {}", comparison.against);
+            }
             let doubtful = matches!(comparison.verdict, Verdict::CannotTell { .. });
             let doubt = if doubtful { " ?" } else { "" };
             match comparison.against == summary.baseline {

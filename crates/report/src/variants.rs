@@ -1,9 +1,14 @@
 //! Variants by name, by loop, and in a list.
 
-use dnslab_measure::{Caveat, LoadMode, Summary, VariantSummary};
+use dnslab_measure::{Caveat, LoadMode, NotCompared, Summary, VariantSummary};
 
 pub(crate) fn find<'a>(summary: &'a Summary, name: &str) -> Option<&'a VariantSummary> {
     summary.variants.iter().find(|variant| variant.name == name)
+}
+
+/// True if its answered rate is a lower bound of what the server answers.
+pub(crate) fn is_at_least(variant: &VariantSummary) -> bool {
+    variant.not_compared == Some(NotCompared::Generator)
 }
 
 /// True if any variant was measured by a schedule that does not wait for the server. Its answered

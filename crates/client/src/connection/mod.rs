@@ -58,6 +58,12 @@ pub enum ConnectionEnd {
 }
 
 impl ConnectionEnd {
+    /// Whether the server, not this host or what the two agreed on, ended a connection of which it had answered
+    /// nothing.
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(self, Self::Connect(_) | Self::Closed | Self::Broken(_))
+    }
+
     /// A connection that did not come about, with the remedy where there is one.
     pub fn connect(error: io::Error) -> Self {
         match error.raw_os_error() {

@@ -81,7 +81,9 @@ impl<R: Runtime> Worker<'_, R> {
     /// at one of them.
     pub(super) fn note_read(&mut self, number: u32, ended: usize, has_looked: bool, now: Nanos) {
         if ended > 0 {
-            self.slots[number as usize].active_at = now;
+            let slot = &mut self.slots[number as usize];
+            slot.active_at = now;
+            slot.has_answered = true;
             // Only a server that looks at queries is worth a reconnection without a pause.
             if has_looked {
                 let home = self.home(number);
@@ -242,6 +244,7 @@ impl<R: Runtime> Worker<'_, R> {
         slot.connecting_since = now;
         slot.active_at = now;
         slot.is_new = true;
+        slot.has_answered = false;
         slot.was_tried = true;
         self.connecting += 1;
         match connection::open(&mut self.runtime, &route, now) {
@@ -323,6 +326,8 @@ impl<R: Runtime> Worker<'_, R> {
         if matches!(end, ConnectionEnd::Idle) && !was_new && slot.table.len() == 0 {
             return self.close(number, now);
         }
+        // A server that accepts a connection to close it turns it away, too.
+        let was_never_answered = slot.table.len() > 0 && !slot.has_answered;
         // The announcement was counted when the connection became a drain.
         let is_known = slot.drains_for.is_some() && slot.is_draining();
         self.drop_connection(number);
@@ -333,6 +338,9 @@ impl<R: Runtime> Worker<'_, R> {
                 counts.failed += 1;
             } else {
                 counts.lost += 1;
+            }
+            if end.is_refusal() && (was_new || was_never_answered) {
+                counts.refused += 1;
             }
         }
         let (matcher, recorder) = (&mut self.matcher, &mut self.recorder);

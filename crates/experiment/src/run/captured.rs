@@ -278,9 +278,10 @@ fn described(
     (plan, options): (&ReplayPlan, &CaptureOptions),
     census: &Census,
 ) -> String {
-    let (queries, clients) = (number::count(census.queries), number::count(census.clients));
     let mut text = format!(
-        "{queries} queries of {clients} clients in {} of the capture {}",
+        "{} of {} in {} of the capture {}",
+        number::counted(census.queries, "query", "queries"),
+        number::counted(census.clients, "client", "clients"),
         rounded(census.length),
         path.display()
     );

@@ -159,11 +159,11 @@ impl PopulationClients {
             None => population.rate_of(load.clients),
         };
         let description = format!(
-            "{} clients of {}, {} queries per second on average, for {} names of {source_of_names}",
-            number::count(load.clients.into()),
+            "{} of {}, {} on average, for {} of {source_of_names}",
+            number::counted(load.clients.into(), "client", "clients"),
             described(source),
-            number::qps(rate_qps),
-            number::count(popular.into()),
+            number::queries_per_second(rate_qps),
+            number::counted(popular.into(), "name", "names"),
         );
         let first = names.name(NameChoice::Popular(0));
         let first = Query::new(&first, Rtype::A, &load.query_options())

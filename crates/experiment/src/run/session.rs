@@ -32,6 +32,7 @@ use super::round::CommonRate;
 use super::split::Cpus;
 use super::target::logging;
 use super::watching;
+use crate::controls::controls;
 use crate::explain::named_program;
 use crate::sweeps::sweeps;
 use crate::{Changes, ExperimentError, Plan, Purpose, Untrusted};
@@ -241,6 +242,7 @@ impl Session {
             host: host_facts(&experiment),
             inputs,
             compared: rounds::compared(&experiment),
+            controls: Vec::new(),
             sweeps: sweeps(&experiment),
             slice_ns: in_slices
                 .is_ok()
@@ -251,6 +253,7 @@ impl Session {
             against: options.against,
             plan: plan.cases,
         };
+        facts.controls = controls(&experiment, &facts.compared());
         let path = results_path(&options.results, &now, &experiment.name);
         let results = ResultsDirectory::create(&path, &facts)?;
         let lock = results.lock(&holder())?;

@@ -142,8 +142,9 @@ fn check_live(live: &LiveInterval, so_far: &mut Counters) {
 /// open.
 #[track_caller]
 fn check_connections(connections: &Connections) {
-    let Connections { attempted, opened, failed, lost, closed, .. } = *connections;
+    let Connections { attempted, opened, failed, refused, lost, closed, .. } = *connections;
     assert!(opened + failed <= attempted, "{connections:?}");
+    assert!(refused <= failed + lost, "{connections:?}");
     assert!(lost + closed <= opened, "{connections:?}");
     let handshakes = connections.full_handshakes + connections.resumed_handshakes;
     assert!(handshakes <= opened && connections.early_data <= handshakes, "{connections:?}");

@@ -12,7 +12,7 @@ use dnslab_settings::Load;
 use dnslab_traffic::Pace;
 use dnslab_wire::Transport;
 
-use crate::applied::{apply, job, open};
+use crate::applied::{apply, both, job, open};
 use crate::server::{answer, read_query, send, tcp_server, udp_server};
 
 #[test]
@@ -173,6 +173,26 @@ fn nobody_listening_is_not_sent() {
     assert_eq!(counters.outcomes.not_sent, counters.outcomes.due);
     assert!(counters.connections.failed > 0);
     assert!(result.last_connection_end.unwrap().starts_with("cannot connect"));
+}
+
+/// Who closes a connection after its first answer has served it. Who accepts connections to close them, and who
+/// refuses them, has turned them away.
+#[test]
+fn connections_that_are_turned_away_are_counted() {
+    let serving = tcp_server(|mut stream| {
+        if let Some(query) = read_query(&mut stream) {
+            send(&mut stream, &answer(&query, 0));
+        }
+    });
+    let closing = tcp_server(|mut stream| drop(read_query(&mut stream)));
+    let closed_port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let connections = |target| both(&apply(&job(target, Transport::Tcp))).connections;
+    let served = connections(serving);
+    assert!(served.lost > 0 && served.refused == 0, "{served:?}");
+    let turned_away = connections(closing);
+    assert!(turned_away.lost > 0 && turned_away.refused == turned_away.lost, "{turned_away:?}");
+    let refused = connections(closed_port);
+    assert!(refused.failed > 0 && refused.refused == refused.failed, "{refused:?}");
 }
 
 #[test]

@@ -85,6 +85,15 @@ pub enum Evidence {
         /// Share of the time.
         share: f64,
     },
+    /// The server turned connections away.
+    TurnedAway {
+        /// Attempts to connect.
+        attempted: u64,
+        /// Those that were refused, reset or not taken in time, or whose connection ended before any answer.
+        refused: u64,
+        /// Others that waited for a second or longer, while the queue of a listening socket was full.
+        waited: u64,
+    },
     /// Queries by UDP that were never answered.
     Lost {
         /// Share of the due queries.

@@ -9,7 +9,7 @@ use super::{BottleneckFigures, BottleneckKind, Evidence};
 const THREAD_BUSY: f64 = 0.90;
 
 impl BottleneckFigures {
-    /// Rule 5: a thread with no CPU left, in a server that has. Of several servers the fullest thread
+    /// Rule 6: a thread with no CPU left, in a server that has. Of several servers the fullest thread
     /// decides.
     pub(super) fn thread(&self) -> Named {
         // With a single CPU a full thread is a full server, but for what the two readings differ by.
@@ -32,6 +32,7 @@ impl BottleneckFigures {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::TurnedAway;
     use crate::{Bottleneck, LoadMode, ServerUse, ThreadShare};
 
     fn server(role: &str, busy_share: f64, threads: &[(&str, f64)]) -> ServerUse {
@@ -68,6 +69,7 @@ mod tests {
             generator_drops: 0,
             connections_held_share: 0.0,
             failed_connections_share: 0.0,
+            turned_away: TurnedAway::default(),
             send_lag_p50_ns: None,
         })
     }

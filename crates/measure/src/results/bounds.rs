@@ -110,6 +110,7 @@ pub(super) fn check_session(session: &Session, path: &Path) -> Result<(), Result
     at_most(path, "variants", session.variants.len(), MAX_VARIANTS)?;
     at_most(path, "variants left out", session.skipped.len(), MAX_VARIANTS)?;
     at_most(path, "pairs of variants to compare", session.compared.len(), MAX_PAIRS)?;
+    at_most(path, "controls", session.controls.len(), MAX_PAIRS)?;
     at_most(path, "limits", session.limits.len(), MAX_VARIANTS)?;
     let in_sweeps = session.sweeps.iter().map(|sweep| sweep.variants.len()).sum();
     at_most(path, "variants in sweeps", in_sweeps, MAX_VARIANTS)?;

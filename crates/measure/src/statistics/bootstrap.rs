@@ -31,7 +31,7 @@ pub struct Estimate {
 
 impl Estimate {
     /// A value of which nothing but itself is known.
-    fn unbounded(value: f64) -> Self {
+    pub(crate) fn unbounded(value: f64) -> Self {
         Self { value, low: f64::NEG_INFINITY, high: f64::INFINITY }
     }
 

@@ -10,8 +10,8 @@ use crate::{RunRecord, WindowCounts};
 const MAX_MORE_ROUNDS: u32 = 100;
 
 /// The chance that a report holds a false word at most: half of it for all of its "costs" and
-/// "gains" together, half for all of its "no difference seen". (What is false for one of the two
-/// kinds can be true for the other, so each kind is a family of its own.)
+/// "gains" together, half for all of its "equal within". (What is false for one of the two kinds can be
+/// true for the other, so each kind is a family of its own.)
 pub const WORD_ERROR: f64 = 0.02;
 
 /// A figure of a run that variants are compared by.
@@ -220,20 +220,27 @@ impl Metric {
 }
 
 /// What a difference means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
 pub enum Verdict {
     /// Worse than the reference for certain, and not within the margin.
     Costs,
     /// Better than the reference for certain, and not within the margin.
     Gains,
-    /// Within the margin for certain.
-    NoDifferenceSeen,
-    /// Neither is certain.
+    /// Certainly smaller than the margin, to either side.
+    EqualWithin {
+        /// The margin, a relative difference (0.02 = 2 %).
+        margin: f64,
+    },
+    /// Neither is certain. If the interval holds 0, a difference is not seen, and one beyond the interval
+    /// is unlikely.
     CannotTell {
         /// How many more rounds would probably do; `None` if that cannot be said.
         more_runs: Option<u32>,
     },
+    /// Under this load the two do the same, since what their settings differ in does not act there. What
+    /// differs is the error of the method.
+    Control,
 }
 
 /// One metric of one variant against another one.
@@ -273,6 +280,8 @@ pub struct Pair {
     /// A difference up to this is none of the servers', in the unit of the metric: what the engine
     /// itself may add ([`crate::latency_floor_ns`]); 0 for what is no latency.
     pub floor: f64,
+    /// The two do the same where this was measured ([`Verdict::Control`]).
+    pub is_control: bool,
 }
 
 impl Comparison {
@@ -282,8 +291,9 @@ impl Comparison {
     ///
     /// Two hypotheses are tried for each comparison: that there is no difference, and that there is
     /// one of the margin or more. Either falls only if it does so among all of its kind in the
-    /// report, at [`WORD_ERROR`] halved ([`rejected`]). The word, in this order:
-    /// 1. the second one falls: no difference seen. This goes first, so a difference that is
+    /// report, at [`WORD_ERROR`] halved ([`rejected`]). Controls ([`Pair::is_control`]) are not tried, so
+    /// they spend nothing of it. The word, in this order:
+    /// 1. the second one falls: equal within the margin. This goes first, so a difference that is
     ///    certain but too small to matter is none;
     /// 2. the first one falls: costs or gains, by the side that is good for the metric;
     /// 3. else, and where the difference is not beyond what the engine itself may add
@@ -296,30 +306,38 @@ impl Comparison {
     pub fn of_report(pairs: Vec<Pair>, margin: f64, answered_by: Option<Metric>) -> Vec<Self> {
         let weight = |metric: Metric| metric.weight(answered_by);
         let error = WORD_ERROR / 2.0;
+        let tried = || pairs.iter().filter(|pair| !pair.is_control);
         let chances = |of: &dyn Fn(&Paired) -> f64| -> Vec<(f64, f64)> {
-            pairs.iter().map(|pair| (of(&pair.paired), weight(pair.metric))).collect()
+            tried().map(|pair| (of(&pair.paired), weight(pair.metric))).collect()
         };
         let differ = rejected(&chances(&Paired::p_of_none), error);
         let within = rejected(&chances(&|paired| paired.p_of_margin(margin)), error);
-        let weights: f64 = pairs.iter().map(|pair| weight(pair.metric)).sum();
-        let words = differ.into_iter().zip(within);
-        let compare = |(pair, (differs, is_within)): (Pair, (bool, bool))| {
-            let Pair { variant, against, metric, paired, floor } = pair;
+        let weights: f64 = tried().map(|pair| weight(pair.metric)).sum();
+        let mut words = differ.into_iter().zip(within);
+        let verdict = |pair: &Pair| {
+            if pair.is_control {
+                return Verdict::Control;
+            }
+            let Pair { metric, paired, floor, .. } = pair;
+            let (differs, is_within) = words.next().expect("what was tried has a word");
             let is_more = paired.relative.value > 0.0;
-            let is_beyond_floor = paired.absolute.value.abs() > floor;
-            let differs = differs && is_beyond_floor;
-            let verdict = match (is_within, differs) {
-                (true, _) => Verdict::NoDifferenceSeen,
+            let is_beyond_floor = paired.absolute.value.abs() > *floor;
+            match (is_within, differs && is_beyond_floor) {
+                (true, _) => Verdict::EqualWithin { margin },
                 (false, true) if is_more == metric.higher_is_better() => Verdict::Gains,
                 (false, true) => Verdict::Costs,
                 (false, false) => Verdict::CannotTell {
                     // The strictest share of the error that this word can have to meet. No number of
                     // rounds helps against the engine's own error.
                     more_runs: paired
-                        .more_pairs(margin, error * weight(metric) / weights, MAX_MORE_ROUNDS)
+                        .more_pairs(margin, error * weight(*metric) / weights, MAX_MORE_ROUNDS)
                         .filter(|_| is_beyond_floor),
                 },
-            };
+            }
+        };
+        let verdicts: Vec<Verdict> = pairs.iter().map(verdict).collect();
+        let compared = |(pair, verdict): (Pair, Verdict)| {
+            let Pair { variant, against, metric, paired, .. } = pair;
             Self {
                 variant,
                 against,
@@ -330,7 +348,7 @@ impl Comparison {
                 verdict,
             }
         };
-        pairs.into_iter().zip(words).map(compare).collect()
+        pairs.into_iter().zip(verdicts).map(compared).collect()
     }
 }
 
@@ -339,6 +357,7 @@ mod tests {
     use super::*;
 
     const MARGIN: f64 = 0.02;
+    const EQUAL: Verdict = Verdict::EqualWithin { margin: MARGIN };
 
     /// A comparison of these ratios to the reference, one for each round.
     fn pair(metric: Metric, ratios: &[f64]) -> Pair {
@@ -349,6 +368,7 @@ mod tests {
             metric,
             paired: Paired::of(&values).unwrap(),
             floor: if metric == Metric::LatencyP95 { 20.0 } else { 0.0 },
+            is_control: false,
         }
     }
 
@@ -366,14 +386,14 @@ mod tests {
 
     #[test]
     fn four_words() {
-        use Verdict::{CannotTell, Costs, Gains, NoDifferenceSeen};
+        use Verdict::{CannotTell, Costs, Gains};
         assert_eq!(words(Metric::AnsweredQps, &[LESS]), [Costs]);
         for metric in [Metric::LatencyP50, Metric::ServerCpuPerQuery, Metric::PeakMemory] {
             assert_eq!(words(metric, &[LESS]), [Gains]);
         }
-        assert_eq!(words(Metric::AnsweredQps, &[SAME]), [NoDifferenceSeen]);
+        assert_eq!(words(Metric::AnsweredQps, &[SAME]), [EQUAL]);
         // Inside the margin first, though the interval excludes zero.
-        assert_eq!(words(Metric::AnsweredQps, &[CERTAIN_AND_SMALL]), [NoDifferenceSeen]);
+        assert_eq!(words(Metric::AnsweredQps, &[CERTAIN_AND_SMALL]), [EQUAL]);
         let [CannotTell { more_runs: Some(more) }] = words(Metric::AnsweredQps, &[WIDE])[..] else {
             panic!()
         };
@@ -386,7 +406,7 @@ mod tests {
     fn nothing_is_claimed_within_the_engines_own_error() {
         let [word] = words(Metric::LatencyP95, &[LESS])[..] else { panic!() };
         assert!(matches!(word, Verdict::CannotTell { .. }), "{word:?}");
-        assert_eq!(words(Metric::LatencyP95, &[SAME]), [Verdict::NoDifferenceSeen]);
+        assert_eq!(words(Metric::LatencyP95, &[SAME]), [EQUAL]);
     }
 
     /// What is certain alone is not certain any more as the best of many.
@@ -402,6 +422,28 @@ mod tests {
         let mut report = vec![LESS; 15];
         report.push(barely);
         assert_eq!(words(Metric::AnsweredQps, &report), [Verdict::Costs; 16]);
+    }
+
+    /// What is the same by its settings is no hypothesis: beside controls a word is as easy as alone.
+    #[test]
+    fn controls_spend_nothing_of_the_error_rate() {
+        let barely: &[f64] = &[0.93, 0.96, 0.95, 0.93, 0.975];
+        let report = |is_control| {
+            let beside = Pair { is_control, ..pair(Metric::AnsweredQps, WIDE) };
+            let mut pairs = vec![beside; 15];
+            pairs.insert(7, pair(Metric::AnsweredQps, barely));
+            Comparison::of_report(pairs, MARGIN, None)
+        };
+        assert!(matches!(report(false)[7].verdict, Verdict::CannotTell { .. }));
+        let words: Vec<Verdict> = report(true).iter().map(|of| of.verdict).collect();
+        let mut expected = [Verdict::Control; 16];
+        expected[7] = Verdict::Costs;
+        assert_eq!(words, expected);
+        // A control is none however far its two sides are apart.
+        let apart = Pair { is_control: true, ..pair(Metric::AnsweredQps, LESS) };
+        let [only] = Comparison::of_report(vec![apart], MARGIN, None).try_into().unwrap();
+        assert_eq!(only.verdict, Verdict::Control);
+        assert!((only.difference.value + 0.3).abs() < 0.02);
     }
 
     /// Beside many that are not certain a difference is, where its metric answers the question.

@@ -2,13 +2,14 @@
 
 use dnslab_measure::statistics::Metric;
 use dnslab_measure::{
-    Caveat, Condition, CostLimit, Fact, InvalidReason, Ruling, RunRecord, RunStatus, Session,
-    SessionComparison, SkippedVariant, WholeSession,
+    BottleneckKind, Caveat, Condition, CostLimit, Fact, InvalidReason, NotCompared, Ruling,
+    RunRecord, RunStatus, Session, SessionComparison, SkippedVariant, WholeSession,
 };
 
 use crate::example::{record, session as example};
 
 /// A session of the variants `udp` and `tcp`, and its runs.
+#[derive(Clone)]
 struct Made {
     session: Session,
     records: Vec<RunRecord>,
@@ -75,7 +76,7 @@ fn equal_is_within_slower_is_worse_and_one_run_cannot_tell() {
     let found = slower.rulings[0].variants[0].found.unwrap();
     assert!((found.value + 0.2).abs() < 1e-9 && found.high < -0.18, "{found:?}");
     let cpu = slower.changes.iter().find(|of| of.metric == Metric::ServerCpuPerQuery).unwrap();
-    assert!((cpu.difference.value - 0.25).abs() < 1e-9, "{cpu:?}");
+    assert!((cpu.difference.unwrap().value - 0.25).abs() < 1e-9, "{cpu:?}");
     assert_eq!(cpu.runs, [5, 5]);
 
     // Improvements never fail.
@@ -97,6 +98,28 @@ fn equal_is_within_slower_is_worse_and_one_run_cannot_tell() {
     let few = compare(&made(&[100_000, 106_000, 95_000]), &made(&[99_000, 105_000, 96_000]), &all);
     assert_eq!(few.ruling(), Ruling::Unclear);
     assert!(few.more_runs().is_some_and(|more| more > 3), "{:?}", few.more_runs());
+}
+
+/// A rate that the generator bounded in either session is compared with none, and leaves the error to others.
+#[test]
+fn a_rate_of_the_generator_is_unclear() {
+    let (base, slower) = (made(&RATES), made(&RATES.map(|rate| rate * 8 / 10)));
+    let texts = ["qps>-3%", "p99<+5%", "qps>=70000", "qps>=90000"];
+    for is_base in [true, false] {
+        let mut sides = [base.clone(), slower.clone()];
+        let side = if is_base { 0 } else { 1 };
+        for record in &mut sides[side].records {
+            record.bottleneck.kind = BottleneckKind::Generator;
+        }
+        let found = compare(&sides[0], &sides[1], &texts);
+        let rulings: Vec<Ruling> = found.rulings.iter().map(|of| of.ruling).collect();
+        let absolute = if is_base { Ruling::Fail } else { Ruling::Unclear };
+        assert_eq!(rulings, [Ruling::Unclear, Ruling::Pass, Ruling::Pass, absolute], "{is_base}");
+        let qps = &found.rulings[0].variants[0];
+        assert_eq!((qps.found, qps.not_compared), (None, Some(NotCompared::Generator)));
+        let change = found.changes.iter().find(|of| of.metric == Metric::AnsweredQps).unwrap();
+        assert_eq!((change.difference, change.not_compared), (None, Some(NotCompared::Generator)));
+    }
 }
 
 #[test]

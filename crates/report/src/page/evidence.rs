@@ -229,7 +229,7 @@ fn variant_facts(record: &RunRecord) -> String {
             format!("closed loop, {outstanding} outstanding per client")
         }
         LoadMode::Open { rate_qps, pace } => {
-            format!("open loop, {} queries per second, {pace}", number::qps(*rate_qps))
+            format!("open loop, {}, {pace}", number::queries_per_second(*rate_qps))
         }
     };
     let tls = record.measured.as_ref().and_then(|measured| measured.tls.as_ref());

@@ -11,7 +11,7 @@ use super::picture::{Ticks, push_text, short_count, shortened, trimmed};
 use crate::answer::headline_metric;
 use crate::imported::has_imported;
 use crate::number::{self, NONE};
-use crate::variants::{asks_one_by_one, has_open_loop};
+use crate::variants::{asks_one_by_one, has_open_loop, is_at_least};
 
 /// Where things stand in the coordinates of a picture; the style sheet scales it.
 struct Layout {
@@ -58,7 +58,7 @@ pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
         "As many queries as each variant answers. Line: 95 % interval."
     };
     let at = match common {
-        Some(qps) => format!("All variants at {} queries per second. ", number::qps(qps)),
+        Some(qps) => format!("All variants at {}. ", number::queries_per_second(qps)),
         None => String::new(),
     };
     let unit = Unit::of(summary);
@@ -138,7 +138,12 @@ fn bars(summary: &Summary, grouping: &Grouping, metric: Metric, layout: &Layout)
         Metric::AnsweredQps => number::qps(value),
         _ => number::duration(value),
     };
-    let figures = |place: usize| of(place).map(|found| with_half_width(found, &write));
+    let is_bound =
+        |place: usize| metric == Metric::AnsweredQps && is_at_least(&summary.variants[place]);
+    let figures = |place: usize| {
+        let at_least = if is_bound(place) { "at least " } else { "" };
+        of(place).map(|found| at_least.to_owned() + &with_half_width(found, &write))
+    };
     let widest = (0..summary.variants.len()).filter_map(figures).map(|of| of.chars().count()).max();
     let (left, right) =
         (names_width(summary, layout), layout.width - widest.unwrap_or(0) as f64 * LETTER - 6.0);
@@ -172,7 +177,7 @@ fn bars(summary: &Summary, grouping: &Grouping, metric: Metric, layout: &Layout)
             "<g class=\"{}\"><title>{}</title><rect x=\"{left:.1}\" y=\"{:.1}\" width=\"{:.1}\" \
              height=\"{thick:.1}\" rx=\"2\"/>",
             grouping.class(place),
-            escape(&told(&summary.variants[place].name, found, &write)),
+            escape(&told(&summary.variants[place].name, found, is_bound(place), &write)),
             y - thick / 2.0,
             x(found.value) - left
         );
@@ -191,7 +196,13 @@ fn bars(summary: &Summary, grouping: &Grouping, metric: Metric, layout: &Layout)
             );
         }
         svg.push_str("</g>");
-        push_text(&mut svg, "figure", (layout.width, y), "end", &with_half_width(found, &write));
+        push_text(
+            &mut svg,
+            "figure",
+            (layout.width, y),
+            "end",
+            &figures(place).unwrap_or_default(),
+        );
         svg.push('\n');
     }
     wrapped(
@@ -212,8 +223,12 @@ fn with_half_width(found: &Estimate, write: &dyn Fn(f64) -> String) -> String {
     }
 }
 
-fn told(name: &str, found: &Estimate, write: &dyn Fn(f64) -> String) -> String {
+fn told(name: &str, found: &Estimate, is_bound: bool, write: &dyn Fn(f64) -> String) -> String {
     match found.is_bounded() {
+        _ if is_bound => format!(
+            "{name}: at least {}, the load generator was the bottleneck",
+            write(found.value)
+        ),
         true => format!(
             "{name}: {}, 95 % interval {} to {}",
             write(found.value),

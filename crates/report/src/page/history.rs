@@ -9,7 +9,7 @@ use super::html::escape;
 use super::picture::push_text;
 use super::shell;
 use crate::answer::noun;
-use crate::history::{LEGEND, answer, began, notes, servers, table};
+use crate::history::{LEGEND, answer, began, notes, point_text, servers, table};
 use crate::screen::cell::figure;
 use crate::words::session_comparison::difference;
 
@@ -108,7 +108,7 @@ fn push_picture(body: &mut String, history: &History, variant: &VariantHistory) 
         let session = &history.sessions[point.session];
         let (at, value) = (x(point.session), &point.value);
         let text =
-            format!("{}: {}, {}", began(session), figure(history.metric, value), servers(session));
+            format!("{}: {}, {}", began(session), point_text(history, point), servers(session));
         if value.is_bounded() {
             let (low, high) = (y(value.low), y(value.high));
             let _ = write!(

@@ -1,12 +1,12 @@
 //! What to know before one believes the figures.
 
 use dnslab_measure::{
-    BottleneckKind, Caveat, LoadMode, RunRecord, RunStatus, Session, Summary, VariantCaveat,
-    VariantSummary,
+    BottleneckKind, Caveat, LoadMode, NotCompared, RunRecord, RunStatus, Session, Summary,
+    VariantCaveat, VariantSummary,
 };
 
 use crate::number;
-use crate::variants::{asks_one_by_one, listed};
+use crate::variants::{asks_one_by_one, is_at_least, listed};
 use crate::words::invalid::{http_statuses, invalid_text};
 
 struct Doubt<'a> {
@@ -152,10 +152,7 @@ fn doubts<'a>(
         };
         let setting = Setting::of(session, record);
         // Whether it answers more is told by the bottleneck, where the server was at its end as well.
-        let is_held_back = variant
-            .bottlenecks
-            .first()
-            .is_some_and(|first| first.kind == BottleneckKind::Generator);
+        let is_held_back = is_at_least(variant);
         let is_told = |of: &&VariantCaveat| match of.worst {
             Caveat::Crowded { .. } if shares => false,
             Caveat::GeneratorLimited { .. } if !is_held_back => false,
@@ -168,8 +165,10 @@ fn doubts<'a>(
         let is_full = |of: &VariantCaveat| {
             matches!(of.worst, Caveat::Lost { .. } | Caveat::ConnectionsFailed { .. })
         };
-        let bottleneck = of_bottleneck(variant, setting)
-            .filter(|_| wanted == Wanted::All && !variant.caveats.iter().any(is_full));
+        let is_refused = variant.not_compared == Some(NotCompared::ConnectionsRefused);
+        let is_said = is_refused || !variant.caveats.iter().any(is_full);
+        let bottleneck =
+            of_bottleneck(variant, setting).filter(|_| wanted == Wanted::All && is_said);
         let bottleneck = bottleneck.map(|said| (said, variant.valid_runs));
         for ((rank, said), runs) in caveats.chain(bottleneck) {
             match doubts.iter_mut().find(|known| known.said.what == said.what) {
@@ -190,9 +189,24 @@ fn doubts<'a>(
     doubts
 }
 
-/// What the bottleneck of a closed loop means for its rate, where it was not the server's.
+/// What the bottleneck means for the figures, where it was not the server's.
 fn of_bottleneck(variant: &VariantSummary, setting: Setting) -> Option<(u8, Said)> {
     let is_closed = matches!(variant.mode, Some(LoadMode::Closed { .. }));
+    if variant.not_compared == Some(NotCompared::ConnectionsRefused) {
+        let counts = &variant.connections.counts;
+        let said = Said {
+            what: "the server turned connections away, so its rate and its CPU time are compared with none",
+            figure: match counts.refused {
+                0 => String::new(),
+                refused => {
+                    let attempted = number::count(counts.attempted);
+                    format!("{} of {attempted}", number::count(refused))
+                }
+            },
+            action: "Raise its bound on connections, or ask with fewer `load.clients`.".to_owned(),
+        };
+        return Some((1, said));
+    }
     let is_window =
         variant.bottlenecks.first().is_some_and(|first| first.kind == BottleneckKind::Window);
     (is_closed && is_window && !asks_one_by_one(variant)).then(|| {
@@ -372,7 +386,8 @@ fn said(caveat: &Caveat, setting: Setting, has_chain: bool) -> Option<(u8, Said)
         ),
         Caveat::GeneratorLimited { .. } => of(
             1,
-            "the load generator was the bottleneck, so the server may answer more",
+            "the load generator was the bottleneck: the server answers at least this rate, which is compared \
+             with none",
             String::new(),
             &(setting.more_workers() + "."),
         ),

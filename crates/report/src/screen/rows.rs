@@ -31,6 +31,8 @@ const ORDER: [Metric; 9] = [
 
 /// From this lost share on there is a column for it.
 const LOST: f64 = 0.0001;
+/// Above this share of answers with an error there is a column for it: they are not what the figures are of.
+pub(crate) const ERRORS: f64 = 0.001;
 
 /// The heading and a row for each variant, as many columns as have room in `width`.
 pub(super) fn table(summary: &Summary, width: usize) -> Vec<Vec<Piece>> {
@@ -55,25 +57,35 @@ pub(super) fn table(summary: &Summary, width: usize) -> Vec<Vec<Piece>> {
     table
 }
 
-/// What the signs in the table mean; `is_short` in few words.
-pub(super) fn legend(table: &[Vec<Piece>], is_short: bool) -> Option<String> {
+/// What the signs in the table mean; `is_short` in few words. `controls` says which variants do the same.
+pub(super) fn legend(table: &[Vec<Piece>], controls: &str, is_short: bool) -> Option<String> {
     let cells = || table.iter().flatten().map(|piece| piece.text.as_str());
+    let is_control = cells().any(|text| text.starts_with('(') && text.ends_with(')'));
+    let control = is_control.then(|| match is_short {
+        true => "(): control".to_owned(),
+        false => format!("(): control, {controls}"),
+    });
+    let is_bound = cells().any(|text| text.starts_with(cell::AT_LEAST));
+    let bound = is_bound.then(|| {
+        let sign = cell::AT_LEAST.trim();
+        format!("{sign}: at least, the load generator was the bottleneck")
+    });
     let unseen = cells().find_map(|text| text.strip_prefix("~ "));
     let unseen = unseen.map(|size| match is_short {
-        true => format!("~ {size}: none seen, at most {size}"),
-        false => format!("~ {size}: no difference seen, and more than {size} is unlikely"),
+        true => format!("~ {size}: not seen"),
+        false => format!("~ {size}: not seen; more than {size} is unlikely"),
     });
     let is_unclear = cells().any(|text| text.ends_with(" ?"));
     let unclear = is_unclear.then(|| "?: not certain yet".to_owned());
-    let within = cells().find_map(|text| text.strip_prefix("< "));
-    let within = within.map(|size| format!("< {size}: certainly less"));
+    let equal = cells().find_map(|text| text.strip_prefix(cell::EQUAL));
+    let equal = equal.map(|size| format!("{}{size}: equal within {size}", cell::EQUAL));
     let is_late = cells().any(|text| text == TIME_OUT);
     let late = is_late.then(|| format!("{TIME_OUT}: so many queries were lost"));
     let unknown = cells().any(|text| text == cell::UNKNOWN);
     let unknown = unknown.then(|| format!("{}: hardly measured", cell::UNKNOWN));
-    let others = [within, unclear, late, unknown];
+    let others = [equal, unclear, control, bound, late, unknown];
     let meanings: Vec<String> = unseen.into_iter().chain(others.into_iter().flatten()).collect();
-    (!meanings.is_empty()).then(|| meanings.join("; "))
+    (!meanings.is_empty()).then(|| meanings.join(". "))
 }
 
 /// The columns, each with its heading and its place from left to right, in the order of their
@@ -118,6 +130,18 @@ fn columns(summary: &Summary) -> Vec<(usize, Vec<Piece>)> {
     }
     if let Some(column) = upstream_connections(summary) {
         columns.insert(columns.len().min(3), (ORDER.len() + 1, column));
+    }
+    if summary.variants.iter().any(|it| it.error_share > ERRORS) {
+        let mut column = vec![Piece::new(Look::Dim, "errors")];
+        column.extend(summary.variants.iter().map(|it| match no_figures(it) {
+            Some(_) => Piece::new(Look::Dim, ""),
+            None if it.error_share > ERRORS => {
+                Piece::new(Look::Strong, number::share(it.error_share))
+            }
+            None => Piece::new(Look::Plain, number::share(it.error_share)),
+        }));
+        // It has room before all others but the first.
+        columns.insert(columns.len().min(1), (ORDER.len() + 2, column));
     }
     let lost = |it: &VariantSummary| it.outcomes.lost_share();
     if summary.variants.iter().any(|it| lost(it) >= LOST) {
@@ -225,7 +249,7 @@ fn cell(
         // Nanoseconds in a second are CPUs.
         Some(qps) if metric == Metric::ServerCpuPerQuery => cell::per_second(figure, qps / 1e9),
         Some(qps) if metric == Metric::HandshakesPerQuery => cell::per_second(figure, qps),
-        _ => cell::figure(metric, figure),
+        _ => cell::of_variant(variant, metric, figure),
     };
     Piece::new(Look::Plain, text)
 }

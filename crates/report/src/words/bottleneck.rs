@@ -14,6 +14,7 @@ pub fn bottleneck_name(kind: BottleneckKind) -> &'static str {
         BottleneckKind::ServersCpu => "servers' CPU",
         BottleneckKind::SharedCpu => "shared CPU",
         BottleneckKind::ServerThread => "one thread of the server",
+        BottleneckKind::ConnectionsRefused => "connections refused",
         BottleneckKind::Generator => "load generator",
         BottleneckKind::Window => "window",
         BottleneckKind::Rate => "offered rate",
@@ -100,6 +101,20 @@ fn clause(evidence: &Evidence) -> String {
             "connections waited for their turn in the generator for {} of the time",
             percent(*share)
         ),
+        Evidence::TurnedAway { attempted, refused, waited } => {
+            let queue = match waited {
+                0 => String::new(),
+                waited => format!(
+                    ", and let {} wait for a second because the queue of its listening socket was full",
+                    number::count(*waited)
+                ),
+            };
+            format!(
+                "the server turned {} of {} connections away{queue}",
+                number::count(*refused),
+                number::count(*attempted)
+            )
+        }
         Evidence::Lost { share, server_drops: 0 } => {
             format!("{} of the queries were lost", percent(*share))
         }

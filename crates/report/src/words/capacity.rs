@@ -136,7 +136,7 @@ fn words(text: impl Into<String>) -> Part {
 }
 
 fn qps(rate: f64) -> Part {
-    Part::Figure(format!("{} queries per second", number::qps(rate)))
+    Part::Figure(number::queries_per_second(rate))
 }
 
 /// The interval of a rate as a part, if it has ends.

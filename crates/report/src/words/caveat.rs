@@ -37,9 +37,9 @@ pub(super) fn remark_with(caveat: &Caveat, workers: Option<u32>) -> Remark {
         Caveat::RateMissed { intended_qps, offered_qps } => Remark::new(
             "Fewer queries were sent than intended; the bottleneck says on which side",
             format!(
-                "{} of {} queries per second",
+                "{} of {}",
                 number::qps(*offered_qps),
-                number::qps(*intended_qps)
+                number::queries_per_second(*intended_qps)
             ),
             format!("{}, or ask for a lower rate", add_worker(workers)),
         ),

@@ -158,11 +158,7 @@ pub(crate) fn run(of: &Behaviour, repetition: u32, position: u32, window_ns: u64
             _ => vec![Caveat::ClosedLoop { window }],
         },
         bottleneck: Bottleneck {
-            kind: if of.name == "udp" {
-                BottleneckKind::Generator
-            } else {
-                BottleneckKind::ServerCpu
-            },
+            kind: BottleneckKind::ServerCpu,
             evidence: vec![Evidence::Servers {
                 servers: vec![CpuUse {
                     role: UNDER_TEST.to_owned(),

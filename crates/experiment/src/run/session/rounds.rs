@@ -132,7 +132,10 @@ impl Session {
             return Ok(None);
         }
         if let Some(known) = common.rate.map(f64::from).or(self.facts.common_rate_qps) {
-            self.facts.common_rate_qps = Some(known);
+            if self.facts.common_rate_qps != Some(known) {
+                self.facts.common_rate_qps = Some(known);
+                self.results.write_session(&self.facts)?;
+            }
             return Ok(Some(known));
         }
         observer.trial_begins();
