@@ -22,7 +22,9 @@ pub(crate) fn conditions(session: &Session, records: &[RunRecord]) -> String {
             && record.load.clients > 1
     };
     let is_alone = session.variants.len() == 1;
-    let has_own_rates = counted().all(|record| common_rate(record).is_none());
+    // A run that ended before its common load has no latency at all.
+    let has_own_rates = session.common_rate_qps.is_none()
+        && counted().all(|record| common_rate(record).is_none() && !record.lacks_common_load);
     if has_own_rates && !is_alone && counted().any(is_closed) {
         parts.push("latencies at each variant's own full rate".to_owned());
     }
