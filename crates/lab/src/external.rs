@@ -338,6 +338,7 @@ fn facts(processes: &[u32], cpus: &[usize]) -> ServerFacts {
         threads: u32::try_from(threads).unwrap_or(u32::MAX),
         cpus: cpus.to_vec(),
         core_siblings: Cores::of_this_machine().siblings(cpus),
+        process: processes.first().and_then(|pid| start_of(*pid)).unwrap_or_default(),
         notes: vec![format!(
             "it ran already: dnslab watched its {plural} ({}) and configured nothing; its threads \
              are all that it has, not those that it was configured for",
@@ -345,6 +346,13 @@ fn facts(processes: &[u32], cpus: &[usize]) -> ServerFacts {
         )],
         ..ServerFacts::default()
     }
+}
+
+/// A process by its number and when it started, in clock ticks after the system (proc_pid_stat(5), field 22).
+fn start_of(pid: u32) -> Option<String> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let started = *descendants::stat_fields(&text)?.get(22 - 3)?;
+    Some(format!("{pid}, started at tick {started}"))
 }
 
 fn command(pid: u32) -> Vec<String> {

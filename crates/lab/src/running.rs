@@ -348,6 +348,7 @@ fn facts(
         core_siblings: Cores::of_this_machine().siblings(&spec.cpus),
         notes: rendered.notes.into_iter().chain(root.map(Root::note)).chain(stays_root).collect(),
         user: String::new(),
+        process: String::new(),
         tls_library: String::new(),
     }
 }

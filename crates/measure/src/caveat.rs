@@ -231,6 +231,9 @@ pub enum Caveat {
         /// Why.
         reason: String,
     },
+    /// The server ran before and kept memory that earlier loads had needed, so what this variant needs is not known.
+    /// It follows from all runs of a session: no record has it.
+    MemoryKept,
     /// The run was ended before its time.
     CutShort {
         /// Measured time in nanoseconds.
@@ -311,6 +314,7 @@ impl Caveat {
             | Self::ServerNotWatched { .. }
             | Self::LinksNotPlayed { .. }
             | Self::CertificateNotVerified
+            | Self::MemoryKept
             | Self::CommonLoadInvalid { .. }
             | Self::Other { .. } => 0.0,
             Self::HttpErrors { ref statuses } => {

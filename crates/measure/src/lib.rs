@@ -41,6 +41,7 @@ mod invalid;
 mod latency_floor;
 mod live;
 mod measured;
+mod memory;
 mod network;
 mod not_compared;
 mod objective;
@@ -95,6 +96,7 @@ pub use invalid::{Cause, InvalidReason, Silence, fell_silent, lost_over_transpor
 pub use latency_floor::latency_floor_ns;
 pub use live::{ByPhase, LiveInterval, LiveLoad, LiveServer, LoadPart};
 pub use measured::{CertificateFacts, Measured, Tls, TurnsTaken, WindowCounts, WorkerFacts};
+pub use memory::{MemoryLog, RunMemory};
 pub use network::{NetworkCounters, NetworkDrops, NetworkError};
 pub use not_compared::NotCompared;
 pub use objective::{Objective, ObjectiveError, Relation, Threshold};

@@ -156,6 +156,8 @@ impl Quantity {
     #[must_use]
     pub fn of_run(self, record: &RunRecord) -> Option<f64> {
         let value = match (self.is_of_answers(), self.metric()) {
+            // A bound holds for a process that ran before, too.
+            (_, Some(Metric::PeakMemory)) => record.peak_memory_octets().map(|it| it as f64),
             (false, Some(metric)) => metric.of(record),
             _ => self.of(record.compared_times()?),
         };

@@ -86,9 +86,6 @@ pub struct CommonLoad {
     pub bottleneck: Bottleneck,
 }
 
-/// From so many connections on, the growth of a server's memory is that of its connections.
-const MANY_CONNECTIONS: u64 = 100;
-
 /// dnsperf measures in whole microseconds.
 const IMPORTED_STEP_NS: f64 = 1_000.0;
 
@@ -156,16 +153,20 @@ impl RunRecord {
         }
     }
 
-    /// By how much the server's memory grew for each connection that was open at once, octets; `None`
-    /// with fewer than 100 of them, where other things grow more, or where the server was not watched. What a
-    /// server had kept from loads before does not grow again, so it is a lower bound for one that runs on.
+    /// The largest memory of the servers, octets: the sum over the server under test and those behind it, each at its
+    /// largest. An embedded upstream stands for servers of others and is left out. `None` if one of them was not
+    /// watched. Of a server that ran before, [`crate::MemoryLog`] says whether that is the run's own.
     #[must_use]
-    pub fn memory_per_connection_octets(&self) -> Option<f64> {
-        let measured = self.measured.as_ref()?;
-        let opened = measured.warm_up.connections.opened + measured.counters.connections.opened;
-        let open_at_once = opened.min(u64::from(self.load.clients));
-        let grown = measured.resources.memory_growth_octets()?;
-        (open_at_once >= MANY_CONNECTIONS).then(|| grown as f64 / open_at_once as f64)
+    pub fn peak_memory_octets(&self) -> Option<u64> {
+        let own = self.measured.as_ref()?.resources.peak_memory_octets()?;
+        self.watched_behind()
+            .map(|part| part.resources.peak_memory_octets())
+            .try_fold(own, |sum, octets| Some(sum + octets?))
+    }
+
+    /// The servers behind the one under test whose use counts as that of the service.
+    fn watched_behind(&self) -> impl Iterator<Item = &ChainPart> {
+        self.chain.iter().filter(|part| part.server.kind != "embedded")
     }
 
     /// Share of the time of the CPUs of servers and load that the hypervisor kept in the measured window,
@@ -189,9 +190,8 @@ impl RunRecord {
         let measured = self.measured.as_ref()?;
         let (from, to) = measured.window();
         let answered = measured.answered();
-        let behind = self.chain.iter().filter(|part| part.server.kind != "embedded");
         let own = measured.server_cpu_per_query_ns()?;
-        behind
+        self.watched_behind()
             .map(|part| part.resources.cpu_between_ns(from, to))
             .try_fold(own, |sum, cpu_ns| Some(sum + cpu_ns? as f64 / answered as f64))
     }
@@ -399,6 +399,10 @@ pub struct ServerFacts {
     /// Name of the user that it ran as; empty when unknown, and in records that do not have it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub user: String,
+    /// Of a server that ran before, which process it was: its number and when it started. Empty for others, when
+    /// unknown, and in records that do not have it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub process: String,
 }
 
 impl ServerFacts {
@@ -408,10 +412,16 @@ impl ServerFacts {
         format!("{} {}", self.kind, self.version).trim().to_owned()
     }
 
+    /// Whether somebody else started it.
+    #[must_use]
+    pub fn is_external(&self) -> bool {
+        self.kind == "external"
+    }
+
     /// Its kind; of one that dnslab did not start the kind of its program, where that is known.
     #[must_use]
     pub fn program(&self) -> &str {
-        if self.kind != "external" {
+        if !self.is_external() {
             return &self.kind;
         }
         let path = self.command.first().map_or("", String::as_str);

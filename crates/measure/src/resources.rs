@@ -175,12 +175,10 @@ impl ResourceSeries {
         self.samples.iter().map(|sample| sample.memory_octets).max()
     }
 
-    /// By how much the memory grew from the first sample, which is taken before the load begins, to the
-    /// largest, octets.
+    /// The memory figure of the first sample that is not before an instant, octets.
     #[must_use]
-    pub fn memory_growth_octets(&self) -> Option<u64> {
-        let first = self.samples.first()?.memory_octets;
-        Some(self.peak_memory_octets()?.saturating_sub(first))
+    pub fn memory_from_octets(&self, at_ns: i64) -> Option<u64> {
+        Some(self.samples.get(self.first_from(at_ns))?.memory_octets)
     }
 
     /// The largest memory figure of the samples in a span, its end left out, octets; `None` if no sample is

@@ -274,6 +274,7 @@ impl Caveat {
             | Self::CutShort { .. }
             | Self::CertificateNotVerified
             | Self::TurnBacklog { .. }
+            | Self::MemoryKept
             | Self::CommonLoadInvalid { .. }
             | Self::Imported { .. }
             | Self::Other { .. } => false,

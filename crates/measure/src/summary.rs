@@ -10,9 +10,9 @@ use crate::self_check::VariantSelfCheck;
 use crate::statistics::{Comparison, Estimate, Metric, Pair, Paired, drift, mean};
 use crate::{
     Agreement, AnswerComparison, AttemptCounts, Bottleneck, Caveat, Compared, ConnectionFigures,
-    CostSummary, Counters, Histogram, LimitRuling, LoadMode, Measured, NetworkDrops, NotCompared,
-    Outcomes, Pacing, ResultsDirectory, ResultsError, Ruling, RunRecord, RunStatus, ServerFigures,
-    Session, SweepLine, WindowOfVariant, WindowSummary,
+    CostSummary, Counters, Histogram, LimitRuling, LoadMode, Measured, MemoryLog, NetworkDrops,
+    NotCompared, Outcomes, Pacing, ResultsDirectory, ResultsError, Ruling, RunMemory, RunRecord,
+    RunStatus, ServerFigures, Session, SweepLine, WindowOfVariant, WindowSummary,
 };
 
 /// The figures of one variant over its valid runs; none of them by default.
@@ -59,10 +59,11 @@ pub struct VariantSummary {
     pub latency: Histogram,
     /// Mean busy share of the server, in [0, 1] of its CPUs.
     pub server_busy_share: Option<f64>,
-    /// Largest memory of the server in any run, octets.
+    /// Largest memory of the servers in any run, octets ([`crate::RunMemory::peak_octets`]); `None` if it was not watched,
+    /// or is not known.
     pub peak_memory_octets: Option<u64>,
     /// By how much the server's memory grew for each connection that was open at once, octets: the largest of
-    /// all runs ([`RunRecord::memory_per_connection_octets`]); `None` without connections.
+    /// all runs ([`crate::RunMemory::per_connection_octets`]); `None` without connections, or if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_per_connection_octets: Option<f64>,
     /// Mean CPU time of the generator per answered query, nanoseconds.
@@ -181,11 +182,12 @@ impl Summary {
             let skip = session.skipped.iter().find(|skip| skip.variant == name);
             skip.map(|skip| skip.reason.clone())
         };
+        let memory = MemoryLog::of(&records);
         let variants = runs
             .iter()
             .map(|runs| VariantSummary {
                 skipped: skipped(runs.name),
-                ..runs.summarise(session.seed)
+                ..runs.summarise(&memory, session.seed)
             })
             .collect();
         let of = |name: &str| runs.iter().find(|runs| runs.name == name);
@@ -290,7 +292,7 @@ impl<'a> VariantRuns<'a> {
         NotCompared::of(self.valid.iter().map(|(record, _)| &record.bottleneck))
     }
 
-    fn summarise(&self, seed: u64) -> VariantSummary {
+    fn summarise(&self, memory: &MemoryLog<'_>, seed: u64) -> VariantSummary {
         let not_compared = self.not_compared();
         let is_lower_bound = not_compared == Some(NotCompared::Generator);
         let metrics = Metric::ALL.into_iter().filter_map(|metric| {
@@ -330,13 +332,24 @@ impl<'a> VariantRuns<'a> {
         }
         let counts = &connections.counts;
         let handshakes = counts.full_handshakes + counts.resumed_handshakes;
-        let caveats = caveats(self.valid.iter().map(|(record, _)| match &record.common_load {
+        let mut caveats = caveats(self.valid.iter().map(|(record, _)| match &record.common_load {
             None => Cow::Borrowed(record.caveats.as_slice()),
             Some(_) => Cow::Owned(record.all_caveats()),
         }));
         let runs = || self.valid.iter().map(|(record, _)| *record);
         let error_share = |of: &Counters| of.outcomes.error_share(&of.answers.rcodes);
         let drift = drift(&self.values(Metric::AnsweredQps)).filter(|_| !is_lower_bound);
+        let memories: Vec<RunMemory> = runs().map(|record| memory.in_run(record)).collect();
+        let (peaks, per_connection) = (
+            memories.iter().filter_map(|memory| memory.peak_octets),
+            memories.iter().filter_map(|memory| memory.per_connection_octets),
+        );
+        let (peak_memory_octets, memory_per_connection_octets) =
+            (peaks.max(), per_connection.reduce(f64::max));
+        let kept = memories.iter().filter(|memory| memory.is_kept).count();
+        if peak_memory_octets.is_none() && kept > 0 {
+            caveats.push(VariantCaveat { worst: Caveat::MemoryKept, runs: count(kept) });
+        }
         VariantSummary {
             name: self.name.to_owned(),
             skipped: None,
@@ -354,13 +367,8 @@ impl<'a> VariantRuns<'a> {
             rcodes: counters.answers.rcodes,
             latency,
             server_busy_share: average(Measured::server_busy_share),
-            peak_memory_octets: self
-                .measured()
-                .filter_map(|measured| measured.resources.peak_memory_octets())
-                .max(),
-            memory_per_connection_octets: runs()
-                .filter_map(RunRecord::memory_per_connection_octets)
-                .reduce(f64::max),
+            peak_memory_octets,
+            memory_per_connection_octets,
             generator_cpu_per_query_ns: average(Measured::generator_cpu_per_query_ns),
             handshakes,
             asked_again: counters.asked_again,

@@ -40,6 +40,8 @@ mod imported;
 mod intervals;
 mod junit;
 mod markdown;
+mod memory;
+mod needs;
 pub mod number;
 mod page;
 mod screen;

@@ -15,8 +15,9 @@ mod trust;
 
 use dnslab_measure::{RunRecord, Session, Summary};
 
-use crate::answer::{answer, controls};
+use crate::answer::controls;
 use crate::gate::{overall_text, ruling_texts};
+use crate::needs::headline;
 use crate::number;
 use crate::words::cpu::cpu_texts;
 pub use capacity::capacity_screen;
@@ -99,7 +100,7 @@ impl Parts {
         Self {
             overall: overall_text(summary),
             rulings: ruling_texts(summary),
-            answer: answer(summary),
+            answer: headline(summary, records),
             conditions: conditions::conditions(session, records),
             cpu: summary.cpu.as_ref().map(cpu_texts).unwrap_or_default(),
             table,

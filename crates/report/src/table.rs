@@ -4,6 +4,7 @@ use dnslab_measure::self_check::{VariantSelfCheck, Verdict as SelfVerdict};
 use dnslab_measure::statistics::{Estimate, Metric, Verdict};
 use dnslab_measure::{AttemptCounts, Summary, VariantSummary};
 
+use crate::memory;
 use crate::number::{self, NONE};
 use crate::screen::ERRORS;
 use crate::variants::is_at_least;
@@ -20,6 +21,10 @@ const MANY: u64 = 10_000;
 /// Whether the runs of a variant had so few queries that nine tenths say more than the last percent.
 fn has_few_queries(variant: &VariantSummary) -> bool {
     variant.outcomes.answered < MANY * variant.valid_runs as u64
+}
+
+fn has_memory_per_connection(variant: &VariantSummary) -> bool {
+    variant.memory_per_connection_octets.is_some()
 }
 
 /// Headings of the columns, in order, each with what a variant must have to show there: a column that
@@ -41,7 +46,7 @@ const HEADER: [(&str, Option<Has>); 19] = [
     ("CPU/query", None),
     ("log octets/query", Some(|of| of.metrics.contains_key(&Metric::LogOctetsPerQuery))),
     ("peak memory", None),
-    ("memory/connection", Some(|of| of.memory_per_connection_octets.is_some())),
+    ("memory/connection", Some(has_memory_per_connection)),
     ("handshakes", Some(|of| of.handshakes > 0)),
     ("bottleneck", None),
 ];
@@ -65,7 +70,8 @@ pub(crate) fn legend(summary: &Summary) -> String {
     if summary.variants.iter().any(|it| it.memory_per_connection_octets.is_some()) {
         quantiles.push_str(
             " Memory/connection: what the server's memory grew by from before the load on, for each \
-             connection that was open at once; the largest of all runs.",
+             connection that was open at once; the largest of all runs. Of a server that ran before it counts \
+             from the least memory that it had in all runs.",
         );
     }
     let common = summary.variants.iter().find_map(|variant| variant.common_rate_qps);
@@ -308,10 +314,8 @@ fn cells(summary: &Summary, variant: &VariantSummary) -> Vec<String> {
         latency(Metric::ServerCpuPerQuery),
         metric(Metric::LogOctetsPerQuery)
             .map_or_else(none, |found| number::three_digits(found.value)),
-        variant.peak_memory_octets.map_or_else(none, number::octets),
-        variant
-            .memory_per_connection_octets
-            .map_or_else(none, |octets| number::octets(octets as u64)),
+        memory::peak(variant).unwrap_or_else(none),
+        memory::per_connection(variant).unwrap_or_else(none),
         handshakes,
         match variant.imported {
             Some(_) => "not known".to_owned(),

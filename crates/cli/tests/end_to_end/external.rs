@@ -8,13 +8,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
 use dnslab_lab::ports;
-use dnslab_measure::{Caveat, LoadMode, Measured, RunRecord, RunStatus};
+use dnslab_measure::statistics::Metric;
+use dnslab_measure::{
+    Caveat, LoadMode, Measured, ResultsDirectory, RunRecord, RunStatus, Summary, VariantSummary,
+};
 use dnslab_report::invalid_text;
 
 use crate::command::Done;
 use crate::evidence::{measured, records, report_is_whole, valid_records};
-use crate::room::{Room, SHORT, UDP_AND_TCP, with_few_clients};
-use crate::running_server::{RunningBind, queries};
+use crate::room::{Room, SHORT, UDP_AND_TCP, folders, with_few_clients};
+use crate::running_server::{RunningBind, RunningUnbound, queries};
 use crate::watching::unwatched;
 
 /// A short load with these further arguments.
@@ -87,6 +90,60 @@ fn an_experiment_measures_a_running_server() {
         assert_eq!(tls, encrypted.then_some(true), "{done}");
     }
     report_is_whole(&room.results(), &["udp", "tcp", "dot", "doh2"]);
+}
+
+/// What the results in a folder of the room say of the variant `dot`, and whether variants are compared by memory.
+fn of_dot(room: &Room, folder: &str) -> (VariantSummary, bool) {
+    let found = folders(&room.path().join(folder));
+    let results = ResultsDirectory::open(&found[0]).unwrap();
+    let (session, records) = (results.session().unwrap(), results.runs().unwrap());
+    let summary = Summary::whole(&results, &session, &records).unwrap();
+    let by_memory = summary.comparisons.iter().any(|of| of.metric == Metric::PeakMemory);
+    let dot = summary.variants.into_iter().find(|it| ["dot", "load"].contains(&&*it.name)).unwrap();
+    (dot, by_memory)
+}
+
+/// Unbound keeps what it needed. The remedy that is told is followed.
+#[test]
+fn memory_that_a_running_server_had_needed_before_is_none_of_a_variant() {
+    let room = Room::alone();
+    let unbound = RunningUnbound::start(&room.path().join("unbound"));
+    let (port, dot_port) = (unbound.plain.port(), unbound.dot.port());
+    room.experiment(&format!(
+        "repeat.runs = 2\nexpect.lost_limit = \"50%\"\n[server]\nkind = \"external\"\naddress = \"127.0.0.1\"\n\
+         port = {port}\ndot_port = {dot_port}\nauthority = \"unbound/authority.pem\"\n[load]\nclients = 200\n\
+         rate = 200\nduration = \"500ms\"\nwarm_up = \"2s\"\ntimeout = \"5s\"\nqueries = \"host7\"\n\
+         [[variant]]\nname = \"udp\"\nload.transport = \"udp\"\n\
+         [[variant]]\nname = \"dot\"\nload.transport = \"dot\"\n"
+    ));
+    room.write("host7", "host7.melmac.univ A\n");
+    let run = |folder: &str| {
+        room.dnslab(&["run", "./experiment.toml", "--results", folder]).exits_with(0)
+    };
+    let done = run("first").prints("At 200 queries/s from 200 clients udp takes ");
+    let (first, by_memory) = of_dot(&room, "first");
+    let per_connection = first.memory_per_connection_octets.unwrap_or_else(|| panic!("{done}"));
+    assert!((15_000.0..100_000.0).contains(&per_connection), "{per_connection}: {done}");
+    assert!(first.peak_memory_octets.is_some() && !by_memory, "{done}");
+
+    let done = run("second").prints("not known").prints("Restart it");
+    let done = done.prints("The memory of udp and dot is not known.");
+    let (second, by_memory) = of_dot(&room, "second");
+    let found = (second.memory_per_connection_octets, second.peak_memory_octets);
+    assert_eq!((found, by_memory), ((None, None), false), "{done}");
+    assert!(second.caveats.iter().any(|it| it.worst == Caveat::MemoryKept), "{done}");
+
+    drop(unbound);
+    let unbound = RunningUnbound::start(&room.path().join("unbound"));
+    let authority = unbound.authority.to_string_lossy().into_owned();
+    let alone = ["--transport", "dot", "--authority", &authority, "--queries", "host7"];
+    let alone = [&alone[..], &["--clients", "200", "--rate", "200"]].concat();
+    let alone = [&alone[..], &["--timeout", "5s", "--results", "alone"]].concat();
+    let lasts = ["load", &unbound.dot.to_string(), "--duration", "500ms", "--warm-up", "2s"];
+    let done = room.dnslab(&[&lasts[..], &alone].concat()).exits_with(0);
+    let done = done.prints("At 200 queries/s from 200 clients the server takes ");
+    let again = of_dot(&room, "alone").0.memory_per_connection_octets.unwrap_or(0.0);
+    assert!((again / per_connection - 1.0).abs() < 0.5, "{again}, {per_connection}: {done}");
 }
 
 #[test]

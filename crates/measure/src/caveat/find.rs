@@ -467,7 +467,7 @@ fn shares_cpus(
     chain: &[ChainPart],
     host_cpus: usize,
 ) -> bool {
-    let is_external = server.kind == "external";
+    let is_external = server.is_external();
     let elsewhere = is_external
         && server.cpus.is_empty()
         && !load.target.parse::<SocketAddr>().is_ok_and(|target| target.ip().is_loopback());

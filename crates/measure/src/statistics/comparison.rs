@@ -44,7 +44,8 @@ pub enum Metric {
     ServerCpuPerQuery,
     /// Octets that the server wrote to its logs of queries, per answered query; less is better.
     LogOctetsPerQuery,
-    /// Largest memory of the server, octets; less is better.
+    /// Largest memory of the servers, octets ([`RunRecord::peak_memory_octets`]); less is better. Those of servers that
+    /// ran before are never compared: what a process had needed for earlier loads it keeps.
     PeakMemory,
     /// TLS handshakes for each answered query, full and resumed; less is better.
     HandshakesPerQuery,
@@ -193,7 +194,9 @@ impl Metric {
             Self::LatencyP50 | Self::LatencyP95 | Self::LatencyP99 => latency(),
             Self::ServerCpuPerQuery => record.servers_cpu_per_query_ns(),
             Self::LogOctetsPerQuery => measured.log_octets_per_query(),
-            Self::PeakMemory => measured.resources.peak_memory_octets().map(|octets| octets as f64),
+            // What a process had needed before it keeps: it says nothing of one run.
+            Self::PeakMemory if record.server.is_external() => None,
+            Self::PeakMemory => record.peak_memory_octets().map(|octets| octets as f64),
             Self::HandshakesPerQuery => measured.handshakes_per_query(),
             Self::AnsweredShare | Self::SoundShare => None,
         }

@@ -109,6 +109,24 @@ fn each_server_of_a_chain_has_its_figures() {
 }
 
 #[test]
+fn the_memory_of_a_chain_is_the_sum_over_its_servers_as_cpu_time_is() {
+    let own = record("udp", 0, 1_000);
+    let memory = |record: &RunRecord| Metric::PeakMemory.of(record);
+    let alone = memory(&own).unwrap();
+    let mut run = chained(0);
+    assert_eq!(memory(&run), Some(alone + 300_001_000.0));
+    let summary = Summary::of(&session(), &[run.clone()]);
+    let udp = &summary.variants[0];
+    assert_eq!(udp.peak_memory_octets.map(|octets| octets as f64), memory(&run));
+    // It stands for servers of others.
+    run.chain[0].server.kind = "embedded".to_owned();
+    assert_eq!(memory(&run), Some(alone));
+    run.chain[0].server.kind = "stubby".to_owned();
+    run.chain[0].resources.samples.clear();
+    assert_eq!((memory(&run), Metric::ServerCpuPerQuery.of(&run)), (None, None));
+}
+
+#[test]
 fn readings_that_do_not_cover_the_window_are_taken_whole() {
     let mut run = chained(0);
     run.chain[0].counters.as_mut().unwrap().samples.pop();

@@ -4,6 +4,7 @@ mod capacity;
 mod caveats;
 mod chain;
 mod example;
+mod memory;
 mod self_check;
 mod serving;
 mod session_comparison;

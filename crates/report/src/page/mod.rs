@@ -25,10 +25,10 @@ mod windows;
 
 use dnslab_measure::{Capacity, CpuProfiles, RunRecord, Session, Summary};
 
-use crate::answer::answer;
 use crate::capacity::CapacityChart;
 use crate::chart::Charts;
 use crate::gate::{overall_text, ruling_texts};
+use crate::needs::headline;
 use crate::number;
 use crate::screen::conditions::conditions;
 use crate::server_files::ServerFiles;
@@ -117,7 +117,7 @@ impl Page<'_> {
     }
 
     fn hero(&self) -> String {
-        let answer = answer(self.summary);
+        let answer = headline(self.summary, self.records);
         // With many variants the sentence is set smaller, so that it stays on one screen.
         let size = match answer.len() {
             0..=90 => "",

@@ -38,7 +38,7 @@ pub(crate) fn of_variant(variant: &VariantSummary, metric: Metric, of: &Estimate
 pub(super) const AT_LEAST: &str = "\u{2265} ";
 
 /// A figure per query as one per second at a rate, in queries per second.
-pub(super) fn per_second(figure: &Estimate, qps: f64) -> String {
+pub(crate) fn per_second(figure: &Estimate, qps: f64) -> String {
     let value = figure.value * qps;
     let half = figure.half_width().unwrap_or(0.0) * qps;
     number::certain(&number::three_digits(value), value, half)

@@ -59,7 +59,7 @@ impl Setting {
             warm_up_s: record.load.warm_up_ns as f64 / 1e9,
             rate_qps: own.or(session.common_rate_qps),
             is_common: own.is_none(),
-            is_running: record.server.kind == "external",
+            is_running: record.server.is_external(),
         }
     }
 
@@ -482,6 +482,12 @@ fn said(caveat: &Caveat, setting: Setting, has_chain: bool) -> Option<(u8, Said)
             "the server's CPU and memory were not watched",
             reason.trim_end_matches('.').to_owned(),
             "Run on its machine, as root or as its owner.",
+        ),
+        Caveat::MemoryKept => of(
+            4,
+            "the server kept memory that earlier loads had needed, so what these variants need is not known",
+            String::new(),
+            "Restart it, and measure such a variant alone.",
         ),
         Caveat::Imported { generator, lost_share } => of(
             1,

@@ -5,7 +5,7 @@ use dnslab_measure::{Summary, VariantSummary};
 
 use super::{Line, Look, Piece, cell};
 use crate::variants::has_open_loop;
-use crate::{answer, number};
+use crate::{answer, memory, number};
 
 const INDENT: usize = 2;
 const GAP: usize = 2;
@@ -59,7 +59,7 @@ pub(super) fn table(summary: &Summary, width: usize) -> Vec<Vec<Piece>> {
 
 /// What the signs in the table mean; `is_short` in few words. `controls` says which variants do the same.
 pub(super) fn legend(table: &[Vec<Piece>], controls: &str, is_short: bool) -> Option<String> {
-    let cells = || table.iter().flatten().map(|piece| piece.text.as_str());
+    let cells = || table.iter().flatten().flat_map(|piece| piece.text.split(FIGURE_END));
     let is_control = cells().any(|text| text.starts_with('(') && text.ends_with(')'));
     let control = is_control.then(|| match is_short {
         true => "(): control".to_owned(),
@@ -83,7 +83,10 @@ pub(super) fn legend(table: &[Vec<Piece>], controls: &str, is_short: bool) -> Op
     let late = is_late.then(|| format!("{TIME_OUT}: so many queries were lost"));
     let unknown = cells().any(|text| text == cell::UNKNOWN);
     let unknown = unknown.then(|| format!("{}: hardly measured", cell::UNKNOWN));
-    let others = [equal, unclear, control, bound, late, unknown];
+    let is_kept = cells().any(|text| text == memory::NOT_KNOWN);
+    let kept =
+        is_kept.then(|| format!("{}: the server kept memory of earlier loads", memory::NOT_KNOWN));
+    let others = [equal, unclear, control, bound, late, unknown, kept];
     let meanings: Vec<String> = unseen.into_iter().chain(others.into_iter().flatten()).collect();
     (!meanings.is_empty()).then(|| meanings.join(". "))
 }
@@ -95,7 +98,10 @@ fn columns(summary: &Summary) -> Vec<(usize, Vec<Piece>)> {
     let has_chain = summary.variants.iter().any(|it| it.chain.len() > 1);
     let further = FURTHER.into_iter().filter(|metric| !metrics.contains(metric));
     let is_measured = |metric: &Metric| {
-        let has = |it: &VariantSummary| it.metrics.get(metric).is_some_and(|of| of.value > 0.0);
+        let has = |it: &VariantSummary| match (metric, it.metrics.get(metric)) {
+            (Metric::PeakMemory, None) => memory::of_running(it).is_some(),
+            (_, figure) => figure.is_some_and(|of| of.value > 0.0),
+        };
         // A rate that was asked says nothing of the server.
         let is_told = *metric != Metric::AnsweredQps || !has_open_loop(summary);
         is_told && summary.variants.iter().any(has)
@@ -109,6 +115,7 @@ fn columns(summary: &Summary) -> Vec<(usize, Vec<Piece>)> {
                 (Metric::ServerCpuPerQuery, None) if has_chain => "CPU/query (sum)",
                 (Metric::ServerCpuPerQuery, Some(_)) => "CPUs",
                 (Metric::HandshakesPerQuery, Some(_)) => "handshakes/s",
+                (Metric::PeakMemory, _) if has_chain => "memory (sum)",
                 _ => heading(metric),
             };
             let mut column = vec![Piece::new(Look::Dim, title)];
@@ -122,8 +129,9 @@ fn columns(summary: &Summary) -> Vec<(usize, Vec<Piece>)> {
     if rate.is_some() && summary.variants.iter().any(|it| per_connection(it).is_some()) {
         let mut column = vec![Piece::new(Look::Dim, "per conn.")];
         column.extend(summary.variants.iter().map(|it| {
-            let text = per_connection(it).map(|octets| number::octets(octets as u64));
-            Piece::new(Look::Plain, text.unwrap_or_default())
+            let text = memory::per_connection(it);
+            let look = if per_connection(it).is_some() { Look::Plain } else { Look::Dim };
+            Piece::new(look, text.unwrap_or_default())
         }));
         // Beside the memory.
         columns.insert(columns.len().min(3), (order(Metric::PeakMemory), column));
@@ -237,9 +245,26 @@ fn cell(
         of.variant == variant.name && of.metric == metric && Some(of.against.as_str()) == against
     };
     if let Some(comparison) = summary.comparisons.iter().find(is_own) {
-        return cell::difference(comparison);
+        let difference = cell::difference(comparison);
+        let cpus = variant.metrics.get(&metric).zip(rate);
+        // What it takes at this rate is the figure that is asked for.
+        return match cpus.filter(|_| metric == Metric::ServerCpuPerQuery) {
+            Some((figure, qps)) => Piece {
+                text: format!(
+                    "{}{FIGURE_END}{}",
+                    cell::per_second(figure, qps / 1e9),
+                    difference.text
+                ),
+                ..difference
+            },
+            None => difference,
+        };
     }
     let Some(figure) = variant.metrics.get(&metric) else {
+        if let Some(text) = memory::of_running(variant).filter(|_| metric == Metric::PeakMemory) {
+            let look = if text == memory::NOT_KNOWN { Look::Dim } else { Look::Plain };
+            return Piece::new(look, text);
+        }
         let is_lost = metric.is_latency()
             && variant.outcomes.lost_share() > 0.0
             && variant.imported.is_none();
@@ -253,6 +278,9 @@ fn cell(
     };
     Piece::new(Look::Plain, text)
 }
+
+/// Between a figure and its difference.
+const FIGURE_END: &str = ", ";
 
 /// What stands for a quantile that so many lost queries reach.
 const TIME_OUT: &str = "time-out";

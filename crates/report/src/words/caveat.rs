@@ -293,6 +293,12 @@ pub(super) fn remark_with(caveat: &Caveat, workers: Option<u32>) -> Remark {
                 ns.div_ceil(1_000_000)
             ),
         ),
+        Caveat::MemoryKept => Remark::new(
+            "The server ran before, and kept memory that earlier loads had needed, so what this variant needs is \
+             not known",
+            "",
+            "Restart the server, and measure this variant alone",
+        ),
         Caveat::CommonLoadInvalid { reason } => Remark::new(
             "The common load does not count, so this run has no latencies",
             invalid_text(reason),
