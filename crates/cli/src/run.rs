@@ -13,6 +13,7 @@ use dnslab_lab::GuardProgram;
 use dnslab_measure::{CostLimit, ResultsError, Ruling, RunStatus, SkippedVariant};
 use dnslab_report::beforehand;
 use dnslab_settings::{Experiment, without_secrets};
+use dnslab_wire::units::duration;
 
 use crate::arguments::{DEFAULT_LIMITS, Output, Run};
 use crate::exit::{Exit, Failure};
@@ -211,7 +212,7 @@ pub(crate) fn carry_out(
         say!();
     }
     let runs = remaining.cases.len();
-    let all = (runs, remaining.estimated);
+    let all = (runs, remaining.time.whole());
     let mut live = Live::of_runs(session.experiment(), all, wanted, &stop)?;
     let mut monitor = doors.map(|doors| Monitor::new(doors, session.experiment(), runs));
     let mut both = Both { view: &mut live, monitor: monitor.as_mut() };
@@ -249,10 +250,10 @@ fn keep_hint(failure: Failure, session: &Session) -> Failure {
 fn show_plan(experiment: &Experiment, plan: &Plan, skipped: &[SkippedVariant]) {
     say!("{}", experiment.question);
     let (runs, variants) = (plan.cases.len(), experiment.variants.len());
-    let seconds = plan.estimated.as_secs_f64();
+    let lasts = duration::spoken(plan.time.whole());
     let plural = |count: usize| if count == 1 { "" } else { "s" };
     let (of_runs, of_variants) = (plural(runs), plural(variants));
-    say!("{runs} run{of_runs} of {variants} variant{of_variants}, about {seconds:.0} s");
+    say!("{runs} run{of_runs} of {variants} variant{of_variants}, about {lasts}");
     for skip in skipped {
         say!("not run: {}: {}", skip.variant, skip.reason);
     }

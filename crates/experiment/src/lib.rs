@@ -38,7 +38,7 @@ pub use error::ExperimentError;
 pub use explain::{FindServer, explain, installed, located};
 pub use file::{BUILT_IN, Changes, Here, Source, Untrusted, load, load_changed};
 pub(crate) use file::{Purpose, load_file};
-pub use plan::{Plan, START_AND_STOP};
+pub use plan::{Plan, PlanTime};
 pub use run::{
     Calibration, CalibrationCheck, CalibrationError, CapacityError, CapacityObserver, CapacityPlan,
     CapacitySession, CaptureProfile, Census, Difference, FirstQueryError, KeptTestbed,

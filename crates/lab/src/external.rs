@@ -165,6 +165,16 @@ impl ExternalServer {
         &self.cpus
     }
 
+    /// Files that its processes may have open together; `None` where that is not known, or has no bound.
+    #[must_use]
+    pub fn file_limit(&self) -> Option<u64> {
+        self.processes
+            .now()
+            .into_iter()
+            .map(file_limit)
+            .try_fold(0u64, |sum, own| Some(sum.saturating_add(own?)))
+    }
+
     /// The server as it runs, for the record, without its version.
     #[must_use]
     pub fn facts(&self) -> &ServerFacts {
@@ -348,6 +358,13 @@ fn facts(processes: &[u32], cpus: &[usize]) -> ServerFacts {
     }
 }
 
+/// Files that a process may have open (proc_pid_limits(5)).
+fn file_limit(pid: u32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
+    let own = text.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    own.split_ascii_whitespace().next()?.parse().ok()
+}
+
 /// A process by its number and when it started, in clock ticks after the system (proc_pid_stat(5), field 22).
 fn start_of(pid: u32) -> Option<String> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -393,6 +410,9 @@ mod tests {
             }
             assert_eq!(found.sockets.len(), 1, "{transport} {bind}");
             assert!(!found.cpus().is_empty(), "{found:?}");
+            // Other tests start processes, which have files of their own.
+            let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+            assert!(found.file_limit() >= limit, "{:?}", found.file_limit());
         }
     }
 

@@ -283,10 +283,18 @@ impl Measured {
     /// Why a load that takes turns does not count if its answers come too late for its slices.
     #[must_use]
     pub fn slower_than_slices(&self) -> Option<InvalidReason> {
+        self.slice_needed_ns().or_else(|| self.service_time.is_empty().then_some(u64::MAX))?;
         let slice_ns = self.turns.as_ref()?.slice_ns;
-        let median_ns = self.service_time.quantile_ns(0.5).unwrap_or(u64::MAX);
-        let max_ns = slice_ns / SLICES_FOR_ANSWER;
-        (median_ns > max_ns).then_some(InvalidReason::SlowerThanSlices { slice_ns, max_ns })
+        Some(InvalidReason::SlowerThanSlices { slice_ns, max_ns: slice_ns / SLICES_FOR_ANSWER })
+    }
+
+    /// How long slices must be for the answers of this load, nanoseconds; `None` where they are long enough, where it
+    /// takes no turns, and where nothing was answered.
+    #[must_use]
+    pub fn slice_needed_ns(&self) -> Option<u64> {
+        let slice_ns = self.turns.as_ref()?.slice_ns;
+        let needed_ns = self.service_time.quantile_ns(0.5)?.saturating_mul(SLICES_FOR_ANSWER);
+        (needed_ns > slice_ns).then_some(needed_ns)
     }
 
     /// How long the server needs for the queries of `window` that are outstanding when a turn ends, if

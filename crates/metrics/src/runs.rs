@@ -111,6 +111,10 @@ impl LastSecond {
     pub(crate) fn add(&mut self, interval: &Interval, cpu_ns: Option<u64>) -> Pace {
         const SECOND: u64 = 1_000_000_000;
         let end_ns = interval.at_ns.saturating_add(interval.length_ns);
+        if self.intervals.back().is_some_and(|last| last.end_ns >= end_ns) {
+            // The load is made again.
+            *self = Self::default();
+        }
         self.intervals.push_back(PastInterval {
             end_ns,
             own_ns: interval.own_ns.unwrap_or(interval.length_ns),

@@ -165,12 +165,12 @@ mod tests {
         assert_eq!(
             said(vec![variant("udp", &[(CPU, 30_000.0)], Some(38 << 20)), dot()], &[20_000; 2])
                 .unwrap(),
-            "At 30,000 queries/s from 20,000 clients udp takes 0.90 CPUs and 38.0 MiB; dot takes 3.9 \
+            "At 30,000 queries/s from 20,000 clients udp takes 0.90 CPUs and 38.0 MiB; dot takes 3.90 \
              CPUs, 480 MiB and 420 handshakes/s."
         );
         assert_eq!(
             said(vec![VariantSummary { name: "load".to_owned(), ..dot() }], &[1]).unwrap(),
-            "At 30,000 queries/s from 1 client the server takes 3.9 CPUs, 480 MiB and 420 handshakes/s."
+            "At 30,000 queries/s from 1 client the server takes 3.90 CPUs, 480 MiB and 420 handshakes/s."
         );
     }
 
@@ -185,7 +185,7 @@ mod tests {
         };
         assert_eq!(
             said(vec![udp, lossy, dot()], &[20_000; 3]).unwrap(),
-            "At 30,000 queries/s from 20,000 clients udp takes 0.90 CPUs; dot takes 3.9 CPUs, 480 MiB and \
+            "At 30,000 queries/s from 20,000 clients udp takes 0.90 CPUs; dot takes 3.90 CPUs, 480 MiB and \
              420 handshakes/s. The memory of udp is not known. tcp loses queries at this rate, so what it \
              needs for all of them is not known."
         );

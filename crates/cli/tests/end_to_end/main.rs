@@ -34,6 +34,7 @@ mod live;
 mod manual;
 mod metrics;
 mod monitoring_stack;
+mod plans;
 mod planted;
 mod population;
 mod processes;

@@ -198,7 +198,10 @@ fn from_nothing_to_data_in_every_panel() {
         done = done.prints(&format!("exporter http://127.0.0.1:{port}"));
     }
     let url = format!("http://127.0.0.1:{prometheus}/api/v1/write");
-    done.prints(&format!("dnslab run encryption --remote-write {url}"));
+    let done = done.prints(&format!("dnslab run encryption --remote-write {url}"));
+    let done = done.prints("the dashboards load, server and variants");
+    let picture = format!("http://127.0.0.1:{prometheus}/graph?g0.expr=");
+    let first = done.prints(&picture).stdout.split_once(&picture).unwrap().1.to_owned();
     stack.up().exits_with(0).prints("it is up already");
     stack.call("status").exits_with(0).prints(&format!("Prometheus http://127.0.0.1:{prometheus}"));
 
@@ -223,6 +226,8 @@ fn from_nothing_to_data_in_every_panel() {
     }
 
     panels_show_the_rates_of_the_records(&stack, &room, begin);
+    let first = first.split('&').next().unwrap().replace("%20", " ");
+    assert_eq!(stack.series(&first, Some(begin)), 2, "{first}");
 
     let mut without = Vec::new();
     let mut queries = 0;

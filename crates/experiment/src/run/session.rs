@@ -6,9 +6,9 @@ mod capacity;
 mod conditions;
 mod kept;
 mod profile;
-mod rounds;
+pub(crate) mod rounds;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,6 +22,7 @@ use dnslab_measure::{
     ResultsError, RunRecord, RunStatus, SESSION_FORMAT, SessionLock, SkippedVariant,
 };
 use dnslab_settings::{CacheSize, ChainRole, Common, Experiment, HostsChoice, Variant};
+use dnslab_traffic::SlicePlan;
 
 use super::case::is_cut_short;
 use super::first_query::{self, FirstQueryError};
@@ -34,6 +35,7 @@ use super::target::logging;
 use super::watching;
 use crate::controls::controls;
 use crate::explain::named_program;
+use crate::plan::Begun;
 use crate::sweeps::sweeps;
 use crate::{Changes, ExperimentError, Plan, Purpose, Untrusted};
 
@@ -202,6 +204,8 @@ pub struct Session {
     guard: GuardProgram,
     /// The queries, made when the input is checked and kept for the runs.
     lists: RefCell<QueryLists>,
+    /// How loads alternate.
+    slices: Cell<SlicePlan>,
 }
 
 impl Session {
@@ -266,7 +270,9 @@ impl Session {
         }
         results.write_experiment(&experiment.to_toml())?;
         let lists = RefCell::new(lists);
-        Ok(Self { experiment, results, _lock: lock, facts, guard: options.guard, lists })
+        let slices = Cell::new(experiment.slices());
+        let guard = options.guard;
+        Ok(Self { experiment, results, _lock: lock, facts, guard, lists, slices })
     }
 
     /// Resumes an experiment. Old runs that a kill left put aside are brought back or removed first.
@@ -294,7 +300,8 @@ impl Session {
         }
         let facts = results.session()?;
         let lists = RefCell::new(QueryLists::default());
-        let session = Self { experiment, results, _lock: lock, facts, guard, lists };
+        let slices = Cell::new(experiment.slices());
+        let session = Self { experiment, results, _lock: lock, facts, guard, lists, slices };
         for case in &session.facts.plan {
             session.results.settle(case)?;
         }
@@ -362,7 +369,12 @@ impl Session {
             Some(_) => whole.contains(&case.repetition),
             None => done.contains(&(case.variant.as_str(), case.repetition)),
         };
-        Ok(Plan::remaining(&self.experiment, &self.facts.plan, is_done))
+        let begun = Begun {
+            alternates_in_slices: self.facts.slice_ns.is_some(),
+            knows_rate: self.facts.common_rate_qps.is_some(),
+            is_profiled: !self.lacks_profile()?,
+        };
+        Ok(Plan::remaining(&self.experiment, &self.facts.plan, begun, is_done))
     }
 
     /// Does the remaining runs. `stop` ends the current run early, keeps it with a caveat, and begins no
@@ -580,6 +592,7 @@ pub fn skipped(
         fits(Cpus::of(variant).err().map(|error| error.to_string()))?;
         fits(room::lacking(variant))?;
         fits(watching::lacking(variant))?;
+        fits(watching::too_few_files(variant))?;
         fits(PrivateInternet::lacking(variant))?;
         if let Err(error) = can_run(variant, named) {
             let reason = error.to_string();

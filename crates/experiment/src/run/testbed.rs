@@ -322,7 +322,7 @@ pub(super) fn names(variant: &Variant) -> Vec<&'static str> {
 }
 
 /// True if a variant must have its own hosts, or may and this user can make them.
-pub(super) fn has_hosts(variant: &Variant) -> bool {
+pub(crate) fn has_hosts(variant: &Variant) -> bool {
     match variant.lab.hosts {
         HostsChoice::Loopback => false,
         HostsChoice::Namespaces => true,

@@ -27,7 +27,7 @@ const TRIAL_WARM_UP: Duration = Duration::from_millis(300);
 ///
 /// # Errors
 /// When slices were asked for and are impossible.
-pub(super) fn in_slices(
+pub(crate) fn in_slices(
     experiment: &Experiment,
     skipped: &[SkippedVariant],
 ) -> Result<Result<(), String>, SessionError> {
@@ -99,7 +99,7 @@ pub(super) fn compared(experiment: &Experiment) -> Vec<Compared> {
 }
 
 /// The runs that are made together: those of one repetition if variants take turns, otherwise each by itself.
-pub(super) fn rounds(cases: Vec<CaseId>, in_slices: bool) -> Vec<Vec<CaseId>> {
+pub(crate) fn rounds(cases: Vec<CaseId>, in_slices: bool) -> Vec<Vec<CaseId>> {
     let together = |one: &CaseId, other: &CaseId| in_slices && one.repetition == other.repetition;
     cases.chunk_by(together).map(<[CaseId]>::to_vec).collect()
 }
@@ -116,6 +116,14 @@ fn half(rate_qps: f64) -> f64 {
     let half = rate_qps / 2.0;
     let unit = 10f64.powf(half.log10().floor() - 1.0);
     (half / unit).floor() * unit
+}
+
+/// A variant with the short load of the trial.
+pub(crate) fn tried(variant: &Variant) -> Variant {
+    let mut short = variant.clone();
+    short.load.duration = short.load.duration.min(TRIAL);
+    short.load.warm_up = short.load.warm_up.min(TRIAL_WARM_UP);
+    short
 }
 
 impl Session {
@@ -157,12 +165,7 @@ impl Session {
             .variants
             .iter()
             .filter(|variant| names.contains(variant.name.as_str()))
-            .map(|variant| {
-                let mut short = variant.clone();
-                short.load.duration = short.load.duration.min(TRIAL);
-                short.load.warm_up = short.load.warm_up.min(TRIAL_WARM_UP);
-                short
-            })
+            .map(tried)
             .collect();
         let ids: Vec<CaseId> = variants
             .iter()
@@ -235,8 +238,7 @@ impl Session {
             }
         };
         let cases = (0..runs.len()).map(&mut case).collect();
-        let slices = self.experiment.slices();
-        let round = Round { cases, slices, common, seed };
+        let round = Round { cases, slices: &self.slices, common, seed };
         Ok(round.run(stop, observe))
     }
 }
