@@ -88,6 +88,9 @@ pub enum InvalidReason {
         limit: f64,
         /// The expected response code.
         rcode: u16,
+        /// NXDOMAIN was right, too: whoever brings names may bring some that do not exist.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        or_nxdomain: bool,
         /// Whether an answer must have a record.
         has_record: bool,
         /// A query and its answer; `None` if no answer could be read.

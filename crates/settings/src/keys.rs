@@ -15,10 +15,10 @@ use dnslab_wire::{
 use crate::document::Entries;
 use crate::key::{Field, Fields, FlagForm, Key, Setting, Unused, When, Written, settings};
 use crate::{
-    Alternate, CacheSize, CertificateKind, Factor, Figure, HostAddress, HostsChoice, Kind,
-    LogSuffix, LogTarget, MAX_RUNS, Mode, PopulationSource, Quickack, QuotaKind, Rcode,
-    ReceiveTime, Records, ServerChoice, ServerKind, Subnets, TimeForm, TlsVersions, UpstreamChoice,
-    Value, Variant, VariantNames,
+    Alternate, CacheSize, CertificateKind, ExpectedCode, Factor, Figure, HostAddress, HostsChoice,
+    Kind, LogSuffix, LogTarget, MAX_RUNS, Mode, PopulationSource, Quickack, QuotaKind, ReceiveTime,
+    Records, ServerChoice, ServerKind, Subnets, TimeForm, TlsVersions, UpstreamChoice, Value,
+    Variant, VariantNames,
 };
 
 const MS: Duration = Duration::from_millis(1);
@@ -720,8 +720,10 @@ settings! {
 settings! {
     /// What a right answer is.
     pub struct Expect, draft ExpectDraft, at "expect." {
-        /// Response code of a right answer
-        rcode: Rcode = Rcode(0), flag("expect", "RCODE");
+        /// Response code of a right answer, or `any`. Those that a query file asks for need not all exist, so without
+        /// it NXDOMAIN is right there, too
+        rcode: Option<ExpectedCode> = None, absent("`NOERROR`; for a query file also `NXDOMAIN`"),
+            flag("expect", "RCODE|any");
         /// Share of wrong answers beyond which a run is invalid
         wrong_limit: f64 = 0.001;
         /// Share of unanswered queries beyond which a run is invalid

@@ -42,6 +42,7 @@ mod kind;
 mod problem;
 mod reading;
 mod reference;
+mod remedy;
 mod render;
 mod schema;
 mod suggestion;
@@ -64,12 +65,13 @@ pub use keys::{
 pub use kind::{Host, HostAddress, Kind, Unread, Value};
 pub use problem::{Mark, Origin, Place, Problem, Problems, on_one_line};
 pub use reference::reference;
+pub use remedy::{OptionForm, Remedy};
 pub use render::{render, render_styled, without_secrets};
 pub use schema::schema;
 pub use suggestion::closest_word;
 pub use types::{
-    CacheSize, CacheSizeError, Factor, NoPopulation, PopulationSource, Rcode, ServerChoice,
-    Subnets, UpstreamChoice, VariantNames,
+    CacheSize, CacheSizeError, ExpectedCode, Factor, NoCode, NoPopulation, PopulationSource,
+    RightCodes, ServerChoice, Subnets, UpstreamChoice, VariantNames,
 };
 pub use words::{
     Alternate, CacheUnit, CertificateKind, Figure, HostsChoice, LogSuffix, LogTarget, Mode,

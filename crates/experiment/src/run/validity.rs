@@ -6,7 +6,8 @@ use dnslab_load::{Expected, LoadResult};
 use dnslab_measure::{
     Answers, Cause, ERROR_CODES, InvalidReason, fell_silent, lost_over_transport,
 };
-use dnslab_settings::{Mode, Variant};
+use dnslab_settings::{Mode, RightCodes, Variant};
+use dnslab_wire::rcode;
 
 use super::case::expected;
 
@@ -48,7 +49,8 @@ pub(super) fn why_invalid(
     }
     // What a played client may be told is not known, but most of them are told something: unless the experiment
     // says that any answer will do, as where it looks for the load at which a resolver gives up.
-    if variant.load.mode() == Mode::Clients && variant.expect.wrong_limit < 1.0 {
+    let any_will_do = variant.expect.wrong_limit >= 1.0 || variant.right_codes() == RightCodes::Any;
+    if variant.load.mode() == Mode::Clients && !any_will_do {
         let of = |name: &&str| answers.rcodes.get(*name).copied().unwrap_or(0);
         let errors = ERROR_CODES.iter().map(of).sum::<u64>();
         if 2 * errors > outcomes.answered {
@@ -60,12 +62,17 @@ pub(super) fn why_invalid(
     let wrong = answers.wrong + outcomes.malformed;
     let came = outcomes.answered + outcomes.malformed;
     if wrong as f64 > limit * came as f64 {
-        let Expected { rcode, answers: records } = expected(variant);
+        let Expected { codes, answers: records } = expected(variant);
+        let rcode = match codes {
+            RightCodes::One(code) => code,
+            RightCodes::Answers | RightCodes::Any => rcode::NOERROR,
+        };
         return Some(InvalidReason::Wrong {
             wrong,
             answers: came,
             limit,
-            rcode: rcode.into(),
+            rcode,
+            or_nxdomain: codes == RightCodes::Answers,
             has_record: records > 0,
             example: result.wrong_example.clone(),
         });

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use dnslab_load::{Expected, Job, Progress, run};
 use dnslab_measure::Answers;
-use dnslab_settings::Load;
+use dnslab_settings::{Load, RightCodes};
 use dnslab_traffic::Pace;
 use dnslab_wire::Transport;
 
@@ -82,7 +82,7 @@ fn alias(query: &[u8]) -> Vec<u8> {
 #[test]
 fn where_a_record_is_expected_an_alias_or_a_truncated_answer_is_none() {
     let load = |target, answers| {
-        let expected = Some(Expected { rcode: 0, answers });
+        let expected = Some(Expected { codes: RightCodes::One(0), answers });
         apply(&Job { expected, ..job(target, Transport::Udp) })
     };
     let aliases = udp_server(|_, query| vec![alias(query)]);
