@@ -1,10 +1,10 @@
 //! `dnslab capacity`: the highest rate that meets an objective, or the window to use.
 
 use anyhow::Context as _;
-use dnslab_experiment::{CapacityError, CapacityPlan, CapacitySession, OptionForm, SessionOptions};
+use dnslab_experiment::{CapacityError, CapacityPlan, CapacitySession, SessionOptions};
 use dnslab_measure::{Answer, End, Objective, RateSearch, Sought, WindowSweep};
 use dnslab_report::number;
-use dnslab_settings::Document;
+use dnslab_settings::{Document, OptionForm};
 
 use crate::arguments::Capacity;
 use crate::exit::{Exit, Failure};

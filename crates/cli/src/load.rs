@@ -4,8 +4,10 @@ use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use dnslab_experiment::{ExperimentError, Here, OptionForm, SessionError, Source};
-use dnslab_settings::{Document, Draft, Experiment, Host, HostAddress, ServerChoice, VariantDraft};
+use dnslab_experiment::{ExperimentError, Here, SessionError, Source};
+use dnslab_settings::{
+    Document, Draft, Experiment, Host, HostAddress, OptionForm, ServerChoice, VariantDraft,
+};
 use dnslab_traffic::TransportMix;
 use dnslab_wire::Transport;
 

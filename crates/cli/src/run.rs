@@ -6,13 +6,12 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use dnslab_experiment::{
-    Changes, FirstQueryError, OptionForm, Plan, Session, SessionError, SessionOptions, Source,
-    Untrusted,
+    Changes, FirstQueryError, Plan, Session, SessionError, SessionOptions, Source, Untrusted,
 };
 use dnslab_lab::GuardProgram;
 use dnslab_measure::{CostLimit, ResultsError, Ruling, RunStatus, SkippedVariant};
 use dnslab_report::beforehand;
-use dnslab_settings::{Experiment, without_secrets};
+use dnslab_settings::{Experiment, OptionForm, without_secrets};
 use dnslab_wire::units::duration;
 
 use crate::arguments::{DEFAULT_LIMITS, Output, Run};
@@ -190,7 +189,7 @@ pub(crate) fn failure_with_remedy(error: SessionError, form: OptionForm) -> Fail
     let hint = source.remedy(form).map(|remedy| format!("\n  hint:    {remedy}"));
     let error = anyhow::anyhow!("{what}{}", hint.unwrap_or_default());
     match **source {
-        FirstQueryError::Tls(_) => Failure::bad_input(error),
+        FirstQueryError::Tls(_) | FirstQueryError::Queries(_) => Failure::bad_input(error),
         _ => error.into(),
     }
 }

@@ -42,6 +42,6 @@ pub use plan::{Plan, PlanTime};
 pub use run::{
     Calibration, CalibrationCheck, CalibrationError, CapacityError, CapacityObserver, CapacityPlan,
     CapacitySession, CaptureProfile, Census, Difference, FirstQueryError, KeptTestbed,
-    NamedPrograms, Observer, OptionForm, Session, SessionEnd, SessionError, SessionOptions,
+    NamedPrograms, Observer, Session, SessionEnd, SessionError, SessionOptions, WrongAnswer,
     calibrate, capture_options, results_path, skipped,
 };

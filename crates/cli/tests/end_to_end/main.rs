@@ -19,6 +19,7 @@ mod documents;
 mod embedded;
 mod evidence;
 mod external;
+mod first_queries;
 mod foreign;
 mod host;
 mod hosts;

@@ -1,7 +1,7 @@
 //! From what is due to what is sent.
 
 use dnslab_traffic::ClientQuery;
-use dnslab_wire::{Additions, Query, Transport};
+use dnslab_wire::{Query, Transport};
 
 use super::{Extra, Worker};
 use crate::connection::ConnectionEnd;
@@ -259,8 +259,7 @@ impl<R: Runtime> Worker<'_, R> {
         let queries = &self.matcher.queries;
         let subnet = self.shard.subnet_of(slot.client);
         let cookie = self.matcher.cookies.get(slot.client as usize);
-        let padding = if slot.transport.is_encrypted() { self.shard.padding } else { 0 };
-        let additions = Additions { cookie, subnet: subnet.as_ref(), padding };
+        let additions = self.shard.additions(slot.transport, cookie, subnet.as_ref());
         self.outbox.clear();
         let mut offered = 0;
         for (pending, id) in slot.pending.iter().zip(ids) {
@@ -268,19 +267,11 @@ impl<R: Runtime> Worker<'_, R> {
             let entry = Entry { due: due.unwrap_or(sent), sent, query, sent_before, attempt };
             let Some(free) = slot.table.insert(entry) else { break };
             *id = free;
-            let query = queries.get(query);
-            match &self.shard.job.settings.tsig {
-                None => self.outbox.push_with(|octets| query.append_to(free, &additions, octets)),
-                Some(key) => {
-                    self.unsigned.clear();
-                    query.append_to(free, &additions, &mut self.unsigned);
-                    let signed = key.sign(
-                        &mut self.unsigned,
-                        (self.matcher.origin_unix_ns + sent) / 1_000_000_000,
-                    );
-                    slot.signed.get_or_insert_default().insert(free, signed);
-                    self.outbox.push_with(|octets| octets.extend_from_slice(&self.unsigned));
-                }
+            let unix_ns = self.matcher.origin_unix_ns + sent;
+            let room = (&mut self.outbox, &mut self.unsigned);
+            let query = (queries.get(query), free);
+            if let Some(signed) = self.shard.push_query(query, &additions, unix_ns, room) {
+                slot.signed.get_or_insert_default().insert(free, signed);
             }
             offered += 1;
         }

@@ -3,12 +3,12 @@
 use dnslab_wire::Transport;
 
 use super::{Extra, Worker};
-use crate::connection::{self, ConnectionEnd, Delivery, HandshakeKind, Opened, Route};
+use crate::connection::{self, ConnectionEnd, Delivery, HandshakeKind, Opened};
 use crate::connection_slot::ConnectionSlot;
 use crate::recorder::Loss;
 use crate::replay::Queries;
 use crate::response_matcher::{Retry, Way, again};
-use crate::runtime::{Path, Runtime, Watch};
+use crate::runtime::{Runtime, Watch};
 use crate::time::Nanos;
 
 /// What happens to one of all clients in less than this share of loads is no accident.
@@ -230,17 +230,7 @@ impl<R: Runtime> Worker<'_, R> {
             let connection = number / shard.clients.max(1);
             slot.quota = quota.draw(job.seed, client, connection, slot.opened);
         }
-        let source = job.settings.sources.as_ref().map(|sources| sources.get(client));
-        let endpoint = shard.endpoint(slot.transport, slot.server);
-        let route = Route {
-            path: Path { target: endpoint.target, source },
-            transport: slot.transport,
-            client: slot.client,
-            tls: endpoint.tls.as_ref(),
-            http: &shard.http,
-            receive_time: job.settings.receive_time,
-            quickack: shard.quickack,
-        };
+        let route = shard.route(slot.client, slot.transport, slot.server);
         slot.connecting_since = now;
         slot.active_at = now;
         slot.is_new = true;

@@ -17,14 +17,15 @@ use dnslab_measure::{
     CommonLoad, Connections, CpuProfile, CpuShare, InvalidReason, LiveServer, LoadFacts, Measured,
     RECORD_FORMAT, RunRecord, RunStatus, ServerFacts, TestbedFacts, unserved,
 };
-use dnslab_settings::{Queries, Variant, Verification};
+use dnslab_settings::{Queries, RightCodes, Variant, Verification};
 use dnslab_traffic::TypeMix;
+use dnslab_wire::rcode;
 
 use super::leftovers;
-use super::queries::{Asked, QueriesError, with_files};
+use super::queries::{Asked, QueriesError};
 use super::seeds::Seeds;
 use super::split::Cpus;
-use super::target::{Site, Target, TargetError, prepare};
+use super::target::{Site, Target, TargetError, Ways, prepare};
 use super::testbed::{self, Testbed, Watch};
 use super::validity::why_invalid;
 use super::watching::NOT_COVERED;
@@ -127,7 +128,7 @@ impl Case<'_> {
         let seeded = (cpus, seeds);
         let testbed = Testbed::make(self.variant, &self.queries.list, seeded, folder, guard)?;
         let site = Site { testbed: &testbed, cpus: &cpus.server, seeds, folder, guard };
-        let target = prepare(self.variant, &site, &self.queries.list)?;
+        let target = prepare(self.variant, &site, self.queries)?;
         Ok((testbed, target))
     }
 
@@ -137,17 +138,16 @@ impl Case<'_> {
         self.variant.writes_logs() && folders.into_iter().flatten().any(leftovers::is_full)
     }
 
-    /// The load as it is asked for, on a server at this address that is up.
-    fn job(&self, target: SocketAddr, cpus: &Cpus) -> Result<Job, QueriesError> {
-        let mut load = with_files(self.variant)?;
-        let cpus_of_load = u32::try_from(cpus.load.len()).unwrap_or(1);
-        load.workers = load.workers.or(Some(Job::default_workers(cpus_of_load, &load)));
-        load.cpus.clone_from(&cpus.load);
-        let job = Job::new(load, target, Arc::clone(&self.queries.list));
-        let replay = self.queries.clients.clone();
+    /// The load as it is asked for, on a server that is up.
+    fn job(&self, ways: &Ways, cpus: &Cpus) -> Result<Job, QueriesError> {
+        let job = ways.job(self.variant, self.queries)?.with(|load| {
+            let cpus_of_load = u32::try_from(cpus.load.len()).unwrap_or(1);
+            load.workers = load.workers.or(Some(Job::default_workers(cpus_of_load, load)));
+            load.cpus.clone_from(&cpus.load);
+        });
         // What a captured client may be told is not known.
-        let expected = replay.is_none().then(|| expected(self.variant));
-        Ok(Job { seed: self.seed, expected, replay, tells: self.told.is_some(), ..job })
+        let expected = job.replay.is_none().then(|| expected(self.variant));
+        Ok(Job { seed: self.seed, expected, tells: self.told.is_some(), ..job })
     }
 
     fn record(
@@ -346,21 +346,16 @@ impl Case<'_> {
 /// A right answer to a variant's queries. Every name of the zone has an A record, so an answer for type A
 /// must have a record. Other answers may have none.
 pub(super) fn expected(variant: &Variant) -> Expected {
-    let rcode = variant.expect.rcode.0;
-    let has_record = rcode == 0 && variant.asked() == Queries::Zone(TypeMix::default());
-    Expected { rcode, answers: u16::from(has_record) }
+    let codes = variant.right_codes();
+    let asks_zone = variant.asked() == Queries::Zone(TypeMix::default());
+    let has_record = codes == RightCodes::One(rcode::NOERROR) && asks_zone;
+    Expected { codes, answers: u16::from(has_record) }
 }
 
 impl Prepared<'_> {
     /// The load as it is asked for.
     pub(super) fn job(&self) -> Result<Job, QueriesError> {
-        let job = self.case.job(self.target.address, &self.cpus)?;
-        Ok(Job {
-            tls: self.target.tls.clone(),
-            others: self.target.others.clone(),
-            further: self.target.further.clone(),
-            ..job
-        })
+        self.case.job(&self.target.ways, &self.cpus)
     }
 
     pub(super) fn watch(&self) -> Watching {

@@ -21,7 +21,7 @@ mod watching;
 
 pub use calibrate::{Calibration, CalibrationCheck, CalibrationError, calibrate};
 pub use captured::{CaptureProfile, Census, capture_options};
-pub use first_query::{FirstQueryError, OptionForm};
+pub use first_query::{FirstQueryError, WrongAnswer};
 pub(crate) use population::{described as population_described, read_population};
 pub(crate) use session::rounds::{in_slices, rounds, tried};
 pub use session::{

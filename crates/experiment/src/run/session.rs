@@ -516,7 +516,7 @@ fn ask_first(
 ) -> Result<(), SessionError> {
     for variant in variants_of(experiment, plan) {
         let queries = lists.of(variant, seed_of(experiment.repeat.seed, 1))?;
-        first_query::ask_first(variant, &queries.list).map_err(|source| {
+        first_query::ask_first(variant, &queries).map_err(|source| {
             let variant = variant.name.clone();
             SessionError::FirstQuery { variant, source: Box::new(source) }
         })?;

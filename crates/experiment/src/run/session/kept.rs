@@ -63,7 +63,7 @@ impl KeptTestbed {
         }
         let kind = &self.target.facts.kind;
         let where_it_is = if self.is_external { ", which runs elsewhere" } else { "" };
-        lines.push(format!("server: {kind} answers at {}{where_it_is}", self.target.address));
+        lines.push(format!("server: {kind} answers at {}{where_it_is}", self.target.ways.address));
         lines.extend(self.testbed.describe());
         lines
     }
