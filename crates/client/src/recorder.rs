@@ -305,6 +305,8 @@ pub(crate) struct AnswerFacts {
     /// With the bits of the OPT record where that was read (RFC 6891).
     pub(crate) rcode: u16,
     pub(crate) truncated: bool,
+    /// It came over TCP to a query that was asked over UDP before.
+    pub(crate) over_tcp: bool,
     /// NOERROR without a record in the answer section.
     pub(crate) empty: bool,
     /// Not the answer that the experiment expects.
@@ -420,6 +422,7 @@ impl Recorder {
         let counters = &mut self.phase(at).counters;
         counters.asked_again += 1;
         counters.answers.truncated += u64::from(is_truncated);
+        counters.answers.asked_over_tcp += u64::from(is_truncated);
     }
 
     /// An attempt for a query that was due at `due` failed, and the client makes another.
@@ -505,7 +508,12 @@ impl Recorder {
         phase.counters.outcomes.answered += 1;
         phase.rcodes.count(answer.rcode);
         let answers = &mut phase.counters.answers;
-        answers.truncated += u64::from(answer.truncated);
+        // One that came over UDP before was counted when the query was asked again.
+        match (answer.truncated, answer.over_tcp) {
+            (false, _) => {}
+            (true, false) => answers.truncated += 1,
+            (true, true) => answers.truncated_over_tcp += 1,
+        }
         answers.empty += u64::from(answer.empty);
         answers.wrong += u64::from(answer.wrong);
         answers.octets += answer.octets as u64;

@@ -153,11 +153,13 @@ pub enum Caveat {
         /// Their share of the due ones, in [0, 1].
         share: f64,
     },
-    /// Answers had the TC bit set (RFC 1035, section 4.1.1): they were not the whole answer, and
-    /// nobody asked again over TCP.
+    /// Answers had the TC bit set (RFC 1035, section 4.1.1): they were not the whole answer.
     Truncated {
         /// Their share of the answers, in [0, 1].
         share: f64,
+        /// What the clients did then.
+        #[serde(default)]
+        then: AfterTruncation,
     },
     /// Answers with response code NOERROR held no record: NODATA, or referrals (RFC 9499,
     /// section 7).
@@ -266,6 +268,22 @@ pub enum Caveat {
     },
 }
 
+/// What clients did after truncated answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AfterTruncation {
+    /// Nothing: they count such answers as they are. Records that do not say more have this.
+    #[default]
+    Counted,
+    /// They asked again over TCP.
+    AskedOverTcp {
+        /// Share of the answers to that which were truncated too, in [0, 1].
+        truncated_share: f64,
+    },
+    /// The answers came over a connection already.
+    WasOverConnection,
+}
+
 impl Caveat {
     /// How bad the doubt is, to find the worst of one kind: the larger, the worse. Comparable among
     /// caveats of one kind only; 0 for the kinds that have no figure.
@@ -291,7 +309,7 @@ impl Caveat {
             | Self::ConnectionsHeld { share }
             | Self::Steal { share }
             | Self::Lost { share }
-            | Self::Truncated { share }
+            | Self::Truncated { share, .. }
             | Self::EmptyAnswers { share }
             | Self::DnstapDropped { share } => share,
             Self::Unsteady { lowest_qps, median_qps } => 1.0 - lowest_qps / median_qps,

@@ -119,8 +119,15 @@ pub struct Answers {
     /// Matching answers by response code mnemonic (`NOERROR`, `NXDOMAIN`, ...), extended ones
     /// (`BADCOOKIE`, ...; RFC 6891, section 6.1.3) by theirs.
     pub rcodes: BTreeMap<String, u64>,
-    /// Matching answers with the TC bit set (RFC 1035, section 4.1.1).
+    /// Queries with an answer that had the TC bit set (RFC 1035, section 4.1.1), each once. In records that do not
+    /// have [`Self::asked_over_tcp`] a query counts twice whose answer over TCP was truncated too.
     pub truncated: u64,
+    /// Those of them that were asked again over TCP.
+    #[serde(default)]
+    pub asked_over_tcp: u64,
+    /// Those of them whose answer over TCP was truncated too.
+    #[serde(default)]
+    pub truncated_over_tcp: u64,
     /// Matching answers with response code NOERROR and no record in the answer section: NODATA, or
     /// a referral (RFC 9499, section 7).
     #[serde(default)]
@@ -255,6 +262,8 @@ impl Counters {
             *own.rcodes.entry(rcode.clone()).or_default() += count;
         }
         own.truncated += more.truncated;
+        own.asked_over_tcp += more.asked_over_tcp;
+        own.truncated_over_tcp += more.truncated_over_tcp;
         own.empty += more.empty;
         own.wrong += more.wrong;
         own.checked += more.checked;

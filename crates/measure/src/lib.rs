@@ -74,7 +74,7 @@ pub use capacity::{
     Answer, BestWindow, Breach, CAPACITY_FORMAT, Capacity, End, Judged, Outlook, Phase, RateSearch,
     Run, Sought, Step, StepFigures, Trial, WindowFigures, WindowSweep, of_server, threshold, tried,
 };
-pub use caveat::{Caveat, LONG, at_once_ns};
+pub use caveat::{AfterTruncation, Caveat, LONG, at_once_ns};
 pub use chain::{Reached, ServerFigures, UNDER_TEST};
 pub use connections::{ConnectionFigures, Connections};
 pub use counter::{CounterSample, CounterSeries};

@@ -266,6 +266,9 @@ pub struct LoadFacts {
     /// The shares of the clients that used other transports, as `load.mix` has them; empty if all used one.
     #[serde(default)]
     pub mix: String,
+    /// `capture` or `population` if clients of one were played; empty if not, and in records that do not have it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub played: String,
     /// Address and port that the queries went to.
     pub target: String,
     /// Addresses of the further servers that the clients know; empty in records that do not have it.

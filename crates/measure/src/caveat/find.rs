@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
-use super::Caveat;
+use super::{AfterTruncation, Caveat};
 use crate::bottleneck::{
     CONNECTIONS_HELD, GENERATOR_BUSY, RATE_MET, busiest, increase, most_held, share_with_load,
 };
@@ -128,7 +128,7 @@ impl Caveat {
             Self::other_processes(chain, measured),
             Self::lost(measured),
             Self::http_errors(measured),
-            Self::truncated(measured),
+            Self::truncated(load, measured),
             Self::empty_answers(measured),
             Self::unsteady(load, measured),
             Self::stray_answers(measured),
@@ -343,9 +343,21 @@ impl Caveat {
         (!statuses.is_empty()).then_some(Self::HttpErrors { statuses })
     }
 
-    fn truncated(measured: &Measured) -> Option<Self> {
-        let share = share_of_answers(measured, measured.counters.answers.truncated);
-        (share >= TRUNCATED).then_some(Self::Truncated { share })
+    fn truncated(load: &LoadFacts, measured: &Measured) -> Option<Self> {
+        let answers = &measured.counters.answers;
+        // One that was asked again may have had no answer over TCP.
+        let all = measured.counters.outcomes.answered.max(answers.truncated);
+        let share = answers.truncated as f64 / all.max(1) as f64;
+        let mixed = load.mix.split([',', ':']);
+        let has_udp = std::iter::once(load.transport.as_str()).chain(mixed).any(|it| it == "udp");
+        let then = match answers.asked_over_tcp {
+            0 if has_udp => AfterTruncation::Counted,
+            0 => AfterTruncation::WasOverConnection,
+            asked => AfterTruncation::AskedOverTcp {
+                truncated_share: answers.truncated_over_tcp as f64 / asked as f64,
+            },
+        };
+        (share >= TRUNCATED).then_some(Self::Truncated { share, then })
     }
 
     fn empty_answers(measured: &Measured) -> Option<Self> {

@@ -34,6 +34,7 @@ pub(crate) fn session() -> Session {
 pub(crate) fn load() -> LoadFacts {
     LoadFacts {
         transport: "udp".to_owned(),
+        played: String::new(),
         target: "127.0.0.1:5300".to_owned(),
         further: Vec::new(),
         mix: String::new(),
