@@ -115,6 +115,9 @@ pub struct VariantSummary {
     /// What the measuring side says of itself.
     #[serde(default)]
     pub self_check: VariantSelfCheck,
+    /// Where no run counts: the figures of the invalid ones, to be shown as such. They are in nothing else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of_invalid: Option<Box<VariantSummary>>,
     /// The load generator that measured it, with its version, if that was not dnslab. What it does not tell is 0
     /// here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -267,6 +270,8 @@ impl Summary {
 struct VariantRuns<'a> {
     name: &'a str,
     valid: Vec<(&'a RunRecord, &'a Measured)>,
+    /// Those that were measured and do not count.
+    invalid: Vec<(&'a RunRecord, &'a Measured)>,
     others: usize,
     mode: Option<&'a LoadMode>,
 }
@@ -274,13 +279,28 @@ struct VariantRuns<'a> {
 impl<'a> VariantRuns<'a> {
     fn of(name: &'a str, records: &[&'a RunRecord]) -> Self {
         let own = || records.iter().filter(|record| record.variant == name);
-        let valid: Vec<_> = own()
-            .filter(|record| record.status == RunStatus::Valid)
-            .filter_map(|record| Some((*record, record.measured.as_ref()?)))
-            .collect();
+        let with_status = |fits: fn(&RunStatus) -> bool| -> Vec<(&'a RunRecord, &'a Measured)> {
+            own()
+                .filter(|record| fits(&record.status))
+                .filter_map(|record| Some((*record, record.measured.as_ref()?)))
+                .collect()
+        };
+        let valid = with_status(|status| *status == RunStatus::Valid);
+        let invalid = with_status(|status| matches!(status, RunStatus::Invalid { .. }));
         let others = own().count() - valid.len();
         let mode = own().next().map(|record| &record.load.mode);
-        Self { name, valid, others, mode }
+        Self { name, valid, invalid, others, mode }
+    }
+
+    /// The same with the invalid runs in the place of the valid ones; `None` unless only invalid ones were
+    /// measured.
+    fn of_invalid(&self) -> Option<Self> {
+        (self.valid.is_empty() && !self.invalid.is_empty()).then(|| Self {
+            valid: self.invalid.clone(),
+            invalid: Vec::new(),
+            others: 0,
+            ..*self
+        })
     }
 
     fn values(&self, metric: Metric) -> Vec<f64> {
@@ -385,6 +405,7 @@ impl<'a> VariantRuns<'a> {
             chain: ServerFigures::over_runs(runs()),
             bottlenecks: bottlenecks(self.valid.iter().map(|(record, _)| &record.bottleneck)),
             self_check: VariantSelfCheck::of(runs(), &caveats),
+            of_invalid: self.of_invalid().map(|runs| Box::new(runs.summarise(seed))),
             imported: runs().find_map(|record| Some(record.imported.as_ref()?.title())),
             caveats,
         }

@@ -6,7 +6,7 @@ use dnslab_measure::{LoadMode, NotCompared, Summary, VariantSummary};
 use crate::imported::has_imported;
 use crate::number;
 use crate::sweep;
-use crate::variants::{asks_one_by_one, find, has_open_loop, is_at_least, listed};
+use crate::variants::{INVALID, asks_one_by_one, code_shares, find, has_open_loop, is_at_least, listed};
 use crate::words::answers::answers_texts;
 
 /// Up to so many comparisons are told one by one.
@@ -201,6 +201,10 @@ fn without_comparison(summary: &Summary) -> String {
     let baseline = &summary.baseline;
     match summary.variants.as_slice() {
         [alone] if counts(alone) => of_one(alone),
+        [VariantSummary { of_invalid: Some(invalid), .. }] => {
+            let figures = of_one(invalid);
+            format!("No answer: no run counts. {INVALID}, to be seen and not to be used: {figures}")
+        }
         [_] => "No answer: no run counts.".to_owned(),
         _ if summary.comparisons.iter().any(|of| of.verdict == Verdict::Control) => {
             format!("No answer: all that was compared are controls ({}).", controls(summary))
@@ -253,6 +257,7 @@ fn of_one(variant: &VariantSummary) -> String {
     parts.extend(median.or(mean));
     parts.extend(time(Metric::LatencyP99, "p99"));
     parts.push(lost);
+    parts.extend(Some(code_shares(variant)).filter(|codes| !codes.is_empty()));
     let rest = parts.join(", ");
     match (&variant.mode, variant.metrics.get(&Metric::AnsweredQps)) {
         // One query has no rate.

@@ -7,7 +7,7 @@ use dnslab_measure::{AttemptCounts, Summary, VariantSummary};
 use crate::memory;
 use crate::number::{self, NONE};
 use crate::screen::ERRORS;
-use crate::variants::is_at_least;
+use crate::variants::{is_at_least, shown};
 use crate::words::bottleneck::bottleneck_name;
 use crate::words::caveat::variant_caveat_text;
 use crate::words::self_check::remark;
@@ -148,9 +148,13 @@ impl MarkedTable {
     /// The table of variants of `summary`.
     pub(crate) fn of(summary: &Summary) -> Self {
         let mut notes: Vec<String> = Vec::new();
-        let shown = HEADER.map(|(_, has)| has.is_none_or(|has| summary.variants.iter().any(has)));
+        let has_any = |has: Has| summary.variants.iter().any(|variant| has(&shown(variant)));
+        let is_shown = HEADER.map(|(_, has)| has.is_none_or(has_any));
         let shown_of = |row: Vec<String>| {
-            row.into_iter().zip(shown).filter_map(|(cell, shown)| shown.then_some(cell)).collect()
+            row.into_iter()
+                .zip(is_shown)
+                .filter_map(|(cell, shown)| shown.then_some(cell))
+                .collect()
         };
         let rows = summary
             .variants
@@ -165,10 +169,10 @@ impl MarkedTable {
                     }));
                 }
                 own.sort_unstable();
-                MarkedRow { cells: shown_of(cells(summary, variant)), notes: own }
+                MarkedRow { cells: shown_of(cells(summary, &shown(variant))), notes: own }
             })
             .collect();
-        let header = HEADER.iter().zip(shown).filter(|(_, shown)| *shown);
+        let header = HEADER.iter().zip(is_shown).filter(|(_, shown)| *shown);
         let header = header.map(|((heading, _), _)| *heading).collect();
         Self { header, rows, notes }
     }
@@ -211,6 +215,11 @@ fn missing_runs(variant: &VariantSummary) -> Vec<String> {
     let mut texts = Vec::new();
     match (variant.valid_runs, variant.other_runs) {
         (0, 0) => texts.push("No run of this variant has ended.".to_owned()),
+        (0, _) if variant.of_invalid.is_some() => texts.push(
+            "No run of this variant is valid: its figures are those of invalid runs, to be seen and not to be used. \
+             See the runs."
+                .to_owned(),
+        ),
         (0, _) => texts.push("No run of this variant is valid: see the runs.".to_owned()),
         (1, _) => texts.push("One valid run only: no interval can be given.".to_owned()),
         _ => {}

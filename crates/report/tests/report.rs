@@ -233,6 +233,29 @@ fn an_invalid_run_is_in_no_figure() {
     assert!(report_of(&session, &good)[0] != page);
 }
 
+/// Where no run of a variant counts, the figures of the invalid ones are shown as such, and compared with nothing.
+#[test]
+fn invalid_runs_alone_are_shown_as_such() {
+    let session = sample::session(2);
+    let mut records = runs_of(&session);
+    for record in records.iter_mut().filter(|record| record.variant == "dot") {
+        record.status = RunStatus::Invalid { reason: InvalidReason::Text("wrong".to_owned()) };
+    }
+    let [page, summary, _, _, table] = report_of(&session, &records);
+    assert!(table.contains("| dot | INVALID "), "{table}");
+    assert!(table.contains("| dot (INVALID) ["), "{table}");
+    assert!(page.contains("dot (INVALID)"));
+    assert!(page.contains("those of invalid runs, to be seen and not to be used"));
+    assert!(table.contains("Whether tcp differs from udp"), "{table}");
+    let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+    let is_dot = |of: &&serde_json::Value| of["name"] == "dot";
+    let dot = summary["variants"].as_array().unwrap().iter().find(is_dot).unwrap();
+    assert_eq!((&dot["valid_runs"], &dot["of_invalid"]["valid_runs"]), (&0.into(), &2.into()));
+    assert!(dot["metrics"].as_object().unwrap().is_empty(), "{dot}");
+    let comparisons = summary["comparisons"].as_array().unwrap();
+    assert!(comparisons.iter().all(|of| of["variant"] != "dot"), "{comparisons:?}");
+}
+
 /// The field of the first run of `runs.csv` under a heading.
 fn first_field<'a>(runs: &'a str, heading: &str) -> &'a str {
     let mut lines = runs.lines().map(|line| line.split(','));

@@ -200,6 +200,7 @@ fn variant_facts(record: &RunRecord) -> String {
     // Each by its name, so that a new fact is not forgotten here. Seed and number of queries stand elsewhere.
     let LoadFacts {
         transport,
+        played: _,
         target,
         further,
         clients,

@@ -1,5 +1,6 @@
 //! The charts of the first view: what the study asks for, and the percentiles of all variants.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use dnslab_measure::statistics::{Estimate, Metric};
@@ -11,7 +12,7 @@ use super::picture::{Ticks, push_text, short_count, shortened, trimmed};
 use crate::answer::headline_metric;
 use crate::imported::has_imported;
 use crate::number::{self, NONE};
-use crate::variants::{asks_one_by_one, has_open_loop, is_at_least};
+use crate::variants::{asks_one_by_one, has_open_loop, is_at_least, shown};
 
 /// Where things stand in the coordinates of a picture; the style sheet scales it.
 struct Layout {
@@ -34,7 +35,7 @@ const AXIS: f64 = 22.0;
 pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
     let metric = headline_metric(summary);
     let is_measured = |variant: &VariantSummary| {
-        variant.metrics.keys().any(|of| *of == metric || of.is_latency())
+        shown(variant).metrics.keys().any(|of| *of == metric || of.is_latency())
     };
     if !summary.variants.iter().any(is_measured) {
         return String::new();
@@ -127,13 +128,15 @@ impl Rows {
 }
 
 fn names_width(summary: &Summary, layout: &Layout) -> f64 {
-    let longest = summary.variants.iter().map(|of| of.name.chars().count()).max().unwrap_or(0);
+    let names = summary.variants.iter().map(|of| shown(of).name.chars().count());
+    let longest = names.max().unwrap_or(0);
     longest.min(layout.longest_name) as f64 * (LETTER + 0.6) + 10.0
 }
 
 fn bars(summary: &Summary, grouping: &Grouping, metric: Metric, layout: &Layout) -> String {
     let rows = Rows::of(grouping);
-    let of = |place: usize| summary.variants[place].metrics.get(&metric);
+    let variants: Vec<Cow<'_, VariantSummary>> = summary.variants.iter().map(shown).collect();
+    let of = |place: usize| variants[place].metrics.get(&metric);
     let write = |value: f64| match metric {
         Metric::AnsweredQps => number::qps(value),
         _ => number::duration(value),
@@ -177,7 +180,7 @@ fn bars(summary: &Summary, grouping: &Grouping, metric: Metric, layout: &Layout)
             "<g class=\"{}\"><title>{}</title><rect x=\"{left:.1}\" y=\"{:.1}\" width=\"{:.1}\" \
              height=\"{thick:.1}\" rx=\"2\"/>",
             grouping.class(place),
-            escape(&told(&summary.variants[place].name, found, is_bound(place), &write)),
+            escape(&told(&variants[place].name, found, is_bound(place), &write)),
             y - thick / 2.0,
             x(found.value) - left
         );
@@ -264,8 +267,9 @@ const QUANTILES: [Metric; 3] = [Metric::LatencyP50, Metric::LatencyP95, Metric::
 
 fn spans(summary: &Summary, grouping: &Grouping, unit: &Unit, layout: &Layout) -> String {
     let rows = Rows::of(grouping);
+    let variants: Vec<Cow<'_, VariantSummary>> = summary.variants.iter().map(shown).collect();
     let of = |place: usize| {
-        QUANTILES.map(|metric| summary.variants[place].metrics.get(&metric).map(|of| of.value))
+        QUANTILES.map(|metric| variants[place].metrics.get(&metric).map(|of| of.value))
     };
     let all = || (0..summary.variants.len()).flat_map(of).flatten().filter(|ns| *ns > 0.0);
     let (least, most) = (all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max));
@@ -323,7 +327,7 @@ fn spans(summary: &Summary, grouping: &Grouping, unit: &Unit, layout: &Layout) -
 }
 
 fn push_name(svg: &mut String, summary: &Summary, place: usize, layout: &Layout, y: f64) {
-    let name = shortened(&summary.variants[place].name, layout.longest_name);
+    let name = shortened(&shown(&summary.variants[place]).name, layout.longest_name);
     push_text(svg, "name", (0.0, y), "start", &name);
 }
 

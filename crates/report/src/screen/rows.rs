@@ -4,7 +4,7 @@ use dnslab_measure::statistics::{Comparison, Metric};
 use dnslab_measure::{Summary, VariantSummary};
 
 use super::{Line, Look, Piece, cell};
-use crate::variants::has_open_loop;
+use crate::variants::{INVALID, has_open_loop, shown};
 use crate::{answer, memory, number};
 
 const INDENT: usize = 2;
@@ -98,7 +98,7 @@ fn columns(summary: &Summary) -> Vec<(usize, Vec<Piece>)> {
     let has_chain = summary.variants.iter().any(|it| it.chain.len() > 1);
     let further = FURTHER.into_iter().filter(|metric| !metrics.contains(metric));
     let is_measured = |metric: &Metric| {
-        let has = |it: &VariantSummary| match (metric, it.metrics.get(metric)) {
+        let has = |it: &VariantSummary| match (metric, shown(it).metrics.get(metric)) {
             (Metric::PeakMemory, None) => memory::of_running(it).is_some(),
             (_, figure) => figure.is_some_and(|of| of.value > 0.0),
         };
@@ -139,19 +139,19 @@ fn columns(summary: &Summary) -> Vec<(usize, Vec<Piece>)> {
     if let Some(column) = upstream_connections(summary) {
         columns.insert(columns.len().min(3), (ORDER.len() + 1, column));
     }
-    if summary.variants.iter().any(|it| it.error_share > ERRORS) {
+    if summary.variants.iter().any(|it| shown(it).error_share > ERRORS) {
         let mut column = vec![Piece::new(Look::Dim, "errors")];
         column.extend(summary.variants.iter().map(|it| match no_figures(it) {
             Some(_) => Piece::new(Look::Dim, ""),
-            None if it.error_share > ERRORS => {
-                Piece::new(Look::Strong, number::share(it.error_share))
+            None if shown(it).error_share > ERRORS => {
+                Piece::new(Look::Strong, number::share(shown(it).error_share))
             }
-            None => Piece::new(Look::Plain, number::share(it.error_share)),
+            None => Piece::new(Look::Plain, number::share(shown(it).error_share)),
         }));
         // It has room before all others but the first.
         columns.insert(columns.len().min(1), (ORDER.len() + 2, column));
     }
-    let lost = |it: &VariantSummary| it.outcomes.lost_share();
+    let lost = |it: &VariantSummary| shown(it).outcomes.lost_share();
     if summary.variants.iter().any(|it| lost(it) >= LOST) {
         let mut column = vec![Piece::new(Look::Dim, "lost")];
         column.extend(summary.variants.iter().map(|it| match no_figures(it) {
@@ -240,6 +240,11 @@ fn cell(
     if let Some(word) = no_figures(variant) {
         return Piece::new(Look::Dim, if place == 0 { word } else { "" });
     }
+    if variant.of_invalid.is_some() {
+        let figure = own_figure(&shown(variant), metric, rate).text;
+        let mark = if place == 0 { format!("{INVALID} {figure}") } else { figure };
+        return Piece::new(Look::Dim, mark);
+    }
     let against = reference(summary, variant);
     let is_own = |of: &&Comparison| {
         of.variant == variant.name && of.metric == metric && Some(of.against.as_str()) == against
@@ -260,6 +265,11 @@ fn cell(
             None => difference,
         };
     }
+    own_figure(variant, metric, rate)
+}
+
+/// A figure of a variant by itself.
+fn own_figure(variant: &VariantSummary, metric: Metric, rate: Option<f64>) -> Piece {
     let Some(figure) = variant.metrics.get(&metric) else {
         if let Some(text) = memory::of_running(variant).filter(|_| metric == Metric::PeakMemory) {
             let look = if text == memory::NOT_KNOWN { Look::Dim } else { Look::Plain };
@@ -289,6 +299,7 @@ fn no_figures(variant: &VariantSummary) -> Option<&'static str> {
     match variant {
         VariantSummary { skipped: Some(_), .. } => Some("not run"),
         VariantSummary { valid_runs: 0, other_runs: 0, .. } => Some("no run"),
+        VariantSummary { of_invalid: Some(_), .. } => None,
         VariantSummary { valid_runs: 0, .. } => Some("no valid run"),
         _ => None,
     }

@@ -173,6 +173,7 @@ pub(crate) fn run(of: &Behaviour, repetition: u32, position: u32, window_ns: u64
 fn load(of: &Behaviour, window_ns: u64) -> LoadFacts {
     LoadFacts {
         transport: of.transport.to_owned(),
+        played: String::new(),
         target: "127.0.0.1:5300".to_owned(),
         further: Vec::new(),
         mix: String::new(),
