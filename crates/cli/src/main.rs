@@ -36,6 +36,8 @@ mod monitoring_stack;
 mod plan;
 mod profile;
 mod record;
+#[cfg(test)]
+mod remedies;
 mod replay;
 mod report;
 mod run;

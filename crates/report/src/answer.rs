@@ -6,7 +6,9 @@ use dnslab_measure::{LoadMode, NotCompared, Summary, VariantSummary};
 use crate::imported::has_imported;
 use crate::number;
 use crate::sweep;
-use crate::variants::{INVALID, asks_one_by_one, code_shares, find, has_open_loop, is_at_least, listed};
+use crate::variants::{
+    INVALID, asks_one_by_one, code_shares, find, has_open_loop, is_at_least, listed,
+};
 use crate::words::answers::answers_texts;
 
 /// Up to so many comparisons are told one by one.

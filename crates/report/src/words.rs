@@ -44,8 +44,7 @@ impl Remark {
     }
 }
 
-/// The remedy for a generator that is short of CPU time, without a full stop.
-fn add_worker(workers: Option<u32>) -> String {
-    let number = workers.map_or_else(|| "N".to_owned(), |it| it.saturating_add(1).to_string());
-    format!("Add a worker with a CPU of its own (`--set load.workers={number}`)")
-}
+/// The remedy for a generator that is short of CPU time, without a full stop. How many CPUs the machine has is not known
+/// here.
+const MORE_CPUS: &str =
+    "Give the load more CPUs and workers (`load.cpus`, `load.workers`), on a machine that has them";

@@ -1,6 +1,7 @@
 //! Why runs do not count, in words.
 
 use dnslab_measure::{Cause, HttpRefusals, InvalidReason, Outcomes, Silence};
+use dnslab_settings::Remedy;
 use dnslab_wire::rcode_name;
 use dnslab_wire::units::share::in_sentence;
 
@@ -16,10 +17,11 @@ pub fn invalid_text(reason: &InvalidReason) -> String {
             unanswered(*due, *warm_up_due, *warm_up_answered) + &cause_text(cause.as_ref())
         }
         InvalidReason::SlowerThanSlices { slice_ns, max_ns } => format!(
-            "half of the answers took more than {}, which is too long for slices of {}: set \
-             `repeat.alternate` to \"runs\", or make `repeat.slice` longer",
+            "half of the answers took more than {}, which is too long for slices of {}: set {}, or make \
+             `repeat.slice` longer",
             number::as_set(*max_ns),
-            number::as_set(*slice_ns)
+            number::as_set(*slice_ns),
+            Remedy::set("repeat.alternate", "runs")
         ),
         InvalidReason::FellSilent { silence, cause } => {
             silent(silence) + &cause_text(cause.as_ref())
@@ -59,14 +61,19 @@ pub fn invalid_text(reason: &InvalidReason) -> String {
             number::duration(*p99_ns as f64),
             number::as_set(*limit_ns)
         ),
-        InvalidReason::Wrong { wrong, answers, limit, rcode, has_record, example } => {
+        InvalidReason::Wrong { wrong, answers, limit, rcode, or_nxdomain, has_record, example } => {
             let record = if *has_record { " with a record" } else { "" };
-            let example = example.as_deref();
+            let or = if *or_nxdomain { " or NXDOMAIN" } else { "" };
+            let way_out = Remedy::set("expect.rcode", "any");
+            let example = match example {
+                Some(example) => format!("{example}; {way_out} takes every code as right"),
+                None => "they could not be read as DNS messages".to_owned(),
+            };
             format!(
-                "{wrong} of {answers} answers were not {}{record}, more than the limit of {}: {}",
+                "{wrong} of {answers} answers were not {}{or}{record}, more than the limit of {} \
+                 (`expect.wrong_limit`): {example}",
                 rcode_name(*rcode),
                 in_sentence(*limit),
-                example.unwrap_or("they could not be read as DNS messages")
             )
         }
         InvalidReason::Malformed { malformed, checked, limit, example } => format!(
