@@ -10,9 +10,10 @@ use std::thread;
 use dnslab_lab::ports;
 use dnslab_measure::ResultsDirectory;
 use dnslab_settings::{Expect, Load, Server};
+use domain::base::Message;
 use domain::base::iana::Rtype;
+use domain::base::name::ToLabelIter as _;
 use domain::base::opt::UnknownOptData;
-use domain::base::{Message, ToName as _};
 
 use crate::command::{Done, Guarded, Running, program, unshare};
 use crate::evidence::{measured, records, valid_records};
