@@ -201,7 +201,7 @@ impl<'a> Shard<'a> {
             return None;
         };
         unsigned.clear();
-        query.append_to(id, additions, unsigned);
+        query.append_records_to(id, additions, unsigned);
         let signed = key.sign(unsigned, unix_ns / 1_000_000_000);
         outbox.push_with(|octets| octets.extend_from_slice(unsigned));
         Some(signed)
