@@ -36,6 +36,7 @@ mod container;
 mod counts;
 mod datagram;
 mod dnstap;
+mod duplicates;
 mod error;
 mod fragments;
 mod frame_receiver;
@@ -54,6 +55,7 @@ mod repeats;
 mod streams;
 #[cfg(test)]
 mod tests;
+mod tunnels;
 mod window;
 mod writer;
 
@@ -63,4 +65,5 @@ pub use error::CaptureError;
 pub use frame_receiver::{FrameReceiver, SenderFault};
 pub use options::CaptureOptions;
 pub use reader::{CaptureReader, Captured, FrameCounter};
+pub use tunnels::Tunnel;
 pub use writer::{CaptureWriter, FrameWriter, WriteError};
