@@ -82,6 +82,7 @@ fn said(found: &CaptureProfile) -> Vec<String> {
     if !found.left_out.is_empty() {
         lines.push(format!("note: not read: {}", found.left_out));
     }
+    lines.extend(found.notes.iter().map(|note| format!("note: {note}")));
     lines.extend(
         found.cut.iter().map(|cut| format!("note: the capture was not read to its end: {cut}")),
     );

@@ -155,8 +155,8 @@ impl Live {
             self.tell(&format!("connections sent away: {count}: {}", refused.example));
         }
         let counts = &received.counts;
-        let reasons =
-            counts.reasons().map(|(reason, count)| format!("{} ({reason})", number::count(count)));
+        let reasons = counts.left_out().into_iter();
+        let reasons = reasons.map(|(reason, count)| format!("{} ({reason})", number::count(count)));
         let reasons: Vec<String> = reasons.collect();
         if !reasons.is_empty() {
             self.tell(&format!("messages that are no queries of clients: {}", reasons.join(", ")));
@@ -188,13 +188,10 @@ impl Live {
 }
 
 fn what_came(received: &Received) -> String {
-    let plural = |count: u64, one: &str, many: &str| {
-        format!("{} {}", number::count(count), if count == 1 { one } else { many })
-    };
     format!(
         "{} with {} in {}, {}",
-        plural(received.counts.packets, "message", "messages"),
-        plural(received.counts.queries, "query", "queries"),
+        number::counted(received.counts.packets, "message", "messages"),
+        number::counted(received.counts.queries, "query", "queries"),
         duration::rounded(received.lasted.as_nanos() as f64),
         octets::rounded(received.octets),
     )

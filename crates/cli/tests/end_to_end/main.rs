@@ -9,6 +9,7 @@ mod attempts;
 mod bad_input;
 mod calibration;
 mod capacity;
+mod captures;
 mod command;
 mod compare;
 mod cpu;

@@ -67,8 +67,9 @@ pub enum QueriesError {
     },
     /// The capture has no query that can be sent.
     #[error(
-        "the capture {} has no DNS query {looked_for}{}{left_out}",
-        path.display(), if left_out.is_empty() { "" } else { "; it has: " }
+        "the capture {} has no DNS query {looked_for}{}{left_out}{}{}",
+        path.display(), if left_out.is_empty() { "" } else { "; it has: " },
+        if remedy.is_some() { ": " } else { "" }, remedy.as_deref().unwrap_or_default()
     )]
     NoQuery {
         /// The file.
@@ -77,12 +78,15 @@ pub enum QueriesError {
         looked_for: String,
         /// What it has instead.
         left_out: String,
+        /// What to change so that it has some.
+        remedy: Option<String>,
     },
     /// The capture is too short for so many chunks side by side.
     #[error(
-        "the capture {} is {has} long, too short for {chunks} chunks of {chunk} side by side: shorten the load \
-         (`load.duration`, `load.warm_up`), or lower `load.factor` or `load.speed`",
-        path.display()
+        "the capture {} is {has} long, too short for {}: shorten the load (`load.duration`, `load.warm_up`), or lower \
+         `load.factor` or `load.speed`",
+        path.display(),
+        if *chunks == 1 { format!("a load of {chunk} of it") } else { format!("{chunks} chunks of {chunk} side by side") }
     )]
     ShortCapture {
         /// The file.
@@ -95,12 +99,20 @@ pub enum QueriesError {
         chunk: String,
     },
     /// The capture says too little of its clients.
-    #[error("the capture {}: {source}", path.display())]
+    #[error(
+        "the capture {} has only {source}{}{left_out}{}{}",
+        path.display(), if left_out.is_empty() { "" } else { "; left out: " },
+        if cut.is_some() { "; " } else { "" }, cut.as_deref().unwrap_or_default()
+    )]
     Profile {
         /// The file.
         path: PathBuf,
         /// What it lacks.
         source: ProfileError,
+        /// What was left out, as a sentence; empty if nothing was.
+        left_out: String,
+        /// Why reading ended before the end of the file.
+        cut: Option<String>,
     },
     /// There is no population.
     #[error(transparent)]
