@@ -405,7 +405,7 @@ impl<'a> VariantRuns<'a> {
             chain: ServerFigures::over_runs(runs()),
             bottlenecks: bottlenecks(self.valid.iter().map(|(record, _)| &record.bottleneck)),
             self_check: VariantSelfCheck::of(runs(), &caveats),
-            of_invalid: self.of_invalid().map(|runs| Box::new(runs.summarise(seed))),
+            of_invalid: self.of_invalid().map(|runs| Box::new(runs.summarise(memory, seed))),
             imported: runs().find_map(|record| Some(record.imported.as_ref()?.title())),
             caveats,
         }
