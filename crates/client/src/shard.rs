@@ -333,7 +333,7 @@ impl<'a> Shard<'a> {
                     Some(turns) => arrivals.in_turns(turns.clone()),
                     None => arrivals,
                 };
-                QuerySource::Open { arrivals: Box::new(arrivals.peekable()) }
+                QuerySource::Open { arrivals: Box::new(arrivals) }
             }
         }
     }

@@ -75,7 +75,7 @@ pub use external::{ExternalServer, Identity, NotFound};
 pub use guard::{Ending, ExitReport, GuardProgram, GuardSpec};
 pub use privileges::RunAs;
 pub use process::RunningProcess;
-pub use ready::Probe;
+pub use ready::{Patience, Probe};
 pub use regular::open_regular;
 pub use root::{FileSystem, RootError, find_in_root, program_in_root};
 pub use running::RunningServer;

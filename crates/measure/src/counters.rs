@@ -28,6 +28,15 @@ pub struct Outcomes {
     /// (NOTAUTH; RFC 8945, section 5.2).
     #[serde(default)]
     pub refused: u64,
+    /// In flight when the load was left early, and waited for no longer. They are in no other figure: neither
+    /// answered nor lost, and in no latency.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub interrupted: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Response codes of a server that could not or would not answer.
@@ -62,19 +71,25 @@ impl Outcomes {
     #[must_use]
     pub fn settled(&self) -> u64 {
         let unanswered = self.timed_out + self.not_sent + self.connection_lost;
-        self.answered + unanswered + self.malformed + self.refused
+        self.answered + unanswered + self.malformed + self.refused + self.interrupted
     }
 
-    /// Queries that became due and were not answered.
+    /// Queries that became due and have an outcome; not those that were interrupted.
+    #[must_use]
+    pub fn ended(&self) -> u64 {
+        self.due.saturating_sub(self.interrupted)
+    }
+
+    /// Queries that ended without an answer.
     #[must_use]
     pub fn lost(&self) -> u64 {
-        self.due.saturating_sub(self.answered)
+        self.ended().saturating_sub(self.answered)
     }
 
-    /// Lost queries as a share of the due ones, in [0, 1]; 0 when none was due.
+    /// Lost queries as a share of those that ended, in [0, 1]; 0 when none did.
     #[must_use]
     pub fn lost_share(&self) -> f64 {
-        if self.due == 0 { 0.0 } else { self.lost() as f64 / self.due as f64 }
+        if self.ended() == 0 { 0.0 } else { self.lost() as f64 / self.ended() as f64 }
     }
 
     /// Queries that were answered with another code than [`ERROR_CODES`], as a share of the due ones, in [0, 1];
@@ -82,7 +97,7 @@ impl Outcomes {
     #[must_use]
     pub fn share_without_error(&self, rcodes: &BTreeMap<String, u64>) -> Option<f64> {
         let sound = self.answered.saturating_sub(errors(rcodes));
-        (self.due > 0).then(|| sound as f64 / self.due as f64)
+        (self.ended() > 0).then(|| sound as f64 / self.ended() as f64)
     }
 
     /// Answers with one of [`ERROR_CODES`] as a share of the answered queries, in [0, 1]; 0 if none was answered.
@@ -110,6 +125,7 @@ impl Outcomes {
         self.connection_lost += other.connection_lost;
         self.malformed += other.malformed;
         self.refused += other.refused;
+        self.interrupted += other.interrupted;
     }
 }
 

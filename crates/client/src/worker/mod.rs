@@ -87,6 +87,9 @@ struct Extra {
     over_tcp: bool,
 }
 
+/// How long a load that is left early waits for the last answers: as long as a usual time-out.
+const LAST_ANSWERS: Nanos = 2_000_000_000;
+
 /// Longest sleep, so that an interrupt is noticed soon.
 const MAX_WAIT: Nanos = 50_000_000;
 
@@ -154,6 +157,8 @@ pub struct Worker<'a, R: Runtime> {
     unsigned: Vec<u8>,
     scratch: Scratch<R>,
     until: Nanos,
+    /// When it ends whatever is in flight, once it is to be left.
+    leaves_at: Nanos,
     woke: Nanos,
     /// By how much a sleep is longer than asked.
     oversleep: Nanos,
@@ -248,6 +253,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
             unsigned: Vec::new(),
             scratch: Scratch::default(),
             until,
+            leaves_at: Nanos::MAX,
             woke: 0,
             oversleep: 0,
             max_silence: 0,
@@ -289,7 +295,8 @@ impl<'a, R: Runtime> Worker<'a, R> {
             self.note_phase(now);
             // First of all: what was due before the end has an outcome, however late this thread is.
             self.take_arrivals(now);
-            if now >= self.until && self.unsettled == 0 && self.is_read(now) {
+            let is_settled = self.unsettled == 0 && self.is_read(now);
+            if now >= self.until && (is_settled || now >= self.leaves_at) {
                 self.note_held(now);
                 break;
             }
@@ -450,7 +457,11 @@ impl<'a, R: Runtime> Worker<'a, R> {
 
     /// Notes the thread's CPU time at both ends of the measured window, and an interrupt.
     fn note_phase(&mut self, now: Nanos) {
-        let is_over = self.shard.stop.load(Ordering::Relaxed)
+        let is_left = self.shard.stop.load(Ordering::Relaxed);
+        if is_left && self.leaves_at == Nanos::MAX {
+            self.leaves_at = now.saturating_add(LAST_ANSWERS);
+        }
+        let is_over = is_left
             || self.matcher.signatures.are_hopeless()
             || self.query_source.failure().is_some()
             || self.has_done_its_part();
@@ -548,6 +559,13 @@ impl<'a, R: Runtime> Worker<'a, R> {
     }
 
     fn report_interval(&mut self, now: Nanos) {
+        // An interval has all that became due in it, also what a worker that falls behind has not taken up yet.
+        let now = match &mut self.query_source {
+            QuerySource::Open { arrivals } if self.left > 0 => {
+                arrivals.next_due().map_or(now, |due| due.min(now))
+            }
+            _ => now,
+        };
         while let Some(mut interval) = self.recorder.finished_interval(now, || self.runtime.spare())
         {
             interval.busiest = self.used();
@@ -614,6 +632,9 @@ impl<'a, R: Runtime> Worker<'a, R> {
 
     fn finish(mut self) -> WorkerEnd {
         let now = self.runtime.now();
+        if now >= self.leaves_at {
+            self.leave_unsettled();
+        }
         self.report_interval(now);
         if let Some(block) = self.recorder.told.as_mut().and_then(|told| told.full_block(true)) {
             self.runtime.told(block);

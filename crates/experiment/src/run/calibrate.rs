@@ -333,7 +333,8 @@ impl<'a> Programs<'a> {
             .map_err(|source| TargetError::Io { path: PathBuf::from("127.0.0.1"), source })?;
         let folder = self.folder.to_owned();
         let mut spec = ServerSpec::new(ServerKind::Embedded, folder, (address, free), &[transport]);
-        let path = write_zone(&self.zone, "calibration.test", self.folder)?;
+        let path =
+            write_zone(&self.zone, "calibration.test", self.folder, &AtomicBool::new(false))?;
         spec.zone = Some(ZoneFile { origin: "calibration.test".to_owned(), path });
         spec.connections = CLIENTS;
         spec.cpus = cpus.to_vec();

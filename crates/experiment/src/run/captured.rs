@@ -81,6 +81,9 @@ impl Census {
         options: &CaptureOptions,
         within: Duration,
     ) -> Result<Self, QueriesError> {
+        if std::fs::metadata(path).is_ok_and(|facts| !facts.is_file() && !facts.is_dir()) {
+            return Err(QueriesError::Passing { path: path.to_owned() });
+        }
         let mut seen = SeenQueries::open(path, options, seen_query)?;
         let Some(earliest) = seen.next() else {
             return Err(match seen.end {

@@ -13,6 +13,7 @@ mod round;
 mod seeds;
 pub(crate) mod session;
 mod split;
+mod stoppable;
 mod target;
 mod testbed;
 pub(crate) mod timeline;

@@ -65,6 +65,16 @@ pub enum QueriesError {
         /// What is wrong with it.
         source: CaptureError,
     },
+    /// The capture is a pipe, a socket or a device.
+    #[error(
+        "{} is no regular file, and a capture is read several times: write it to a file, which may be compressed \
+         with gzip or zstd, and give that; for a server that sends dnstap to a socket, write `unix:PATH`",
+        path.display()
+    )]
+    Passing {
+        /// Its path.
+        path: PathBuf,
+    },
     /// The capture has no query that can be sent.
     #[error(
         "the capture {} has no DNS query {looked_for}{}{left_out}{}{}",

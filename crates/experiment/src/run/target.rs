@@ -5,11 +5,12 @@ use std::io::{BufWriter, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use dnslab_lab::{
-    GuardProgram, LabError, LogDestination, LogFile, LogPrefix, Logging, NotFound, QueryLog,
-    Rotation, RunningServer, ServerSpec, ZoneFile,
+    GuardProgram, LabError, LogDestination, LogFile, LogPrefix, Logging, NotFound, Patience,
+    QueryLog, Rotation, RunningServer, ServerSpec, ZoneFile,
 };
 use dnslab_load::{
     AskError, Asker, Endpoint, Job, TlsSettings, TlsSettingsError, Verification as Verify, ask,
@@ -28,6 +29,7 @@ use domain::base::iana::Rtype;
 use super::first_query::{hint, is_answered};
 use super::queries::{Asked, QueriesError, with_files, zone};
 use super::seeds::{Role, Seeds};
+use super::stoppable::Stoppable;
 use super::testbed::{READY_NAME, Testbed, visit};
 use super::watching::{self, SWITCHED_OFF, Watch};
 
@@ -186,6 +188,8 @@ pub(super) struct Site<'a> {
     pub(super) seeds: Seeds,
     pub(super) folder: &'a Path,
     pub(super) guard: &'a GuardProgram,
+    /// Whoever waits gives up when it is set.
+    pub(super) stop: &'a AtomicBool,
 }
 
 /// Starts the variant's server with all its state under the run's folder, or checks that the external one
@@ -234,7 +238,7 @@ fn started(variant: &Variant, site: &Site<'_>) -> Result<Target, TargetError> {
     let sides = (verification.as_ref(), client.as_deref());
     let question = Question::of(variant)?;
     let spec = spec(variant, site)?;
-    let mut target = start(&spec, (transport, &load), sides, &question, site.guard)?;
+    let mut target = start(&spec, (transport, &load), sides, &question, (site.guard, site.stop))?;
     target.ways.tls = target.ways.tls.map(|tls| as_chosen(tls, &load));
     for mixed in load.mixed().iter().copied() {
         let endpoint = target.endpoint(variant, mixed)?;
@@ -293,7 +297,7 @@ fn spec(variant: &Variant, site: &Site<'_>) -> Result<ServerSpec, TargetError> {
     spec.root_hints = site.testbed.root_hints(variant);
     if spec.upstream.is_none() && spec.root_hints.is_none() {
         let origin = variant.zone.name.clone();
-        let path = write_zone(&zone(&variant.zone)?, &origin, &spec.directory)?;
+        let path = write_zone(&zone(&variant.zone)?, &origin, &spec.directory, site.stop)?;
         spec.zone = Some(ZoneFile { origin, path });
     }
     if server.dnssec {
@@ -357,11 +361,12 @@ pub(super) fn write_zone(
     zone: &SyntheticZone,
     name: &str,
     directory: &Path,
+    stop: &AtomicBool,
 ) -> Result<PathBuf, TargetError> {
     let path = directory.join(format!("{name}.zone"));
     let written =
         fs::create_dir_all(directory).and_then(|()| File::create(&path)).and_then(|file| {
-            let mut writer = BufWriter::new(file);
+            let mut writer = BufWriter::new(Stoppable { inner: file, stop });
             zone.write_to(&mut writer)?;
             writer.flush()
         });
@@ -378,7 +383,8 @@ pub(super) fn start_with_run_authority(
     let origin = spec.zone.as_ref().map_or(".", |zone| zone.origin.as_str());
     let question = Question::soa(origin)?;
     let sides = (Some(&Verification::RunAuthority), None);
-    start(spec, (transport, &Load::default()), sides, &question, guard)
+    let waiting = (guard, &AtomicBool::new(false));
+    start(spec, (transport, &Load::default()), sides, &question, waiting)
 }
 
 /// Waits until the server gives the right answer to a client of this load on the host `client`.
@@ -387,7 +393,7 @@ fn start(
     (transport, load): (Transport, &Load),
     (verification, client): (Option<&Verification>, Option<&Path>),
     question: &Question,
-    guard: &GuardProgram,
+    (guard, stop): (&GuardProgram, &AtomicBool),
 ) -> Result<Target, TargetError> {
     let address = spec.socket_address(transport);
     let name = address.ip().to_string();
@@ -400,7 +406,8 @@ fn start(
             .map_err(|error| error.to_string())?;
         question.ask(&load, (address, transport), tls.as_ref())
     };
-    let server = RunningServer::start(spec, guard, &probe, READY_WITHIN)?;
+    let server =
+        RunningServer::start(spec, guard, &probe, Patience { timeout: READY_WITHIN, stop })?;
     let tls = tls(transport, verification, &name, Some(&authority))?;
     let facts = server.facts().clone();
     let watch = Ok(server.watched());

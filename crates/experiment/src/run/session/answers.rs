@@ -281,7 +281,7 @@ impl Session {
         };
         let said = (|| {
             let cpus = Cpus::of(variant).map_err(|error| error.to_string())?;
-            let (testbed, target) = case.start(&cpus).map_err(|error| error.to_string())?;
+            let (testbed, target) = case.start(&cpus, stop).map_err(|error| error.to_string())?;
             let said = {
                 let _visit = testbed.visit("client").map_err(|error| error.to_string())?;
                 let job = target.ways.job(variant, &asked).map_err(|error| error.to_string())?;
