@@ -236,10 +236,16 @@ pub enum Caveat {
     /// The server ran before and kept memory that earlier loads had needed, so what this variant needs is not known.
     /// It follows from all runs of a session: no record has it.
     MemoryKept,
-    /// The run was ended before its time.
+    /// The run was left early.
     CutShort {
         /// Measured time in nanoseconds.
         measured_ns: u64,
+        /// Time that was asked for, nanoseconds; 0 in records that do not have it.
+        #[serde(default)]
+        asked_ns: u64,
+        /// Queries that were in flight then and are in no figure.
+        #[serde(default)]
+        in_flight: u64,
     },
     /// The certificate of the server was not verified.
     CertificateNotVerified,
@@ -324,7 +330,7 @@ impl Caveat {
                 counted.abs_diff(sent) as f64 / sent.max(1) as f64
             }
             // The shorter, the worse.
-            Self::CutShort { measured_ns } => -(measured_ns as f64),
+            Self::CutShort { measured_ns, .. } => -(measured_ns as f64),
             Self::TurnBacklog { ns } => ns as f64,
             Self::Imported { lost_share, .. } => lost_share,
             Self::SharedCpus

@@ -107,9 +107,9 @@ pub enum InvalidReason {
         /// The fault of the first, with its query.
         example: String,
     },
-    /// The load ended before half of its time.
+    /// The load was left before its measured window began, or before half of it where its variant has whole runs.
     TooShort {
-        /// Measured time, nanoseconds.
+        /// Measured time, nanoseconds; 0 if the window had not begun.
         measured_ns: u64,
         /// Time that was asked for, nanoseconds.
         asked_ns: u64,

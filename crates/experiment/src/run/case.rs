@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
 use dnslab_lab::hosts::EndedPart;
 use dnslab_lab::perf::{self, Perf, PerfError, Recording, Sampled};
@@ -27,7 +27,7 @@ use super::seeds::Seeds;
 use super::split::Cpus;
 use super::target::{Site, Target, TargetError, Ways, prepare};
 use super::testbed::{self, Testbed, Watch};
-use super::validity::why_invalid;
+use super::validity::{asked_ns, why_invalid};
 use super::watching::NOT_COVERED;
 
 /// Lines of the server's log that the record of a failed run keeps.
@@ -104,7 +104,13 @@ impl Case<'_> {
             Ok(cpus) => cpus,
             Err(error) => return Err(self.failed(started, error.to_string(), Vec::new()).into()),
         };
-        match self.start(&cpus) {
+        if stop.load(Ordering::Relaxed) {
+            let reason = "interrupted before its servers were started".to_owned();
+            let mut record = self.failed(started, reason, Vec::new());
+            record.caveats.push(self.cut_short(0));
+            return Err(record.into());
+        }
+        match self.start(&cpus, stop) {
             Ok((testbed, target)) => Ok(Prepared { case: self, started, cpus, testbed, target }),
             Err(error) => {
                 let log = log_tail_of(&error);
@@ -112,7 +118,7 @@ impl Case<'_> {
                 // Ctrl-C at a terminal also ends the tools that make hosts, which says nothing about the
                 // hosts.
                 if stop.load(Ordering::Relaxed) {
-                    record.caveats.push(Caveat::CutShort { measured_ns: 0 });
+                    record.caveats.push(self.cut_short(0));
                 }
                 // Before the record is written, which needs room.
                 leftovers::clear(self.folder);
@@ -122,12 +128,17 @@ impl Case<'_> {
     }
 
     /// The server under test is the last to start.
-    pub(super) fn start(&self, cpus: &Cpus) -> Result<(Testbed, Target), TargetError> {
+    pub(super) fn start(
+        &self,
+        cpus: &Cpus,
+        stop: &AtomicBool,
+    ) -> Result<(Testbed, Target), TargetError> {
         let (folder, guard) = (self.folder, self.guard);
         let seeds = Seeds::of_run(self.seed);
         let seeded = (cpus, seeds);
-        let testbed = Testbed::make(self.variant, &self.queries.list, seeded, folder, guard)?;
-        let site = Site { testbed: &testbed, cpus: &cpus.server, seeds, folder, guard };
+        let testbed =
+            Testbed::make(self.variant, &self.queries.list, seeded, folder, (guard, stop))?;
+        let site = Site { testbed: &testbed, cpus: &cpus.server, seeds, folder, guard, stop };
         let target = prepare(self.variant, &site, self.queries)?;
         Ok((testbed, target))
     }
@@ -158,8 +169,11 @@ impl Case<'_> {
         testbed: Option<TestbedFacts>,
         end: &Ending,
     ) -> RunRecord {
-        let (bottleneck, mut caveats) =
-            self.doubts(&main, (&server, &chain, unwatched.as_deref()), end);
+        let (bottleneck, mut caveats) = self.doubts(
+            (&main, asked_ns(self.variant)),
+            (&server, &chain, unwatched.as_deref()),
+            end,
+        );
         // Why nothing was answered: what the server said outweighs how connections ended.
         let last_end = main.last_connection_end.as_ref();
         let connection = last_end.map(|end| Cause::Connection { end: end.clone() });
@@ -168,15 +182,18 @@ impl Case<'_> {
         let signature = main.signature_example.clone();
         let signature = signature.map(|example| Cause::Signature { example });
         let cause = signature.or(http).or(connection);
-        let status = self.status(&main, self.variant.load.duration, end, cause);
+        let status = self.status(&main, end, cause);
         let LoadResult { facts, measured, .. } = main;
         let status = match unserved(&facts, &server, &measured) {
             Some(reason) if status == RunStatus::Valid => RunStatus::Invalid { reason },
             _ => status,
         };
         let common_load = common.and_then(|(common, chain)| {
-            let (bottleneck, own_caveats) =
-                self.doubts(&common, (&server, &chain, unwatched.as_deref()), end);
+            let (bottleneck, own_caveats) = self.doubts(
+                (&common, common.facts.duration_ns),
+                (&server, &chain, unwatched.as_deref()),
+                end,
+            );
             if let Some(reason) = self.is_uncommon(&common, &server, &bottleneck, end) {
                 caveats.push(Caveat::CommonLoadInvalid { reason });
                 return None;
@@ -207,9 +224,8 @@ impl Case<'_> {
         end: &Ending,
     ) -> Option<InvalidReason> {
         let LoadResult { facts, measured, last_connection_end, .. } = common;
-        let asked = Duration::from_nanos(facts.duration_ns);
         let cause = last_connection_end.clone().map(|end| Cause::Connection { end });
-        match self.status(common, asked, end, cause) {
+        match self.status(common, end, cause) {
             RunStatus::Invalid { reason } => return Some(reason),
             // Then the whole run failed.
             RunStatus::Failed { .. } => return None,
@@ -221,9 +237,10 @@ impl Case<'_> {
         unserved(facts, server, measured).or_else(|| is_full.then(too_high))
     }
 
+    /// `asked_ns` is the length of the measured window that was asked for.
     fn doubts(
         &self,
-        result: &LoadResult,
+        (result, asked_ns): (&LoadResult, u64),
         (server, chain, unwatched): (&ServerFacts, &[ChainPart], Option<&str>),
         end: &Ending,
     ) -> (Bottleneck, Vec<Caveat>) {
@@ -240,7 +257,8 @@ impl Case<'_> {
             caveats.push(Caveat::BadSignatures { count, example: example.clone() });
         }
         if result.cut_short && end.fault.is_none() {
-            caveats.push(Caveat::CutShort { measured_ns: measured.window_ns });
+            let in_flight = measured.counters.outcomes.interrupted;
+            caveats.push(Caveat::CutShort { measured_ns: measured.own_ns(), asked_ns, in_flight });
         }
         let Connections { attempted, failed, lost, .. } = measured.counters.connections;
         if let Some(example) = result.last_connection_end.clone().filter(|_| failed + lost > 0) {
@@ -279,18 +297,16 @@ impl Case<'_> {
         }
     }
 
-    /// Whether a load of this length counts. `cause` may explain that nothing, or too little, was answered.
-    fn status(
-        &self,
-        result: &LoadResult,
-        asked: Duration,
-        end: &Ending,
-        cause: Option<Cause>,
-    ) -> RunStatus {
+    fn cut_short(&self, measured_ns: u64) -> Caveat {
+        Caveat::CutShort { measured_ns, asked_ns: asked_ns(self.variant), in_flight: 0 }
+    }
+
+    /// Whether a load counts. `cause` may explain that nothing, or too little, was answered.
+    fn status(&self, result: &LoadResult, end: &Ending, cause: Option<Cause>) -> RunStatus {
         if let Some(reason) = &end.fault {
             return RunStatus::Failed { reason: reason.clone(), log_tail: end.log.clone() };
         }
-        match why_invalid(self.variant, result, asked, cause) {
+        match why_invalid(self.variant, result, cause) {
             Some(reason) => RunStatus::Invalid { reason },
             None => RunStatus::Valid,
         }
@@ -472,8 +488,8 @@ impl Prepared<'_> {
             Err(error) => case.failed(started, error, end.log),
         };
         if !is_whole && !is_cut_short(&record) {
-            let measured_ns = record.measured.as_ref().map_or(0, |measured| measured.window_ns);
-            record.caveats.push(Caveat::CutShort { measured_ns });
+            let measured_ns = record.measured.as_ref().map_or(0, Measured::own_ns);
+            record.caveats.push(case.cut_short(measured_ns));
         }
         // Before the record is written, which needs room.
         leftovers::clear(case.folder);
@@ -481,8 +497,33 @@ impl Prepared<'_> {
     }
 }
 
+/// Leaves out what had less than half of its time: it is too little to stand beside whole runs of its variant.
+pub(super) fn leave_out_if_short(record: &mut RunRecord) {
+    let too_short = |caveat: &Caveat| match *caveat {
+        Caveat::CutShort { measured_ns, asked_ns, .. } if measured_ns < asked_ns / 2 => {
+            Some(InvalidReason::TooShort { measured_ns, asked_ns })
+        }
+        _ => None,
+    };
+    if let Some(reason) = record.caveats.iter().find_map(too_short) {
+        if record.status == RunStatus::Valid {
+            record.status = RunStatus::Invalid { reason };
+        }
+        return;
+    }
+    let common = record.common_load.as_ref();
+    if let Some(reason) = common.and_then(|common| common.caveats.iter().find_map(too_short)) {
+        let measured_ns = record.measured.as_ref().map_or(0, Measured::own_ns);
+        record.caveats.push(Caveat::CutShort { measured_ns, asked_ns: measured_ns, in_flight: 0 });
+        record.caveats.push(Caveat::CommonLoadInvalid { reason });
+        (record.common_load, record.lacks_common_load) = (None, true);
+    }
+}
+
+/// It was left early: a session that is resumed makes it again.
 pub(super) fn is_cut_short(record: &RunRecord) -> bool {
-    record.caveats.iter().any(|caveat| matches!(caveat, Caveat::CutShort { .. }))
+    let common = record.common_load.iter().flat_map(|common| &common.caveats);
+    record.caveats.iter().chain(common).any(|caveat| matches!(caveat, Caveat::CutShort { .. }))
 }
 
 /// What ended a load early.

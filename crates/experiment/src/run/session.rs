@@ -24,7 +24,7 @@ use dnslab_measure::{
 use dnslab_settings::{CacheSize, ChainRole, Common, Experiment, HostsChoice, Variant};
 use dnslab_traffic::SlicePlan;
 
-use super::case::is_cut_short;
+use super::case::{is_cut_short, leave_out_if_short};
 use super::first_query::{self, FirstQueryError};
 use super::internet::PrivateInternet;
 use super::queries::{self, QueriesError, QueryLists};
@@ -392,13 +392,15 @@ impl Session {
         let remaining = self.remaining()?.cases;
         let mut number = self.facts.plan.len() - remaining.len() + 1;
         let rounds = rounds::rounds(remaining, self.facts.slice_ns.is_some());
-        let mut measured: BTreeSet<String> = self
-            .results
-            .runs()?
-            .into_iter()
-            .filter(|record| record.measured.is_some())
-            .map(|record| record.variant)
-            .collect();
+        let earlier = self.results.runs()?;
+        let variants_with = |is_so: &dyn Fn(&RunRecord) -> bool| -> BTreeSet<String> {
+            let found = earlier.iter().filter(|record| is_so(record));
+            found.map(|record| record.variant.clone()).collect()
+        };
+        let is_whole =
+            |record: &RunRecord| record.status == RunStatus::Valid && !is_cut_short(record);
+        let mut measured = variants_with(&|record| record.measured.is_some());
+        let mut whole = variants_with(&is_whole);
         let rate = match rounds.is_empty() {
             true => None,
             false => self.common_rate(stop, observer)?,
@@ -417,7 +419,7 @@ impl Session {
             observer.round_begins(&round, number, self.facts.plan.len());
             number += round.len();
             let mut end = None;
-            for record in self.run_round(&round, rate, stop, observer)? {
+            for mut record in self.run_round(&round, rate, stop, observer)? {
                 let is_first = !measured.contains(&record.variant);
                 if let Some(error) = came_to_nothing(&record).filter(|_| is_first) {
                     end = end.or(Some(error));
@@ -425,6 +427,11 @@ impl Session {
                 }
                 if record.measured.is_some() {
                     measured.insert(record.variant.clone());
+                }
+                if is_whole(&record) {
+                    whole.insert(record.variant.clone());
+                } else if whole.contains(&record.variant) {
+                    leave_out_if_short(&mut record);
                 }
                 let id = CaseId { variant: record.variant.clone(), repetition: record.repetition };
                 let written = self.results.write_run(&record);

@@ -1,7 +1,5 @@
 //! Whether a load that was applied counts.
 
-use std::time::Duration;
-
 use dnslab_load::{Expected, LoadResult};
 use dnslab_measure::{
     Answers, Cause, ERROR_CODES, InvalidReason, fell_silent, lost_over_transport,
@@ -11,17 +9,19 @@ use dnslab_wire::rcode;
 
 use super::case::expected;
 
-/// Why a load that was to last for `asked` does not count; `None` if it does. `cause` may explain that
-/// nothing, or too little, was answered.
+/// Why a load does not count; `None` if it does. `cause` may explain that nothing, or too little, was answered. One
+/// that was left early counts by itself; beside whole ones see [`super::case::leave_out_if_short`].
 pub(super) fn why_invalid(
     variant: &Variant,
     result: &LoadResult,
-    asked: Duration,
     cause: Option<Cause>,
 ) -> Option<InvalidReason> {
     let measured = &result.measured;
     let (outcomes, answers) = (&measured.counters.outcomes, &measured.counters.answers);
     let warm_up = &measured.warm_up.outcomes;
+    if result.cut_short && measured.window_ns <= 1 {
+        return Some(InvalidReason::TooShort { measured_ns: 0, asked_ns: asked_ns(variant) });
+    }
     if outcomes.answered == 0 {
         return Some(InvalidReason::Unanswered {
             due: outcomes.due,
@@ -79,14 +79,13 @@ pub(super) fn why_invalid(
     }
     // A sample of the answers that looked right was parsed. It stands for all of them.
     let Answers { checked, malformed, checked_stand_for, malformed_stand_for, .. } = *answers;
-    if malformed_stand_for as f64 > limit * checked_stand_for as f64 {
+    (malformed_stand_for as f64 > limit * checked_stand_for as f64).then(|| {
         let example = result.malformed_example.clone().unwrap_or_default();
-        return Some(InvalidReason::Malformed { malformed, checked, limit, example });
-    }
-    let measured_ns = measured.own_ns();
-    let asked_ns = u64::try_from(asked.as_nanos()).unwrap_or(u64::MAX);
-    let sent_all =
-        variant.load.queries_in_all.is_some_and(|most| outcomes.due + warm_up.due >= most);
-    (u128::from(measured_ns) * 2 < asked.as_nanos() && !sent_all)
-        .then_some(InvalidReason::TooShort { measured_ns, asked_ns })
+        InvalidReason::Malformed { malformed, checked, limit, example }
+    })
+}
+
+/// Length of the measured window that a variant asks for.
+pub(super) fn asked_ns(variant: &Variant) -> u64 {
+    u64::try_from(variant.load.duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -398,7 +398,7 @@ fn the_worst_caveat_of_each_kind_is_kept_and_its_runs_are_counted() {
     let drops = |datagrams| Caveat::GeneratorDrops { datagrams };
     check_caveats(one(drops, [2, 7, 1, 7, 3]), &[(drops(7), 5)]);
     // The smaller figure may be the worse one.
-    let cut = |measured_ns| Caveat::CutShort { measured_ns };
+    let cut = |measured_ns| Caveat::CutShort { measured_ns, asked_ns: 9, in_flight: 0 };
     check_caveats(one(cut, [5, 4, 3, 4, 5]), &[(cut(3), 5)]);
     let unfilled = |in_flight| Caveat::WindowNotFull { in_flight: in_flight as f64, window: 100 };
     check_caveats(one(unfilled, [80, 70, 60, 70, 80]), &[(unfilled(60), 5)]);

@@ -1,10 +1,11 @@
 //! Under which conditions it was measured, once.
 
-use dnslab_measure::{LoadMode, RunRecord, Session};
+use dnslab_measure::{Caveat, LoadMode, RunRecord, Session};
 
 use crate::imported::load_text;
 use crate::number;
 use crate::server::title;
+use crate::words::invalid::left_early;
 
 pub(crate) fn conditions(session: &Session, records: &[RunRecord]) -> String {
     let counted = || records.iter().filter(|record| record.measured.is_some());
@@ -34,7 +35,7 @@ pub(crate) fn conditions(session: &Session, records: &[RunRecord]) -> String {
         parts.push(number::counted(records.len() as u64, "run", "runs"));
         return parts.join("; ");
     }
-    let length = shared(counted().map(length));
+    let length = length_of(counted());
     let length = length.map_or_else(String::new, |length| format!(" of {length}"));
     parts.push(number::counted(rounds.into(), "round", "rounds") + &length);
     parts.join("; ")
@@ -108,9 +109,25 @@ pub(super) fn of_search(records: &[RunRecord]) -> String {
     let counted = || records.iter().filter(|record| record.measured.is_some());
     let runs = number::counted(counted().count() as u64, "run", "runs");
     let clients = shared(counted().map(clients));
-    let length = shared(counted().map(length)).map_or_else(String::new, |it| format!(" of {it}"));
+    let length = length_of(counted()).map_or_else(String::new, |it| format!(" of {it}"));
     let parts = servers(counted()).into_iter().chain(clients);
     parts.chain([runs + &length]).collect::<Vec<String>>().join("; ")
+}
+
+/// The length of the runs; of those that were left early only where there are no others.
+fn length_of<'a>(records: impl Iterator<Item = &'a RunRecord> + Clone) -> Option<String> {
+    let whole = records.clone().filter(|record| cut_short(record).is_none());
+    shared(whole.map(length)).or_else(|| {
+        let cut = records.filter_map(cut_short);
+        shared(cut.map(|(measured_ns, asked_ns)| left_early(measured_ns, asked_ns)))
+    })
+}
+
+fn cut_short(record: &RunRecord) -> Option<(u64, u64)> {
+    record.caveats.iter().find_map(|caveat| match *caveat {
+        Caveat::CutShort { measured_ns, asked_ns, .. } => Some((measured_ns, asked_ns)),
+        _ => None,
+    })
 }
 
 /// The measured window in seconds: 10 s, 0.2 s; or its queries, where those end it.

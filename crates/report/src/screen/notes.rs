@@ -8,7 +8,7 @@ use dnslab_settings::Remedy;
 
 use crate::number;
 use crate::variants::{asks_one_by_one, code_shares, is_at_least, listed};
-use crate::words::invalid::{http_statuses, invalid_text};
+use crate::words::invalid::{http_statuses, invalid_text, left_early};
 
 struct Doubt<'a> {
     rank: u8,
@@ -421,10 +421,10 @@ fn said(caveat: &Caveat, setting: &Setting<'_>, has_chain: bool) -> Option<(u8, 
             format!("{} and {}", number::count(*counted), number::count(*sent)),
             "See in the report how the queries ended, and who else asks this server.",
         ),
-        Caveat::CutShort { .. } => of(
+        Caveat::CutShort { measured_ns, asked_ns, .. } => of(
             1,
-            "a run was ended before its time",
-            String::new(),
+            "a run was left early",
+            left_early(*measured_ns, *asked_ns),
             "`dnslab run --resume` with the results directory makes it again.",
         ),
         Caveat::SharedCpus => of(

@@ -3,7 +3,7 @@
 use dnslab_measure::{AfterTruncation, Caveat, VariantCaveat};
 use dnslab_settings::Remedy;
 
-use super::invalid::{http_statuses, invalid_text};
+use super::invalid::{http_statuses, invalid_text, left_early};
 use super::{MORE_CPUS, Remark};
 use crate::number;
 
@@ -272,9 +272,16 @@ pub(crate) fn remark(caveat: &Caveat) -> Remark {
             "Run dnslab on the server's machine, as root or as its owner, and leave \
              `server.watch` at `true`",
         ),
-        Caveat::CutShort { measured_ns } => Remark::new(
-            "The run was ended before its time",
-            format!("after {} of measurement", number::duration(*measured_ns as f64)),
+        Caveat::CutShort { measured_ns, asked_ns, in_flight } => Remark::new(
+            "The run was left early, and its figures are those of the time that it had",
+            match in_flight {
+                0 => left_early(*measured_ns, *asked_ns),
+                queries => format!(
+                    "{}; {} queries in flight then are in no figure",
+                    left_early(*measured_ns, *asked_ns),
+                    number::count(*queries)
+                ),
+            },
             "Resume the experiment to repeat it",
         ),
         Caveat::CertificateNotVerified => Remark::new(

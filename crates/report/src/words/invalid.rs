@@ -9,6 +9,16 @@ use super::bottleneck::evidence_text;
 use super::server_options::connection_bound;
 use crate::number;
 
+/// How much of its time a run had that was left early: `11.95 s of 60 s`. The time that was asked for is 0 where it is
+/// not known.
+pub(crate) fn left_early(measured_ns: u64, asked_ns: u64) -> String {
+    let measured = format!("{:.2} s", measured_ns as f64 / 1e9);
+    match asked_ns {
+        0 => measured,
+        asked_ns => format!("{measured} of {} s", asked_ns as f64 / 1e9),
+    }
+}
+
 /// Why a run does not count, as a sentence without its full stop.
 #[must_use]
 pub fn invalid_text(reason: &InvalidReason) -> String {
@@ -81,11 +91,14 @@ pub fn invalid_text(reason: &InvalidReason) -> String {
              more than the limit of {}: {example}",
             in_sentence(*limit)
         ),
-        InvalidReason::TooShort { measured_ns, asked_ns } => format!(
-            "interrupted after {:.3} s of {:.3} s: too little to stand beside whole runs",
-            *measured_ns as f64 / 1e9,
-            *asked_ns as f64 / 1e9
-        ),
+        InvalidReason::TooShort { measured_ns: 0, .. } => {
+            "left before the measured window began: stay longer, or make `load.warm_up` shorter"
+                .to_owned()
+        }
+        InvalidReason::TooShort { measured_ns, asked_ns } => {
+            let time = left_early(*measured_ns, *asked_ns);
+            format!("left early, after {time}: too little to stand beside whole runs")
+        }
         InvalidReason::Unserved { served, clients, failed_attempts, program, is_started } => {
             let attempts = match failed_attempts {
                 0 => String::new(),
