@@ -58,7 +58,7 @@ fn import_dnsperf(arguments: &ImportDnsperf) -> Result<Exit, Failure> {
     for record in &records {
         results.write_run(record)?;
     }
-    first_screen::show(&results, None, arguments.output)?;
+    first_screen::show((&results, true), None, arguments.output)?;
     Ok(Exit::Fine)
 }
 

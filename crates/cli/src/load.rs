@@ -13,6 +13,7 @@ use dnslab_wire::Transport;
 
 use crate::arguments::{KeyOptions, Load, Traffic};
 use crate::exit::{Exit, Failure};
+use crate::kept::{Place, needs_folder};
 use crate::live::Wanted;
 use crate::monitoring::Doors;
 use crate::run;
@@ -30,10 +31,14 @@ pub(crate) fn apply(
     traffic: &Traffic,
     recording: Option<&Path>,
 ) -> Result<Exit, Failure> {
-    let results = (&*traffic.results, recording);
+    if experiment.repeat.profile {
+        needs_folder(&traffic.results, "where the CPU time goes is in the report")?;
+    }
+    let place = Place::of(&traffic.results)?;
+    let results = (place.folder(), recording);
     let mut session = run::begin(experiment, results, run::Gate::default(), OptionForm::Flag)?;
     let wanted = Wanted { watch: traffic.watch, output: traffic.output };
-    run::carry_out(&mut session, doors, wanted)
+    run::carry_out(&mut session, doors, wanted, &place)
 }
 
 pub(crate) fn experiment(arguments: &Load) -> Result<Experiment, Failure> {

@@ -23,6 +23,7 @@ mod first_screen;
 mod gate;
 mod history;
 mod import;
+mod kept;
 mod lab;
 mod limits;
 mod live;
@@ -78,7 +79,13 @@ fn main() -> ExitCode {
 
 /// Prints help, the version, or what is wrong with the arguments. In a gate these must not look like a verdict.
 fn usage(refused: &clap::Error, words: &[OsString]) -> ExitCode {
-    refused.print().ok();
+    let of_dnsperf = arguments::dnsperf::answer(words).filter(|_| refused.use_stderr());
+    match of_dnsperf {
+        Some(answer) => eprint!("{}", dnslab_measure::visible_lines(&answer)),
+        None => {
+            refused.print().ok();
+        }
+    }
     let is_against = |word: &OsString| word.to_string_lossy().starts_with("--against");
     let is_gate =
         words.get(1).is_some_and(|word| word == "compare") || words.iter().any(is_against);

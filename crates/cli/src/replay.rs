@@ -11,6 +11,7 @@ use dnslab_wire::units::duration;
 
 use crate::arguments::{Load, Replay};
 use crate::exit::{Exit, Failure};
+use crate::kept::needs_folder;
 use crate::load::{aim, apply, check, draft_without_target};
 use crate::monitoring::Doors;
 use crate::record::{self, Live};
@@ -100,7 +101,8 @@ fn last_as_long_as(census: &Census, draft: &mut Draft) -> bool {
 /// Records what comes to a socket, for as long as the load needs it, and plays it from there.
 fn replay_live(arguments: &Replay, address: &DnstapAddress) -> Result<Exit, Failure> {
     let traffic = &arguments.load.traffic;
-    let recording = record::create_in(&traffic.results)?;
+    needs_folder(&traffic.results, "what comes is recorded, and played from the recording")?;
+    let recording = record::create_in(&traffic.results.results)?;
     let path = recording.path().to_owned();
     let mut draft = draft_of(arguments, &path)?;
     if !draft.variants[0].load.duration.is_written() {

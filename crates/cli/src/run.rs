@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use dnslab_experiment::{
-    Changes, FirstQueryError, Plan, Session, SessionError, SessionOptions, Source, Untrusted,
+    FirstQueryError, Plan, Session, SessionError, SessionOptions, Source, Untrusted,
 };
 use dnslab_lab::GuardProgram;
 use dnslab_measure::{CostLimit, ResultsError, Ruling, RunStatus, SkippedVariant};
@@ -16,13 +16,14 @@ use dnslab_wire::units::duration;
 
 use crate::arguments::{DEFAULT_LIMITS, Output, Run};
 use crate::exit::{Exit, Failure};
+use crate::kept::{Place, needs_folder};
 use crate::live::{Live, Wanted};
 use crate::monitoring::{Both, Doors, Monitor};
 use crate::{compare, first_screen, gate, signals, terminal};
 
 pub(crate) fn run(arguments: Run) -> Result<Exit, Failure> {
     // In a gate the other codes are verdicts.
-    let without_verdict = |failure: Failure| match arguments.against {
+    let without_verdict = |failure: Failure| match arguments.asked.against {
         Some(_) => failure.without_verdict(),
         None => failure,
     };
@@ -32,12 +33,13 @@ pub(crate) fn run(arguments: Run) -> Result<Exit, Failure> {
 fn begin_or_resume(arguments: &Run) -> Result<Exit, Failure> {
     let may_run = |untrusted: &Untrusted| arguments.trust || trust(untrusted);
     let open = || Doors::open(&arguments.monitor, arguments.output);
-    let (mut session, doors) = match &arguments.resume {
+    let (place, mut session, doors) = match &arguments.resume {
         Some(path) => {
             let doors = open()?;
+            let place = Place::of(&arguments.results)?;
             let session = Session::resume(path, guard(), &may_run)
                 .map_err(|error| failure_with_remedy(error, OptionForm::Set))?;
-            (session, doors)
+            (place, session, doors)
         }
         None => {
             let (experiment, source) = experiment(arguments)?;
@@ -47,12 +49,17 @@ fn begin_or_resume(arguments: &Run) -> Result<Exit, Failure> {
             if let Some(untrusted) = source.untrusted.filter(|untrusted| !may_run(untrusted)) {
                 return Err(Failure::bad_input(*untrusted));
             }
+            if experiment.repeat.profile {
+                needs_folder(&arguments.results, "where the CPU time goes is in the report")?;
+            }
             let doors = open()?;
             let gate = Gate {
                 limits: limits(arguments),
-                against: arguments.against.clone().unwrap_or_default(),
+                against: arguments.asked.against.clone().unwrap_or_default(),
             };
-            (begin(experiment, (&arguments.results, None), gate, OptionForm::Set)?, doors)
+            let place = Place::of(&arguments.results)?;
+            let session = begin(experiment, (place.folder(), None), gate, OptionForm::Set)?;
+            (place, session, doors)
         }
     };
     session.set_limits(&arguments.limit).map_err(failure)?;
@@ -60,7 +67,7 @@ fn begin_or_resume(arguments: &Run) -> Result<Exit, Failure> {
         beforehand(session.facts()).iter().for_each(|line| say!("note: {line}"));
     }
     let wanted = Wanted { watch: arguments.watch, output: arguments.output };
-    let exit = carry_out(&mut session, doors, wanted)?;
+    let exit = carry_out(&mut session, doors, wanted, &place)?;
     match &arguments.keep {
         Some(variant) if !matches!(exit, Exit::Interrupted) => {
             keep(&session, variant, arguments.output)?;
@@ -71,14 +78,12 @@ fn begin_or_resume(arguments: &Run) -> Result<Exit, Failure> {
 }
 
 pub(crate) fn experiment(arguments: &Run) -> Result<(Experiment, Source), Failure> {
-    let changes = Changes { sets: &arguments.overrides(), against: arguments.against.as_deref() };
-    dnslab_experiment::load_changed(&arguments.experiment, &changes)
-        .map_err(|error| failure(error.into()))
+    arguments.asked.experiment().map_err(|error| failure(error.into()))
 }
 
 /// Those that were given; with `--against` there are always some.
 fn limits(arguments: &Run) -> Vec<CostLimit> {
-    if arguments.limit.is_empty() && arguments.against.is_some() {
+    if arguments.limit.is_empty() && arguments.asked.against.is_some() {
         let read = |limit: &str| limit.parse().expect("the default limits can be read");
         return DEFAULT_LIMITS.split(',').map(read).collect();
     }
@@ -97,7 +102,7 @@ const LOOK: Duration = Duration::from_millis(100);
 fn keep(session: &Session, variant: &str, output: Output) -> Result<(), Failure> {
     let variant = if variant.is_empty() { &session.experiment().baseline } else { variant };
     let stop = signals::stop_flag().context("cannot listen to signals")?;
-    let kept = session.keep(variant).map_err(failure)?;
+    let kept = session.keep(variant, &stop).map_err(failure)?;
     terminal::remark(&format!("\nthe servers of {variant} are up; Ctrl-C ends them"), output);
     for line in kept.describe() {
         terminal::remark(&format!("  {line}"), output);
@@ -199,6 +204,7 @@ pub(crate) fn carry_out(
     session: &mut Session,
     doors: Option<Doors>,
     wanted: Wanted,
+    place: &Place,
 ) -> Result<Exit, Failure> {
     let output = wanted.output;
     let stop = signals::stop_flag().context("cannot listen to signals")?;
@@ -217,8 +223,11 @@ pub(crate) fn carry_out(
     let mut both = Both { view: &mut live, monitor: monitor.as_mut() };
     let end = session.run(&stop, &mut both);
     drop(live);
-    let end = end.map_err(failure).map_err(|failure| keep_hint(failure, session));
-    let concluded = end.and_then(|end| Ok((end, conclude(session, output)?)));
+    let end = end.map_err(failure).map_err(|failure| match place.is_kept() {
+        true => keep_hint(failure, session),
+        false => failure,
+    });
+    let concluded = end.and_then(|end| Ok((end, conclude(session, output, place)?)));
     // Whatever happened: what was measured leaves.
     if let Some(monitor) = monitor {
         monitor.finish(session.results().path(), &stop, output);
@@ -226,7 +235,10 @@ pub(crate) fn carry_out(
     let (end, exit) = concluded?;
     if end.interrupted {
         let path = session.results().path().display();
-        let how = format!("\ninterrupted; to go on: dnslab run --resume {path}");
+        let how = match place.is_kept() {
+            true => format!("\ninterrupted; to go on: dnslab run --resume {path}"),
+            false => "\ninterrupted; nothing was kept (--results none)".to_owned(),
+        };
         terminal::remark(&how, output);
         return Ok(Exit::Interrupted);
     }
@@ -258,9 +270,10 @@ fn show_plan(experiment: &Experiment, plan: &Plan, skipped: &[SkippedVariant]) {
     }
 }
 
-fn conclude(session: &Session, output: Output) -> Result<Exit, Failure> {
+fn conclude(session: &Session, output: Output, place: &Place) -> Result<Exit, Failure> {
     let results = session.results();
-    let summary = first_screen::show(results, Some(session.experiment()), output)?;
+    let summary =
+        first_screen::show((results, place.is_kept()), Some(session.experiment()), output)?;
     let ruling = summary.ruling();
     let all_count = results.runs()?.iter().all(|record| record.status == RunStatus::Valid);
     if !session.facts().against.is_empty() {

@@ -33,6 +33,7 @@
 
 mod against;
 mod check;
+mod chosen;
 mod differences;
 mod document;
 mod experiment;
@@ -50,6 +51,7 @@ mod types;
 mod words;
 
 pub use check::{AnyMachine, Draft, Machine, check_text, is_name};
+pub use chosen::Chosen;
 pub use differences::{SettingChange, differences};
 pub use document::{Document, Layer, find};
 pub use experiment::{

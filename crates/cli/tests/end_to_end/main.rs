@@ -20,6 +20,7 @@ mod documents;
 mod embedded;
 mod evidence;
 mod external;
+mod first_hour;
 mod first_queries;
 mod foreign;
 mod host;

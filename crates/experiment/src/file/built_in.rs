@@ -5,7 +5,7 @@ use std::io::{self, Read as _};
 use std::net::{IpAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 
-use dnslab_settings::{Document, Experiment, Machine, Problems, closest_word};
+use dnslab_settings::{Chosen, Document, Experiment, Machine, Problems, closest_word};
 use dnslab_traffic::population::Population;
 
 use crate::error::ExperimentError;
@@ -107,7 +107,7 @@ impl Machine for Here {
 /// # Errors
 /// When there is no such experiment, it cannot be read, or it is wrong.
 pub fn load(name_or_path: &str, sets: &[String]) -> Result<(Experiment, Source), ExperimentError> {
-    load_changed(name_or_path, &Changes { sets, against: None })
+    load_changed(name_or_path, &Changes { sets, ..Changes::default() })
 }
 
 /// What the command line changes in an experiment.
@@ -115,6 +115,8 @@ pub fn load(name_or_path: &str, sets: &[String]) -> Result<(Experiment, Source),
 pub struct Changes<'a> {
     /// Overrides as `key=value`.
     pub sets: &'a [String],
+    /// Which variants are made.
+    pub chosen: Chosen<'a>,
     /// Program of the server that each variant is compared with itself on ([`Document::against`]).
     pub against: Option<&'a str>,
 }
@@ -192,6 +194,7 @@ fn check_source(
 fn document(text: &str, changes: &Changes<'_>) -> Result<Document, Problems> {
     let mut document = Document::of_file(text)?;
     changes.sets.iter().for_each(|set| document.set(set));
+    document.choose(&changes.chosen);
     if let Some(binary) = changes.against {
         document.against(binary);
     }
