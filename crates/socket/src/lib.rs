@@ -47,6 +47,7 @@ mod send;
 pub use options::{
     allow_any_source, bind_address_without_port, enable_gro, enable_pktinfo, enable_timestamps,
     receive_drops, round_trip, set_idle_policy, set_pmtu_probe, set_receive_buffer,
+    set_usual_policy,
 };
 pub use peer::Peer;
 pub use poller::{EventFlags, Poller};

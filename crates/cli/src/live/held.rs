@@ -1,14 +1,15 @@
 //! The terminal while the view has it: taken, and given back whatever happens.
 
-use std::io;
+use std::io::{self, Write};
 use std::panic;
 use std::sync::{Mutex, MutexGuard, Once, PoisonError, TryLockError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use ratatui::crossterm::cursor::{Hide, Show};
-use ratatui::crossterm::execute;
+use ratatui::crossterm::queue;
 use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen};
+use rustix::io::Errno;
 use rustix::process::getpgrp;
 use rustix::termios::{
     InputModes, LocalModes, OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr,
@@ -21,7 +22,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_millis(500);
 /// the terminal back.
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 
-/// Held while a frame is drawn.
+/// Held while a frame is written.
 static DRAWING: Mutex<()> = Mutex::new(());
 
 /// Takes the terminal.
@@ -35,7 +36,27 @@ pub(super) fn take() -> io::Result<()> {
     set_modes(&earlier)?;
     *before = Some(earlier);
     drop(before);
-    execute!(io::stderr(), EnterAlternateScreen, Hide).inspect_err(|_| restore())
+    send(&sequence(|octets| queue!(octets, EnterAlternateScreen, Hide))).inspect_err(|_| restore())
+}
+
+/// The octets of commands to the terminal.
+fn sequence(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> Vec<u8> {
+    let mut octets = Vec::new();
+    write(&mut octets).expect("a vector takes all octets");
+    octets
+}
+
+/// Writes to the terminal, past the lock of the standard library: a thread that waits for the terminal or for a CPU may
+/// hold that for ever.
+fn send(mut octets: &[u8]) -> io::Result<()> {
+    while !octets.is_empty() {
+        match rustix::io::write(io::stderr(), octets) {
+            Ok(count) => octets = &octets[count..],
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
 }
 
 /// Takes the terminal again after this process was stopped, if it is in front; returns whether it is. Whoever changes
@@ -82,10 +103,23 @@ fn is_held() -> bool {
     lock(&BEFORE).is_some()
 }
 
-/// Draws a frame, unless the terminal was given back or is another process's.
-pub(super) fn draw(frame: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
-    let _drawing = lock(&DRAWING);
-    if is_ours() { frame() } else { Ok(()) }
+/// Takes whole frames, and drops those for which the terminal is no longer there. Only the writing is exclusive: the
+/// thread that draws may be without a CPU for long.
+#[derive(Debug)]
+pub(super) struct Frames;
+
+impl Write for Frames {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        let _drawing = lock(&DRAWING);
+        if is_ours() {
+            send(octets)?;
+        }
+        Ok(octets.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Gives the terminal back as it was, if the view has it.
@@ -103,7 +137,7 @@ fn restore() {
             tried => break tried.ok(),
         }
     };
-    execute!(io::stderr(), LeaveAlternateScreen, Show).ok();
+    send(&sequence(|octets| queue!(octets, LeaveAlternateScreen, Show))).ok();
 }
 
 /// Gives the terminal back, if the view has it. A terminal that takes nothing more keeps the caller no longer than

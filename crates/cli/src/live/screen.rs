@@ -5,7 +5,7 @@
 //! terminal that takes no frames keeps nobody from leaving.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Read as _, Stderr};
+use std::io::{self, BufWriter, Read as _};
 use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,7 +21,7 @@ use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
 use super::draw::{Look, Paint, draw};
-use super::held;
+use super::held::{self, Frames};
 use super::keys::{Key, Keys};
 use super::view::View;
 
@@ -33,6 +33,9 @@ const COPY: Duration = Duration::from_millis(400);
 
 /// Longest wait for the last frame at the end.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Octets of a frame at most: more than a terminal of 500 columns and 200 rows has in colour.
+const LARGEST: usize = 4 << 20;
 
 /// How often to look for signals, and for the end.
 const LOOK: Duration = Duration::from_millis(50);
@@ -181,8 +184,9 @@ impl Painter {
 
     fn draw_frames(&self) -> io::Result<()> {
         let Shared { view: next, controls, began, stop, .. } = &*self.shared;
-        let backend = CrosstermBackend::new(BufWriter::new(io::stderr()));
-        let mut terminal: Terminal<CrosstermBackend<BufWriter<Stderr>>> = Terminal::new(backend)?;
+        // A frame is written at once, so that no part of one is left when this thread loses its CPU.
+        let backend = CrosstermBackend::new(BufWriter::with_capacity(LARGEST, Frames));
+        let mut terminal = Terminal::new(backend)?;
         let (mut view, mut drawn): (Option<View>, Option<Instant>) = (None, None);
         while !self.shared.has_ended() {
             thread::park_timeout(LOOK);
@@ -204,13 +208,11 @@ impl Painter {
                 is_leaving: stop.load(Ordering::Relaxed),
                 paint: self.paint,
             };
-            held::draw(|| {
-                if controls.must_draw_all.swap(false, Ordering::Relaxed) {
-                    let size = terminal.size()?;
-                    terminal.resize(size.into())?;
-                }
-                terminal.draw(|frame| draw(frame, view, &look)).map(|_| ())
-            })?;
+            if controls.must_draw_all.swap(false, Ordering::Relaxed) {
+                let size = terminal.size()?;
+                terminal.resize(size.into())?;
+            }
+            terminal.draw(|frame| draw(frame, view, &look))?;
             drawn = Some(Instant::now());
         }
         Ok(())
