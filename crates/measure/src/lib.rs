@@ -46,6 +46,7 @@ mod network;
 mod not_compared;
 mod objective;
 mod pacing;
+mod quantiles;
 mod quantity;
 mod record;
 mod resources;
@@ -93,7 +94,7 @@ pub use histogram::{Histogram, HistogramError, LatencyBucket};
 pub use history::{History, HistoryPoint, HistorySession, LevelChange, VariantHistory};
 pub use imported::{Imported, ImportedConnections, ImportedLatency};
 pub use invalid::{Cause, InvalidReason, Silence, fell_silent, lost_over_transport, unserved};
-pub use latency_floor::latency_floor_ns;
+pub use latency_floor::{latency_floor_ns, latency_floor_of_runs_ns};
 pub use live::{ByPhase, LiveInterval, LiveLoad, LiveServer, LoadPart};
 pub use measured::{CertificateFacts, Measured, Tls, TurnsTaken, WindowCounts, WorkerFacts};
 pub use memory::{MemoryLog, RunMemory};
@@ -101,6 +102,7 @@ pub use network::{NetworkCounters, NetworkDrops, NetworkError};
 pub use not_compared::NotCompared;
 pub use objective::{Objective, ObjectiveError, Relation, Threshold};
 pub use pacing::{Pacing, PacingTally, PacingWindow};
+pub use quantiles::{LatencyQuantiles, RunFigure, RunFigures, TimeOuts};
 pub use quantity::{Quantity, QuantityError, Unit};
 pub use record::{
     CommonLoad, LoadFacts, LoadMode, RECORD_FORMAT, RunRecord, RunStatus, ServerFacts, TlsFacts,

@@ -6,9 +6,10 @@ use dnslab_settings::{Mode, ServerKind};
 use serde::{Deserialize, Serialize};
 
 use crate::caveat::pinned_cpus;
+use crate::statistics::Metric;
 use crate::{
-    Bottleneck, Caveat, ChainPart, Imported, InvalidReason, Measured, TestbedFacts,
-    latency_floor_ns,
+    Bottleneck, Caveat, ChainPart, Imported, InvalidReason, LatencyQuantiles, Measured,
+    TestbedFacts, latency_floor_ns,
 };
 
 /// Version of the record's form on disk. It rises with every change that an older reader would
@@ -110,6 +111,28 @@ impl RunRecord {
         common.or(self.measured.as_ref())
     }
 
+    /// The quantiles of the latencies that are compared ([`RunRecord::compared_times`]).
+    #[must_use]
+    pub fn latency_quantiles(&self) -> Option<LatencyQuantiles<'_>> {
+        self.quantiles_of(self.compared_times()?)
+    }
+
+    /// The quantiles of the main load's latencies, whatever the common load was.
+    #[must_use]
+    pub fn main_latency_quantiles(&self) -> Option<LatencyQuantiles<'_>> {
+        self.quantiles_of(self.measured.as_ref()?)
+    }
+
+    fn quantiles_of<'a>(&self, measured: &'a Measured) -> Option<LatencyQuantiles<'a>> {
+        let max_wait_ns = self.load.max_wait_ns();
+        // What another tool counted are the answered queries alone.
+        let lost_share = match &self.imported {
+            Some(_) => measured.counters.outcomes.lost_share(),
+            None => 0.0,
+        };
+        Some(LatencyQuantiles::of_answered(&measured.latency, max_wait_ns, lost_share))
+    }
+
     /// The reasons to doubt of both loads; none twice.
     #[must_use]
     pub fn all_caveats(&self) -> Vec<Caveat> {
@@ -138,19 +161,21 @@ impl RunRecord {
         }
     }
 
-    /// By how much the engine itself may have moved a latency that is compared, nanoseconds
-    /// ([`latency_floor_ns`]); of an imported run, what its output cannot tell apart. `None` if nothing was
-    /// measured.
+    /// By how much the engine itself may have moved a latency that is compared by this metric, nanoseconds
+    /// ([`latency_floor_ns`]); of an imported run, what its output cannot tell apart. `None` for what is no
+    /// latency, and if none was measured.
     #[must_use]
-    pub fn latency_floor_ns(&self) -> Option<f64> {
+    pub fn latency_floor_ns(&self, metric: Metric) -> Option<f64> {
+        let compared = self.compared_times().filter(|_| metric.is_latency())?;
         if self.imported.is_some() {
-            let median = self.measured.as_ref()?.latency.quantile_ns(0.5).unwrap_or(0);
-            return Some(IMPORTED_STEP_NS + IMPORTED_RESOLUTION * median as f64);
+            // The tool computes the mean from each latency, and quantiles from its buckets.
+            let of_bucket = metric.quantile().and_then(|quantile| {
+                Some(IMPORTED_RESOLUTION * self.latency_quantiles()?.at(quantile)?.at_least())
+            });
+            return Some(IMPORTED_STEP_NS + of_bucket.unwrap_or(0.0));
         }
-        match &self.common_load {
-            Some(common) => Some(latency_floor_ns(&common.load, &common.measured)),
-            None => Some(latency_floor_ns(&self.load, self.measured.as_ref()?)),
-        }
+        let load = self.common_load.as_ref().map_or(&self.load, |common| &common.load);
+        Some(latency_floor_ns(load, compared, metric))
     }
 
     /// The largest memory of the servers, octets: the sum over the server under test and those behind it, each at its

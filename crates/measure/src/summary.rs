@@ -7,12 +7,13 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::self_check::VariantSelfCheck;
-use crate::statistics::{Comparison, Estimate, Metric, Pair, Paired, drift, mean};
+use crate::statistics::{Comparison, Estimate, Metric, Pair, Paired, drift};
 use crate::{
     Agreement, AnswerComparison, AttemptCounts, Bottleneck, Caveat, Compared, ConnectionFigures,
     CostSummary, Counters, Histogram, LimitRuling, LoadMode, Measured, MemoryLog, NetworkDrops,
-    NotCompared, Outcomes, Pacing, ResultsDirectory, ResultsError, Ruling, RunMemory, RunRecord,
-    RunStatus, ServerFigures, Session, SweepLine, WindowOfVariant, WindowSummary,
+    NotCompared, Outcomes, Pacing, Quantity, ResultsDirectory, ResultsError, Ruling, RunFigure,
+    RunFigures, RunMemory, RunRecord, RunStatus, ServerFigures, Session, SweepLine, TimeOuts,
+    WindowOfVariant, WindowSummary, latency_floor_of_runs_ns,
 };
 
 /// The figures of one variant over its valid runs; none of them by default.
@@ -36,17 +37,25 @@ pub struct VariantSummary {
     /// it may well have stayed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drift: Option<f64>,
-    /// Mean over the runs, with an interval, of each metric that could be measured. An answered rate that is
-    /// a lower bound has no interval.
+    /// Mean over the runs, with an interval, of each metric that could be measured and is the time-out in no run.
+    /// An answered rate that is a lower bound has no interval.
     pub metrics: BTreeMap<Metric, Estimate>,
     /// Why some of these figures are compared with none; `None` if all are the server's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_compared: Option<NotCompared>,
-    /// Mean over the runs of the 0.9 quantile of the latency, nanoseconds.
+    /// Mean over the runs of the 0.9 quantile of the latency, nanoseconds; `None` if it is the time-out in one.
     #[serde(default)]
     pub p90_ns: Option<f64>,
-    /// Mean over the runs of the 0.999 quantile of the latency, nanoseconds.
+    /// Mean over the runs of the 0.999 quantile of the latency, nanoseconds; `None` if it is the time-out in one.
     pub p999_ns: Option<f64>,
+    /// Quantiles of the latency (`p50`, `p90`, `p95`, `p99`, `p99.9`) that are the time-out in some run. Such a
+    /// quantile has no mean and is not compared: the runs that are left would be those that went well.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub time_outs: BTreeMap<String, TimeOuts>,
+    /// What dnslab itself may add to each latency, nanoseconds: a difference below it is never certain
+    /// ([`crate::latency_floor_of_runs_ns`]).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub latency_floors_ns: BTreeMap<Metric, f64>,
     /// Sum of the outcomes over the runs, of the common load where there was one.
     pub outcomes: Outcomes,
     /// Sum of the answers by response code.
@@ -55,7 +64,8 @@ pub struct VariantSummary {
     /// the two loads, where there was a common load.
     #[serde(default)]
     pub error_share: f64,
-    /// Latencies of all runs merged, for the percentile chart.
+    /// Latencies of all runs merged. Its quantiles are those of all queries together; the figures above are means
+    /// over the runs.
     pub latency: Histogram,
     /// Mean busy share of the server, in [0, 1] of its CPUs.
     pub server_busy_share: Option<f64>,
@@ -166,6 +176,14 @@ pub struct Summary {
     /// Runs of the plan that were not made.
     #[serde(default)]
     pub missing_runs: u32,
+}
+
+impl VariantSummary {
+    /// In how many runs a figure of it is the time-out; `None` if in none.
+    #[must_use]
+    pub fn time_outs(&self, metric: Metric) -> Option<TimeOuts> {
+        self.time_outs.get(&Quantity::of_metric(metric).to_string()).copied()
+    }
 }
 
 impl Summary {
@@ -303,7 +321,7 @@ impl<'a> VariantRuns<'a> {
         })
     }
 
-    fn values(&self, metric: Metric) -> Vec<f64> {
+    fn figures(&self, metric: Metric) -> RunFigures {
         self.valid.iter().filter_map(|(record, _)| metric.of(record)).collect()
     }
 
@@ -315,19 +333,28 @@ impl<'a> VariantRuns<'a> {
     fn summarise(&self, memory: &MemoryLog<'_>, seed: u64) -> VariantSummary {
         let not_compared = self.not_compared();
         let is_lower_bound = not_compared == Some(NotCompared::Generator);
-        let metrics = Metric::ALL.into_iter().filter_map(|metric| {
-            let figure = mean(&self.values(metric), seed)?;
-            let is_bound = is_lower_bound && metric == Metric::AnsweredQps;
-            Some((metric, if is_bound { Estimate::unbounded(figure.value) } else { figure }))
+        let figures = Metric::ALL.map(|metric| (metric, self.figures(metric)));
+        let metrics = figures.iter().filter_map(|(metric, of)| {
+            let figure = of.mean(seed)?;
+            let is_bound = is_lower_bound && *metric == Metric::AnsweredQps;
+            Some((*metric, if is_bound { Estimate::unbounded(figure.value) } else { figure }))
         });
+        let quantile = |quantile: f64| -> RunFigures {
+            let runs = self.valid.iter();
+            runs.filter_map(|(record, _)| record.latency_quantiles()?.at(quantile)).collect()
+        };
+        let (p90, p999) = (quantile(0.9), quantile(0.999));
+        let far = [(Quantity::Percentile(90.0), &p90), (Quantity::Percentile(99.9), &p999)];
+        let time_outs = figures
+            .iter()
+            .map(|(metric, of)| (Quantity::of_metric(*metric), of))
+            .chain(far)
+            .filter_map(|(quantity, of)| Some((quantity.to_string(), of.time_outs()?)));
+        let floors = Metric::ALL
+            .into_iter()
+            .filter_map(|metric| Some((metric, self.latency_floor_ns(metric)?)));
         let average = |figure: fn(&Measured) -> Option<f64>| average(self.measured(), figure);
         let times = || self.valid.iter().filter_map(|(record, _)| record.compared_times());
-        let of_times = |quantile: f64| {
-            let values: Vec<f64> = times()
-                .filter_map(|measured| Some(measured.latency.quantile_ns(quantile)? as f64))
-                .collect();
-            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-        };
         let mut outcomes = Outcomes::default();
         let (mut counters, mut of_common) = (Counters::default(), Counters::default());
         let (mut latency, mut send_lag) = (Histogram::new(), Histogram::new());
@@ -358,7 +385,8 @@ impl<'a> VariantRuns<'a> {
         }));
         let runs = || self.valid.iter().map(|(record, _)| *record);
         let error_share = |of: &Counters| of.outcomes.error_share(&of.answers.rcodes);
-        let drift = drift(&self.values(Metric::AnsweredQps)).filter(|_| !is_lower_bound);
+        let rates = self.figures(Metric::AnsweredQps).measured();
+        let drift = rates.and_then(|rates| drift(&rates)).filter(|_| !is_lower_bound);
         let memories: Vec<RunMemory> = runs().map(|record| memory.in_run(record)).collect();
         let (peaks, per_connection) = (
             memories.iter().filter_map(|memory| memory.peak_octets),
@@ -380,8 +408,10 @@ impl<'a> VariantRuns<'a> {
             common_rate_qps: self.common_rate_qps(),
             not_compared,
             drift,
-            p90_ns: of_times(0.9),
-            p999_ns: of_times(0.999),
+            p90_ns: p90.value(),
+            p999_ns: p999.value(),
+            time_outs: time_outs.collect(),
+            latency_floors_ns: floors.collect(),
             outcomes,
             error_share: error_share(&counters).max(error_share(&of_common)),
             rcodes: counters.answers.rcodes,
@@ -411,14 +441,9 @@ impl<'a> VariantRuns<'a> {
         }
     }
 
-    /// By how much the engine may have moved a latency that is compared: the median over the runs, since
-    /// what one run has beyond the others is in the spread.
-    fn latency_floor_ns(&self) -> f64 {
-        let compared = self.valid.iter().filter(|(record, _)| !record.lacks_common_load);
-        let mut floors: Vec<f64> =
-            compared.filter_map(|(record, _)| record.latency_floor_ns()).collect();
-        floors.sort_by(f64::total_cmp);
-        floors.get(floors.len() / 2).copied().unwrap_or(0.0)
+    /// By how much the engine may have moved this metric; `None` for what is no latency.
+    fn latency_floor_ns(&self, metric: Metric) -> Option<f64> {
+        latency_floor_of_runs_ns(self.valid.iter().map(|(record, _)| *record), metric)
     }
 
     /// The intended rate of the common load, as in the first valid run that has one.
@@ -436,7 +461,7 @@ impl<'a> VariantRuns<'a> {
     /// Its figures of a time window; `None` if no valid run has it.
     fn in_window(&self, window: &WindowSummary, seed: u64) -> Option<WindowOfVariant> {
         let records = self.valid.iter().map(|(record, _)| *record);
-        window.over(self.name, records, |values| mean(values, seed))
+        window.over(self.name, records, seed)
     }
 }
 
@@ -449,7 +474,8 @@ struct VariantPair<'a> {
 }
 
 impl VariantPair<'_> {
-    /// Every metric that both could measure in the same repetition, and that is the server's on both sides.
+    /// Every metric that both could measure in the same repetition, that is the server's on both sides and the time-out
+    /// in no run of either.
     fn of_runs(&self) -> Vec<Pair> {
         let why = [self.own.not_compared(), self.reference.not_compared()];
         let is_compared =
@@ -464,13 +490,10 @@ impl VariantPair<'_> {
         pairs
     }
 
-    /// The same of a time window of the main load. Rounds in which a quantile is the time-out are none that can
-    /// be left out: those that remain would be the good ones.
+    /// The same of a time window of the main load.
     fn of_window(&self, window: &WindowSummary) -> Vec<Pair> {
         let figure = |metric: Metric, record: &RunRecord| window.figure(metric, record);
         let mut pairs = self.pairs(&Metric::OF_WINDOWS, figure);
-        let rounds = pairs.iter().map(|pair| pair.paired.pairs).max();
-        pairs.retain(|pair| Some(pair.paired.pairs) == rounds);
         for pair in &mut pairs {
             pair.is_control = self.is_control;
         }
@@ -480,25 +503,35 @@ impl VariantPair<'_> {
     fn pairs(
         &self,
         metrics: &[Metric],
-        figure: impl Fn(Metric, &RunRecord) -> Option<f64>,
+        figure: impl Fn(Metric, &RunRecord) -> Option<RunFigure>,
     ) -> Vec<Pair> {
         let Self { own, reference, .. } = self;
+        let has_time_out = |side: &VariantRuns<'_>, metric: Metric| {
+            let mut figures = side.valid.iter().filter_map(|(record, _)| figure(metric, record));
+            figures.any(RunFigure::is_time_out)
+        };
         let values = |metric: Metric| -> Vec<(f64, f64)> {
             let rounds = own.valid.iter().filter_map(|(record, _)| {
                 let of_round = |other: &&(&RunRecord, _)| other.0.repetition == record.repetition;
                 let (below, _) = reference.valid.iter().find(of_round)?;
-                Some((figure(metric, below)?, figure(metric, record)?))
+                Some((figure(metric, below)?.measured()?, figure(metric, record)?.measured()?))
             });
             rounds.collect()
         };
-        let floor = own.latency_floor_ns().max(reference.latency_floor_ns());
+        let floor = |metric: Metric| {
+            let floors = [own, reference].map(|side| side.latency_floor_ns(metric));
+            floors.into_iter().flatten().fold(0.0, f64::max)
+        };
         let pair = |metric: Metric| {
+            if has_time_out(own, metric) || has_time_out(reference, metric) {
+                return None;
+            }
             Some(Pair {
                 variant: own.name.to_owned(),
                 against: reference.name.to_owned(),
                 metric,
                 paired: Paired::of(&values(metric))?,
-                floor: if metric.is_latency() { floor } else { 0.0 },
+                floor: floor(metric),
                 is_control: false,
             })
         };

@@ -1,7 +1,9 @@
 //! The answer to the question of an experiment, made of the metric that answers this question.
 
+use std::cmp::Reverse;
+
 use dnslab_measure::statistics::{Comparison, Estimate, Metric, Verdict};
-use dnslab_measure::{LoadMode, NotCompared, Summary, VariantSummary};
+use dnslab_measure::{LoadMode, NotCompared, Summary, TimeOuts, VariantSummary};
 
 use crate::imported::has_imported;
 use crate::number;
@@ -10,6 +12,7 @@ use crate::variants::{
     INVALID, asks_one_by_one, code_shares, find, has_open_loop, is_at_least, listed,
 };
 use crate::words::answers::answers_texts;
+use crate::words::time_out;
 
 /// Up to so many comparisons are told one by one.
 const FEW: usize = 6;
@@ -17,6 +20,9 @@ const FEW: usize = 6;
 const MAX_PAIRS: usize = 2;
 /// Servers of which it is told under which load they break.
 const MAX_SERVERS: usize = 4;
+
+/// More sentences than these about time-outs become one.
+const MAX_TIME_OUTS: usize = 2;
 
 /// What answers the question of a closed loop, the first metric first.
 const SATURATION: [Metric; 5] = [
@@ -47,7 +53,12 @@ const LATENCY: [Metric; 5] = [
 /// The metrics that answer the question of an experiment, the first one first: the one that it names, then
 /// those that go with its load.
 pub(crate) fn metrics(summary: &Summary) -> Vec<Metric> {
-    let has = |metric| summary.variants.iter().any(|it| it.metrics.contains_key(&metric));
+    let has = |metric| {
+        let has = |it: &VariantSummary| {
+            it.metrics.contains_key(&metric) || it.time_outs(metric).is_some()
+        };
+        summary.variants.iter().any(has)
+    };
     // dnsperf without a histogram tells a mean alone.
     let has_mean_alone = has_imported(summary) && !has(Metric::LatencyP50);
     let of_load = of_load(summary).map(|metric| match metric {
@@ -89,7 +100,47 @@ pub(crate) fn answer(summary: &Summary) -> String {
     };
     let answers = told(answers_texts(&summary.answers), MAX_PAIRS, "pair");
     let breaks = told(sweep::sentences(summary), MAX_SERVERS, "server");
-    answers.chain(breaks).chain([of_figures(summary)]).collect::<Vec<_>>().join(" ")
+    let time_outs = match summary.variants.as_slice() {
+        // Its quantiles are the answer.
+        [_] => Vec::new(),
+        variants => time_outs(variants),
+    };
+    let texts = answers.chain(breaks).chain(time_outs).chain([of_figures(summary)]);
+    texts.collect::<Vec<_>>().join(" ")
+}
+
+/// That a quantile of the latency is the time-out, which is in no difference: a sentence for each quantile and number
+/// of rounds.
+fn time_outs(variants: &[VariantSummary]) -> Vec<String> {
+    const QUANTILES: [Metric; 3] = [Metric::LatencyP50, Metric::LatencyP95, Metric::LatencyP99];
+    let mut groups: Vec<((Metric, TimeOuts), Vec<&str>)> = Vec::new();
+    for variant in variants {
+        // Those beyond it are the time-out, too.
+        let first =
+            QUANTILES.into_iter().find_map(|metric| Some((metric, variant.time_outs(metric)?)));
+        let Some(first) = first else { continue };
+        match groups.iter_mut().find(|(known, _)| *known == first) {
+            Some((_, names)) => names.push(&variant.name),
+            None => groups.push((first, vec![&variant.name])),
+        }
+    }
+    if groups.len() > MAX_TIME_OUTS {
+        let names: Vec<&str> = groups.iter().flat_map(|(_, names)| names).copied().collect();
+        return vec![format!(
+            "So many queries were lost that quantiles of {} are the time-out.",
+            listed(&names)
+        )];
+    }
+    let sentence = |((metric, found), names): ((Metric, TimeOuts), Vec<&str>)| {
+        let rounds = match found.are_all() {
+            true => String::new(),
+            false => format!(" in {} of {} rounds", found.runs, found.of),
+        };
+        let (noun, each) = (noun(metric), if names.len() > 1 { " each" } else { "" });
+        let noun = noun.trim_start_matches("the ");
+        format!("The {noun} of {} is the time-out{rounds}{each}.", listed(&names))
+    };
+    groups.into_iter().map(sentence).collect()
 }
 
 /// How the variants differ, the certain differences first. Each pair is told by the first metric that was
@@ -248,9 +299,13 @@ pub(crate) fn controls(summary: &Summary) -> String {
 }
 
 fn of_one(variant: &VariantSummary) -> String {
-    let time = |metric: Metric, name: &str| {
-        let figure: Option<&Estimate> = variant.metrics.get(&metric);
-        figure.map(|figure| format!("{name} {}", number::duration(figure.value)))
+    let time = |metric: Metric, name: &str| match (
+        variant.metrics.get(&metric),
+        variant.time_outs(metric),
+    ) {
+        (Some(figure), _) => Some(format!("{name} {}", number::duration(figure.value))),
+        (None, Some(found)) => Some(format!("{name} {}", time_out(found, "rounds"))),
+        (None, None) => None,
     };
     let mut parts = Vec::new();
     let lost = format!("{} lost", number::share(variant.outcomes.lost_share()));
@@ -294,7 +349,15 @@ fn few<'a>(
     let second = unclear.iter().filter_map(|of| instead(of));
     let mut sentences = differences(certain.into_iter().chain(second), offered_qps);
     sentences.extend(groups(&same).iter().map(|group| equal(group)));
-    sentences.extend(groups(&unclear).iter().map(|group| not_certain(group)));
+    // What is said of the rounds is said of those that had so many.
+    let mut rounds: Vec<u32> = unclear.iter().map(|of| of.rounds).collect();
+    rounds.sort_unstable_by_key(|rounds| Reverse(*rounds));
+    rounds.dedup();
+    for rounds in rounds {
+        let of_rounds: Vec<&Comparison> =
+            unclear.iter().copied().filter(|of| of.rounds == rounds).collect();
+        sentences.extend(groups(&of_rounds).iter().map(|group| not_certain(group)));
+    }
     sentences.join(" ")
 }
 
@@ -574,6 +637,45 @@ mod tests {
             &[],
             "a answers 3.10 times as many queries per second as none and b 40 % more.",
         );
+    }
+
+    #[test]
+    fn too_few_rounds_are_said_of_those_that_had_so_few() {
+        let of_rounds = |variant: &str, rounds| Comparison {
+            rounds,
+            ..of(variant, Metric::AnsweredQps, 0.06, UNCLEAR)
+        };
+        check(
+            &[of_rounds("a", 2), of_rounds("b", 5), of_rounds("c", 5)],
+            &[],
+            "Whether b and c differ from none in the answered rate is not certain: 5 rounds are too \
+             few. Whether a differs from none in the answered rate is not certain: 2 rounds are too few.",
+        );
+    }
+
+    #[test]
+    fn time_outs_are_told_by_their_quantile_and_rounds() {
+        let variant = |name: &str, metrics: &[(&str, u32)]| VariantSummary {
+            name: name.to_owned(),
+            time_outs: metrics
+                .iter()
+                .map(|(quantile, runs)| ((*quantile).to_owned(), TimeOuts { runs: *runs, of: 8 }))
+                .collect(),
+            ..VariantSummary::default()
+        };
+        let b = variant("b", &[("p99", 5), ("p99.9", 6)]);
+        let found = time_outs(&[variant("a", &[]), b.clone(), variant("c", &[("p95", 8)])]);
+        assert_eq!(
+            found,
+            [
+                "The p99 latency of b is the time-out in 5 of 8 rounds.",
+                "The p95 latency of c is the time-out.",
+            ]
+        );
+        let d = VariantSummary { name: "d".to_owned(), ..b.clone() };
+        let found = time_outs(&[b, d]);
+        assert_eq!(found, ["The p99 latency of b and d is the time-out in 5 of 8 rounds each."]);
+        assert_eq!(time_outs(&[variant("a", &[("p99.9", 1)])]), [""; 0]);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use dnslab_measure::{
 };
 
 use crate::number;
+use crate::words::time_out;
 
 /// Variants that are named; the others are counted.
 const MAX_NAMED: usize = 4;
@@ -172,10 +173,19 @@ fn found(limit: &CostLimit, judgement: &Judgement) -> String {
         (None, _) if judgement.not_compared.is_some() => {
             judgement.not_compared.map_or_else(String::new, |why| not_compared(why).to_owned())
         }
-        (None, _) if judgement.ruling == Ruling::Fail => "is the time-out".to_owned(),
-        (None, _) => "was not measured".to_owned(),
+        (None, _) => without_value(judgement, "rounds"),
         (Some(Estimate { value, .. }), CostLimit::Relative { .. }) => number::change(value),
         (Some(estimate), CostLimit::Absolute(demand)) => value(demand.quantity, estimate.value),
+    }
+}
+
+/// Why there is no value to judge: `time-out (5 of 8 rounds)`.
+pub(crate) fn without_value(judgement: &Judgement, runs: &str) -> String {
+    let reference = judgement.against.as_deref().unwrap_or("before");
+    match (judgement.time_outs, judgement.reference_time_outs) {
+        (Some(found), _) => time_out(found, runs),
+        (None, Some(found)) => format!("has no measure: {reference} is {}", time_out(found, runs)),
+        (None, None) => "was not measured".to_owned(),
     }
 }
 
@@ -221,6 +231,8 @@ mod tests {
         let judgement = |(variant, value, half, ruling): &(&str, f64, f64, Ruling)| Judgement {
             variant: (*variant).to_owned(),
             against: matches!(limit, CostLimit::Relative { .. }).then(|| "udp".to_owned()),
+            time_outs: None,
+            reference_time_outs: None,
             found: value.is_finite().then(|| Estimate {
                 value: *value,
                 low: value - half,

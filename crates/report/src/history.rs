@@ -15,6 +15,7 @@ use crate::server::title;
 use crate::table::Table;
 use crate::variants::listed;
 use crate::words::session_comparison::{changed, difference};
+use crate::words::time_out;
 
 /// Sessions from which on a change can be named: two on each side, and one more.
 const MIN_SESSIONS: usize = 5;
@@ -104,9 +105,10 @@ pub(crate) fn notes(history: &History) -> Vec<String> {
 /// A value, and whether it is a lower bound.
 pub(crate) fn point_text(history: &History, point: &HistoryPoint) -> String {
     let value = figure(history.metric, &point.value);
-    match point.not_compared {
-        Some(NotCompared::Generator) => format!("at least {value}"),
-        _ => value,
+    match (point.time_outs, point.not_compared) {
+        (Some(found), _) => time_out(found, "runs"),
+        (None, Some(NotCompared::Generator)) => format!("at least {value}"),
+        (None, _) => value,
     }
 }
 
@@ -139,7 +141,8 @@ pub(crate) fn table(history: &History) -> Table {
 }
 
 /// What is in the table.
-pub(crate) const LEGEND: &str = "Means over the runs of each session. In brackets: a level that begins here, \
+pub(crate) const LEGEND: &str = "Geometric means over the runs of each session. A run in which a quantile is the time-out \
+    counts with that in a change, which is then the least that it can be. In brackets: a level that begins here, \
     against the one before, with the 95 % interval from the spread of the sessions. A change is named if it \
     stands out from that spread at 1 %.";
 
@@ -157,6 +160,7 @@ pub fn history_csv(history: &History) -> String {
         "low",
         "high",
         "runs",
+        "time_outs",
         "level_change",
         "level_change_low",
         "level_change_high",
@@ -183,6 +187,7 @@ pub fn history_csv(history: &History) -> String {
                 number(point.value.low),
                 number(point.value.high),
                 point.runs.to_string(),
+                point.time_outs.map_or(0, |found| found.runs).to_string(),
                 of(|it| it.value),
                 of(|it| it.low),
                 of(|it| it.high),

@@ -1,8 +1,8 @@
 //! The table of variants, the same in the terminal, in Markdown and on the page.
 
 use dnslab_measure::self_check::{VariantSelfCheck, Verdict as SelfVerdict};
-use dnslab_measure::statistics::{Estimate, Metric, Verdict};
-use dnslab_measure::{AttemptCounts, Summary, VariantSummary};
+use dnslab_measure::statistics::{Metric, Verdict};
+use dnslab_measure::{AttemptCounts, Quantity, Summary, VariantSummary};
 
 use crate::memory;
 use crate::number::{self, NONE};
@@ -11,6 +11,7 @@ use crate::variants::{is_at_least, shown};
 use crate::words::bottleneck::bottleneck_name;
 use crate::words::caveat::variant_caveat_text;
 use crate::words::self_check::remark;
+use crate::words::time_out;
 
 /// Whether a variant has something to show in a column.
 type Has = fn(&VariantSummary) -> bool;
@@ -53,8 +54,7 @@ const HEADER: [(&str, Option<Has>); 19] = [
 
 pub(crate) fn legend(summary: &Summary) -> String {
     let mut quantiles =
-        "Mean and p50 to p99.9: mean over the valid runs of each run's figure. The chart of \
-                         the slowest queries merges all valid runs."
+        "Means over the valid runs of each run's figure are geometric, as differences are."
             .to_owned();
     if summary.variants.iter().any(is_at_least) {
         quantiles.push_str(
@@ -65,6 +65,12 @@ pub(crate) fn legend(summary: &Summary) -> String {
     if summary.variants.iter().any(|it| it.error_share > ERRORS) {
         quantiles.push_str(
             " Errors: answers with SERVFAIL, REFUSED, NOTIMP or FORMERR, as a share of all answers.",
+        );
+    }
+    if summary.variants.iter().any(|it| !it.time_outs.is_empty()) {
+        quantiles.push_str(
+            " Time-out: in so many rounds so many queries were lost that this quantile is the time-out, and has no \
+             mean.",
         );
     }
     if summary.variants.iter().any(|it| it.memory_per_connection_octets.is_some()) {
@@ -293,8 +299,13 @@ fn second_queries(variant: &VariantSummary) -> Vec<String> {
 fn cells(summary: &Summary, variant: &VariantSummary) -> Vec<String> {
     let metric = |metric| variant.metrics.get(&metric);
     let qps = metric(Metric::AnsweredQps);
-    let latency =
-        |of| metric(of).map_or_else(none, |found: &Estimate| number::duration(found.value));
+    let quantile = |value: Option<f64>, name: &str| match variant.time_outs.get(name) {
+        Some(found) => time_out(*found, "rounds"),
+        None => value.map_or_else(none, number::duration),
+    };
+    let latency = |of: Metric| {
+        quantile(metric(of).map(|found| found.value), &Quantity::of_metric(of).to_string())
+    };
     let measured = variant.outcomes.due > 0;
     let handshakes = match variant.handshakes {
         0 => none(),
@@ -315,10 +326,10 @@ fn cells(summary: &Summary, variant: &VariantSummary) -> Vec<String> {
         if measured { number::share(variant.error_share) } else { none() },
         latency(Metric::LatencyMean),
         latency(Metric::LatencyP50),
-        variant.p90_ns.map_or_else(none, number::duration),
+        quantile(variant.p90_ns, "p90"),
         latency(Metric::LatencyP95),
         latency(Metric::LatencyP99),
-        variant.p999_ns.map_or_else(none, number::duration),
+        quantile(variant.p999_ns, "p99.9"),
         variant.server_busy_share.map_or_else(none, |busy| number::percent(busy, 0)),
         latency(Metric::ServerCpuPerQuery),
         metric(Metric::LogOctetsPerQuery)

@@ -15,6 +15,7 @@ use dnslab_settings::MAX_VARIANTS;
 
 mod capacity;
 mod chain;
+mod figures;
 mod golden;
 mod history;
 mod sample;

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 use crate::statistics::Metric;
-use crate::{Caveat, Outcomes, RunRecord, RunStatus, SelfCheck, Session, Summary};
+use crate::{Caveat, Outcomes, RunFigure, RunRecord, RunStatus, SelfCheck, Session, Summary};
 
 macro_rules! sample {
     ($name:literal) => {
@@ -132,11 +132,12 @@ fn records_say_what_is_not_known() {
         let is_told = matches!(metric, Metric::AnsweredQps | Metric::LatencyMean);
         assert_eq!(metric.of(udp).is_some(), is_told, "{metric:?}");
     }
-    assert_eq!(Metric::LatencyMean.of(udp), Some(40_000.0));
+    assert_eq!(Metric::LatencyMean.of(udp), Some(RunFigure::Measured(40_000.0)));
     assert_eq!(measured.generator_cpu_per_query_ns(), None);
     assert_eq!(SelfCheck::of(udp), None);
     // With a histogram there are quantiles too.
-    assert!(Metric::LatencyP99.of(dot).is_some_and(|ns| (69_000.0..4_887_000.0).contains(&ns)));
+    let p99_ns = Metric::LatencyP99.of(dot).and_then(RunFigure::measured);
+    assert!(p99_ns.is_some_and(|ns| (69_000.0..4_887_000.0).contains(&ns)));
     let share = lossy.caveats.iter().find_map(|caveat| match caveat {
         Caveat::Imported { lost_share, .. } => Some(*lost_share),
         _ => None,

@@ -4,7 +4,8 @@ use dnslab_settings::Figure;
 use serde::{Deserialize, Serialize};
 
 use super::{Estimate, Paired, rejected};
-use crate::{RunRecord, WindowCounts};
+use crate::quantiles::LatencyQuantiles;
+use crate::{RunFigure, RunRecord, WindowCounts};
 
 /// More rounds than this are not proposed: the difference is better sought in another way.
 const MAX_MORE_ROUNDS: u32 = 100;
@@ -172,53 +173,42 @@ impl Metric {
     /// Whether the run is valid is not asked. Latencies are those of the common load, where there
     /// was one: at different rates they compare nothing.
     #[must_use]
-    pub fn of(self, record: &RunRecord) -> Option<f64> {
+    pub fn of(self, record: &RunRecord) -> Option<RunFigure> {
+        if let Some(quantile) = self.quantile() {
+            return record.latency_quantiles()?.at(quantile);
+        }
         let measured = record.measured.as_ref()?;
-        // What reaches the time-out is the time-out: so many queries were lost.
-        let latency = || {
-            let mut quantile = self.quantile()?;
-            if record.imported.is_some() {
-                // Such a histogram has the answered queries alone; the lost ones are slower than all of them.
-                quantile /= 1.0 - measured.counters.outcomes.lost_share();
-                if quantile.is_nan() || quantile >= 1.0 {
-                    return None;
-                }
-            }
-            let ns = record.compared_times()?.latency.quantile_ns(quantile)?;
-            let longest = record.load.max_wait_ns();
-            (ns < longest || longest == 0).then_some(ns as f64)
-        };
         match self {
             Self::AnsweredQps => Some(measured.answered_qps()),
             Self::LatencyMean => record.latency_mean_ns(),
-            Self::LatencyP50 | Self::LatencyP95 | Self::LatencyP99 => latency(),
             Self::ServerCpuPerQuery => record.servers_cpu_per_query_ns(),
             Self::LogOctetsPerQuery => measured.log_octets_per_query(),
             // What a process had needed before it keeps: it says nothing of one run.
             Self::PeakMemory if record.server.is_external() => None,
             Self::PeakMemory => record.peak_memory_octets().map(|octets| octets as f64),
             Self::HandshakesPerQuery => measured.handshakes_per_query(),
+            Self::LatencyP50 | Self::LatencyP95 | Self::LatencyP99 => None,
             Self::AnsweredShare | Self::SoundShare => None,
         }
         .filter(|value| value.is_finite())
+        .map(RunFigure::Measured)
     }
 
     /// The value in one time window of a run, in the unit of [`Metric::name`]; `None` if no query became due in
-    /// it, if so many were lost that a quantile is the time-out, and for what is of a whole run only.
+    /// it, and for what is of a whole run only. A lost query waited for `max_wait_ns` at least, nanoseconds.
     #[must_use]
-    pub fn in_window(self, window: &WindowCounts, timeout_ns: u64) -> Option<f64> {
-        let is_below_timeout = |ns: &u64| *ns < timeout_ns || timeout_ns == 0;
+    pub fn in_window(self, window: &WindowCounts, max_wait_ns: u64) -> Option<RunFigure> {
+        if let Some(quantile) = self.quantile() {
+            return LatencyQuantiles::of_window(window, max_wait_ns).at(quantile);
+        }
         match self {
             Self::AnsweredShare if window.outcomes.due > 0 => {
                 Some(1.0 - window.outcomes.lost_share())
             }
             Self::SoundShare => window.outcomes.share_without_error(&window.rcodes),
-            Self::LatencyP50 | Self::LatencyP95 | Self::LatencyP99 => {
-                let ns = window.latency.quantile_ns(self.quantile()?).filter(is_below_timeout)?;
-                Some(ns as f64)
-            }
             _ => None,
         }
+        .map(RunFigure::Measured)
     }
 }
 
@@ -281,7 +271,7 @@ pub struct Pair {
     /// What the rounds say.
     pub paired: Paired,
     /// A difference up to this is none of the servers', in the unit of the metric: what the engine
-    /// itself may add ([`crate::latency_floor_ns`]); 0 for what is no latency.
+    /// itself may add to this very figure ([`crate::latency_floor_ns`]); 0 for what is no latency.
     pub floor: f64,
     /// The two do the same where this was measured ([`Verdict::Control`]).
     pub is_control: bool,

@@ -9,3 +9,4 @@ mod self_check;
 mod serving;
 mod session_comparison;
 mod summary;
+mod time_outs;

@@ -173,7 +173,8 @@ pub(crate) fn charts(page: &Page<'_>, charts: &Charts) -> String {
     );
     let percentiles = format!(
         "How long the slowest queries took: at 1 % stands the latency that the slowest hundredth reach \
-         or exceed, over all valid runs together.{}{latency_note}",
+         or exceed, the p99 of the tables. A line meets the left side at the time-out where queries went unanswered in a \
+         run.{}{latency_note}",
         if is_common { " All variants at the same rate." } else { "" }
     );
     push_place(&mut html, "percentiles", "full large", "Latency, the slowest first", &percentiles);

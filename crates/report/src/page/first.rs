@@ -13,6 +13,7 @@ use crate::answer::headline_metric;
 use crate::imported::has_imported;
 use crate::number::{self, NONE};
 use crate::variants::{asks_one_by_one, has_open_loop, is_at_least, shown};
+use crate::words::{TIME_OUT, time_out};
 
 /// Where things stand in the coordinates of a picture; the style sheet scales it.
 struct Layout {
@@ -35,7 +36,9 @@ const AXIS: f64 = 22.0;
 pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
     let metric = headline_metric(summary);
     let is_measured = |variant: &VariantSummary| {
-        shown(variant).metrics.keys().any(|of| *of == metric || of.is_latency())
+        let variant = shown(variant);
+        variant.metrics.keys().any(|of| *of == metric || of.is_latency())
+            || !variant.time_outs.is_empty()
     };
     if !summary.variants.iter().any(is_measured) {
         return String::new();
@@ -73,7 +76,9 @@ pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
     push_figure(&mut html, "first-answer", title, text, &bars);
     // What another tool measured has no quantiles, unless it printed a histogram.
     let has_quantiles = |variant: &VariantSummary| {
-        QUANTILES.iter().any(|metric| variant.metrics.contains_key(metric))
+        QUANTILES.iter().any(|metric| {
+            variant.metrics.contains_key(metric) || variant.time_outs(*metric).is_some()
+        })
     };
     if !has_imported(summary) || summary.variants.iter().any(has_quantiles) {
         push_figure(&mut html, "first-percentiles", "Latency: p50, p95, p99", &percentiles, &spans);
@@ -171,7 +176,10 @@ fn bars(summary: &Summary, grouping: &Grouping, metric: Metric, layout: &Layout)
     for &(place, y) in &rows.rows {
         push_name(&mut svg, summary, place, layout, y);
         let Some(found) = of(place) else {
-            push_text(&mut svg, "metric", (left + 4.0, y), "start", "not measured");
+            let time_outs = variants[place].time_outs(metric);
+            let text = time_outs.map(|found| time_out(found, "rounds"));
+            let text = text.unwrap_or_else(|| "not measured".to_owned());
+            push_text(&mut svg, "metric", (left + 4.0, y), "start", &text);
             continue;
         };
         let thick = (rows.height * 0.56).min(20.0);
@@ -274,7 +282,14 @@ fn spans(summary: &Summary, grouping: &Grouping, unit: &Unit, layout: &Layout) -
     let all = || (0..summary.variants.len()).flat_map(of).flatten().filter(|ns| *ns > 0.0);
     let (least, most) = (all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max));
     let figures = |place: usize| {
-        of(place).map(|ns| ns.map_or_else(|| NONE.to_owned(), |ns| unit.write(ns))).join(" \u{b7} ")
+        let variant = &variants[place];
+        let text = |metric: Metric| match (variant.metrics.get(&metric), variant.time_outs(metric))
+        {
+            (Some(found), _) => unit.write(found.value),
+            (None, Some(_)) => TIME_OUT.to_owned(),
+            (None, None) => NONE.to_owned(),
+        };
+        QUANTILES.map(text).join(" \u{b7} ")
     };
     let widest = (0..summary.variants.len()).map(|at| figures(at).chars().count()).max();
     let (left, right) = (

@@ -145,7 +145,9 @@ fn push_levels(
     for ends in borders.windows(2) {
         let points = &variant.points[ends[0]..ends[1]];
         let (Some(first), Some(last)) = (points.first(), points.last()) else { continue };
-        let mean = points.iter().map(|point| point.value.value).sum::<f64>() / points.len() as f64;
+        // As the change between two levels is one of logarithms.
+        let logarithms = points.iter().map(|point| point.value.value.max(f64::MIN_POSITIVE).ln());
+        let mean = (logarithms.sum::<f64>() / points.len() as f64).exp();
         let _ = write!(
             body,
             "<path d=\"M{:.1} {:.1}H{:.1}\" stroke=\"currentColor\" stroke-width=\"2\" opacity=\"0.5\"/>",

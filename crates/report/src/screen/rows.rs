@@ -5,6 +5,7 @@ use dnslab_measure::{Summary, VariantSummary};
 
 use super::{Line, Look, Piece, cell};
 use crate::variants::{INVALID, has_open_loop, shown};
+use crate::words::{TIME_OUT, time_out};
 use crate::{answer, memory, number};
 
 const INDENT: usize = 2;
@@ -79,7 +80,7 @@ pub(super) fn legend(table: &[Vec<Piece>], controls: &str, is_short: bool) -> Op
     let unclear = is_unclear.then(|| "?: not certain yet".to_owned());
     let equal = cells().find_map(|text| text.strip_prefix(cell::EQUAL));
     let equal = equal.map(|size| format!("{}{size}: equal within {size}", cell::EQUAL));
-    let is_late = cells().any(|text| text == TIME_OUT);
+    let is_late = cells().any(|text| text.starts_with(TIME_OUT));
     let late = is_late.then(|| format!("{TIME_OUT}: so many queries were lost"));
     let unknown = cells().any(|text| text == cell::UNKNOWN);
     let unknown = unknown.then(|| format!("{}: hardly measured", cell::UNKNOWN));
@@ -100,7 +101,9 @@ fn columns(summary: &Summary) -> Vec<(usize, Vec<Piece>)> {
     let is_measured = |metric: &Metric| {
         let has = |it: &VariantSummary| match (metric, shown(it).metrics.get(metric)) {
             (Metric::PeakMemory, None) => memory::of_running(it).is_some(),
-            (_, figure) => figure.is_some_and(|of| of.value > 0.0),
+            (_, figure) => {
+                figure.is_some_and(|of| of.value > 0.0) || shown(it).time_outs(*metric).is_some()
+            }
         };
         // A rate that was asked says nothing of the server.
         let is_told = *metric != Metric::AnsweredQps || !has_open_loop(summary);
@@ -275,10 +278,8 @@ fn own_figure(variant: &VariantSummary, metric: Metric, rate: Option<f64>) -> Pi
             let look = if text == memory::NOT_KNOWN { Look::Dim } else { Look::Plain };
             return Piece::new(look, text);
         }
-        let is_lost = metric.is_latency()
-            && variant.outcomes.lost_share() > 0.0
-            && variant.imported.is_none();
-        return Piece::new(Look::Dim, if is_lost { TIME_OUT } else { "" });
+        let found = variant.time_outs(metric).map(|found| time_out(found, "rounds"));
+        return Piece::new(Look::Dim, found.unwrap_or_default());
     };
     let text = match rate {
         // Nanoseconds in a second are CPUs.
@@ -291,9 +292,6 @@ fn own_figure(variant: &VariantSummary, metric: Metric, rate: Option<f64>) -> Pi
 
 /// Between a figure and its difference.
 const FIGURE_END: &str = ", ";
-
-/// What stands for a quantile that so many lost queries reach.
-const TIME_OUT: &str = "time-out";
 
 fn no_figures(variant: &VariantSummary) -> Option<&'static str> {
     match variant {

@@ -6,7 +6,7 @@ use dnslab_measure::{
     SessionComparison, SessionSide,
 };
 
-use crate::gate::{self, change_bound, not_compared, value};
+use crate::gate::{self, change_bound, not_compared, value, without_value};
 use crate::number;
 use crate::screen::cell::with_interval;
 use crate::server::title;
@@ -119,8 +119,7 @@ pub(crate) fn found(of: &LimitRuling, judgement: &Judgement) -> String {
         (_, None) if judgement.not_compared.is_some() => {
             judgement.not_compared.map_or_else(String::new, |why| not_compared(why).to_owned())
         }
-        (_, None) if judgement.ruling == Ruling::Fail => "is the time-out".to_owned(),
-        (_, None) => "was not measured".to_owned(),
+        (_, None) => without_value(judgement, "runs"),
         (CostLimit::Relative { .. }, Some(found)) => difference(&found),
         (CostLimit::Absolute(bound), Some(found)) => value(bound.quantity, found.value),
     }

@@ -51,7 +51,8 @@ fn a_rate_of_the_generator_is_at_least_and_in_no_sentence() {
     let (session, records) = made(BottleneckKind::ServerCpu, &[]);
     let (read, json) = told(&session, &records);
     let fewer = "tcp answers 11 % fewer queries per second than udp and dot 38 % fewer";
-    check(&read, &[fewer], &["at least"]);
+    // The method says that a lost query counts with "at least the time-out".
+    check(&read, &[fewer], &["at least 1"]);
     assert!(json["variants"][0]["not_compared"].is_null());
     let (session, records) = made(BottleneckKind::Generator, &["udp"]);
     let (read, json) = told(&session, &records);
