@@ -9,10 +9,12 @@ use dnslab_settings::Remedy;
 use crate::number;
 use crate::variants::{asks_one_by_one, code_shares, is_at_least, listed};
 use crate::words::invalid::{http_statuses, invalid_text, left_early};
+use crate::words::{Amount, amounts};
 
-struct Doubt<'a> {
+struct Doubt {
     rank: u8,
-    variants: Vec<&'a str>,
+    /// How much of it, for each variant that has it.
+    amounts: Vec<Amount>,
     /// In how many of the valid runs of those variants, and how many these are.
     runs: (u32, u32),
     said: Said,
@@ -204,14 +206,14 @@ impl Wanted {
     }
 }
 
-fn doubts<'a>(
+fn doubts(
     session: &Session,
-    summary: &'a Summary,
+    summary: &Summary,
     records: &[RunRecord],
     wanted: Wanted,
-) -> Vec<Doubt<'a>> {
+) -> Vec<Doubt> {
     let counted = || summary.variants.iter().filter(|variant| variant.valid_runs > 0);
-    let mut doubts: Vec<Doubt<'_>> = Vec::new();
+    let mut doubts: Vec<Doubt> = Vec::new();
     for variant in counted() {
         // Who shares CPUs waits for them.
         let shares = variant.caveats.iter().any(|caveat| caveat.worst == Caveat::SharedCpus);
@@ -228,8 +230,10 @@ fn doubts<'a>(
             _ => wanted.has(&of.worst),
         };
         let caveats = variant.caveats.iter().filter(is_told);
-        let caveats = caveats
-            .filter_map(|caveat| Some((said(&caveat.worst, &setting, has_chain)?, caveat.runs)));
+        let caveats = caveats.filter_map(|caveat| {
+            let said = said(&caveat.worst, &setting, has_chain)?;
+            Some((said, caveat.runs, caveat.worst.severity()))
+        });
         // Who cannot carry these clients gets no more of them.
         let is_full = |of: &VariantCaveat| {
             matches!(of.worst, Caveat::Lost { .. } | Caveat::ConnectionsFailed { .. })
@@ -238,18 +242,20 @@ fn doubts<'a>(
         let is_said = is_refused || !variant.caveats.iter().any(is_full);
         let bottleneck =
             of_bottleneck(variant, &setting).filter(|_| wanted == Wanted::All && is_said);
-        let bottleneck = bottleneck.map(|said| (said, variant.valid_runs));
-        for ((rank, said), runs) in caveats.chain(bottleneck) {
+        let bottleneck = bottleneck.map(|said| (said, variant.valid_runs, 0.0));
+        for ((rank, said), runs, size) in caveats.chain(bottleneck) {
+            let amount =
+                Amount { variant: variant.name.clone(), figure: said.figure.clone(), size };
             match doubts.iter_mut().find(|known| known.said.what == said.what) {
-                Some(known) if known.variants.contains(&variant.name.as_str()) => {}
+                Some(known) if known.amounts.iter().any(|of| of.variant == variant.name) => {}
                 Some(known) => {
-                    known.variants.push(&variant.name);
+                    known.amounts.push(amount);
                     known.runs.0 += runs;
                     known.runs.1 += variant.valid_runs;
                 }
                 None => {
                     let runs = (runs, variant.valid_runs);
-                    doubts.push(Doubt { rank, variants: vec![&variant.name], runs, said });
+                    doubts.push(Doubt { rank, amounts: vec![amount], runs, said });
                 }
             }
         }
@@ -301,18 +307,24 @@ const FEW: usize = 2;
 
 /// A doubt as a note. A doubt about all variants, which are `all`, names none; without `all`, none is
 /// named in any case.
-fn text(doubt: &Doubt<'_>, all: Option<usize>) -> Note {
-    let Said { what, figure, action } = &doubt.said;
+fn text(doubt: &Doubt, all: Option<usize>) -> Note {
+    let Said { what, action, .. } = &doubt.said;
+    let figure = match all {
+        Some(_) => amounts(&doubt.amounts),
+        // Runs of a search are no variants.
+        None => doubt.said.figure.clone(),
+    };
+    let variants: Vec<&str> = doubt.amounts.iter().map(|of| of.variant.as_str()).collect();
     let (found, runs) = doubt.runs;
     let of_runs = if found < runs { format!("in {found} of {runs} runs") } else { String::new() };
     let asides: Vec<&str> =
-        [figure, &of_runs].into_iter().map(String::as_str).filter(|it| !it.is_empty()).collect();
+        [&figure, &of_runs].into_iter().map(String::as_str).filter(|it| !it.is_empty()).collect();
     let figure =
         if asides.is_empty() { String::new() } else { format!(" ({})", asides.join("; ")) };
-    let (of, of_short) = match doubt.variants.len() {
+    let (of, of_short) = match variants.len() {
         named if all.is_none_or(|all| named == all) => (String::new(), String::new()),
         named => {
-            let of = format!("{}: ", listed(&doubt.variants));
+            let of = format!("{}: ", listed(&variants));
             (of.clone(), if named > FEW { format!("{named} variants: ") } else { of })
         }
     };
