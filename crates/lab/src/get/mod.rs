@@ -13,15 +13,15 @@ mod recipe;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::asked;
+use crate::asked::Question;
 use crate::cache::{Entry, EntryFacts};
 use crate::guard::{Ending, GuardProgram, GuardSpec};
-use crate::privileges;
+use crate::launch::Environment;
+use crate::privileges::{self, RunAs};
 use crate::process::RunningProcess;
 use crate::root::{FileSystem, Root, missing_rights};
 use crate::running::log_tail;
@@ -49,6 +49,13 @@ const KEYRINGS: [&str; 2] = [
 /// Where debootstrap's own tools are, some of them outside an ordinary user's PATH.
 const TOOLS_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
+/// The public log of the sums of modules.
+const SUM_LOG: &str = "sum.golang.org";
+
+/// No C compiler, and no module whose sum is not looked up.
+const GO_SETTINGS: [&str; 5] =
+    ["CGO_ENABLED=0", "GOFLAGS=", "GONOSUMDB=", "GOPRIVATE=", "GOINSECURE="];
+
 /// Where Go's own archive is unpacked, for a Go that is not in PATH.
 const GO_FOLDER: &str = "/usr/local/go/bin";
 
@@ -70,6 +77,10 @@ pub struct Request<'a> {
 struct Tool {
     command: Vec<String>,
     source: String,
+    /// Where it runs. If it changes its user, that user has all of it meanwhile.
+    directory: PathBuf,
+    /// The user that it becomes; `None` for this process's user.
+    run_as: Option<RunAs>,
 }
 
 /// Fetches a server into the cache, unless it is there. `progress` is told several times a second what is
@@ -95,7 +106,7 @@ pub fn get(request: &Request<'_>, progress: &mut dyn FnMut(&str)) -> Result<Entr
     };
     run(request, &tool, &place, progress)?;
     progress("asking the program for its version");
-    let version = version_of(recipe, &place)?;
+    let version = version_of(recipe, &place, request.guard)?;
     place.clear_away_packages();
     let octets = place.octets();
     let facts =
@@ -159,24 +170,38 @@ fn debootstrap(
         text(place.folder())?,
         mirror.clone(),
     ]);
-    Ok(Tool { command, source: format!("{package} of Debian {release}, {mirror}") })
+    Ok(Tool {
+        command,
+        source: format!("{package} of Debian {release}, {mirror}"),
+        directory: request.cache.to_owned(),
+        run_as: None,
+    })
 }
 
+/// Builds a program from its module and all that it needs, whose sums Go holds against the public log of sums
+/// (<https://go.dev/ref/mod#checksum-database>) whatever the environment says. No compiler but Go's own runs, and as
+/// root's build it is that of a user who has nothing else.
 fn go_install(module: &str, version: &str, place: &Place) -> Result<Tool, GetError> {
     let folder = text(place.folder())?;
+    // What an interrupted build leaves goes away with the place.
+    let scratch = text(&place.make_folder("tmp")?)?;
     let tool = find_tool("go").unwrap_or_else(|| "go".into());
     let what = format!("{module}@{version}");
-    let command = vec![
-        "env".to_owned(),
-        format!("GOBIN={folder}"),
-        // What an interrupted build leaves goes away with the place.
-        format!("GOTMPDIR={}", text(&place.make_folder("tmp")?)?),
-        text(&tool)?,
-        "install".to_owned(),
-        "-trimpath".to_owned(),
-        what.clone(),
-    ];
-    Ok(Tool { command, source: what })
+    let mut command =
+        vec!["env".to_owned(), format!("GOBIN={folder}"), format!("GOTMPDIR={scratch}")];
+    command.extend(GO_SETTINGS.map(str::to_owned));
+    if std::env::var("GOSUMDB").is_ok_and(|log| !log.starts_with(SUM_LOG)) {
+        command.push(format!("GOSUMDB={SUM_LOG}"));
+    }
+    let run_as = privileges::of_daemon(&tool, place.folder()).and_then(Result::ok);
+    if run_as.is_some() {
+        // It may neither read nor write root's.
+        command
+            .extend(["HOME", "GOPATH", "GOCACHE"].map(|name| format!("{name}={scratch}/{name}")));
+        command.push("GOFLAGS=-modcacherw".to_owned());
+    }
+    command.extend([text(&tool)?, "install".to_owned(), "-trimpath".to_owned(), what.clone()]);
+    Ok(Tool { command, source: what, directory: place.folder().to_owned(), run_as })
 }
 
 fn text(path: &Path) -> Result<String, GetError> {
@@ -190,8 +215,10 @@ fn run(
     place: &Place,
     progress: &mut dyn FnMut(&str),
 ) -> Result<(), GetError> {
-    let (directory, log) = (request.cache.to_owned(), place.log().to_owned());
-    let mut spec = GuardSpec::new(tool.command.clone(), directory, log);
+    let log = place.log().to_owned();
+    let mut spec = GuardSpec::new(tool.command.clone(), tool.directory.clone(), log);
+    spec.run_as = tool.run_as.clone();
+    spec.environment = Environment::Whole;
     // A build as an ordinary user mounts nothing.
     if missing_rights().is_empty() {
         spec.file_system = FileSystem::OwnMounts;
@@ -239,20 +266,19 @@ fn failed(recipe: &Recipe, ending: Ending, tool: &Tool, place: &Place) -> GetErr
 }
 
 /// Asks the new program for its version, which proves that it is complete.
-fn version_of(recipe: &Recipe, place: &Place) -> Result<String, GetError> {
+fn version_of(recipe: &Recipe, place: &Place, guard: &GuardProgram) -> Result<String, GetError> {
     let (path, argument) = (recipe.program.path, recipe.program.version_argument);
     if let Source::Go { version, .. } = recipe.source {
         let program = place.folder().join(path);
         // CoreDNS says `CoreDNS-1.15.0`, of which only Go's own version could be read.
-        let mut command = Command::new(&program);
-        command.arg(argument);
         let user = privileges::to_ask_as(&program, None);
-        let fine = asked::ask(command, user.as_ref()).is_ok_and(|said| said.succeeded);
+        let said = Question::new(&program, &[argument]).and_then(|it| it.by(user).ask(guard));
+        let fine = said.is_ok_and(|said| said.succeeded);
         let version = version.trim_start_matches('v').to_owned();
         return if fine { Ok(version) } else { Err(GetError::NotWhole { program }) };
     }
     let root = Root::open(place.folder()).map_err(crate::LabError::from)?;
-    let version = root.ask_version(&Path::new("/").join(path), argument)?;
+    let version = root.ask_version(&Path::new("/").join(path), argument, guard)?;
     match recipe.expected_version() {
         Some(expected) if !is_of(&version, expected) => {
             Err(GetError::OtherVersion { name: recipe.name(), found: version.text })
