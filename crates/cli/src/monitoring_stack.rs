@@ -156,7 +156,7 @@ fn call(command: &str, folder: &Path) -> String {
 /// A folder of somebody else is wrong input.
 fn failure(error: MonitoringError) -> Failure {
     match error {
-        MonitoringError::Foreign(_) => Failure::bad_input(error),
+        MonitoringError::Foreign(_) | MonitoringError::NotOwn { .. } => Failure::bad_input(error),
         _ => error.into(),
     }
 }

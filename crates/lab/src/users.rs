@@ -143,11 +143,16 @@ fn is_alone(passwd: &str, group: &str, uid: u32, gid: u32) -> bool {
 
 /// Name (or number) of the user that a process runs as; `None` if there is no such process.
 pub(crate) fn of_process(pid: u32) -> Option<String> {
+    let uid = number_of_process(pid)?;
+    Some(name_of(uid).unwrap_or_else(|| uid.to_string()))
+}
+
+/// Number of the user that a process runs as; `None` if there is no such process.
+pub(crate) fn number_of_process(pid: u32) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let numbers = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
     // The real one, then the effective one (proc_pid_status(5)).
-    let uid: u32 = numbers.split_ascii_whitespace().nth(1)?.parse().ok()?;
-    Some(name_of(uid).unwrap_or_else(|| uid.to_string()))
+    numbers.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
 /// The number of the user that this process runs as.

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
@@ -481,4 +482,56 @@ fn what_is_deployed_is_what_the_programs_read() {
     seen.sort();
     let all = ["bind-exporter", "grafana", "node-exporter", "prometheus"];
     assert_eq!(seen, all.map(|name| format!("dnslab-{name}")));
+}
+
+/// A record of a running process in the form that `up` writes, as anybody can forge it.
+fn forged_record(pid: u32) -> String {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let started: u64 =
+        stat.rsplit_once(')').unwrap().1.split_whitespace().nth(19).unwrap().parse().unwrap();
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let id = serde_json::json!({ "pid": pid, "started": started, "boot": boot.trim_end() });
+    serde_json::json!({ "id": id, "run_as": null }).to_string()
+}
+
+#[test]
+fn a_folder_of_somebody_else_ends_no_process_and_is_not_written() {
+    assert!(rustix::process::geteuid().is_root(), "only root can give a file away: run it as root");
+    let room = Room::quiet();
+    let folder = room.path().join("stack");
+    fs::create_dir(&folder).unwrap();
+    let mut process = Command::new("sleep").arg("1000").spawn().unwrap();
+    fs::write(folder.join("monitor.json"), "{}").unwrap();
+    fs::write(folder.join("prometheus.process"), forged_record(process.id())).unwrap();
+    std::os::unix::fs::symlink(room.path().join("made"), folder.join("lock")).unwrap();
+    let refuse = |expected: &str| {
+        for command in ["up", "down"] {
+            room.dnslab(&["monitor", command, "--folder", "stack"])
+                .exits_with(2)
+                .complains(expected);
+        }
+    };
+    std::os::unix::fs::chown(&folder, Some(54_321), None).unwrap();
+    refuse("belongs to the user 54321, not to root (0)");
+    std::os::unix::fs::chown(&folder, Some(0), None).unwrap();
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
+    refuse("may be written by others");
+    // In root's own folder no link is followed.
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+    room.dnslab(&["monitor", "down", "--folder", "stack"]).exits_with(1);
+    assert!(!room.path().join("made").exists());
+    fs::remove_file(folder.join("lock")).unwrap();
+    // A process of another user is not the one that root started.
+    process.kill().unwrap();
+    process.wait().unwrap();
+    let mut other = Command::new("setpriv");
+    other.args(["--reuid", "54321", "--clear-groups", "sleep", "1000"]);
+    let mut process = other.spawn().unwrap();
+    let uid = || fs::metadata(format!("/proc/{}", process.id())).unwrap().uid();
+    wait_for("the process is the other user's", String::new, || (uid() == 54_321).then_some(()));
+    fs::write(folder.join("prometheus.process"), forged_record(process.id())).unwrap();
+    room.dnslab(&["monitor", "down", "--folder", "stack"]).exits_with(0);
+    assert!(process.try_wait().unwrap().is_none(), "a process of another user was ended");
+    process.kill().unwrap();
+    process.wait().unwrap();
 }

@@ -9,6 +9,7 @@ mod parts;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Child;
@@ -29,6 +30,7 @@ use crate::regular::open_regular;
 use crate::running::log_tail;
 use crate::server::{http, look_up, looked_in};
 use crate::sockets::{self, Owner};
+use crate::users;
 use daemon::{DaemonRecord, DaemonSpec};
 
 /// File that says with which settings the stack was started last. A folder with it is a stack's.
@@ -58,6 +60,17 @@ pub enum MonitoringError {
          yet", .0.display()
     )]
     Foreign(PathBuf),
+    /// Somebody else says what is in the folder.
+    #[error(
+        "{} {doubt}: its files say which processes to end, and where to write\n  hint:    name a folder of your own with \
+         --folder", folder.display()
+    )]
+    NotOwn {
+        /// The folder.
+        folder: PathBuf,
+        /// Whose it is or who may write it, as half a sentence.
+        doubt: String,
+    },
     /// Another call works there.
     #[error("another `dnslab monitor` is at work in {}\n  hint:    wait until it has ended", .0.display())]
     Busy(PathBuf),
@@ -238,13 +251,19 @@ impl Place {
     /// Takes a folder that exists.
     fn take(folder: &Path) -> Result<Self, MonitoringError> {
         let folder = folder.canonicalize().map_err(refused("find", folder))?;
+        let facts = folder.metadata().map_err(refused("look at", &folder))?;
+        if let Some(doubt) = doubt_of(&facts) {
+            return Err(MonitoringError::NotOwn { folder, doubt });
+        }
         let path = folder.join(LOCK);
         let mut entries = fs::read_dir(&folder).map_err(refused("read", &folder))?.flatten();
         let is_new = entries.all(|entry| entry.file_name() == LOCK);
         if !folder.join(SETTINGS).exists() && !is_new {
             return Err(MonitoringError::Foreign(folder));
         }
-        let lock = File::create(&path).map_err(refused("create", &path))?;
+        let mut how = OpenOptions::new();
+        let lock = open_regular(&path, how.create(true).write(true).truncate(true));
+        let lock = lock.map_err(refused("create", &path))?;
         match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Self { folder, _lock: Some(lock) }),
             Err(rustix::io::Errno::WOULDBLOCK) => Err(MonitoringError::Busy(folder)),
@@ -296,11 +315,16 @@ impl Place {
         Stack { folder: self.folder.clone(), settings, parts }
     }
 
-    /// Ends a part, if there is a record of it, and removes the record.
+    /// Ends a part, if there is a record of it, and removes the record. A process of another user than the part's is none
+    /// of the stack's, whatever the record says.
     fn end(&self, part: Part) -> Result<Option<Ended>, MonitoringError> {
         let Some(record) = self.record(part) else { return Ok(None) };
         let pid = record.id.pid;
-        let ended = record.id.end(GRACE);
+        let user = record.run_as.as_ref().map_or(users::own(), |run_as| run_as.user.uid);
+        let ended = match users::number_of_process(pid) {
+            Some(number) if number != user => Ok(Ended::Before),
+            _ => record.id.end(GRACE),
+        };
         let ended = ended.map_err(|source| MonitoringError::Stays { part, pid, source })?;
         if let Some(run_as) = &record.run_as {
             run_as.take_back(&self.directory(part));
@@ -309,6 +333,21 @@ impl Place {
         fs::remove_file(&path).map_err(refused("remove", &path))?;
         Ok(Some(ended))
     }
+}
+
+/// Why somebody else may have written what is in a folder with this owner and mode; `None` if only this user can have.
+fn doubt_of(facts: &fs::Metadata) -> Option<String> {
+    /// The bits that let the group and everybody write (chmod(2)).
+    const GROUP_MAY_WRITE: u32 = 0o020;
+    const ALL_MAY_WRITE: u32 = 0o002;
+    let own = users::own();
+    if facts.uid() != own {
+        let (owner, own) = (users::described(facts.uid()), users::described(own));
+        return Some(format!("belongs to the user {owner}, not to {own}"));
+    }
+    let of_group = facts.mode() & GROUP_MAY_WRITE != 0 && !users::is_alone_in(own, facts.gid());
+    let is_shared = facts.mode() & ALL_MAY_WRITE != 0 || of_group;
+    is_shared.then(|| "may be written by others".to_owned())
 }
 
 /// Parts that are being started.
