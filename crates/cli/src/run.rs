@@ -7,11 +7,12 @@ use std::time::Duration;
 use anyhow::Context as _;
 use dnslab_experiment::{
     FirstQueryError, Plan, Session, SessionError, SessionOptions, Source, Untrusted,
+    doubt_of_results,
 };
 use dnslab_lab::GuardProgram;
 use dnslab_measure::{CostLimit, ResultsError, Ruling, RunStatus, SkippedVariant};
 use dnslab_report::beforehand;
-use dnslab_settings::{Experiment, OptionForm, without_secrets};
+use dnslab_settings::{Experiment, OptionForm, Variant, without_secrets};
 use dnslab_wire::units::duration;
 
 use crate::arguments::{DEFAULT_LIMITS, Output, Run};
@@ -52,6 +53,11 @@ fn begin_or_resume(arguments: &Run) -> Result<Exit, Failure> {
             if experiment.repeat.profile {
                 needs_folder(&arguments.results, "where the CPU time goes is in the report")?;
             }
+            let results =
+                doubt_of_results(&arguments.results).filter(|_| starts_servers(&experiment));
+            if let Some(untrusted) = results.filter(|untrusted| !may_run(untrusted)) {
+                return Err(Failure::bad_input(untrusted));
+            }
             let doors = open()?;
             let gate = Gate {
                 limits: limits(arguments),
@@ -88,6 +94,11 @@ fn limits(arguments: &Run) -> Vec<CostLimit> {
         return DEFAULT_LIMITS.split(',').map(read).collect();
     }
     arguments.limit.clone()
+}
+
+fn starts_servers(experiment: &Experiment) -> bool {
+    let mut servers = experiment.variants.iter().flat_map(Variant::servers);
+    servers.any(|server| server.kind.is_some())
 }
 
 /// Asks the user at the terminal. Without a terminal the answer is no.

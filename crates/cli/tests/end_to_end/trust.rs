@@ -162,6 +162,32 @@ fn whose_a_file_is_does_not_depend_on_the_way_to_it() {
 }
 
 #[test]
+fn root_starts_no_server_where_others_may_swap_its_folder() {
+    assert!(rustix::process::geteuid().is_root(), "only root can give a file away: run it as root");
+    let room = Room::with_load();
+    room.experiment(&format!("{SHORT}[[variant]]\nname = \"a\"\n"));
+    let shared = room.path().join("shared");
+    fs::create_dir(&shared).unwrap();
+    let run = ["run", "./experiment.toml", "--results", "shared/below/results"];
+    let refuse = |doubt: &str| {
+        let done = room.dnslab(&run).exits_with(2).errors(1).complains(doubt);
+        done.complains("servers would write their files below shared/below/results, but ");
+        assert_eq!(fs::read_dir(&shared).unwrap().count(), 0, "something was written");
+    };
+    set_mode(&shared, 0o777);
+    refuse("everybody may write ");
+    set_mode(&shared, 0o755);
+    chown(&shared, Some(STRANGER), None).unwrap();
+    refuse("belongs to the user 54321, not to root (0)");
+    room.dnslab(&[run.as_slice(), &["--trust"]].concat()).exits_with(0);
+    fs::remove_dir_all(shared.join("below")).unwrap();
+    // In a sticky folder nobody can take the place of root's own.
+    chown(&shared, Some(0), None).unwrap();
+    set_mode(&shared, 0o1777);
+    room.dnslab(&run).exits_with(0);
+}
+
+#[test]
 fn a_folder_of_results_of_another_user_is_not_resumed() {
     assert!(rustix::process::geteuid().is_root(), "only root can give a file away: run it as root");
     let room = Room::with_load();
@@ -196,7 +222,7 @@ fn nor_is_one_that_names_no_code() {
     let words = ["run", "--resume", results.path().to_str().unwrap()];
     let doubt = format!("belongs to the user {STRANGER}, not to root (0)");
     let done =
-        room.dnslab(&words).exits_with(2).complains("more would be written into the folder of");
+        room.dnslab(&words).exits_with(2).complains("servers would write their files below ");
     done.complains(&doubt);
     assert!(!results.path().join("runs").exists());
     room.dnslab(&[words.as_slice(), &["--trust"]].concat()).exits_with(0);

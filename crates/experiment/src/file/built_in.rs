@@ -164,7 +164,9 @@ pub(crate) fn load_file(
     let place = owner::place(&file);
     let matters = !keys.is_empty() || purpose == Purpose::Resume;
     let doubt = if matters { owner::doubt(&file, place.as_deref()) } else { None };
-    let untrusted = doubt.map(|doubt| Box::new(Untrusted { path: path.to_owned(), keys, doubt }));
+    // Of results it is the folder that matters.
+    let what = if keys.is_empty() { path.parent().unwrap_or(path) } else { path };
+    let untrusted = doubt.map(|doubt| Box::new(Untrusted { path: what.to_owned(), keys, doubt }));
     let source = Source { name: path.to_string_lossy().into_owned(), text, untrusted };
     // A pipe has no folder: relative paths start where the user is.
     let folder = place.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));

@@ -17,29 +17,34 @@ const STICKY: u32 = 0o1000;
 
 /// An experiment that names code, or has results already, in a file that may be somebody else's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{}\n  hint:    read it (`dnslab plan` shows what would run), then run it with --trust, or from a copy of \
-     your own",
-    self.statement()
-)]
+#[error("{}\n  hint:    {}", self.statement(), self.remedy())]
 pub struct Untrusted {
-    /// The file.
+    /// The file, or the folder of results.
     pub path: PathBuf,
-    /// The keys of the file that are code, each once. Empty if the doubt is about a directory with results,
-    /// into which more would be written.
+    /// The keys of the file that are code, each once. Empty if the doubt is about a folder of results, in which
+    /// servers would be started.
     pub keys: Vec<&'static str>,
     /// Whose it is or who can change it, as half a sentence.
     pub doubt: String,
 }
 
 impl Untrusted {
+    fn remedy(&self) -> &'static str {
+        match self.keys.as_slice() {
+            [] => "write the results into a folder of your own (--results), or say --trust",
+            _ => {
+                "read it (`dnslab plan` shows what would run), then run it with --trust, or from a copy of your own"
+            }
+        }
+    }
+
     /// The doubt as a sentence without its full stop.
     #[must_use]
     pub fn statement(&self) -> String {
         let Self { path, keys, doubt } = self;
         let path = path.display();
         match keys.as_slice() {
-            [] => format!("more would be written into the folder of {path}, but {doubt}"),
+            [] => format!("servers would write their files below {path}, but {doubt}"),
             keys => format!(
                 "the experiment file {path} names what is run, configured or written ({}), and {doubt}",
                 keys.join(", ")
@@ -60,7 +65,6 @@ pub(super) fn place(file: &File) -> Option<PathBuf> {
 /// have written it, and what lies beside it at `place`.
 pub(super) fn doubt(file: &File, place: Option<&Path>) -> Option<String> {
     let trusted = Trusted::of_this_process();
-    let unknown = |what: &str| format!("the system does not say whose {what} is");
     let Ok(facts) = file.metadata() else { return Some(unknown("it")) };
     if let Some(doubt) = doubt_of("it", &facts, trusted.has(facts.uid())) {
         return Some(doubt);
@@ -68,14 +72,31 @@ pub(super) fn doubt(file: &File, place: Option<&Path>) -> Option<String> {
     let Some(place) = place else {
         return Some("it is a pipe, or was removed: nobody knows who wrote it".to_owned());
     };
-    place.ancestors().skip(1).find_map(|folder| {
-        let what = format!("its folder {}", folder.display());
-        let Ok(facts) = fs::metadata(folder) else { return Some(unknown(&what)) };
-        let is_trusted = trusted.has(facts.uid()) || facts.uid() == trusted.root;
-        // In a sticky folder strangers cannot replace this user's file.
-        let is_sticky = facts.permissions().mode() & STICKY != 0;
-        if is_sticky && is_trusted { None } else { doubt_of(&what, &facts, is_trusted) }
+    let mut folders = place.ancestors().skip(1);
+    folders.find_map(|folder| {
+        trusted.doubt_of_folder(&format!("its folder {}", folder.display()), folder)
     })
+}
+
+/// Why somebody else may take the place of what is made below `results`, a folder that need not exist yet. A server's
+/// files are written and given away by path, with the rights of this process. `None` if nobody can, or if this process is
+/// not root: an ordinary user may share a folder with others.
+#[must_use]
+pub fn doubt_of_results(results: &Path) -> Option<Untrusted> {
+    if users::own() != 0 {
+        return None;
+    }
+    let absolute = std::path::absolute(results).unwrap_or_else(|_| results.to_owned());
+    let there = absolute.ancestors().find_map(|folder| folder.canonicalize().ok())?;
+    let trusted = Trusted::of_this_process();
+    let mut folders = there.ancestors();
+    let doubt = folders
+        .find_map(|folder| trusted.doubt_of_folder(&folder.display().to_string(), folder))?;
+    Some(Untrusted { path: results.to_owned(), keys: Vec::new(), doubt })
+}
+
+fn unknown(what: &str) -> String {
+    format!("the system does not say whose {what} is")
 }
 
 /// Users who can run something as this process's user anyway.
@@ -100,6 +121,15 @@ impl Trusted {
 
     fn has(&self, user: u32) -> bool {
         [Some(self.own), Some(0), self.caller].contains(&Some(user))
+    }
+
+    /// Why somebody else may replace what is in a folder; `what` is its name in the sentence.
+    fn doubt_of_folder(&self, what: &str, folder: &Path) -> Option<String> {
+        let Ok(facts) = fs::metadata(folder) else { return Some(unknown(what)) };
+        let is_trusted = self.has(facts.uid()) || facts.uid() == self.root;
+        // In a sticky folder strangers cannot replace this user's file.
+        let is_sticky = facts.permissions().mode() & STICKY != 0;
+        if is_sticky && is_trusted { None } else { doubt_of(what, &facts, is_trusted) }
     }
 }
 
