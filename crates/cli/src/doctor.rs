@@ -9,7 +9,7 @@ use crate::exit::{Exit, Failure};
 use crate::run::guard;
 
 pub(crate) fn doctor(arguments: &Doctor) -> Result<Exit, Failure> {
-    for finding in examine() {
+    for finding in examine(&crate::run::guard()) {
         show(&finding);
     }
     if !arguments.calibrate {

@@ -84,7 +84,8 @@ fn next(experiment: &Experiment, summary: &Summary) -> Option<String> {
             && plain.contains(&variant.load.transport)
     });
     // Both serve all three transports as Debian installs them.
-    let is_installed = |kind: &ServerKind| dnslab_lab::find(*kind, None).is_ok();
+    let guard = crate::run::guard();
+    let is_installed = |kind: &ServerKind| dnslab_lab::find(*kind, None, &guard).is_ok();
     let kind = [ServerKind::Bind, ServerKind::Nsd].into_iter().find(is_installed);
     let (title, name) =
         kind.filter(|_| could_be_another).map(|it| (dnslab_lab::title(it), it.name()))?;

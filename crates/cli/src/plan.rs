@@ -1,10 +1,10 @@
 //! `dnslab plan`: explains an experiment and starts nothing.
 
 use dnslab_experiment::{NamedPrograms, Plan, explain, located, skipped};
-use dnslab_settings::Experiment;
+use dnslab_settings::{ChainServer, Experiment};
 
 use crate::exit::{Exit, Failure};
-use crate::run::failure;
+use crate::run::{failure, guard};
 
 pub(crate) fn plan(arguments: &crate::arguments::Plan) -> Result<Exit, Failure> {
     let (experiment, _) = arguments.asked.experiment().map_err(|error| failure(error.into()))?;
@@ -13,8 +13,10 @@ pub(crate) fn plan(arguments: &crate::arguments::Plan) -> Result<Exit, Failure> 
 
 /// Nothing that the experiment names is run for this.
 pub(crate) fn show(experiment: &Experiment) -> Result<Exit, Failure> {
-    let skipped = skipped(experiment, NamedPrograms::LeftAlone).map_err(failure)?;
+    let guard = guard();
+    let find = |server: &ChainServer<'_>| located(server, &guard);
+    let skipped = skipped(experiment, NamedPrograms::LeftAlone, &guard).map_err(failure)?;
     let plan = Plan::new(experiment, &skipped);
-    say!("{}", explain(experiment, &plan, &skipped, &located).trim_end());
+    say!("{}", explain(experiment, &plan, &skipped, &find).trim_end());
     Ok(Exit::Fine)
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use dnslab_lab::{LabError, Version, hosts};
+use dnslab_lab::{GuardProgram, LabError, Version, hosts};
 use dnslab_measure::SkippedVariant;
 use dnslab_settings::{
     CacheSize, ChainRole, ChainServer, Experiment, HostsChoice, Link, LogTarget, Mode, Queries,
@@ -17,13 +17,13 @@ use crate::run::population_described;
 /// Says which version a server has and where it is, or why it is not there.
 pub type FindServer<'a> = dyn Fn(&ChainServer<'_>) -> String + 'a;
 
-/// The version and the program of a server as it is installed here, or why it is not.
+/// The version and the program of a server as it is installed here, or why it is not. It is asked under `guard`.
 #[must_use]
-pub fn installed(server: &ChainServer<'_>) -> String {
+pub fn installed(server: &ChainServer<'_>, guard: &GuardProgram) -> String {
     let Some(kind) = server.kind else { return "runs already".to_owned() };
     let found = match server.root {
-        Some(root) => dnslab_lab::find_in_root(kind, root),
-        None => dnslab_lab::find(kind, server.binary),
+        Some(root) => dnslab_lab::find_in_root(kind, root, guard),
+        None => dnslab_lab::find(kind, server.binary, guard),
     };
     match found {
         Ok(found) => format!("{} at {}", found.version, found.binary.display()),
@@ -33,9 +33,9 @@ pub fn installed(server: &ChainServer<'_>) -> String {
 
 /// [`installed`] without running a program that the experiment names: it says only where that program is.
 #[must_use]
-pub fn located(server: &ChainServer<'_>) -> String {
+pub fn located(server: &ChainServer<'_>, guard: &GuardProgram) -> String {
     match named_program(server) {
-        None => installed(server),
+        None => installed(server, guard),
         Some(Ok((path, Some(version)))) => format!("{version} at {}", path.display()),
         Some(Ok((path, None))) => format!("{}, not asked for its version", path.display()),
         Some(Err(error)) => error.to_string().lines().next().unwrap_or_default().to_owned(),

@@ -4,6 +4,7 @@
 //! - `hold DIRECTORY COMMAND...`: starts a command under a guard, prints its id, waits for ever;
 //! - `hold-in-root ROOT DIRECTORY COMMAND...`: the same in a root folder;
 //! - `find-in-root ROOT`: prints the version of BIND in a root folder;
+//! - `find PROGRAM`: prints the version that PROGRAM says when it is asked as NSD is;
 //! - `spin THREADS`: keeps that many threads busy, each replaced by a new one every 50 ms;
 //! - `linger`: ignores SIGTERM, and so does a child that it starts; each prints its id.
 
@@ -16,7 +17,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dnslab_lab::{
-    FileSystem, GuardProgram, GuardSpec, RunningProcess, ServerKind, find_in_root, guard,
+    FileSystem, GuardProgram, GuardSpec, Installed, LabError, RunningProcess, ServerKind, find,
+    find_in_root, guard,
 };
 
 fn main() -> ExitCode {
@@ -28,16 +30,12 @@ fn main() -> ExitCode {
         ["hold-in-root", root, directory, command @ ..] => {
             hold(directory, command, FileSystem::Root(root.into()))
         }
-        ["find-in-root", root] => match find_in_root(ServerKind::Bind, root.as_ref()) {
-            Ok(found) => {
-                println!("{}", found.version);
-                ExitCode::SUCCESS
-            }
-            Err(error) => {
-                eprintln!("{error}");
-                ExitCode::FAILURE
-            }
-        },
+        ["find-in-root", root] => {
+            print_version(find_in_root(ServerKind::Bind, root.as_ref(), &own_guard()))
+        }
+        ["find", program] => {
+            print_version(find(ServerKind::Nsd, Some(program.as_ref()), &own_guard()))
+        }
         ["spin", threads] => spin(threads.parse().expect("THREADS is a number")),
         ["linger"] => linger(true),
         ["linger-alone"] => linger(false),
@@ -48,13 +46,30 @@ fn main() -> ExitCode {
     }
 }
 
+fn print_version(found: Result<Installed, LabError>) -> ExitCode {
+    match found {
+        Ok(found) => {
+            println!("{}", found.version);
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn own_guard() -> GuardProgram {
+    GuardProgram::this_program(["guard"])
+}
+
 /// Prints the process id of `command` under a guard, and waits to be killed.
 fn hold(directory: &str, command: &[&str], file_system: FileSystem) -> ExitCode {
     let command = command.iter().map(|&word| word.to_owned()).collect();
     let directory = PathBuf::from(directory);
     let log = directory.join("server.log");
     let spec = GuardSpec { file_system, ..GuardSpec::new(command, directory, log) };
-    match RunningProcess::start(&GuardProgram::this_program(["guard"]), &spec) {
+    match RunningProcess::start(&own_guard(), &spec) {
         Ok(process) => {
             println!("{}", process.pid());
             loop {

@@ -1,24 +1,59 @@
 //! Programs that are asked something and end by themselves: a server's version, its counters.
+//!
+//! Each runs under a guard of its own, the stage [`answer`]. So it has no terminal into which it could write or type
+//! (TIOCSTI, ioctl_tty(2)), and nothing that it starts outlives it.
 
-use std::io::{self, Read};
-use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Command, Stdio};
+use std::ffi::OsStr;
+use std::io::{self, Read, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal};
+use rustix::process::Pid;
+use serde::{Deserialize, Serialize};
 
-use crate::users::User;
+use crate::cgroup::Groups;
+use crate::guard::{self, Ending, GuardProgram};
+use crate::launch::{Environment, NOT_EXECUTED, Stage};
+use crate::privileges::RunAs;
+use crate::root::FileSystem;
+use crate::users::{self, User};
+
+/// First argument of the guard program when it is this stage.
+pub(crate) const ASK: &str = "ask";
 
 /// CoreDNS takes a second to say its version when all CPUs are busy.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long the stage may take to end a program that is late, with all that it has started.
+const END_PATIENCE: Duration = Duration::from_secs(10);
+
 /// Octets read of each output: `knotc -f stats` writes some kilobytes.
 const MAX_COUNT: u64 = 1 << 20;
 
-/// How often a program whose outputs are closed is asked whether it has ended.
+/// How often a stage whose outputs are closed is asked whether it has ended.
 const LOOK: Duration = Duration::from_millis(5);
+
+/// Shells add this to the number of a signal that ended a program.
+const SIGNALED: i32 = 128;
+
+/// A program that is asked something.
+#[derive(Clone, Debug)]
+pub(crate) struct Question {
+    /// The program and its arguments.
+    command: Vec<String>,
+    directory: Option<PathBuf>,
+    user: Option<User>,
+}
+
+/// What the stage is told.
+#[derive(Debug, Serialize, Deserialize)]
+struct Asked {
+    command: Vec<String>,
+    run_as: Option<RunAs>,
+}
 
 #[derive(Debug)]
 pub(crate) struct Said {
@@ -30,30 +65,111 @@ pub(crate) struct Said {
     pub(crate) error: String,
 }
 
-/// Runs a program without input, as `user` or as this process's user. A program that is late is killed with
-/// all that it has started in its process group. Fails if it cannot be executed or is late.
-pub(crate) fn ask(mut command: Command, user: Option<&User>) -> io::Result<Said> {
-    ask_within(&mut command, user, PATIENCE)
+impl Question {
+    /// Of a program with these arguments, as this process's user and in its working directory. Fails if the path is
+    /// no text.
+    pub(crate) fn new(program: &Path, arguments: &[&str]) -> io::Result<Self> {
+        let path = program.to_str();
+        let path = path.ok_or_else(|| io::Error::other("its path is no UTF-8 text"))?;
+        let arguments = arguments.iter().map(|&argument| argument.to_owned());
+        let command = [path.to_owned()].into_iter().chain(arguments).collect();
+        Ok(Self { command, directory: None, user: None })
+    }
+
+    pub(crate) fn within(self, directory: PathBuf) -> Self {
+        Self { directory: Some(directory), ..self }
+    }
+
+    /// As `user`, who has less rights; `None` for this process's user.
+    pub(crate) fn by(self, user: Option<User>) -> Self {
+        Self { user, ..self }
+    }
+
+    /// Runs the program without input and without a terminal. What it leaves running is killed, and it itself if it is
+    /// late. Fails if it cannot be executed or is late.
+    pub(crate) fn ask(&self, guard: &GuardProgram) -> io::Result<Said> {
+        self.ask_within(guard, PATIENCE)
+    }
+
+    fn ask_within(&self, guard: &GuardProgram, patience: Duration) -> io::Result<Said> {
+        let run_as = self.user.clone().map(RunAs::only);
+        let asked = Asked { command: self.command.clone(), run_as };
+        let mut command = Command::new(&guard.path);
+        command.args(&guard.arguments).arg(ASK).arg(serde_json::to_string(&asked)?);
+        if let Some(directory) = &self.directory {
+            command.current_dir(directory);
+        }
+        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = piped.spawn()?;
+        let deadline = Instant::now() + patience;
+        let outputs = (child.stdout.take().map(read), child.stderr.take().map(read));
+        let said = collect(&mut child, outputs, deadline);
+        if said.is_err() {
+            end(&mut child);
+        }
+        said
+    }
 }
 
-fn ask_within(command: &mut Command, user: Option<&User>, patience: Duration) -> io::Result<Said> {
-    if let Some(user) = user {
-        // Root that changes its user so leaves its other groups too.
-        command.uid(user.uid).gid(user.gid);
+/// Has the stage end the program with all that it has started.
+fn end(child: &mut Child) {
+    if let Some(mut input) = child.stdin.take() {
+        // If the stage is gone, there is nobody to be told.
+        writeln!(input, "stop 0").ok();
     }
-    let piped = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = piped.process_group(0).spawn()?;
-    let deadline = Instant::now() + patience;
-    let outputs = (child.stdout.take().map(read), child.stderr.take().map(read));
-    let said = collect(&mut child, outputs, deadline);
-    if said.is_err() {
-        // Not waited for yet, so its number is still its own.
-        if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-            rustix::process::kill_process_group(group, Signal::KILL).ok();
+    let deadline = Instant::now() + END_PATIENCE;
+    while Instant::now() < deadline {
+        if matches!(child.try_wait(), Ok(Some(_)) | Err(_)) {
+            return;
         }
-        child.wait().ok();
+        thread::sleep(LOOK);
     }
-    said
+    // The kernel then kills the program.
+    child.kill().ok();
+    child.wait().ok();
+}
+
+/// The stage: runs the program with the outputs that it has itself, and ends with its status when nothing of it runs any
+/// more. The end of the input (dnslab died) ends the program too.
+pub(crate) fn answer(question: &OsStr) -> ExitCode {
+    let status = question
+        .to_str()
+        .ok_or_else(|| io::Error::other("the question is unreadable"))
+        .and_then(|text| Ok(serde_json::from_str::<Asked>(text)?))
+        .and_then(run);
+    match status {
+        Ok(Ending::Exited(status)) => ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX)),
+        Ok(Ending::Signaled(signal)) => {
+            ExitCode::from(u8::try_from(SIGNALED + signal).unwrap_or(u8::MAX))
+        }
+        Ok(Ending::Unknown) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("{BEFORE_ERROR}{error}");
+            ExitCode::from(NOT_EXECUTED)
+        }
+    }
+}
+
+/// How a stage's own error begins.
+const BEFORE_ERROR: &str = "dnslab: ";
+
+fn run(asked: Asked) -> io::Result<Ending> {
+    let events = guard::become_guard()?;
+    let stage = Stage {
+        command: asked.command,
+        groups: Vec::new(),
+        cpus: Vec::new(),
+        network: None,
+        file_system: FileSystem::Shared,
+        // Only root can become somebody else.
+        run_as: asked.run_as.filter(|_| users::own() == 0),
+        environment: Environment::Named,
+        guard: std::process::id(),
+    };
+    // Without the two that have led here.
+    let own = std::env::args_os().count().saturating_sub(2);
+    let program = stage.begin(std::env::args_os().take(own).skip(1))?.spawn()?;
+    Ok(guard::watch(Pid::from_child(&program), &Groups::none(), &events).ending)
 }
 
 /// The text comes when the output ends or exceeds [`MAX_COUNT`].
@@ -81,56 +197,15 @@ fn collect(
     let (output, error) = (text(output)?, text(error)?);
     loop {
         if let Some(status) = child.try_wait()? {
+            let own_error = error.trim_end().strip_prefix(BEFORE_ERROR);
+            if let Some(why) = own_error.filter(|_| status.code() == Some(NOT_EXECUTED.into())) {
+                return Err(io::Error::other(why.to_owned()));
+            }
             return Ok(Said { succeeded: status.success(), output, error });
         }
         if Instant::now() >= deadline {
             return Err(late());
         }
         thread::sleep(LOOK);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn shell(script: &str) -> Command {
-        let mut command = Command::new("sh");
-        command.args(["-c", script]);
-        command
-    }
-
-    #[test]
-    fn both_outputs_and_the_status_are_known() {
-        let said = ask(shell("echo out; echo err >&2"), None).unwrap();
-        assert_eq!((said.output.as_str(), said.error.as_str()), ("out\n", "err\n"));
-        assert!(said.succeeded);
-        assert!(!ask(shell("exit 3"), None).unwrap().succeeded);
-        assert!(ask(Command::new("/nonexistent"), None).is_err());
-    }
-
-    #[test]
-    fn who_does_not_end_is_killed() {
-        for script in ["sleep 1000", "exec >&- 2>&-; sleep 1000", "sleep 1000 & exit"] {
-            let error = ask_within(&mut shell(script), None, Duration::from_millis(200));
-            assert_eq!(error.unwrap_err().kind(), io::ErrorKind::TimedOut, "{script}");
-        }
-    }
-
-    #[test]
-    fn who_says_too_much_is_cut() {
-        let said = ask(shell("head -c 3000000 /dev/zero; true"), None).unwrap();
-        assert_eq!(said.output.len() as u64, MAX_COUNT);
-    }
-
-    #[test]
-    fn root_asks_as_somebody_else() {
-        if crate::users::own() != 0 {
-            println!("not root: who can be nobody else");
-            return;
-        }
-        let user = User::unused();
-        let said = ask(shell("id -u; id -g; id -G"), Some(&user)).unwrap();
-        assert_eq!(said.output, format!("{0}\n{1}\n{1}\n", user.uid, user.gid));
     }
 }

@@ -172,6 +172,11 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
+    /// No group: the process is in those of the guard, and nobody reads its figures.
+    pub(crate) fn none() -> Self {
+        Self { folders: Vec::new(), sources: Sources::PROCESSES }
+    }
+
     /// Makes what this user may make. An ordinary user often may make nothing, which is no error.
     pub(crate) fn create() -> Self {
         let mut folders = Vec::new();

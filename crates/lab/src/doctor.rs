@@ -14,7 +14,7 @@ use crate::cgroup::{CpuSource, Groups};
 use crate::cpus::Cores;
 use crate::server::{ServerKind, find, title};
 use crate::timers::{ASKED, Sleep};
-use crate::{LabError, cpus, descendants, host, hosts, readings};
+use crate::{GuardProgram, LabError, cpus, descendants, host, hosts, readings};
 
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,7 +58,7 @@ const WATCH: Duration = Duration::from_millis(200);
 
 /// Looks at everything, in the order in which the list reads best. Takes about 0.2 s.
 #[must_use]
-pub fn examine() -> Vec<Diagnosis> {
+pub fn examine(guard: &GuardProgram) -> Vec<Diagnosis> {
     let activity = Activity::watch();
     let mut findings = vec![
         cores(&cpus::allowed()),
@@ -79,7 +79,7 @@ pub fn examine() -> Vec<Diagnosis> {
         namespaces(),
     ];
     let servers = ServerKind::ALL.into_iter().filter(|kind| *kind != ServerKind::Embedded);
-    findings.extend(servers.map(installed));
+    findings.extend(servers.map(|kind| installed(kind, guard)));
     findings.extend(confinement());
     findings
 }
@@ -341,9 +341,9 @@ fn namespaces() -> Diagnosis {
     }
 }
 
-fn installed(kind: ServerKind) -> Diagnosis {
+fn installed(kind: ServerKind, guard: &GuardProgram) -> Diagnosis {
     let subject = title(kind);
-    match find(kind, None) {
+    match find(kind, None, guard) {
         Ok(found) => good(subject, format!("{} at {}", found.version, found.binary.display())),
         Err(error) => {
             let (found, remedy) = match &error {
@@ -373,7 +373,8 @@ mod tests {
 
     #[test]
     fn every_doubt_has_a_reason() {
-        let findings = examine();
+        let guard = GuardProgram { path: "/nonexistent/guard".into(), arguments: Vec::new() };
+        let findings = examine(&guard);
         assert!(findings.len() >= 14, "{findings:?}");
         for finding in findings {
             assert!(!finding.found.is_empty(), "{finding:?}");

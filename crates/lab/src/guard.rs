@@ -14,7 +14,7 @@ use std::fmt;
 use std::fs::OpenOptions;
 use std::io::{self, BufRead as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{ExitCode, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -25,11 +25,12 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
 use crate::cgroup::{Groups, Sources};
 use crate::hosts::link;
+use crate::launch::Environment;
 use crate::monitoring::{self, daemon::DAEMON};
 use crate::privileges::RunAs;
 use crate::regular::open_regular;
 use crate::root::FileSystem;
-use crate::{descendants, launch, users};
+use crate::{asked, descendants, launch, users};
 
 /// Time that a server has to end by itself, unless the caller says another.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
@@ -78,6 +79,9 @@ pub struct GuardSpec {
     /// The user that it becomes; `None`, or a guard that is not root, for no change.
     #[serde(default)]
     pub run_as: Option<RunAs>,
+    /// The variables of the environment that it gets.
+    #[serde(default)]
+    pub environment: Environment,
 }
 
 impl GuardSpec {
@@ -93,6 +97,7 @@ impl GuardSpec {
             network: None,
             file_system: FileSystem::Shared,
             run_as: None,
+            environment: Environment::Named,
         }
     }
 
@@ -153,7 +158,7 @@ pub(crate) enum Report {
 }
 
 /// What wakes the guard.
-enum Event {
+pub(crate) enum Event {
     /// dnslab asks for the end, with this grace time.
     Stop(Duration),
     Child,
@@ -168,6 +173,7 @@ pub fn main(arguments: &[OsString]) -> ExitCode {
     match arguments {
         [] => supervise(),
         [stage, spec] if stage == launch::STAGE => launch::enter(spec),
+        [stage, question] if stage == asked::ASK => asked::answer(question),
         [carrier, spec] if carrier == link::LINK => link::carry(spec),
         [daemon, spec] if daemon == DAEMON => monitoring::daemon::enter(spec),
         _ => {
@@ -177,14 +183,21 @@ pub fn main(arguments: &[OsString]) -> ExitCode {
     }
 }
 
-fn supervise() -> ExitCode {
+/// Leaves the terminal's session, and adopts every orphan below this process. What wakes the guard comes from the
+/// receiver.
+pub(crate) fn become_guard() -> io::Result<Receiver<Event>> {
     // Fails only if the caller has made us a group leader; then we have what we want.
     rustix::process::setsid().ok();
+    let events = listen()?;
+    // Without this, children that the server leaves behind would be adopted by init.
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    Ok(events)
+}
+
+fn supervise() -> ExitCode {
     let mut line = String::new();
     let started = read_specification(&mut line).and_then(|spec| {
-        let events = listen()?;
-        // Without this, children that the server leaves behind would be adopted by init.
-        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+        let events = become_guard()?;
         let groups = Groups::create();
         let (server, reader) = spawn(&spec, &groups).inspect_err(|_| groups.remove())?;
         Ok((spec, server, reader, groups, events))
@@ -281,23 +294,21 @@ fn spawn(spec: &GuardSpec, groups: &Groups) -> io::Result<(Pid, Option<JoinHandl
         network: spec.network.clone(),
         file_system: spec.file_system.clone(),
         run_as: run_as.cloned(),
+        environment: spec.environment,
         guard: std::process::id(),
     };
-    let child = Command::new("/proc/self/exe")
-        .args(std::env::args_os().skip(1))
-        .arg(launch::STAGE)
-        .arg(serde_json::to_string(&stage)?)
+    let child = stage
+        .begin(std::env::args_os().skip(1))?
         .current_dir(&spec.directory)
-        // Without this, a server built for systemd reports to whoever supervises dnslab.
-        .env_remove("NOTIFY_SOCKET")
-        .stdin(Stdio::null())
         .stdout(log)
         .stderr(standard_error)
         .spawn()?;
     Ok((Pid::from_child(&child), reader))
 }
 
-fn watch(server: Pid, groups: &Groups, events: &Receiver<Event>) -> ExitReport {
+/// Waits for the end of the first process and ends what it leaves. All of them must be children of this process, or
+/// become its children ([`become_guard`]).
+pub(crate) fn watch(server: Pid, groups: &Groups, events: &Receiver<Event>) -> ExitReport {
     let (mut requested, mut killed) = (false, false);
     let mut deadline: Option<Instant> = None;
     let ending = loop {

@@ -4,12 +4,12 @@
 //! So the server never runs outside its groups, the guard never runs inside them, and the process id that the
 //! guard knows is the server's own.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Stdio};
 
 use rustix::process::{Resource, Rlimit, Signal};
 use rustix::thread::CpuSet;
@@ -29,6 +29,59 @@ pub(crate) const NOT_EXECUTED: u8 = 127;
 /// whole range when they start.
 const FILES: u64 = 65_536;
 
+/// Variables that a server gets from dnslab's environment, where they are set. Root's environment, or that of CI, has
+/// tokens that are none of a server's business, and whatever else is set could change what is measured. These say where
+/// programs and libraries are, how memory is had and threads are made, and in which language to speak.
+const NAMED: [&str; 22] = [
+    "PATH",
+    "HOME",
+    "LANG",
+    "LANGUAGE",
+    "LC_ALL",
+    "LC_CTYPE",
+    "LC_MESSAGES",
+    "TZ",
+    "TMPDIR",
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+    "GLIBC_TUNABLES",
+    "MALLOC_CONF",
+    "MALLOC_ARENA_MAX",
+    "OPENSSL_CONF",
+    "OPENSSL_MODULES",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    "GODEBUG",
+    "GOGC",
+    "GOMAXPROCS",
+    "RUST_BACKTRACE",
+];
+
+/// Which variables of dnslab's environment a process gets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Environment {
+    /// A few that are named here.
+    #[default]
+    Named,
+    /// All of them but that by which systemd is told of a start: for tools that fetch and build.
+    Whole,
+}
+
+impl Environment {
+    fn apply(self, command: &mut Command) {
+        match self {
+            Self::Named => {
+                let set =
+                    NAMED.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+                command.env_clear().envs(set);
+            }
+            // A server built for systemd would report to whoever supervises dnslab.
+            Self::Whole => drop(command.env_remove("NOTIFY_SOCKET")),
+        }
+    }
+}
+
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Stage {
     pub(crate) command: Vec<String>,
@@ -40,7 +93,18 @@ pub(crate) struct Stage {
     pub(crate) file_system: FileSystem,
     /// The user that it becomes; `None` to stay who the guard is.
     pub(crate) run_as: Option<RunAs>,
+    pub(crate) environment: Environment,
     pub(crate) guard: u32,
+}
+
+impl Stage {
+    /// The command that becomes this stage: this program, with the arguments that lead to [`crate::guard::main`].
+    /// It has no input.
+    pub(crate) fn begin(&self, arguments: impl Iterator<Item = OsString>) -> io::Result<Command> {
+        let mut command = Command::new("/proc/self/exe");
+        command.args(arguments).arg(STAGE).arg(serde_json::to_string(self)?).stdin(Stdio::null());
+        Ok(command)
+    }
 }
 
 /// Becomes the server; returns only when that failed, with a line for the log.
@@ -66,7 +130,9 @@ fn become_server(stage: &Stage) -> String {
     if let Err(error) = prepare(stage) {
         return error;
     }
-    let error = Command::new(executed).arg0(program).args(arguments).exec();
+    let mut command = Command::new(executed);
+    stage.environment.apply(&mut command);
+    let error = command.arg0(program).args(arguments).exec();
     format!("cannot execute {program}: {error}")
 }
 

@@ -73,6 +73,7 @@ pub use dnslab_settings::{CertificateKind, LogSuffix, ServerKind, TimeForm};
 pub use error::{AddressTaken, Exited, LabError, NotInstalled, NotReady};
 pub use external::{ExternalServer, Identity, NotFound};
 pub use guard::{Ending, ExitReport, GuardProgram, GuardSpec};
+pub use launch::Environment;
 pub use privileges::RunAs;
 pub use process::RunningProcess;
 pub use ready::{Patience, Probe};

@@ -13,7 +13,6 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -22,13 +21,14 @@ use rustix::fs::{CWD, FileType, Mode, OFlags};
 use rustix::thread::CapabilitySet;
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::asked::Question;
 use crate::error::{LabError, refused};
 use crate::guard::{Ending, GuardProgram, GuardSpec};
+use crate::privileges;
 use crate::process::RunningProcess;
 use crate::running::log_tail;
 use crate::sampler::Watched;
 use crate::server::{ServerKind, is_executable, look_up};
-use crate::{asked, privileges};
 use tally::Tally;
 
 /// Samples for each second of CPU time, from which one is chosen. They are primes, so that what a server does every
@@ -129,10 +129,10 @@ impl Perf {
     ///
     /// # Errors
     /// When there is none, none works with this kernel, or the kernel does not allow it.
-    pub fn find() -> Result<Self, PerfError> {
+    pub fn find(guard: &GuardProgram) -> Result<Self, PerfError> {
         let mut error = PerfError::NotInstalled;
         let found = candidates().into_iter().find_map(|program| {
-            let found = Self::of(program);
+            let found = Self::of(program, guard);
             found.map_err(|broken| error = broken).ok()
         });
         let found = found.ok_or(error)?;
@@ -141,11 +141,9 @@ impl Perf {
     }
 
     /// Asks a program for its version. Wrappers of distributions fail here if they have no perf for this kernel.
-    fn of(program: PathBuf) -> Result<Self, PerfError> {
+    fn of(program: PathBuf, guard: &GuardProgram) -> Result<Self, PerfError> {
         let broken = |program: PathBuf, reason: String| PerfError::Broken { program, reason };
-        let mut command = Command::new(&program);
-        command.arg("--version");
-        match asked::ask(command, None) {
+        match Question::new(&program, &["--version"]).and_then(|question| question.ask(guard)) {
             Ok(said) if said.succeeded && said.output.starts_with("perf version") => {
                 let version = said.output.lines().next().unwrap_or_default().trim().to_owned();
                 Ok(Self { program, version: version.replace(" version", "") })

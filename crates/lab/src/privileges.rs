@@ -285,6 +285,11 @@ fn give_open(folder: &OwnedFd, user: &User) -> io::Result<()> {
 }
 
 impl RunAs {
+    /// The user alone: no ports, and no folder of its own.
+    pub(crate) fn only(user: User) -> Self {
+        Self { user, low_ports: false, closed: None, logs: None }
+    }
+
     /// Gives what the server writes to the user: its working directory with all that is in it, and the folder
     /// elsewhere.
     pub(crate) fn hand_over(&self, directory: &Path) -> io::Result<()> {
@@ -335,14 +340,17 @@ impl RunAs {
 
     fn change(&self) -> rustix::io::Result<()> {
         let (uid, gid) = (Uid::from_raw(self.user.uid), Gid::from_raw(self.user.gid));
-        rustix::thread::set_keep_capabilities(self.low_ports)?;
-        rustix::thread::set_thread_groups(&[])?;
-        rustix::thread::set_thread_res_gid(gid, gid, gid)?;
-        rustix::thread::set_thread_res_uid(uid, uid, uid)?;
+        // No program that it executes gives it rights again, be it setuid or have capabilities of its own.
+        rustix::thread::set_no_new_privs(true)?;
         let kept = match self.low_ports {
             true => CapabilitySet::NET_BIND_SERVICE,
             false => CapabilitySet::empty(),
         };
+        bound(kept)?;
+        rustix::thread::set_keep_capabilities(self.low_ports)?;
+        rustix::thread::set_thread_groups(&[])?;
+        rustix::thread::set_thread_res_gid(gid, gid, gid)?;
+        rustix::thread::set_thread_res_uid(uid, uid, uid)?;
         let sets = CapabilitySets { effective: kept, permitted: kept, inheritable: kept };
         rustix::thread::set_capabilities(None, sets)?;
         if self.low_ports {
@@ -351,6 +359,22 @@ impl RunAs {
         }
         Ok(())
     }
+}
+
+/// Takes every capability but those that are kept out of the set that executed programs may get theirs from
+/// (capabilities(7)). A process that may not do that leaves the set as it is: `no_new_privs` holds without it.
+fn bound(kept: CapabilitySet) -> rustix::io::Result<()> {
+    for capability in CapabilitySet::all().difference(kept).iter() {
+        // An error means that this kernel does not know the capability.
+        if rustix::thread::capability_is_in_bounding_set(capability) != Ok(true) {
+            continue;
+        }
+        match rustix::thread::remove_capability_from_bounding_set(capability) {
+            Err(rustix::io::Errno::PERM) => return Ok(()),
+            removed => removed?,
+        }
+    }
+    Ok(())
 }
 
 /// Which of these this process lacks, by the kernel's names; empty if none.

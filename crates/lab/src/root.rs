@@ -7,17 +7,17 @@
 //! process sees them. Configurations name only relative paths, so they mean the same inside.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use dnslab_settings::is_name;
 use rustix::mount::MountPropagationFlags;
 use rustix::thread::{CapabilitySet, UnshareFlags};
 use serde::{Deserialize, Serialize};
 
+use crate::asked::Question;
 use crate::cache;
 use crate::server::{Installed, ServerKind, Version, adapter, ask_version, is_executable};
 use crate::users::User;
-use crate::{LabError, get, privileges};
+use crate::{GuardProgram, LabError, get, privileges};
 
 /// Where the run's folder is inside a root. Debian has this folder for mounts and leaves it empty.
 const RUN_FOLDER: &str = "mnt";
@@ -28,6 +28,9 @@ const KERNEL_FOLDERS: [&str; 3] = ["dev", "proc", "sys"];
 /// Where programs are inside a root, in the order in which they are looked for.
 const PROGRAM_FOLDERS: [&str; 6] =
     ["usr/sbin", "usr/bin", "usr/local/sbin", "usr/local/bin", "sbin", "bin"];
+
+/// It changes the root of a process that asks for a version, and the user then.
+const CHROOT: &str = "/usr/sbin/chroot";
 
 /// The file system that a guarded process sees.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -191,9 +194,14 @@ impl Root {
     }
 
     /// Finds a server's program inside and asks it for its version, with the libraries of the root.
-    pub(crate) fn find(&self, kind: ServerKind) -> Result<Installed, LabError> {
+    pub(crate) fn find(
+        &self,
+        kind: ServerKind,
+        guard: &GuardProgram,
+    ) -> Result<Installed, LabError> {
         let binary = self.program(kind)?;
-        let version = self.ask_version(&binary, adapter(kind).facts().version_argument)?;
+        let argument = adapter(kind).facts().version_argument;
+        let version = self.ask_version(&binary, argument, guard)?;
         Ok(Installed { kind, binary, version })
     }
 
@@ -220,30 +228,30 @@ impl Root {
         &self,
         binary: &Path,
         argument: &str,
+        guard: &GuardProgram,
     ) -> Result<crate::Version, LabError> {
-        // Between fork and exec no safe code can change the root of a child; coreutils can.
-        let mut command = Command::new("/usr/sbin/chroot");
         // Only root may enter, so the tool gives up root and not its caller.
-        if let Some(User { uid, gid }) = privileges::to_ask_as(binary, Some(&self.folder)) {
-            command.arg(format!("--userspec=+{uid}:+{gid}")).arg("--groups=");
-        }
-        command.arg(&self.folder).arg(binary);
-        ask_version(
-            command,
-            None,
-            &self.folder.join(binary.strip_prefix("/").unwrap_or(binary)),
-            argument,
-        )
+        let user = privileges::to_ask_as(binary, Some(&self.folder));
+        let user = user.map(|User { uid, gid }| format!("--userspec=+{uid}:+{gid}"));
+        let (folder, inside) = (self.folder.to_string_lossy(), binary.to_string_lossy());
+        let options = user.iter().flat_map(|user| [user.as_str(), "--groups="]);
+        let arguments: Vec<&str> = options.chain([&*folder, &*inside, argument]).collect();
+        let outside = self.folder.join(binary.strip_prefix("/").unwrap_or(binary));
+        ask_version(Question::new(Path::new(CHROOT), &arguments), &outside, argument, guard)
     }
 }
 
 /// Finds the program of a server in a root folder (or one in the cache, by its name) and asks it for its
-/// version.
+/// version, under `guard`.
 ///
 /// # Errors
 /// When the folder, the program, a right or the version is missing.
-pub fn find_in_root(kind: ServerKind, root: &Path) -> Result<Installed, LabError> {
-    Root::open(root)?.find(kind)
+pub fn find_in_root(
+    kind: ServerKind,
+    root: &Path,
+    guard: &GuardProgram,
+) -> Result<Installed, LabError> {
+    Root::open(root)?.find(kind, guard)
 }
 
 /// Finds the program of a server in a root folder without running it. Returns its path with that of the root,

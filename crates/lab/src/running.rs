@@ -16,6 +16,7 @@ use crate::counting::{Counted, CounterWatch};
 use crate::cpus::Cores;
 use crate::error::{AddressTaken, Exited, LabError, NotReady, refused};
 use crate::guard::{ExitReport, GRACE, GuardProgram, GuardSpec};
+use crate::launch::Environment;
 use crate::network::Visit;
 use crate::privileges::{self, StaysRoot};
 use crate::process::RunningProcess;
@@ -67,7 +68,7 @@ impl RunningServer {
         patience: impl Into<Patience<'a>>,
     ) -> Result<Self, LabError> {
         let patience = patience.into();
-        let (root, installed) = locate(spec)?;
+        let (root, installed) = locate(spec, guard)?;
         installed.can_start(spec).map_err(LabError::Unsupported)?;
         if spec.has_stream() {
             server::check_connections(spec.connections)?;
@@ -98,6 +99,7 @@ impl RunningServer {
             network: spec.network.clone(),
             file_system: root.as_ref().map_or(FileSystem::Shared, Root::file_system),
             run_as,
+            environment: Environment::Named,
         };
         let process = RunningProcess::start(guard, &guarded)?;
         if let Err(reason) = ready::wait(&process, &addresses, probe, patience) {
@@ -121,6 +123,7 @@ impl RunningServer {
                 service: spec.socket_address(Transport::Udp),
                 binary: installed.binary.clone(),
                 user: guarded.run_as.as_ref().map(|run_as| run_as.user.clone()),
+                guard: guard.clone(),
                 earlier: 0,
             },
             is_disturbed: crate::server::adapter(spec.kind).counting_disturbs(&installed.version),
@@ -221,16 +224,16 @@ impl RunningServer {
 }
 
 /// The root that the server runs in, if it has one of its own, and its program there.
-fn locate(spec: &ServerSpec) -> Result<(Option<Root>, Installed), LabError> {
+fn locate(spec: &ServerSpec, guard: &GuardProgram) -> Result<(Option<Root>, Installed), LabError> {
     let Some(root) = &spec.root else {
-        return Ok((None, server::find(spec.kind, spec.binary.as_deref())?));
+        return Ok((None, server::find(spec.kind, spec.binary.as_deref(), guard)?));
     };
     if spec.binary.is_some() {
         let (what, why) = ("a program of your own", "the root has its own program");
         return Err(RootError::Senseless { what, why }.into());
     }
     let root = Root::open(root)?;
-    let installed = root.find(spec.kind)?;
+    let installed = root.find(spec.kind, guard)?;
     Ok((Some(root), installed))
 }
 

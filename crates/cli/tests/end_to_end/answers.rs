@@ -14,7 +14,7 @@ use dnslab_wire::{Query, QueryOptions, Transport};
 use domain::base::Name;
 use domain::base::iana::Rtype;
 
-use crate::command::Done;
+use crate::command::{Done, guard};
 use crate::evidence::{records, report_is_whole};
 use crate::replay::capture;
 use crate::room::Room;
@@ -194,7 +194,7 @@ fn bind_knot_and_nsd_agree_on_a_zone() {
     check_agreement("127.0.0.1", "udp", &["knot", "nsd"]);
     check_agreement("::1", "udp", &["knot", "nsd"]);
     // The Knot DNS of Debian 12 has no TLS.
-    let knot = find(ServerKind::Knot, None).unwrap_or_else(|error| panic!("{error}"));
+    let knot = find(ServerKind::Knot, None, &guard()).unwrap_or_else(|error| panic!("{error}"));
     let over_tls =
         if knot.supports(Transport::Dot).is_ok() { &["knot", "nsd"][..] } else { &["nsd"] };
     check_agreement("127.0.0.1", "dot", over_tls);

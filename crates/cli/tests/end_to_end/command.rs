@@ -8,6 +8,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use dnslab_lab::GuardProgram;
 use rustix::process::{Pid, Signal};
 
 /// A call that takes longer hangs.
@@ -15,6 +16,11 @@ const PATIENCE: Duration = Duration::from_secs(240);
 
 pub(crate) fn program() -> PathBuf {
     env!("CARGO_BIN_EXE_dnslab").into()
+}
+
+/// What programs are asked under.
+pub(crate) fn guard() -> GuardProgram {
+    GuardProgram { path: program(), arguments: vec!["guard".into()] }
 }
 
 /// Begins a command line with namespaces of its own, as any user may have them.

@@ -11,7 +11,7 @@ use std::process::Command;
 use dnslab_lab::{ServerKind, find};
 use rustix::process::Signal;
 
-use crate::command::{Running, cache, program};
+use crate::command::{Running, cache, guard, program};
 use crate::evidence::{report_is_whole, valid_records};
 use crate::processes::{kill, orphaned_groups, ports_are_free, processes_of, wait_for};
 use crate::room::{Room, SHORT};
@@ -173,7 +173,8 @@ fn a_program_in_the_cache_is_found() {
     let plan = || dnslab(&cache, &["run", "./experiment.toml", "--dry-run"]);
     let done = Running::start(plan(), room.path()).finish().exits_with(1);
     done.complains("no `named-of-mine` in");
-    let named = find(ServerKind::Bind, None).unwrap_or_else(|error| panic!("{error}")).binary;
+    let named =
+        find(ServerKind::Bind, None, &guard()).unwrap_or_else(|error| panic!("{error}")).binary;
     fs::create_dir_all(cache.join("named-of-mine")).unwrap();
     std::os::unix::fs::symlink(named, cache.join("named-of-mine/named-of-mine")).unwrap();
     Running::start(plan(), room.path()).finish().exits_with(0);

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use dnslab_lab::{ServerKind, find};
 use dnslab_wire::Transport;
 
+use crate::command::guard;
 use crate::evidence::{label, measured, report_is_whole, valid_records};
 use crate::processes::{orphaned_groups, ports_are_free, processes_of};
 use crate::room::Room;
@@ -16,7 +17,7 @@ fn check(kind: ServerKind, address: &str, runs: usize) {
     let room = Room::with_load();
     let groups = orphaned_groups();
     // The plan says which transports the installed version lacks; the rest runs.
-    let installed = find(kind, None).unwrap_or_else(|error| panic!("{error}"));
+    let installed = find(kind, None, &guard()).unwrap_or_else(|error| panic!("{error}"));
     let (can, cannot): (Vec<Transport>, Vec<Transport>) =
         Transport::ALL.into_iter().partition(|it| installed.supports(*it).is_ok());
     let can: Vec<String> = can.iter().map(ToString::to_string).collect();

@@ -217,10 +217,10 @@ impl Session {
         mut experiment: Experiment,
         options: SessionOptions,
     ) -> Result<Self, SessionError> {
-        let skipped = skipped(&experiment, NamedPrograms::Asked)?;
+        let skipped = skipped(&experiment, NamedPrograms::Asked, &options.guard)?;
         let in_slices = rounds::in_slices(&experiment, &skipped)?;
         answers::check_workers(&experiment)?;
-        let inputs = conditions::inputs(&experiment)?;
+        let inputs = conditions::inputs(&experiment, &options.guard)?;
         let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         let plan = Plan::new(&experiment, &skipped);
         // A wrong query file or a faulty external server is reported before anything is made.
@@ -265,7 +265,7 @@ impl Session {
             move_recording(&mut experiment, recording, &results)?;
             // They hold the path.
             lists = QueryLists::default();
-            facts.inputs = conditions::inputs(&experiment)?;
+            facts.inputs = conditions::inputs(&experiment, &options.guard)?;
             results.write_session(&facts)?;
         }
         results.write_experiment(&experiment.to_toml())?;
@@ -308,7 +308,7 @@ impl Session {
         if session.remaining()?.cases.is_empty() && !session.lacks_profile()? {
             return Ok(session);
         }
-        let inputs = conditions::inputs(&session.experiment)?;
+        let inputs = conditions::inputs(&session.experiment, &session.guard)?;
         let differences = conditions::differences(
             &session.facts,
             env!("CARGO_PKG_VERSION"),
@@ -582,13 +582,14 @@ pub enum NamedPrograms {
     LeftAlone,
 }
 
-/// The variants that cannot run here, with the reason.
+/// The variants that cannot run here, with the reason. Programs are asked under `guard`.
 ///
 /// # Errors
 /// When a variant's numbers cannot be, or when no variant or not even the baseline can run.
 pub fn skipped(
     experiment: &Experiment,
     named: NamedPrograms,
+    guard: &GuardProgram,
 ) -> Result<Vec<SkippedVariant>, SessionError> {
     let mut skipped = Vec::new();
     for variant in &experiment.variants {
@@ -601,7 +602,7 @@ pub fn skipped(
         fits(watching::lacking(variant))?;
         fits(watching::too_few_files(variant))?;
         fits(PrivateInternet::lacking(variant))?;
-        if let Err(error) = can_run(variant, named) {
+        if let Err(error) = can_run(variant, named, guard) {
             let reason = error.to_string();
             skipped.push(SkippedVariant { variant: variant.name.clone(), reason });
         }
@@ -616,7 +617,7 @@ pub fn skipped(
 }
 
 /// Whether the variant's servers are installed and can do what it asks for.
-fn can_run(variant: &Variant, named: NamedPrograms) -> Result<(), LabError> {
+fn can_run(variant: &Variant, named: NamedPrograms, guard: &GuardProgram) -> Result<(), LabError> {
     if variant.lab.hosts == HostsChoice::Namespaces {
         let lacking = |reason| LabError::Hosts { what: "make hosts".to_owned(), reason };
         hosts::possible().map_err(lacking)?;
@@ -632,8 +633,8 @@ fn can_run(variant: &Variant, named: NamedPrograms) -> Result<(), LabError> {
             (Some((binary, Some(version))), _) => Installed { kind, binary, version },
             // Only its version would tell what it can do.
             (Some((_, None)), _) => continue,
-            (None, Some(root)) => dnslab_lab::find_in_root(kind, root)?,
-            (None, None) => dnslab_lab::find(kind, server.binary)?,
+            (None, Some(root)) => dnslab_lab::find_in_root(kind, root, guard)?,
+            (None, None) => dnslab_lab::find(kind, server.binary, guard)?,
         };
         let is_front = server.role == ChainRole::Server;
         let needs = Needs {

@@ -2,17 +2,17 @@
 
 use std::env;
 use std::fmt;
+use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use dnslab_settings::{CacheSize, CacheUnit};
 use dnslab_wire::Transport;
 
 use super::{Logging, ServerKind, ServerSpec, adapter};
+use crate::asked::Question;
 use crate::error::refused;
-use crate::users::User;
-use crate::{LabError, NotInstalled, asked, cache, privileges};
+use crate::{GuardProgram, LabError, NotInstalled, cache, privileges};
 
 /// Where servers are that are not in an ordinary user's PATH.
 const SYSTEM_FOLDERS: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
@@ -153,12 +153,16 @@ impl Installed {
     }
 }
 
-/// Finds the program of a server and asks it for its version. Without `binary` it is looked for in PATH, then
+/// Finds the program of a server and asks it for its version, under `guard`. Without `binary` it is looked for in PATH, then
 /// in the system's folders. The embedded server is the running program.
 ///
 /// # Errors
 /// When there is none (with the package to install), or it does not say its version.
-pub fn find(kind: ServerKind, binary: Option<&Path>) -> Result<Installed, LabError> {
+pub fn find(
+    kind: ServerKind,
+    binary: Option<&Path>,
+    guard: &GuardProgram,
+) -> Result<Installed, LabError> {
     let binary = match (binary, kind) {
         (Some(path), _) => named_program(kind, path)?,
         (None, ServerKind::Embedded) => {
@@ -173,10 +177,10 @@ pub fn find(kind: ServerKind, binary: Option<&Path>) -> Result<Installed, LabErr
         }
         (None, _) => search(kind)?,
     };
-    let user = privileges::to_ask_as(&binary, None);
-    let command = Command::new(&binary);
     let argument = adapter(kind).facts().version_argument;
-    let version = ask_version(command, user.as_ref(), &binary, argument)?;
+    let user = privileges::to_ask_as(&binary, None);
+    let question = Question::new(&binary, &[argument]).map(|question| question.by(user));
+    let version = ask_version(question, &binary, argument, guard)?;
     Ok(Installed { kind, binary, version })
 }
 
@@ -239,17 +243,17 @@ pub(crate) fn is_executable(path: &Path) -> bool {
     path.metadata().is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0)
 }
 
-/// Runs the program, as `user` if given, for its version, which NSD writes to standard error and the others
-/// to standard output.
+/// Asks a program for its version, which NSD writes to standard error and the others to standard output. The question
+/// ends with `argument`.
 pub(crate) fn ask_version(
-    mut command: Command,
-    user: Option<&User>,
+    question: io::Result<Question>,
     binary: &Path,
     argument: &str,
+    guard: &GuardProgram,
 ) -> Result<Version, LabError> {
     let unknown = |reason| LabError::Version { binary: binary.to_owned(), reason };
-    command.arg(argument);
-    let said = asked::ask(command, user).map_err(|error| unknown(error.to_string()))?;
+    let said = question.and_then(|question| question.ask(guard));
+    let said = said.map_err(|error| unknown(error.to_string()))?;
     let text = said.output + &said.error;
     Version::find(&text).ok_or_else(|| {
         unknown(format!("`{argument}` printed `{}`", text.lines().next().unwrap_or_default()))
@@ -303,9 +307,9 @@ mod tests {
 
     #[test]
     fn a_missing_program_is_named() {
-        let error = find(ServerKind::Bind, Some("/nonexistent/named".as_ref())).unwrap_err();
-        assert!(error.to_string().contains("no `/nonexistent/named` in /nonexistent"), "{error}");
-        let error = find(ServerKind::Nsd, Some("true".as_ref())).unwrap_err();
-        assert!(error.to_string().contains("/true: `-v` printed "), "{error}");
+        let guard = GuardProgram { path: "/nonexistent/guard".into(), arguments: Vec::new() };
+        let error = find(ServerKind::Bind, Some("/nonexistent/named".as_ref()), &guard);
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("no `/nonexistent/named` in /nonexistent"), "{error}");
     }
 }

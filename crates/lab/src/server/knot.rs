@@ -9,13 +9,13 @@ use std::fs::File;
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd as _;
 use std::path::PathBuf;
-use std::process::Command;
 
 use dnslab_measure::counter;
 use dnslab_wire::Transport;
 
 use super::{Access, Adapter, Facts, IDLE_SECONDS, Rendered, ServerKind, ServerSpec, Version};
-use crate::{asked, certificate};
+use crate::asked::Question;
+use crate::certificate;
 
 const CONFIGURATION: &str = "knot.conf";
 
@@ -80,10 +80,10 @@ impl Adapter for Knot {
         // Through a file descriptor: the server's user may not enter all folders above it.
         let folder =
             File::open(&access.directory).map_err(|error| format!("its folder: {error}"))?;
-        let mut command = Command::new(&program);
-        command.args(["-s", CONTROL_SOCKET, "-t", PATIENCE_SECONDS, "-f", "stats"]);
-        command.current_dir(format!("/proc/self/fd/{}", folder.as_raw_fd()));
-        let said = asked::ask(command, access.user.as_ref())
+        let arguments = ["-s", CONTROL_SOCKET, "-t", PATIENCE_SECONDS, "-f", "stats"];
+        let here = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd()));
+        let said = Question::new(&program, &arguments)
+            .and_then(|it| it.within(here).by(access.user.clone()).ask(&access.guard))
             .map_err(|error| format!("{}: {error}", program.display()))?;
         match said.succeeded {
             true => Ok(read_statistics(&said.output)),

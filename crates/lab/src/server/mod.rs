@@ -34,8 +34,8 @@ pub(crate) use dnslab_settings::ServerKind;
 use dnslab_wire::Transport;
 use dnslab_wire::units::raised_file_limit;
 
-use crate::LabError;
 use crate::users::User;
+use crate::{GuardProgram, LabError};
 pub use installed::{Installed, Needs, Version, find, named_program};
 pub(crate) use installed::{ask_version, is_executable, look_up, looked_in};
 pub use logging::{
@@ -211,6 +211,8 @@ pub(crate) struct Access {
     pub(crate) binary: PathBuf,
     /// `None` for the user of this process.
     pub(crate) user: Option<User>,
+    /// What a control program runs under.
+    pub(crate) guard: GuardProgram,
     /// How often it has been asked before, for a server that also counts these queries.
     pub(crate) earlier: u64,
 }

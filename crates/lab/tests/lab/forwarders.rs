@@ -224,7 +224,9 @@ fn every_forwarder_over_every_transport_to_its_upstream() {
             };
             let spec = forwarder(case.kind, folder.path(), ("127.0.0.1", &[Udp]), upstream);
             // A newer version than those of the table may have it.
-            if find(case.kind, None).is_ok_and(|installed| installed.can_start(&spec).is_ok()) {
+            if find(case.kind, None, &guard())
+                .is_ok_and(|installed| installed.can_start(&spec).is_ok())
+            {
                 check(case, spec.upstream.unwrap(), "127.0.0.1");
                 continue;
             }
@@ -429,7 +431,7 @@ fn a_process_of_knot_resolver_that_dies_is_noticed() {
 #[test]
 fn every_forwarder_is_installed() {
     for case in CASES {
-        let found = find(case.kind, binary(case.kind).as_deref());
+        let found = find(case.kind, binary(case.kind).as_deref(), &guard());
         assert!(found.is_ok(), "{found:?}");
     }
 }

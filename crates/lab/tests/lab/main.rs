@@ -1,5 +1,6 @@
 //! The laboratory with real processes: the guard, the sampler, authoritative servers, and forwarders.
 
+mod asked;
 mod chain;
 mod external;
 mod forwarders;

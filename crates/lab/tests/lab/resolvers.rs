@@ -343,7 +343,7 @@ fn caches_have_the_size_that_is_asked_for() {
             _ => (CacheSize::Mebibytes(48), CacheSize::Entries(5_000)),
         };
         spec.cache = other;
-        let wrong = find(kind, None).unwrap().can_start(&spec).unwrap_err();
+        let wrong = find(kind, None, &guard()).unwrap().can_start(&spec).unwrap_err();
         assert!(wrong.contains("does not bound its cache by"), "{kind}: {wrong}");
         spec.cache = size;
         let server = internet.started(&spec);
@@ -452,7 +452,7 @@ fn a_server_that_cannot_resolve_is_refused() {
         let directory = PathBuf::from("/nowhere");
         let mut spec = ServerSpec::new(kind, directory, at, &[Udp]);
         spec.root_hints = Some(RootHints::BuiltIn);
-        let Ok(installed) = find(kind, None) else { continue };
+        let Ok(installed) = find(kind, None, &guard()) else { continue };
         assert_eq!(installed.can_start(&spec).is_ok(), kind.resolves(), "{kind}");
         if !kind.resolves() {
             let error = installed.can_start(&spec).map_err(LabError::Unsupported).unwrap_err();

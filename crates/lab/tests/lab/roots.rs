@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::program::program;
+use crate::program::{guard, program};
 use crate::support::{alive, ask, groups_of, parent, refused, spec, started, wait_until};
 use dnslab_lab::{LabError, RootError, ServerKind, find_in_root, sockets};
 use dnslab_wire::Transport::{Doh2, Dot, Tcp, Udp};
@@ -119,10 +119,10 @@ fn a_server_in_a_root_ends_with_dnslab() {
 #[test]
 fn what_is_not_in_a_root_is_named() {
     let root = root("bind-9.16");
-    let error = find_in_root(ServerKind::Knot, &root).unwrap_err();
+    let error = find_in_root(ServerKind::Knot, &root, &guard()).unwrap_err();
     assert!(matches!(error, LabError::Root(RootError::NoProgram { .. })), "{error}");
     assert!(error.to_string().starts_with("there is no knot in /"), "{error}");
-    let error = find_in_root(ServerKind::Embedded, &root).unwrap_err().to_string();
+    let error = find_in_root(ServerKind::Embedded, &root, &guard()).unwrap_err().to_string();
     assert!(error.contains("it is dnslab itself"), "{error}");
     let folder = tempfile::tempdir().unwrap();
     let mut spec = spec(ServerKind::Bind, folder.path(), "127.0.0.1", &[Udp]);

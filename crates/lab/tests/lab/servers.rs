@@ -82,7 +82,8 @@ fn bind_on_both_ip_versions() {
 
 #[test]
 fn knot_on_both_ip_versions() {
-    let installed = find(ServerKind::Knot, None).unwrap_or_else(|error| panic!("{error}"));
+    let installed =
+        find(ServerKind::Knot, None, &guard()).unwrap_or_else(|error| panic!("{error}"));
     let all = Transport::ALL.into_iter().filter(|transport| installed.supports(*transport).is_ok());
     let all: Vec<_> = all.collect();
     check(ServerKind::Knot, "127.0.0.1", &all);
@@ -255,7 +256,8 @@ fn the_owner_of_a_taken_port_is_named() {
 
 #[test]
 fn what_a_version_cannot_do_is_refused() {
-    let installed = find(ServerKind::Knot, None).unwrap_or_else(|error| panic!("{error}"));
+    let installed =
+        find(ServerKind::Knot, None, &guard()).unwrap_or_else(|error| panic!("{error}"));
     let Err(reason) = installed.supports(Dot) else { return };
     let folder = tempfile::tempdir().unwrap();
     let spec = spec(ServerKind::Knot, folder.path(), "127.0.0.1", &[Udp, Dot]);
@@ -306,7 +308,7 @@ fn servers_give_up_root() {
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
     let mut spec = spec(ServerKind::Nsd, folder.path(), "127.0.0.1", &[Udp]);
     let copy = folder.path().join("nsd");
-    copy_program(&dnslab_lab::find(ServerKind::Nsd, None).unwrap().binary, &copy);
+    copy_program(&dnslab_lab::find(ServerKind::Nsd, None, &guard()).unwrap().binary, &copy);
     spec.binary = Some(copy);
     let server = started(&spec, folder.path());
     let facts = server.facts();

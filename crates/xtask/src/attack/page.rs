@@ -62,6 +62,8 @@ const TESTS: [(&str, &[&str]); 28] = [
             "a_file_that_others_may_write_is_not_run",
             "whose_a_file_is_does_not_depend_on_the_way_to_it",
             "a_folder_of_results_of_another_user_is_not_resumed",
+            "root_starts_no_server_where_others_may_swap_its_folder",
+            "a_folder_of_somebody_else_ends_no_process_and_is_not_written",
             "nor_is_one_that_names_no_code",
         ],
     ),
@@ -206,9 +208,9 @@ const TESTS: [(&str, &[&str]); 28] = [
     (
         "a program that does not say its version, counters without an end",
         &[
-            "who_does_not_end_is_killed",
-            "who_says_too_much_is_cut",
-            "root_asks_as_somebody_else",
+            "a_program_has_nothing_of_who_asks_it",
+            "a_program_that_does_not_end_is_ended_with_all_of_it",
+            "what_cannot_be_executed_and_what_says_no_version_is_told",
             "an_answer_without_end_is_given_up",
         ],
     ),

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufRead as _, BufReader};
 use std::path::Path;
 
-use dnslab_lab::title;
+use dnslab_lab::{GuardProgram, title};
 use dnslab_measure::{Fact, FactChange, Session, changed_facts};
 use dnslab_settings::{Experiment, HostsChoice, PopulationSource, ServerKind, Subnets, Variant};
 use sha2::{Digest as _, Sha256};
@@ -41,7 +41,10 @@ impl fmt::Display for Difference {
 ///
 /// # Errors
 /// When a file cannot be read.
-pub(super) fn inputs(experiment: &Experiment) -> Result<Vec<Fact>, QueriesError> {
+pub(super) fn inputs(
+    experiment: &Experiment,
+    guard: &GuardProgram,
+) -> Result<Vec<Fact>, QueriesError> {
     let mut facts: Vec<Fact> = Vec::new();
     for variant in &experiment.variants {
         if let Some(path) = &variant.load.queries {
@@ -60,13 +63,13 @@ pub(super) fn inputs(experiment: &Experiment) -> Result<Vec<Fact>, QueriesError>
             note(&mut facts, "hierarchy", path)?;
         }
     }
-    facts.extend(servers(experiment));
+    facts.extend(servers(experiment, guard));
     facts.extend(hosts(experiment));
     Ok(facts)
 }
 
 /// The version and the program of every started server, each once: another one may answer at another rate.
-fn servers(experiment: &Experiment) -> Vec<Fact> {
+fn servers(experiment: &Experiment, guard: &GuardProgram) -> Vec<Fact> {
     let mut facts: Vec<Fact> = Vec::new();
     for variant in &experiment.variants {
         for server in variant.servers() {
@@ -76,7 +79,7 @@ fn servers(experiment: &Experiment) -> Vec<Fact> {
             };
             let from = server.root.or(server.binary).map(|path| format!(" ({})", path.display()));
             let name = format!("{}{}", title(kind), from.unwrap_or_default());
-            let fact = Fact { name, value: installed(&server) };
+            let fact = Fact { name, value: installed(&server, guard) };
             if !facts.contains(&fact) {
                 facts.push(fact);
             }
@@ -242,10 +245,11 @@ mod tests {
             path.display()
         );
         let experiment = dnslab_settings::check_text(&text, &[]).unwrap();
-        let found = inputs(&experiment).unwrap();
+        let guard = GuardProgram { path: "/nonexistent/guard".into(), arguments: Vec::new() };
+        let found = inputs(&experiment, &guard).unwrap();
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(found[0].name, format!("query file {}", path.display()));
         fs::remove_file(&path).unwrap();
-        assert!(matches!(inputs(&experiment), Err(QueriesError::Unreadable { .. })));
+        assert!(matches!(inputs(&experiment, &guard), Err(QueriesError::Unreadable { .. })));
     }
 }

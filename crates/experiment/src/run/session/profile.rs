@@ -25,7 +25,7 @@ impl Session {
     #[must_use]
     pub fn cannot_profile(&self) -> Option<String> {
         let is_to_be_done = self.lacks_profile().unwrap_or(false);
-        is_to_be_done.then(Perf::find)?.err().map(|error| error.to_string())
+        is_to_be_done.then(|| Perf::find(&self.guard))?.err().map(|error| error.to_string())
     }
 
     /// Whether servers are to be sampled, and were not yet.
@@ -47,7 +47,7 @@ impl Session {
             |variant: &&Variant| self.facts.plan.iter().any(|case| case.variant == variant.name);
         let variants: Vec<&Variant> = self.experiment.variants.iter().filter(ran).collect();
         let mut found = CpuProfiles { format: PROFILE_FORMAT, ..CpuProfiles::default() };
-        match Perf::find() {
+        match Perf::find(&self.guard) {
             Ok(perf) => {
                 observer.profile_begins();
                 let max_stacks = MAX_STACKS.min(MAX_PROFILE_STACKS / variants.len().max(1));

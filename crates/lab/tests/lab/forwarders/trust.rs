@@ -5,6 +5,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use super::{Authority, CASES, forwarder, probed, stop};
+use crate::program::guard;
 use crate::support::{ask, spec as authoritative, started};
 use dnslab_lab::{
     CertificateKind, ServerKind, Upstream, UpstreamTls, ZoneFile, certificate, find, ports,
@@ -101,7 +102,7 @@ fn validation_believes_the_trust_anchor_alone() {
         let clients = ("127.0.0.1", &[Udp] as &[_]);
         let mut spec = forwarder(case.kind, folder.path(), clients, upstream.clone());
         spec.trust_anchors = vec![right.clone()];
-        let installed = find(case.kind, spec.binary.as_deref()).unwrap();
+        let installed = find(case.kind, spec.binary.as_deref(), &guard()).unwrap();
         if let Err(reason) = installed.can_start(&spec) {
             let words = ["does not validate signatures", "does not configure validation in Stubby"];
             assert!(words.iter().any(|end| reason.ends_with(end)), "{reason}");

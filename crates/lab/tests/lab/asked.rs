@@ -1,0 +1,92 @@
+//! Programs that are asked for their version have nothing of the asker's: no terminal, no variables, no rights, and
+//! nothing of them lives on.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use crate::program::{guard, program};
+use crate::support::alive;
+use dnslab_lab::{LabError, ServerKind, users};
+
+/// Makes a program that everybody may execute, in a folder that everybody may write.
+fn script(folder: &Path, text: &str) -> String {
+    fs::set_permissions(folder, Permissions::from_mode(0o777)).unwrap();
+    let path = folder.join("nsd");
+    fs::write(&path, format!("#!/bin/sh\ncd {}\n{text}", folder.display())).unwrap();
+    fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+    path.display().to_string()
+}
+
+/// Asks a program for its version in a terminal of its own, as a user does at his.
+fn ask_at_a_terminal(nsd: &str) -> Output {
+    let command = format!("{} find {nsd}", program().display());
+    Command::new("script")
+        .args(["--quiet", "--return", "--command", &command, "/dev/null"])
+        .env("SECRET_TOKEN", "of CI")
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn a_program_has_nothing_of_who_asks_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let nsd = script(
+        folder.path(),
+        "if (: < /dev/tty) 2> /dev/null; then touch terminal; fi\n\
+         env > environment\n\
+         cp /proc/self/status status\n\
+         setsid sh -c 'echo $$ > left; exec sleep 1000' > /dev/null 2>&1 &\n\
+         while [ ! -s left ]; do sleep 0.01; done\n\
+         echo NSD version 4.6.1\n",
+    );
+    let output = ask_at_a_terminal(&nsd);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && said.contains("4.6.1"), "{said}");
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    assert!(!folder.path().join("terminal").exists(), "it opened the terminal of the asker");
+    assert!(read("environment").contains("PATH="));
+    assert!(!read("environment").contains("SECRET_TOKEN"), "{}", read("environment"));
+    assert!(!alive(read("left").trim().parse().unwrap()), "what it started lives on");
+    if users::own() == 0 {
+        let status = read("status");
+        for expected in ["NoNewPrivs:\t1", "CapBnd:\t0000000000000000", "CapEff:\t0000000000000000"]
+        {
+            assert!(status.contains(expected), "{status}");
+        }
+    }
+}
+
+#[test]
+fn a_program_that_does_not_end_is_ended_with_all_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let nsd = script(
+        folder.path(),
+        "setsid sh -c 'echo $$ > left; exec sleep 1000' &\n\
+         while [ ! -s left ]; do sleep 0.01; done\n\
+         exec sleep 1000\n",
+    );
+    let found = dnslab_lab::find(ServerKind::Nsd, Some(nsd.as_ref()), &guard());
+    let Err(LabError::Version { reason, .. }) = found else { panic!("{found:?}") };
+    assert_eq!(reason, "it does not end by itself");
+    let left = fs::read_to_string(folder.path().join("left")).unwrap();
+    assert!(!alive(left.trim().parse().unwrap()), "what it started lives on");
+}
+
+#[test]
+fn what_cannot_be_executed_and_what_says_no_version_is_told() {
+    let check = |text: &str, expected: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let nsd = script(folder.path(), text);
+        let error = dnslab_lab::find(ServerKind::Nsd, Some(nsd.as_ref()), &guard()).unwrap_err();
+        assert!(error.to_string().contains(expected), "{error}");
+    };
+    check("echo Name Server; echo 1 >&2", "`-v` printed `Name Server`");
+    check("head -c 3000000 /dev/zero", "`-v` printed ");
+    let folder = tempfile::tempdir().unwrap();
+    let nsd = script(folder.path(), "");
+    fs::write(&nsd, "#!/nonexistent/interpreter-9.18\n").unwrap();
+    let error = dnslab_lab::find(ServerKind::Nsd, Some(nsd.as_ref()), &guard()).unwrap_err();
+    assert!(error.to_string().contains("cannot execute"), "{error}");
+}
