@@ -109,8 +109,8 @@ pub use record::{
 };
 pub use resources::{CpuShare, ResourceSample, ResourceSeries, ThreadShare};
 pub use results::{
-    CaseId, Compared, Fact, Holder, LoadSweep, ResultsDirectory, ResultsError, SESSION_FORMAT,
-    Session, SessionLock, SkippedVariant, is_variant_name,
+    CaseId, Compared, Fact, FolderName, FolderNameError, Holder, LoadSweep, ResultsDirectory,
+    ResultsError, SESSION_FORMAT, Session, SessionLock, SkippedVariant,
 };
 pub use self_check::{Finding, SelfCheck};
 pub use series::{Interval, IntervalTraffic};

@@ -22,7 +22,7 @@ use crate::{
 };
 
 use bounds::Budget;
-pub use bounds::is_variant_name;
+pub use bounds::{FolderName, FolderNameError};
 pub use error::ResultsError;
 use error::io_error;
 use folder::Folder;
