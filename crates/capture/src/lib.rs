@@ -59,6 +59,7 @@ mod tunnels;
 mod window;
 mod writer;
 
+pub use compression::Decompressed;
 pub use counts::{Counts, Reason};
 pub use dnslab_wire::{DnstapKind, DnstapSource, ServerAddresses};
 pub use error::CaptureError;

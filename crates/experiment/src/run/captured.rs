@@ -11,6 +11,7 @@ use std::time::Duration;
 use dnslab_capture::{
     CaptureError, CaptureOptions, CaptureReader, Captured, Counts, Reason, ServerAddresses,
 };
+use dnslab_lab::open_given;
 use dnslab_load::{ClientTraffic, Feed, read_ahead};
 use dnslab_settings::Load;
 use dnslab_traffic::population::{Profile, ProfileError, Profiler, ProfilerLimits};
@@ -427,7 +428,7 @@ struct CaptureFile {
 
 impl CaptureFile {
     fn open(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
+        let file = open_given(path)?;
         let identity = FileIdentity::of(&file)?;
         Ok(Self { file, path: path.to_owned(), identity, must_stay: false })
     }

@@ -1,13 +1,13 @@
 //! What a variant asks, made once and shared by its runs, and what its queries need from files.
 
-use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dnslab_capture::{CaptureError, CaptureOptions};
+use dnslab_capture::{CaptureError, CaptureOptions, Decompressed};
+use dnslab_lab::{open_given, read_given_text};
 use dnslab_load::ClientTraffic;
 use dnslab_settings::{Load, PopulationSource, Queries, Subnets, Variant, Zone};
 use dnslab_traffic::population::ProfileError;
@@ -21,6 +21,12 @@ use domain::base::Name;
 use super::captured::{CapturedClients, capture_options};
 use super::internet::{InternetError, PrivateInternet};
 use super::population::{NameSource, PopulationClients, PopulationFileError};
+
+/// Octets of a file with client subnets: those of 2^20, the longest that there are.
+const MAX_SUBNETS: u64 = 64 << 20;
+
+/// Octets of a file with a TSIG key.
+const MAX_KEY: u64 = 64 << 10;
 
 /// Why there is nothing to ask.
 #[derive(Debug, thiserror::Error)]
@@ -277,7 +283,8 @@ fn make(
         (Queries::File(path) | Queries::Capture(path), _) => path,
         (Queries::Internet, _) => unreachable!("only populations ask for all names of an Internet"),
     };
-    let file = File::open(path).map_err(QueriesError::unreadable("query file", path))?;
+    let file = open_given(path).and_then(Decompressed::new);
+    let file = file.map_err(QueriesError::unreadable("query file", path))?;
     Ok(QueryList::from_text(BufReader::new(file), &path.to_string_lossy(), options)?)
 }
 
@@ -285,14 +292,15 @@ fn make(
 pub(super) fn with_files(variant: &Variant) -> Result<Load, QueriesError> {
     let mut load = variant.load.clone();
     if let Some(Subnets::File(path)) = &variant.load.client_subnets {
-        let read = fs::read_to_string(path);
+        let read = read_given_text(path, MAX_SUBNETS);
         let text = read.map_err(QueriesError::unreadable("client subnets", path))?;
         let subnets = ClientSubnets::from_lines(&text)
             .map_err(|source| QueriesError::Subnets { path: path.clone(), source })?;
         load.client_subnets = Some(Subnets::Written(subnets));
     }
     if let Some(path) = &variant.load.tsig_file {
-        let text = fs::read_to_string(path).map_err(QueriesError::unreadable("TSIG key", path))?;
+        let text =
+            read_given_text(path, MAX_KEY).map_err(QueriesError::unreadable("TSIG key", path))?;
         let key = text.trim().parse::<TsigKey>();
         let key = key.map_err(|source| QueriesError::Tsig { path: path.clone(), source })?;
         load.tsig = Some(key);
