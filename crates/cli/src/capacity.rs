@@ -45,6 +45,7 @@ pub(crate) fn capacity(arguments: Capacity) -> Result<Exit, Failure> {
     let mut session = CapacitySession::begin(plan, options).map_err(failure)?;
     let output = arguments.traffic.output;
     if !output.is_quiet() {
+        session.taken_addresses().iter().for_each(|taken| say!("note: {taken}"));
         say!("{}\n", intent(&sought));
     }
     let wanted = Wanted { watch: arguments.traffic.watch, output };

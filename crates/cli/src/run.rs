@@ -221,6 +221,7 @@ pub(crate) fn carry_out(
     let stop = signals::stop_flag().context("cannot listen to signals")?;
     let remaining = session.remaining().map_err(failure)?;
     if !output.is_quiet() {
+        session.taken_addresses().iter().for_each(|taken| say!("note: {taken}"));
         if let Some(reason) = session.cannot_profile() {
             say!("note: no server will be sampled: {reason}");
         }

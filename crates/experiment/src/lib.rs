@@ -36,12 +36,12 @@ mod sweeps;
 
 pub use error::ExperimentError;
 pub use explain::{FindServer, explain, installed, located};
-pub use file::{BUILT_IN, Changes, Here, Source, Untrusted, doubt_of_results, load, load_changed};
+pub use file::{BUILT_IN, Changes, Here, Source, Untrusted, doubt_of_results, find_link, load, load_changed};
 pub(crate) use file::{Purpose, load_file};
 pub use plan::{Plan, PlanTime};
 pub use run::{
     Calibration, CalibrationCheck, CalibrationError, CapacityError, CapacityObserver, CapacityPlan,
     CapacitySession, CaptureProfile, Census, Difference, FirstQueryError, KeptTestbed,
-    NamedPrograms, Observer, Session, SessionEnd, SessionError, SessionOptions, WrongAnswer,
-    calibrate, capture_options, results_path, skipped,
+    NamedPrograms, Observer, Session, SessionEnd, SessionError, SessionOptions, TakenAddress,
+    WrongAnswer, calibrate, capture_options, results_path, skipped,
 };

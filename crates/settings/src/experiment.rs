@@ -351,7 +351,7 @@ impl Variant {
     pub fn target_over(&self, transport: Transport) -> Option<SocketAddr> {
         let server = &self.server;
         let port = server.port_for(transport).unwrap_or(transport.default_port());
-        (server.kind == ServerChoice::External).then(|| (server.address.ip(), port).into())
+        (server.kind == ServerChoice::External).then(|| server.address.at(port))
     }
 
     /// Where the further servers that clients know answer over this transport.

@@ -50,7 +50,7 @@ mod suggestion;
 mod types;
 mod words;
 
-pub use check::{AnyMachine, Draft, Machine, check_text, is_name};
+pub use check::{AnyMachine, Draft, Machine, PathKind, check_text, is_name};
 pub use chosen::Chosen;
 pub use differences::{SettingChange, differences};
 pub use document::{Document, Layer, find};
@@ -64,7 +64,7 @@ pub use keys::{
     Server, ServerDraft, Top, TopDraft, Upstream, UpstreamDraft, UpstreamLink, UpstreamLinkDraft,
     VARIANT_NAME, Zone, ZoneDraft, keys,
 };
-pub use kind::{Host, HostAddress, Kind, Unread, Value};
+pub use kind::{Host, HostAddress, Interface, Kind, Unread, Value};
 pub use problem::{Mark, Origin, Place, Problem, Problems, on_one_line};
 pub use reference::reference;
 pub use remedy::{OptionForm, Remedy};

@@ -1,7 +1,7 @@
 //! The Rust types of values.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -20,8 +20,9 @@ use crate::key::Setting;
 use crate::problem::on_one_line;
 use crate::suggestion::closest_word;
 use crate::{
-    Alternate, CertificateKind, Figure, Host, HostAddress, HostsChoice, Kind, LogSuffix, LogTarget,
-    Quickack, QuotaKind, ReceiveTime, Records, ServerKind, TimeForm, TlsVersions, Unread, Value,
+    Alternate, CertificateKind, Figure, Host, HostAddress, HostsChoice, Interface, Kind, LogSuffix,
+    LogTarget, Quickack, QuotaKind, ReceiveTime, Records, ServerKind, TimeForm, TlsVersions,
+    Unread, Value,
 };
 
 /// A type with its own variant of [`Value`].
@@ -353,7 +354,44 @@ impl Setting for UpstreamChoice {
 
 impl HostAddress {
     pub(crate) const LOCAL: Self =
-        Self { host: Host::Address(IpAddr::V4(Ipv4Addr::LOCALHOST)), port: None };
+        Self { host: Host::Address(IpAddr::V4(Ipv4Addr::LOCALHOST)), link: None, port: None };
+
+    /// Reads an IP address, with or without a link and a port: `192.0.2.1:5300`, `fe80::1%eth0`, `[fe80::1%eth0]:5300`.
+    /// `None` if it is none.
+    #[must_use]
+    pub fn of_ip(text: &str) -> Option<Self> {
+        let number = |port: &str| port.parse().ok().filter(|port| *port != 0);
+        let (bare, port) = match text.strip_prefix('[').map(|rest| rest.split_once(']')) {
+            Some(bracketed) => match bracketed? {
+                (bare, "") => (bare, None),
+                (bare, after) => (bare, Some(number(after.strip_prefix(':')?)?)),
+            },
+            None => match text.split_once(':') {
+                Some((bare, port)) if bare.parse::<Ipv4Addr>().is_ok() => {
+                    (bare, Some(number(port)?))
+                }
+                _ => (text, None),
+            },
+        };
+        let (address, link) = match bare.split_once('%') {
+            None => (bare.parse().ok()?, None),
+            Some((_, "")) => return None,
+            Some((address, name)) => {
+                let link = Interface { name: name.to_owned(), index: 0 };
+                (IpAddr::V6(address.parse().ok()?), Some(link))
+            }
+        };
+        Some(Self { host: Host::Address(address), link, port })
+    }
+
+    /// The address with this port, and the link once it is known.
+    #[must_use]
+    pub fn at(&self, port: u16) -> SocketAddr {
+        match (self.ip(), &self.link) {
+            (IpAddr::V6(ip), Some(link)) => SocketAddrV6::new(ip, port, 0, link.index).into(),
+            (ip, _) => (ip, port).into(),
+        }
+    }
 
     /// A name stands for the loopback address until the check looks it up.
     #[must_use]

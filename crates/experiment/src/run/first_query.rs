@@ -4,12 +4,12 @@
 mod remedies;
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::thread;
 use std::time::Duration;
 
 use dnslab_load::{AskError, Asker, Endpoint, Job, TlsSettingsError, ask};
-use dnslab_settings::{Mode, OptionForm, RightCodes, Variant};
+use dnslab_settings::{Host, Mode, OptionForm, RightCodes, Variant};
 use dnslab_traffic::Truncated;
 use dnslab_wire::{
     AnswerFault, Query, QueryOptions, Response, ResponseOptions, Transport, check_answer, rcode,
@@ -124,6 +124,28 @@ pub(super) fn ask_first(variant: &Variant, asked: &Asked) -> Result<(), FirstQue
         }
     }
     Ok(())
+}
+
+/// Another address of the server's name that answers the first query of the load, where the first one gave no answer.
+pub(super) fn answering_address(
+    variant: &Variant,
+    error: &FirstQueryError,
+    asked: &Asked,
+) -> Option<IpAddr> {
+    let FirstQueryError::Ask(AskError::Exchange { .. }) = error else { return None };
+    let name = variant.host_name.as_deref()?;
+    let first = variant.server.address.ip();
+    // Those of the sources' family, since the others were checked against it.
+    let may_be = |address: &IpAddr| {
+        let sources = variant.load.sources.as_ref();
+        sources.is_none_or(|sources| sources.is_ipv4() == address.is_ipv4()) && *address != first
+    };
+    let others = (name, 0).to_socket_addrs().ok()?.map(|address| address.ip()).filter(may_be);
+    others.into_iter().find(|other| {
+        let mut variant = variant.clone();
+        variant.server.address.host = Host::Address(*other);
+        ask_first(&variant, asked).is_ok()
+    })
 }
 
 /// The first queries of a load to one of its servers over one of its transports.

@@ -27,7 +27,7 @@ pub(crate) use population::{described as population_described, read_population};
 pub(crate) use session::rounds::{in_slices, rounds, tried};
 pub use session::{
     CapacityError, CapacityObserver, CapacityPlan, CapacitySession, Difference, KeptTestbed,
-    NamedPrograms, Observer, Session, SessionEnd, SessionError, SessionOptions, results_path,
-    skipped,
+    NamedPrograms, Observer, Session, SessionEnd, SessionError, SessionOptions, TakenAddress,
+    results_path, skipped,
 };
 pub(crate) use testbed::has_hosts;

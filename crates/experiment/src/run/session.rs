@@ -10,6 +10,7 @@ pub(crate) mod rounds;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -18,10 +19,11 @@ use std::time::{Duration, Instant, SystemTime};
 use dnslab_lab::{GuardProgram, Installed, LabError, Logging, Needs, host, hosts};
 use dnslab_measure::statistics::Metric;
 use dnslab_measure::{
-    AnswersError, CaseId, Compared, CostLimit, Fact, Holder, LiveLoad, ResultsDirectory,
-    ResultsError, RunRecord, RunStatus, SESSION_FORMAT, SessionLock, SkippedVariant,
+    AnswersError, CaseId, Compared, CostLimit, Fact, FolderName, Holder, LiveLoad,
+    ResultsDirectory, ResultsError, RunRecord, RunStatus, SESSION_FORMAT, SessionLock,
+    SkippedVariant,
 };
-use dnslab_settings::{CacheSize, ChainRole, Common, Experiment, HostsChoice, Variant};
+use dnslab_settings::{CacheSize, ChainRole, Common, Experiment, Host, HostsChoice, Variant};
 use dnslab_traffic::SlicePlan;
 
 use super::case::{is_cut_short, leave_out_if_short};
@@ -206,6 +208,7 @@ pub struct Session {
     lists: RefCell<QueryLists>,
     /// How loads alternate.
     slices: Cell<SlicePlan>,
+    taken: Vec<TakenAddress>,
 }
 
 impl Session {
@@ -229,7 +232,7 @@ impl Session {
             lists.of(variant, seed_of(experiment.repeat.seed, 1))?;
             queries::with_files(variant)?;
         }
-        ask_first(&experiment, &plan, &mut lists)?;
+        let taken = ask_first(&mut experiment, &plan, &mut lists)?;
         let mut facts = dnslab_measure::Session {
             format: SESSION_FORMAT,
             dnslab: env!("CARGO_PKG_VERSION").to_owned(),
@@ -258,7 +261,8 @@ impl Session {
             plan: plan.cases,
         };
         facts.controls = controls(&experiment, &facts.compared());
-        let path = results_path(&options.results, &now, &experiment.name);
+        let name = experiment.name.parse().expect("an experiment is named as a folder may be");
+        let path = results_path(&options.results, &now, &name);
         let results = ResultsDirectory::create(&path, &facts)?;
         let lock = results.lock(&holder())?;
         if let Some(recording) = &options.recording {
@@ -272,7 +276,7 @@ impl Session {
         let lists = RefCell::new(lists);
         let slices = Cell::new(experiment.slices());
         let guard = options.guard;
-        Ok(Self { experiment, results, _lock: lock, facts, guard, lists, slices })
+        Ok(Self { experiment, results, _lock: lock, facts, guard, lists, slices, taken })
     }
 
     /// Resumes an experiment. Old runs that a kill left put aside are brought back or removed first.
@@ -294,14 +298,16 @@ impl Session {
         }
         let (path, file) = results.open_experiment()?;
         let (experiment, source) =
-            crate::load_file(&path, file, &Changes::default(), Purpose::Resume)?;
+            crate::load_file(&path, file.into(), &Changes::default(), Purpose::Resume)?;
         if let Some(untrusted) = source.untrusted.filter(|untrusted| !may_run(untrusted)) {
             return Err(SessionError::Untrusted(untrusted));
         }
         let facts = results.session()?;
         let lists = RefCell::new(QueryLists::default());
         let slices = Cell::new(experiment.slices());
-        let session = Self { experiment, results, _lock: lock, facts, guard, lists, slices };
+        let taken = Vec::new();
+        let mut session =
+            Self { experiment, results, _lock: lock, facts, guard, lists, slices, taken };
         for case in &session.facts.plan {
             session.results.settle(case)?;
         }
@@ -319,7 +325,8 @@ impl Session {
             return Err(SessionError::Differs { differences, experiment: path });
         }
         let remaining = session.remaining()?;
-        ask_first(&session.experiment, &remaining, &mut session.lists.borrow_mut())?;
+        session.taken =
+            ask_first(&mut session.experiment, &remaining, &mut session.lists.borrow_mut())?;
         Ok(session)
     }
 
@@ -333,6 +340,12 @@ impl Session {
             self.results.write_session(&self.facts)?;
         }
         Ok(())
+    }
+
+    /// The hosts that are asked at another address than their first.
+    #[must_use]
+    pub fn taken_addresses(&self) -> &[TakenAddress] {
+        &self.taken
     }
 
     /// Where the results are.
@@ -515,20 +528,45 @@ fn variants_of<'a>(
     experiment.variants.iter().filter(has_run)
 }
 
-/// Asks each external server of a plan the first query of its load.
+/// A host that does not answer at its first address, and does at another one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{name}` is asked at {taken}, since it does not answer at {silent}")]
+pub struct TakenAddress {
+    /// The name of the host.
+    pub name: String,
+    /// The address that is not asked.
+    pub silent: IpAddr,
+    /// The address that is asked.
+    pub taken: IpAddr,
+}
+
+/// Asks each external server of a plan the first query of its load. One that does not answer is asked at the other
+/// addresses of its name, and the first that answers is taken.
 fn ask_first(
-    experiment: &Experiment,
+    experiment: &mut Experiment,
     plan: &Plan,
     lists: &mut QueryLists,
-) -> Result<(), SessionError> {
-    for variant in variants_of(experiment, plan) {
-        let queries = lists.of(variant, seed_of(experiment.repeat.seed, 1))?;
-        first_query::ask_first(variant, &queries).map_err(|source| {
+) -> Result<Vec<TakenAddress>, SessionError> {
+    let (mut taken, seed) = (Vec::new(), seed_of(experiment.repeat.seed, 1));
+    for variant in &mut experiment.variants {
+        if plan.cases.iter().all(|case| case.variant != variant.name) {
+            continue;
+        }
+        let queries = lists.of(variant, seed)?;
+        let Err(source) = first_query::ask_first(variant, &queries) else { continue };
+        let silent = variant.server.address.ip();
+        let other = first_query::answering_address(variant, &source, &queries);
+        let (Some(other), Some(name)) = (other, variant.host_name.clone()) else {
             let variant = variant.name.clone();
-            SessionError::FirstQuery { variant, source: Box::new(source) }
-        })?;
+            return Err(SessionError::FirstQuery { variant, source: Box::new(source) });
+        };
+        variant.server.address.host = Host::Address(other);
+        let found = TakenAddress { name, silent, taken: other };
+        if !taken.contains(&found) {
+            taken.push(found);
+        }
     }
-    Ok(())
+    Ok(taken)
 }
 
 /// Why the first run of a variant measured nothing: its server did not start or could not be reached, or the
@@ -558,9 +596,9 @@ fn holder() -> Holder {
 /// A results directory in `folder` that is not there yet, by the time of its beginning (RFC 3339) and the name of its
 /// experiment.
 #[must_use]
-pub fn results_path(folder: &Path, started: &str, name: &str) -> PathBuf {
+pub fn results_path(folder: &Path, started: &str, name: &FolderName) -> PathBuf {
     let compact: String = started.chars().filter(|letter| !"-:".contains(*letter)).collect();
-    unused(&folder.join(format!("{compact}-{name}")))
+    unused(&folder.join(format!("{compact}-{}", name.as_str())))
 }
 
 /// A path that does not exist yet: two experiments may begin in the same second.
