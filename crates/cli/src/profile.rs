@@ -28,7 +28,7 @@ pub(crate) fn profile(arguments: &Profile) -> Result<Exit, Failure> {
     };
     let said = said(&found);
     for line in found.profile.population.summary().iter().chain([&String::new()]).chain(&said) {
-        eprintln!("{}", visible(line));
+        tell!("{}", visible(line));
     }
     // What is said here stays with the file. Lines of others cannot end a comment.
     let comments: String = said.iter().map(|line| format!("# {}\n", visible(line))).collect();

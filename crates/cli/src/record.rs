@@ -204,7 +204,7 @@ impl Live {
 
     fn tell(&self, line: &str) {
         if !self.is_quiet {
-            eprintln!("{}", visible_lines(line));
+            tell!("{line}");
         }
     }
 

@@ -127,7 +127,7 @@ fn replay_live(arguments: &Replay, address: &DnstapAddress) -> Result<Exit, Fail
     let (_, path) = recording.keep().context("cannot keep the recording")?;
     let how = format!("dnslab replay {} {}", path.display(), traffic.target);
     if record::was_interrupted(&stop) {
-        eprintln!("interrupted; to play what came: {how}");
+        tell!("interrupted; to play what came: {how}");
         return Ok(Exit::Interrupted);
     }
     let hint = |failure: Failure| Failure {
@@ -140,7 +140,7 @@ fn replay_live(arguments: &Replay, address: &DnstapAddress) -> Result<Exit, Fail
         last_as_long_as(&census, &mut draft);
         if !traffic.output.is_quiet() {
             let has = duration::rounded(census.length.as_nanos() as f64);
-            eprintln!("the queries that came are from {has}: the load lasts as long");
+            tell!("the queries that came are from {has}: the load lasts as long");
         }
     }
     check(draft)

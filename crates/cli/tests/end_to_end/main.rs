@@ -4,6 +4,7 @@
 //! machine to itself. Loads are short: most tests check that the figures are there and add up, never how large they are. Each failure
 //! shows the command, its output and the folder, which then stays.
 
+mod addresses;
 mod answers;
 mod attempts;
 mod bad_input;
@@ -23,6 +24,7 @@ mod external;
 mod first_hour;
 mod first_queries;
 mod foreign;
+mod given_files;
 mod host;
 mod hosts;
 mod hosts_death;
@@ -34,6 +36,7 @@ mod interruption;
 mod kubernetes;
 mod laboratory;
 mod live;
+mod lost_output;
 mod manual;
 mod metrics;
 mod monitoring_stack;
@@ -60,4 +63,5 @@ mod watching;
 mod zone_by_ipa;
 mod zone_by_ldif;
 mod zone_by_nsupdate;
+mod zone_files;
 mod zone_made;
