@@ -81,7 +81,7 @@ fn get_one(request: &Request<'_>) -> Result<Entry, GetError> {
         let is_due = told.is_none_or(|told: Instant| told.elapsed() >= LINES);
         if bar.is_hidden() && is_due {
             let seconds = began.elapsed().as_secs();
-            eprintln!("{}, {seconds} s: {}", request.recipe.name(), visible(what));
+            tell!("{}, {seconds} s: {}", request.recipe.name(), visible(what));
             told = Some(Instant::now());
         }
     });
