@@ -99,10 +99,8 @@ fn pipes_are_read_where_once_is_enough() {
     let (code, said) = call(&["import", "dnsperf", "udp=/dev/stdin", "--out", "out"], sample);
     assert_eq!(code, Some(0), "{said}");
     let (code, said) = call(&["replay", "/dev/stdin", "127.0.0.1:9"], b"");
-    let expected = "cannot read the capture /dev/stdin: it is a pipe, and dnslab reads it more than once: write it \
-                    into a file first";
     assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains(expected), "{said}");
+    assert!(said.contains("/dev/stdin is no regular file"), "{said}");
     let (code, said) = call(&["load", "127.0.0.1:9", "--queries", "/dev/stdin"], b"a A\n");
     assert_eq!(code, Some(2), "{said}");
     let expected = "dnslab reads it more than once: write it into a file first";
@@ -134,7 +132,7 @@ fn nobody_waits_for_a_pipe_without_a_writer_or_reads_without_an_end() {
     }
     room.dnslab(&["plan", "./pipe"]).exits_with(2).complains("nobody writes into it");
     let replay = room.dnslab(&["replay", "pipe", "127.0.0.1:9"]).exits_with(2);
-    replay.complains("it is a pipe, and dnslab reads it more than once");
+    replay.complains("pipe is no regular file");
 }
 
 #[test]
