@@ -113,7 +113,22 @@ fn usage(refused: &clap::Error, words: &[OsString]) -> ExitCode {
     if is_gate { Exit::NoVerdict.into() } else { Exit::BadInput.into() }
 }
 
+/// Whether a command sends load, or answers it.
+fn waits_for_sockets(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Run(_)
+            | Command::Load(_)
+            | Command::Replay(_)
+            | Command::Capacity(_)
+            | Command::Serve(_)
+    )
+}
+
 fn act(command: Command) -> Result<Exit, Failure> {
+    if waits_for_sockets(&command) {
+        dnslab_socket::check_kernel().map_err(anyhow::Error::from)?;
+    }
     match command {
         Command::Run(arguments) => run::run(arguments),
         Command::Plan(arguments) => plan::plan(&arguments),

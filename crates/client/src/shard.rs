@@ -238,11 +238,6 @@ impl<'a> Shard<'a> {
         turns?.next_own(now.max(self.sends_from))
     }
 
-    pub(crate) fn own_between(&self, from: Nanos, to: Nanos) -> Nanos {
-        let turns = self.job.turns.as_ref();
-        turns.map_or(to.saturating_sub(from), |turns| turns.own_between(from, to))
-    }
-
     /// The client subnet (RFC 7871) of one of its clients.
     #[must_use]
     pub fn subnet_of(&self, client: u32) -> Option<ClientSubnet> {

@@ -34,6 +34,7 @@ pub mod cache;
 pub mod certificate;
 mod cgroup;
 mod counting;
+mod cpu_group;
 pub mod cpus;
 mod descendants;
 pub mod dnstap_socket;
@@ -70,6 +71,7 @@ mod written;
 
 pub use cgroup::{CpuSource, MemorySource, Sources};
 pub use counting::CounterWatch;
+pub use cpu_group::{GroupWaits, GroupWatch};
 pub use dnslab_settings::{CertificateKind, LogSuffix, ServerKind, TimeForm};
 pub use error::{AddressTaken, Exited, LabError, NotInstalled, NotReady};
 pub use external::{ExternalServer, Identity, NotFound};

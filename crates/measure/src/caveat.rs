@@ -4,12 +4,17 @@ mod dnstap;
 mod find;
 mod waiting;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{HttpRefusals, InvalidReason};
 
 pub(crate) use find::{pinned_cpus, whole_intervals};
 pub use waiting::{LONG, at_once_ns};
+
+/// Reads a share. Older records of loads that took turns have shares above 1: their waits went on after the turn.
+fn at_most_all<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    Ok(f64::deserialize(from)?.min(1.0))
+}
 
 /// One reason to doubt a figure, stored with it and shown beside it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -141,7 +146,33 @@ pub enum Caveat {
     /// Other processes took the load's CPUs from it: it could have run but had to wait.
     Crowded {
         /// Share of the time for which the most delayed worker waited for its CPU, in [0, 1].
+        #[serde(deserialize_with = "at_most_all")]
         waited_share: f64,
+    },
+    /// Other processes took the CPUs of a server from it: it could have run but had to wait.
+    ServerHeldUp {
+        /// Role of the server in the chain.
+        role: String,
+        /// Of the time for which its threads could run, the share for which they had no CPU, in [0, 1].
+        waited_share: f64,
+        /// Share of its CPUs that others used, in [0, 1].
+        others_share: f64,
+    },
+    /// A control group of a server has a CPU quota, which was used up now and then.
+    ServerCpuLimit {
+        /// Role of the server in the chain.
+        role: String,
+        /// The quota in CPUs.
+        cpus: f64,
+        /// Share of the periods in which it was used up, in [0, 1].
+        throttled_share: f64,
+    },
+    /// A control group of dnslab itself has a CPU quota, which was used up now and then.
+    LoadCpuLimit {
+        /// The quota in CPUs.
+        cpus: f64,
+        /// Share of the periods in which it was used up, in [0, 1].
+        throttled_share: f64,
     },
     /// Processes that are neither server nor load used CPU time.
     OtherProcesses {
@@ -308,7 +339,11 @@ impl Caveat {
                 datagrams as f64
             }
             Self::ConnectionsFailed { failed, lost, .. } => (failed + lost) as f64,
-            Self::Crowded { waited_share } => waited_share,
+            Self::Crowded { waited_share } | Self::ServerHeldUp { waited_share, .. } => {
+                waited_share
+            }
+            Self::ServerCpuLimit { throttled_share, .. }
+            | Self::LoadCpuLimit { throttled_share, .. } => throttled_share,
             Self::OtherProcesses { cpus } => cpus,
             Self::AnswersWaitForNextQuery { share, .. }
             | Self::FirstAnswersWait { share, .. }

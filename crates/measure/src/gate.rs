@@ -6,6 +6,7 @@ use std::str::FromStr;
 use dnslab_wire::units::share;
 use serde::{Deserialize, Serialize};
 
+use crate::disturbed::are_disturbed;
 use crate::quantity::{QuantityError, Unit};
 use crate::statistics::{Comparison, Estimate, Metric, Paired, Verdict, mean};
 use crate::{
@@ -218,9 +219,9 @@ pub enum Ruling {
     /// The limit lies inside the interval, the interval has no end, one run decides, the figure was not
     /// measured, it is the time-out in a run, or it is not the server's ([`NotCompared`]).
     Unclear,
-    /// It does not keep it for certain: the whole interval lies beyond the limit, and not by one run
-    /// alone. Where the figure is the time-out in some runs, the time-out is the least that it can be there, and
-    /// even so the interval lies beyond the limit.
+    /// It does not keep it for certain: the whole interval lies beyond the limit, not by one run alone, and others
+    /// did not hold up its runs ([`RunRecord::is_disturbed`]). Where the figure is the time-out in some runs, the
+    /// time-out is the least that it can be there, and even so the interval lies beyond the limit.
     Fail,
 }
 
@@ -291,6 +292,9 @@ fn relative(
             }
         }
     };
+    let is_disturbed = |name: &str| {
+        summary.variants.iter().any(|variant| variant.name == name && variant.is_disturbed)
+    };
     let judge = |variant: &VariantSummary| -> Vec<Judgement> {
         let name = &variant.name;
         let of_variant = |of: &&Comparison| of.variant == *name && of.metric == metric;
@@ -305,8 +309,14 @@ fn relative(
                     found.map_or(0, |variant| variant.valid_runs)
                 };
                 let rounds = valid(name).min(valid(&comparison.against));
+                let reference_is_disturbed = is_disturbed(&comparison.against);
                 let ruling = match rule(comparison, largest) {
                     Ruling::Pass if comparison.rounds < rounds => Ruling::Unclear,
+                    // It may have looked worse than it is.
+                    Ruling::Pass if reference_is_disturbed => Ruling::Unclear,
+                    Ruling::Fail if reference_is_disturbed || variant.is_disturbed => {
+                        Ruling::Unclear
+                    }
                     ruling => ruling,
                 };
                 Judgement {
@@ -327,7 +337,10 @@ fn relative(
             let beside = reference.and_then(|reference| {
                 beside_time_outs((metric, largest), [reference, variant], records)
             });
-            if let Some(found) = beside {
+            if let Some(mut found) = beside {
+                if variant.is_disturbed || is_disturbed(against) {
+                    found.ruling = Ruling::Unclear;
+                }
                 judgements.push(found);
                 continue;
             }
@@ -423,6 +436,7 @@ pub(crate) fn absolute(
         match (demand.is_met_by(best), demand.is_met_by(worst)) {
             (true, true) if is_whole => Ruling::Pass,
             (true, true) => Ruling::Unclear,
+            (false, _) if are_disturbed(valid().copied()) => Ruling::Unclear,
             (false, _) => Ruling::Fail,
             (true, false) => Ruling::Unclear,
         }

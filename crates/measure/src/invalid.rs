@@ -1,5 +1,6 @@
 //! Why a run that was measured does not count.
 
+mod lateness;
 mod silence;
 mod transport;
 mod unserved;
@@ -8,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Evidence, HttpRefusals, Outcomes};
 
+pub use lateness::{SendingLimits, not_sent_as_asked};
 pub use silence::{Silence, fell_silent};
 pub use transport::lost_over_transport;
 pub use unserved::unserved;
@@ -70,6 +72,19 @@ pub enum InvalidReason {
         p99_ns: u64,
         /// What it may be, nanoseconds.
         limit_ns: u64,
+    },
+    /// The generator sent an open loop later, or with a lower rate, than it was asked to.
+    NotSentAsAsked {
+        /// Rate at which queries became due, queries per second.
+        intended_qps: f64,
+        /// Rate at which they were sent.
+        offered_qps: f64,
+        /// Share of the intended rate that may be missing.
+        unsent_limit: f64,
+        /// Median send lag, nanoseconds.
+        lag_p50_ns: u64,
+        /// What it may be, nanoseconds.
+        lag_limit_ns: u64,
     },
     /// Most answers to clients with queries of their own said that the server could not or would not answer.
     Errors {

@@ -31,6 +31,7 @@ mod connections;
 pub mod counter;
 mod counters;
 mod cpu_profile;
+mod disturbed;
 mod fact_change;
 mod gate;
 mod histogram;
@@ -68,8 +69,8 @@ pub use answer_comparison::{
     MAX_QUESTIONS, header as answers_header, join as join_answers,
 };
 pub use bottleneck::{
-    Bottleneck, BottleneckFigures, BottleneckKind, CpuUse, Evidence, ServerUse, TurnedAway,
-    WorkerUse,
+    Bottleneck, BottleneckFigures, BottleneckKind, CpuUse, CpusUsed, Evidence, ServerUse,
+    TurnedAway, WorkerUse,
 };
 pub use capacity::{
     Answer, BestWindow, Breach, CAPACITY_FORMAT, Capacity, End, Judged, Outlook, Phase, RateSearch,
@@ -93,7 +94,10 @@ pub use gate::{CostLimit, CostLimitError, Judgement, LimitRuling, Ruling};
 pub use histogram::{Histogram, HistogramError, LatencyBucket};
 pub use history::{History, HistoryPoint, HistorySession, LevelChange, VariantHistory};
 pub use imported::{Imported, ImportedConnections, ImportedLatency};
-pub use invalid::{Cause, InvalidReason, Silence, fell_silent, lost_over_transport, unserved};
+pub use invalid::{
+    Cause, InvalidReason, SendingLimits, Silence, fell_silent, lost_over_transport,
+    not_sent_as_asked, unserved,
+};
 pub use latency_floor::{latency_floor_ns, latency_floor_of_runs_ns};
 pub use live::{ByPhase, LiveInterval, LiveLoad, LiveServer, LoadPart};
 pub use measured::{CertificateFacts, Measured, Tls, TurnsTaken, WindowCounts, WorkerFacts};
@@ -107,7 +111,7 @@ pub use quantity::{Quantity, QuantityError, Unit};
 pub use record::{
     CommonLoad, LoadFacts, LoadMode, RECORD_FORMAT, RunRecord, RunStatus, ServerFacts, TlsFacts,
 };
-pub use resources::{CpuShare, ResourceSample, ResourceSeries, ThreadShare};
+pub use resources::{CpuLimit, CpuShare, ResourceSample, ResourceSeries, ThreadShare};
 pub use results::{
     CaseId, Compared, Fact, FolderName, FolderNameError, Holder, LoadSweep, ResultsDirectory,
     ResultsError, SESSION_FORMAT, Session, SessionLock, SkippedVariant,

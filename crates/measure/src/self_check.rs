@@ -193,7 +193,10 @@ fn of_bottleneck(record: &RunRecord) -> Option<(Verdict, Finding)> {
         }
         BottleneckKind::Window => match load.mode {
             // Who asks one query after another asks for the latency: no server is to be filled.
-            LoadMode::Closed { outstanding } if load.window() != Some(1) => {
+            LoadMode::Closed { outstanding }
+                if load.window() != Some(1)
+                    && !record.caveats.iter().any(Caveat::keeps_from_cpu) =>
+            {
                 Finding::SmallWindow { evidence, outstanding }
             }
             LoadMode::Closed { .. } | LoadMode::Open { .. } => return None,
@@ -209,6 +212,9 @@ fn of_bottleneck(record: &RunRecord) -> Option<(Verdict, Finding)> {
         | BottleneckKind::UpstreamCpu
         | BottleneckKind::ServersCpu
         | BottleneckKind::ConnectionsRefused
+        | BottleneckKind::ServerCpuLimit
+        // Its caveats say it.
+        | BottleneckKind::OtherPrograms
         | BottleneckKind::Rate
         | BottleneckKind::Unclear
         | BottleneckKind::Unknown => return None,
@@ -224,6 +230,7 @@ fn verdict_of(caveat: &Caveat, bottleneck: BottleneckKind) -> Option<Verdict> {
         Caveat::GeneratorLimited { .. }
         | Caveat::GeneratorDrops { .. }
         | Caveat::ConnectionsHeld { .. }
+        | Caveat::LoadCpuLimit { .. }
         | Caveat::RateMissed { .. }
             if bottleneck == BottleneckKind::Generator =>
         {
@@ -254,9 +261,12 @@ impl Caveat {
             | Self::ConnectionsFailed { .. }
             | Self::Steal { .. }
             | Self::Crowded { .. }
+            | Self::ServerHeldUp { .. }
+            | Self::LoadCpuLimit { .. }
             | Self::OtherProcesses { .. }
             | Self::LinksNotPlayed { .. } => true,
             Self::ClosedLoop { .. }
+            | Self::ServerCpuLimit { .. }
             | Self::AnswersWaitForNextQuery { .. }
             | Self::FirstAnswersWait { .. }
             | Self::Lost { .. }
@@ -281,9 +291,28 @@ impl Caveat {
         }
     }
 
+    /// True if it says that a side had work and no CPU to do it on, because of others or of a quota: asking for more
+    /// leads nowhere then.
+    #[must_use]
+    pub fn keeps_from_cpu(&self) -> bool {
+        matches!(
+            self,
+            Self::Crowded { .. }
+                | Self::ServerHeldUp { .. }
+                | Self::ServerCpuLimit { .. }
+                | Self::LoadCpuLimit { .. }
+        )
+    }
+
     /// True if it says that others used the machine: its programs, or other guests of its hypervisor.
     #[must_use]
     pub fn is_of_others(&self) -> bool {
-        matches!(self, Self::Steal { .. } | Self::Crowded { .. } | Self::OtherProcesses { .. })
+        matches!(
+            self,
+            Self::Steal { .. }
+                | Self::Crowded { .. }
+                | Self::ServerHeldUp { .. }
+                | Self::OtherProcesses { .. }
+        )
     }
 }

@@ -4,10 +4,11 @@ pub(crate) mod conditions;
 
 use serde::Serialize;
 
+use crate::disturbed::are_disturbed;
 use crate::gate::absolute;
 use crate::statistics::{Estimate, Metric, Welch, mean_of, rejected};
 use crate::{
-    Caveat, CostLimit, Judgement, LimitRuling, NotCompared, Ruling, RunFigures, RunRecord, Session,
+    CostLimit, Judgement, LimitRuling, NotCompared, Ruling, RunFigures, RunRecord, Session,
     Summary, TimeOuts, VariantSummary,
 };
 pub use conditions::{Condition, ConditionChange};
@@ -320,10 +321,8 @@ impl<'a> Side<'a> {
 
     /// Whether others used the machine in half of the runs that count, or more.
     fn is_disturbed(&self, name: &str) -> bool {
-        let runs = || self.whole.records.iter().filter(|of| of.variant == name && of.is_valid());
-        let is_disturbed = |record: &&RunRecord| record.caveats.iter().any(Caveat::is_of_others);
-        let disturbed = runs().filter(is_disturbed).count();
-        disturbed > 0 && 2 * disturbed >= runs().count()
+        let records = self.whole.records.iter();
+        are_disturbed(records.filter(|of| of.variant == name && of.is_valid()))
     }
 
     fn variant(&self, name: &str) -> Option<&VariantSummary> {

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::disturbed::are_disturbed;
 use crate::self_check::VariantSelfCheck;
 use crate::statistics::{Comparison, Estimate, Metric, Pair, Paired, drift};
 use crate::{
@@ -69,6 +70,14 @@ pub struct VariantSummary {
     pub latency: Histogram,
     /// Mean busy share of the server, in [0, 1] of its CPUs.
     pub server_busy_share: Option<f64>,
+    /// Of the time for which threads of the server could run, the share for which they had no CPU, in [0, 1]: the
+    /// largest of all runs; `None` where the kernel does not say, or older records do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_waited_share: Option<f64>,
+    /// Others held up half of the runs, or more ([`RunRecord::is_disturbed`]): no difference from this variant is
+    /// certain.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_disturbed: bool,
     /// Largest memory of the servers in any run, octets ([`crate::RunMemory::peak_octets`]); `None` if it was not watched,
     /// or is not known.
     pub peak_memory_octets: Option<u64>,
@@ -321,6 +330,10 @@ impl<'a> VariantRuns<'a> {
         })
     }
 
+    fn is_disturbed(&self) -> bool {
+        are_disturbed(self.valid.iter().map(|(record, _)| *record))
+    }
+
     fn figures(&self, metric: Metric) -> RunFigures {
         self.valid.iter().filter_map(|(record, _)| metric.of(record)).collect()
     }
@@ -417,6 +430,11 @@ impl<'a> VariantRuns<'a> {
             rcodes: counters.answers.rcodes,
             latency,
             server_busy_share: average(Measured::server_busy_share),
+            server_waited_share: self
+                .measured()
+                .filter_map(|measured| measured.waited_share_of(&measured.resources))
+                .reduce(f64::max),
+            is_disturbed: self.is_disturbed(),
             peak_memory_octets,
             memory_per_connection_octets,
             generator_cpu_per_query_ns: average(Measured::generator_cpu_per_query_ns),
@@ -522,6 +540,7 @@ impl VariantPair<'_> {
             let floors = [own, reference].map(|side| side.latency_floor_ns(metric));
             floors.into_iter().flatten().fold(0.0, f64::max)
         };
+        let is_disturbed = own.is_disturbed() || reference.is_disturbed();
         let pair = |metric: Metric| {
             if has_time_out(own, metric) || has_time_out(reference, metric) {
                 return None;
@@ -533,6 +552,7 @@ impl VariantPair<'_> {
                 paired: Paired::of(&values(metric))?,
                 floor: floor(metric),
                 is_control: false,
+                is_disturbed,
             })
         };
         metrics.iter().copied().filter_map(pair).collect()

@@ -195,12 +195,6 @@ const BY_ZIPF: When = When::Variant(|variant| {
     let help = "add `load.selection = \"zipf\"`, or remove it";
     used_if(variant.load.selection == Selection::Zipf, "the next query is not drawn by it", help)
 });
-/// Clients with queries of their own.
-const PLAYED: When = When::Variant(|variant| {
-    let why = "no clients of a capture or a population are played";
-    let help = "add `load.capture` or `load.population`, or remove it";
-    used_if(variant.load.mode() == Mode::Clients, why, help)
-});
 /// Queries that do not depend on answers.
 const WITH_COMMON_QUERIES: When = When::Variant(|variant| {
     let why = "in a closed loop each client asks when it was answered, so no two loads have the same queries";
@@ -728,10 +722,12 @@ settings! {
         wrong_limit: f64 = 0.001;
         /// Share of unanswered queries beyond which a run is invalid
         lost_limit: f64 = 0.5;
-        /// How much later than due one in a hundred queries of a capture or a population may begin, beyond
-        /// which a run is invalid
-        lag_limit: Duration = Duration::from_millis(10), lasting(Duration::ZERO, MINUTE),
-            when(&[PLAYED]);
+        /// Open loop, the common load too: share of the intended rate that the load generator may fail to send,
+        /// beyond which a run is invalid
+        unsent_limit: f64 = 0.05;
+        /// Open loop, the common load too: how late queries may leave, beyond which a run is invalid. Half of
+        /// those of a rate may be later, and one in a hundred of a capture or a population
+        lag_limit: Duration = Duration::from_millis(10), lasting(Duration::ZERO, MINUTE);
     }
 }
 

@@ -50,6 +50,6 @@ pub use options::{
     set_usual_policy,
 };
 pub use peer::Peer;
-pub use poller::{EventFlags, Poller};
+pub use poller::{EventFlags, KernelTooOld, Poller, check_kernel};
 pub use receive::{Group, MAX_GROUP, ReceiveBatch};
 pub use send::{SendBatch, refuses_segmentation, send_batch, send_batch_from, send_segments};

@@ -61,6 +61,8 @@ pub(super) fn so_far(seen: &Seen<'_>) -> Option<Bottleneck> {
         workers: Vec::new(),
         generator_busy_share: load_cpu,
         generator_wanted_share: load_cpu,
+        others_on_load_cpus: None,
+        load_limit: None,
         generator_drops: 0,
         connections_held_share: 0.0,
         turned_away: TurnedAway {

@@ -11,6 +11,7 @@ mod bad_input;
 mod calibration;
 mod capacity;
 mod captures;
+mod causes;
 mod command;
 mod compare;
 mod cpu;

@@ -12,6 +12,7 @@ mod clock;
 mod idle;
 mod network;
 mod server;
+mod turns;
 mod window;
 
 use std::cell::RefCell;

@@ -32,7 +32,8 @@ pub struct WorkerEnd {
     pub recorder: Recorder,
     /// CPU time, and time waited for a CPU, in its turns of the measured window.
     pub time: ThreadTime,
-    /// Length of the measured window as this thread saw it.
+    /// Length of the measured window as this thread saw it; of a load that takes turns, of those, each until
+    /// the thread found that it was over. `time` is of as long.
     pub elapsed: Nanos,
     /// End of the measured window.
     pub until: Nanos,
@@ -176,9 +177,11 @@ pub struct Worker<'a, R: Runtime> {
     /// Beginning and end of the measured window, as this thread saw them.
     begins: Option<Nanos>,
     ends: Option<Nanos>,
-    /// The thread's time at the beginning of the current turn, and that of all turns before.
-    turn_since: Option<ThreadTime>,
+    /// The thread's time at the beginning of the current turn, and when that was.
+    turn_since: Option<(ThreadTime, Nanos)>,
+    /// That of all turns before, and how long those took, each until the thread found that it was over.
     time: ThreadTime,
+    elapsed: Nanos,
     /// The thread's CPU time at the beginning of the current turn, and that of all turns before, in the warm-up too.
     used_since: Option<Nanos>,
     used: Nanos,
@@ -266,6 +269,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
             ends: None,
             turn_since: None,
             time: ThreadTime::default(),
+            elapsed: 0,
             used_since: None,
             used: 0,
             send_path: None,
@@ -477,7 +481,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
         }
         if self.begins.is_none() && now >= self.shard.phases.measured_from {
             self.begins = Some(now);
-            self.turn_since = self.had_turn.then(|| self.runtime.thread_time());
+            self.turn_since = self.had_turn.then(|| (self.runtime.thread_time(), now));
             // A client that connects on demand, or is between two connections, is where it wants to be.
             let keeps_open = self.shard.keeps_open && self.shard.quota.is_none();
             let could_send = |slot: &&ConnectionSlot<R>| slot.is_open() || !keeps_open;
@@ -492,10 +496,13 @@ impl<'a, R: Runtime> Worker<'a, R> {
     }
 
     /// Adds the thread's time in its own turns of the measured window. In the turns of others the thread only
-    /// waits, for them and for late answers.
+    /// waits, for them and for late answers. A thread that does not get its CPU finds late that its turn is over,
+    /// and has waited until then: the length of the turn is that of the same time.
     fn end_turn(&mut self) {
-        if let Some(since) = self.turn_since.take() {
-            self.time = self.time.plus(self.runtime.thread_time().since(since));
+        if let Some((used, began)) = self.turn_since.take() {
+            self.time = self.time.plus(self.runtime.thread_time().since(used));
+            // After the thread's time, so that no part of it is beyond this span.
+            self.elapsed += self.runtime.now().saturating_sub(began);
         }
     }
 
@@ -514,7 +521,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
         }
         match (has_turn, self.had_turn) {
             (true, false) if self.begins.is_some() && self.ends.is_none() => {
-                self.turn_since = Some(self.runtime.thread_time());
+                self.turn_since = Some((self.runtime.thread_time(), now));
             }
             (false, true) => self.end_turn(),
             _ => {}
@@ -641,7 +648,6 @@ impl<'a, R: Runtime> Worker<'a, R> {
         }
         self.end_turn();
         self.say_good_bye();
-        let (from, to) = (self.begins.unwrap_or(now), self.ends.unwrap_or(now));
         WorkerEnd {
             send_path: self.find_send_path().or(self.send_path),
             clients: self.shard.clients + self.askers,
@@ -658,7 +664,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
             pauses: self.pauses,
             recorder: self.recorder,
             time: self.time,
-            elapsed: self.shard.own_between(from, to),
+            elapsed: self.elapsed,
             until: self.until,
             agreed: self.agreed,
             wrong_example: self.matcher.wrong_example,

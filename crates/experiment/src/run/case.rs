@@ -10,7 +10,7 @@ use std::time::{Instant, SystemTime};
 
 use dnslab_lab::hosts::EndedPart;
 use dnslab_lab::perf::{self, Perf, PerfError, Recording, Sampled};
-use dnslab_lab::{CounterWatch, GuardProgram, RunningServer, Sampler, cpus};
+use dnslab_lab::{CounterWatch, GroupWatch, GuardProgram, RunningServer, Sampler, cpus};
 use dnslab_load::{Expected, Job, LoadResult};
 use dnslab_measure::{
     Answers, Bottleneck, BottleneckFigures, BottleneckKind, CaseId, Cause, Caveat, ChainPart,
@@ -70,6 +70,8 @@ pub(super) struct Watching {
     sampler: Option<Sampler>,
     /// Why the server under test is not watched.
     unwatched: Option<String>,
+    /// What the control groups of dnslab itself say.
+    own: Option<GroupWatch>,
     counters: Option<CounterWatch>,
     chain: Vec<Watch>,
     /// The samples of the server under test, if it is sampled.
@@ -169,8 +171,10 @@ impl Case<'_> {
         testbed: Option<TestbedFacts>,
         end: &Ending,
     ) -> RunRecord {
+        let figures = BottleneckFigures::of(&main.facts, &server, &chain, &main.measured);
         let (bottleneck, mut caveats) = self.doubts(
             (&main, asked_ns(self.variant)),
+            &figures,
             (&server, &chain, unwatched.as_deref()),
             end,
         );
@@ -182,19 +186,21 @@ impl Case<'_> {
         let signature = main.signature_example.clone();
         let signature = signature.map(|example| Cause::Signature { example });
         let cause = signature.or(http).or(connection);
-        let status = self.status(&main, end, cause);
+        let status = self.status(&main, &figures, end, cause);
         let LoadResult { facts, measured, .. } = main;
         let status = match unserved(&facts, &server, &measured) {
             Some(reason) if status == RunStatus::Valid => RunStatus::Invalid { reason },
             _ => status,
         };
         let common_load = common.and_then(|(common, chain)| {
+            let figures = BottleneckFigures::of(&common.facts, &server, &chain, &common.measured);
             let (bottleneck, own_caveats) = self.doubts(
                 (&common, common.facts.duration_ns),
+                &figures,
                 (&server, &chain, unwatched.as_deref()),
                 end,
             );
-            if let Some(reason) = self.is_uncommon(&common, &server, &bottleneck, end) {
+            if let Some(reason) = self.is_uncommon(&common, &figures, (&server, &bottleneck), end) {
                 caveats.push(Caveat::CommonLoadInvalid { reason });
                 return None;
             }
@@ -214,25 +220,25 @@ impl Case<'_> {
         }
     }
 
-    /// Why the latencies of a common load do not count: it was no valid run by itself, or a side was at the
-    /// end of its CPUs.
+    /// Why the latencies of a common load do not count: it was no valid run by itself, or a side had no CPU time
+    /// left for it.
     fn is_uncommon(
         &self,
         common: &LoadResult,
-        server: &ServerFacts,
-        bottleneck: &Bottleneck,
+        figures: &BottleneckFigures,
+        (server, bottleneck): (&ServerFacts, &Bottleneck),
         end: &Ending,
     ) -> Option<InvalidReason> {
         let LoadResult { facts, measured, last_connection_end, .. } = common;
         let cause = last_connection_end.clone().map(|end| Cause::Connection { end });
-        match self.status(common, end, cause) {
+        match self.status(common, figures, end, cause) {
             RunStatus::Invalid { reason } => return Some(reason),
             // Then the whole run failed.
             RunStatus::Failed { .. } => return None,
             RunStatus::Valid => {}
         }
         let is_full = bottleneck.kind.has_servers_full()
-            || matches!(bottleneck.kind, BottleneckKind::Generator | BottleneckKind::SharedCpu);
+            || matches!(bottleneck.kind, BottleneckKind::Generator | BottleneckKind::OtherPrograms);
         let too_high = || InvalidReason::RateTooHigh { evidence: bottleneck.evidence.clone() };
         unserved(facts, server, measured).or_else(|| is_full.then(too_high))
     }
@@ -241,13 +247,14 @@ impl Case<'_> {
     fn doubts(
         &self,
         (result, asked_ns): (&LoadResult, u64),
+        figures: &BottleneckFigures,
         (server, chain, unwatched): (&ServerFacts, &[ChainPart], Option<&str>),
         end: &Ending,
     ) -> (Bottleneck, Vec<Caveat>) {
         let LoadResult { facts, measured, .. } = result;
         let is_watched = measured.server_busy_share().is_some();
         let unwatched = (!is_watched).then(|| unwatched.unwrap_or(NOT_COVERED).to_owned());
-        let bottleneck = Bottleneck::decide(&BottleneckFigures::of(facts, server, chain, measured));
+        let bottleneck = Bottleneck::decide(figures);
         let mut caveats = Caveat::find(facts, server, chain, measured, cpus::allowed().len());
         self.add_caveats(&mut caveats, result, unwatched);
         if let Some(example) = &result.signature_example {
@@ -302,11 +309,17 @@ impl Case<'_> {
     }
 
     /// Whether a load counts. `cause` may explain that nothing, or too little, was answered.
-    fn status(&self, result: &LoadResult, end: &Ending, cause: Option<Cause>) -> RunStatus {
+    fn status(
+        &self,
+        result: &LoadResult,
+        figures: &BottleneckFigures,
+        end: &Ending,
+        cause: Option<Cause>,
+    ) -> RunStatus {
         if let Some(reason) = &end.fault {
             return RunStatus::Failed { reason: reason.clone(), log_tail: end.log.clone() };
         }
-        match why_invalid(self.variant, result, cause) {
+        match why_invalid(self.variant, result, figures, cause) {
             Some(reason) => RunStatus::Invalid { reason },
             None => RunStatus::Valid,
         }
@@ -381,7 +394,8 @@ impl Prepared<'_> {
             Ok(watched) => (Some(Sampler::start(watched)), None),
             Err(reason) => (None, Some(reason)),
         };
-        Watching { sampler, unwatched, counters: None, chain: Vec::new(), recording: None }
+        let own = GroupWatch::start();
+        Watching { sampler, unwatched, own, counters: None, chain: Vec::new(), recording: None }
     }
 
     /// Lets perf sample the server from here on, if it is to be sampled.
@@ -413,12 +427,15 @@ impl Prepared<'_> {
         result: Result<LoadResult, String>,
         fault: Option<Fault>,
     ) -> Applied {
-        let Watching { sampler, unwatched, counters, chain, recording } = watching;
+        let Watching { sampler, unwatched, own, counters, chain, recording } = watching;
         let mut applied = Applied { result, chain: Vec::new(), unwatched, fault, profile: None };
         if let Ok(LoadResult { origin, measured, .. }) = &mut applied.result {
             let (origin, window) = (*origin, measured.window());
             let resources = sampler.map(|sampler| sampler.finish_over(origin, window));
             measured.resources = resources.unwrap_or_default();
+            let own = own.map(|own| own.finish(origin, window)).unwrap_or_default();
+            measured.load_cpu_limit = own.limit;
+            measured.load_pressure_share = own.pressure_share;
             measured.server_counters = counters.map(|counters| counters.finish(origin));
             applied.chain = self.testbed.parts(chain, origin, window);
             applied.profile = recording.map(|recording| self.profile(recording?, origin, measured));

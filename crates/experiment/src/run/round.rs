@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use dnslab_load::{Job, LoadResult, Member, Progress};
-use dnslab_measure::{CpuProfile, LiveLoad, LoadPart, Measured, RunRecord};
+use dnslab_measure::{CpuProfile, LiveLoad, LoadPart, Measured, ResourceSeries, RunRecord};
 use dnslab_traffic::{Pace, Rate, SlicePlan};
 
 use super::case::{Applied, Case, Fault, Prepared, Watching};
@@ -244,6 +244,15 @@ fn visit_and_run(
     jobs.iter().map(result).collect()
 }
 
+/// What a server used between two instants, nanoseconds. Of one that ended in between all that was seen of it, which
+/// may be more: it must not count as use by others.
+fn used_between_ns(series: &ResourceSeries, from: i64, to: i64) -> u64 {
+    series.cpu_between_ns(from, to).unwrap_or_else(|| {
+        let ends = series.samples.first().zip(series.samples.last());
+        ends.map_or(0, |(first, last)| last.cpu_ns.saturating_sub(first.cpu_ns))
+    })
+}
+
 /// Tells each load what the servers of the others used, so that it does not count as use by unknown
 /// processes.
 fn note_others(applied: &mut [Applied]) {
@@ -251,7 +260,7 @@ fn note_others(applied: &mut [Applied]) {
         let Ok(result) = &applied.result else { return 0 };
         let behind = applied.chain.iter().map(|part| &part.resources);
         let servers = std::iter::once(&result.measured.resources).chain(behind);
-        servers.filter_map(|series| series.cpu_between_ns(from, to)).sum()
+        servers.map(|series| used_between_ns(series, from, to)).sum()
     };
     // In the window of each load, which is its own if it has one turn.
     let others: Vec<u64> = applied

@@ -146,6 +146,18 @@ pub enum SessionError {
         /// What its server or the load said; may have several lines.
         reason: String,
     },
+    /// The trial that finds the rate of the common load failed for a variant.
+    #[error(
+        "variant `{variant}` failed in the trial that finds the rate of the common load: {reason}\n  \
+         hint:    find why its server ends, or set the rate that all variants bear with \
+         --set common.rate=QPS"
+    )]
+    TrialFailed {
+        /// The variant.
+        variant: String,
+        /// What happened.
+        reason: String,
+    },
     /// What two loads were told cannot be compared.
     #[error("the answers of `{variant}` and `{against}` cannot be compared: {source}")]
     Answers {

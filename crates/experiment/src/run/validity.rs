@@ -2,7 +2,8 @@
 
 use dnslab_load::{Expected, LoadResult};
 use dnslab_measure::{
-    Answers, Cause, ERROR_CODES, InvalidReason, fell_silent, lost_over_transport,
+    Answers, BottleneckFigures, Cause, ERROR_CODES, InvalidReason, SendingLimits, fell_silent,
+    lost_over_transport, not_sent_as_asked,
 };
 use dnslab_settings::{Mode, RightCodes, Variant};
 use dnslab_wire::rcode;
@@ -14,6 +15,7 @@ use super::case::expected;
 pub(super) fn why_invalid(
     variant: &Variant,
     result: &LoadResult,
+    figures: &BottleneckFigures,
     cause: Option<Cause>,
 ) -> Option<InvalidReason> {
     let measured = &result.measured;
@@ -39,6 +41,11 @@ pub(super) fn why_invalid(
     let limit_ns = u64::try_from(variant.expect.lag_limit.as_nanos()).unwrap_or(u64::MAX);
     if let Some(p99_ns) = measured.start_lag.quantile_ns(0.99).filter(|lag| *lag > limit_ns) {
         return Some(InvalidReason::Late { p99_ns, limit_ns });
+    }
+    let limits =
+        SendingLimits { unsent: variant.expect.unsent_limit, lag: variant.expect.lag_limit };
+    if let Some(reason) = not_sent_as_asked(figures, &result.facts, measured, limits) {
+        return Some(reason);
     }
     let limit = variant.expect.lost_limit;
     if outcomes.lost() as f64 > limit * outcomes.due as f64 {

@@ -70,6 +70,25 @@ pub enum Evidence {
         /// Share of one CPU.
         share: f64,
     },
+    /// Other programs used the CPUs of a server, and the server waited for them.
+    ServerHeldUp {
+        /// Role of the server in the chain.
+        role: String,
+        /// Of the time for which its threads could run, the share for which they had no CPU; `None` where that
+        /// is not known.
+        waited_share: Option<f64>,
+        /// Share of its CPUs that others used.
+        others_share: f64,
+    },
+    /// A control group of a side used up its CPU quota.
+    CpuLimit {
+        /// Role of the server in the chain, `load generator`, or `servers and load generator`.
+        role: String,
+        /// The quota in CPUs.
+        cpus: f64,
+        /// Share of the periods in which the quota was used up.
+        throttled_share: f64,
+    },
     /// A load worker was on its CPU or waited for it.
     WorkerWaited {
         /// Share of the time.

@@ -9,7 +9,7 @@ use super::{BottleneckFigures, BottleneckKind, Evidence};
 const THREAD_BUSY: f64 = 0.90;
 
 impl BottleneckFigures {
-    /// Rule 6: a thread with no CPU left, in a server that has. Of several servers the fullest thread
+    /// Rule 8: a thread with no CPU left, in a server that has. Of several servers the fullest thread
     /// decides.
     pub(super) fn thread(&self) -> Named {
         // With a single CPU a full thread is a full server, but for what the two readings differ by.
@@ -66,6 +66,8 @@ mod tests {
             workers: Vec::new(),
             generator_busy_share: 0.4,
             generator_wanted_share: 0.4,
+            others_on_load_cpus: None,
+            load_limit: None,
             generator_drops: 0,
             connections_held_share: 0.0,
             failed_connections_share: 0.0,

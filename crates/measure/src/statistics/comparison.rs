@@ -275,6 +275,8 @@ pub struct Pair {
     pub floor: f64,
     /// The two do the same where this was measured ([`Verdict::Control`]).
     pub is_control: bool,
+    /// Others held up half of the runs of either variant, or more: nothing of it is certain.
+    pub is_disturbed: bool,
 }
 
 impl Comparison {
@@ -291,7 +293,8 @@ impl Comparison {
     /// 2. the first one falls: costs or gains, by the side that is good for the metric;
     /// 3. else, and where the difference is not beyond what the engine itself may add
     ///    ([`Pair::floor`]), it cannot be told, and the number of rounds is given that would probably do, at the
-    ///    present estimate and spread.
+    ///    present estimate and spread. Where others held up the runs ([`Pair::is_disturbed`]) there is no other
+    ///    word.
     ///
     /// The interval beside a word is the usual one of 95 % for that comparison alone. It may
     /// exclude zero where the word is "cannot tell": of twenty such intervals one misses the truth.
@@ -311,20 +314,21 @@ impl Comparison {
             if pair.is_control {
                 return Verdict::Control;
             }
-            let Pair { metric, paired, floor, .. } = pair;
+            let Pair { metric, paired, floor, is_disturbed, .. } = pair;
             let (differs, is_within) = words.next().expect("what was tried has a word");
             let is_more = paired.relative.value > 0.0;
             let is_beyond_floor = paired.absolute.value.abs() > *floor;
-            match (is_within, differs && is_beyond_floor) {
+            let differs = differs && is_beyond_floor && !is_disturbed;
+            match (is_within && !is_disturbed, differs) {
                 (true, _) => Verdict::EqualWithin { margin },
                 (false, true) if is_more == metric.higher_is_better() => Verdict::Gains,
                 (false, true) => Verdict::Costs,
                 (false, false) => Verdict::CannotTell {
                     // The strictest share of the error that this word can have to meet. No number of
-                    // rounds helps against the engine's own error.
+                    // rounds helps against the engine's own error, nor against a machine that others use.
                     more_runs: paired
                         .more_pairs(margin, error * weight(*metric) / weights, MAX_MORE_ROUNDS)
-                        .filter(|_| is_beyond_floor),
+                        .filter(|_| is_beyond_floor && !is_disturbed),
                 },
             }
         };
@@ -362,6 +366,7 @@ mod tests {
             paired: Paired::of(&values).unwrap(),
             floor: if metric == Metric::LatencyP95 { 20.0 } else { 0.0 },
             is_control: false,
+            is_disturbed: false,
         }
     }
 
@@ -400,6 +405,15 @@ mod tests {
         let [word] = words(Metric::LatencyP95, &[LESS])[..] else { panic!() };
         assert!(matches!(word, Verdict::CannotTell { .. }), "{word:?}");
         assert_eq!(words(Metric::LatencyP95, &[SAME]), [EQUAL]);
+    }
+
+    #[test]
+    fn nothing_is_certain_where_others_used_the_machine() {
+        for ratios in [LESS, SAME] {
+            let pair = Pair { is_disturbed: true, ..pair(Metric::AnsweredQps, ratios) };
+            let found = Comparison::of_report(vec![pair], MARGIN, None);
+            assert_eq!(found[0].verdict, Verdict::CannotTell { more_runs: None });
+        }
     }
 
     /// What is certain alone is not certain any more as the best of many.

@@ -107,6 +107,8 @@ pub(crate) fn measured(answered: u64) -> Measured {
         intervals: Vec::new(),
         seconds: Vec::new(),
         server_counters: None,
+        load_cpu_limit: None,
+        load_pressure_share: None,
         resources: ResourceSeries {
             cpus: 1,
             samples: vec![

@@ -1,6 +1,7 @@
 //! What is computed from whole records: caveats, limits, self-checks, and the summary of an experiment.
 
 mod capacity;
+mod causes;
 mod caveats;
 mod chain;
 mod example;

@@ -8,8 +8,13 @@ use dnslab_settings::Remedy;
 
 use crate::number;
 use crate::variants::{asks_one_by_one, code_shares, is_at_least, listed};
+use crate::words::bottleneck::cpu_limit;
 use crate::words::invalid::{http_statuses, invalid_text, left_early};
 use crate::words::{Amount, amounts};
+
+/// The rank of a machine that others used. It comes first, for it may explain all others, and takes certainty from
+/// every difference.
+const MACHINE: u8 = 0;
 
 struct Doubt {
     rank: u8,
@@ -42,15 +47,17 @@ struct Setting<'a> {
     host_cpus: Vec<usize>,
     /// The rate of the load is the common one.
     is_common: bool,
+    /// Others held up so many runs that no difference from this variant is certain, and there is one.
+    is_disturbed: bool,
 }
 
 /// Below this share of its CPU a worker was late for another reason than its work.
 const BUSY: f64 = 0.5;
 
 impl<'a> Setting<'a> {
-    fn of(session: &Session, record: &'a RunRecord) -> Self {
+    fn of(session: &Session, record: &'a RunRecord, is_disturbed: bool) -> Self {
         let is_common = matches!(record.load.mode, LoadMode::Closed { .. });
-        Self { record, host_cpus: host_cpus(session), is_common }
+        Self { record, host_cpus: host_cpus(session), is_common, is_disturbed }
     }
 
     /// The server is not started by dnslab, so it cannot be told where to run.
@@ -168,12 +175,13 @@ struct Said {
 
 /// The notes, the gravest first, without what stands before them.
 pub(super) fn notes(session: &Session, summary: &Summary, records: &[RunRecord]) -> Vec<Note> {
-    let mut notes: Vec<Note> = not_made(session, records).into_iter().map(Note::brief).collect();
-    notes.extend(missing(summary, records).into_iter().map(Note::brief));
     let all = summary.variants.iter().filter(|variant| variant.valid_runs > 0).count();
-    let doubts = doubts(session, summary, records, Wanted::All);
-    notes.extend(doubts.iter().map(|doubt| text(doubt, Some(all))));
-    notes
+    let mut doubts = doubts(session, summary, records, Wanted::All);
+    let others = doubts.split_off(doubts.partition_point(|doubt| doubt.rank <= MACHINE));
+    let machine = doubts.iter().map(|doubt| text(doubt, Some(all)));
+    let made = not_made(session, records).into_iter().chain(missing(summary, records));
+    let others = others.iter().map(|doubt| text(doubt, Some(all)));
+    machine.chain(made.map(Note::brief)).chain(others).collect()
 }
 
 /// What the notes of a search say: only of the machine and of how the server was watched. Where rates are
@@ -199,6 +207,9 @@ impl Wanted {
                     | Caveat::SharedCore { .. }
                     | Caveat::Steal { .. }
                     | Caveat::Crowded { .. }
+                    | Caveat::ServerHeldUp { .. }
+                    | Caveat::ServerCpuLimit { .. }
+                    | Caveat::LoadCpuLimit { .. }
                     | Caveat::OtherProcesses { .. }
                     | Caveat::ServerNotWatched { .. }
                     | Caveat::CertificateNotVerified
@@ -221,7 +232,7 @@ fn doubts(
         let Some(record) = records.iter().find(|record| record.variant == variant.name) else {
             continue;
         };
-        let setting = Setting::of(session, record);
+        let setting = Setting::of(session, record, variant.is_disturbed && counted().count() > 1);
         // Whether it answers more is told by the bottleneck, where the server was at its end as well.
         let is_held_back = is_at_least(variant);
         let is_told = |of: &&VariantCaveat| match of.worst {
@@ -234,9 +245,10 @@ fn doubts(
             let said = said(&caveat.worst, &setting, has_chain)?;
             Some((said, caveat.runs, caveat.worst.severity()))
         });
-        // Who cannot carry these clients gets no more of them.
+        // Who cannot carry these clients gets no more of them, nor who does not get a CPU for them.
         let is_full = |of: &VariantCaveat| {
             matches!(of.worst, Caveat::Lost { .. } | Caveat::ConnectionsFailed { .. })
+                || of.worst.keeps_from_cpu()
         };
         let is_refused = variant.not_compared == Some(NotCompared::ConnectionsRefused);
         let is_said = is_refused || !variant.caveats.iter().any(is_full);
@@ -295,7 +307,7 @@ fn of_bottleneck(variant: &VariantSummary, setting: &Setting<'_>) -> Option<(u8,
                 _ => "Ask from further machines.".to_owned(),
             },
         };
-        (3, said)
+        (4, said)
     })
 }
 
@@ -389,7 +401,7 @@ fn said(caveat: &Caveat, setting: &Setting<'_>, has_chain: bool) -> Option<(u8, 
     let share = |share: &f64| number::share(*share);
     match caveat {
         Caveat::WrongAnswers { example, .. } => of(
-            0,
+            1,
             "some answers were not the expected ones",
             example.clone(),
             &format!(
@@ -398,55 +410,55 @@ fn said(caveat: &Caveat, setting: &Setting<'_>, has_chain: bool) -> Option<(u8, 
             ),
         ),
         Caveat::MalformedAnswers { example, .. } => of(
-            0,
+            1,
             "some answers did not hold what their header promised",
             example.clone(),
             "Look at the answer with `dig`: the server makes it wrongly, or something on the path.",
         ),
         Caveat::BadSignatures { example, .. } => of(
-            0,
+            1,
             "signatures (TSIG) were refused or missing",
             example.clone(),
             "Give server and load the same key, and look at both clocks.",
         ),
         Caveat::HttpErrors { statuses } => of(
-            0,
+            1,
             "queries were refused",
             http_statuses(statuses),
             "Look at the server's log from that time on, and at its bounds on requests.",
         ),
         Caveat::Lost { share: lost } => of(
-            1,
+            2,
             "queries were lost",
             share(lost),
             "Each counts in the latency with its time-out. Ask for a lower rate, or fewer at a time.",
         ),
         Caveat::ConnectionsFailed { failed, lost, example, .. } => of(
-            1,
+            2,
             "connections failed or were lost",
             format!("{} and {}; {example}", number::count(*failed), number::count(*lost)),
             "Look at the server's bound on connections, or ask with fewer clients.",
         ),
         Caveat::CountsDiffer { sent, counted } => of(
-            1,
+            2,
             "the server counted other queries than were sent",
             format!("{} and {}", number::count(*counted), number::count(*sent)),
             "See in the report how the queries ended, and who else asks this server.",
         ),
         Caveat::CutShort { measured_ns, asked_ns, .. } => of(
-            1,
+            2,
             "a run was left early",
             left_early(*measured_ns, *asked_ns),
             "`dnslab run --resume` with the results directory makes it again.",
         ),
         Caveat::SharedCpus => of(
-            2,
+            3,
             "server and load shared a CPU, so each took time from the other",
             String::new(),
             &setting.other_cpus(has_chain),
         ),
         Caveat::SharedCore { .. } => of(
-            2,
+            3,
             "server and load were on two threads of one core, which slow each other",
             String::new(),
             match setting.is_running() {
@@ -459,25 +471,57 @@ fn said(caveat: &Caveat, setting: &Setting<'_>, has_chain: bool) -> Option<(u8, 
             },
         ),
         Caveat::Steal { share: stolen } => of(
-            2,
-            "the hypervisor kept time from this machine",
+            MACHINE,
+            match setting.is_disturbed {
+                true => "the hypervisor kept time from this machine, so no difference is certain",
+                false => "the hypervisor kept time from this machine",
+            },
             share(stolen),
             "Measure at a quieter hour, or on a machine of your own.",
         ),
         Caveat::Crowded { waited_share } => of(
-            2,
-            "other programs used the CPUs of the load generator",
-            format!("{} of the time", share(waited_share)),
+            MACHINE,
+            match setting.is_disturbed {
+                true => {
+                    "other programs held the CPUs of the load generator, so no difference is certain"
+                }
+                false => "other programs held the CPUs of the load generator",
+            },
+            format!("it waited for {} of the time", share(waited_share)),
             QUIETER,
         ),
+        Caveat::ServerHeldUp { role, waited_share, .. } => of(
+            MACHINE,
+            match setting.is_disturbed {
+                true => "other programs held the server's CPU, so no difference is certain",
+                false => "other programs held the server's CPU",
+            },
+            format!(
+                "the {role} waited for {} of the time for which it had work",
+                share(waited_share)
+            ),
+            QUIETER,
+        ),
+        Caveat::ServerCpuLimit { cpus, throttled_share, .. } => of(
+            2,
+            "the server's CPU limit held it up",
+            cpu_limit(*cpus, *throttled_share),
+            "Raise that, or take the figures for those of a server with this limit.",
+        ),
+        Caveat::LoadCpuLimit { cpus, throttled_share } => of(
+            2,
+            "the CPU limit of dnslab itself held the load up, so the server may answer more",
+            cpu_limit(*cpus, *throttled_share),
+            "Raise that, or run dnslab outside of this control group.",
+        ),
         Caveat::OtherProcesses { cpus } => of(
-            3,
+            4,
             "other processes used this machine",
             format!("{} CPUs", number::three_digits(*cpus)),
             QUIETER,
         ),
         Caveat::AnswersWaitForNextQuery { share: waited, .. } => of(
-            1,
+            2,
             "answers waited for the next query of their connection (Nagle's algorithm in the server, \
              delayed acknowledgements in the client)",
             format!("{} of them", share(waited)),
@@ -487,39 +531,39 @@ fn said(caveat: &Caveat, setting: &Setting<'_>, has_chain: bool) -> Option<(u8, 
             ),
         ),
         Caveat::FirstAnswersWait { share: waited, .. } => of(
-            3,
+            4,
             "the first answer of new connections came after 40 ms (Nagle's algorithm in the server, \
              delayed acknowledgements in the client)",
             format!("{} of all answers", share(waited)),
             &format!("{} shows the latency without that.", Remedy::set("load.quickack", "always")),
         ),
         Caveat::GeneratorLimited { .. } => of(
-            1,
+            2,
             "the load generator was the bottleneck: the server answers at least this rate, which is compared \
              with none",
             String::new(),
             &setting.more_workers(),
         ),
         Caveat::RateMissed { intended_qps, offered_qps } => of(
-            3,
+            4,
             "fewer queries were sent than asked for",
             format!("{} of {}", number::qps(*offered_qps), number::qps(*intended_qps)),
             &setting.lower_rate(*offered_qps),
         ),
         Caveat::SendLag { .. } => of(
-            4,
+            5,
             "queries left later than they were due, which is in the latency",
             String::new(),
             &setting.later_than_due(),
         ),
         Caveat::Pacing { .. } => of(
-            5,
+            6,
             "the rate was met on average but came in bursts",
             String::new(),
             &setting.later_than_due(),
         ),
         Caveat::ClientsNotConnected { open, clients } => of(
-            3,
+            4,
             "not all clients were connected at the start",
             format!("{} of {}", number::count(*open), number::count(*clients)),
             &format!(
@@ -528,20 +572,20 @@ fn said(caveat: &Caveat, setting: &Setting<'_>, has_chain: bool) -> Option<(u8, 
             ),
         ),
         Caveat::ConnectionsHeld { share: held } => of(
-            4,
+            5,
             "connections waited for their turn in the load generator",
             format!("{} of the time", share(held)),
             &setting.more_workers(),
         ),
         Caveat::GeneratorDrops { datagrams } => of(
-            2,
+            3,
             "full sockets of the load generator dropped answers",
             number::count(*datagrams),
             "Raise `net.core.rmem_max`, or ask with fewer queries at a time.",
         ),
         // Most servers have the system's default, and those that ask for more get `rmem_max` at most.
         Caveat::HostDrops { datagrams, of_server } => of(
-            2,
+            3,
             if 2 * of_server > *datagrams {
                 "the server's socket buffer was full, and dropped queries"
             } else {
@@ -551,13 +595,13 @@ fn said(caveat: &Caveat, setting: &Setting<'_>, has_chain: bool) -> Option<(u8, 
             "Ask with fewer queries at a time, or raise `net.core.rmem_default` and `net.core.rmem_max`.",
         ),
         Caveat::DnstapDropped { share: dropped } => of(
-            2,
+            3,
             "the server dropped dnstap messages, so logging all of them costs more",
             share(dropped),
             "Ask for a lower rate, or put the results on a faster disk.",
         ),
         Caveat::Truncated { share: truncated, then: AfterTruncation::Counted } => of(
-            3,
+            4,
             "answers were truncated, and nobody asked again over TCP",
             share(truncated),
             &format!("{} does so.", Remedy::set("load.truncated", "ask-over-tcp")),
@@ -579,31 +623,31 @@ fn said(caveat: &Caveat, setting: &Setting<'_>, has_chain: bool) -> Option<(u8, 
             "No such answer needs to be: `dig +tcp` shows one.",
         ),
         Caveat::EmptyAnswers { share: empty } => of(
-            4,
+            5,
             "answers had no record (NODATA, or referrals)",
             share(empty),
             "Names that lack a type, as many lack AAAA, are answered so; if these should have it, ask their own server.",
         ),
         Caveat::Unsteady { .. } => of(
-            4,
+            5,
             "the rate broke down for a while",
             String::new(),
             "The report shows when; measure longer.",
         ),
         Caveat::StrayAnswers { late, .. } if *late > 0 => of(
-            5,
+            6,
             "answers came after the time-out",
             number::count(*late),
             "Raise `load.timeout` if they matter.",
         ),
         Caveat::LinksNotPlayed { .. } => of(
-            2,
+            3,
             "there were no network namespaces, so the links had no delay and no loss",
             String::new(),
             "Run as root; do not compare UDP with TCP here.",
         ),
         Caveat::ServerNotWatched { reason } => of(
-            3,
+            4,
             "the server's CPU and memory were not watched",
             reason.trim_end_matches('.').to_owned(),
             "Run on its machine, as root or as its owner.",
@@ -615,7 +659,7 @@ fn said(caveat: &Caveat, setting: &Setting<'_>, has_chain: bool) -> Option<(u8, 
             "Restart it, and measure such a variant alone.",
         ),
         Caveat::Imported { generator, lost_share } => of(
-            1,
+            2,
             "the figures are those of another load generator, its latencies those of answered queries alone",
             match *lost_share > 0.0 {
                 true => format!("{generator}; {} were lost", share(lost_share)),
@@ -624,7 +668,7 @@ fn said(caveat: &Caveat, setting: &Setting<'_>, has_chain: bool) -> Option<(u8, 
             "CPU, memory and send lag are not known. Compare these runs with each other alone.",
         ),
         Caveat::CertificateNotVerified => of(
-            5,
+            6,
             "the server's certificate was not verified, and what that costs is in no figure",
             String::new(),
             match setting.is_running() {

@@ -1,8 +1,9 @@
 //! Caveats in words: the doubt, its figure, and what can be done about it.
 
-use dnslab_measure::{AfterTruncation, Caveat, VariantCaveat};
+use dnslab_measure::{AfterTruncation, Caveat, UNDER_TEST, VariantCaveat};
 use dnslab_settings::Remedy;
 
+use super::bottleneck::{cpu_limit, held_up};
 use super::invalid::{http_statuses, invalid_text, left_early};
 use super::{MORE_CPUS, Remark};
 use crate::number;
@@ -24,6 +25,8 @@ pub(crate) fn variant_caveat_text(caveat: &VariantCaveat, valid_runs: u32) -> St
 
 pub(crate) fn remark(caveat: &Caveat) -> Remark {
     const QUIETER: &str = "End what else runs on this machine, and measure again";
+    const RAISE_LIMIT: &str = "Raise it or lift it (`cpu.max`, `cpu.cfs_quota_us`, `CPUQuota=` of a \
+         unit, `--cpus` of a container), and measure again";
     match caveat {
         Caveat::GeneratorLimited { busy_share } => Remark::new(
             "The load generator had no CPU left: the server may do more than this figure says",
@@ -140,6 +143,24 @@ pub(crate) fn remark(caveat: &Caveat) -> Remark {
             "Others held the CPUs of the load generator while it could have run",
             format!("it waited for {} of the time", number::share(*waited_share)),
             QUIETER,
+        ),
+        Caveat::ServerHeldUp { role, waited_share, others_share } => Remark::new(
+            "Other programs held a CPU of a server while it could have run",
+            held_up(role, Some(*waited_share), *others_share),
+            QUIETER,
+        ),
+        Caveat::ServerCpuLimit { role, cpus, throttled_share } => Remark::new(
+            "The CPU limit of a server held it up: the figures are those of a server with this limit",
+            match role.as_str() {
+                UNDER_TEST => cpu_limit(*cpus, *throttled_share),
+                role => format!("{role}: {}", cpu_limit(*cpus, *throttled_share)),
+            },
+            RAISE_LIMIT,
+        ),
+        Caveat::LoadCpuLimit { cpus, throttled_share } => Remark::new(
+            "The CPU limit of dnslab itself held the load up: the server may do more",
+            cpu_limit(*cpus, *throttled_share),
+            RAISE_LIMIT,
         ),
         Caveat::OtherProcesses { cpus } => Remark::new(
             "Processes that are neither server nor load used CPU time",

@@ -71,6 +71,34 @@ pub fn invalid_text(reason: &InvalidReason) -> String {
             number::duration(*p99_ns as f64),
             number::as_set(*limit_ns)
         ),
+        InvalidReason::NotSentAsAsked {
+            intended_qps,
+            offered_qps,
+            unsent_limit,
+            lag_p50_ns,
+            lag_limit_ns,
+        } => {
+            let missing = 1.0 - offered_qps / intended_qps;
+            let what = match missing > *unsent_limit {
+                true => format!(
+                    "only {} of {} queries per second were sent, and more than {} were missing \
+                     (`expect.unsent_limit`)",
+                    number::qps(*offered_qps),
+                    number::qps(*intended_qps),
+                    in_sentence(*unsent_limit)
+                ),
+                false => format!(
+                    "half of the queries left more than {} after their time, beyond the limit of {} \
+                     (`expect.lag_limit`)",
+                    number::duration(*lag_p50_ns as f64),
+                    number::as_set(*lag_limit_ns)
+                ),
+            };
+            format!(
+                "the generator did not send what it was asked to: {what}. Ask for a lower rate, give the \
+                 load more CPUs, or end what else runs there"
+            )
+        }
         InvalidReason::Wrong { wrong, answers, limit, rcode, or_nxdomain, has_record, example } => {
             let record = if *has_record { " with a record" } else { "" };
             let or = if *or_nxdomain { " or NXDOMAIN" } else { "" };

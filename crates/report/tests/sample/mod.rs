@@ -259,6 +259,8 @@ fn measured(
         seconds: Vec::new(),
         resources: resources(of, warm_up_ns + window_ns, noise),
         server_counters: None,
+        load_cpu_limit: None,
+        load_pressure_share: None,
         workers: vec![WorkerFacts {
             cpu: Some(1),
             cpu_ns: window_ns / 10 * if of.name == "udp" { 9 } else { 6 },
