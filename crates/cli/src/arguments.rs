@@ -108,7 +108,7 @@ impl Command {
     pub(crate) fn is_gate(&self) -> bool {
         match self {
             Self::Compare(_) => true,
-            Self::Run(arguments) => arguments.against.is_some(),
+            Self::Run(arguments) => arguments.asked.against.is_some(),
             _ => false,
         }
     }

@@ -53,9 +53,9 @@ fn begin_or_resume(arguments: &Run) -> Result<Exit, Failure> {
             if experiment.repeat.profile {
                 needs_folder(&arguments.results, "where the CPU time goes is in the report")?;
             }
-            let results =
-                doubt_of_results(&arguments.results).filter(|_| starts_servers(&experiment));
-            if let Some(untrusted) = results.filter(|untrusted| !may_run(untrusted)) {
+            let place = Place::of(&arguments.results)?;
+            let doubt = doubt_of_results(place.folder()).filter(|_| starts_servers(&experiment));
+            if let Some(untrusted) = doubt.filter(|untrusted| !may_run(untrusted)) {
                 return Err(Failure::bad_input(untrusted));
             }
             let doors = open()?;
@@ -63,7 +63,6 @@ fn begin_or_resume(arguments: &Run) -> Result<Exit, Failure> {
                 limits: limits(arguments),
                 against: arguments.asked.against.clone().unwrap_or_default(),
             };
-            let place = Place::of(&arguments.results)?;
             let session = begin(experiment, (place.folder(), None), gate, OptionForm::Set)?;
             (place, session, doors)
         }

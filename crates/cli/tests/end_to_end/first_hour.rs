@@ -6,7 +6,7 @@ use std::process::Command;
 use dnslab_lab::find;
 use dnslab_settings::ServerKind;
 
-use crate::command::{Running, program};
+use crate::command::{Running, guard, program};
 use crate::processes::processes_of;
 use crate::room::{Room, SHORT, UDP_AND_TCP, folders};
 
@@ -43,7 +43,8 @@ fn nothing_is_kept_if_nobody_wants_it() {
 #[test]
 fn run_and_plan_take_the_same_choices() {
     let room = Room::quiet();
-    let named = find(ServerKind::Bind, None).unwrap_or_else(|error| panic!("{error}")).binary;
+    let named =
+        find(ServerKind::Bind, None, &guard()).unwrap_or_else(|error| panic!("{error}")).binary;
     let named = named.to_str().expect("a plain path");
     let bind = ["encryption", "--set", "server.kind=bind"];
     let plan = |words: &[&str]| room.dnslab(&[&["plan"], &bind[..], words].concat());

@@ -10,7 +10,7 @@ use dnslab_settings::ServerKind;
 use dnslab_wire::Transport;
 use rustix::process::Signal;
 
-use crate::command::Running;
+use crate::command::{Running, guard};
 use crate::evidence::{
     failure, files, is_cut, is_intact, label, measured, records, report_is_whole, valid_records,
 };
@@ -182,7 +182,8 @@ fn one_ctrl_c_ends_whatever_is_waited_for() {
     let room = Room::with_load();
     room.open_to_all();
     let began = room.path().join("began");
-    let named = find(ServerKind::Bind, None).unwrap_or_else(|error| panic!("{error}")).binary;
+    let named =
+        find(ServerKind::Bind, None, &guard()).unwrap_or_else(|error| panic!("{error}")).binary;
     let script = format!(
         "#!/bin/sh\ncase \"$*\" in -v|-V) exec {} \"$@\";; esac\n: > {}\nexec sleep 600\n",
         named.display(),

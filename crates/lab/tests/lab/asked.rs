@@ -8,6 +8,7 @@ use std::process::{Command, Output};
 
 use crate::program::{guard, program};
 use crate::support::alive;
+use dnslab_lab::perf::Perf;
 use dnslab_lab::{LabError, ServerKind, users};
 
 /// Makes a program that everybody may execute, in a folder that everybody may write.
@@ -72,6 +73,13 @@ fn a_program_that_does_not_end_is_ended_with_all_of_it() {
     assert_eq!(reason, "it does not end by itself");
     let left = fs::read_to_string(folder.path().join("left")).unwrap();
     assert!(!alive(left.trim().parse().unwrap()), "what it started lives on");
+}
+
+#[test]
+fn a_program_that_is_no_perf_is_named() {
+    let error = |path: &str| Perf::at(path.into(), &guard()).unwrap_err().to_string();
+    assert!(error("/bin/false").starts_with("/bin/false does not work"));
+    assert!(error("/nonexistent/perf").contains("No such file"));
 }
 
 #[test]
