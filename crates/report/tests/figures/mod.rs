@@ -1,6 +1,5 @@
 //! Figures that stand in several places: in each table p50 <= p95 <= p99, and a figure that stands twice is the same.
 
-use std::fs;
 use std::path::Path;
 
 use dnslab_measure::{Histogram, ResultsDirectory, RunRecord, Session};
