@@ -166,11 +166,11 @@ impl Bottleneck {
     ///    server's full sockets dropped is at least half of what was lost, and else the network;
     ///    but on a loopback address no network loses anything, and that is unclear.
     /// 10. **Unclear** if more than 0.1 % of the queries were answered after their time-out: the
-    ///    server did not answer in time, and did not use its CPUs either.
+    ///     server did not answer in time, and did not use its CPUs either.
     /// 11. **Unclear** in a closed loop if a load worker was on its CPU or waited for it for 90 % of the
-    ///    time, though not on it so long: something else had the CPU.
+    ///     time, though not on it so long: something else had the CPU.
     /// 12. **Window**: a closed loop in which neither side was busy, and by Little's law the mean
-    ///    number in flight (answered rate times mean latency) is the window within 25 %.
+    ///     number in flight (answered rate times mean latency) is the window within 25 %.
     /// 13. **Unclear** otherwise.
     ///
     /// Without the server's CPU figures rules 9, 11 and 12 cannot be told from a busy server, so they do

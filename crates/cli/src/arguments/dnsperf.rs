@@ -242,9 +242,8 @@ fn long(option: &str) -> Vec<String> {
     match name {
         "doh-uri" => {
             let path = value.split_once("://").and_then(|(_, rest)| rest.split_once('/'));
-            return path
-                .map(|(_, path)| vec!["--http-path".to_owned(), format!("/{path}")])
-                .unwrap_or_default();
+            path.map(|(_, path)| vec!["--http-path".to_owned(), format!("/{path}")])
+                .unwrap_or_default()
         }
         "doh-method" => ["--http-method".to_owned(), value.to_lowercase()].to_vec(),
         "tls-sni" => ["--tls-name", value].map(str::to_owned).to_vec(),

@@ -94,8 +94,8 @@ fn the_address_that_answers_is_taken() {
         let done = run(&room, &["--net", "--mount"], script).exits_with(0);
         let taken =
             "note: `twice.test` is asked at 127.0.0.2, since it does not answer at 127.0.0.1";
-        assert_eq!(done.stdout.contains(taken), first == "127.0.0.1", "{done}");
-        assert_eq!(done.stdout.contains("is asked at"), first == "127.0.0.1", "{done}");
+        // Whatever the order of the file, the system prefers the address from which it would ask (RFC 6724, section 6).
+        assert!(done.stdout.contains(taken), "{done}");
         let record = valid_records(&room.results(), 1).remove(0);
         assert!(record.load.target.starts_with("127.0.0.2:5300"), "{}", record.load.target);
     }

@@ -227,7 +227,8 @@ fn a_kernel_that_is_too_old_is_named_at_the_start() {
 fn a_server_that_dies_in_the_trial_leaves_no_common_rate() {
     let room = Room::with_load();
     room.experiment(&format!(
-        "repeat.runs = 1\n[load]\nclients = 10\nduration = \"1s\"\nwarm_up = \"1s\"\n{UDP_AND_TCP}"
+        "repeat.runs = 1\ncommon.duration = \"500ms\"\n[load]\nclients = 10\nduration = \"1s\"\nwarm_up = \"1s\"\n\
+         {UDP_AND_TCP}"
     ));
     let running = room.start(&["run", "./experiment.toml"]);
     let works = || {

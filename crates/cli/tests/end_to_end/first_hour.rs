@@ -35,7 +35,7 @@ fn nothing_is_kept_if_nobody_wants_it() {
     ] {
         run(words).exits_with(2).complains("so `--results none` does not fit");
     }
-    assert_eq!(folders(room.path()), [temporary.clone()]);
+    assert_eq!(folders(room.path()), std::slice::from_ref(&temporary));
     assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
     assert!(processes_of(room.path()).is_empty());
 }

@@ -177,7 +177,7 @@ struct Said {
 pub(super) fn notes(session: &Session, summary: &Summary, records: &[RunRecord]) -> Vec<Note> {
     let all = summary.variants.iter().filter(|variant| variant.valid_runs > 0).count();
     let mut doubts = doubts(session, summary, records, Wanted::All);
-    let others = doubts.split_off(doubts.partition_point(|doubt| doubt.rank <= MACHINE));
+    let others = doubts.split_off(doubts.partition_point(|doubt| doubt.rank == MACHINE));
     let machine = doubts.iter().map(|doubt| text(doubt, Some(all)));
     let made = not_made(session, records).into_iter().chain(missing(summary, records));
     let others = others.iter().map(|doubt| text(doubt, Some(all)));

@@ -26,7 +26,7 @@ pub(crate) fn variant_caveat_text(caveat: &VariantCaveat, valid_runs: u32) -> St
 pub(crate) fn remark(caveat: &Caveat) -> Remark {
     const QUIETER: &str = "End what else runs on this machine, and measure again";
     const RAISE_LIMIT: &str = "Raise it or lift it (`cpu.max`, `cpu.cfs_quota_us`, `CPUQuota=` of a \
-         unit, `--cpus` of a container), and measure again";
+         unit, the CPU limit of a container), and measure again";
     match caveat {
         Caveat::GeneratorLimited { busy_share } => Remark::new(
             "The load generator had no CPU left: the server may do more than this figure says",
