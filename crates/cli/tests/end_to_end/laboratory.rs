@@ -24,8 +24,8 @@ pub(crate) const LIGHT: &str = "repeat.runs = 1\nload.clients = 2\nload.outstand
 
 pub(crate) const ONE: &str = "[[variant]]\nname = \"chain\"\n";
 
-/// This name in its environment identifies each process that a test started, whatever it has become.
-const MARK: &str = "DNSLAB_TEST_ROOM";
+/// This name in its environment identifies each process that a test started, whatever it has become: servers get it, too.
+const MARK: &str = "TMPDIR";
 
 /// Gated programs, and the folder for what programs should not leave.
 const GATES: &str = "gates";
@@ -89,15 +89,14 @@ pub(crate) fn marked(room: &Room, arguments: &[&str]) -> Running {
     let mut command = Command::new(program());
     command
         .args(arguments)
-        .env(MARK, room.path())
         .env("PATH", format!("{}:{path}", room.path().join(GATES).display()))
-        .envs(["HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"].map(|name| (name, &home)));
+        .envs(["HOME", MARK, "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"].map(|name| (name, &home)));
     Running::start(command, room.path())
 }
 
 /// The processes that [`marked`] commands of a room have started, with their command lines.
 pub(crate) fn marked_processes(room: &Room) -> Vec<(u32, String)> {
-    let mark = format!("{MARK}={}", room.path().display());
+    let mark = format!("{MARK}={}", room.path().join(HOME).display());
     let entries = fs::read_dir("/proc").expect("/proc is mounted").flatten();
     let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let of_room = ids.filter_map(|pid| {
