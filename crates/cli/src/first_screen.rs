@@ -8,12 +8,12 @@ use dnslab_wire::Transport;
 
 use crate::arguments::{JsonForm, Output};
 use crate::exit::Failure;
-use crate::terminal;
+use crate::{gate, terminal};
 
-/// Writes the report of an experiment, if its results are kept, and shows its first screen, or `summary.json`. Without `experiment`
+/// Writes the report of an experiment and shows its first screen, or `summary.json`. Without `experiment`
 /// there is no hint what to do next.
 pub(crate) fn show(
-    (results, is_kept): (&ResultsDirectory, bool),
+    results: &ResultsDirectory,
     experiment: Option<&Experiment>,
     output: Output,
 ) -> Result<Summary, Failure> {
@@ -26,9 +26,10 @@ pub(crate) fn show(
     let next = experiment.and_then(|experiment| next(experiment, &summary));
     // The lines on how to go on.
     let unfinished = if summary.missing_runs > 0 { 2 } else { 0 };
-    let following = 1 + usize::from(next.is_some()) + unfinished;
+    let following = 1 + usize::from(next.is_some()) + gate::lines(&summary).len() + unfinished;
     terminal::show(&screen(&session, &records, &summary, (terminal::width(), following)));
-    say_report(results, is_kept)?;
+    let paths = write_report(results)?;
+    say!("report: {}", paths.page.display());
     if let Some(next) = next {
         say!("next:   {next}");
     }
@@ -36,7 +37,7 @@ pub(crate) fn show(
 }
 
 pub(crate) fn show_search(
-    (results, is_kept): (&ResultsDirectory, bool),
+    results: &ResultsDirectory,
     capacity: &Capacity,
     output: Output,
 ) -> Result<(), Failure> {
@@ -45,15 +46,7 @@ pub(crate) fn show_search(
     }
     let (session, records) = (results.session()?, results.runs()?);
     terminal::show(&capacity_screen(&session, &records, capacity, (terminal::width(), 1)));
-    say_report(results, is_kept)
-}
-
-/// Writes the report, if it is kept, and says where it is.
-fn say_report(results: &ResultsDirectory, is_kept: bool) -> Result<(), Failure> {
-    match is_kept {
-        true => say!("report: {}", write_report(results)?.page.display()),
-        false => say!("report: none, and no results are kept (--results none)"),
-    }
+    say!("report: {}", write_report(results)?.page.display());
     Ok(())
 }
 

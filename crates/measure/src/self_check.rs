@@ -193,10 +193,7 @@ fn of_bottleneck(record: &RunRecord) -> Option<(Verdict, Finding)> {
         }
         BottleneckKind::Window => match load.mode {
             // Who asks one query after another asks for the latency: no server is to be filled.
-            LoadMode::Closed { outstanding }
-                if load.window() != Some(1)
-                    && !record.caveats.iter().any(Caveat::keeps_from_cpu) =>
-            {
+            LoadMode::Closed { outstanding } if load.window() != Some(1) => {
                 Finding::SmallWindow { evidence, outstanding }
             }
             LoadMode::Closed { .. } | LoadMode::Open { .. } => return None,
@@ -211,10 +208,6 @@ fn of_bottleneck(record: &RunRecord) -> Option<(Verdict, Finding)> {
         | BottleneckKind::RelayCpu
         | BottleneckKind::UpstreamCpu
         | BottleneckKind::ServersCpu
-        | BottleneckKind::ConnectionsRefused
-        | BottleneckKind::ServerCpuLimit
-        // Its caveats say it.
-        | BottleneckKind::OtherPrograms
         | BottleneckKind::Rate
         | BottleneckKind::Unclear
         | BottleneckKind::Unknown => return None,
@@ -230,7 +223,6 @@ fn verdict_of(caveat: &Caveat, bottleneck: BottleneckKind) -> Option<Verdict> {
         Caveat::GeneratorLimited { .. }
         | Caveat::GeneratorDrops { .. }
         | Caveat::ConnectionsHeld { .. }
-        | Caveat::LoadCpuLimit { .. }
         | Caveat::RateMissed { .. }
             if bottleneck == BottleneckKind::Generator =>
         {
@@ -261,12 +253,9 @@ impl Caveat {
             | Self::ConnectionsFailed { .. }
             | Self::Steal { .. }
             | Self::Crowded { .. }
-            | Self::ServerHeldUp { .. }
-            | Self::LoadCpuLimit { .. }
             | Self::OtherProcesses { .. }
             | Self::LinksNotPlayed { .. } => true,
             Self::ClosedLoop { .. }
-            | Self::ServerCpuLimit { .. }
             | Self::AnswersWaitForNextQuery { .. }
             | Self::FirstAnswersWait { .. }
             | Self::Lost { .. }
@@ -284,35 +273,15 @@ impl Caveat {
             | Self::CutShort { .. }
             | Self::CertificateNotVerified
             | Self::TurnBacklog { .. }
-            | Self::MemoryKept
             | Self::CommonLoadInvalid { .. }
             | Self::Imported { .. }
             | Self::Other { .. } => false,
         }
     }
 
-    /// True if it says that a side had work and no CPU to do it on, because of others or of a quota: asking for more
-    /// leads nowhere then.
-    #[must_use]
-    pub fn keeps_from_cpu(&self) -> bool {
-        matches!(
-            self,
-            Self::Crowded { .. }
-                | Self::ServerHeldUp { .. }
-                | Self::ServerCpuLimit { .. }
-                | Self::LoadCpuLimit { .. }
-        )
-    }
-
     /// True if it says that others used the machine: its programs, or other guests of its hypervisor.
     #[must_use]
     pub fn is_of_others(&self) -> bool {
-        matches!(
-            self,
-            Self::Steal { .. }
-                | Self::Crowded { .. }
-                | Self::ServerHeldUp { .. }
-                | Self::OtherProcesses { .. }
-        )
+        matches!(self, Self::Steal { .. } | Self::Crowded { .. } | Self::OtherProcesses { .. })
     }
 }

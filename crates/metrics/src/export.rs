@@ -36,12 +36,9 @@ pub fn points_of(experiment: &str, record: &RunRecord) -> Vec<Point> {
             };
             grow(run.counters.entry(phase).or_default(), interval, end);
             let end_ns = interval.at_ns.saturating_add(interval.length_ns);
-            let server = server_at(measured, end_ns as i64);
-            let cpu_ns = server.map(|server| server.cpu_ns);
             let gauges = Gauges {
                 interval: Some(interval.clone()),
-                pace: run.last_second.entry(part).or_default().add(interval, cpu_ns),
-                server,
+                server: server_at(measured, end_ns as i64),
                 ..run.gauges.get(&part).cloned().unwrap_or_default()
             };
             run.gauges.insert(part, gauges);

@@ -16,11 +16,12 @@ pub(crate) fn has_imported(summary: &Summary) -> bool {
 pub(crate) fn load_text(record: &RunRecord, imported: &Imported) -> String {
     let clients = match record.load.clients {
         0 => "clients not known".to_owned(),
-        clients => number::counted(clients.into(), "client", "clients"),
+        1 => "1 client".to_owned(),
+        clients => format!("{} clients", number::count(clients.into())),
     };
     let window = imported
         .window
-        .map(|window| number::counted(window, "query", "queries") + " outstanding in all");
+        .map(|window| format!("{} queries outstanding in all", number::count(window)));
     let most = imported.max_qps.map(|qps| format!("at most {} queries/s", number::qps(qps)));
     [Some(clients), window, most].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
@@ -44,8 +45,7 @@ pub(crate) fn facts(record: &RunRecord, imported: &Imported) -> Vec<(&'static st
     let interrupted = match imported.interrupted {
         0 => String::new(),
         count => {
-            let queries = number::counted(count, "query", "queries");
-            format!("{queries} without an outcome, counted as not sent")
+            format!("{} queries without an outcome, which count as not sent", number::count(count))
         }
     };
     let measured = record.measured.as_ref();

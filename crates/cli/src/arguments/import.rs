@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use dnslab_measure::FolderName;
 
 use super::Output;
 
@@ -33,7 +32,7 @@ pub(crate) struct ImportDnsperf {
     pub(crate) out: Option<PathBuf>,
     /// Name of the experiment
     #[arg(long, value_name = "NAME", default_value = "dnsperf")]
-    pub(crate) name: FolderName,
+    pub(crate) name: String,
     #[command(flatten)]
     pub(crate) output: Output,
 }

@@ -3,14 +3,13 @@
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use dnslab_lab::hosts::{self, EndedPart, Hosts, LinkSettings};
 use dnslab_lab::network::Visit;
 use dnslab_lab::{
-    CounterWatch, GuardProgram, IANA_TRUST_ANCHORS, LabError, Patience, Ports, RootHints,
-    RunningServer, Sampler, ServerSpec, Upstream, UpstreamTls, ZoneFile, certificate, ports,
+    CounterWatch, GuardProgram, IANA_TRUST_ANCHORS, LabError, Ports, RootHints, RunningServer,
+    Sampler, ServerSpec, Upstream, UpstreamTls, ZoneFile, certificate, ports,
 };
 use dnslab_measure::{ChainPart, HostFacts, TestbedFacts};
 use dnslab_settings::{
@@ -62,7 +61,7 @@ impl Testbed {
         queries: &QueryList,
         (cpus, seeds): (&Cpus, Seeds),
         folder: &Path,
-        (guard, stop): (&GuardProgram, &AtomicBool),
+        guard: &GuardProgram,
     ) -> Result<Self, TargetError> {
         let hosts = make_hosts(variant, (cpus, seeds), folder, guard)?;
         let internet = PrivateInternet::of(&variant.upstream).map_err(QueriesError::from)?;
@@ -72,7 +71,7 @@ impl Testbed {
         let mut made = Self { hosts, behind: Vec::new(), internet };
         for behind in variant.behind().iter().rev() {
             let place = behind.role.name();
-            let server = made.start(behind, variant, queries, (cpus, seeds), folder, (guard, stop));
+            let server = made.start(behind, variant, queries, (cpus, seeds), folder, guard);
             let server = server.map_err(|error| error.of(place))?;
             made.behind.insert(0, server);
         }
@@ -237,7 +236,7 @@ impl Testbed {
         queries: &QueryList,
         (cpus, seeds): (&Cpus, Seeds),
         folder: &Path,
-        (guard, stop): (&GuardProgram, &AtomicBool),
+        guard: &GuardProgram,
     ) -> Result<RunningChainServer, TargetError> {
         let directory = folder.join(behind.role.name());
         let listen = self.listen_behind(behind.role, variant.server.address.ip())?;
@@ -257,7 +256,7 @@ impl Testbed {
         give(&mut spec, behind, own_cpus, seeds.of(Role::Upstream));
         match &self.internet {
             Some(internet) => spec.embedded.hierarchy = Some(internet.description.clone()),
-            None => give_data(&mut spec, variant, queries, (&directory, stop))?,
+            None => give_data(&mut spec, variant, queries, &directory)?,
         }
         if kind == ServerKind::Embedded && self.internet.is_none() {
             self.give_behaviour(&mut spec, variant);
@@ -269,8 +268,7 @@ impl Testbed {
             let _visit = self.visit("server").map_err(|error| error.to_string())?;
             probe(transport, address, &question, Some(&authority))
         };
-        let server =
-            RunningServer::start(&spec, guard, &ask, Patience { timeout: READY_WITHIN, stop })?;
+        let server = RunningServer::start(&spec, guard, &ask, READY_WITHIN)?;
         Ok(RunningChainServer { role: behind.role, transport: behind.transport, server })
     }
 
@@ -324,7 +322,7 @@ pub(super) fn names(variant: &Variant) -> Vec<&'static str> {
 }
 
 /// True if a variant must have its own hosts, or may and this user can make them.
-pub(crate) fn has_hosts(variant: &Variant) -> bool {
+pub(super) fn has_hosts(variant: &Variant) -> bool {
     match variant.lab.hosts {
         HostsChoice::Loopback => false,
         HostsChoice::Namespaces => true,
@@ -396,14 +394,14 @@ fn give_data(
     spec: &mut ServerSpec,
     variant: &Variant,
     queries: &QueryList,
-    (directory, stop): (&Path, &AtomicBool),
+    directory: &Path,
 ) -> Result<(), TargetError> {
     if spec.upstream.is_some() {
         return Ok(());
     }
     let settings = &variant.zone;
     if let Queries::Zone(_) = variant.asked() {
-        let path = write_zone(&zone(settings)?, &settings.name, directory, stop)?;
+        let path = write_zone(&zone(settings)?, &settings.name, directory)?;
         spec.zone = Some(ZoneFile { origin: settings.name.clone(), path });
         return Ok(());
     }

@@ -79,10 +79,7 @@ fn table(sums: &PairSums<'_>) -> String {
 fn queries_and_questions(queries: u64, questions: u64) -> String {
     match queries {
         0 => "0".to_owned(),
-        queries => {
-            let questions = number::counted(questions, "question", "questions");
-            format!("{} ({questions})", number::count(queries))
-        }
+        queries => format!("{} ({} questions)", number::count(queries), number::count(questions)),
     }
 }
 

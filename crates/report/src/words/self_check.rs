@@ -1,34 +1,29 @@
 //! What the self-check finds, in words.
 
 use dnslab_measure::Finding;
-use dnslab_settings::Remedy;
 
 use super::bottleneck::evidence_text;
+use super::caveat::remark_with;
 use super::server_options::socket_buffer;
-use super::{MORE_CPUS, Remark, caveat};
+use super::{Remark, add_worker};
 use crate::number;
-
-/// The most that `load.outstanding` takes: a client has so many message ids for each connection.
-const MAX_OUTSTANDING: u32 = 65_535;
 
 /// A finding of a self-check, or what a generator lacked in a search for the capacity.
 pub(crate) fn remark(finding: &Finding) -> Remark {
     match finding {
-        Finding::Caveat { caveat, .. } => caveat::remark(caveat),
-        Finding::Generator { evidence, .. } => Remark::new(
+        Finding::Caveat { caveat, workers } => remark_with(caveat, Some(*workers)),
+        Finding::Generator { evidence, workers } => Remark::new(
             "The load generator was the bottleneck: the server may do more",
             evidence_text(evidence),
-            MORE_CPUS,
+            add_worker(Some(*workers)),
         ),
         Finding::SmallWindow { evidence, outstanding } => Remark::new(
             "The window was too small to fill the server: the rate is that of the window",
             evidence_text(evidence),
-            match outstanding.saturating_mul(2) {
-                twice @ ..=MAX_OUTSTANDING => {
-                    format!("Enlarge the window ({})", Remedy::set("load.outstanding", twice))
-                }
-                _ => "Ask from more clients (`load.clients`)".to_owned(),
-            },
+            format!(
+                "Enlarge the window (`--set load.outstanding={}`)",
+                outstanding.saturating_mul(2)
+            ),
         ),
         Finding::SharedCpu { evidence } => Remark::new(
             "A CPU that servers and load generator share was full: both may do more",

@@ -5,8 +5,6 @@
 
 mod denial;
 mod draft;
-mod entries;
-mod further_types;
 mod load;
 mod made;
 mod zones;

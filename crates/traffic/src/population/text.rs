@@ -16,7 +16,7 @@ use super::{
     Activity, ActivityDistribution, Bursts, LookupKind, Lookups, MAX_TYPES, PopularNames,
     Population, Stubs, Zipf,
 };
-use crate::query_file::{is_transfer, rtype};
+use crate::query_file::rtype;
 
 /// The version of the form.
 const FORMAT: i64 = 1;
@@ -275,8 +275,7 @@ impl Population {
             let types = kind.types.iter().enumerate().map(|(place, word)| {
                 let key = || format!("lookups.kinds.{at}.types.{place}");
                 let needed = "a query type: a mnemonic such as A or AAAA, or TYPE65280";
-                let rtype = rtype(word).filter(|rtype| !is_transfer(*rtype));
-                rtype.ok_or_else(|| Unfit::new(key(), format!("`{word}`"), needed))
+                rtype(word).ok_or_else(|| Unfit::new(key(), format!("`{word}`"), needed))
             });
             Ok(LookupKind { types: types.collect::<Result<_, _>>()?, weight: kind.weight })
         });

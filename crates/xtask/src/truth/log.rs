@@ -59,7 +59,7 @@ pub(crate) struct Compared {
     /// In the metric's own unit: ns, qps, octets.
     #[serde(default)]
     pub(crate) absolute: Option<Estimate>,
-    /// `costs`, `gains`, `equal-within`, `cannot-tell` or `control`.
+    /// `costs`, `gains`, `no-difference-seen` or `cannot-tell`.
     pub(crate) verdict: String,
 }
 
