@@ -17,6 +17,25 @@ pub(crate) enum Decoder<R: Read> {
     Zstd(Box<zstd::Decoder<'static, Window<R>>>),
 }
 
+/// Octets as they were before they were compressed, whatever they are. Those that are not compressed stay as they are.
+pub struct Decompressed<R: Read>(Decoder<R>);
+
+impl<R: Read> Decompressed<R> {
+    /// Reads the first octets, which say how they were compressed.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn new(reader: R) -> io::Result<Self> {
+        Decoder::new(reader).map(Self)
+    }
+}
+
+impl<R: Read> Read for Decompressed<R> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        self.0.read(to)
+    }
+}
+
 /// Compressed octets that cannot be decompressed.
 #[derive(Debug, thiserror::Error)]
 #[error("{name}: {reason}")]

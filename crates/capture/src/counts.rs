@@ -1,5 +1,9 @@
 //! What became of everything that was read.
 
+use dnslab_wire::{DnstapKind, DnstapSource};
+
+use crate::Tunnel;
+
 dnslab_wire::words! {
     /// Why something that was read is no query.
     pub enum Reason as "reason to skip a packet" {
@@ -15,6 +19,8 @@ dnslab_wire::words! {
         NotIp = "not-ip",
         /// The link type of its interface is none that is read.
         UnknownLinkType = "unknown-link-type",
+        /// It is in more tunnels within each other than anybody has.
+        NestedTunnels = "nested-tunnels",
         /// The capture holds only its first octets (the snap length), and too few of them.
         SnapLength = "snap-length",
         /// A header of IP, UDP or TCP is broken, or its lengths contradict each other.
@@ -33,6 +39,8 @@ dnslab_wire::words! {
         StreamGap = "stream-gap",
         /// A message over TCP whose end is missing.
         StreamCut = "stream-cut",
+        /// A packet that was captured twice.
+        Duplicate = "duplicate",
         /// A query over TCP that repeats one over UDP, whose answer was truncated.
         RepeatedOverTcp = "repeated-over-tcp",
         /// A dnstap frame of a kind that is not asked for.
@@ -50,19 +58,28 @@ dnslab_wire::words! {
 ///
 /// A packet is a packet of a capture or a data frame of dnstap. It is a query, or it is skipped for one
 /// [`Reason`], or it carries a part of something that is counted by itself: it is a TCP segment, or a fragment.
-/// Each whole message of a TCP stream is then a query or skipped, too. So at any time
-/// `packets + stream_messages = queries + carriers + skipped`.
+/// Each whole message of a TCP stream is then a query or skipped, too, and so is each query of a datagram that has
+/// several. So at any time `packets + stream_messages + segments = queries + carriers + skipped`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Packets read.
     pub packets: u64,
     /// Messages in TCP streams, with those whose end is missing.
     pub stream_messages: u64,
+    /// Datagrams with several queries of one length, as a sender hands them to its kernel to be cut.
+    pub segmented: u64,
+    /// Queries in these datagrams, besides the first of each.
+    pub segments: u64,
     /// Queries given.
     pub queries: u64,
     /// TCP segments, also without data, that went to a server, and fragments except the last one of each datagram.
     pub carriers: u64,
     skipped: [u64; Reason::ALL.len()],
+    tunnels: [u64; Tunnel::ALL.len()],
+    /// Link types that are not read, by their numbers, with their packets; not all of them if there are many.
+    link_types: Vec<(u32, u64)>,
+    /// Messages of dnstap that are not asked for.
+    dnstap: [[u64; DnstapKind::ALL.len()]; DnstapSource::ALL.len()],
     /// TCP connections whose beginning was captured.
     pub connections: u64,
     /// TCP connections whose beginning was not captured.
@@ -86,6 +103,56 @@ impl Counts {
         all.filter(|(_, count)| *count > 0)
     }
 
+    /// What was skipped in words, and how often: a reason, for link types with their number, for messages of dnstap
+    /// with their kind.
+    #[must_use]
+    pub fn left_out(&self) -> Vec<(String, u64)> {
+        let mut left_out = Vec::new();
+        for (reason, mut count) in self.reasons() {
+            let mut push = |what: String, part: u64| {
+                count -= part;
+                left_out.push((format!("{reason} {what}"), part));
+            };
+            match reason {
+                Reason::UnknownLinkType => {
+                    self.link_types
+                        .iter()
+                        .for_each(|(number, part)| push(number.to_string(), *part));
+                }
+                Reason::DnstapKind => {
+                    self.unwanted_dnstap().for_each(|((kind, source), part)| {
+                        push(format!("{kind} {source}"), part);
+                    });
+                }
+                _ => {}
+            }
+            if count > 0 {
+                left_out.push((reason.to_string(), count));
+            }
+        }
+        left_out
+    }
+
+    /// Link types that are not read, by their numbers (<https://www.tcpdump.org/linktypes.html>), with their packets;
+    /// the first 16 of them.
+    #[must_use]
+    pub fn unknown_link_types(&self) -> &[(u32, u64)] {
+        &self.link_types
+    }
+
+    /// Messages of dnstap that were skipped because their kind is not asked for, and how many.
+    pub fn unwanted_dnstap(&self) -> impl Iterator<Item = ((DnstapKind, DnstapSource), u64)> {
+        let kinds = DnstapSource::ALL
+            .into_iter()
+            .flat_map(|source| DnstapKind::ALL.map(|kind| (kind, source)));
+        kinds.zip(self.dnstap.into_iter().flatten()).filter(|(_, count)| *count > 0)
+    }
+
+    /// The tunnels that packets were in, and how many.
+    pub fn tunnels(&self) -> impl Iterator<Item = (Tunnel, u64)> {
+        Tunnel::ALL.into_iter().zip(self.tunnels).filter(|(_, count)| *count > 0)
+    }
+
     /// How many were skipped.
     #[must_use]
     pub fn all_skipped(&self) -> u64 {
@@ -95,12 +162,38 @@ impl Counts {
     /// True if nothing was lost or counted twice, which always holds.
     #[must_use]
     pub fn add_up(&self) -> bool {
-        self.packets + self.stream_messages == self.queries + self.carriers + self.all_skipped()
+        self.packets + self.stream_messages + self.segments
+            == self.queries + self.carriers + self.all_skipped()
     }
 
     #[inline]
     pub(crate) fn skip(&mut self, reason: Reason) {
         self.skipped[reason as usize] += 1;
+    }
+
+    /// A packet of a link type that is not read.
+    #[cold]
+    pub(crate) fn skip_link_type(&mut self, number: u32) {
+        /// The most numbers that are told apart.
+        const MOST: usize = 16;
+        self.skip(Reason::UnknownLinkType);
+        if let Some((_, count)) = self.link_types.iter_mut().find(|(known, _)| *known == number) {
+            *count += 1;
+        } else if self.link_types.len() < MOST {
+            self.link_types.push((number, 1));
+        }
+    }
+
+    /// A message of dnstap of a kind that is not asked for.
+    pub(crate) fn skip_dnstap(&mut self, kind: Option<(DnstapKind, DnstapSource)>) {
+        self.skip(Reason::DnstapKind);
+        if let Some((kind, source)) = kind {
+            self.dnstap[source as usize][kind as usize] += 1;
+        }
+    }
+
+    pub(crate) fn enter(&mut self, tunnel: Tunnel) {
+        self.tunnels[tunnel as usize] += 1;
     }
 
     /// Packets that were taken as carriers, but nothing came of what they carried.

@@ -85,6 +85,11 @@ impl FrameReader {
         &self.frame.message.query_message
     }
 
+    /// What the last frame is about; `None` for a dynamic update, or what is not known.
+    pub(crate) fn kind(&self) -> Option<(DnstapKind, DnstapSource)> {
+        kind_and_source(self.frame.message.kind)
+    }
+
     /// Of a frame about a response over UDP: the client, and the response.
     pub(crate) fn udp_response(&self) -> Option<(IpAddr, &[u8])> {
         let message = &self.frame.message;

@@ -85,14 +85,31 @@ impl From<io::Error> for Fault {
 }
 
 /// Beginnings of files that somebody may take for captures: their names, and what to do.
-const KNOWN: [(&[u8], &str); 8] = [
-    (b"BZh", "it is compressed with bzip2: decompress it first (`bzip2 -dc`)"),
-    (b"\xfd7zX", "it is compressed with xz: decompress it first (`xz -dc`)"),
-    (b"\x04\x22\x4d\x18", "it is compressed with lz4: decompress it first (`lz4 -dc`)"),
+const KNOWN: [(&[u8], &str); 19] = [
+    (b"BZh", "it is compressed with bzip2: decompress it first (`bzip2 -dc FILE > OTHER`)"),
+    (b"\xfd7zX", "it is compressed with xz: decompress it first (`xz -dc FILE > OTHER`)"),
+    (b"\x5d\0\0", "it is compressed with LZMA: decompress it first (`xz -dc FILE > OTHER`)"),
+    (
+        b"\x04\x22\x4d\x18",
+        "it is compressed with lz4: decompress it first (`lz4 -dc FILE > OTHER`)",
+    ),
+    (
+        b"\x02\x21\x4c\x18",
+        "it is compressed with lz4: decompress it first (`lz4 -dc FILE > OTHER`)",
+    ),
+    (b"\x1f\x9d", "it is compressed with compress: decompress it first (`gzip -dc FILE > OTHER`)"),
     (b"PK\x03\x04", "it is a zip archive: unpack it first"),
     (b"snoo", "it is a capture of snoop: `editcap -F pcap` converts it"),
+    (b"GMBU", "it is a capture of Network Monitor: `editcap -F pcap` converts it"),
     (b"\xa1\xb2\xcd\x34", "it is a modified pcap: `editcap -F pcap` converts it"),
     (b"\x34\xcd\xb2\xa1", "it is a modified pcap: `editcap -F pcap` converts it"),
+    (b"\x1c\0\x01", "it is a pcap of IXIA: `editcap -F pcap` converts it"),
+    (b"\xac\x01\0\x1c", "it is a pcap of IXIA: `editcap -F pcap` converts it"),
+    (b"\xab\x01\0\x1c", "it is a pcap of IXIA: `editcap -F pcap` converts it"),
+    (b"\x83\x65C-", "it is C-DNS: `inspector` of DNS-STATS Compactor converts it into pcap"),
+    (b"\xff\xfe", "it is text in UTF-16"),
+    (b"\xfe\xff", "it is text in UTF-16"),
+    (b"\xef\xbb\xbf", "it is text"),
     (b"\0\0\0\0", "it begins with zeros as a frame stream, but has no START frame of dnstap"),
 ];
 

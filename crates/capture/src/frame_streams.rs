@@ -1,4 +1,4 @@
-//! Frame Streams in a file: frames of one content type in one direction.
+//! Frame Streams in a file: frames of one content type in one direction, in one stream or in several one after another.
 //!
 //! The format is described in `fstrm/control.h` of libfstrm, which servers write dnstap with.
 
@@ -28,9 +28,10 @@ pub(crate) const MAX_CONTROL: usize = 512;
 /// Octets before the type of a control frame: an empty frame and a length.
 pub(crate) const ESCAPE: usize = 8;
 
-/// A stream in one direction, as it is in a file, or on a socket after the handshake.
+/// The streams of a file, each in one direction, as on a socket after the handshake.
 #[derive(Debug)]
 pub(crate) struct FrameStream {
+    /// STOP came last.
     is_over: bool,
 }
 
@@ -41,12 +42,13 @@ impl FrameStream {
         if !window.fill(ESCAPE + 4)? {
             return Err(Fault::Cut(EXPECTED));
         }
-        let (length, kind) = (word(window.data(), 4) as usize, word(window.data(), 8));
+        let [escape, length, kind] = [0, 4, 8].map(|at| word(window.data(), at));
+        let length = length as usize;
         if kind == READY && length <= MAX_CONTROL {
             let what = "the stream begins with a handshake (READY), which wants an answer: it comes from a socket";
             return Err(Fault::Damaged(what.to_owned()));
         }
-        if kind != START || !(4..=MAX_CONTROL).contains(&length) {
+        if escape != 0 || kind != START || !(4..=MAX_CONTROL).contains(&length) {
             return Ok(None);
         }
         if !window.fill(ESCAPE + length)? {
@@ -66,12 +68,19 @@ impl FrameStream {
         Ok(Some(Self { is_over: false }))
     }
 
-    /// The next data frame; `None` after STOP.
+    /// The next data frame; `None` at the end of the file, after STOP. Another stream may follow, as in files that
+    /// somebody joined.
     pub(crate) fn next<R: Read>(
         &mut self,
         window: &mut Window<R>,
     ) -> Result<Option<Range<usize>>, Fault> {
-        while !self.is_over {
+        loop {
+            if self.is_over {
+                if !window.fill(1)? {
+                    return end_or_cut(window, "the end of the compressed octets").map(|()| None);
+                }
+                self.begin_again(window)?;
+            }
             if !window.fill(4)? {
                 end_or_cut(window, "a frame")?;
                 return Err(Fault::Cut("a frame, or STOP"));
@@ -92,7 +101,13 @@ impl FrameStream {
             }
             self.control(window)?;
         }
-        Ok(None)
+    }
+
+    /// Reads the START frame of another stream.
+    fn begin_again<R: Read>(&mut self, window: &mut Window<R>) -> Result<(), Fault> {
+        let what = "what follows the last stream is no START frame of another one";
+        *self = Self::open(window)?.ok_or_else(|| Fault::Damaged(what.to_owned()))?;
+        Ok(())
     }
 
     fn control<R: Read>(&mut self, window: &mut Window<R>) -> Result<(), Fault> {
@@ -101,10 +116,14 @@ impl FrameStream {
             return Err(Fault::Cut(EXPECTED));
         }
         let (length, kind) = (word(window.data(), 4) as usize, word(window.data(), 8));
-        let is_known = matches!(kind, ACCEPT | START | READY | FINISH);
+        if kind == START {
+            // The stream before has lost its STOP, for example because its writer was killed.
+            return self.begin_again(window);
+        }
+        let is_known = matches!(kind, ACCEPT | READY | FINISH);
         if is_known || !(4..=MAX_CONTROL).contains(&length) {
             return Err(Fault::Damaged(format!(
-                "a control frame of type {kind} and {length} octets stands among the frames, where only STOP may be"
+                "a control frame of type {kind} and {length} octets stands among the frames, where only STOP and START may be"
             )));
         }
         if !window.fill(ESCAPE + length)? {

@@ -24,6 +24,8 @@ const SHIM6: u8 = 140;
 pub(crate) struct IpPacket {
     pub(crate) source: IpAddr,
     pub(crate) destination: IpAddr,
+    /// The identification of IPv4; 0 with IPv6.
+    pub(crate) id: u32,
     /// What the payload is; of a fragment of IPv6, what the whole payload begins with.
     pub(crate) protocol: u8,
     /// Where the payload is, as far as it is there.
@@ -77,6 +79,7 @@ fn read_v4(packet: &[u8], start: usize, missing: Reason) -> Result<IpPacket, Rea
     Ok(IpPacket {
         source: address(12).into(),
         destination: address(16).into(),
+        id,
         protocol: header[9],
         payload: start + header_length..start + length.min(packet.len()),
         missing: (length > packet.len()).then_some(missing),
@@ -100,6 +103,7 @@ fn read_v6(packet: &[u8], start: usize, missing: Reason) -> Result<IpPacket, Rea
     let mut read = IpPacket {
         source: address(&header[8..]).into(),
         destination: address(&header[24..]).into(),
+        id: 0,
         protocol: header[6],
         payload: header.len()..there.len(),
         missing,

@@ -36,6 +36,7 @@ mod container;
 mod counts;
 mod datagram;
 mod dnstap;
+mod duplicates;
 mod error;
 mod fragments;
 mod frame_receiver;
@@ -54,13 +55,16 @@ mod repeats;
 mod streams;
 #[cfg(test)]
 mod tests;
+mod tunnels;
 mod window;
 mod writer;
 
+pub use compression::Decompressed;
 pub use counts::{Counts, Reason};
 pub use dnslab_wire::{DnstapKind, DnstapSource, ServerAddresses};
 pub use error::CaptureError;
 pub use frame_receiver::{FrameReceiver, SenderFault};
 pub use options::CaptureOptions;
 pub use reader::{CaptureReader, Captured, FrameCounter};
+pub use tunnels::Tunnel;
 pub use writer::{CaptureWriter, FrameWriter, WriteError};

@@ -1,6 +1,6 @@
 //! What a query is.
 
-use dnslab_wire::uncompressed_length;
+use dnslab_wire::{after_name, uncompressed_length};
 
 use crate::Reason;
 
@@ -38,6 +38,31 @@ pub(crate) fn question_length(rest: &[u8]) -> Option<usize> {
     (name <= MAX_NAME && name + 4 <= rest.len()).then_some(name + 4)
 }
 
+/// The length of each query in a datagram that has several, one after another: so a sender hands datagrams of one
+/// length to its kernel, which cuts them (`UDP_SEGMENT`), and so a capture on that host has them. The last may be
+/// shorter. `None` if the datagram, which begins with a query, is anything else.
+#[inline]
+pub(crate) fn segment_length(datagram: &[u8]) -> Option<usize> {
+    let length = message_end(datagram)?;
+    let further = datagram.get(length..).filter(|further| !further.is_empty())?;
+    let is_whole_query =
+        |message: &[u8]| check(message).is_ok() && message_end(message) == Some(message.len());
+    further.chunks(length).all(is_whole_query).then_some(length)
+}
+
+/// Where a message with one question ends, as its counts and lengths say; `None` if its records are not whole.
+#[inline]
+fn message_end(message: &[u8]) -> Option<usize> {
+    let number = |at: usize| Some(u16::from_be_bytes([*message.get(at)?, *message.get(at + 1)?]));
+    let mut at = HEADER + question_length(message.get(HEADER..)?)?;
+    let records = u32::from(number(6)?) + u32::from(number(8)?) + u32::from(number(10)?);
+    for _ in 0..records {
+        let fixed = after_name(message, at)?;
+        at = fixed + 10 + usize::from(number(fixed + 8)?);
+    }
+    (at <= message.len()).then_some(at)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,5 +86,33 @@ mod tests {
         );
         let long = [&good[..12], &b"\x3f".repeat(64 * 4), b"\0\0\x01\0\x01"].concat();
         check(&long, Err(Reason::MalformedMessage));
+    }
+
+    #[test]
+    fn several_queries_of_one_length_are_told_from_one_with_octets_behind_it() {
+        use crate::made::{long_query, query};
+        let check = |parts: &[&[u8]], expected| {
+            assert_eq!(segment_length(&parts.concat()), expected, "{parts:x?}");
+        };
+        let (one, two, long) = (query(11), query(12), query(123));
+        check(&[&one], None);
+        check(&[&one, &two], Some(one.len()));
+        check(&[&long, &long, &two], Some(long.len()));
+        let padded = long_query(1, 128);
+        check(&[&padded, &padded, &long_query(2, 128)], Some(padded.len()));
+        check(&[&padded], None);
+        // The last may be shorter, no other.
+        check(&[&two, &long], None);
+        check(&[&long, &two, &long], None);
+        check(&[&one, &[0; 200]], None);
+        check(&[&one, &two, b"\0"], None);
+        check(&[&one, &two[..20]], None);
+        let mut response = two.clone();
+        response[2] |= 0x80;
+        check(&[&one, &response], None);
+        // A record is announced, and the next query is in its place.
+        let mut announced = one.clone();
+        announced[11] = 1;
+        check(&[&announced, &two], None);
     }
 }

@@ -15,8 +15,8 @@ pub struct CaptureOptions {
     pub dnstap_kinds: Vec<DnstapKind>,
     /// Where dnstap queries come from.
     pub dnstap_source: DnstapSource,
-    /// Leave out queries over TCP that repeat one over UDP because its answer was truncated, for one who will ask
-    /// again by itself.
+    /// Leave out what a client did not ask of its own: packets that were captured twice; and queries over TCP that
+    /// repeat one over UDP because its answer was truncated, for one who will ask again by itself.
     pub skips_repeats: bool,
 }
 
@@ -35,6 +35,24 @@ impl Default for CaptureOptions {
             dnstap_source: DnstapSource::default(),
             skips_repeats: false,
         }
+    }
+}
+
+impl CaptureOptions {
+    /// What follows "queries" where the capture is dnstap, in which ports mean nothing: `in messages about queries of
+    /// the kinds client, auth`.
+    #[must_use]
+    pub fn of_dnstap(&self) -> String {
+        let kinds: Vec<&str> = self.dnstap_kinds.iter().map(|kind| kind.name()).collect();
+        let servers =
+            self.servers.as_ref().map_or(String::new(), |servers| format!(" to {servers}"));
+        format!(
+            "{servers} in messages about {} of the kinds {}",
+            self.dnstap_source,
+            kinds.join(", ")
+        )
+        .trim_start()
+        .to_owned()
     }
 }
 

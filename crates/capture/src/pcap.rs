@@ -66,8 +66,9 @@ impl Pcap {
             NANOSECONDS => 1,
             _ => return Ok(None),
         };
-        // The upper bits say whether a checksum of the link follows each packet. The lengths of IP leave it out.
-        let link_type = LinkType::of(order.u32(header, 20) & 0x0fff_ffff);
+        // The upper half says whether a checksum of the link follows each packet, and how long it is. The lengths of
+        // IP leave it out.
+        let link_type = LinkType::from_number(order.u32(header, 20) & 0xffff, order);
         window.consume(FILE_HEADER);
         Ok(Some(Self { order, unit_ns, link_type }))
     }

@@ -228,7 +228,7 @@ impl Pcapng {
         }
         let order = self.order();
         let mut interface = Interface {
-            link_type: LinkType::of(order.u16(block, 8).into()),
+            link_type: LinkType::from_number(order.u16(block, 8).into(), order),
             snap_length: order.u32(block, 12),
             unit: Unit::of(6),
             offset: 0,
@@ -280,7 +280,7 @@ mod tests {
     fn clocks_of_any_resolution_are_read() {
         let check = |resolution: u8, offset, ticks, expected: u64| {
             let interface = Interface {
-                link_type: LinkType::of(1),
+                link_type: LinkType::from_number(1, Order::Little),
                 snap_length: 0,
                 unit: Unit::of(resolution),
                 offset,

@@ -10,12 +10,15 @@ use crate::compression::{Corrupt, Decoder};
 use crate::container::{Container, Item, Packet};
 use crate::datagram::{Segment, UDP_HEADER, ports, udp_end};
 use crate::dnstap::{FrameQuery, FrameReader};
+use crate::duplicates::Duplicates;
 use crate::error::Fault;
 use crate::fragments::{Fragments, Whose};
 use crate::ip::{self, TCP, UDP};
-use crate::message::check;
+use crate::link::{LinkType, ip_start};
+use crate::message::{check, segment_length};
 use crate::repeats::Repeats;
 use crate::streams::{StreamQuery, Streams};
+use crate::tunnels::{Inner, MAX_TUNNELS, in_datagram, in_protocol};
 use crate::window::Window;
 use crate::{CaptureError, CaptureOptions, Counts, Reason};
 
@@ -48,6 +51,8 @@ pub struct CaptureReader<R: Read> {
     frames: FrameReader,
     /// The last datagram that was put together from fragments.
     whole: Vec<u8>,
+    /// The datagram whose queries are given out.
+    datagram: Option<Datagram>,
     end: Option<Result<(), Fault>>,
 }
 
@@ -61,16 +66,33 @@ enum Found {
     Frame(FrameQuery),
 }
 
+#[derive(Clone, Copy)]
 struct Ends {
     at_ns: u64,
     client: SocketAddr,
     server: SocketAddr,
 }
 
+/// A datagram to a server, which begins with a query.
+struct Datagram {
+    ends: Ends,
+    ip_id: u32,
+    /// True if it is in the datagram that was put together, false if in the window.
+    is_whole: bool,
+    /// Where the queries are that were not given out.
+    rest: Range<usize>,
+    /// Octets of each of them, of which the last may have fewer.
+    length: usize,
+    /// The first was given out.
+    goes_on: bool,
+}
+
 /// What is known of packets before.
 struct Parts {
     ports: Ports,
     servers: Option<ServerAddresses>,
+    /// Where packets that were captured twice are left out.
+    duplicates: Option<Duplicates>,
     /// Where queries that are repeated over TCP are left out.
     repeats: Option<Repeats>,
     counts: Counts,
@@ -96,9 +118,21 @@ impl Ports {
     }
 }
 
+/// A packet on its way through its tunnels.
+#[derive(Clone, Copy)]
+struct Journey {
+    at_ns: u64,
+    /// The reason if octets are missing.
+    missing: Reason,
+    /// Tunnels that it is in.
+    tunnels: usize,
+}
+
 /// Addresses and payload of a packet.
 struct Payload<'a> {
     at_ns: u64,
+    /// The identification of IP, if it has one.
+    ip_id: u32,
     source: IpAddr,
     destination: IpAddr,
     protocol: u8,
@@ -132,13 +166,15 @@ impl<R: Read> CaptureReader<R> {
         let parts = Parts {
             ports: Ports::new(&options.ports),
             servers: options.servers.clone(),
+            duplicates: options.skips_repeats.then(Duplicates::new),
             repeats: options.skips_repeats.then(Repeats::new),
             counts: Counts::default(),
             fragments: Fragments::new(),
             streams: Streams::new(),
         };
         let frames = FrameReader::default();
-        Ok(Self { window, container, parts, options, frames, whole: Vec::new(), end: None })
+        let (whole, datagram, end) = (Vec::new(), None, None);
+        Ok(Self { window, container, parts, options, frames, whole, datagram, end })
     }
 
     /// The next query; `None` at the end. After an error there is nothing more.
@@ -184,8 +220,17 @@ impl<R: Read> CaptureReader<R> {
         &self.parts.counts
     }
 
+    /// True if it is dnstap, which has no packets.
+    #[must_use]
+    pub fn is_dnstap(&self) -> bool {
+        matches!(self.container, Container::FrameStream(_))
+    }
+
     fn find(&mut self) -> Result<Option<Found>, Fault> {
         loop {
+            if let Some(query) = self.next_of_datagram() {
+                return Ok(Some(query));
+            }
             if let Some(query) = self.parts.streams.next_query() {
                 if self.parts.is_repeated(&query) {
                     self.parts.counts.skip_message(Reason::RepeatedOverTcp);
@@ -232,13 +277,12 @@ impl<R: Read> CaptureReader<R> {
         let octets = &self.window.buffer()[packet.octets.clone()];
         self.parts.counts.packets += 1;
         match self.parts.packet(packet, octets) {
-            Ok(Some(Part::Query(ends, range))) => {
-                Some(Found::Packet(ends, start + range.start..start + range.end))
+            Ok(Some(Part::Queries(mut datagram))) => {
+                datagram.rest = start + datagram.rest.start..start + datagram.rest.end;
+                self.datagram = Some(datagram);
+                self.next_of_datagram()
             }
-            Ok(Some(Part::Whole(packet, octets))) => {
-                self.whole = octets;
-                self.whole(&packet)
-            }
+            Ok(Some(Part::Whole(packet, octets))) => self.whole(packet, octets),
             Ok(None) => None,
             Err(reason) => {
                 self.parts.counts.skip(reason);
@@ -249,33 +293,48 @@ impl<R: Read> CaptureReader<R> {
 
     /// What is in a datagram that was put together. It counts as the packet with its last fragment.
     #[cold]
-    fn whole(&mut self, packet: &WholePacket) -> Option<Found> {
-        // The headers that follow the fragment header of IPv6.
-        let upper = ip::upper(&self.whole, 0, packet.whose.protocol, Reason::MalformedPacket);
-        let found = upper.and_then(|(protocol, start, fragment)| {
-            let payload = Payload {
-                at_ns: packet.at_ns,
-                source: packet.whose.source,
-                destination: packet.whose.destination,
-                protocol,
-                octets: &self.whole[start..],
-                missing: None,
-            };
-            if fragment.is_some() {
-                return Err(Reason::MalformedPacket);
-            }
-            Ok((start, self.parts.payload(&payload)?))
-        });
-        match found {
-            Ok((start, Some((ends, range)))) => {
-                Some(Found::Whole(ends, start + range.start..start + range.end))
-            }
-            Ok((_, None)) => None,
-            Err(reason) => {
-                self.parts.counts.skip(reason);
-                None
+    fn whole(&mut self, mut packet: WholePacket, mut octets: Vec<u8>) -> Option<Found> {
+        loop {
+            match self.parts.whole(&packet, &octets) {
+                Ok(Some(Part::Queries(datagram))) => {
+                    self.whole = octets;
+                    self.datagram = Some(Datagram { is_whole: true, ..datagram });
+                    return self.next_of_datagram();
+                }
+                // It was a tunnel, and had the last fragment of another one. Tunnels have a limit.
+                Ok(Some(Part::Whole(inner, inner_octets))) => {
+                    (packet, octets) = (inner, inner_octets)
+                }
+                Ok(None) => return None,
+                Err(reason) => {
+                    self.parts.counts.skip(reason);
+                    return None;
+                }
             }
         }
+    }
+
+    /// The next query of the last datagram.
+    #[inline]
+    fn next_of_datagram(&mut self) -> Option<Found> {
+        while let Some(datagram) = &mut self.datagram {
+            let counts = &mut self.parts.counts;
+            counts.segments += u64::from(std::mem::replace(&mut datagram.goes_on, true));
+            let end = datagram.rest.end.min(datagram.rest.start + datagram.length);
+            let range = datagram.rest.start..end;
+            datagram.rest.start = end;
+            let (ends, ip_id, is_whole) = (datagram.ends, datagram.ip_id, datagram.is_whole);
+            if datagram.rest.is_empty() {
+                self.datagram = None;
+            }
+            let octets = if is_whole { &self.whole[..] } else { self.window.buffer() };
+            match self.parts.take(&ends, ip_id, &octets[range.clone()]) {
+                Ok(()) if is_whole => return Some(Found::Whole(ends, range)),
+                Ok(()) => return Some(Found::Packet(ends, range)),
+                Err(reason) => self.parts.counts.skip(reason),
+            }
+        }
+        None
     }
 
     fn frame(&mut self, range: Range<usize>) -> Option<Found> {
@@ -289,10 +348,18 @@ impl<R: Read> CaptureReader<R> {
         match query {
             Ok(query) => Some(Found::Frame(query)),
             Err(reason) => {
-                self.parts.counts.skip(reason);
+                skip_frame(&mut self.parts.counts, &self.frames, reason);
                 None
             }
         }
+    }
+}
+
+/// Counts the last frame as none.
+fn skip_frame(counts: &mut Counts, frames: &FrameReader, reason: Reason) {
+    match reason {
+        Reason::DnstapKind => counts.skip_dnstap(frames.kind()),
+        reason => counts.skip(reason),
     }
 }
 
@@ -354,7 +421,7 @@ impl FrameCounter {
                 Ok(())
             }
             Err(reason) => {
-                self.counts.skip(reason);
+                skip_frame(&mut self.counts, &self.frames, reason);
                 Err(reason)
             }
         }
@@ -369,15 +436,25 @@ impl FrameCounter {
 
 /// What a packet has.
 enum Part {
-    /// A query, and its place in the packet.
-    Query(Ends, Range<usize>),
+    /// One query or several, which are in the octets that were read.
+    Queries(Datagram),
     /// The last fragment of a payload.
     Whole(WholePacket, Vec<u8>),
 }
 
+/// What a payload has.
+enum Carried {
+    /// One query or several, which are in the payload.
+    Queries(Datagram),
+    Packet(Inner),
+    /// It is counted.
+    Nothing,
+}
+
 /// Whose payload was put together.
+#[derive(Clone, Copy)]
 struct WholePacket {
-    at_ns: u64,
+    journey: Journey,
     whose: Whose,
 }
 
@@ -389,33 +466,74 @@ impl Parts {
         repeats.is_repeated(query.at_ns, query.client.ip(), message)
     }
 
-    /// Reads a packet and counts it, unless it is a query, the last fragment of something, or an error.
+    /// Reads a packet and counts it, unless it has queries, the last fragment of something, or an error.
     #[inline]
     fn packet(&mut self, packet: &Packet, octets: &[u8]) -> Result<Option<Part>, Reason> {
+        if let LinkType::Unknown(number) = packet.link_type {
+            self.counts.skip_link_type(number);
+            return Ok(None);
+        }
         let missing = if packet.is_snapped { Reason::SnapLength } else { Reason::MalformedPacket };
         let start = packet.link_type.ip_start(octets, missing)?;
-        let ip = ip::read(octets, start, missing)?;
-        let payload = ip.payload.clone();
-        if let Some(fragment) = ip.fragment {
-            return self.fragment(packet.at_ns, &ip, fragment, &octets[payload]);
+        self.ip(Journey { at_ns: packet.at_ns, missing, tunnels: 0 }, octets, start)
+    }
+
+    /// Reads the packet of IP that begins at `start`, and what it is a tunnel of.
+    #[inline]
+    fn ip(
+        &mut self,
+        mut journey: Journey,
+        mut octets: &[u8],
+        mut start: usize,
+    ) -> Result<Option<Part>, Reason> {
+        loop {
+            let ip = ip::read(octets, start, journey.missing)?;
+            let payload = ip.payload.clone();
+            if let Some(fragment) = ip.fragment {
+                return self.fragment(journey, &ip, fragment, &octets[payload]);
+            }
+            let carried = self.payload(&Payload {
+                at_ns: journey.at_ns,
+                ip_id: ip.id,
+                source: ip.source,
+                destination: ip.destination,
+                protocol: ip.protocol,
+                octets: &octets[payload.clone()],
+                missing: ip.missing,
+            })?;
+            match carried {
+                Carried::Queries(datagram) => return Ok(Some(queries(datagram, payload.start))),
+                Carried::Nothing => return Ok(None),
+                Carried::Packet(inner) => {
+                    octets = &octets[..payload.end];
+                    journey.missing = ip.missing.unwrap_or(Reason::MalformedPacket);
+                    start = self.enter(&mut journey, inner, octets, payload.start)?;
+                }
+            }
         }
-        let found = self.payload(&Payload {
-            at_ns: packet.at_ns,
-            source: ip.source,
-            destination: ip.destination,
-            protocol: ip.protocol,
-            octets: &octets[payload.clone()],
-            missing: ip.missing,
-        })?;
-        Ok(found.map(|(ends, range)| {
-            Part::Query(ends, payload.start + range.start..payload.start + range.end)
-        }))
+    }
+
+    /// Where the packet begins that is in the tunnel whose octets begin at `start`.
+    #[cold]
+    fn enter(
+        &mut self,
+        journey: &mut Journey,
+        inner: Inner,
+        octets: &[u8],
+        start: usize,
+    ) -> Result<usize, Reason> {
+        journey.tunnels += 1;
+        if journey.tunnels > MAX_TUNNELS {
+            return Err(Reason::NestedTunnels);
+        }
+        self.counts.enter(inner.tunnel);
+        ip_start(octets, start + inner.at, inner.inside, journey.missing)
     }
 
     #[cold]
     fn fragment(
         &mut self,
-        at_ns: u64,
+        journey: Journey,
         ip: &ip::IpPacket,
         fragment: ip::Fragment,
         octets: &[u8],
@@ -429,27 +547,49 @@ impl Parts {
             protocol: ip.protocol,
             id: fragment.id,
         };
-        let whole = self.fragments.add(at_ns, whose, fragment, octets, &mut self.counts);
-        Ok(whole.map(|octets| Part::Whole(WholePacket { at_ns, whose }, octets)))
+        let whole = self.fragments.add(journey.at_ns, whose, fragment, octets, &mut self.counts);
+        Ok(whole.map(|octets| Part::Whole(WholePacket { journey, whose }, octets)))
     }
 
-    /// The query in a payload, and its place there. A TCP segment is counted, and its queries wait.
-    #[inline]
-    fn payload(&mut self, payload: &Payload<'_>) -> Result<Option<(Ends, Range<usize>)>, Reason> {
-        if !matches!(payload.protocol, UDP | TCP) {
-            return Err(Reason::OtherProtocol);
+    /// What is in a payload that was put together.
+    fn whole(&mut self, packet: &WholePacket, octets: &[u8]) -> Result<Option<Part>, Reason> {
+        let WholePacket { mut journey, whose } = *packet;
+        journey.missing = Reason::MalformedPacket;
+        // The headers that follow the fragment header of IPv6.
+        let (protocol, start, fragment) = ip::upper(octets, 0, whose.protocol, journey.missing)?;
+        if fragment.is_some() {
+            return Err(Reason::MalformedPacket);
         }
+        let carried = self.payload(&Payload {
+            at_ns: journey.at_ns,
+            ip_id: whose.id,
+            source: whose.source,
+            destination: whose.destination,
+            protocol,
+            octets: &octets[start..],
+            missing: None,
+        })?;
+        match carried {
+            Carried::Queries(datagram) => Ok(Some(queries(datagram, start))),
+            Carried::Nothing => Ok(None),
+            Carried::Packet(inner) => {
+                let start = self.enter(&mut journey, inner, octets, start)?;
+                self.ip(journey, octets, start)
+            }
+        }
+    }
+
+    /// What is in a payload. A TCP segment is counted, and its queries wait.
+    #[inline]
+    fn payload(&mut self, payload: &Payload<'_>) -> Result<Carried, Reason> {
         let reason = payload.missing.unwrap_or(Reason::MalformedPacket);
+        if !matches!(payload.protocol, UDP | TCP) {
+            let inner = in_protocol(payload.protocol, payload.octets, reason);
+            return inner.unwrap_or(Err(Reason::OtherProtocol)).map(Carried::Packet);
+        }
         let (source, destination) = ports(payload.octets, reason)?;
         if !self.ports.contains(destination) {
-            let is_answer = self.ports.contains(source);
-            if let Some(repeats) =
-                self.repeats.as_mut().filter(|_| is_answer && payload.protocol == UDP)
-            {
-                let response = payload.octets.get(UDP_HEADER..).unwrap_or_default();
-                repeats.answered(payload.destination, response);
-            }
-            return Err(if is_answer { Reason::Response } else { Reason::OtherPort });
+            return self.no_server(payload, (source, destination), reason);
         }
         let client = SocketAddr::new(payload.source, source);
         let server = SocketAddr::new(payload.destination, destination);
@@ -459,15 +599,65 @@ impl Parts {
         if payload.protocol == TCP {
             let segment = Segment::read(payload.octets, payload.missing)?;
             self.streams.add(payload.at_ns, (client, server), &segment, &mut self.counts);
-            return Ok(None);
+            return Ok(Carried::Nothing);
         }
         let end = udp_end(payload.octets, payload.missing)?;
-        check(&payload.octets[UDP_HEADER..end])?;
-        if let Some(repeats) = &mut self.repeats {
-            repeats.asked(payload.at_ns, payload.source, &payload.octets[UDP_HEADER..end]);
-        }
-        Ok(Some((Ends { at_ns: payload.at_ns, client, server }, UDP_HEADER..end)))
+        let data = &payload.octets[UDP_HEADER..end];
+        check(data)?;
+        let length = segment_length(data);
+        self.counts.segmented += u64::from(length.is_some());
+        Ok(Carried::Queries(Datagram {
+            ends: Ends { at_ns: payload.at_ns, client, server },
+            ip_id: payload.ip_id,
+            is_whole: false,
+            rest: UDP_HEADER..end,
+            length: length.unwrap_or(data.len()),
+            goes_on: false,
+        }))
     }
+
+    /// What is in a payload that does not go to the port of a server.
+    #[inline]
+    fn no_server(
+        &mut self,
+        payload: &Payload<'_>,
+        (source, destination): (u16, u16),
+        missing: Reason,
+    ) -> Result<Carried, Reason> {
+        let data = payload.octets.get(UDP_HEADER..).unwrap_or_default();
+        let is_udp = payload.protocol == UDP;
+        if self.ports.contains(source) {
+            if let Some(repeats) = self.repeats.as_mut().filter(|_| is_udp) {
+                repeats.answered(payload.destination, data);
+            }
+            return Err(Reason::Response);
+        }
+        let inner = if is_udp { in_datagram(destination, data, missing) } else { None };
+        let Inner { tunnel, at, inside } = inner.unwrap_or(Err(Reason::OtherPort))?;
+        Ok(Carried::Packet(Inner { tunnel, at: UDP_HEADER + at, inside }))
+    }
+
+    /// Takes a query over UDP, unless it was captured before.
+    #[inline]
+    fn take(&mut self, ends: &Ends, ip_id: u32, message: &[u8]) -> Result<(), Reason> {
+        let Ends { at_ns, client, server } = *ends;
+        if let Some(duplicates) = &mut self.duplicates
+            && duplicates.is_duplicate(at_ns, (client, server), ip_id, message)
+        {
+            return Err(Reason::Duplicate);
+        }
+        if let Some(repeats) = &mut self.repeats {
+            repeats.asked(at_ns, client.ip(), message);
+        }
+        Ok(())
+    }
+}
+
+/// The queries of a payload that begins at `start`.
+#[inline]
+fn queries(datagram: Datagram, start: usize) -> Part {
+    let rest = start + datagram.rest.start..start + datagram.rest.end;
+    Part::Queries(Datagram { rest, ..datagram })
 }
 
 fn error_of(fault: Fault, packets: u64, offset: u64) -> CaptureError {

@@ -1,5 +1,6 @@
 //! The arguments.
 
+pub(crate) mod dnsperf;
 mod import;
 mod keys;
 pub(crate) mod lab;
@@ -13,9 +14,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
+use dnslab_experiment::{Changes, ExperimentError, Source, load_changed};
 use dnslab_lab::dnstap_socket::{DnstapAddress, SocketOwner};
 use dnslab_measure::statistics::Metric;
 use dnslab_measure::{CostLimit, Objective, Quantity, QuantityError};
+use dnslab_settings::{Chosen, Experiment};
 use dnslab_wire::units::{duration, number, share};
 use dnslab_wire::{DnstapKind, DnstapSource, ServerAddresses, ServerPorts};
 
@@ -100,51 +103,104 @@ impl Default for Command {
     }
 }
 
+impl Command {
+    /// True for a gate: its exit codes 1 and 2 are verdicts.
+    pub(crate) fn is_gate(&self) -> bool {
+        match self {
+            Self::Compare(_) => true,
+            Self::Run(arguments) => arguments.asked.against.is_some(),
+            _ => false,
+        }
+    }
+}
+
 /// What a change may cost if nothing else is said.
 pub(crate) const DEFAULT_LIMITS: &str = "qps>-3%,p99<+5%,cpu_per_query<+5%";
 
-/// `dnslab run`
+/// Which experiment, and what the command line changes in it: of `dnslab run` and of `dnslab plan`.
 #[derive(Debug, Args)]
-pub(crate) struct Run {
+pub(crate) struct Asked {
     /// A built-in experiment by its name, or a file by its path
     #[arg(default_value = "encryption")]
     pub(crate) experiment: String,
     /// Override a key: `server.kind=bind`, or `variant.dot.load.clients=200` in one variant
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Folder in which the results directory is made
-    #[arg(long, value_name = "FOLDER", default_value = "results")]
-    pub(crate) results: PathBuf,
+    /// Take these variants and no others
+    #[arg(long, value_name = "VARIANT,...", value_delimiter = ',')]
+    pub(crate) only: Vec<String>,
+    /// Leave out these variants
+    #[arg(long, value_name = "VARIANT,...", value_delimiter = ',')]
+    pub(crate) without: Vec<String>,
+    /// Measure each variant with this program of the server too, in the same rounds, as `NAME-base`, and
+    /// compare each with its own; exit codes are those of a gate, and limits without `--limit` those of
+    /// `dnslab compare`
+    #[arg(long, value_name = "PROGRAM")]
+    pub(crate) against: Option<String>,
+    /// Do not verify certificates; the same as `--set server.insecure=true`
+    #[arg(long)]
+    pub(crate) insecure: bool,
+    /// After the rounds, one more in which `perf` samples the servers, so that the report says where their CPU
+    /// time goes; the same as `--set repeat.profile=true`
+    #[arg(long)]
+    pub(crate) profile: bool,
+}
+
+impl Asked {
+    /// Reads and checks the experiment.
+    pub(crate) fn experiment(&self) -> Result<(Experiment, Source), ExperimentError> {
+        let insecure = self.insecure.then(|| "server.insecure=true".to_owned());
+        let profile = self.profile.then(|| "repeat.profile=true".to_owned());
+        let sets: Vec<String> = self.set.iter().cloned().chain(insecure).chain(profile).collect();
+        let compares_otherwise = self.against.is_some();
+        let chosen = Chosen { only: &self.only, without: &self.without, compares_otherwise };
+        let changes = Changes { sets: &sets, chosen, against: self.against.as_deref() };
+        load_changed(&self.experiment, &changes)
+    }
+}
+
+impl Default for Asked {
+    fn default() -> Self {
+        Self {
+            experiment: "encryption".to_owned(),
+            set: Vec::new(),
+            only: Vec::new(),
+            without: Vec::new(),
+            against: None,
+            insecure: false,
+            profile: false,
+        }
+    }
+}
+
+/// `dnslab run`
+#[derive(Debug, Default, Args)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    pub(crate) asked: Asked,
+    #[command(flatten)]
+    pub(crate) results: ResultsFolder,
     /// Go on with an interrupted experiment: repeat only what is missing
-    #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["experiment", "set", "results"])]
+    #[arg(long, value_name = "DIRECTORY", conflicts_with_all = [
+        "experiment", "set", "only", "without", "against", "insecure", "profile", "results",
+    ])]
     pub(crate) resume: Option<PathBuf>,
     /// Fail (exit code 4) when a variant for certain is worse than the baseline by more than this,
     /// `p99=10%` or `p99<+10%`, or beyond this bound, `p99<10ms`: of qps, p50, p95, p99, mean, lost,
     /// cpu_per_query, memory, handshakes; several are separated by commas
     #[arg(long, value_name = "FIGURE=PERCENT|FIGURE<BOUND", value_delimiter = ',')]
     pub(crate) limit: Vec<CostLimit>,
-    /// Measure each variant with this program of the server too, in the same rounds, as `NAME-base`, and
-    /// compare each with its own; exit codes are those of a gate, and limits without `--limit` those of
-    /// `dnslab compare`
-    #[arg(long, value_name = "PROGRAM", conflicts_with = "resume")]
-    pub(crate) against: Option<String>,
-    /// Do not verify certificates; the same as `--set server.insecure=true`
-    #[arg(long, conflicts_with = "resume")]
-    pub(crate) insecure: bool,
-    /// After the rounds, one more in which `perf` samples the servers, so that the report says where their CPU
-    /// time goes; the same as `--set repeat.profile=true`
-    #[arg(long, conflicts_with = "resume")]
-    pub(crate) profile: bool,
     /// Run an experiment file that names programs, configuration text or a folder to write to, or resume a
     /// results directory, though it is not yours alone: another user owns it or may write it
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) trust: bool,
     /// Show the plan and stop; the same as `dnslab plan`
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) dry_run: bool,
     /// When the runs are done, start the servers of a variant (by default the baseline) once more and leave
     /// them up, with how to enter their hosts, until Ctrl-C
-    #[arg(long, value_name = "VARIANT", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    #[arg(long, value_name = "VARIANT", num_args = 0..=1, require_equals = true, default_missing_value = "",
+          hide_short_help = true)]
     pub(crate) keep: Option<String>,
     #[command(flatten)]
     pub(crate) watch: Watch,
@@ -154,32 +210,19 @@ pub(crate) struct Run {
     pub(crate) monitor: MonitorOptions,
 }
 
-impl Run {
-    pub(crate) fn overrides(&self) -> Vec<String> {
-        let insecure = self.insecure.then(|| "server.insecure=true".to_owned());
-        let profile = self.profile.then(|| "repeat.profile=true".to_owned());
-        self.set.iter().cloned().chain(insecure).chain(profile).collect()
-    }
+/// Where results go.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ResultsFolder {
+    /// Folder in which the results directory is made; `none` keeps nothing but what is printed
+    #[arg(long, value_name = "FOLDER|none", default_value = DEFAULT_RESULTS)]
+    pub(crate) results: PathBuf,
 }
 
-impl Default for Run {
+const DEFAULT_RESULTS: &str = "results";
+
+impl Default for ResultsFolder {
     fn default() -> Self {
-        Self {
-            experiment: "encryption".to_owned(),
-            set: Vec::new(),
-            results: "results".into(),
-            resume: None,
-            limit: Vec::new(),
-            against: None,
-            insecure: false,
-            profile: false,
-            trust: false,
-            dry_run: false,
-            keep: None,
-            watch: Watch::default(),
-            output: Output::default(),
-            monitor: MonitorOptions::default(),
-        }
+        Self { results: DEFAULT_RESULTS.into() }
     }
 }
 
@@ -225,10 +268,10 @@ pub(crate) fn with_json_forms(words: Vec<OsString>) -> Vec<OsString> {
 pub(crate) struct Watch {
     /// Show the live view however small the terminal is, and also if the output goes elsewhere [default: from 80x24
     /// on]
-    #[arg(long, conflicts_with_all = ["plain", "quiet"])]
+    #[arg(long, conflicts_with_all = ["plain", "quiet"], hide_short_help = true)]
     pub(crate) live: bool,
     /// Print a line for each second of a load and each run, as without a terminal
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) plain: bool,
 }
 
@@ -241,11 +284,8 @@ impl Output {
 /// `dnslab plan`
 #[derive(Debug, Args)]
 pub(crate) struct Plan {
-    /// A built-in experiment by its name, or a file by its path
-    pub(crate) experiment: String,
-    /// Override a key, as in `dnslab run`
-    #[arg(long, value_name = "KEY=VALUE")]
-    pub(crate) set: Vec<String>,
+    #[command(flatten)]
+    pub(crate) asked: Asked,
 }
 
 /// `dnslab load`
@@ -260,11 +300,14 @@ pub(crate) struct Load {
 /// `dnslab replay`
 #[derive(Debug, Args)]
 pub(crate) struct Replay {
-    /// Capture: pcap, pcapng or dnstap, plain or compressed with gzip or zstd; or a socket that servers send dnstap
-    /// to, `unix:PATH` or `tcp:[ADDRESS:]PORT`: what comes is recorded first, for as long as the load lasts
+    /// Capture (pcap, pcapng, dnstap; plain or compressed), or a socket for dnstap
+    ///
+    /// Compressed with gzip or zstd. Servers send dnstap to the socket, `unix:PATH` or `tcp:[ADDRESS:]PORT`: what comes
+    /// is recorded first, for as long as the load lasts.
     pub(crate) capture: PathBuf,
-    /// Play it against this server too, written as the target is, and compare the answers query by query;
-    /// exit code 5 when some differ again whenever they are asked
+    /// Play it against this server too, and compare the answers query by query
+    ///
+    /// It is written as the target is. Exit code 5 when some differ again whenever they are asked.
     #[arg(long, value_name = "OTHER")]
     pub(crate) compare_answers: Option<String>,
     #[command(flatten)]
@@ -277,10 +320,10 @@ pub(crate) struct Replay {
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct SocketOptions {
     /// Owner of the socket `unix:PATH`, by name or number [default: as its folder if root makes it]
-    #[arg(long, value_name = "USER[:GROUP]")]
+    #[arg(long, value_name = "USER[:GROUP]", hide_short_help = true)]
     pub(crate) socket_owner: Option<SocketOwner>,
     /// Mode of the socket `unix:PATH` [default: 660]
-    #[arg(long, value_name = "OCTAL", value_parser = mode)]
+    #[arg(long, value_name = "OCTAL", value_parser = mode, hide_short_help = true)]
     pub(crate) socket_mode: Option<u32>,
 }
 
@@ -344,14 +387,13 @@ pub(crate) struct Profile {
 /// What every command that applies a load has beside options that are keys.
 #[derive(Debug, Args)]
 pub(crate) struct Traffic {
-    /// Address or name of the server, with or without port: `127.0.0.1:5300`, `[::1]:853`, `ns1`
+    /// Address or name of the server, with or without port: `127.0.0.1:5300`, `ns1`
     pub(crate) target: String,
     /// Override any further key of an experiment: `load.selection=uniform`
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Folder in which the results directory is made
-    #[arg(long, value_name = "FOLDER", default_value = "results")]
-    pub(crate) results: PathBuf,
+    #[command(flatten)]
+    pub(crate) results: ResultsFolder,
     #[command(flatten)]
     pub(crate) watch: Watch,
     #[command(flatten)]

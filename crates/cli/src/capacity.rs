@@ -1,13 +1,14 @@
 //! `dnslab capacity`: the highest rate that meets an objective, or the window to use.
 
 use anyhow::Context as _;
-use dnslab_experiment::{CapacityError, CapacityPlan, CapacitySession, OptionForm, SessionOptions};
+use dnslab_experiment::{CapacityError, CapacityPlan, CapacitySession, SessionOptions};
 use dnslab_measure::{Answer, End, Objective, RateSearch, Sought, WindowSweep};
 use dnslab_report::number;
-use dnslab_settings::Document;
+use dnslab_settings::{Document, OptionForm};
 
 use crate::arguments::Capacity;
 use crate::exit::{Exit, Failure};
+use crate::kept::Place;
 use crate::live::{Live, Wanted};
 use crate::load::{draft, here};
 use crate::monitoring::{Both, Doors, Monitor};
@@ -29,8 +30,9 @@ const TOLERANCE: f64 = 0.05;
 pub(crate) fn capacity(arguments: Capacity) -> Result<Exit, Failure> {
     let plan = plan(&arguments)?;
     let stop = signals::stop_flag().context("cannot listen to signals")?;
+    let place = Place::of(&arguments.traffic.results)?;
     let options = SessionOptions {
-        results: arguments.traffic.results.clone(),
+        results: place.folder().to_owned(),
         guard: run::guard(),
         command: run::command_line(),
         limits: Vec::new(),
@@ -43,6 +45,7 @@ pub(crate) fn capacity(arguments: Capacity) -> Result<Exit, Failure> {
     let mut session = CapacitySession::begin(plan, options).map_err(failure)?;
     let output = arguments.traffic.output;
     if !output.is_quiet() {
+        session.taken_addresses().iter().for_each(|taken| say!("note: {taken}"));
         say!("{}\n", intent(&sought));
     }
     let wanted = Wanted { watch: arguments.traffic.watch, output };
@@ -52,7 +55,7 @@ pub(crate) fn capacity(arguments: Capacity) -> Result<Exit, Failure> {
     let outcome = session.run(&stop, &mut both).cloned();
     drop(live);
     let shown = outcome.map_err(failure).and_then(|capacity| {
-        first_screen::show_search(session.results(), &capacity, output)?;
+        first_screen::show_search((session.results(), place.is_kept()), &capacity, output)?;
         Ok(capacity)
     });
     // Whatever happened: what was measured leaves.
@@ -62,7 +65,11 @@ pub(crate) fn capacity(arguments: Capacity) -> Result<Exit, Failure> {
     let capacity = shown?;
     Ok(match (&capacity.end, capacity.answer()) {
         (Some(End::Interrupted), _) => {
-            terminal::remark("\ninterrupted; what was measured is in the report", output);
+            let where_it_is = match place.is_kept() {
+                true => "what was measured is in the report",
+                false => "nothing was kept (--results none)",
+            };
+            terminal::remark(&format!("\ninterrupted; {where_it_is}"), output);
             Exit::Interrupted
         }
         (Some(End::Failed { .. }), _) => Exit::Impossible,

@@ -9,7 +9,7 @@ use crate::exit::{Exit, Failure};
 use crate::run::guard;
 
 pub(crate) fn doctor(arguments: &Doctor) -> Result<Exit, Failure> {
-    for finding in examine(&crate::run::guard()) {
+    for finding in std::iter::once(kernel()).chain(examine(&guard())) {
         show(&finding);
     }
     if !arguments.calibrate {
@@ -29,6 +29,23 @@ pub(crate) fn doctor(arguments: &Doctor) -> Result<Exit, Failure> {
     }
     say!("calibration failed: do not trust latencies measured on this machine as it is now");
     Ok(Exit::Invalid)
+}
+
+/// Whether the load and the embedded server can wait here.
+fn kernel() -> Diagnosis {
+    let (why, remedy) = match dnslab_socket::check_kernel() {
+        Ok(()) => (String::new(), String::new()),
+        Err(error) => (
+            error.to_string(),
+            "take a newer kernel, or a container whose filter of system calls knows that one"
+                .to_owned(),
+        ),
+    };
+    let (severity, found) = match why.is_empty() {
+        true => (Severity::Good, "it has epoll_pwait2"),
+        false => (Severity::Spoils, "no load can be sent and no answer given here"),
+    };
+    Diagnosis { severity, subject: "kernel", found: found.to_owned(), why, remedy }
 }
 
 fn show(finding: &Diagnosis) {

@@ -1,7 +1,6 @@
 //! `dnslab export`: results for other programs.
 
 use std::fs;
-use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -14,6 +13,7 @@ use dnslab_report::{dns_metrics, number};
 use crate::arguments::{Export, ExportForm, ExportPrometheus, Output};
 use crate::exit::{Exit, Failure};
 use crate::monitoring::{endpoint, say_missing};
+use crate::output;
 
 /// An endpoint that cannot be reached, or has no room, is tried again for so long.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -61,8 +61,7 @@ fn prometheus(arguments: &ExportPrometheus) -> Result<Exit, Failure> {
 
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     if path == Path::new("-") {
-        // A reader that goes away has what it wanted.
-        std::io::stdout().write_all(text.as_bytes()).ok();
+        output::write_plain(|output| output.write_all(text.as_bytes()));
         return Ok(());
     }
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))

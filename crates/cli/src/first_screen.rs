@@ -8,12 +8,12 @@ use dnslab_wire::Transport;
 
 use crate::arguments::{JsonForm, Output};
 use crate::exit::Failure;
-use crate::{gate, terminal};
+use crate::terminal;
 
-/// Writes the report of an experiment and shows its first screen, or `summary.json`. Without `experiment`
+/// Writes the report of an experiment, if its results are kept, and shows its first screen, or `summary.json`. Without `experiment`
 /// there is no hint what to do next.
 pub(crate) fn show(
-    results: &ResultsDirectory,
+    (results, is_kept): (&ResultsDirectory, bool),
     experiment: Option<&Experiment>,
     output: Output,
 ) -> Result<Summary, Failure> {
@@ -26,10 +26,9 @@ pub(crate) fn show(
     let next = experiment.and_then(|experiment| next(experiment, &summary));
     // The lines on how to go on.
     let unfinished = if summary.missing_runs > 0 { 2 } else { 0 };
-    let following = 1 + usize::from(next.is_some()) + gate::lines(&summary).len() + unfinished;
+    let following = 1 + usize::from(next.is_some()) + unfinished;
     terminal::show(&screen(&session, &records, &summary, (terminal::width(), following)));
-    let paths = write_report(results)?;
-    say!("report: {}", paths.page.display());
+    say_report(results, is_kept)?;
     if let Some(next) = next {
         say!("next:   {next}");
     }
@@ -37,7 +36,7 @@ pub(crate) fn show(
 }
 
 pub(crate) fn show_search(
-    results: &ResultsDirectory,
+    (results, is_kept): (&ResultsDirectory, bool),
     capacity: &Capacity,
     output: Output,
 ) -> Result<(), Failure> {
@@ -46,7 +45,15 @@ pub(crate) fn show_search(
     }
     let (session, records) = (results.session()?, results.runs()?);
     terminal::show(&capacity_screen(&session, &records, capacity, (terminal::width(), 1)));
-    say!("report: {}", write_report(results)?.page.display());
+    say_report(results, is_kept)
+}
+
+/// Writes the report, if it is kept, and says where it is.
+fn say_report(results: &ResultsDirectory, is_kept: bool) -> Result<(), Failure> {
+    match is_kept {
+        true => say!("report: {}", write_report(results)?.page.display()),
+        false => say!("report: none, and no results are kept (--results none)"),
+    }
     Ok(())
 }
 

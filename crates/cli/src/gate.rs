@@ -1,28 +1,8 @@
-//! The verdicts on `--limit`, and the exit code that follows.
+//! The exit codes that follow from limits and from compared answers.
 
 use dnslab_measure::{AnswerComparison, Ruling, Summary};
-use dnslab_report::{gate_text, ruling_text};
 
-use crate::arguments::Output;
 use crate::exit::Exit;
-
-/// Prints a line for each limit and a last one for all. Returns the ruling over all limits, `None` without
-/// one.
-pub(crate) fn judge(summary: &Summary, output: Output) -> Option<Ruling> {
-    if output.json.is_none() {
-        lines(summary).iter().for_each(|line| say!("{line}"));
-    }
-    summary.ruling()
-}
-
-pub(crate) fn lines(summary: &Summary) -> Vec<String> {
-    let rulings = summary.rulings.iter();
-    let mut lines: Vec<String> =
-        rulings.map(|ruling| ruling_text(ruling, &summary.baseline)).collect();
-    // It is the same line if there is one limit and all runs count.
-    lines.extend(gate_text(summary).filter(|all| !lines.contains(all)));
-    lines
-}
 
 /// The exit code of compared answers. What did not differ each time that it was asked is no fault of anybody.
 pub(crate) fn exit_of_answers(summary: &Summary) -> Exit {

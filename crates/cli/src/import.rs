@@ -1,13 +1,12 @@
 //! `dnslab import`: a results directory from what another load generator printed.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::anyhow;
+use dnslab_lab::{GivenFault, read_given};
 use dnslab_measure::import::{ImportFacts, ImportSource, read, results_of};
-use dnslab_measure::{ResultsDirectory, is_variant_name};
+use dnslab_measure::{FolderName, ResultsDirectory};
 
 use crate::arguments::{Import, ImportDnsperf, Imported};
 use crate::exit::{Exit, Failure};
@@ -37,7 +36,7 @@ fn import_dnsperf(arguments: &ImportDnsperf) -> Result<Exit, Failure> {
         })?;
         let file = path.display().to_string();
         sources.extend(runs.into_iter().map(|run| ImportSource {
-            variant: variant.clone(),
+            variant: variant.as_str().to_owned(),
             file: file.clone(),
             run,
         }));
@@ -48,7 +47,7 @@ fn import_dnsperf(arguments: &ImportDnsperf) -> Result<Exit, Failure> {
         None => dnslab_experiment::results_path(Path::new("results"), &now, &arguments.name),
     };
     let facts = ImportFacts {
-        name: arguments.name.clone(),
+        name: arguments.name.as_str().to_owned(),
         dnslab: env!("CARGO_PKG_VERSION").to_owned(),
         command: run::command_line(),
         imported: now,
@@ -58,13 +57,13 @@ fn import_dnsperf(arguments: &ImportDnsperf) -> Result<Exit, Failure> {
     for record in &records {
         results.write_run(record)?;
     }
-    first_screen::show(&results, None, arguments.output)?;
+    first_screen::show((&results, true), None, arguments.output)?;
     Ok(Exit::Fine)
 }
 
 /// The variant and the file of an argument: `NAME=FILE`, or a file, by whose name without its ending the variant
 /// is called.
-fn named(word: &str) -> Result<(String, PathBuf), Failure> {
+fn named(word: &str) -> Result<(FolderName, PathBuf), Failure> {
     let path = PathBuf::from(word);
     let (name, path) = match word.split_once('=') {
         Some((name, file)) if !path.exists() => (name.to_owned(), PathBuf::from(file)),
@@ -73,11 +72,10 @@ fn named(word: &str) -> Result<(String, PathBuf), Failure> {
             (stem, path)
         }
     };
-    match is_variant_name(&name) {
-        true => Ok((name, path)),
-        false => Err(Failure::bad_input(anyhow!(
-            "`{name}` cannot be the name of a variant, which is that of a folder\n  hint:    \
-             give it another one: NAME={}",
+    match name.parse() {
+        Ok(name) => Ok((name, path)),
+        Err(error) => Err(Failure::bad_input(anyhow!(
+            "{error}\n  hint:    give the variant another one: NAME={}",
             path.display()
         ))),
     }
@@ -85,15 +83,14 @@ fn named(word: &str) -> Result<(String, PathBuf), Failure> {
 
 fn octets_of(path: &Path) -> Result<Vec<u8>, Failure> {
     let refused = |error| Failure::bad_input(anyhow!("cannot read {}: {error}", path.display()));
-    let mut octets = Vec::new();
-    let mut file = File::open(path).map_err(refused)?.take(MAX_FILE + 1);
-    file.read_to_end(&mut octets).map_err(refused)?;
-    if octets.len() as u64 > MAX_FILE {
-        return Err(Failure::bad_input(anyhow!(
-            "{} is larger than {} MiB\n  hint:    leave out the lines for single queries (dnsperf -v)",
-            path.display(),
-            MAX_FILE >> 20
-        )));
-    }
-    Ok(octets)
+    read_given(path, MAX_FILE).map_err(|error| match error.get_ref() {
+        Some(fault) if fault.downcast_ref() == Some(&GivenFault::TooLarge(MAX_FILE)) => {
+            Failure::bad_input(anyhow!(
+                "{} is larger than {} MiB\n  hint:    leave out the lines for single queries (dnsperf -v)",
+                path.display(),
+                MAX_FILE >> 20
+            ))
+        }
+        _ => refused(error),
+    })
 }

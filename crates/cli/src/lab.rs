@@ -1,11 +1,12 @@
 //! `dnslab lab`: servers of other releases, fetched into the cache and listed.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use dnslab_lab::cache::{self, Entry};
 use dnslab_lab::get::{GetError, Recipe, Request, get};
+use dnslab_measure::visible;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::arguments::Output;
@@ -16,6 +17,9 @@ use crate::{signals, terminal};
 
 /// Interval of the spinner.
 const TICK: Duration = Duration::from_millis(100);
+
+/// Time between two lines of progress where there is no terminal.
+const LINES: Duration = Duration::from_secs(5);
 
 pub(crate) fn lab(arguments: &Lab) -> Result<Exit, Failure> {
     match &arguments.command {
@@ -71,7 +75,16 @@ fn get_one(request: &Request<'_>) -> Result<Entry, GetError> {
     bar.set_style(style);
     bar.set_prefix(request.recipe.name());
     bar.enable_steady_tick(TICK);
-    let done = get(request, &mut |what| bar.set_message(what.to_owned()));
+    let (began, mut told) = (Instant::now(), None);
+    let done = get(request, &mut |what| {
+        bar.set_message(what.to_owned());
+        let is_due = told.is_none_or(|told: Instant| told.elapsed() >= LINES);
+        if bar.is_hidden() && is_due {
+            let seconds = began.elapsed().as_secs();
+            tell!("{}, {seconds} s: {}", request.recipe.name(), visible(what));
+            told = Some(Instant::now());
+        }
+    });
     bar.finish_and_clear();
     done
 }

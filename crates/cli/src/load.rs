@@ -1,16 +1,18 @@
 //! `dnslab load`: an experiment of one variant and one run on a server that runs already.
 
-use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use dnslab_experiment::{ExperimentError, Here, OptionForm, SessionError, Source};
-use dnslab_settings::{Document, Draft, Experiment, Host, HostAddress, ServerChoice, VariantDraft};
+use dnslab_experiment::{ExperimentError, Here, SessionError, Source};
+use dnslab_settings::{
+    Document, Draft, Experiment, Host, HostAddress, OptionForm, ServerChoice, VariantDraft,
+};
 use dnslab_traffic::TransportMix;
 use dnslab_wire::Transport;
 
 use crate::arguments::{KeyOptions, Load, Traffic};
 use crate::exit::{Exit, Failure};
+use crate::kept::{Place, needs_folder};
 use crate::live::Wanted;
 use crate::monitoring::Doors;
 use crate::run;
@@ -28,10 +30,14 @@ pub(crate) fn apply(
     traffic: &Traffic,
     recording: Option<&Path>,
 ) -> Result<Exit, Failure> {
-    let results = (&*traffic.results, recording);
+    if experiment.repeat.profile {
+        needs_folder(&traffic.results, "where the CPU time goes is in the report")?;
+    }
+    let place = Place::of(&traffic.results)?;
+    let results = (place.folder(), recording);
     let mut session = run::begin(experiment, results, run::Gate::default(), OptionForm::Flag)?;
     let wanted = Wanted { watch: traffic.watch, output: traffic.output };
-    run::carry_out(&mut session, doors, wanted)
+    run::carry_out(&mut session, doors, wanted, &place)
 }
 
 pub(crate) fn experiment(arguments: &Load) -> Result<Experiment, Failure> {
@@ -72,8 +78,7 @@ fn check_port(experiment: &Experiment, target: &str) -> Result<(), Failure> {
 
 /// True if a port stands behind the address or the name.
 fn has_port(target: &str) -> bool {
-    let is_address = target.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok();
-    !is_address && target.contains(':')
+    HostAddress::of_ip(target).map_or(target.contains(':'), |address| address.port.is_some())
 }
 
 /// This machine, for paths on the command line.
@@ -114,7 +119,7 @@ pub(crate) fn draft_without_target<const IS_SEARCH: bool>(
 /// certificate is reported here.
 pub(crate) fn aim(variant: &mut VariantDraft, target: &str) -> Result<(), Failure> {
     let (server, transport) = (&mut variant.server, variant.load.transport.value);
-    let (address, host_name) = resolve(target, transport).map_err(Failure::bad_input)?;
+    let (address, host_name) = read_target(target).map_err(Failure::bad_input)?;
     if transport.is_encrypted() && server.authority.value.is_none() && !server.insecure.value {
         return Err(Failure::bad_input(anyhow!(
             "the certificate of {} cannot be verified: give its authority with --authority FILE, \
@@ -123,21 +128,18 @@ pub(crate) fn aim(variant: &mut VariantDraft, target: &str) -> Result<(), Failur
         )));
     }
     server.kind.set(ServerChoice::External);
-    server.address.set(HostAddress { host: Host::Address(address.ip()), port: None });
+    server.address.set(HostAddress { port: None, ..address.clone() });
     let port = server.port_for(transport);
-    if has_port(target) {
-        if let Some(other) =
-            port.value.filter(|other| port.is_written() && *other != address.port())
-        {
+    if let Some(own) = address.port {
+        if let Some(other) = port.value.filter(|other| port.is_written() && *other != own) {
             return Err(Failure::bad_input(anyhow!(
-                "`{}` is asked for {transport} at port {}, and another option says {other}: leave one of them out",
-                target,
-                address.port()
+                "`{target}` is asked for {transport} at port {own}, and another option says {other}: leave one of them \
+                 out"
             )));
         }
-        port.set(Some(address.port()));
+        port.set(Some(own));
     } else {
-        port.set_default(Some(address.port()));
+        port.set_default(Some(transport.default_port()));
     }
     let is_mixed = |mix: &TransportMix| mix.shares().iter().any(|(it, _)| it.is_encrypted());
     let may_be_encrypted = variant.load.mix.value.as_ref().is_some_and(is_mixed)
@@ -149,26 +151,17 @@ pub(crate) fn aim(variant: &mut VariantDraft, target: &str) -> Result<(), Failur
 }
 
 /// The address of a target, and its name if it was given by name.
-fn resolve(target: &str, transport: Transport) -> anyhow::Result<(SocketAddr, Option<String>)> {
-    if let Ok(address) = target.parse::<SocketAddr>() {
+fn read_target(target: &str) -> anyhow::Result<(HostAddress, Option<String>)> {
+    if let Some(address) = HostAddress::of_ip(target) {
         return Ok((address, None));
-    }
-    let port = transport.default_port();
-    if let Ok(address) = target.trim_matches(['[', ']']).parse() {
-        return Ok((SocketAddr::new(address, port), None));
     }
     let (name, port) = match target.rsplit_once(':') {
         Some((name, text)) => {
-            let port =
-                text.parse().with_context(|| format!("`{text}` in `{target}` is no port"))?;
-            (name, port)
+            let port = text.parse().ok().filter(|port| *port != 0);
+            (name, Some(port.ok_or_else(|| anyhow!("`{text}` in `{target}` is no port"))?))
         }
-        None => (target, port),
+        None => (target, None),
     };
-    let found = (name, port)
-        .to_socket_addrs()
-        .with_context(|| format!("cannot find the address of `{name}`"))?
-        .next();
-    let address = found.ok_or_else(|| anyhow!("`{name}` has no address"))?;
+    let address = HostAddress { host: Host::Name(name.to_owned()), link: None, port };
     Ok((address, Some(name.to_owned())))
 }

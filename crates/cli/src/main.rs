@@ -1,16 +1,17 @@
 //! The `dnslab` command: reads arguments, calls, maps errors to exit codes.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
+#![warn(clippy::print_stdout, clippy::print_stderr)]
 
-/// Prints a line. A reader that goes away (`dnslab run | head`) is no reason to lose an experiment. Text of
-/// others in the line cannot control the terminal.
+/// Prints a line on the standard output ([`output::line`]).
 macro_rules! say {
     () => { say!("") };
-    ($($argument:tt)*) => {{
-        use std::io::Write as _;
-        let text = format!($($argument)*);
-        writeln!(std::io::stdout(), "{}", dnslab_measure::visible_lines(&text)).ok();
-    }};
+    ($($argument:tt)*) => { $crate::output::line(&format!($($argument)*)) };
+}
+
+/// Prints a line on the standard error ([`output::line_beside`]).
+macro_rules! tell {
+    ($($argument:tt)*) => { $crate::output::line_beside(&format!($($argument)*)) };
 }
 
 mod arguments;
@@ -23,6 +24,7 @@ mod first_screen;
 mod gate;
 mod history;
 mod import;
+mod kept;
 mod lab;
 mod limits;
 mod live;
@@ -33,9 +35,12 @@ mod man;
 mod manual;
 mod monitoring;
 mod monitoring_stack;
+mod output;
 mod plan;
 mod profile;
 mod record;
+#[cfg(test)]
+mod remedies;
 mod replay;
 mod report;
 mod run;
@@ -65,7 +70,23 @@ fn main() -> ExitCode {
         Err(refused) => return usage(&refused, &words),
     };
     limits::raise_open_files();
-    match act(command) {
+    let is_gate = command.is_gate();
+    conclude(act(command), is_gate)
+}
+
+/// Says why a command failed. What it printed may be lost: then it has failed, too.
+fn conclude(done: Result<Exit, Failure>, is_gate: bool) -> ExitCode {
+    let done = done.and_then(|exit| match output::lost() {
+        None => Ok(exit),
+        Some(error) => {
+            let lost = anyhow::Error::new(error).context("cannot write to the standard output");
+            Err(Failure {
+                exit: if is_gate { Exit::NoVerdict } else { Exit::Impossible },
+                error: lost,
+            })
+        }
+    });
+    match done {
         Ok(exit) => exit.into(),
         Err(failure) => {
             terminal::error(&failure.error);
@@ -76,18 +97,38 @@ fn main() -> ExitCode {
 
 /// Prints help, the version, or what is wrong with the arguments. In a gate these must not look like a verdict.
 fn usage(refused: &clap::Error, words: &[OsString]) -> ExitCode {
-    refused.print().ok();
+    if !refused.use_stderr() {
+        output::write(|output| write!(output, "{}", refused.render().ansi()));
+        return conclude(Ok(Exit::Fine), false);
+    }
+    match arguments::dnsperf::answer(words) {
+        Some(answer) => tell!("{}", answer.trim_end()),
+        None => {
+            refused.print().ok();
+        }
+    }
     let is_against = |word: &OsString| word.to_string_lossy().starts_with("--against");
     let is_gate =
         words.get(1).is_some_and(|word| word == "compare") || words.iter().any(is_against);
-    match refused.use_stderr() {
-        false => Exit::Fine.into(),
-        true if is_gate => Exit::NoVerdict.into(),
-        true => Exit::BadInput.into(),
-    }
+    if is_gate { Exit::NoVerdict.into() } else { Exit::BadInput.into() }
+}
+
+/// Whether a command sends load, or answers it.
+fn waits_for_sockets(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Run(_)
+            | Command::Load(_)
+            | Command::Replay(_)
+            | Command::Capacity(_)
+            | Command::Serve(_)
+    )
 }
 
 fn act(command: Command) -> Result<Exit, Failure> {
+    if waits_for_sockets(&command) {
+        dnslab_socket::check_kernel().map_err(anyhow::Error::from)?;
+    }
     match command {
         Command::Run(arguments) => run::run(arguments),
         Command::Plan(arguments) => plan::plan(&arguments),
@@ -107,8 +148,9 @@ fn act(command: Command) -> Result<Exit, Failure> {
         Command::Lab(arguments) => lab::lab(&arguments),
         Command::Monitor(arguments) => monitoring_stack::monitor(&arguments),
         Command::Completions { shell } => {
-            let output = &mut std::io::stdout();
-            clap_complete::generate(shell, &mut Arguments::command(), "dnslab", output);
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Arguments::command(), "dnslab", &mut text);
+            output::write_plain(|output| output.write_all(&text));
             Ok(Exit::Fine)
         }
         Command::Man { folder } => man::man(&folder),

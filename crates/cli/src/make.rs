@@ -15,6 +15,7 @@ use dnslab_wire::units::duration;
 
 use crate::arguments::{Made, Make, MakePopulation, MakeZone, OutputFile, ZoneForm};
 use crate::exit::{Exit, Failure};
+use crate::output;
 
 /// Records in one request to FreeIPA: few enough for an answer within seconds, many enough that the request
 /// itself costs next to nothing.
@@ -53,12 +54,12 @@ fn make_population(arguments: &MakePopulation) -> Result<Exit, Failure> {
 
 /// Writes what was made into the file, whole or not at all, or to the standard output.
 pub(crate) fn write_to(
-    OutputFile { output, force }: &OutputFile,
+    OutputFile { output: file, force }: &OutputFile,
     write: impl Fn(&mut dyn Write) -> io::Result<()>,
 ) -> Result<Exit, Failure> {
-    let Some(path) = output else {
-        let written = write(&mut io::stdout().lock());
-        return end(written).context("cannot write to the standard output").map_err(Failure::from);
+    let Some(path) = file else {
+        output::write_plain(write);
+        return Ok(Exit::Fine);
     };
     // The target of a link counts. A dangling link counts itself.
     let there = path.metadata().or_else(|_| path.symlink_metadata());

@@ -25,7 +25,7 @@ const POPULATIONS: [&str; 2] = ["homes.toml", "monday.toml"];
 fn commands_in_the_documents_are_ones_that_dnslab_takes() {
     let folder = tempfile::tempdir().unwrap();
     for name in FILES {
-        fs::write(folder.path().join(name), "www.example.org A\n").unwrap();
+        fs::write(folder.path().join(name), "www.example.test A\n").unwrap();
     }
     let population = dnslab_traffic::population::Population::typical().to_commented_toml();
     for name in POPULATIONS {
@@ -147,8 +147,8 @@ fn experiment(command: Command) -> Result<(), Failure> {
     match command {
         Command::Run(Run { resume: Some(_), .. }) => {}
         Command::Run(arguments) => drop(run::experiment(&arguments)?),
-        Command::Plan(Plan { experiment, set }) => {
-            drop(run::experiment(&Run { experiment, set, ..Run::default() })?);
+        Command::Plan(Plan { asked }) => {
+            drop(run::experiment(&Run { asked, ..Run::default() })?);
         }
         Command::Load(arguments) => drop(load::experiment(&arguments)?),
         Command::Capacity(arguments) => drop(capacity::plan(&arguments)?),

@@ -1,13 +1,14 @@
 //! `--metrics-listen` and `--remote-write`: others watch the runs of a command.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context as _;
 use dnslab_experiment::{CapacityObserver, Observer};
+use dnslab_lab::read_given_text;
 use dnslab_measure::{CaseId, Compared, LiveLoad, Phase, RunRecord, Step};
 use dnslab_metrics::{Metrics, Point};
 use dnslab_monitor::{Endpoint, Listener, PushReport, Pusher};
@@ -64,18 +65,32 @@ impl Doors {
 /// The endpoint of the command line.
 pub(crate) fn endpoint(options: &RemoteWriteOptions) -> Result<Option<Endpoint>, Failure> {
     let Some(url) = &options.remote_write else { return Ok(None) };
-    let read = |path: &Path| {
-        fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
-    };
-    let read = |path: Option<&Path>| path.map(read).transpose().map_err(bad_file);
-    let headers = read(options.remote_write_headers.as_deref())?;
-    let token = read(options.remote_write_token.as_deref())?;
+    let headers = options.remote_write_headers.as_deref().map(secret).transpose()?;
+    let token = options.remote_write_token.as_deref().map(secret).transpose()?;
     let endpoint = Endpoint::new(url, headers.as_deref(), token.as_deref());
-    endpoint.map(Some).map_err(Failure::bad_input)
+    let endpoint = endpoint.map_err(Failure::bad_input)?;
+    if endpoint.is_overheard() && (headers.is_some() || token.is_some()) {
+        tell!(
+            "note: what --remote-write-token and --remote-write-headers hold goes to {url} unencrypted, so that others on \
+             the way can read it: push to https, or to this machine"
+        );
+    }
+    Ok(Some(endpoint))
 }
 
-fn bad_file(error: anyhow::Error) -> Failure {
-    Failure::bad_input(error)
+/// Reads a file that holds a secret, and says if others can read it too.
+fn secret(path: &Path) -> Result<String, Failure> {
+    /// Octets: headers of HTTP servers are shorter.
+    const MOST: u64 = 64 << 10;
+    let cannot = || format!("cannot read {}", path.display());
+    let text = read_given_text(path, MOST).with_context(cannot).map_err(Failure::bad_input)?;
+    if path.metadata().is_ok_and(|facts| facts.is_file() && facts.mode() & 0o004 != 0) {
+        let path = path.display();
+        tell!(
+            "note: every user of this machine can read {path}: `chmod 600 {path}` keeps it to its owner"
+        );
+    }
+    Ok(text)
 }
 
 impl Monitor {

@@ -26,6 +26,7 @@ fn up(arguments: &MonitorUp) -> Result<Exit, Failure> {
         node_exporter: arguments.node_exporter_port,
         metrics: arguments.metrics,
         bind_statistics: arguments.bind_statistics,
+        bind_pid_file: arguments.bind_pid_file.clone(),
     };
     let ports = [settings.prometheus, settings.bind_exporter, settings.node_exporter];
     if ports[0] == ports[1] || ports[0] == ports[2] || ports[1] == ports[2] {
@@ -67,9 +68,18 @@ fn up(arguments: &MonitorUp) -> Result<Exit, Failure> {
             statistics.port()
         );
     }
+    say!("\nthen look at http://127.0.0.1:{port}/graph?{FIRST_PICTURE}");
+    say!(
+        "for Grafana: deploy/grafana of dnslab has the dashboards load, server and variants; \"Import dashboard\" takes \
+         them, or a provider of its provisioning, as in deploy/monitoring/grafana"
+    );
     say!("\n`{}` stops it and keeps the data", call("down", &arguments.folder.folder));
     Ok(Exit::Fine)
 }
+
+/// What Prometheus' own page draws: the answered queries per second of the last quarter of an hour, by variant.
+const FIRST_PICTURE: &str =
+    "g0.expr=max%20by%20(variant)%20(dnslab_answered_per_second)&g0.tab=0&g0.range_input=15m";
 
 fn down(folder: &Path) -> Result<Exit, Failure> {
     let ended = Stack::down(folder).map_err(failure)?;

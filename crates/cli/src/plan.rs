@@ -7,8 +7,7 @@ use crate::exit::{Exit, Failure};
 use crate::run::{failure, guard};
 
 pub(crate) fn plan(arguments: &crate::arguments::Plan) -> Result<Exit, Failure> {
-    let (experiment, _) = dnslab_experiment::load(&arguments.experiment, &arguments.set)
-        .map_err(|error| failure(error.into()))?;
+    let (experiment, _) = arguments.asked.experiment().map_err(|error| failure(error.into()))?;
     show(&experiment)
 }
 

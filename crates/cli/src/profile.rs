@@ -28,7 +28,7 @@ pub(crate) fn profile(arguments: &Profile) -> Result<Exit, Failure> {
     };
     let said = said(&found);
     for line in found.profile.population.summary().iter().chain([&String::new()]).chain(&said) {
-        eprintln!("{}", visible(line));
+        tell!("{}", visible(line));
     }
     // What is said here stays with the file. Lines of others cannot end a comment.
     let comments: String = said.iter().map(|line| format!("# {}\n", visible(line))).collect();
@@ -72,9 +72,9 @@ fn find_live(
 fn said(found: &CaptureProfile) -> Vec<String> {
     let profile = &found.profile;
     let mut lines = vec![format!(
-        "found from {} queries of {} clients in {}; of all queries {} were repetitions, which are left out",
-        number::count(profile.queries),
-        number::count(profile.clients_seen),
+        "found from {} of {} in {}; of all queries {} were repetitions, which are left out",
+        number::counted(profile.queries, "query", "queries"),
+        number::counted(profile.clients_seen, "client", "clients"),
         duration::in_words(profile.length),
         share::rounded(profile.retransmitted_share),
     )];
@@ -82,6 +82,7 @@ fn said(found: &CaptureProfile) -> Vec<String> {
     if !found.left_out.is_empty() {
         lines.push(format!("note: not read: {}", found.left_out));
     }
+    lines.extend(found.notes.iter().map(|note| format!("note: {note}")));
     lines.extend(
         found.cut.iter().map(|cut| format!("note: the capture was not read to its end: {cut}")),
     );

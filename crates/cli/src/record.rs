@@ -1,9 +1,10 @@
 //! `dnslab record`: dnstap from a live socket into a file. `replay` and `profile` take a socket, too.
 
 use std::fs::{self, File, Permissions};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
@@ -14,11 +15,16 @@ use dnslab_lab::dnstap_socket::{
 use dnslab_measure::visible_lines;
 use dnslab_wire::units::{duration, number, octets};
 use indicatif::ProgressBar;
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 use tempfile::NamedTempFile;
 
 use crate::arguments::{Output, Record, SocketOptions};
 use crate::exit::{Exit, Failure};
 use crate::{signals, terminal};
+
+/// How often to look for a reader of a pipe.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Connections whose beginning and end are told one by one. Of more, the sums are enough.
 const TOLD: u32 = 10;
@@ -28,14 +34,14 @@ pub(crate) fn record(arguments: &Record) -> Result<Exit, Failure> {
     let until = ReceiveUntil { duration: *duration, queries: *queries };
     let stop = signals::stop_flag().context("cannot listen to signals")?;
     let live = Live::open(socket, access, *quiet)?;
-    let output = create(file, *force)?;
+    let output = create(file, *force, &stop)?;
     let received = live.receive(output, (until, CaptureOptions::default()), &stop)?;
     live.conclude(&received, file)?;
     Ok(Exit::Fine)
 }
 
 /// The file of a recording. It holds what people asked, so only its owner may read it.
-fn create(path: &Path, force: bool) -> Result<File, Failure> {
+fn create(path: &Path, force: bool, stop: &AtomicBool) -> Result<File, Failure> {
     let mut options = File::options();
     options.write(true).mode(0o600);
     match fs::metadata(path).map(|facts| facts.file_type()) {
@@ -50,9 +56,10 @@ fn create(path: &Path, force: bool) -> Result<File, Failure> {
         }
         // A link may lead anywhere.
         Ok(kind) if kind.is_file() => {
-            options.truncate(true).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
+            options.truncate(true).custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
         }
-        // A pipe or a device.
+        Ok(kind) if kind.is_fifo() => return open_pipe(path, stop),
+        // A device.
         Ok(_) => &mut options,
         Err(_) => options.create_new(true),
     };
@@ -64,6 +71,29 @@ fn create(path: &Path, force: bool) -> Result<File, Failure> {
         file.set_permissions(Permissions::from_mode(0o600)).with_context(cannot)?;
     }
     Ok(file)
+}
+
+/// Opens a pipe as soon as somebody reads from it.
+fn open_pipe(path: &Path, stop: &AtomicBool) -> Result<File, Failure> {
+    let mut options = File::options();
+    options.write(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    let cannot = || format!("cannot write {}", path.display());
+    loop {
+        match options.open(path) {
+            Ok(file) => {
+                // From here on a reader that is slow is waited for.
+                rustix::fs::fcntl_setfl(&file, OFlags::WRONLY).with_context(cannot)?;
+                return Ok(file);
+            }
+            Err(error) if error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => {}
+            Err(error) => return Err(anyhow!(error).context(cannot()).into()),
+        }
+        if was_interrupted(stop) {
+            let error = anyhow!("interrupted: nobody reads from the pipe {}", path.display());
+            return Err(Failure { exit: Exit::Interrupted, error });
+        }
+        thread::sleep(LOOK);
+    }
 }
 
 /// Makes an empty file for a recording, in a folder that is made if it is missing. It is removed unless it is kept.
@@ -155,8 +185,8 @@ impl Live {
             self.tell(&format!("connections sent away: {count}: {}", refused.example));
         }
         let counts = &received.counts;
-        let reasons =
-            counts.reasons().map(|(reason, count)| format!("{} ({reason})", number::count(count)));
+        let reasons = counts.left_out().into_iter();
+        let reasons = reasons.map(|(reason, count)| format!("{} ({reason})", number::count(count)));
         let reasons: Vec<String> = reasons.collect();
         if !reasons.is_empty() {
             self.tell(&format!("messages that are no queries of clients: {}", reasons.join(", ")));
@@ -174,7 +204,7 @@ impl Live {
 
     fn tell(&self, line: &str) {
         if !self.is_quiet {
-            eprintln!("{}", visible_lines(line));
+            tell!("{line}");
         }
     }
 
@@ -188,13 +218,10 @@ impl Live {
 }
 
 fn what_came(received: &Received) -> String {
-    let plural = |count: u64, one: &str, many: &str| {
-        format!("{} {}", number::count(count), if count == 1 { one } else { many })
-    };
     format!(
         "{} with {} in {}, {}",
-        plural(received.counts.packets, "message", "messages"),
-        plural(received.counts.queries, "query", "queries"),
+        number::counted(received.counts.packets, "message", "messages"),
+        number::counted(received.counts.queries, "query", "queries"),
         duration::rounded(received.lasted.as_nanos() as f64),
         octets::rounded(received.octets),
     )

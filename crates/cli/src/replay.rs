@@ -11,6 +11,7 @@ use dnslab_wire::units::duration;
 
 use crate::arguments::{Load, Replay};
 use crate::exit::{Exit, Failure};
+use crate::kept::needs_folder;
 use crate::load::{aim, apply, check, draft_without_target};
 use crate::monitoring::Doors;
 use crate::record::{self, Live};
@@ -100,7 +101,8 @@ fn last_as_long_as(census: &Census, draft: &mut Draft) -> bool {
 /// Records what comes to a socket, for as long as the load needs it, and plays it from there.
 fn replay_live(arguments: &Replay, address: &DnstapAddress) -> Result<Exit, Failure> {
     let traffic = &arguments.load.traffic;
-    let recording = record::create_in(&traffic.results)?;
+    needs_folder(&traffic.results, "what comes is recorded, and played from the recording")?;
+    let recording = record::create_in(&traffic.results.results)?;
     let path = recording.path().to_owned();
     let mut draft = draft_of(arguments, &path)?;
     if !draft.variants[0].load.duration.is_written() {
@@ -125,7 +127,7 @@ fn replay_live(arguments: &Replay, address: &DnstapAddress) -> Result<Exit, Fail
     let (_, path) = recording.keep().context("cannot keep the recording")?;
     let how = format!("dnslab replay {} {}", path.display(), traffic.target);
     if record::was_interrupted(&stop) {
-        eprintln!("interrupted; to play what came: {how}");
+        tell!("interrupted; to play what came: {how}");
         return Ok(Exit::Interrupted);
     }
     let hint = |failure: Failure| Failure {
@@ -138,7 +140,7 @@ fn replay_live(arguments: &Replay, address: &DnstapAddress) -> Result<Exit, Fail
         last_as_long_as(&census, &mut draft);
         if !traffic.output.is_quiet() {
             let has = duration::rounded(census.length.as_nanos() as f64);
-            eprintln!("the queries that came are from {has}: the load lasts as long");
+            tell!("the queries that came are from {has}: the load lasts as long");
         }
     }
     check(draft)

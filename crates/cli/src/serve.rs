@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use anyhow::Context as _;
+use dnslab_lab::{read_given, read_given_text};
 use dnslab_responder::{
     CertificateFiles, Config, Content, Counters, NameList, Server, Signing, Zone, Zones,
 };
@@ -39,11 +40,11 @@ pub(crate) fn serve(arguments: Serve) -> Result<Exit, Failure> {
         .transpose()?;
     for (addresses, what, _) in listeners {
         for address in addresses {
-            eprintln!("serving {what} on {address}");
+            tell!("serving {what} on {address}");
         }
     }
     if server.busy_steps() > 0 {
-        eprintln!("each answer costs {} steps of a counted loop more", server.busy_steps());
+        tell!("each answer costs {} steps of a counted loop more", server.busy_steps());
     }
     let counters = server.run()?;
     show(&counters);
@@ -104,29 +105,34 @@ fn config(arguments: Serve) -> Result<Config, Failure> {
     Ok(config)
 }
 
+/// Octets of a zone file or a list of names: a zone in memory has at most as many.
+const MAX_FILE: u64 = 4 << 30;
+
 /// `clap` makes sure that one of the three is given.
 fn content(arguments: &Serve) -> anyhow::Result<Content> {
     let cannot = |path: &Path| format!("cannot serve {}", path.display());
     match (&arguments.zone, &arguments.names, &arguments.hierarchy) {
         (Some(path), ..) => {
-            let zone = Zone::load(path, arguments.origin.as_deref());
+            let text = read_given(path, MAX_FILE).with_context(|| cannot(path))?;
+            let zone = Zone::parse(&text, arguments.origin.as_deref());
             Ok(zone.with_context(|| cannot(path))?.into())
         }
         (_, Some(path), _) => {
-            let names = NameList::load(path).with_context(|| cannot(path))?;
+            let text = read_given_text(path, MAX_FILE).with_context(|| cannot(path))?;
+            let names = NameList::parse(&text).with_context(|| cannot(path))?;
             let signing = match arguments.sign {
                 true => Signing::At(SystemTime::now()),
                 false => Signing::Unsigned,
             };
             let zones = Zones::below_root(&names, signing);
             let (records, zones_made) = (zones.record_count(), zones.len());
-            eprintln!("{} names in {zones_made} zones with {records} records", names.len());
+            tell!("{} names in {zones_made} zones with {records} records", names.len());
             Ok(zones.into())
         }
         (_, _, Some(path)) => {
             let internet = internet::read(path)?;
             let networks: Vec<String> = internet.networks().map(|it| it.to_string()).collect();
-            eprintln!("{} servers in {}", internet.server_count(), networks.join(" and "));
+            tell!("{} servers in {}", internet.server_count(), networks.join(" and "));
             Ok(internet.into())
         }
         (None, None, None) => {
@@ -139,9 +145,11 @@ fn show(counters: &Counters) {
     for transport in Transport::ALL {
         let messages = counters.messages(transport);
         if messages.received > 0 {
-            eprintln!(
+            tell!(
                 "{transport}: {} received, {} answered, {} lost by program",
-                messages.received, messages.answered, messages.lost_by_program
+                messages.received,
+                messages.answered,
+                messages.lost_by_program
             );
         }
     }

@@ -1,8 +1,9 @@
+use std::fs;
 use std::io;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -11,8 +12,13 @@ use signal_hook::low_level;
 use crate::exit::Exit;
 use crate::live;
 
-/// Longest wait until the terminal is as it was.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// What must not stay when the process is ended at once.
+static TEMPORARY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Removes this folder when a second signal ends the process, which drops nothing then.
+pub(crate) fn remove_at_exit(folder: &Path) {
+    TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner).push(folder.to_owned());
+}
 
 /// A flag that the first SIGINT, SIGTERM or SIGHUP sets. The second one ends the process at once, and the
 /// guards then stop their servers.
@@ -24,7 +30,10 @@ pub(crate) fn stop_flag() -> io::Result<Arc<AtomicBool>> {
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
         for _ in signals.forever() {
             if flag.swap(true, Ordering::SeqCst) {
-                live::restore_within(PATIENCE);
+                live::give_back();
+                for folder in TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+                    fs::remove_dir_all(folder).ok();
+                }
                 low_level::exit(Exit::Interrupted.code().into());
             }
         }

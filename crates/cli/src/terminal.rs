@@ -10,17 +10,18 @@ use dnslab_report::{Line, Look, Piece};
 use indicatif::ProgressBar;
 
 use crate::arguments::Output;
+use crate::output;
 
 /// Shows the first line after `error:`, and below it the causes that it does not name.
 pub(crate) fn error(error: &anyhow::Error) {
     let text = visible_lines(&error.to_string()).into_owned();
     let mark = if is_rendered(error) { "" } else { "error: " };
-    eprintln!("{mark}{text}");
+    tell!("{mark}{text}");
     for cause in error.chain().skip(1) {
         let cause = cause.to_string();
         let cause = visible_lines(&cause);
         if !text.contains(&*cause) {
-            eprintln!("  cause:   {cause}");
+            tell!("  cause:   {cause}");
         }
     }
 }
@@ -55,7 +56,7 @@ pub(crate) fn bar(bar: ProgressBar, output: Output) -> ProgressBar {
 /// Prints text beside the result. It goes to standard error if the result is JSON.
 pub(crate) fn remark(text: &str, output: Output) {
     if output.json.is_some() {
-        eprintln!("{}", visible_lines(text));
+        tell!("{text}");
     } else {
         say!("{text}");
     }
@@ -70,18 +71,20 @@ pub(crate) fn width() -> usize {
 
 /// Shows lines, with styles if the output is a terminal that wants them.
 pub(crate) fn show(lines: &[Line]) {
-    let mut out = anstream::stdout().lock();
-    for line in lines {
-        for Piece { look, text } in line {
-            let style = match look {
-                Look::Plain => Style::new(),
-                Look::Strong => Style::new().effects(Effects::BOLD),
-                Look::Dim => Style::new().effects(Effects::DIMMED),
-            };
-            write!(out, "{style}{}{style:#}", visible(text)).ok();
+    output::write(|out| {
+        for line in lines {
+            for Piece { look, text } in line {
+                let style = match look {
+                    Look::Plain => Style::new(),
+                    Look::Strong => Style::new().effects(Effects::BOLD),
+                    Look::Dim => Style::new().effects(Effects::DIMMED),
+                };
+                write!(out, "{style}{}{style:#}", visible(text))?;
+            }
+            writeln!(out)?;
         }
-        writeln!(out).ok();
-    }
+        Ok(())
+    });
 }
 
 /// The first column is left-aligned, the others right-aligned.

@@ -181,6 +181,28 @@ fn command_lines_have_every_option_and_every_built_in_experiment() {
     }
 }
 
+/// `-h` fits a screen, and leaves out nothing that `--help` does not have.
+#[test]
+fn the_usual_options_fit_a_screen() {
+    let mut program = Arguments::command().term_width(100);
+    program.build();
+    for command in ["load", "run", "replay"] {
+        let command = program.find_subcommand_mut(command).unwrap();
+        let (short, long) =
+            (command.render_help().to_string(), command.render_long_help().to_string());
+        let lines = short.lines().count();
+        assert!(
+            (24..=40).contains(&lines),
+            "{} -h has {lines} lines:\n{short}",
+            command.get_name()
+        );
+        assert!(short.contains("--help"), "{short}");
+        for option in command.get_arguments().filter_map(clap::Arg::get_long) {
+            assert!(long.contains(&format!("--{option}")), "--{option} is not in the help");
+        }
+    }
+}
+
 #[test]
 fn a_form_of_json_is_a_word_behind_its_option_or_a_part_of_it() {
     let check = |line: &str, expected: &str| {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use dnslab_settings::Load;
+use dnslab_settings::{Load, RightCodes};
 use dnslab_traffic::QueryList;
 use dnslab_wire::{Additions, Cookie, MessageBatch, Transport};
 
@@ -114,8 +114,14 @@ impl Default for Counts {
 impl Counts {
     /// Counts so many answers, each one microsecond slower than the one before it.
     pub fn answered(&mut self, times: u32) {
-        let facts =
-            AnswerFacts { rcode: 0, truncated: false, empty: false, wrong: false, octets: 64 };
+        let facts = AnswerFacts {
+            rcode: 0,
+            truncated: false,
+            over_tcp: false,
+            empty: false,
+            wrong: false,
+            octets: 64,
+        };
         for number in 0..times {
             let query = entry(number);
             let received = query.sent + 20_000 + Nanos::from(number) * 1_000;
@@ -177,7 +183,7 @@ impl Reading {
             queries: Queries::List(queries),
             timeout: PHASES.timeout,
             attempts: Attempts::at_one_server(1, PHASES.timeout, 1),
-            expected: Some(Expected { rcode: 0, answers: 1 }),
+            expected: Some(Expected { codes: RightCodes::One(0), answers: 1 }),
             retries_over_tcp: false,
             is_mixed: false,
             reads_options: cookie.is_some(),

@@ -51,6 +51,8 @@ pub(crate) struct ConnectionSlot<R: Runtime> {
     /// It is in the worker's queue of slots to open.
     pub(crate) queued: bool,
     pub(crate) was_tried: bool,
+    /// The connection that is open, or was last, has answered a query.
+    pub(crate) has_answered: bool,
     /// Its client, one of those that come while the load runs, has had a query that became due.
     pub(crate) has_come: bool,
     pub(crate) was_asked: bool,
@@ -117,6 +119,7 @@ impl<R: Runtime> ConnectionSlot<R> {
             listed: false,
             queued: false,
             was_tried: false,
+            has_answered: false,
             has_come: false,
             was_asked: false,
             was_answered: false,

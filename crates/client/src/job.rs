@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dnslab_measure::{LoadFacts, LoadMode, TlsFacts};
-use dnslab_settings::{Load, Mode, Subnets};
+use dnslab_settings::{Load, Mode, RightCodes, Subnets};
 use dnslab_traffic::{
     Attempts, ClientSubnets, Connect, QueryList, ServerOrder, TimeWindows, Truncated, Turns,
 };
@@ -159,11 +159,14 @@ impl Job {
     }
 
     /// Queries carry an OPT record, so that answers may have one: with a cookie, the server's idle time, or
-    /// the upper bits of the response code (RFC 6891, section 6.1.3).
+    /// the upper bits of the response code (RFC 6891, section 6.1.3). Whoever expects such a code looks at them in any
+    /// case.
     pub(crate) fn sends_options(&self) -> bool {
         let additional = |query: &Query| query.octets()[10..12] != [0, 0];
         let load = &self.settings;
         let all = load.cookies || load.client_subnets.is_some() || load.keepalive;
+        let codes = self.expected.map(|expected| expected.codes);
+        let all = all || matches!(codes, Some(RightCodes::One(16..)));
         // What comes while the load runs is not known before.
         all || self.replay.is_some() || self.queries.iter().next().is_some_and(additional)
     }
@@ -179,6 +182,11 @@ impl Job {
         LoadFacts {
             transport: load.transport.to_string(),
             mix: load.mix.as_ref().map(ToString::to_string).unwrap_or_default(),
+            played: match (&load.capture, &load.population) {
+                (Some(_), _) => "capture".to_owned(),
+                (None, Some(_)) => "population".to_owned(),
+                (None, None) => String::new(),
+            },
             target: self.target.to_string(),
             further: self.further_targets(),
             clients: load.clients,

@@ -1,7 +1,5 @@
 //! When queries become due, and for which client. The one worker loop is given this as a value.
 
-use std::iter::Peekable;
-
 use dnslab_traffic::{Arrivals, Picker};
 
 use crate::replay::Upcoming;
@@ -12,7 +10,7 @@ pub(crate) enum QuerySource {
     /// A window for each client: a query is due when an earlier one has ended.
     Closed { picker: Picker },
     /// A schedule that does not wait for the server.
-    Open { arrivals: Box<Peekable<Arrivals>> },
+    Open { arrivals: Box<Arrivals> },
     /// Clients with queries of their own, which do not wait for the server either.
     Clients { upcoming: Box<Upcoming> },
 }
@@ -22,7 +20,7 @@ impl QuerySource {
     pub(crate) fn next_due(&mut self, now: Nanos) -> Option<Nanos> {
         match self {
             Self::Closed { .. } => None,
-            Self::Open { arrivals } => arrivals.peek().map(|arrival| arrival.due_ns),
+            Self::Open { arrivals } => arrivals.next_due(),
             Self::Clients { upcoming } => upcoming.next_due(now),
         }
     }
@@ -30,7 +28,8 @@ impl QuerySource {
     /// No query that is due before `until` is still to come.
     pub(crate) fn is_read_until(&mut self, until: Nanos) -> bool {
         match self {
-            Self::Closed { .. } | Self::Open { .. } => true,
+            Self::Closed { .. } => true,
+            Self::Open { arrivals } => arrivals.next_due().is_none_or(|due| due >= until),
             Self::Clients { upcoming } => upcoming.is_read_until(until),
         }
     }

@@ -305,6 +305,8 @@ pub(crate) struct AnswerFacts {
     /// With the bits of the OPT record where that was read (RFC 6891).
     pub(crate) rcode: u16,
     pub(crate) truncated: bool,
+    /// It came over TCP to a query that was asked over UDP before.
+    pub(crate) over_tcp: bool,
     /// NOERROR without a record in the answer section.
     pub(crate) empty: bool,
     /// Not the answer that the experiment expects.
@@ -420,6 +422,7 @@ impl Recorder {
         let counters = &mut self.phase(at).counters;
         counters.asked_again += 1;
         counters.answers.truncated += u64::from(is_truncated);
+        counters.answers.asked_over_tcp += u64::from(is_truncated);
     }
 
     /// An attempt for a query that was due at `due` failed, and the client makes another.
@@ -505,7 +508,12 @@ impl Recorder {
         phase.counters.outcomes.answered += 1;
         phase.rcodes.count(answer.rcode);
         let answers = &mut phase.counters.answers;
-        answers.truncated += u64::from(answer.truncated);
+        // One that came over UDP before was counted when the query was asked again.
+        match (answer.truncated, answer.over_tcp) {
+            (false, _) => {}
+            (true, false) => answers.truncated += 1,
+            (true, true) => answers.truncated_over_tcp += 1,
+        }
         answers.empty += u64::from(answer.empty);
         answers.wrong += u64::from(answer.wrong);
         answers.octets += answer.octets as u64;
@@ -578,6 +586,59 @@ impl Recorder {
         self.windows.iter_mut().filter(of_query).for_each(|window| count(window, is_counted));
     }
 
+    /// So many queries that became due at `due` are given up at `at`: there was no time to send them.
+    pub(crate) fn never_sent(&mut self, due: Nanos, at: Nanos, count: u64) {
+        let outcomes = &mut self.phase(due).counters.outcomes;
+        outcomes.due += count;
+        outcomes.not_sent += count;
+        let latency = at.saturating_sub(due).max(self.phases.timeout);
+        self.in_interval.record_many_ns(latency, count);
+        if self.is_measured(due) {
+            self.latency.record_many_ns(latency, count);
+        }
+        self.in_windows(due, |window, is_counted| {
+            window.outcomes.due += count;
+            window.outcomes.not_sent += count;
+            if is_counted {
+                window.latency.record_many_ns(latency, count);
+            }
+        });
+        if let Some(paced) = &mut self.paced {
+            let due = &mut paced.at(due).due;
+            *due = due.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
+        }
+    }
+
+    /// So many queries that were due at `due` have no outcome when the load, which was left early, ends. They are in
+    /// no latency: nobody knows what it would have been.
+    pub(crate) fn interrupted(&mut self, due: Nanos, count: u64) {
+        self.phase(due).counters.outcomes.interrupted += count;
+        self.in_windows(due, |window, _| window.outcomes.interrupted += count);
+    }
+
+    /// So many queries became due at `due`, and nobody sent them before the load ended, which was left early.
+    pub(crate) fn interrupted_in_all(&mut self, due: Nanos, count: u64) {
+        self.phase(due).counters.outcomes.due += count;
+        self.in_windows(due, |window, _| window.outcomes.due += count);
+        self.interrupted(due, count);
+    }
+
+    /// So many queries that are due at `due` belong to clients of this transport.
+    pub(crate) fn due_over_many(&mut self, due: Nanos, transport: Transport, count: u64) {
+        self.phase(due).over[transport as usize].due += count;
+    }
+
+    /// A query of a client of this transport has none.
+    pub(crate) fn interrupted_over(&mut self, due: Nanos, transport: Transport) {
+        let over = &mut self.phase(due).over[transport as usize];
+        over.due = over.due.saturating_sub(1);
+    }
+
+    /// Beginning of the measured window.
+    pub(crate) fn measured_from(&self) -> Nanos {
+        self.phases.measured_from
+    }
+
     pub(crate) fn stray(&mut self, at: Nanos, stray: Stray) {
         let answers = &mut self.phase(at).counters.answers;
         match stray {
@@ -631,7 +692,7 @@ impl Recorder {
                 due: outcomes.due,
                 sent: *sent,
                 answered: outcomes.answered,
-                lost: outcomes.settled() - outcomes.answered,
+                lost: outcomes.settled() - outcomes.answered - outcomes.interrupted,
                 rcodes: rcodes.clone(),
                 traffic: IntervalTraffic {
                     sent_octets: *sent_octets,

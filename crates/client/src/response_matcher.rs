@@ -1,6 +1,7 @@
 //! Matches answers to queries, and books what follows.
 
 use dnslab_measure::HowEnded;
+use dnslab_settings::RightCodes;
 use dnslab_wire::{
     BADCOOKIE, Cookie, CookieFinding, Held, Response, ResponseOptions, Transport, TsigFault, rcode,
 };
@@ -18,8 +19,8 @@ use crate::time::{self, Nanos};
 /// What an answer must be to be right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expected {
-    /// Response code of the header, 0 to 15.
-    pub rcode: u8,
+    /// Its response code.
+    pub codes: RightCodes,
     /// Least number of records in the answer section. If there must be any, one of them has the type that was
     /// asked for. Only answers that are parsed in full are checked for that.
     pub answers: u16,
@@ -27,7 +28,7 @@ pub struct Expected {
 
 impl Expected {
     fn is_met_by(self, response: &Response<'_>, rcode: u16) -> bool {
-        rcode == u16::from(self.rcode) && response.answers >= self.answers
+        self.codes.has(rcode) && response.answers >= self.answers
     }
 }
 
@@ -250,6 +251,7 @@ impl ResponseMatcher<'_> {
         let facts = AnswerFacts {
             rcode,
             truncated: response.truncated,
+            over_tcp: slot.over_tcp,
             empty: rcode == 0 && response.answers == 0,
             wrong: self.is_wrong(entry, response, rcode),
             octets: octets.len(),
@@ -477,10 +479,7 @@ impl ResponseMatcher<'_> {
         if !right && self.wrong_example.is_none() {
             let query = self.queries.get(entry.query);
             let (name, records) = (dnslab_wire::rcode_name(rcode), response.answers);
-            let truncated = match response.truncated {
-                true => ", truncated (`load.truncated = \"ask-over-tcp\"` asks such queries again)",
-                false => "",
-            };
+            let truncated = if response.truncated { ", truncated" } else { "" };
             self.wrong_example =
                 Some(format!("{query} was answered with {name}, {records} records{truncated}"));
         }

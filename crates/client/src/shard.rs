@@ -8,15 +8,16 @@ use dnslab_settings::{HttpSettings, Mode};
 use dnslab_traffic::{
     Arrivals, Connect, Picker, Purpose, Quota, Random, Schedule, drawn_for, stream,
 };
-use dnslab_wire::{ClientSubnet, Cookie, Transport};
+use dnslab_wire::{Additions, ClientSubnet, Cookie, MessageBatch, Query, Signed, Transport};
 use rand::Rng as _;
 
 use crate::attempts::Attempts;
+use crate::connection::Route;
 use crate::connection_slot::ConnectionSlot;
 use crate::query_source::QuerySource;
 use crate::recorder::Phases;
 use crate::replay::{Queries, RecentQueries, Upcoming};
-use crate::runtime::Runtime;
+use crate::runtime::{Path, Runtime};
 use crate::time::{Nanos, nanos};
 use crate::tls::ClientTls;
 use crate::{Feed, Job, TlsSettings};
@@ -153,6 +154,59 @@ impl<'a> Shard<'a> {
         over(transport).or_else(|| over(Transport::Udp)).unwrap_or(&self.endpoints[0])
     }
 
+    /// How one of its clients reaches a server over this transport: all that a connection is opened with. The worker
+    /// and whoever asks before the load go the same way, since it is made here alone.
+    #[must_use]
+    pub fn route(&self, client: u32, transport: Transport, server: u8) -> Route<'_> {
+        let endpoint = self.endpoint(transport, server);
+        let sources = self.job.settings.sources.as_ref();
+        let source = sources.map(|sources| sources.get(self.client_number(client)));
+        Route {
+            path: Path { target: endpoint.target, source },
+            transport,
+            client,
+            tls: endpoint.tls.as_ref(),
+            http: &self.http,
+            receive_time: self.job.settings.receive_time,
+            quickack: self.quickack,
+        }
+    }
+
+    /// What one of its clients adds to each query over this transport. The subnet is that of
+    /// [`Shard::subnet_of`].
+    #[inline]
+    #[must_use]
+    pub fn additions<'b>(
+        &self,
+        transport: Transport,
+        cookie: Option<&'b Cookie>,
+        subnet: Option<&'b ClientSubnet>,
+    ) -> Additions<'b> {
+        let padding = if transport.is_encrypted() { self.padding } else { 0 };
+        Additions { cookie, subnet, padding }
+    }
+
+    /// Appends a query to a batch as a client sends it: with this id, with what the client adds, and signed at
+    /// `unix_ns`, nanoseconds since 1970, if queries are. `unsigned` is room to work in.
+    #[inline]
+    pub fn push_query(
+        &self,
+        (query, id): (&Query, u16),
+        additions: &Additions<'_>,
+        unix_ns: u64,
+        (outbox, unsigned): (&mut MessageBatch, &mut Vec<u8>),
+    ) -> Option<Signed> {
+        let Some(key) = &self.job.settings.tsig else {
+            outbox.push_with(|octets| query.append_to(id, additions, octets));
+            return None;
+        };
+        unsigned.clear();
+        query.append_records_to(id, additions, unsigned);
+        let signed = key.sign(unsigned, unix_ns / 1_000_000_000);
+        outbox.push_with(|octets| octets.extend_from_slice(unsigned));
+        Some(signed)
+    }
+
     /// The transport of a client, which it keeps. `client` counts over all workers, so a client has the same
     /// for any number of workers.
     pub(crate) fn transport_of(&self, client: u32) -> Transport {
@@ -184,13 +238,9 @@ impl<'a> Shard<'a> {
         turns?.next_own(now.max(self.sends_from))
     }
 
-    pub(crate) fn own_between(&self, from: Nanos, to: Nanos) -> Nanos {
-        let turns = self.job.turns.as_ref();
-        turns.map_or(to.saturating_sub(from), |turns| turns.own_between(from, to))
-    }
-
     /// The client subnet (RFC 7871) of one of its clients.
-    pub(crate) fn subnet_of(&self, client: u32) -> Option<ClientSubnet> {
+    #[must_use]
+    pub fn subnet_of(&self, client: u32) -> Option<ClientSubnet> {
         self.job.subnets().map(|subnets| subnets.of_client(self.client_number(client)))
     }
 
@@ -229,6 +279,14 @@ impl<'a> Shard<'a> {
         let mut random = self.cookie_source();
         let cookie = || Some(Cookie::new(random.as_mut()?.random()));
         std::iter::repeat_with(cookie).take(self.clients as usize).flatten().collect()
+    }
+
+    /// The cookie that one of its clients begins with, if they have any.
+    #[must_use]
+    pub fn cookie_of(&self, client: u32) -> Option<Cookie> {
+        let mut random = self.cookie_source()?;
+        let drawn = std::iter::repeat_with(|| Cookie::new(random.random()));
+        drawn.take(client as usize + 1).last()
     }
 
     /// What the cookies of its clients are drawn from in turn, if they have any: random, as RFC 9018, section
@@ -270,7 +328,7 @@ impl<'a> Shard<'a> {
                     Some(turns) => arrivals.in_turns(turns.clone()),
                     None => arrivals,
                 };
-                QuerySource::Open { arrivals: Box::new(arrivals.peekable()) }
+                QuerySource::Open { arrivals: Box::new(arrivals) }
             }
         }
     }

@@ -100,7 +100,7 @@ pub fn explain(
     text.push_str(&format!(
         "{} runs, about {}\n",
         plan.cases.len(),
-        duration::write(Duration::from_secs(plan.estimated.as_secs().max(1)))
+        duration::spoken(plan.time.whole())
     ));
     text
 }

@@ -26,6 +26,7 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod capacity;
+mod controls;
 mod error;
 mod explain;
 mod file;
@@ -35,12 +36,14 @@ mod sweeps;
 
 pub use error::ExperimentError;
 pub use explain::{FindServer, explain, installed, located};
-pub use file::{BUILT_IN, Changes, Here, Source, Untrusted, doubt_of_results, load, load_changed};
+pub use file::{
+    BUILT_IN, Changes, Here, Source, Untrusted, doubt_of_results, find_link, load, load_changed,
+};
 pub(crate) use file::{Purpose, load_file};
-pub use plan::{Plan, START_AND_STOP};
+pub use plan::{Plan, PlanTime};
 pub use run::{
     Calibration, CalibrationCheck, CalibrationError, CapacityError, CapacityObserver, CapacityPlan,
     CapacitySession, CaptureProfile, Census, Difference, FirstQueryError, KeptTestbed,
-    NamedPrograms, Observer, OptionForm, Session, SessionEnd, SessionError, SessionOptions,
-    calibrate, capture_options, results_path, skipped,
+    NamedPrograms, Observer, Session, SessionEnd, SessionError, SessionOptions, TakenAddress,
+    WrongAnswer, calibrate, capture_options, results_path, skipped,
 };

@@ -4,14 +4,27 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use dnslab_measure::{CaseId, SkippedVariant};
-use dnslab_settings::{Experiment, Mode, Variant};
+use dnslab_settings::{ChainServer, Experiment, Mode, ServerKind, Variant};
 use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Estimated time of one run without its load: the server starts, loads its zone, is asked until it answers,
-/// and stops.
-pub const START_AND_STOP: Duration = Duration::from_millis(400);
+use crate::run::timeline::{SAMPLES_AROUND, Timeline};
+use crate::run::{has_hosts, in_slices, rounds, tried};
+
+/// Estimated time in which a server starts, loads its zone, is asked until it answers, and stops. BIND and Unbound took
+/// 0.2 to 0.4 s with a small zone, the embedded server 0.1 to 0.2 s.
+const START_AND_STOP: Duration = Duration::from_millis(300);
+const START_AND_STOP_EMBEDDED: Duration = Duration::from_millis(150);
+
+/// The same of each record of its zone: written in 0.8 us, loaded by BIND in some 5 us.
+const RECORD: Duration = Duration::from_micros(6);
+
+/// The same of hosts and links.
+const HOSTS: Duration = Duration::from_millis(300);
+
+/// Until the threads and sockets of a load are there.
+const BEGIN: Duration = Duration::from_millis(50);
 
 /// The runs in the order of execution.
 ///
@@ -28,7 +41,127 @@ pub struct Plan {
     /// In the order of execution.
     pub cases: Vec<CaseId>,
     /// Estimated time of all runs.
-    pub estimated: Duration,
+    pub time: PlanTime,
+}
+
+/// What the time of a plan is made of, estimated. Lost queries may let each load last for one time-out longer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlanTime {
+    /// Servers and hosts that start and stop, and what is watched before and behind each load.
+    pub servers: Duration,
+    /// The short loads that find the rate of the common load.
+    pub trial: Duration,
+    /// The loads of the variants, with warm-up and all that does not count.
+    pub main: Duration,
+    /// The loads at one rate for all variants, likewise.
+    pub common: Duration,
+    /// The loads of the round in which servers are sampled.
+    pub profile: Duration,
+    /// Between rounds.
+    pub pauses: Duration,
+}
+
+/// What a session has done before the runs of a plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Begun {
+    /// The variants of a round take turns in slices.
+    pub(crate) alternates_in_slices: bool,
+    /// The rate of the common load was found.
+    pub(crate) knows_rate: bool,
+    /// The servers were sampled.
+    pub(crate) is_profiled: bool,
+}
+
+impl PlanTime {
+    /// All of it.
+    #[must_use]
+    pub fn whole(&self) -> Duration {
+        let Self { servers, trial, main, common, profile, pauses } = *self;
+        let parts = [servers, trial, main, common, profile, pauses];
+        parts.into_iter().fold(Duration::ZERO, Duration::saturating_add)
+    }
+
+    fn of(experiment: &Experiment, cases: &[CaseId], begun: Begun) -> Self {
+        let mut time = Self::default();
+        if cases.is_empty() {
+            return time;
+        }
+        let is_planned = |variant: &&Variant| cases.iter().any(|case| case.variant == variant.name);
+        let variants: Vec<&Variant> = experiment.variants.iter().filter(is_planned).collect();
+        let is_open = |variant: &Variant| variant.load.rate.is_some();
+        let common = experiment.common_load();
+        let common = common.filter(|_| !experiment.variants.iter().any(is_open));
+        let round_of = |cases: &[CaseId]| -> Vec<&Variant> {
+            cases.iter().filter_map(|case| experiment.variant(&case.variant)).collect()
+        };
+        for round in rounds(cases.to_vec(), begun.alternates_in_slices) {
+            let round = round_of(&round);
+            time.add_servers(&round, 1 + usize::from(common.is_some()));
+            time.main += main_length(experiment, &round);
+            if let Some(common) = common {
+                let own = Timeline::in_one_turn(round.len(), common.warm_up, common.duration);
+                time.common += own.length;
+            }
+        }
+        let once: Vec<CaseId> = variants
+            .iter()
+            .map(|variant| CaseId { variant: variant.name.clone(), repetition: 0 })
+            .collect();
+        let once = rounds(once, begun.alternates_in_slices);
+        if common.is_some_and(|common| common.rate.is_none()) && !begun.knows_rate {
+            for round in &once {
+                let short: Vec<Variant> = round_of(round).into_iter().map(tried).collect();
+                let short: Vec<&Variant> = short.iter().collect();
+                time.add_servers(&short, 1);
+                time.trial += main_length(experiment, &short);
+            }
+        }
+        if experiment.repeat.profile && !begun.is_profiled {
+            for round in &once {
+                let round = round_of(round);
+                time.add_servers(&round, 1);
+                time.profile += main_length(experiment, &round);
+            }
+        }
+        let repetitions: BTreeSet<u32> = cases.iter().map(|case| case.repetition).collect();
+        time.pauses = experiment.repeat.pause * (repetitions.len() as u32).saturating_sub(1);
+        time
+    }
+
+    /// Adds the servers of a round that has so many loads.
+    fn add_servers(&mut self, round: &[&Variant], loads: usize) {
+        let own: Duration = round.iter().map(|variant| start_and_stop(variant)).sum();
+        let around = if own.is_zero() { Duration::ZERO } else { SAMPLES_AROUND };
+        let loads = u32::try_from(loads).unwrap_or(u32::MAX);
+        self.servers += own + around + loads * (BEGIN + around);
+    }
+}
+
+/// How long the servers and hosts of a variant take to start and to stop.
+fn start_and_stop(variant: &Variant) -> Duration {
+    let servers = variant.servers();
+    let of_server = |server: &ChainServer<'_>| match server.kind {
+        None => Duration::ZERO,
+        Some(ServerKind::Embedded) => START_AND_STOP_EMBEDDED,
+        Some(_) => START_AND_STOP,
+    };
+    let started: Duration = servers.iter().map(of_server).sum();
+    if started.is_zero() {
+        return started;
+    }
+    let hosts = if has_hosts(variant) { HOSTS } else { Duration::ZERO };
+    started + hosts + RECORD * variant.zone.records
+}
+
+/// How long the loads of a round take together.
+fn main_length(experiment: &Experiment, round: &[&Variant]) -> Duration {
+    match round {
+        [alone] => length(alone),
+        round => {
+            let loads = round.iter().map(|variant| &variant.load);
+            Timeline::of(round.len(), loads, experiment.slices()).length
+        }
+    }
 }
 
 impl Plan {
@@ -55,38 +188,26 @@ impl Plan {
                 .into_iter()
                 .map(move |place| CaseId { variant: names[place].to_owned(), repetition })
         });
-        Self::of(experiment, cases.collect())
+        let alternates_in_slices = matches!(in_slices(experiment, skipped), Ok(Ok(())));
+        let begun = Begun { alternates_in_slices, ..Begun::default() };
+        Self::of(experiment, cases.collect(), begun)
     }
 
     /// The runs of a plan that are not done, in the same order.
     #[must_use]
-    pub fn remaining(
+    pub(crate) fn remaining(
         experiment: &Experiment,
         planned: &[CaseId],
+        begun: Begun,
         is_done: impl Fn(&CaseId) -> bool,
     ) -> Self {
-        Self::of(experiment, planned.iter().filter(|case| !is_done(case)).cloned().collect())
+        let cases = planned.iter().filter(|case| !is_done(case)).cloned().collect();
+        Self::of(experiment, cases, begun)
     }
 
-    fn of(experiment: &Experiment, cases: Vec<CaseId>) -> Self {
-        let lasts = |case: &CaseId| {
-            experiment
-                .variant(&case.variant)
-                .map_or(Duration::ZERO, |variant| length(variant).saturating_add(START_AND_STOP))
-        };
-        let common = experiment.common_load();
-        let common = common.map_or(Duration::ZERO, |of| of.warm_up + of.duration);
-        let lasts = |case: &CaseId| lasts(case).saturating_add(common);
-        let rounds: BTreeSet<u32> = cases.iter().map(|case| case.repetition).collect();
-        let pauses = experiment.repeat.pause * (rounds.len() as u32).saturating_sub(1);
-        let estimated = cases.iter().map(lasts).fold(pauses, Duration::saturating_add);
-        // The servers are sampled in one more round.
-        let variants: BTreeSet<&str> = cases.iter().map(|case| case.variant.as_str()).collect();
-        let sampled = variants.iter().filter(|_| experiment.repeat.profile);
-        let sampled = sampled.filter_map(|name| experiment.variant(name));
-        let lasts = |of: &Variant| length(of).saturating_add(START_AND_STOP);
-        let estimated = sampled.map(lasts).fold(estimated, Duration::saturating_add);
-        Self { cases, estimated }
+    fn of(experiment: &Experiment, cases: Vec<CaseId>, begun: Begun) -> Self {
+        let time = PlanTime::of(experiment, &cases, begun);
+        Self { cases, time }
     }
 }
 
@@ -165,7 +286,6 @@ mod tests {
                 prop_assert_eq!(names.len(), variants);
                 prop_assert!(block.iter().all(|case| case.repetition == repetition));
             }
-            prop_assert_eq!(plan.estimated, (Duration::from_millis(1_500) + START_AND_STOP) * plan.cases.len() as u32);
         }
 
         #[test]
@@ -195,20 +315,20 @@ mod tests {
             let is_done = |case: &CaseId| {
                 done[plan.cases.iter().position(|other| other == case).unwrap()]
             };
-            let rest = Plan::remaining(&experiment, &plan.cases, is_done);
+            let begun = Begun { alternates_in_slices: true, ..Begun::default() };
+            let rest = Plan::remaining(&experiment, &plan.cases, begun, is_done);
             let expected: Vec<CaseId> =
                 plan.cases.iter().filter(|case| !is_done(case)).cloned().collect();
             prop_assert_eq!(&rest.cases, &expected);
-            prop_assert_eq!(rest.estimated, (Duration::from_millis(1_500) + START_AND_STOP) * expected.len() as u32);
         }
     }
 
     #[test]
     fn pauses_between_rounds_take_their_time() {
         let mut experiment = experiment(2, 3, 1);
-        let without = Plan::new(&experiment, &[]).estimated;
+        let without = Plan::new(&experiment, &[]).time.whole();
         experiment.repeat.pause = Duration::from_secs(7);
-        assert_eq!(Plan::new(&experiment, &[]).estimated, without + Duration::from_secs(14));
+        assert_eq!(Plan::new(&experiment, &[]).time.whole(), without + Duration::from_secs(14));
     }
 
     #[test]
@@ -218,7 +338,29 @@ mod tests {
         experiment.repeat.profile = true;
         let with = Plan::new(&experiment, &[]);
         assert_eq!(with.cases, without.cases);
-        assert_eq!(with.estimated, without.estimated / 3 * 4);
+        let (with, without) = (with.time, without.time);
+        assert_eq!(with.profile, without.main / 3);
+        // The servers of the trial, and three rounds of two loads.
+        assert!(with.servers > without.servers && with.trial == without.trial);
+    }
+
+    /// Slices are whole blocks: two variants with 0.5 and 1 s of their own take 1 and 2 s, three runs of each.
+    #[test]
+    fn a_plan_has_the_time_of_each_load_once() {
+        let mut experiment = experiment(2, 3, 1);
+        experiment.common.duration = Duration::from_millis(300);
+        let common = experiment.common_load().expect("it has one of 300 ms").clone();
+        let tail = Duration::from_millis(45);
+        let time = Plan::new(&experiment, &[]).time;
+        assert_eq!(time.main, 3 * Duration::from_secs(3));
+        assert_eq!(time.common, 6 * (common.warm_up + common.duration + tail));
+        assert_eq!(time.trial, 2 * Duration::from_millis(700));
+        let begun = Begun { alternates_in_slices: true, knows_rate: true, is_profiled: true };
+        let plan = Plan::new(&experiment, &[]);
+        let rest = Plan::remaining(&experiment, &plan.cases, begun, |case| case.repetition < 3);
+        assert_eq!((rest.time.trial, 3 * rest.time.main), (Duration::ZERO, time.main));
+        let none = Plan::remaining(&experiment, &plan.cases, begun, |_| true).time;
+        assert_eq!(none, PlanTime::default());
     }
 
     /// A seed promises its sequence: changing it is a measurement change.

@@ -34,7 +34,7 @@ fn a_load_of_a_known_length_is_estimated_by_it() {
         )
         .replace("repeat.runs = 1\n", "");
         let experiment = check_text(&text, &["repeat.runs=1"]).unwrap();
-        Plan::new(&experiment, &[]).estimated.as_secs()
+        Plan::new(&experiment, &[]).time.whole().as_secs()
     };
     assert!(estimated("") >= 3_600);
     // 1,000 queries, each after both ways of the link and 5 ms.

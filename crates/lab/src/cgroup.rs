@@ -308,8 +308,26 @@ fn own() -> String {
     fs::read_to_string("/proc/self/cgroup").unwrap_or_default()
 }
 
-/// Joins `/proc/self/mountinfo` and `/proc/self/cgroup` (proc_pid_mountinfo(5), cgroups(7)).
+/// A control group, and where its hierarchy is mounted.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Mounted {
+    pub(crate) folder: PathBuf,
+    pub(crate) mount_point: PathBuf,
+}
+
+/// The group of a process (an id, or `self`) in the version 2 tree for `None`, else in the version 1 hierarchy of
+/// `controller`.
+pub(crate) fn mounted(process: &str, controller: Option<&str>) -> Option<Mounted> {
+    let groups = fs::read_to_string(format!("/proc/{process}/cgroup")).ok()?;
+    group(&mounts(), &groups, controller)
+}
+
 fn group_path(mounts: &str, own: &str, controller: Option<&str>) -> Option<PathBuf> {
+    Some(group(mounts, own, controller)?.folder)
+}
+
+/// Joins `/proc/self/mountinfo` and `/proc/PID/cgroup` (proc_pid_mountinfo(5), cgroups(7)).
+fn group(mounts: &str, own: &str, controller: Option<&str>) -> Option<Mounted> {
     let (root, mount_point) = mounts.lines().find_map(|line| {
         let (before, after) = line.split_once(" - ")?;
         let mut filesystem = after.split(' ');
@@ -333,15 +351,16 @@ fn group_path(mounts: &str, own: &str, controller: Option<&str>) -> Option<PathB
     // In a container without a cgroup namespace both name the container's group.
     let below = Path::new(group).strip_prefix(root).unwrap_or(Path::new(group));
     let below = below.strip_prefix("/").unwrap_or(below);
-    Some(Path::new(mount_point).join(below))
+    let mount_point = PathBuf::from(mount_point);
+    Some(Mounted { folder: mount_point.join(below), mount_point })
 }
 
-fn number(path: &Path) -> Option<u64> {
+pub(crate) fn number(path: &Path) -> Option<u64> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
 /// The number after `key` in a file of lines `KEY NUMBER`.
-fn keyed(path: &Path, key: &str) -> Option<u64> {
+pub(crate) fn keyed(path: &Path, key: &str) -> Option<u64> {
     let text = fs::read_to_string(path).ok()?;
     text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' ')?.trim().parse().ok())
 }

@@ -11,6 +11,7 @@ use dnslab_wire::units::share;
 use rustix::process::Resource;
 
 use crate::cgroup::{CpuSource, Groups};
+use crate::cpu_group::{LimitedGroup, pressure_ns};
 use crate::cpus::Cores;
 use crate::server::{ServerKind, find, title};
 use crate::timers::{ASKED, Sleep};
@@ -64,6 +65,8 @@ pub fn examine(guard: &GuardProgram) -> Vec<Diagnosis> {
         cores(&cpus::allowed()),
         activity.busy(),
         activity.steal(),
+        activity.pressure(),
+        quota(LimitedGroup::of("self")),
         virtualisation(host::virtualisation()),
         governor(host::governor().as_deref()),
         turbo(
@@ -128,17 +131,23 @@ struct Activity {
     busiest: Option<(f64, String)>,
     /// Share of all CPUs' time.
     stolen: f64,
+    /// Share of the time for which some program of the machine waited for a CPU; `None` where the kernel does
+    /// not say.
+    waited: Option<f64>,
     /// Over one minute.
     load_average: Option<f64>,
 }
 
 impl Activity {
     fn watch() -> Self {
+        let pressure = || pressure_ns(Path::new("/proc/pressure/cpu"));
+        let pressed = pressure();
         let (before, stolen, began) =
             (cpu_times(), readings::MachineTime::now().steal_ns, Instant::now());
         thread::sleep(WATCH);
         let (after, stolen_after) = (cpu_times(), readings::MachineTime::now().steal_ns);
         let elapsed = began.elapsed().as_nanos() as f64;
+        let waited = pressure().zip(pressed).map(|(after, before)| after.saturating_sub(before));
         let busiest = after
             .iter()
             .filter(|(pid, _)| **pid != std::process::id())
@@ -151,6 +160,7 @@ impl Activity {
                 (ns as f64 / elapsed, format!("{pid} {name}"))
             }),
             stolen: share,
+            waited: waited.map(|ns| (ns as f64 / elapsed).min(1.0)),
             load_average: host::read("/proc/loadavg")
                 .and_then(|text| text.split(' ').next()?.parse().ok()),
         }
@@ -172,6 +182,23 @@ impl Activity {
         }
     }
 
+    /// A wait of a tenth of the time is twice what takes every word from a comparison.
+    fn pressure(&self) -> Diagnosis {
+        let subject = "wait for CPUs";
+        let Some(waited) = self.waited else { return good(subject, "the kernel does not say") };
+        let found = format!(
+            "some program waited for one for {} of the time within 0.2 s",
+            share::percent(waited, 0)
+        );
+        if waited >= 0.1 {
+            let why = "server and load would wait too: their figures are those of a shared machine, and no \
+                       difference is certain";
+            let remedy = "end what else runs here, or wait until it has ended";
+            return finding(Severity::Spoils, subject, found, why, remedy);
+        }
+        good(subject, found)
+    }
+
     fn steal(&self) -> Diagnosis {
         let found = format!("{} of the time within 0.2 s", share::percent(self.stolen, 1));
         if self.stolen >= 0.01 {
@@ -181,6 +208,20 @@ impl Activity {
         }
         good("steal", found)
     }
+}
+
+/// The quota of dnslab's own control groups, which holds for the servers that it starts too.
+fn quota(limit: Option<LimitedGroup>) -> Diagnosis {
+    let subject = "CPU limit";
+    let Some(LimitedGroup { folder, cpus }) = limit else {
+        return good(subject, "no control group of dnslab has a CPU quota");
+    };
+    let found = format!("{cpus:.2} CPUs, the quota of the control group {}", folder.display());
+    let why = "dnslab, and the servers that it starts, stand still for the rest of each period in which it is \
+               used up";
+    let remedy = "raise it or lift it: `cpu.max`, `cpu.cfs_quota_us`, `CPUQuota=` of a unit, `--cpus` of a \
+                  container";
+    finding(Severity::Spoils, subject, found, why, remedy)
 }
 
 /// CPU time of every process by its id, nanoseconds in steps of a tick.
@@ -388,6 +429,7 @@ mod tests {
         let activity = |share, stolen| Activity {
             busiest: Some((share, "7 x".to_owned())),
             stolen,
+            waited: Some(share),
             load_average: None,
         };
         let us = Duration::from_micros;
@@ -396,6 +438,10 @@ mod tests {
             (cores(&[3]), Spoils),
             (activity(0.5, 0.0).busy(), Spoils),
             (activity(0.05, 0.0).busy(), Good),
+            (activity(0.1, 0.0).pressure(), Spoils),
+            (activity(0.09, 0.0).pressure(), Good),
+            (quota(None), Good),
+            (quota(Some(LimitedGroup { folder: "/x".into(), cpus: 0.5 })), Spoils),
             (activity(0.0, 0.02).steal(), Spoils),
             (activity(0.0, 0.0).steal(), Good),
             (governor(Some("performance")), Good),

@@ -20,6 +20,12 @@ pub enum LabError {
     /// The program is not there.
     #[error("{0}{hint}", hint = hint_line(Some(&.0.hint)))]
     NotInstalled(NotInstalled),
+    /// Nobody waits for the server any more.
+    #[error("interrupted before {kind} was ready")]
+    Interrupted {
+        /// Its kind.
+        kind: &'static str,
+    },
     /// The program does not say its version, so nobody knows what it can do.
     #[error("cannot read the version of {}: {reason}", binary.display())]
     Version {

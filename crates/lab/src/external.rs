@@ -165,6 +165,16 @@ impl ExternalServer {
         &self.cpus
     }
 
+    /// Files that its processes may have open together; `None` where that is not known, or has no bound.
+    #[must_use]
+    pub fn file_limit(&self) -> Option<u64> {
+        self.processes
+            .now()
+            .into_iter()
+            .map(file_limit)
+            .try_fold(0u64, |sum, own| Some(sum.saturating_add(own?)))
+    }
+
     /// The server as it runs, for the record, without its version.
     #[must_use]
     pub fn facts(&self) -> &ServerFacts {
@@ -338,6 +348,7 @@ fn facts(processes: &[u32], cpus: &[usize]) -> ServerFacts {
         threads: u32::try_from(threads).unwrap_or(u32::MAX),
         cpus: cpus.to_vec(),
         core_siblings: Cores::of_this_machine().siblings(cpus),
+        process: processes.first().and_then(|pid| start_of(*pid)).unwrap_or_default(),
         notes: vec![format!(
             "it ran already: dnslab watched its {plural} ({}) and configured nothing; its threads \
              are all that it has, not those that it was configured for",
@@ -345,6 +356,20 @@ fn facts(processes: &[u32], cpus: &[usize]) -> ServerFacts {
         )],
         ..ServerFacts::default()
     }
+}
+
+/// Files that a process may have open (proc_pid_limits(5)).
+fn file_limit(pid: u32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
+    let own = text.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    own.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// A process by its number and when it started, in clock ticks after the system (proc_pid_stat(5), field 22).
+fn start_of(pid: u32) -> Option<String> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let started = *descendants::stat_fields(&text)?.get(22 - 3)?;
+    Some(format!("{pid}, started at tick {started}"))
 }
 
 fn command(pid: u32) -> Vec<String> {
@@ -385,6 +410,9 @@ mod tests {
             }
             assert_eq!(found.sockets.len(), 1, "{transport} {bind}");
             assert!(!found.cpus().is_empty(), "{found:?}");
+            // Other tests start processes, which have files of their own.
+            let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+            assert!(found.file_limit() >= limit, "{:?}", found.file_limit());
         }
     }
 

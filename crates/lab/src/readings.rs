@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::path::Path;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use crate::{descendants, sockets};
@@ -12,6 +14,9 @@ pub(crate) struct ThreadUse {
     pub(crate) cpu_ns: u64,
     /// Context switches, voluntary and not.
     pub(crate) switches: u64,
+    /// Time for which it could have run but had no CPU, nanoseconds; 0 where the kernel does not say
+    /// ([`tells_waits`]).
+    pub(crate) waited_ns: u64,
 }
 
 /// Sums over all threads of a server that never go down: what an ended thread had used stays in.
@@ -19,7 +24,7 @@ pub(crate) struct ThreadUse {
 /// Two figures make the CPU time. That of the threads counts nanoseconds but misses what a thread used
 /// between its last reading and its end. That of the processes (`/proc/PID/stat`) counts ended threads too,
 /// but in whole ticks. Neither is ever too large, so the larger one is nearer to the truth. Context switches
-/// have only the first.
+/// and waits have only the first: what a thread waited between its last reading and its end is missing.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadTally {
     threads: Tally,
@@ -31,7 +36,7 @@ impl ThreadTally {
     pub(crate) fn read(&mut self, processes: &[u32]) -> ThreadUse {
         let stats = processes.iter().filter_map(|&pid| {
             let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-            Some((pid, ThreadUse { cpu_ns: ticks_ns(&text)?, switches: 0 }))
+            Some((pid, ThreadUse { cpu_ns: ticks_ns(&text)?, ..ThreadUse::default() }))
         });
         let by_process = self.processes.update(stats.collect());
         // Second, so that with long-lived threads it is the larger one.
@@ -67,17 +72,21 @@ impl Tally {
         for (id, before) in &self.alive {
             // A smaller figure means that the id was given to a new one.
             let same = now.get(id).is_some_and(|after| {
-                after.cpu_ns >= before.cpu_ns && after.switches >= before.switches
+                after.cpu_ns >= before.cpu_ns
+                    && after.switches >= before.switches
+                    && after.waited_ns >= before.waited_ns
             });
             if !same {
                 self.ended.cpu_ns += before.cpu_ns;
                 self.ended.switches += before.switches;
+                self.ended.waited_ns += before.waited_ns;
             }
         }
         self.alive = now;
         self.alive.values().fold(self.ended, |sum, one| ThreadUse {
             cpu_ns: sum.cpu_ns + one.cpu_ns,
             switches: sum.switches + one.switches,
+            waited_ns: sum.waited_ns + one.waited_ns,
         })
     }
 }
@@ -86,11 +95,23 @@ impl Tally {
 fn read_thread(folder: &str) -> Option<ThreadUse> {
     let status = fs::read_to_string(format!("{folder}/status")).ok()?;
     // A kernel without CONFIG_SCHED_INFO has no schedstat; its stat counts in ticks of 10 ms.
-    let cpu_ns = match fs::read_to_string(format!("{folder}/schedstat")) {
-        Ok(text) => text.split_ascii_whitespace().next()?.parse().ok()?,
-        Err(_) => ticks_ns(&fs::read_to_string(format!("{folder}/stat")).ok()?)?,
+    let (cpu_ns, waited_ns) = match fs::read_to_string(format!("{folder}/schedstat")) {
+        Ok(text) => scheduled(&text)?,
+        Err(_) => (ticks_ns(&fs::read_to_string(format!("{folder}/stat")).ok()?)?, 0),
     };
-    Some(ThreadUse { cpu_ns, switches: switches(&status) })
+    Some(ThreadUse { cpu_ns, switches: switches(&status), waited_ns })
+}
+
+/// Time on a CPU and time waited for one of a `schedstat` file, nanoseconds.
+fn scheduled(schedstat: &str) -> Option<(u64, u64)> {
+    let mut figures = schedstat.split_ascii_whitespace().map(|figure| figure.parse().ok());
+    Some((figures.next()??, figures.next()??))
+}
+
+/// Whether this kernel tells how long threads wait for a CPU (CONFIG_SCHED_INFO).
+pub(crate) fn tells_waits() -> bool {
+    static ANSWER: OnceLock<bool> = OnceLock::new();
+    *ANSWER.get_or_init(|| Path::new("/proc/self/schedstat").exists())
 }
 
 /// User and system time of a `stat` file (fields 14 and 15), nanoseconds.
@@ -213,7 +234,7 @@ mod tests {
     #[test]
     fn ended_threads_stay_in_the_sum() {
         let mut tally = Tally::default();
-        let thread = |cpu_ns, switches| ThreadUse { cpu_ns, switches };
+        let thread = |cpu_ns, switches| ThreadUse { cpu_ns, switches, waited_ns: 2 * switches };
         let steps = [
             (vec![(1, thread(10, 1)), (2, thread(20, 2))], thread(30, 3)),
             (vec![(1, thread(15, 2))], thread(35, 4)),

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,24 @@ pub type Probe<'a> = dyn Fn(Transport, SocketAddr) -> Result<(), String> + 'a;
 /// Time between two looks. Servers need 10 ms (NSD) to seconds (large zones) to start.
 const PAUSE: Duration = Duration::from_millis(10);
 
+/// How long to wait for a server, and what ends the wait before.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience<'a> {
+    /// So long at most.
+    pub timeout: Duration,
+    /// Set it to give up.
+    pub stop: &'a AtomicBool,
+}
+
+/// For those whom nobody interrupts.
+static NEVER: AtomicBool = AtomicBool::new(false);
+
+impl From<Duration> for Patience<'static> {
+    fn from(timeout: Duration) -> Self {
+        Self { timeout, stop: &NEVER }
+    }
+}
+
 /// Why the wait ended without a ready server.
 #[derive(Debug)]
 pub(crate) enum NotYet {
@@ -29,6 +48,8 @@ pub(crate) enum NotYet {
         address: SocketAddr,
         owner: Owner,
     },
+    /// Nobody wants it any more.
+    Interrupted,
     /// The time is over; what was missing, one entry per transport.
     TimedOut(Vec<String>),
 }
@@ -38,9 +59,9 @@ pub(crate) fn wait(
     process: &RunningProcess,
     addresses: &[(Transport, SocketAddr)],
     probe: &Probe<'_>,
-    timeout: Duration,
+    patience: Patience<'_>,
 ) -> Result<(), NotYet> {
-    let deadline = Instant::now() + timeout;
+    let deadline = Instant::now() + patience.timeout;
     // What is known to work is not asked again.
     let mut open: Vec<(Transport, SocketAddr)> = addresses.to_vec();
     loop {
@@ -50,6 +71,9 @@ pub(crate) fn wait(
         let own = own_inodes(process.pid());
         let (mut still, mut missing) = (Vec::new(), Vec::new());
         for (transport, address) in open {
+            if patience.stop.load(Ordering::Relaxed) {
+                return Err(NotYet::Interrupted);
+            }
             if let Some(reason) = look(transport, address, &own, process, probe)? {
                 missing.push(format!("{transport} at {address}: {reason}"));
                 still.push((transport, address));

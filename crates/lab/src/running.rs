@@ -20,7 +20,7 @@ use crate::launch::Environment;
 use crate::network::Visit;
 use crate::privileges::{self, StaysRoot};
 use crate::process::RunningProcess;
-use crate::ready::{self, NotYet, Probe};
+use crate::ready::{self, NotYet, Patience, Probe};
 use crate::regular::open_regular;
 use crate::root::{FileSystem, Root, RootError};
 use crate::sampler::Watched;
@@ -31,6 +31,9 @@ use crate::sockets::{self, Owner};
 use crate::{certificate, cpus, ports, tls_library, users};
 
 pub(crate) const LOG: &str = "server.log";
+
+/// Time that a server has to end which nobody waits for any more. It has no logs that anybody wants.
+const SHORT_GRACE: Duration = Duration::from_millis(500);
 
 const SHOWN_LINES: usize = 10;
 
@@ -56,14 +59,15 @@ impl RunningServer {
     /// owns the socket of every transport and `probe` is content with each.
     ///
     /// # Errors
-    /// When it is not installed, cannot do what is asked, finds its address taken, ends before it answers, or
-    /// is not ready within `timeout`. Nothing is left running then; the folder stays, for its log.
-    pub fn start(
+    /// When it is not installed, cannot do what is asked, finds its address taken, ends before it answers, is not
+    /// ready in time, or is not wanted any more. Nothing is left running then; the folder stays, for its log.
+    pub fn start<'a>(
         spec: &ServerSpec,
         guard: &GuardProgram,
         probe: &Probe<'_>,
-        timeout: Duration,
+        patience: impl Into<Patience<'a>>,
     ) -> Result<Self, LabError> {
+        let patience = patience.into();
         let (root, installed) = locate(spec, guard)?;
         installed.can_start(spec).map_err(LabError::Unsupported)?;
         if spec.has_stream() {
@@ -98,10 +102,10 @@ impl RunningServer {
             environment: Environment::Named,
         };
         let process = RunningProcess::start(guard, &guarded)?;
-        if let Err(reason) = ready::wait(&process, &addresses, probe, timeout) {
+        if let Err(reason) = ready::wait(&process, &addresses, probe, patience) {
             // End it first, so that the log is complete.
-            process.stop(GRACE);
-            return Err(explain(spec.kind, reason, &rendered.command, &log, timeout));
+            process.stop(if matches!(reason, NotYet::Interrupted) { SHORT_GRACE } else { GRACE });
+            return Err(explain(spec.kind, reason, &rendered.command, &log, patience.timeout));
         }
         let has_tls = spec.has_encrypted()
             || spec.upstream.as_ref().is_some_and(|upstream| upstream.tls.is_some());
@@ -351,6 +355,7 @@ fn facts(
         core_siblings: Cores::of_this_machine().siblings(&spec.cpus),
         notes: rendered.notes.into_iter().chain(root.map(Root::note)).chain(stays_root).collect(),
         user: String::new(),
+        process: String::new(),
         tls_library: String::new(),
     }
 }
@@ -370,6 +375,7 @@ fn explain(
         NotYet::Taken { transport, address, owner } => {
             LabError::AddressTaken(Box::new(AddressTaken { kind, address, transport, owner }))
         }
+        NotYet::Interrupted => LabError::Interrupted { kind },
         NotYet::Exited(ExitReport { ending, .. }) => {
             LabError::Exited(Box::new(Exited { kind, ending, command, log, log_tail, hint }))
         }

@@ -12,9 +12,10 @@ use dnslab_measure::{CpuShare, LiveServer, ResourceSample, ResourceSeries};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::cgroup::{self, CpuSource, MemorySource, Sources};
+use crate::cpu_group::{GroupLog, GroupWaits};
 use crate::descendants;
 use crate::interrupts::{self, CpuTime, CpuTimes};
-use crate::readings::{DropTally, MachineTime, ThreadTally, resident_octets};
+use crate::readings::{DropTally, MachineTime, ThreadTally, resident_octets, tells_waits};
 use crate::threads::ThreadLog;
 use crate::written::WrittenTally;
 
@@ -214,6 +215,7 @@ impl Sampler {
         let began = signed_ns(seen.began, origin);
         let window = (window.0 - began, window.1 - began);
         let samples = seen.samples.into_iter();
+        let GroupWaits { limit, pressure_share } = seen.group.over(window);
         ResourceSeries {
             cpu_source: sources.cpu.describe().to_owned(),
             memory_source: sources.memory.describe().to_owned(),
@@ -225,6 +227,8 @@ impl Sampler {
             load_cpus: shares(&load_cpus, &seen.load, window),
             core_cpus: seen.cores,
             irq_apart: interrupts::kept_apart(),
+            cpu_limit: limit,
+            pressure_share,
         }
     }
 }
@@ -237,6 +241,8 @@ struct Seen {
     /// Each sample's instant, and what the CPUs of the load had done by then, in their order.
     load: Vec<(i64, Vec<CpuTime>)>,
     cores: Vec<usize>,
+    /// What the server's control groups said of its wait for CPU time.
+    group: GroupLog,
 }
 
 impl Seen {
@@ -262,8 +268,14 @@ impl Seen {
     }
 
     fn new() -> Self {
-        let (samples, load, cores) = (Vec::new(), Vec::new(), Vec::new());
-        Self { began: Instant::now(), samples, threads: ThreadLog::default(), load, cores }
+        Self {
+            began: Instant::now(),
+            samples: Vec::new(),
+            threads: ThreadLog::default(),
+            load: Vec::new(),
+            cores: Vec::new(),
+            group: GroupLog::default(),
+        }
     }
 }
 
@@ -398,7 +410,10 @@ impl<'a> Watch<'a> {
         self.seen.load.push((at_ns, load.collect()));
         if self.seen.samples.is_empty() {
             self.seen.cores = self.watched.cores(&times);
+            let ids: Vec<String> = processes.iter().map(u32::to_string).collect();
+            self.seen.group = GroupLog::of(ids.iter().map(String::as_str));
         }
+        self.seen.group.read(at_ns);
         self.seen.samples.push(ResourceSample {
             at_ns,
             cpu_ns,
@@ -411,6 +426,7 @@ impl<'a> Watch<'a> {
             log_octets: self.logs.read(&self.watched.logs),
             irq_ns: own.irq_ns,
             cpus_used_ns: own.used_ns,
+            waited_ns: tells_waits().then_some(threads.waited_ns),
             cores_used_ns: self.seen.cores.iter().map(|cpu| times.cpu(*cpu).used_ns).collect(),
         });
         Some(())

@@ -2,6 +2,8 @@
 //! not delay measuring, even on a machine without a spare CPU.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender, TrySendError};
 use std::thread;
 use std::time::Duration;
@@ -10,8 +12,10 @@ use dnslab_client::{IntervalRecord, Phases};
 use dnslab_measure::{
     ByPhase, Histogram, Interval, LiveInterval, NetworkDrops, Pacing, PacingTally,
 };
-use dnslab_socket::set_idle_policy;
+use dnslab_socket::{set_idle_policy, set_usual_policy};
 use dnslab_traffic::Turns;
+use rustix::process::Pid;
+use rustix::thread::gettid;
 
 use crate::Progress;
 use crate::clock::Clock;
@@ -32,6 +36,17 @@ pub(crate) struct Reports {
     /// Empty histograms that the aggregator no longer needs. The kernel would have to find 220 KiB of pages
     /// for a fresh one, at the end of each interval, while queries are due.
     spares: Receiver<Histogram>,
+    aggregator: Arc<AtomicI32>,
+}
+
+impl Drop for Reports {
+    /// The worker has ended, and nothing is measured any more. The aggregator has what is left to do, and whoever waits
+    /// for it must not wait until a busy machine has a CPU to spare.
+    fn drop(&mut self) {
+        if let Some(thread) = Pid::from_raw(self.aggregator.load(Ordering::Relaxed)) {
+            set_usual_policy(thread);
+        }
+    }
 }
 
 impl Reports {
@@ -76,6 +91,8 @@ pub(crate) struct Aggregator {
     phases: Phases,
     turns: Option<Turns>,
     reports: Receiver<(u32, IntervalRecord)>,
+    /// Its thread, once it has one.
+    thread: Arc<AtomicI32>,
     spares: Vec<Sender<Histogram>>,
     /// Intervals that not all workers have finished, by number, with how many have.
     open: BTreeMap<u64, (usize, IntervalRecord)>,
@@ -149,10 +166,12 @@ impl Aggregator {
         turns: Option<Turns>,
     ) -> (Self, Vec<Reports>) {
         let (to_aggregator, reports) = mpsc::channel();
+        let thread = Arc::new(AtomicI32::new(0));
         let (spares, ends) = (0..workers)
             .map(|shard| {
                 let (back, spares) = mpsc::channel();
-                (back, Reports { shard, to_aggregator: to_aggregator.clone(), spares })
+                let (to_aggregator, aggregator) = (to_aggregator.clone(), Arc::clone(&thread));
+                (back, Reports { shard, to_aggregator, spares, aggregator })
             })
             .unzip();
         let open = BTreeMap::new();
@@ -164,6 +183,7 @@ impl Aggregator {
             phases,
             turns,
             reports,
+            thread,
             spares,
             open,
             series,
@@ -291,6 +311,7 @@ pub(crate) fn observe_all(
             let aggregator = Aggregator { began_unix_ns, ..aggregator };
             scope.spawn(move || {
                 set_idle_policy();
+                aggregator.thread.store(gettid().as_raw_nonzero().get(), Ordering::Relaxed);
                 aggregator.run(clock, &sender)
             })
         };

@@ -1,19 +1,21 @@
-//! One query, one answer: whether a server is ready and what it says.
+//! One query before a load, as the load sends it, and its answer: whether a server is ready and what it says.
 
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use dnslab_client::connection::{self, Connection, ConnectionEnd, Delivery, Route, Scratch};
-use dnslab_client::runtime::{Path, Runtime as _};
-use dnslab_client::{CertificateFault, ClientTls, Nanos, TlsSettings, nanos};
-use dnslab_settings::{HttpSettings, ReceiveTime};
-use dnslab_wire::{Additions, MessageBatch, Query, Response, Transport};
+use dnslab_client::connection::{self, Connection, ConnectionEnd, Delivery, Scratch, TlsRefusal};
+use dnslab_client::runtime::Runtime as _;
+use dnslab_client::{CertificateFault, FaultWatch, Job, Nanos, Shard, TlsSettings, nanos};
+use dnslab_settings::TlsVersions;
+use dnslab_wire::{MessageBatch, Method, Query, Response, Signed, TlsGroup, Transport, TsigFault};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::socket_error;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, wall_clock};
 use crate::kernel::{Kernel, descriptor};
 
 /// Why there was no answer.
@@ -29,6 +31,30 @@ pub enum AskError {
         /// What happened.
         source: io::Error,
     },
+    /// The query could not leave: no socket, or no port of the client's own address.
+    #[error("no query can be sent to {target} over {transport}: {end}")]
+    NoSocket {
+        /// How the query would have travelled.
+        transport: Transport,
+        /// Where it was to go.
+        target: SocketAddr,
+        /// What is missing, and what to do about it.
+        end: ConnectionEnd,
+    },
+    /// The handshake of TLS was refused.
+    #[error("{target} does not answer over {transport}: {end}")]
+    Tls {
+        /// How the query was to travel.
+        transport: Transport,
+        /// Where it was to go.
+        target: SocketAddr,
+        /// Why.
+        refusal: TlsRefusal,
+        /// The load offers other versions or key exchange groups than the default ones.
+        has_own_offer: bool,
+        /// The reason in the words of TLS.
+        end: ConnectionEnd,
+    },
     /// The server's certificate was not accepted.
     #[error("{target} {fault}")]
     Certificate {
@@ -38,14 +64,30 @@ pub enum AskError {
         fault: CertificateFault,
     },
     /// The server took the query and gave no DNS message for it.
-    #[error("{target} does not answer over {transport}: {reason}")]
+    #[error("{target} does not answer over {transport}: {refusal}")]
     Refused {
         /// How the query travelled.
         transport: Transport,
         /// Where it went.
         target: SocketAddr,
+        /// By which method, over HTTP.
+        method: Method,
         /// What it did instead.
-        reason: String,
+        refusal: Refusal,
+    },
+    /// The query was signed, and the answer says that its signature is refused, or is not signed well itself.
+    #[error("{target} does not answer over {transport}: {fault} (key `{key}`, query {query})")]
+    Signature {
+        /// How the query travelled.
+        transport: Transport,
+        /// Where it went.
+        target: SocketAddr,
+        /// What was asked.
+        query: String,
+        /// The name of the key.
+        key: String,
+        /// What is wrong, and what to do about it.
+        fault: TsigFault,
     },
     /// Nothing that came back within the time-out is an answer to the query.
     #[error("{target} does not answer over {transport}: what came back is no answer to {query}")]
@@ -59,59 +101,138 @@ pub enum AskError {
     },
 }
 
-/// Asks one query over a connection of the engine and returns the whole answer. Waits for `timeout` at each
-/// step (opening, answer). `http` is for the transports over HTTP.
+/// What a server gave in the place of a DNS message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// An HTTP status other than 200.
+    #[error("the server refused the query with HTTP status {0}")]
+    Status(u16),
+    /// HTTP status 200 with something else (RFC 8484, sections 4.1 and 6).
+    #[error(
+        "the server's response has HTTP status 200, but not the content type application/dns-message, or no DNS \
+         message with the id 0"
+    )]
+    NoMessage,
+    /// The stream of the query ended without a response.
+    #[error("the server reset the stream of the query, or its response is none")]
+    Reset,
+    /// The server went away.
+    #[error("the server went away without a look at the query")]
+    NotProcessed,
+    /// It came with the first packet.
+    #[error("the server says that it was asked too early")]
+    TooEarly,
+}
+
+/// Whose query it is, and whom it asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asker {
+    /// The client of the load, counted over all workers. It has its address, cookie and subnet.
+    pub client: u32,
+    /// How the query travels. Where truncated answers are asked again over TCP, that may be TCP, too.
+    pub transport: Transport,
+    /// Which of the servers that the client knows, from 0.
+    pub server: u8,
+}
+
+/// Asks one query as a client of this load does, by a connection of the engine, and returns the whole answer. Address,
+/// TLS, HTTP, and what the query carries are made where the worker has them from ([`Shard`]). Waits for `timeout` at
+/// each step (opening, answer).
 ///
 /// # Errors
 /// When there is no answer in time, or one to another question. Over UDP anybody may send such a message, so
 /// there it is an error only if no right answer follows in time.
-pub fn ask(
-    target: SocketAddr,
-    transport: Transport,
-    query: &Query,
-    tls: Option<&TlsSettings>,
-    http: &HttpSettings,
-    timeout: Duration,
-) -> Result<Vec<u8>, AskError> {
+pub fn ask(job: &Job, asker: Asker, query: &Query, timeout: Duration) -> Result<Vec<u8>, AskError> {
+    let Asker { client, transport, server } = asker;
+    let (job, watch) = watched(job, asker);
+    let stop = AtomicBool::new(false);
+    let shard = Shard::new(&job, 0, 1, &stop);
+    let route = shard.route(client, transport, server);
+    let target = route.path.target;
     let failed = |source| AskError::Exchange { transport, target, source };
-    let (tls, watch) = match (transport.is_encrypted(), tls) {
-        (false, _) => (None, None),
-        (true, Some(settings)) => {
-            let (settings, watch) = settings.watched();
-            (Some(ClientTls::new(&settings, transport)), Some(watch))
-        }
-        (true, None) => return Err(failed(io::Error::other("no TLS settings are given"))),
-    };
+    if transport.is_encrypted() && route.tls.is_none() {
+        return Err(failed(io::Error::other("no TLS settings are given")));
+    }
     let clock = Clock::start();
     let mut kernel = Kernel::new(clock, None).map_err(failed)?;
-    let route = Route {
-        path: Path { target, source: None },
-        transport,
-        client: 0,
-        tls: tls.as_ref(),
-        http,
-        receive_time: ReceiveTime::User,
-        quickack: false,
-    };
-    let connection =
-        connection::open(&mut kernel, &route, clock.now()).map_err(|end| failed(as_io(end)))?;
-    let asking = Asking {
-        connection,
-        kernel,
-        scratch: Scratch::default(),
-        timeout: nanos(timeout),
-        has_strangers: transport == Transport::Udp,
-    };
-    asking.exchange(query).map_err(|trouble| {
-        match (watch.and_then(|watch| watch.fault()), trouble) {
+    let (subnet, cookie) = (shard.subnet_of(client), shard.cookie_of(client));
+    let additions = shard.additions(transport, cookie.as_ref(), subnet.as_ref());
+    let mut outbox = MessageBatch::default();
+    let room = (&mut outbox, &mut Vec::new());
+    let signed = shard.push_query((query, ID), &additions, wall_clock(), room);
+    let asked = connection::open(&mut kernel, &route, clock.now()).map_err(Trouble::End);
+    let answer = asked.and_then(|connection| {
+        let asking = Asking {
+            connection,
+            kernel,
+            scratch: Scratch::default(),
+            timeout: nanos(timeout),
+            has_strangers: transport == Transport::Udp,
+            signed,
+        };
+        asking.exchange(&outbox, query)
+    });
+    answer.map_err(|trouble| {
+        let fault = watch.and_then(|watch| watch.fault());
+        match (fault, trouble) {
             (Some(fault), _) => AskError::Certificate { target, fault },
             (None, Trouble::Io(source)) => failed(source),
-            (None, Trouble::Refused(reason)) => AskError::Refused { transport, target, reason },
+            (None, Trouble::End(end)) => ended(&job, (transport, target), end),
+            (None, Trouble::Refused(refusal)) => {
+                let method = job.settings.http_method;
+                AskError::Refused { transport, target, method, refusal }
+            }
+            (None, Trouble::Signature(key, fault)) => {
+                AskError::Signature { transport, target, query: query.to_string(), key, fault }
+            }
             (None, Trouble::Mismatch) => {
                 AskError::Mismatch { transport, target, query: query.to_string() }
             }
         }
     })
+}
+
+/// The load of one worker, which records why a certificate is not accepted on the way that is asked.
+fn watched(job: &Job, asker: Asker) -> (Job, Option<Arc<FaultWatch>>) {
+    let mut job = job.clone().with(|load| load.workers = Some(1));
+    let is_asked = |transport| transport == asker.transport;
+    let tls = match usize::from(asker.server).checked_sub(1) {
+        None if is_asked(job.settings.transport) => job.tls.as_mut(),
+        None => {
+            job.others.iter_mut().find(|it| is_asked(it.transport)).and_then(|it| it.tls.as_mut())
+        }
+        Some(place) => {
+            let endpoints = job.further.get_mut(place).into_iter().flatten();
+            endpoints.into_iter().find(|it| is_asked(it.transport)).and_then(|it| it.tls.as_mut())
+        }
+    };
+    let watch = tls.filter(|_| asker.transport.is_encrypted()).map(|tls: &mut TlsSettings| {
+        let (settings, watch) = tls.watched();
+        *tls = settings;
+        watch
+    });
+    (job, watch)
+}
+
+/// Why a connection that came to its end gave no answer.
+fn ended(job: &Job, (transport, target): (Transport, SocketAddr), end: ConnectionEnd) -> AskError {
+    if let Some(refusal) = end.tls_refusal() {
+        let load = &job.settings;
+        let has_own_offer =
+            load.tls_versions != TlsVersions::Both || load.tls_groups != TlsGroup::PRESET;
+        return AskError::Tls { transport, target, refusal, has_own_offer, end };
+    }
+    match end {
+        ConnectionEnd::NoFiles | ConnectionEnd::NoPorts => {
+            AskError::NoSocket { transport, target, end }
+        }
+        ConnectionEnd::Connect(source) | ConnectionEnd::Broken(source) => {
+            AskError::Exchange { transport, target, source }
+        }
+        other => {
+            AskError::Exchange { transport, target, source: io::Error::other(other.to_string()) }
+        }
+    }
 }
 
 fn answers(octets: &[u8], query: &Query) -> bool {
@@ -123,10 +244,14 @@ fn answers(octets: &[u8], query: &Query) -> bool {
 const ID: u16 = 0x1ab1;
 
 enum Trouble {
-    /// There was no connection, or no answer.
+    /// There was no answer.
     Io(io::Error),
+    /// The connection did not come about, or came to its end.
+    End(ConnectionEnd),
     /// The server gave something else.
-    Refused(String),
+    Refused(Refusal),
+    /// The signature of this key was refused, or the answer has no good one.
+    Signature(String, TsigFault),
     /// Only messages that answer other questions came.
     Mismatch,
 }
@@ -134,6 +259,12 @@ enum Trouble {
 impl From<io::Error> for Trouble {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
+    }
+}
+
+impl From<ConnectionEnd> for Trouble {
+    fn from(end: ConnectionEnd) -> Self {
+        Self::End(end)
     }
 }
 
@@ -146,39 +277,42 @@ struct Asking {
     /// Somebody else than the server may send messages (RFC 5452, section 9.1). An answer to another question
     /// then says nothing of this query.
     has_strangers: bool,
+    /// What checks the answer, if the query is signed.
+    signed: Option<Signed>,
 }
 
 impl Asking {
-    fn exchange(mut self, query: &Query) -> Result<Vec<u8>, Trouble> {
-        let mut outbox = MessageBatch::default();
-        outbox.push_with(|octets| query.append_to(ID, &Additions::default(), octets));
+    fn exchange(mut self, outbox: &MessageBatch, query: &Query) -> Result<Vec<u8>, Trouble> {
         let mut is_sent = false;
-        let mut has_other = false;
+        // The last message that is no answer.
+        let mut other = None;
         let mut deadline = self.kernel.now() + self.timeout;
         loop {
             if !is_sent && self.connection.is_open() {
-                is_sent = self
-                    .connection
-                    .send(&self.kernel, &outbox, &mut self.scratch)
-                    .map_err(as_io)?
-                    > 0;
+                is_sent = self.connection.send(&self.kernel, outbox, &mut self.scratch)? > 0;
                 deadline = self.kernel.now() + self.timeout;
             }
             self.wait(deadline)?;
-            let mut came = None;
-            let mut deliver = |delivery: Delivery<'_>| match content(delivery) {
-                Ok(octets) if !answers(&octets, query) => has_other = true,
-                content => came = Some(content),
-            };
+            let mut came = Vec::new();
+            let mut deliver = |delivery: Delivery<'_>| came.push(content(delivery));
             let advanced = self.connection.advance(&self.kernel, &mut self.scratch, &mut deliver);
-            if let Some(came) = came {
-                self.connection.close(self.kernel.now(), &mut self.scratch);
-                return came;
+            for content in came {
+                match content.and_then(|octets| self.accept(octets, query)) {
+                    Err(Trouble::Mismatch) => other = Some(Trouble::Mismatch),
+                    // Anybody may send a message without a signature. The right one may follow.
+                    Err(Trouble::Signature(key, fault)) if fault.refusal().is_none() => {
+                        other = Some(Trouble::Signature(key, fault));
+                    }
+                    answer => {
+                        self.connection.close(self.kernel.now(), &mut self.scratch);
+                        return answer;
+                    }
+                }
             }
-            advanced.map_err(as_io)?;
+            advanced?;
             let is_over = self.kernel.now() >= deadline;
-            if has_other && (is_over || !self.has_strangers) {
-                return Err(Trouble::Mismatch);
+            if is_over || !self.has_strangers {
+                other.take().map_or(Ok(()), Err)?;
             }
             if is_over {
                 let step = if is_sent { "no answer" } else { "no connection" };
@@ -186,6 +320,17 @@ impl Asking {
                 return Err(error.into());
             }
         }
+    }
+
+    /// A message if it is the answer.
+    fn accept(&self, octets: Vec<u8>, query: &Query) -> Result<Vec<u8>, Trouble> {
+        if !answers(&octets, query) {
+            return Err(Trouble::Mismatch);
+        }
+        let Some(signed) = &self.signed else { return Ok(octets) };
+        let verified = signed.verify(&octets, wall_clock() / 1_000_000_000);
+        verified.map_err(|fault| Trouble::Signature(signed.key_name(), fault))?;
+        Ok(octets)
     }
 
     /// Waits until the socket is ready, a timer of the connection is due, or the time is over.
@@ -220,28 +365,12 @@ fn refusal(socket: BorrowedFd<'_>) -> io::Result<()> {
 }
 
 fn content(delivery: Delivery<'_>) -> Result<Vec<u8>, Trouble> {
-    let refused = |reason: &str| Err(Trouble::Refused(reason.to_owned()));
-    match delivery {
-        Delivery::Message(received) => Ok(received.octets.to_vec()),
-        Delivery::Refused { status: 0, .. } => {
-            refused("the server reset the stream of the query, or its response is none")
-        }
-        Delivery::Refused { status: 200, .. } => {
-            refused("the server's response has HTTP status 200, and is no DNS message")
-        }
-        Delivery::Refused { status, .. } => {
-            refused(&format!("the server refused the query with HTTP status {status}"))
-        }
-        Delivery::NotProcessed { .. } => {
-            refused("the server went away without a look at the query")
-        }
-        Delivery::TooEarly { .. } => refused("the server says that it was asked too early"),
-    }
-}
-
-fn as_io(end: ConnectionEnd) -> io::Error {
-    match end {
-        ConnectionEnd::Connect(error) | ConnectionEnd::Broken(error) => error,
-        other => io::Error::other(other.to_string()),
-    }
+    Err(Trouble::Refused(match delivery {
+        Delivery::Message(received) => return Ok(received.octets.to_vec()),
+        Delivery::Refused { status: 0, .. } => Refusal::Reset,
+        Delivery::Refused { status: 200, .. } => Refusal::NoMessage,
+        Delivery::Refused { status, .. } => Refusal::Status(status),
+        Delivery::NotProcessed { .. } => Refusal::NotProcessed,
+        Delivery::TooEarly { .. } => Refusal::TooEarly,
+    }))
 }

@@ -210,9 +210,9 @@ fn check(job: &Job) -> Result<(), LoadError> {
 /// # Errors
 /// [`LoadError::TooManySockets`] when it may not.
 pub fn check_sockets(sockets: u64) -> Result<(), LoadError> {
-    let limit = file_limit();
-    if sockets + OTHER_FILES > limit {
-        return Err(LoadError::TooManySockets { sockets, limit });
+    let (limit, needed) = (file_limit(), sockets.saturating_add(OTHER_FILES));
+    if needed > limit {
+        return Err(LoadError::TooManySockets { sockets, needed, limit });
     }
     Ok(())
 }

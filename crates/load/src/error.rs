@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use dnslab_measure::Unbalanced;
+use dnslab_wire::units::raised_file_limit;
 
 /// Why a load did not begin, or cannot be trusted.
 #[derive(Debug, thiserror::Error)]
@@ -29,11 +30,13 @@ pub enum LoadError {
         "the clients may have {sockets} sockets open at once, but this process may open {limit} \
          files: use fewer clients or connections, let clients connect on demand and close what is \
          idle (`load.connect = \"on-demand\"` and `load.idle`; in an open loop no more stay open \
-         than become busy within that time and the time-out), or raise the limit (`ulimit -n`)"
+         than become busy within that time and the time-out), or {}", raised_file_limit(*needed)
     )]
     TooManySockets {
         /// Sockets that may be open at once.
         sockets: u64,
+        /// Files that the process must be able to open for them.
+        needed: u64,
         /// The limit on open files.
         limit: u64,
     },

@@ -199,7 +199,14 @@ fn source(path: Path) -> SocketAddr {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     };
-    SocketAddr::new(path.source.unwrap_or(any), 0)
+    let mut source = SocketAddr::new(path.source.unwrap_or(any), 0);
+    // The link of a link-local address is that on which the server is.
+    if let (SocketAddr::V6(source), SocketAddr::V6(target)) = (&mut source, path.target)
+        && source.ip().is_unicast_link_local()
+    {
+        source.set_scope_id(target.scope_id());
+    }
+    source
 }
 
 impl StreamSocket for Stream {

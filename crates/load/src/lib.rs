@@ -18,7 +18,8 @@ mod read_ahead;
 mod result;
 mod told;
 
-pub use ask::{AskError, ask};
+pub use ask::{AskError, Asker, Refusal, ask};
+pub use dnslab_client::connection::{ConnectionEnd, TlsRefusal};
 pub use dnslab_client::{
     CertificateFault, ClientTraffic, Endpoint, Expected, Fed, Feed, Job, TlsSettings,
     TlsSettingsError, Verification, sockets,

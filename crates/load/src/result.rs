@@ -100,7 +100,8 @@ pub(crate) fn finish(
     measured.counters.outcomes.check()?;
     measured.windows.iter().try_for_each(|window| window.outcomes.check())?;
     let sent_all = job.settings.queries_in_all.is_some_and(|most| due(&measured) >= most);
-    let cut_short = until < phases.until && !sent_all;
+    let is_interrupted = interrupted(&measured) > 0;
+    let cut_short = (until < phases.until || is_interrupted) && !sent_all;
     let send_path = send_path.unwrap_or("none: no connection was open at the end").to_owned();
     let mut facts = LoadFacts { send_path, ..job.facts() };
     if job.replay.is_some() {
@@ -162,6 +163,11 @@ fn taken(turns: &Turns, from: Nanos, until: Nanos) -> TurnsTaken {
         counted_ns: turns.counted_between(from, until),
         ..TurnsTaken::default()
     }
+}
+
+/// Queries that have no outcome because the load was left, also of the warm-up.
+fn interrupted(measured: &Measured) -> u64 {
+    measured.warm_up.outcomes.interrupted + measured.counters.outcomes.interrupted
 }
 
 /// Queries that became due, also in the warm-up.

@@ -2,14 +2,17 @@
 
 mod evidence;
 mod figures;
+mod others;
 mod servers;
 mod threads;
 
 use serde::{Deserialize, Serialize};
 
 pub use evidence::{CpuUse, Evidence};
-pub use figures::BottleneckFigures;
+pub use figures::{BottleneckFigures, TurnedAway};
 pub(crate) use figures::{busiest, increase, most_held};
+pub use others::CpusUsed;
+pub(crate) use others::others_on_load_cpus;
 pub(crate) use servers::share_with_load;
 pub use servers::{ServerUse, WorkerUse};
 
@@ -51,6 +54,9 @@ pub(crate) const CONNECTIONS_HELD: f64 = 0.05;
 /// Above this share of the attempts, connections fail because of the server, and others wait for it too.
 const CONNECTIONS_FAIL: f64 = 0.1;
 
+/// Fewer connections than these say nothing of how a server treats connections.
+const LEAST_TURNED_AWAY: u64 = 10;
+
 /// How far the queries in flight may be from the window, as a share of it. The mean of the window
 /// is taken over queries that became due in it, so start, end and stalls leave some difference.
 const LITTLE: f64 = 0.25;
@@ -69,8 +75,14 @@ pub enum BottleneckKind {
     ServersCpu,
     /// Servers and load workers that share CPUs used all of those together.
     SharedCpu,
+    /// A server used up the CPU quota of its control group.
+    ServerCpuLimit,
+    /// Other programs held the CPUs of a server or of the load.
+    OtherPrograms,
     /// One thread of a server used a whole CPU, while the server did not use all of its CPUs.
     ServerThread,
+    /// The server turned connections away: it refused or reset them, or did not accept them in time.
+    ConnectionsRefused,
     /// The load generator used all the CPU it was given, dropped answers, or kept connections
     /// waiting for their turn.
     Generator,
@@ -100,6 +112,7 @@ impl BottleneckKind {
                 | Self::UpstreamCpu
                 | Self::ServersCpu
                 | Self::SharedCpu
+                | Self::ServerCpuLimit
                 | Self::ServerThread
         )
     }
@@ -120,37 +133,47 @@ impl Bottleneck {
     ///
     /// 1. **Rate**: an open loop that sent at least 99 % of what was intended and got answers to
     ///    at least 99 % of it. Nothing stood in its way, however busy the two sides were.
-    /// 2. **Server CPU**: the server used at least 90 % of its CPUs. In a chain, the busiest of its
+    /// 2. **Connections refused**: the server turned more than a tenth of the connections away, and at
+    ///    least ten. Its clients wait to be let in then, whoever has CPU left.
+    /// 3. **Server's CPU limit**: a server used up the CPU quota of its control group (or of one above it) in at
+    ///    least half of the periods of the quota; **generator** if the load did so, and in no fewer of them;
+    ///    **shared CPU** if one group above both has the quota. A worker at 90 % of its CPU goes before the
+    ///    server's quota.
+    /// 4. **Other programs**: they used at least 10 % of the CPUs of a server, nothing of those was left (90 %
+    ///    or more were used), and of the time for which its threads could run they waited for a CPU for 10 % or
+    ///    more. Or a load worker was on its CPU or waited for it for 90 % of the time, and others used at
+    ///    least 10 % of a CPU of the load. Not if the busiest worker, or a server, had no CPU left by itself.
+    /// 5. **Server CPU**: the server used at least 90 % of its CPUs. In a chain, the busiest of its
     ///    servers: **relay CPU** or **upstream CPU** if it is not the one under test, which may do
     ///    more then; **servers' CPU** if those that were pinned to CPUs in common used 90 % of them
     ///    together, and none of them alone. If the busiest worker was at
     ///    90 % or more too and not below that, it is the generator: the more saturated
     ///    of the two holds the other up, and in doubt the server may do more than was measured.
-    /// 3. **Shared CPU**: servers and load workers that were pinned to CPUs in common used 90 % of
+    /// 6. **Shared CPU**: servers and load workers that were pinned to CPUs in common used 90 % of
     ///    them together, and neither the servers nor a worker alone. Both may do more on CPUs of
     ///    their own.
-    /// 4. **Generator**: its busiest worker used at least 90 % of a CPU, its own sockets dropped
+    /// 7. **Generator**: its busiest worker used at least 90 % of a CPU, its own sockets dropped
     ///    more than 0.1 % of the answers, connections waited for their turn in it for more than 5 %
     ///    of the time (while no more than a tenth of the attempts failed, for then those on their
     ///    way wait for the server), or an open loop sent less than 99 % of what was intended.
-    ///    The latter not over a stream with every worker below 50 %: then the server did not take
-    ///    what was offered (connections or their buffers were full), which is unclear.
-    /// 5. **One thread of the server**: it used at least 90 % of a CPU, while no server used all of
+    ///    The latter not over a stream with every worker below 50 %, on its CPU or waiting for it: then the
+    ///    server did not take what was offered (connections or their buffers were full), which is unclear.
+    /// 8. **One thread of the server**: it used at least 90 % of a CPU, while no server used all of
     ///    its CPUs.
-    /// 6. **Server's socket buffer** or **network**: more than 0.1 % of the datagrams were lost,
+    /// 9. **Server's socket buffer** or **network**: more than 0.1 % of the datagrams were lost,
     ///    those not counted that were answered late, while neither side was busy. This goes before
     ///    the window, which lost queries fill until they time out. It is the buffer if what the
     ///    server's full sockets dropped is at least half of what was lost, and else the network;
     ///    but on a loopback address no network loses anything, and that is unclear.
-    /// 7. **Unclear** if more than 0.1 % of the queries were answered after their time-out: the
-    ///    server did not answer in time, and did not use its CPUs either.
-    /// 8. **Unclear** in a closed loop if a load worker was on its CPU or waited for it for 90 % of the
-    ///    time, though not on it so long: something else had the CPU.
-    /// 9. **Window**: a closed loop in which neither side was busy, and by Little's law the mean
-    ///    number in flight (answered rate times mean latency) is the window within 25 %.
-    /// 10. **Unclear** otherwise.
+    /// 10. **Unclear** if more than 0.1 % of the queries were answered after their time-out: the
+    ///     server did not answer in time, and did not use its CPUs either.
+    /// 11. **Unclear** in a closed loop if a load worker was on its CPU or waited for it for 90 % of the
+    ///     time, though not on it so long: something else had the CPU.
+    /// 12. **Window**: a closed loop in which neither side was busy, and by Little's law the mean
+    ///     number in flight (answered rate times mean latency) is the window within 25 %.
+    /// 13. **Unclear** otherwise.
     ///
-    /// Without the server's CPU figures rules 6, 8 and 9 cannot be told from a busy server, so they do
+    /// Without the server's CPU figures rules 9, 11 and 12 cannot be told from a busy server, so they do
     /// not apply, and what would be unclear is **unknown**.
     ///
     /// Where the kernel keeps the time of interrupts apart from that of threads, it counts as used
@@ -159,6 +182,9 @@ impl Bottleneck {
     pub fn decide(figures: &BottleneckFigures) -> Self {
         let (kind, evidence) = figures
             .rate()
+            .or_else(|| figures.turned_away())
+            .or_else(|| figures.cpu_limits())
+            .or_else(|| figures.others())
             .or_else(|| figures.processors())
             .or_else(|| figures.thread())
             .or_else(|| figures.not_taken())
@@ -174,7 +200,7 @@ impl Bottleneck {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{LoadMode, UNDER_TEST};
+    use crate::{CpuLimit, LoadMode, UNDER_TEST};
 
     fn server(role: &str, busy_share: Option<f64>, cpus: usize) -> ServerUse {
         ServerUse { role: role.to_owned(), busy_share, cpus, ..ServerUse::default() }
@@ -208,9 +234,12 @@ mod tests {
             workers: Vec::new(),
             generator_busy_share: 0.5,
             generator_wanted_share: 0.5,
+            others_on_load_cpus: None,
+            load_limit: None,
             generator_drops: 0,
             connections_held_share: 0.0,
             failed_connections_share: 0.0,
+            turned_away: TurnedAway::default(),
             send_lag_p50_ns: Some(20_000),
         }
     }
@@ -303,11 +332,15 @@ mod tests {
             answered_qps: 60_000.0,
             is_stream: true,
             generator_busy_share,
+            generator_wanted_share: generator_busy_share,
             ..open()
         };
         let told = ["not-taken", "servers", "busiest-worker"];
         check(slow(0.49), BottleneckKind::Unclear, &told);
         check(slow(0.5), BottleneckKind::Generator, &["rate-missed"]);
+        // One that waits for its CPU is late by itself.
+        let waits = BottleneckFigures { generator_wanted_share: 0.5, ..slow(0.1) };
+        check(waits, BottleneckKind::Generator, &["rate-missed"]);
         // Datagrams are always taken.
         let datagrams = BottleneckFigures { is_stream: false, ..slow(0.49) };
         check(datagrams, BottleneckKind::Generator, &["rate-missed"]);
@@ -382,6 +415,100 @@ mod tests {
         check(unwatched, BottleneckKind::Unknown, &[]);
     }
 
+    /// A quota of half a CPU that was used up in this share of its periods.
+    fn quota(group: &str, throttled: u64) -> Option<CpuLimit> {
+        let group = group.to_owned();
+        Some(CpuLimit { cpus: 0.5, group, periods: 100, throttled, throttled_ns: 1 })
+    }
+
+    #[test]
+    fn a_quota_that_is_used_up_goes_before_all_but_the_rate() {
+        let limited = |of_server: u64, of_load: u64| {
+            let mut figures = closed();
+            figures.servers[0].limit = quota("/server", of_server);
+            figures.load_limit = quota("/load", of_load);
+            figures
+        };
+        let told = ["cpu-limit", "servers"];
+        check(limited(50, 0), BottleneckKind::ServerCpuLimit, &told);
+        check(limited(49, 0), BottleneckKind::Window, &[]);
+        check(limited(0, 50), BottleneckKind::Generator, &told);
+        check(limited(60, 59), BottleneckKind::ServerCpuLimit, &told);
+        check(limited(60, 60), BottleneckKind::Generator, &told);
+        // The group that has the quota is above both.
+        let mut both = limited(60, 60);
+        both.load_limit = quota("/server", 60);
+        check(both, BottleneckKind::SharedCpu, &told);
+        // A server whose quota is nearly its CPU: the quota is why it has no more.
+        let busy = BottleneckFigures { servers: used(0.95), ..limited(0, 0) };
+        check(busy.clone(), BottleneckKind::ServerCpu, &[]);
+        let mut full = busy;
+        full.servers[0].limit = quota("/server", 90);
+        check(full, BottleneckKind::ServerCpuLimit, &told);
+        let generator = BottleneckFigures { generator_busy_share: 0.95, ..limited(60, 0) };
+        check(generator, BottleneckKind::Generator, &["busiest-worker"]);
+        check(
+            BottleneckFigures { mode: open().mode, ..limited(90, 90) },
+            BottleneckKind::Rate,
+            &[],
+        );
+        // Any server of a chain.
+        let mut chain = closed();
+        chain.servers.push(server("upstream", Some(0.1), 1));
+        chain.servers[1].limit = quota("/upstream", 77);
+        let found = Bottleneck::decide(&chain);
+        let expected =
+            Evidence::CpuLimit { role: "upstream".to_owned(), cpus: 0.5, throttled_share: 0.77 };
+        assert_eq!((found.kind, &found.evidence[0]), (BottleneckKind::ServerCpuLimit, &expected));
+    }
+
+    #[test]
+    fn other_programs_on_the_cpus_of_a_server_or_of_the_load() {
+        let held = |waited: Option<f64>, by_others: f64, by_all: f64| {
+            let mut figures = closed();
+            figures.servers[0].waited_share = waited;
+            figures.servers[0].cpus_used = Some(CpusUsed { by_all, by_others });
+            figures
+        };
+        let told = ["server-held-up", "servers", "busiest-worker"];
+        check(held(Some(0.5), 0.5, 1.0), BottleneckKind::OtherPrograms, &told);
+        check(held(None, 0.5, 1.0), BottleneckKind::OtherPrograms, &told);
+        check(held(Some(0.1), 0.1, 0.9), BottleneckKind::OtherPrograms, &told);
+        for short in [
+            held(Some(0.09), 0.5, 1.0),
+            held(Some(0.5), 0.09, 1.0),
+            held(Some(0.5), 0.5, 0.89),
+            closed(),
+        ] {
+            check(short, BottleneckKind::Window, &[]);
+        }
+        // One that has no CPU left by itself is the bottleneck by itself.
+        let full = |busy| {
+            let mut figures = held(Some(0.5), 0.1, 1.0);
+            figures.servers[0].busy_share = Some(busy);
+            figures
+        };
+        check(full(0.90), BottleneckKind::ServerCpu, &["servers"]);
+        check(full(0.89), BottleneckKind::OtherPrograms, &told);
+        let generator =
+            BottleneckFigures { generator_busy_share: 0.9, ..held(Some(0.5), 0.5, 1.0) };
+        check(generator, BottleneckKind::Generator, &["busiest-worker"]);
+        // A load whose workers others held, and one that sent too little because of that.
+        let load = |others_on_load_cpus| BottleneckFigures {
+            generator_wanted_share: 0.95,
+            others_on_load_cpus,
+            ..closed()
+        };
+        let told = ["worker-waited", "servers", "busiest-worker"];
+        check(load(Some(0.1)), BottleneckKind::OtherPrograms, &told);
+        check(load(Some(0.09)), BottleneckKind::Unclear, &[]);
+        let missed =
+            BottleneckFigures { mode: open().mode, offered_qps: 50_000.0, ..load(Some(0.5)) };
+        check(missed, BottleneckKind::OtherPrograms, &told);
+        let rate = BottleneckFigures { mode: open().mode, ..held(Some(0.5), 0.5, 1.0) };
+        check(rate, BottleneckKind::Rate, &[]);
+    }
+
     #[test]
     fn window() {
         let at = |ms| BottleneckFigures { mean_latency_ns: Some(ms * 1e6), ..closed() };
@@ -395,6 +522,28 @@ mod tests {
         check(none, BottleneckKind::Unclear, &unclear);
         let unwatched = BottleneckFigures { servers: unwatched(), ..closed() };
         check(unwatched, BottleneckKind::Unknown, &unclear);
+    }
+
+    #[test]
+    fn connections_that_are_turned_away() {
+        let with = |refused, waited, busy_share| BottleneckFigures {
+            turned_away: TurnedAway { attempted: 1_000, refused, waited },
+            servers: used(busy_share),
+            ..closed()
+        };
+        let named = ["turned-away", "servers", "busiest-worker"];
+        for (refused, waited) in [(101, 0), (0, 101), (60, 60), (1_000, 0)] {
+            check(with(refused, waited, 0.5), BottleneckKind::ConnectionsRefused, &named);
+            // Whoever has no CPU left: the CPU time is that of turning them away, too.
+            check(with(refused, waited, 0.99), BottleneckKind::ConnectionsRefused, &named);
+        }
+        check(with(100, 0, 0.99), BottleneckKind::ServerCpu, &["servers"]);
+        let few = TurnedAway { attempted: 20, refused: 9, waited: 0 };
+        let few = BottleneckFigures { turned_away: few, ..closed() };
+        check(few, BottleneckKind::Window, &[]);
+        // Nothing stood in the way of what was asked.
+        let met = BottleneckFigures { mode: open().mode, ..with(500, 0, 0.5) };
+        check(met, BottleneckKind::Rate, &[]);
     }
 
     #[test]
@@ -447,8 +596,9 @@ mod tests {
     #[test]
     fn kinds_have_their_names_on_disk() {
         use BottleneckKind::{
-            Generator, Network, Rate, RelayCpu, ServerCpu, ServerSocket, ServersCpu, SharedCpu,
-            Unclear, Unknown, UpstreamCpu, Window,
+            ConnectionsRefused, Generator, Network, OtherPrograms, Rate, RelayCpu, ServerCpu,
+            ServerCpuLimit, ServerSocket, ServersCpu, SharedCpu, Unclear, Unknown, UpstreamCpu,
+            Window,
         };
         let names = [
             (ServerCpu, "server-cpu"),
@@ -456,6 +606,9 @@ mod tests {
             (UpstreamCpu, "upstream-cpu"),
             (ServersCpu, "servers-cpu"),
             (SharedCpu, "shared-cpu"),
+            (ConnectionsRefused, "connections-refused"),
+            (ServerCpuLimit, "server-cpu-limit"),
+            (OtherPrograms, "other-programs"),
             (Generator, "generator"),
             (Window, "window"),
             (Rate, "rate"),

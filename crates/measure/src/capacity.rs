@@ -10,7 +10,9 @@ mod window;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{BottleneckKind, CaseId, Objective, ResultsDirectory, ResultsError, RunRecord};
+use crate::{
+    BottleneckKind, CaseId, Objective, ResultsDirectory, ResultsError, RunFigure, RunRecord,
+};
 
 pub use answer::{Answer, Outlook};
 pub use judge::{Breach, Judged};
@@ -140,6 +142,10 @@ pub struct StepFigures {
     pub p50_ns: Option<u64>,
     /// 0.99 quantile of the latency.
     pub p99_ns: Option<u64>,
+    /// What the latency of a lost query reaches, nanoseconds: a quantile of that much is the time-out. 0 in
+    /// searches that do not have it.
+    #[serde(default)]
+    pub max_wait_ns: u64,
     /// What bounded the answered rate; `None` in searches that do not have it.
     #[serde(default, alias = "limit")]
     pub bottleneck: Option<BottleneckKind>,
@@ -164,6 +170,18 @@ pub fn tried(steps: &[Step]) -> Vec<f64> {
 }
 
 impl StepFigures {
+    /// The median latency, nanoseconds.
+    #[must_use]
+    pub fn p50(&self) -> Option<RunFigure> {
+        Some(RunFigure::of_quantile(self.p50_ns?, self.max_wait_ns))
+    }
+
+    /// The 0.99 quantile of the latency, nanoseconds.
+    #[must_use]
+    pub fn p99(&self) -> Option<RunFigure> {
+        Some(RunFigure::of_quantile(self.p99_ns?, self.max_wait_ns))
+    }
+
     /// The figures of a run; `None` if nothing was measured.
     #[must_use]
     pub fn of(record: &RunRecord) -> Option<Self> {
@@ -174,6 +192,7 @@ impl StepFigures {
             lost_share: measured.counters.outcomes.lost_share(),
             p50_ns: measured.latency.quantile_ns(0.5),
             p99_ns: measured.latency.quantile_ns(0.99),
+            max_wait_ns: record.load.max_wait_ns(),
             bottleneck: Some(record.bottleneck.kind),
             batch_delay_ns: Some(record.load.batch_delay_ns),
             server_busy_share: measured.server_busy_share(),

@@ -4,12 +4,17 @@ mod dnstap;
 mod find;
 mod waiting;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{HttpRefusals, InvalidReason};
 
 pub(crate) use find::{pinned_cpus, whole_intervals};
 pub use waiting::{LONG, at_once_ns};
+
+/// Reads a share. Older records of loads that took turns have shares above 1: their waits went on after the turn.
+fn at_most_all<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    Ok(f64::deserialize(from)?.min(1.0))
+}
 
 /// One reason to doubt a figure, stored with it and shown beside it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -141,7 +146,33 @@ pub enum Caveat {
     /// Other processes took the load's CPUs from it: it could have run but had to wait.
     Crowded {
         /// Share of the time for which the most delayed worker waited for its CPU, in [0, 1].
+        #[serde(deserialize_with = "at_most_all")]
         waited_share: f64,
+    },
+    /// Other processes took the CPUs of a server from it: it could have run but had to wait.
+    ServerHeldUp {
+        /// Role of the server in the chain.
+        role: String,
+        /// Of the time for which its threads could run, the share for which they had no CPU, in [0, 1].
+        waited_share: f64,
+        /// Share of its CPUs that others used, in [0, 1].
+        others_share: f64,
+    },
+    /// A control group of a server has a CPU quota, which was used up now and then.
+    ServerCpuLimit {
+        /// Role of the server in the chain.
+        role: String,
+        /// The quota in CPUs.
+        cpus: f64,
+        /// Share of the periods in which it was used up, in [0, 1].
+        throttled_share: f64,
+    },
+    /// A control group of dnslab itself has a CPU quota, which was used up now and then.
+    LoadCpuLimit {
+        /// The quota in CPUs.
+        cpus: f64,
+        /// Share of the periods in which it was used up, in [0, 1].
+        throttled_share: f64,
     },
     /// Processes that are neither server nor load used CPU time.
     OtherProcesses {
@@ -153,11 +184,13 @@ pub enum Caveat {
         /// Their share of the due ones, in [0, 1].
         share: f64,
     },
-    /// Answers had the TC bit set (RFC 1035, section 4.1.1): they were not the whole answer, and
-    /// nobody asked again over TCP.
+    /// Answers had the TC bit set (RFC 1035, section 4.1.1): they were not the whole answer.
     Truncated {
         /// Their share of the answers, in [0, 1].
         share: f64,
+        /// What the clients did then.
+        #[serde(default)]
+        then: AfterTruncation,
     },
     /// Answers with response code NOERROR held no record: NODATA, or referrals (RFC 9499,
     /// section 7).
@@ -231,10 +264,19 @@ pub enum Caveat {
         /// Why.
         reason: String,
     },
-    /// The run was ended before its time.
+    /// The server ran before and kept memory that earlier loads had needed, so what this variant needs is not known.
+    /// It follows from all runs of a session: no record has it.
+    MemoryKept,
+    /// The run was left early.
     CutShort {
         /// Measured time in nanoseconds.
         measured_ns: u64,
+        /// Time that was asked for, nanoseconds; 0 in records that do not have it.
+        #[serde(default)]
+        asked_ns: u64,
+        /// Queries that were in flight then and are in no figure.
+        #[serde(default)]
+        in_flight: u64,
     },
     /// The certificate of the server was not verified.
     CertificateNotVerified,
@@ -263,6 +305,22 @@ pub enum Caveat {
     },
 }
 
+/// What clients did after truncated answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AfterTruncation {
+    /// Nothing: they count such answers as they are. Records that do not say more have this.
+    #[default]
+    Counted,
+    /// They asked again over TCP.
+    AskedOverTcp {
+        /// Share of the answers to that which were truncated too, in [0, 1].
+        truncated_share: f64,
+    },
+    /// The answers came over a connection already.
+    WasOverConnection,
+}
+
 impl Caveat {
     /// How bad the doubt is, to find the worst of one kind: the larger, the worse. Comparable among
     /// caveats of one kind only; 0 for the kinds that have no figure.
@@ -281,14 +339,18 @@ impl Caveat {
                 datagrams as f64
             }
             Self::ConnectionsFailed { failed, lost, .. } => (failed + lost) as f64,
-            Self::Crowded { waited_share } => waited_share,
+            Self::Crowded { waited_share } | Self::ServerHeldUp { waited_share, .. } => {
+                waited_share
+            }
+            Self::ServerCpuLimit { throttled_share, .. }
+            | Self::LoadCpuLimit { throttled_share, .. } => throttled_share,
             Self::OtherProcesses { cpus } => cpus,
             Self::AnswersWaitForNextQuery { share, .. }
             | Self::FirstAnswersWait { share, .. }
             | Self::ConnectionsHeld { share }
             | Self::Steal { share }
             | Self::Lost { share }
-            | Self::Truncated { share }
+            | Self::Truncated { share, .. }
             | Self::EmptyAnswers { share }
             | Self::DnstapDropped { share } => share,
             Self::Unsteady { lowest_qps, median_qps } => 1.0 - lowest_qps / median_qps,
@@ -303,7 +365,7 @@ impl Caveat {
                 counted.abs_diff(sent) as f64 / sent.max(1) as f64
             }
             // The shorter, the worse.
-            Self::CutShort { measured_ns } => -(measured_ns as f64),
+            Self::CutShort { measured_ns, .. } => -(measured_ns as f64),
             Self::TurnBacklog { ns } => ns as f64,
             Self::Imported { lost_share, .. } => lost_share,
             Self::SharedCpus
@@ -311,6 +373,7 @@ impl Caveat {
             | Self::ServerNotWatched { .. }
             | Self::LinksNotPlayed { .. }
             | Self::CertificateNotVerified
+            | Self::MemoryKept
             | Self::CommonLoadInvalid { .. }
             | Self::Other { .. } => 0.0,
             Self::HttpErrors { ref statuses } => {

@@ -15,6 +15,11 @@ pub struct Connections {
     pub opened: u64,
     /// Attempts that failed.
     pub failed: u64,
+    /// Connections that the server turned away: it refused or reset the attempt, did not take it in time, or
+    /// ended a new connection before any answer. They are among `failed` and `lost`. 0 in records that do not
+    /// have it.
+    #[serde(default)]
+    pub refused: u64,
     /// Usable connections that the server, or an error, ended before we did.
     pub lost: u64,
     /// Full TLS handshakes.
@@ -40,6 +45,7 @@ impl Connections {
         self.attempted += other.attempted;
         self.opened += other.opened;
         self.failed += other.failed;
+        self.refused += other.refused;
         self.lost += other.lost;
         self.full_handshakes += other.full_handshakes;
         self.resumed_handshakes += other.resumed_handshakes;

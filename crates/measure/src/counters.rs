@@ -28,10 +28,24 @@ pub struct Outcomes {
     /// (NOTAUTH; RFC 8945, section 5.2).
     #[serde(default)]
     pub refused: u64,
+    /// In flight when the load was left early, and waited for no longer. They are in no other figure: neither
+    /// answered nor lost, and in no latency.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub interrupted: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Response codes of a server that could not or would not answer.
 pub const ERROR_CODES: [&str; 4] = ["SERVFAIL", "REFUSED", "NOTIMP", "FORMERR"];
+
+/// How many answers have one of [`ERROR_CODES`].
+fn errors(rcodes: &BTreeMap<String, u64>) -> u64 {
+    ERROR_CODES.iter().filter_map(|code| rcodes.get(*code)).sum()
+}
 
 /// How the queries of one transport ended, where clients use several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,28 +71,40 @@ impl Outcomes {
     #[must_use]
     pub fn settled(&self) -> u64 {
         let unanswered = self.timed_out + self.not_sent + self.connection_lost;
-        self.answered + unanswered + self.malformed + self.refused
+        self.answered + unanswered + self.malformed + self.refused + self.interrupted
     }
 
-    /// Queries that became due and were not answered.
+    /// Queries that became due and have an outcome; not those that were interrupted.
+    #[must_use]
+    pub fn ended(&self) -> u64 {
+        self.due.saturating_sub(self.interrupted)
+    }
+
+    /// Queries that ended without an answer.
     #[must_use]
     pub fn lost(&self) -> u64 {
-        self.due.saturating_sub(self.answered)
+        self.ended().saturating_sub(self.answered)
     }
 
-    /// Lost queries as a share of the due ones, in [0, 1]; 0 when none was due.
+    /// Lost queries as a share of those that ended, in [0, 1]; 0 when none did.
     #[must_use]
     pub fn lost_share(&self) -> f64 {
-        if self.due == 0 { 0.0 } else { self.lost() as f64 / self.due as f64 }
+        if self.ended() == 0 { 0.0 } else { self.lost() as f64 / self.ended() as f64 }
     }
 
     /// Queries that were answered with another code than [`ERROR_CODES`], as a share of the due ones, in [0, 1];
     /// `None` when none was due. `rcodes` are those of the answered ones.
     #[must_use]
     pub fn share_without_error(&self, rcodes: &BTreeMap<String, u64>) -> Option<f64> {
-        let errors: u64 = ERROR_CODES.iter().filter_map(|code| rcodes.get(*code)).sum();
-        let sound = self.answered.saturating_sub(errors);
-        (self.due > 0).then(|| sound as f64 / self.due as f64)
+        let sound = self.answered.saturating_sub(errors(rcodes));
+        (self.ended() > 0).then(|| sound as f64 / self.ended() as f64)
+    }
+
+    /// Answers with one of [`ERROR_CODES`] as a share of the answered queries, in [0, 1]; 0 if none was answered.
+    /// `rcodes` are those of the answered ones.
+    #[must_use]
+    pub fn error_share(&self, rcodes: &BTreeMap<String, u64>) -> f64 {
+        errors(rcodes) as f64 / self.answered.max(1) as f64
     }
 
     /// Checks that every due query has exactly one outcome.
@@ -99,6 +125,7 @@ impl Outcomes {
         self.connection_lost += other.connection_lost;
         self.malformed += other.malformed;
         self.refused += other.refused;
+        self.interrupted += other.interrupted;
     }
 }
 
@@ -108,8 +135,15 @@ pub struct Answers {
     /// Matching answers by response code mnemonic (`NOERROR`, `NXDOMAIN`, ...), extended ones
     /// (`BADCOOKIE`, ...; RFC 6891, section 6.1.3) by theirs.
     pub rcodes: BTreeMap<String, u64>,
-    /// Matching answers with the TC bit set (RFC 1035, section 4.1.1).
+    /// Queries with an answer that had the TC bit set (RFC 1035, section 4.1.1), each once. In records that do not
+    /// have [`Self::asked_over_tcp`] a query counts twice whose answer over TCP was truncated too.
     pub truncated: u64,
+    /// Those of them that were asked again over TCP.
+    #[serde(default)]
+    pub asked_over_tcp: u64,
+    /// Those of them whose answer over TCP was truncated too.
+    #[serde(default)]
+    pub truncated_over_tcp: u64,
     /// Matching answers with response code NOERROR and no record in the answer section: NODATA, or
     /// a referral (RFC 9499, section 7).
     #[serde(default)]
@@ -244,6 +278,8 @@ impl Counters {
             *own.rcodes.entry(rcode.clone()).or_default() += count;
         }
         own.truncated += more.truncated;
+        own.asked_over_tcp += more.asked_over_tcp;
+        own.truncated_over_tcp += more.truncated_over_tcp;
         own.empty += more.empty;
         own.wrong += more.wrong;
         own.checked += more.checked;

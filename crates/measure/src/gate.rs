@@ -6,11 +6,12 @@ use std::str::FromStr;
 use dnslab_wire::units::share;
 use serde::{Deserialize, Serialize};
 
+use crate::disturbed::are_disturbed;
 use crate::quantity::{QuantityError, Unit};
-use crate::statistics::{Comparison, Estimate, Metric, Verdict, mean};
+use crate::statistics::{Comparison, Estimate, Metric, Paired, Verdict, mean};
 use crate::{
-    Compared, ObjectiveError, Quantity, Relation, RunRecord, Session, Summary, Threshold,
-    VariantSummary,
+    Compared, NotCompared, ObjectiveError, Quantity, Relation, RunFigures, RunRecord, Session,
+    Summary, Threshold, TimeOuts, VariantSummary,
 };
 
 /// A limit as it is given with `--limit`. Serialised as its text.
@@ -186,10 +187,19 @@ pub struct Judgement {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub against: Option<String>,
     /// For a relative limit the relative difference, for an absolute one the mean over the runs; `None`
-    /// if the figure was not measured.
+    /// if the figure was not measured, or is the time-out in a run.
     pub found: Option<Estimate>,
+    /// In how many of the variant's runs the figure is the time-out; `None` if in none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_outs: Option<TimeOuts>,
+    /// The same of what it is compared with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference_time_outs: Option<TimeOuts>,
     /// Whether it keeps within the limit.
     pub ruling: Ruling,
+    /// Why the figure is compared with none, of the variant or of what it is compared with; `None` if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_compared: Option<NotCompared>,
     /// How many more runs of each side would probably tell; `None` where that is not asked or cannot be
     /// said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -206,11 +216,12 @@ pub struct Judgement {
 pub enum Ruling {
     /// It keeps it: the whole interval lies within the limit, its ends included.
     Pass,
-    /// The limit lies inside the interval, the interval has no end, one run decides, or the figure
-    /// was not measured.
+    /// The limit lies inside the interval, the interval has no end, one run decides, the figure was not
+    /// measured, it is the time-out in a run, or it is not the server's ([`NotCompared`]).
     Unclear,
-    /// It does not keep it for certain: the whole interval lies beyond the limit, and not by one run
-    /// alone.
+    /// It does not keep it for certain: the whole interval lies beyond the limit, not by one run alone, and others
+    /// did not hold up its runs ([`RunRecord::is_disturbed`]). Where the figure is the time-out in some runs, the
+    /// time-out is the least that it can be there, and even so the interval lies beyond the limit.
     Fail,
 }
 
@@ -237,7 +248,7 @@ impl CostLimit {
         let seed = session.seed;
         let variants: Vec<Judgement> = match self {
             Self::Relative { metric, largest } => {
-                relative(*metric, *largest, summary, &session.compared)
+                relative(*metric, *largest, (summary, records), &session.compared)
             }
             Self::Absolute(demand) => {
                 let names = summary.variants.iter().map(|variant| &variant.name);
@@ -255,33 +266,42 @@ impl CostLimit {
 }
 
 /// What a relative limit says of every variant but the baseline, and but those that are to be compared with
-/// none; one judgement for each variant that it is compared with. `asked` is empty where all are compared with
-/// the baseline.
-fn relative(metric: Metric, largest: f64, summary: &Summary, asked: &[Compared]) -> Vec<Judgement> {
+/// none; one judgement for each variant that it is compared with, without controls. `asked` is empty where all
+/// are compared with the baseline.
+fn relative(
+    metric: Metric,
+    largest: f64,
+    (summary, records): (&Summary, &[&RunRecord]),
+    asked: &[Compared],
+) -> Vec<Judgement> {
     let is_compared = |variant: &&VariantSummary| match asked {
         [] => variant.name != summary.baseline,
         asked => asked.iter().any(|of| of.variant == variant.name),
     };
     let others = summary.variants.iter().filter(is_compared);
-    let has = |of: &VariantSummary| of.metrics.contains_key(&metric);
-    let is_baseline_known =
-        summary.variants.iter().any(|variant| variant.name == summary.baseline && has(variant));
-    // So many queries were lost that this quantile is the time-out, in more than one run.
-    let is_at_time_out = |variant: &VariantSummary| {
-        let share = metric.quantile().map(|quantile| 1.0 - quantile);
-        is_baseline_known
-            && !has(variant)
-            && variant.valid_runs > 1
-            && variant.common_rate_qps.is_none()
-            && share.is_some_and(|share| variant.outcomes.lost_share() >= share)
+    let not_compared = |names: &[&str]| {
+        let found = summary.variants.iter().filter(|variant| names.contains(&&*variant.name));
+        found.filter_map(|variant| variant.not_compared).find(|why| why.includes(metric))
+    };
+    let references = |name: &str| -> Vec<&str> {
+        match asked {
+            [] => vec![&summary.baseline],
+            asked => {
+                let own = asked.iter().filter(|of| of.variant == name);
+                own.map(|of| of.against.as_str()).collect()
+            }
+        }
+    };
+    let is_disturbed = |name: &str| {
+        summary.variants.iter().any(|variant| variant.name == name && variant.is_disturbed)
     };
     let judge = |variant: &VariantSummary| -> Vec<Judgement> {
         let name = &variant.name;
         let of_variant = |of: &&Comparison| of.variant == *name && of.metric == metric;
-        let mut judgements: Vec<Judgement> = summary
-            .comparisons
-            .iter()
-            .filter(of_variant)
+        let compared = || summary.comparisons.iter().filter(of_variant);
+        let is_control = |of: &&Comparison| of.verdict == Verdict::Control;
+        let mut judgements: Vec<Judgement> = compared()
+            .filter(|of| !is_control(of))
             .map(|comparison| {
                 // What has no figure in a round that counts was too bad for one there.
                 let valid = |of: &str| {
@@ -289,33 +309,97 @@ fn relative(metric: Metric, largest: f64, summary: &Summary, asked: &[Compared])
                     found.map_or(0, |variant| variant.valid_runs)
                 };
                 let rounds = valid(name).min(valid(&comparison.against));
+                let reference_is_disturbed = is_disturbed(&comparison.against);
                 let ruling = match rule(comparison, largest) {
                     Ruling::Pass if comparison.rounds < rounds => Ruling::Unclear,
+                    // It may have looked worse than it is.
+                    Ruling::Pass if reference_is_disturbed => Ruling::Unclear,
+                    Ruling::Fail if reference_is_disturbed || variant.is_disturbed => {
+                        Ruling::Unclear
+                    }
                     ruling => ruling,
                 };
                 Judgement {
                     variant: name.clone(),
                     against: Some(comparison.against.clone()),
                     found: Some(comparison.difference),
+                    time_outs: None,
+                    reference_time_outs: None,
                     ruling,
+                    not_compared: None,
                     more_runs: None,
                 }
             })
             .collect();
-        if judgements.is_empty() {
-            let ruling = if is_at_time_out(variant) { Ruling::Fail } else { Ruling::Unclear };
-            let variant = variant.name.clone();
+        let is_compared = |against: &str| compared().any(|of| of.against == against);
+        for against in references(name).into_iter().filter(|against| !is_compared(against)) {
+            let reference = summary.variants.iter().find(|other| other.name == against);
+            let beside = reference.and_then(|reference| {
+                beside_time_outs((metric, largest), [reference, variant], records)
+            });
+            if let Some(mut found) = beside {
+                if variant.is_disturbed || is_disturbed(against) {
+                    found.ruling = Ruling::Unclear;
+                }
+                judgements.push(found);
+                continue;
+            }
+            let why = not_compared(&[name, against]);
+            let is_told = !judgements.is_empty() || compared().any(|of| is_control(&of));
+            if is_told && why.is_none() {
+                continue;
+            }
             judgements.push(Judgement {
-                variant,
-                against: None,
+                variant: name.clone(),
+                against: (against != summary.baseline).then(|| against.to_owned()),
                 found: None,
-                ruling,
+                time_outs: None,
+                reference_time_outs: None,
+                ruling: Ruling::Unclear,
+                not_compared: why,
                 more_runs: None,
             });
         }
         judgements
     };
     others.flat_map(judge).collect()
+}
+
+/// What is said of a variant if the metric is the time-out in a run of it or of its reference; `None` if in none.
+///
+/// The time-out is the least that a figure can be. So if the variant is certainly too slow by that, it is too slow;
+/// and if it is not compared with a reference that is the time-out, it may well be faster than that.
+fn beside_time_outs(
+    (metric, largest): (Metric, f64),
+    [reference, variant]: [&VariantSummary; 2],
+    records: &[&RunRecord],
+) -> Option<Judgement> {
+    let [reference_time_outs, time_outs] = [reference, variant].map(|of| of.time_outs(metric));
+    time_outs.or(reference_time_outs)?;
+    let valid = |name: &str| -> Vec<&RunRecord> {
+        let own = records.iter().filter(|record| record.variant == name && record.is_valid());
+        own.copied().collect()
+    };
+    let below = valid(&reference.name);
+    let pair = |own: &RunRecord| {
+        let below = below.iter().find(|other| other.repetition == own.repetition)?;
+        Some((metric.of(below)?.at_least(), metric.of(own)?.at_least()))
+    };
+    let pairs: Vec<(f64, f64)> = valid(&variant.name).into_iter().filter_map(pair).collect();
+    // One round alone decides nothing, as with the words.
+    let is_beyond = |paired: &Paired| paired.relative.low > largest && paired.p_of_none() < 1.0;
+    let is_too_slow =
+        reference_time_outs.is_none() && Paired::of(&pairs).is_some_and(|it| is_beyond(&it));
+    Some(Judgement {
+        variant: variant.name.clone(),
+        against: Some(reference.name.clone()),
+        found: None,
+        time_outs,
+        reference_time_outs,
+        ruling: if is_too_slow { Ruling::Fail } else { Ruling::Unclear },
+        not_compared: None,
+        more_runs: None,
+    })
 }
 
 fn rule(comparison: &Comparison, largest: f64) -> Ruling {
@@ -340,10 +424,11 @@ pub(crate) fn absolute(
     seed: u64,
 ) -> Judgement {
     let valid = || records.iter().filter(|record| record.variant == name && record.is_valid());
-    let values: Vec<f64> = valid().filter_map(|record| demand.quantity.of_run(record)).collect();
-    let is_whole = values.len() == valid().count();
-    let found = mean(&values, seed);
-    let ruling = found.map_or(Ruling::Unclear, |Estimate { low, high, .. }| {
+    let figures: RunFigures = valid().filter_map(|record| demand.quantity.of_run(record)).collect();
+    let time_outs = figures.time_outs();
+    let is_whole = figures.count() == valid().count() && time_outs.is_none();
+    let at_least = mean(&figures.at_least(), seed);
+    let ruling = at_least.map_or(Ruling::Unclear, |Estimate { low, high, .. }| {
         let (best, worst) = match demand.relation {
             Relation::Below | Relation::AtMost => (low, high),
             Relation::Above | Relation::AtLeast => (high, low),
@@ -351,11 +436,29 @@ pub(crate) fn absolute(
         match (demand.is_met_by(best), demand.is_met_by(worst)) {
             (true, true) if is_whole => Ruling::Pass,
             (true, true) => Ruling::Unclear,
+            (false, _) if are_disturbed(valid().copied()) => Ruling::Unclear,
             (false, _) => Ruling::Fail,
             (true, false) => Ruling::Unclear,
         }
     });
-    Judgement { variant: name.to_owned(), against: None, found, ruling, more_runs: None }
+    let not_compared = NotCompared::of(valid().map(|record| &record.bottleneck));
+    let not_compared =
+        not_compared.filter(|why| demand.quantity.metric().is_some_and(|of| why.includes(of)));
+    let ruling = match (not_compared, ruling) {
+        // The server answers at least this rate: what the lower bound keeps, it keeps.
+        (None, ruling) | (Some(NotCompared::Generator), ruling @ Ruling::Pass) => ruling,
+        (Some(_), _) => Ruling::Unclear,
+    };
+    Judgement {
+        variant: name.to_owned(),
+        against: None,
+        found: at_least.filter(|_| time_outs.is_none()),
+        time_outs,
+        reference_time_outs: None,
+        ruling,
+        not_compared,
+        more_runs: None,
+    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
 use crate::session_comparison::conditions;
 use crate::statistics::{Estimate, Metric, mean};
-use crate::{ConditionChange, WholeSession};
+use crate::{ConditionChange, NotCompared, RunFigures, TimeOuts, WholeSession};
 
 /// The chance that a change is named in sessions without one, each time that a stretch of sessions is
 /// searched.
@@ -48,7 +48,8 @@ pub struct VariantHistory {
     pub variant: String,
     /// The sessions that measured it, in their order.
     pub points: Vec<HistoryPoint>,
-    /// Where the level changed beyond the spread of the sessions, in their order.
+    /// Where the level changed beyond the spread of the sessions, in their order. None is looked for if a value
+    /// is not the server's ([`NotCompared`]).
     pub changes: Vec<LevelChange>,
 }
 
@@ -57,10 +58,15 @@ pub struct VariantHistory {
 pub struct HistoryPoint {
     /// Place in [`History::sessions`].
     pub session: usize,
-    /// Mean over the runs that count, in the unit of the metric, with its 95 % interval over these runs.
+    /// Mean over the runs that count, in the unit of the metric, with its 95 % interval over these runs. A run in
+    /// which it is the time-out counts with that, so the value is then the least that it can be.
     pub value: Estimate,
+    /// In how many of these runs it is the time-out; `None` if in none.
+    pub time_outs: Option<TimeOuts>,
     /// Number of these runs.
     pub runs: u32,
+    /// Why this value is not the server's; `None` if it is.
+    pub not_compared: Option<NotCompared>,
 }
 
 /// A place between two points where the level of a variant changed.
@@ -83,11 +89,21 @@ impl History {
         let mut variants: Vec<VariantHistory> = Vec::new();
         for (place, whole) in sessions.iter().enumerate() {
             for name in &whole.session.variants {
-                let runs = whole.records.iter().filter(|it| it.variant == *name && it.is_valid());
-                let values: Vec<f64> = runs.filter_map(|record| metric.of(record)).collect();
-                let Some(value) = mean(&values, whole.session.seed) else { continue };
-                let runs = u32::try_from(values.len()).unwrap_or(u32::MAX);
-                let point = HistoryPoint { session: place, value, runs };
+                let counted =
+                    || whole.records.iter().filter(|it| it.variant == *name && it.is_valid());
+                let figures: RunFigures =
+                    counted().filter_map(|record| metric.of(record)).collect();
+                // A session that lost so much is no gap in its history.
+                let Some(value) = mean(&figures.at_least(), whole.session.seed) else { continue };
+                let runs = u32::try_from(figures.count()).unwrap_or(u32::MAX);
+                let time_outs = figures.time_outs();
+                let not_compared = NotCompared::of(counted().map(|record| &record.bottleneck));
+                let not_compared = not_compared.filter(|why| why.includes(metric));
+                let value = match not_compared {
+                    Some(NotCompared::Generator) => Estimate::unbounded(value.value),
+                    _ => value,
+                };
+                let point = HistoryPoint { session: place, value, time_outs, runs, not_compared };
                 match variants.iter_mut().find(|of| of.variant == *name) {
                     Some(known) => known.points.push(point),
                     None => variants.push(VariantHistory {
@@ -99,6 +115,9 @@ impl History {
             }
         }
         for variant in &mut variants {
+            if variant.points.iter().any(|point| point.not_compared.is_some()) {
+                continue;
+            }
             let values: Vec<f64> = variant.points.iter().map(|point| point.value.value).collect();
             variant.changes = level_changes(&values);
         }

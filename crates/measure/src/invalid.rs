@@ -1,5 +1,6 @@
 //! Why a run that was measured does not count.
 
+mod lateness;
 mod silence;
 mod transport;
 mod unserved;
@@ -8,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Evidence, HttpRefusals, Outcomes};
 
+pub use lateness::{SendingLimits, not_sent_as_asked};
 pub use silence::{Silence, fell_silent};
 pub use transport::lost_over_transport;
 pub use unserved::unserved;
@@ -71,6 +73,19 @@ pub enum InvalidReason {
         /// What it may be, nanoseconds.
         limit_ns: u64,
     },
+    /// The generator sent an open loop later, or with a lower rate, than it was asked to.
+    NotSentAsAsked {
+        /// Rate at which queries became due, queries per second.
+        intended_qps: f64,
+        /// Rate at which they were sent.
+        offered_qps: f64,
+        /// Share of the intended rate that may be missing.
+        unsent_limit: f64,
+        /// Median send lag, nanoseconds.
+        lag_p50_ns: u64,
+        /// What it may be, nanoseconds.
+        lag_limit_ns: u64,
+    },
     /// Most answers to clients with queries of their own said that the server could not or would not answer.
     Errors {
         /// Answers with SERVFAIL, REFUSED, NOTIMP or FORMERR.
@@ -88,6 +103,9 @@ pub enum InvalidReason {
         limit: f64,
         /// The expected response code.
         rcode: u16,
+        /// NXDOMAIN was right, too: whoever brings names may bring some that do not exist.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        or_nxdomain: bool,
         /// Whether an answer must have a record.
         has_record: bool,
         /// A query and its answer; `None` if no answer could be read.
@@ -104,9 +122,9 @@ pub enum InvalidReason {
         /// The fault of the first, with its query.
         example: String,
     },
-    /// The load ended before half of its time.
+    /// The load was left before its measured window began, or before half of it where its variant has whole runs.
     TooShort {
-        /// Measured time, nanoseconds.
+        /// Measured time, nanoseconds; 0 if the window had not begun.
         measured_ns: u64,
         /// Time that was asked for, nanoseconds.
         asked_ns: u64,

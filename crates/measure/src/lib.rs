@@ -31,6 +31,7 @@ mod connections;
 pub mod counter;
 mod counters;
 mod cpu_profile;
+mod disturbed;
 mod fact_change;
 mod gate;
 mod histogram;
@@ -41,9 +42,12 @@ mod invalid;
 mod latency_floor;
 mod live;
 mod measured;
+mod memory;
 mod network;
+mod not_compared;
 mod objective;
 mod pacing;
+mod quantiles;
 mod quantity;
 mod record;
 mod resources;
@@ -65,13 +69,14 @@ pub use answer_comparison::{
     MAX_QUESTIONS, header as answers_header, join as join_answers,
 };
 pub use bottleneck::{
-    Bottleneck, BottleneckFigures, BottleneckKind, CpuUse, Evidence, ServerUse, WorkerUse,
+    Bottleneck, BottleneckFigures, BottleneckKind, CpuUse, CpusUsed, Evidence, ServerUse,
+    TurnedAway, WorkerUse,
 };
 pub use capacity::{
     Answer, BestWindow, Breach, CAPACITY_FORMAT, Capacity, End, Judged, Outlook, Phase, RateSearch,
     Run, Sought, Step, StepFigures, Trial, WindowFigures, WindowSweep, of_server, threshold, tried,
 };
-pub use caveat::{Caveat, LONG, at_once_ns};
+pub use caveat::{AfterTruncation, Caveat, LONG, at_once_ns};
 pub use chain::{Reached, ServerFigures, UNDER_TEST};
 pub use connections::{ConnectionFigures, Connections};
 pub use counter::{CounterSample, CounterSeries};
@@ -89,21 +94,27 @@ pub use gate::{CostLimit, CostLimitError, Judgement, LimitRuling, Ruling};
 pub use histogram::{Histogram, HistogramError, LatencyBucket};
 pub use history::{History, HistoryPoint, HistorySession, LevelChange, VariantHistory};
 pub use imported::{Imported, ImportedConnections, ImportedLatency};
-pub use invalid::{Cause, InvalidReason, Silence, fell_silent, lost_over_transport, unserved};
-pub use latency_floor::latency_floor_ns;
+pub use invalid::{
+    Cause, InvalidReason, SendingLimits, Silence, fell_silent, lost_over_transport,
+    not_sent_as_asked, unserved,
+};
+pub use latency_floor::{latency_floor_ns, latency_floor_of_runs_ns};
 pub use live::{ByPhase, LiveInterval, LiveLoad, LiveServer, LoadPart};
 pub use measured::{CertificateFacts, Measured, Tls, TurnsTaken, WindowCounts, WorkerFacts};
+pub use memory::{MemoryLog, RunMemory};
 pub use network::{NetworkCounters, NetworkDrops, NetworkError};
+pub use not_compared::NotCompared;
 pub use objective::{Objective, ObjectiveError, Relation, Threshold};
 pub use pacing::{Pacing, PacingTally, PacingWindow};
+pub use quantiles::{LatencyQuantiles, RunFigure, RunFigures, TimeOuts};
 pub use quantity::{Quantity, QuantityError, Unit};
 pub use record::{
     CommonLoad, LoadFacts, LoadMode, RECORD_FORMAT, RunRecord, RunStatus, ServerFacts, TlsFacts,
 };
-pub use resources::{CpuShare, ResourceSample, ResourceSeries, ThreadShare};
+pub use resources::{CpuLimit, CpuShare, ResourceSample, ResourceSeries, ThreadShare};
 pub use results::{
-    CaseId, Compared, Fact, Holder, LoadSweep, ResultsDirectory, ResultsError, SESSION_FORMAT,
-    Session, SessionLock, SkippedVariant, is_variant_name,
+    CaseId, Compared, Fact, FolderName, FolderNameError, Holder, LoadSweep, ResultsDirectory,
+    ResultsError, SESSION_FORMAT, Session, SessionLock, SkippedVariant,
 };
 pub use self_check::{Finding, SelfCheck};
 pub use series::{Interval, IntervalTraffic};

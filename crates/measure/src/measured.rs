@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CounterSeries, Counters, Histogram, HttpRefusals, Interval, InvalidReason, NetworkDrops,
-    Outcomes, Pacing, ResourceSeries, ThreadShare,
+    CounterSeries, Counters, CpuLimit, Histogram, HttpRefusals, Interval, InvalidReason,
+    NetworkDrops, Outcomes, Pacing, ResourceSeries, ThreadShare,
 };
 
 /// One load worker.
@@ -20,7 +20,8 @@ pub struct WorkerFacts {
     /// Time in the same for which the thread could have run but another one had its CPU, nanoseconds.
     #[serde(default)]
     pub waited_ns: u64,
-    /// Length of the measured window as the thread saw it, nanoseconds.
+    /// Length of the measured window as the thread saw it, nanoseconds; of a load that takes turns, of those:
+    /// each until the thread found that it was over, as long as the two times above are of.
     pub elapsed_ns: u64,
     /// Answers that its UDP sockets dropped in the measured window, and at most an interval before
     /// it.
@@ -82,10 +83,11 @@ impl WorkerFacts {
         self.mean_pause_ns().map_or(0.0, |pause| pause * self.share(self.pause_ns).min(1.0))
     }
 
-    /// Share of the time that the thread waited for its CPU, in [0, 1].
+    /// Share of the time that the thread waited for its CPU, in [0, 1]. Older records of loads that took turns
+    /// have a wait in them that went on after the turn.
     #[must_use]
     pub fn waited_share(&self) -> f64 {
-        self.share(self.waited_ns)
+        self.share(self.waited_ns).min(1.0)
     }
 
     /// A part of the measured window as a share of it, in [0, 1].
@@ -238,6 +240,13 @@ pub struct Measured {
     /// What the server itself counted; `None` if it tells nobody, and in records that do not have it.
     #[serde(default)]
     pub server_counters: Option<CounterSeries>,
+    /// The CPU quota of dnslab itself; `None` without one, and in records that do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_cpu_limit: Option<CpuLimit>,
+    /// Share of the measured window for which some thread of dnslab's control group waited for a CPU, in
+    /// [0, 1] (`cpu.pressure`); `None` where the kernel does not say, and in records that do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_pressure_share: Option<f64>,
     /// What the network stack of the generator's host dropped and sent again from the start of the
     /// load to its end, on behalf of whatever process; all 0 in records that do not have it.
     #[serde(default)]
@@ -283,10 +292,18 @@ impl Measured {
     /// Why a load that takes turns does not count if its answers come too late for its slices.
     #[must_use]
     pub fn slower_than_slices(&self) -> Option<InvalidReason> {
+        self.slice_needed_ns().or_else(|| self.service_time.is_empty().then_some(u64::MAX))?;
         let slice_ns = self.turns.as_ref()?.slice_ns;
-        let median_ns = self.service_time.quantile_ns(0.5).unwrap_or(u64::MAX);
-        let max_ns = slice_ns / SLICES_FOR_ANSWER;
-        (median_ns > max_ns).then_some(InvalidReason::SlowerThanSlices { slice_ns, max_ns })
+        Some(InvalidReason::SlowerThanSlices { slice_ns, max_ns: slice_ns / SLICES_FOR_ANSWER })
+    }
+
+    /// How long slices must be for the answers of this load, nanoseconds; `None` where they are long enough, where it
+    /// takes no turns, and where nothing was answered.
+    #[must_use]
+    pub fn slice_needed_ns(&self) -> Option<u64> {
+        let slice_ns = self.turns.as_ref()?.slice_ns;
+        let needed_ns = self.service_time.quantile_ns(0.5)?.saturating_mul(SLICES_FOR_ANSWER);
+        (needed_ns > slice_ns).then_some(needed_ns)
     }
 
     /// How long the server needs for the queries of `window` that are outstanding when a turn ends, if
@@ -355,7 +372,16 @@ impl Measured {
         }
     }
 
-    /// The same of any server of this run, from its samples.
+    /// Of the time for which threads of a server could run in the measured window, the share for which they
+    /// had no CPU, in [0, 1]; `None` where that is not known.
+    #[must_use]
+    pub fn waited_share_of(&self, resources: &ResourceSeries) -> Option<f64> {
+        let (from, to) = self.window();
+        resources.waited_share(from, to)
+    }
+
+    /// The CPU use of any server of this run in [0, 1] of the CPUs it was given, from its samples, over its own
+    /// part of the measured window.
     #[must_use]
     pub fn busy_share_of(&self, resources: &ResourceSeries) -> Option<f64> {
         let (from, to) = self.window();

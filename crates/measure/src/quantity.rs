@@ -7,7 +7,7 @@ use std::str::FromStr;
 use dnslab_wire::units::{duration, number, octets, share};
 
 use crate::statistics::Metric;
-use crate::{Measured, RunRecord};
+use crate::{Measured, RunFigure, RunRecord};
 
 /// A figure of a load that a bound can be set on.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -152,14 +152,22 @@ impl Quantity {
     }
 
     /// The value in a run, as it is compared: latencies and losses of the common load, where there was
-    /// one. A latency beyond the time-out is the time-out.
+    /// one.
     #[must_use]
-    pub fn of_run(self, record: &RunRecord) -> Option<f64> {
-        let value = match (self.is_of_answers(), self.metric()) {
-            (false, Some(metric)) => metric.of(record),
-            _ => self.of(record.compared_times()?),
-        };
-        value.filter(|value| value.is_finite())
+    pub fn of_run(self, record: &RunRecord) -> Option<RunFigure> {
+        match (self, self.metric()) {
+            (Self::Percentile(percentile), _) => record.latency_quantiles()?.at(percentile / 100.0),
+            (Self::Max, _) => record.latency_quantiles()?.at(1.0),
+            // A bound holds for a process that ran before, too.
+            (_, Some(Metric::PeakMemory)) => {
+                record.peak_memory_octets().map(|octets| RunFigure::Measured(octets as f64))
+            }
+            (_, Some(metric)) => metric.of(record),
+            _ => {
+                let value = self.of(record.compared_times()?).filter(|value| value.is_finite());
+                value.map(RunFigure::Measured)
+            }
+        }
     }
 }
 

@@ -6,9 +6,10 @@ use dnslab_settings::{Mode, ServerKind};
 use serde::{Deserialize, Serialize};
 
 use crate::caveat::pinned_cpus;
+use crate::statistics::Metric;
 use crate::{
-    Bottleneck, Caveat, ChainPart, Imported, InvalidReason, Measured, TestbedFacts,
-    latency_floor_ns,
+    Bottleneck, Caveat, ChainPart, Imported, InvalidReason, LatencyQuantiles, Measured,
+    TestbedFacts, latency_floor_ns,
 };
 
 /// Version of the record's form on disk. It rises with every change that an older reader would
@@ -86,9 +87,6 @@ pub struct CommonLoad {
     pub bottleneck: Bottleneck,
 }
 
-/// From so many connections on, the growth of a server's memory is that of its connections.
-const MANY_CONNECTIONS: u64 = 100;
-
 /// dnsperf measures in whole microseconds.
 const IMPORTED_STEP_NS: f64 = 1_000.0;
 
@@ -111,6 +109,28 @@ impl RunRecord {
         }
         let common = self.common_load.as_ref().map(|common| &common.measured);
         common.or(self.measured.as_ref())
+    }
+
+    /// The quantiles of the latencies that are compared ([`RunRecord::compared_times`]).
+    #[must_use]
+    pub fn latency_quantiles(&self) -> Option<LatencyQuantiles<'_>> {
+        self.quantiles_of(self.compared_times()?)
+    }
+
+    /// The quantiles of the main load's latencies, whatever the common load was.
+    #[must_use]
+    pub fn main_latency_quantiles(&self) -> Option<LatencyQuantiles<'_>> {
+        self.quantiles_of(self.measured.as_ref()?)
+    }
+
+    fn quantiles_of<'a>(&self, measured: &'a Measured) -> Option<LatencyQuantiles<'a>> {
+        let max_wait_ns = self.load.max_wait_ns();
+        // What another tool counted are the answered queries alone.
+        let lost_share = match &self.imported {
+            Some(_) => measured.counters.outcomes.lost_share(),
+            None => 0.0,
+        };
+        Some(LatencyQuantiles::of_answered(&measured.latency, max_wait_ns, lost_share))
     }
 
     /// The reasons to doubt of both loads; none twice.
@@ -141,31 +161,37 @@ impl RunRecord {
         }
     }
 
-    /// By how much the engine itself may have moved a latency that is compared, nanoseconds
-    /// ([`latency_floor_ns`]); of an imported run, what its output cannot tell apart. `None` if nothing was
-    /// measured.
+    /// By how much the engine itself may have moved a latency that is compared by this metric, nanoseconds
+    /// ([`latency_floor_ns`]); of an imported run, what its output cannot tell apart. `None` for what is no
+    /// latency, and if none was measured.
     #[must_use]
-    pub fn latency_floor_ns(&self) -> Option<f64> {
+    pub fn latency_floor_ns(&self, metric: Metric) -> Option<f64> {
+        let compared = self.compared_times().filter(|_| metric.is_latency())?;
         if self.imported.is_some() {
-            let median = self.measured.as_ref()?.latency.quantile_ns(0.5).unwrap_or(0);
-            return Some(IMPORTED_STEP_NS + IMPORTED_RESOLUTION * median as f64);
+            // The tool computes the mean from each latency, and quantiles from its buckets.
+            let of_bucket = metric.quantile().and_then(|quantile| {
+                Some(IMPORTED_RESOLUTION * self.latency_quantiles()?.at(quantile)?.at_least())
+            });
+            return Some(IMPORTED_STEP_NS + of_bucket.unwrap_or(0.0));
         }
-        match &self.common_load {
-            Some(common) => Some(latency_floor_ns(&common.load, &common.measured)),
-            None => Some(latency_floor_ns(&self.load, self.measured.as_ref()?)),
-        }
+        let load = self.common_load.as_ref().map_or(&self.load, |common| &common.load);
+        Some(latency_floor_ns(load, compared, metric))
     }
 
-    /// By how much the server's memory grew for each connection that was open at once, octets; `None`
-    /// with fewer than 100 of them, where other things grow more, or where the server was not watched. What a
-    /// server had kept from loads before does not grow again, so it is a lower bound for one that runs on.
+    /// The largest memory of the servers, octets: the sum over the server under test and those behind it, each at its
+    /// largest. An embedded upstream stands for servers of others and is left out. `None` if one of them was not
+    /// watched. Of a server that ran before, [`crate::MemoryLog`] says whether that is the run's own.
     #[must_use]
-    pub fn memory_per_connection_octets(&self) -> Option<f64> {
-        let measured = self.measured.as_ref()?;
-        let opened = measured.warm_up.connections.opened + measured.counters.connections.opened;
-        let open_at_once = opened.min(u64::from(self.load.clients));
-        let grown = measured.resources.memory_growth_octets()?;
-        (open_at_once >= MANY_CONNECTIONS).then(|| grown as f64 / open_at_once as f64)
+    pub fn peak_memory_octets(&self) -> Option<u64> {
+        let own = self.measured.as_ref()?.resources.peak_memory_octets()?;
+        self.watched_behind()
+            .map(|part| part.resources.peak_memory_octets())
+            .try_fold(own, |sum, octets| Some(sum + octets?))
+    }
+
+    /// The servers behind the one under test whose use counts as that of the service.
+    fn watched_behind(&self) -> impl Iterator<Item = &ChainPart> {
+        self.chain.iter().filter(|part| part.server.kind != "embedded")
     }
 
     /// Share of the time of the CPUs of servers and load that the hypervisor kept in the measured window,
@@ -189,9 +215,8 @@ impl RunRecord {
         let measured = self.measured.as_ref()?;
         let (from, to) = measured.window();
         let answered = measured.answered();
-        let behind = self.chain.iter().filter(|part| part.server.kind != "embedded");
         let own = measured.server_cpu_per_query_ns()?;
-        behind
+        self.watched_behind()
             .map(|part| part.resources.cpu_between_ns(from, to))
             .try_fold(own, |sum, cpu_ns| Some(sum + cpu_ns? as f64 / answered as f64))
     }
@@ -266,6 +291,9 @@ pub struct LoadFacts {
     /// The shares of the clients that used other transports, as `load.mix` has them; empty if all used one.
     #[serde(default)]
     pub mix: String,
+    /// `capture` or `population` if clients of one were played; empty if not, and in records that do not have it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub played: String,
     /// Address and port that the queries went to.
     pub target: String,
     /// Addresses of the further servers that the clients know; empty in records that do not have it.
@@ -399,6 +427,10 @@ pub struct ServerFacts {
     /// Name of the user that it ran as; empty when unknown, and in records that do not have it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub user: String,
+    /// Of a server that ran before, which process it was: its number and when it started. Empty for others, when
+    /// unknown, and in records that do not have it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub process: String,
 }
 
 impl ServerFacts {
@@ -408,10 +440,16 @@ impl ServerFacts {
         format!("{} {}", self.kind, self.version).trim().to_owned()
     }
 
+    /// Whether somebody else started it.
+    #[must_use]
+    pub fn is_external(&self) -> bool {
+        self.kind == "external"
+    }
+
     /// Its kind; of one that dnslab did not start the kind of its program, where that is known.
     #[must_use]
     pub fn program(&self) -> &str {
-        if self.kind != "external" {
+        if !self.is_external() {
             return &self.kind;
         }
         let path = self.command.first().map_or("", String::as_str);

@@ -42,6 +42,36 @@ pub struct ResourceSample {
     /// nanoseconds; empty in records that do not have it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cores_used_ns: Vec<u64>,
+    /// Time for which threads of the server could have run but had no CPU, summed over them, nanoseconds.
+    /// They wait for other programs, for each other, and for the next period of a CPU quota. What a thread
+    /// waited between its last reading and its end is not in it. `None` where the kernel does not say, and in
+    /// records that do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited_ns: Option<u64>,
+}
+
+/// The bound that control groups set on the CPU time of a side, and how often it held the side up over the
+/// measured window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct CpuLimit {
+    /// How many CPUs' time it may use: the smallest quota of its group and of all groups above that.
+    pub cpus: f64,
+    /// The folder of the group that has this quota.
+    pub group: String,
+    /// Periods of the quota in which the group ran.
+    pub periods: u64,
+    /// Those of them in which the quota was used up and the group had to wait for the next one.
+    pub throttled: u64,
+    /// How long it waited so, nanoseconds, as the kernel counts it (over all CPUs).
+    pub throttled_ns: u64,
+}
+
+impl CpuLimit {
+    /// Share of the periods in which the quota was used up, in [0, 1]; 0 without a period.
+    #[must_use]
+    pub fn throttled_share(&self) -> f64 {
+        (self.throttled as f64 / self.periods.max(1) as f64).min(1.0)
+    }
 }
 
 /// What one thread of a server used.
@@ -108,6 +138,13 @@ pub struct ResourceSeries {
     /// interrupt (CONFIG_IRQ_TIME_ACCOUNTING); `None` where that is not known.
     #[serde(default)]
     pub irq_apart: Option<bool>,
+    /// The CPU quota of the server; `None` without one, and in records that do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_limit: Option<CpuLimit>,
+    /// Share of the measured window for which some thread of the server's control group waited for a CPU, in
+    /// [0, 1] (`cpu.pressure`); `None` where the kernel does not say, and in records that do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pressure_share: Option<f64>,
 }
 
 impl ResourceSeries {
@@ -169,18 +206,26 @@ impl ResourceSeries {
         Some(with_interrupts(own, irq, used, self.irq_apart))
     }
 
+    /// Of the time between two instants for which threads of the server could run, the share for which they
+    /// had no CPU, in [0, 1]; `None` where the kernel does not say.
+    #[must_use]
+    pub fn waited_share(&self, from_ns: i64, to_ns: i64) -> Option<f64> {
+        self.samples.first()?.waited_ns?;
+        let waited = self.growth_between(from_ns, to_ns, |it| it.waited_ns.unwrap_or(0))? as f64;
+        let ran = self.cpu_between_ns(from_ns, to_ns)? as f64;
+        Some(if waited > 0.0 { waited / (waited + ran) } else { 0.0 })
+    }
+
     /// The largest memory figure, octets.
     #[must_use]
     pub fn peak_memory_octets(&self) -> Option<u64> {
         self.samples.iter().map(|sample| sample.memory_octets).max()
     }
 
-    /// By how much the memory grew from the first sample, which is taken before the load begins, to the
-    /// largest, octets.
+    /// The memory figure of the first sample that is not before an instant, octets.
     #[must_use]
-    pub fn memory_growth_octets(&self) -> Option<u64> {
-        let first = self.samples.first()?.memory_octets;
-        Some(self.peak_memory_octets()?.saturating_sub(first))
+    pub fn memory_from_octets(&self, at_ns: i64) -> Option<u64> {
+        Some(self.samples.get(self.first_from(at_ns))?.memory_octets)
     }
 
     /// The largest memory figure of the samples in a span, its end left out, octets; `None` if no sample is

@@ -22,7 +22,7 @@ use crate::{
 };
 
 use bounds::Budget;
-pub use bounds::is_variant_name;
+pub use bounds::{FolderName, FolderNameError};
 pub use error::ResultsError;
 use error::io_error;
 use folder::Folder;
@@ -81,6 +81,10 @@ pub struct Session {
     /// Which variants are compared with which; each with the baseline, if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compared: Vec<Compared>,
+    /// Those of them that do the same in the main load: their settings differ only in what does not act there.
+    /// None in sessions that do not have it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub controls: Vec<Compared>,
     /// Variants that differ only in the size of their load, server by server; none in sessions that do not
     /// have it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -193,7 +193,10 @@ fn of_bottleneck(record: &RunRecord) -> Option<(Verdict, Finding)> {
         }
         BottleneckKind::Window => match load.mode {
             // Who asks one query after another asks for the latency: no server is to be filled.
-            LoadMode::Closed { outstanding } if load.window() != Some(1) => {
+            LoadMode::Closed { outstanding }
+                if load.window() != Some(1)
+                    && !record.caveats.iter().any(Caveat::keeps_from_cpu) =>
+            {
                 Finding::SmallWindow { evidence, outstanding }
             }
             LoadMode::Closed { .. } | LoadMode::Open { .. } => return None,
@@ -208,6 +211,10 @@ fn of_bottleneck(record: &RunRecord) -> Option<(Verdict, Finding)> {
         | BottleneckKind::RelayCpu
         | BottleneckKind::UpstreamCpu
         | BottleneckKind::ServersCpu
+        | BottleneckKind::ConnectionsRefused
+        | BottleneckKind::ServerCpuLimit
+        // Its caveats say it.
+        | BottleneckKind::OtherPrograms
         | BottleneckKind::Rate
         | BottleneckKind::Unclear
         | BottleneckKind::Unknown => return None,
@@ -223,6 +230,7 @@ fn verdict_of(caveat: &Caveat, bottleneck: BottleneckKind) -> Option<Verdict> {
         Caveat::GeneratorLimited { .. }
         | Caveat::GeneratorDrops { .. }
         | Caveat::ConnectionsHeld { .. }
+        | Caveat::LoadCpuLimit { .. }
         | Caveat::RateMissed { .. }
             if bottleneck == BottleneckKind::Generator =>
         {
@@ -253,9 +261,12 @@ impl Caveat {
             | Self::ConnectionsFailed { .. }
             | Self::Steal { .. }
             | Self::Crowded { .. }
+            | Self::ServerHeldUp { .. }
+            | Self::LoadCpuLimit { .. }
             | Self::OtherProcesses { .. }
             | Self::LinksNotPlayed { .. } => true,
             Self::ClosedLoop { .. }
+            | Self::ServerCpuLimit { .. }
             | Self::AnswersWaitForNextQuery { .. }
             | Self::FirstAnswersWait { .. }
             | Self::Lost { .. }
@@ -273,15 +284,35 @@ impl Caveat {
             | Self::CutShort { .. }
             | Self::CertificateNotVerified
             | Self::TurnBacklog { .. }
+            | Self::MemoryKept
             | Self::CommonLoadInvalid { .. }
             | Self::Imported { .. }
             | Self::Other { .. } => false,
         }
     }
 
+    /// True if it says that a side had work and no CPU to do it on, because of others or of a quota: asking for more
+    /// leads nowhere then.
+    #[must_use]
+    pub fn keeps_from_cpu(&self) -> bool {
+        matches!(
+            self,
+            Self::Crowded { .. }
+                | Self::ServerHeldUp { .. }
+                | Self::ServerCpuLimit { .. }
+                | Self::LoadCpuLimit { .. }
+        )
+    }
+
     /// True if it says that others used the machine: its programs, or other guests of its hypervisor.
     #[must_use]
     pub fn is_of_others(&self) -> bool {
-        matches!(self, Self::Steal { .. } | Self::Crowded { .. } | Self::OtherProcesses { .. })
+        matches!(
+            self,
+            Self::Steal { .. }
+                | Self::Crowded { .. }
+                | Self::ServerHeldUp { .. }
+                | Self::OtherProcesses { .. }
+        )
     }
 }

@@ -4,10 +4,12 @@ pub(crate) mod conditions;
 
 use serde::Serialize;
 
+use crate::disturbed::are_disturbed;
 use crate::gate::absolute;
-use crate::statistics::{Estimate, Metric, Welch, rejected};
+use crate::statistics::{Estimate, Metric, Welch, mean_of, rejected};
 use crate::{
-    Caveat, CostLimit, Judgement, LimitRuling, Ruling, RunRecord, Session, Summary, VariantSummary,
+    CostLimit, Judgement, LimitRuling, NotCompared, Ruling, RunFigures, RunRecord, Session,
+    Summary, TimeOuts, VariantSummary,
 };
 pub use conditions::{Condition, ConditionChange};
 
@@ -83,12 +85,19 @@ pub struct VariantChange {
     pub variant: String,
     /// What is compared.
     pub metric: Metric,
-    /// Mean over the runs before, with its own interval, in the unit of the metric.
-    pub base: Estimate,
-    /// Mean over the runs after.
-    pub new: Estimate,
-    /// Relative difference (0.1 = 10 % more) with its 95 % interval ([`Welch`]).
-    pub difference: Estimate,
+    /// Mean over the runs before, with its own interval, in the unit of the metric; `None` if it is the time-out in
+    /// one of them.
+    pub base: Option<Estimate>,
+    /// Mean over the runs after likewise.
+    pub new: Option<Estimate>,
+    /// In how many runs it is the time-out, before and after; `None` if in none.
+    pub time_outs: [Option<TimeOuts>; 2],
+    /// Relative difference of the two means (0.1 = 10 % more) with its 95 % interval ([`Welch`]); `None` if there
+    /// is no mean on a side, or one of the two sides is not the server's.
+    pub difference: Option<Estimate>,
+    /// Why it is not, in either session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_compared: Option<NotCompared>,
     /// Runs that it is from, before and after.
     pub runs: [u32; 2],
 }
@@ -125,7 +134,12 @@ impl SessionComparison {
     ///   difference of a variant that was disturbed in either session ([`SessionSide::disturbed`]): runs of one
     ///   session are disturbed together, so their spread does not show it. If the earlier one was, the variant
     ///   does not pass either: it may have looked worse than it is.
+    /// - a quantile that is the time-out in a run after the change never passes. It fails if it is certainly beyond
+    ///   the limit even with the time-out as its value there, which is the least that it can be. If it is the
+    ///   time-out in a run before the change, it does neither.
     /// - neither with fewer than three runs in one of the sessions: two of them may be alike by chance.
+    /// - neither if a side of the figure is not the server's ([`NotCompared`]). This spends nothing of the
+    ///   error.
     /// - *unclear*: otherwise; with the number of further runs of each session that would probably tell
     ///   ([`Welch::more_runs`]).
     ///
@@ -253,14 +267,20 @@ impl SessionComparison {
 /// What is said of each of these trials, which share the error of a false "worse".
 fn judgements(trials: &[&Trial], is_judged: &dyn Fn(&Trial) -> bool) -> Vec<Judgement> {
     let weight = |trial: &Trial| trial.metric.weight(None);
-    let hypotheses: Vec<(f64, f64)> =
-        trials.iter().map(|trial| (trial.p_of_no_worse(), weight(trial))).collect();
+    let is_tried = |trial: &&&Trial| is_judged(trial) && trial.not_compared.is_none();
+    let hypotheses: Vec<(f64, f64)> = trials
+        .iter()
+        .filter(is_tried)
+        .map(|trial| (trial.p_of_no_worse(), weight(trial)))
+        .collect();
     let weights: f64 = hypotheses.iter().map(|(_, weight)| weight).sum();
-    let are_worse = rejected(&hypotheses, FALSE_WORSE);
-    let judgement = |(trial, is_worse): (&&Trial, bool)| {
-        trial.judgement(is_worse, is_judged(trial), FALSE_WORSE * weight(trial) / weights)
+    let mut are_worse = rejected(&hypotheses, FALSE_WORSE).into_iter();
+    let judgement = |trial: &&Trial| {
+        let is_tried = is_tried(&trial);
+        let is_worse = is_tried && are_worse.next().expect("what was tried was decided");
+        trial.judgement(is_worse, is_tried, FALSE_WORSE * weight(trial) / weights)
     };
-    trials.iter().zip(are_worse).map(judgement).collect()
+    trials.iter().map(judgement).collect()
 }
 
 /// A session with its figures.
@@ -301,22 +321,20 @@ impl<'a> Side<'a> {
 
     /// Whether others used the machine in half of the runs that count, or more.
     fn is_disturbed(&self, name: &str) -> bool {
-        let runs = || self.whole.records.iter().filter(|of| of.variant == name && of.is_valid());
-        let is_disturbed = |record: &&RunRecord| record.caveats.iter().any(Caveat::is_of_others);
-        let disturbed = runs().filter(is_disturbed).count();
-        disturbed > 0 && 2 * disturbed >= runs().count()
+        let records = self.whole.records.iter();
+        are_disturbed(records.filter(|of| of.variant == name && of.is_valid()))
     }
 
     fn variant(&self, name: &str) -> Option<&VariantSummary> {
         self.summary.variants.iter().find(|variant| variant.name == name)
     }
 
-    /// The values of the runs that count, and whether all of these have one.
-    fn values(&self, name: &str, metric: Metric) -> (Vec<f64>, bool) {
+    /// The figures of the runs that count, and whether each of these has one that is not the time-out.
+    fn figures(&self, name: &str, metric: Metric) -> (RunFigures, bool) {
         let runs = || self.whole.records.iter().filter(|of| of.variant == name && of.is_valid());
-        let values: Vec<f64> = runs().filter_map(|record| metric.of(record)).collect();
-        let is_whole = values.len() == runs().count();
-        (values, is_whole)
+        let figures: RunFigures = runs().filter_map(|record| metric.of(record)).collect();
+        let is_whole = figures.count() == runs().count() && figures.time_outs().is_none();
+        (figures, is_whole)
     }
 }
 
@@ -329,19 +347,36 @@ fn far_rates(base: &Session, new: &Session) -> Option<[f64; 2]> {
 
 fn changes(sides: &[Side<'_>; 2], name: &str) -> Vec<VariantChange> {
     let change = |metric: Metric| {
-        let [base, new] = sides.each_ref().map(|side| side.values(name, metric).0);
-        let count = |values: &[f64]| u32::try_from(values.len()).unwrap_or(u32::MAX);
-        let mean = |side: &Side<'_>| side.variant(name)?.metrics.get(&metric).copied();
-        Some(VariantChange {
+        let figures = sides.each_ref().map(|side| side.figures(name, metric).0);
+        let [base, new] = sides.each_ref().map(|side| {
+            let variant = side.variant(name)?;
+            variant.metrics.get(&metric).copied()
+        });
+        let time_outs = figures.each_ref().map(RunFigures::time_outs);
+        let [before, after] = figures.each_ref().map(RunFigures::measured);
+        let difference = before.zip(after).and_then(|(before, after)| Welch::of(&before, &after));
+        // What only one of them measured is no change.
+        let is_known = |side: usize| [base, new][side].is_some() || time_outs[side].is_some();
+        let is_change = difference.is_some() || time_outs.iter().any(Option::is_some);
+        let not_compared = not_compared(sides, name, metric);
+        (is_known(0) && is_known(1) && is_change).then(|| VariantChange {
             variant: name.to_owned(),
             metric,
-            base: mean(&sides[0])?,
-            new: mean(&sides[1])?,
-            difference: Welch::of(&base, &new)?.relative,
-            runs: [count(&base), count(&new)],
+            base,
+            new,
+            time_outs,
+            difference: difference.filter(|_| not_compared.is_none()).map(|found| found.relative),
+            not_compared,
+            runs: figures.each_ref().map(|of| u32::try_from(of.count()).unwrap_or(u32::MAX)),
         })
     };
     Metric::ALL.into_iter().filter_map(change).collect()
+}
+
+/// Why a figure of a variant is compared with none, by what bounded it in either session.
+fn not_compared(sides: &[Side<'_>; 2], name: &str, metric: Metric) -> Option<NotCompared> {
+    let why = sides.iter().filter_map(|side| side.variant(name)?.not_compared);
+    why.into_iter().find(|why| why.includes(metric))
 }
 
 /// A relative limit on one variant, before it is known what else is tried.
@@ -351,56 +386,56 @@ struct Trial {
     /// The change that is just accepted: -0.03 for a rate that may fall by 3 %.
     bound: f64,
     found: Found,
-    /// Every run that counts has a value.
+    /// Every run that counts has a value, and none is the time-out.
     is_whole: bool,
     /// The same of the earlier session alone: what it lacks is the worst of it, and would make a difference
     /// look larger.
     is_base_whole: bool,
+    /// In how many runs of the later session it is the time-out.
+    time_outs: Option<TimeOuts>,
+    /// In how many of the earlier one.
+    base_time_outs: Option<TimeOuts>,
+    /// The two means differ by more than dnslab itself may add.
+    is_beyond_floor: bool,
     /// [`Side::is_disturbed`] holds in either session.
     is_disturbed: bool,
     /// It holds in the earlier one, which then may look worse than it is.
     is_base_disturbed: bool,
+    /// Why one of the two sides is not the server's.
+    not_compared: Option<NotCompared>,
 }
 
 enum Found {
-    /// Values of both sessions.
+    /// Of both sessions; a time-out of a run is the least that the value can be.
     Change(Welch),
     /// The same from fewer than [`LEAST_RUNS`].
     TooFew(Estimate),
     /// No run of either has it, though it is no latency: DNS over UDP has no handshakes.
     Nothing,
-    /// So many queries of the later session were lost that this quantile is the time-out.
-    TimeOut,
     /// It was not measured in both.
     Unknown,
 }
 
 impl Trial {
     fn of(sides: &[Side<'_>; 2], name: &str, metric: Metric, largest: f64) -> Self {
-        let [(base, base_whole), (new, new_whole)] =
-            sides.each_ref().map(|side| side.values(name, metric));
+        let [(base_figures, base_whole), (new_figures, new_whole)] =
+            sides.each_ref().map(|side| side.figures(name, metric));
+        let (base, new) = (base_figures.at_least(), new_figures.at_least());
         let has_runs = |side: &Side<'_>| side.variant(name).is_some_and(|it| it.valid_runs > 0);
         let is_nothing = || {
             base.is_empty() && new.is_empty() && !metric.is_latency() && sides.iter().all(has_runs)
         };
-        let is_time_out = || {
-            let later = sides[1].variant(name);
-            base_whole
-                && base.len() > 1
-                && new.is_empty()
-                && later.is_some_and(|it| it.valid_runs > 1)
-                && metric
-                    .quantile()
-                    .zip(later)
-                    .is_some_and(|(quantile, later)| later.outcomes.lost_share() >= 1.0 - quantile)
-        };
+        let floors = sides.each_ref().map(|side| {
+            let floors = side.variant(name).map(|it| &it.latency_floors_ns);
+            floors.and_then(|floors| floors.get(&metric).copied()).unwrap_or(0.0)
+        });
+        let distance = mean_of(&new).zip(mean_of(&base)).map(|(new, base)| (new - base).abs());
         let found = match Welch::of(&base, &new) {
             Some(change) if base.len().min(new.len()) < LEAST_RUNS => {
                 Found::TooFew(change.relative)
             }
             Some(change) => Found::Change(change),
             None if is_nothing() => Found::Nothing,
-            None if is_time_out() => Found::TimeOut,
             None => Found::Unknown,
         };
         Self {
@@ -410,8 +445,12 @@ impl Trial {
             found,
             is_whole: base_whole && new_whole,
             is_base_whole: base_whole,
+            time_outs: new_figures.time_outs(),
+            base_time_outs: base_figures.time_outs(),
+            is_beyond_floor: distance.is_some_and(|it| it > floors[0].max(floors[1])),
             is_disturbed: sides.iter().any(|side| side.is_disturbed(name)),
             is_base_disturbed: sides[0].is_disturbed(name),
+            not_compared: not_compared(sides, name, metric),
         }
     }
 
@@ -424,7 +463,6 @@ impl Trial {
                 change.p_not_below(self.bound)
             }
             Found::Change(change) => change.p_not_above(self.bound),
-            Found::TimeOut => 0.0,
             Found::TooFew(_) | Found::Nothing | Found::Unknown => 1.0,
         }
     }
@@ -435,7 +473,7 @@ impl Trial {
                 self.bound <= -1.0 || change.relative.low >= self.bound
             }
             Found::Change(change) => change.relative.high <= self.bound,
-            Found::TooFew(_) | Found::Nothing | Found::TimeOut | Found::Unknown => false,
+            Found::TooFew(_) | Found::Nothing | Found::Unknown => false,
         }
     }
 
@@ -444,10 +482,13 @@ impl Trial {
         let ruling = match (self.is_within(), is_worse) {
             _ if !is_judged => Ruling::Unclear,
             (true, _) if self.is_whole && !self.is_base_disturbed => Ruling::Pass,
-            (false, true) if !self.is_disturbed && self.is_base_whole => Ruling::Fail,
+            (false, true) if !self.is_disturbed && self.is_base_whole && self.is_told_apart() => {
+                Ruling::Fail
+            }
             _ => Ruling::Unclear,
         };
         let (found, more_runs) = match &self.found {
+            _ if self.not_compared.is_some() => (None, None),
             Found::Change(change) => {
                 let is_over = match self.metric.higher_is_better() {
                     true => change.relative.value < self.bound,
@@ -457,16 +498,32 @@ impl Trial {
                 let is_asked = ruling == Ruling::Unclear
                     && is_judged
                     && self.is_whole
-                    && !(is_worse && self.is_disturbed)
+                    && !(is_worse && (self.is_disturbed || !self.is_told_apart()))
                     && !self.is_base_disturbed;
                 let more = || change.more_runs(self.bound, error, MAX_MORE_RUNS);
                 (Some(change.relative), is_asked.then(more).flatten())
             }
             Found::TooFew(relative) => (Some(*relative), None),
-            Found::Nothing | Found::TimeOut | Found::Unknown => (None, None),
+            Found::Nothing | Found::Unknown => (None, None),
         };
-        let variant = self.variant.clone();
-        Judgement { variant, against: None, found, ruling, more_runs }
+        Judgement {
+            variant: self.variant.clone(),
+            against: None,
+            found: found.filter(|_| self.time_outs.or(self.base_time_outs).is_none()),
+            time_outs: self.time_outs,
+            reference_time_outs: self.base_time_outs,
+            ruling,
+            not_compared: self.not_compared,
+            more_runs,
+        }
+    }
+
+    /// Whether dnslab's own error leaves it certain that a bound is broken. Not to have become as much better as a
+    /// bound asks for is no difference.
+    fn is_told_apart(&self) -> bool {
+        let asks_for_gain =
+            self.bound != 0.0 && (self.bound > 0.0) == self.metric.higher_is_better();
+        self.is_beyond_floor || asks_for_gain
     }
 }
 
@@ -499,8 +556,12 @@ mod tests {
                 found: Found::Change(Welch::of(&runs(), &runs()).unwrap()),
                 is_whole: true,
                 is_base_whole: true,
+                time_outs: None,
+                base_time_outs: None,
+                is_beyond_floor: true,
                 is_disturbed: false,
                 is_base_disturbed: false,
+                not_compared: None,
             };
             let trials: Vec<Trial> = metrics.into_iter().chain(metrics).map(&mut trial).collect();
             let trials: Vec<&Trial> = trials.iter().collect();

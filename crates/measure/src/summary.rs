@@ -6,13 +6,15 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::disturbed::are_disturbed;
 use crate::self_check::VariantSelfCheck;
-use crate::statistics::{Comparison, Estimate, Metric, Pair, Paired, drift, mean};
+use crate::statistics::{Comparison, Estimate, Metric, Pair, Paired, drift};
 use crate::{
     Agreement, AnswerComparison, AttemptCounts, Bottleneck, Caveat, Compared, ConnectionFigures,
-    CostSummary, Counters, Histogram, LimitRuling, LoadMode, Measured, NetworkDrops, Outcomes,
-    Pacing, ResultsDirectory, ResultsError, Ruling, RunRecord, RunStatus, ServerFigures, Session,
-    SweepLine, WindowOfVariant, WindowSummary,
+    CostSummary, Counters, Histogram, LimitRuling, LoadMode, Measured, MemoryLog, NetworkDrops,
+    NotCompared, Outcomes, Pacing, Quantity, ResultsDirectory, ResultsError, Ruling, RunFigure,
+    RunFigures, RunMemory, RunRecord, RunStatus, ServerFigures, Session, SweepLine, TimeOuts,
+    WindowOfVariant, WindowSummary, latency_floor_of_runs_ns,
 };
 
 /// The figures of one variant over its valid runs; none of them by default.
@@ -36,25 +38,51 @@ pub struct VariantSummary {
     /// it may well have stayed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drift: Option<f64>,
-    /// Mean over the runs, with an interval, of each metric that could be measured.
+    /// Mean over the runs, with an interval, of each metric that could be measured and is the time-out in no run.
+    /// An answered rate that is a lower bound has no interval.
     pub metrics: BTreeMap<Metric, Estimate>,
-    /// Mean over the runs of the 0.9 quantile of the latency, nanoseconds.
+    /// Why some of these figures are compared with none; `None` if all are the server's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_compared: Option<NotCompared>,
+    /// Mean over the runs of the 0.9 quantile of the latency, nanoseconds; `None` if it is the time-out in one.
     #[serde(default)]
     pub p90_ns: Option<f64>,
-    /// Mean over the runs of the 0.999 quantile of the latency, nanoseconds.
+    /// Mean over the runs of the 0.999 quantile of the latency, nanoseconds; `None` if it is the time-out in one.
     pub p999_ns: Option<f64>,
+    /// Quantiles of the latency (`p50`, `p90`, `p95`, `p99`, `p99.9`) that are the time-out in some run. Such a
+    /// quantile has no mean and is not compared: the runs that are left would be those that went well.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub time_outs: BTreeMap<String, TimeOuts>,
+    /// What dnslab itself may add to each latency, nanoseconds: a difference below it is never certain
+    /// ([`crate::latency_floor_of_runs_ns`]).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub latency_floors_ns: BTreeMap<Metric, f64>,
     /// Sum of the outcomes over the runs, of the common load where there was one.
     pub outcomes: Outcomes,
     /// Sum of the answers by response code.
     pub rcodes: BTreeMap<String, u64>,
-    /// Latencies of all runs merged, for the percentile chart.
+    /// Answers with SERVFAIL, REFUSED, NOTIMP or FORMERR as a share of the answers, in [0, 1]: the larger one of
+    /// the two loads, where there was a common load.
+    #[serde(default)]
+    pub error_share: f64,
+    /// Latencies of all runs merged. Its quantiles are those of all queries together; the figures above are means
+    /// over the runs.
     pub latency: Histogram,
     /// Mean busy share of the server, in [0, 1] of its CPUs.
     pub server_busy_share: Option<f64>,
-    /// Largest memory of the server in any run, octets.
+    /// Of the time for which threads of the server could run, the share for which they had no CPU, in [0, 1]: the
+    /// largest of all runs; `None` where the kernel does not say, or older records do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_waited_share: Option<f64>,
+    /// Others held up half of the runs, or more ([`RunRecord::is_disturbed`]): no difference from this variant is
+    /// certain.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_disturbed: bool,
+    /// Largest memory of the servers in any run, octets ([`crate::RunMemory::peak_octets`]); `None` if it was not watched,
+    /// or is not known.
     pub peak_memory_octets: Option<u64>,
     /// By how much the server's memory grew for each connection that was open at once, octets: the largest of
-    /// all runs ([`RunRecord::memory_per_connection_octets`]); `None` without connections.
+    /// all runs ([`crate::RunMemory::per_connection_octets`]); `None` without connections, or if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_per_connection_octets: Option<f64>,
     /// Mean CPU time of the generator per answered query, nanoseconds.
@@ -106,6 +134,9 @@ pub struct VariantSummary {
     /// What the measuring side says of itself.
     #[serde(default)]
     pub self_check: VariantSelfCheck,
+    /// Where no run counts: the figures of the invalid ones, to be shown as such. They are in nothing else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of_invalid: Option<Box<VariantSummary>>,
     /// The load generator that measured it, with its version, if that was not dnslab. What it does not tell is 0
     /// here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -156,6 +187,14 @@ pub struct Summary {
     pub missing_runs: u32,
 }
 
+impl VariantSummary {
+    /// In how many runs a figure of it is the time-out; `None` if in none.
+    #[must_use]
+    pub fn time_outs(&self, metric: Metric) -> Option<TimeOuts> {
+        self.time_outs.get(&Quantity::of_metric(metric).to_string()).copied()
+    }
+}
+
 impl Summary {
     /// Computes the figures from the runs in any order; the same runs give the same figures, since
     /// the bootstrap takes the seed of the session. Differences are taken inside each repetition, and
@@ -173,28 +212,32 @@ impl Summary {
             let skip = session.skipped.iter().find(|skip| skip.variant == name);
             skip.map(|skip| skip.reason.clone())
         };
+        let memory = MemoryLog::of(&records);
         let variants = runs
             .iter()
             .map(|runs| VariantSummary {
                 skipped: skipped(runs.name),
-                ..runs.summarise(session.seed)
+                ..runs.summarise(&memory, session.seed)
             })
             .collect();
         let of = |name: &str| runs.iter().find(|runs| runs.name == name);
-        let compared: Vec<(&VariantRuns<'_>, &VariantRuns<'_>)> = session
+        let compared: Vec<VariantPair<'_>> = session
             .compared()
             .iter()
-            .filter_map(|Compared { variant, against }| Some((of(variant)?, of(against)?)))
+            .filter_map(|pair| {
+                let Compared { variant, against } = pair;
+                let is_control = session.controls.contains(pair);
+                Some(VariantPair { own: of(variant)?, reference: of(against)?, is_control })
+            })
             .collect();
         let mut windows = windows(&runs);
-        let mut pairs: Vec<Pair> =
-            compared.iter().flat_map(|(own, reference)| own.pairs(reference)).collect();
+        let mut pairs: Vec<Pair> = compared.iter().flat_map(VariantPair::of_runs).collect();
         let mut counts = vec![pairs.len()];
         for window in &mut windows {
             window.variants =
                 runs.iter().filter_map(|runs| runs.in_window(window, session.seed)).collect();
             let before = pairs.len();
-            pairs.extend(compared.iter().flat_map(|(own, below)| own.window_pairs(below, window)));
+            pairs.extend(compared.iter().flat_map(|pair| pair.of_window(window)));
             counts.push(pairs.len() - before);
         }
         // All of them have one error rate. They come back in the same order.
@@ -254,6 +297,8 @@ impl Summary {
 struct VariantRuns<'a> {
     name: &'a str,
     valid: Vec<(&'a RunRecord, &'a Measured)>,
+    /// Those that were measured and do not count.
+    invalid: Vec<(&'a RunRecord, &'a Measured)>,
     others: usize,
     mode: Option<&'a LoadMode>,
 }
@@ -261,39 +306,79 @@ struct VariantRuns<'a> {
 impl<'a> VariantRuns<'a> {
     fn of(name: &'a str, records: &[&'a RunRecord]) -> Self {
         let own = || records.iter().filter(|record| record.variant == name);
-        let valid: Vec<_> = own()
-            .filter(|record| record.status == RunStatus::Valid)
-            .filter_map(|record| Some((*record, record.measured.as_ref()?)))
-            .collect();
+        let with_status = |fits: fn(&RunStatus) -> bool| -> Vec<(&'a RunRecord, &'a Measured)> {
+            own()
+                .filter(|record| fits(&record.status))
+                .filter_map(|record| Some((*record, record.measured.as_ref()?)))
+                .collect()
+        };
+        let valid = with_status(|status| *status == RunStatus::Valid);
+        let invalid = with_status(|status| matches!(status, RunStatus::Invalid { .. }));
         let others = own().count() - valid.len();
         let mode = own().next().map(|record| &record.load.mode);
-        Self { name, valid, others, mode }
+        Self { name, valid, invalid, others, mode }
     }
 
-    fn values(&self, metric: Metric) -> Vec<f64> {
+    /// The same with the invalid runs in the place of the valid ones; `None` unless only invalid ones were
+    /// measured.
+    fn of_invalid(&self) -> Option<Self> {
+        (self.valid.is_empty() && !self.invalid.is_empty()).then(|| Self {
+            valid: self.invalid.clone(),
+            invalid: Vec::new(),
+            others: 0,
+            ..*self
+        })
+    }
+
+    fn is_disturbed(&self) -> bool {
+        are_disturbed(self.valid.iter().map(|(record, _)| *record))
+    }
+
+    fn figures(&self, metric: Metric) -> RunFigures {
         self.valid.iter().filter_map(|(record, _)| metric.of(record)).collect()
     }
 
-    fn summarise(&self, seed: u64) -> VariantSummary {
-        let metrics = Metric::ALL
+    /// What bounded it so that some of its figures are not the server's.
+    fn not_compared(&self) -> Option<NotCompared> {
+        NotCompared::of(self.valid.iter().map(|(record, _)| &record.bottleneck))
+    }
+
+    fn summarise(&self, memory: &MemoryLog<'_>, seed: u64) -> VariantSummary {
+        let not_compared = self.not_compared();
+        let is_lower_bound = not_compared == Some(NotCompared::Generator);
+        let figures = Metric::ALL.map(|metric| (metric, self.figures(metric)));
+        let metrics = figures.iter().filter_map(|(metric, of)| {
+            let figure = of.mean(seed)?;
+            let is_bound = is_lower_bound && *metric == Metric::AnsweredQps;
+            Some((*metric, if is_bound { Estimate::unbounded(figure.value) } else { figure }))
+        });
+        let quantile = |quantile: f64| -> RunFigures {
+            let runs = self.valid.iter();
+            runs.filter_map(|(record, _)| record.latency_quantiles()?.at(quantile)).collect()
+        };
+        let (p90, p999) = (quantile(0.9), quantile(0.999));
+        let far = [(Quantity::Percentile(90.0), &p90), (Quantity::Percentile(99.9), &p999)];
+        let time_outs = figures
+            .iter()
+            .map(|(metric, of)| (Quantity::of_metric(*metric), of))
+            .chain(far)
+            .filter_map(|(quantity, of)| Some((quantity.to_string(), of.time_outs()?)));
+        let floors = Metric::ALL
             .into_iter()
-            .filter_map(|metric| Some((metric, mean(&self.values(metric), seed)?)));
+            .filter_map(|metric| Some((metric, self.latency_floor_ns(metric)?)));
         let average = |figure: fn(&Measured) -> Option<f64>| average(self.measured(), figure);
         let times = || self.valid.iter().filter_map(|(record, _)| record.compared_times());
-        let of_times = |quantile: f64| {
-            let values: Vec<f64> = times()
-                .filter_map(|measured| Some(measured.latency.quantile_ns(quantile)? as f64))
-                .collect();
-            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-        };
         let mut outcomes = Outcomes::default();
-        let mut counters = Counters::default();
+        let (mut counters, mut of_common) = (Counters::default(), Counters::default());
         let (mut latency, mut send_lag) = (Histogram::new(), Histogram::new());
         let mut start_lag = Histogram::new();
         let mut connections = ConnectionFigures::default();
         let mut network = NetworkDrops::default();
         for (record, measured) in &self.valid {
             counters.merge(&measured.counters);
+            if let Some(common) = &record.common_load {
+                of_common.merge(&common.measured.counters);
+            }
             if let Some(compared) = record.compared_times() {
                 latency.merge(&compared.latency);
                 outcomes.merge(&compared.counters.outcomes);
@@ -307,11 +392,25 @@ impl<'a> VariantRuns<'a> {
         }
         let counts = &connections.counts;
         let handshakes = counts.full_handshakes + counts.resumed_handshakes;
-        let caveats = caveats(self.valid.iter().map(|(record, _)| match &record.common_load {
+        let mut caveats = caveats(self.valid.iter().map(|(record, _)| match &record.common_load {
             None => Cow::Borrowed(record.caveats.as_slice()),
             Some(_) => Cow::Owned(record.all_caveats()),
         }));
         let runs = || self.valid.iter().map(|(record, _)| *record);
+        let error_share = |of: &Counters| of.outcomes.error_share(&of.answers.rcodes);
+        let rates = self.figures(Metric::AnsweredQps).measured();
+        let drift = rates.and_then(|rates| drift(&rates)).filter(|_| !is_lower_bound);
+        let memories: Vec<RunMemory> = runs().map(|record| memory.in_run(record)).collect();
+        let (peaks, per_connection) = (
+            memories.iter().filter_map(|memory| memory.peak_octets),
+            memories.iter().filter_map(|memory| memory.per_connection_octets),
+        );
+        let (peak_memory_octets, memory_per_connection_octets) =
+            (peaks.max(), per_connection.reduce(f64::max));
+        let kept = memories.iter().filter(|memory| memory.is_kept).count();
+        if peak_memory_octets.is_none() && kept > 0 {
+            caveats.push(VariantCaveat { worst: Caveat::MemoryKept, runs: count(kept) });
+        }
         VariantSummary {
             name: self.name.to_owned(),
             skipped: None,
@@ -320,20 +419,24 @@ impl<'a> VariantRuns<'a> {
             mode: self.mode.cloned(),
             metrics: metrics.collect(),
             common_rate_qps: self.common_rate_qps(),
-            drift: drift(&self.values(Metric::AnsweredQps)),
-            p90_ns: of_times(0.9),
-            p999_ns: of_times(0.999),
+            not_compared,
+            drift,
+            p90_ns: p90.value(),
+            p999_ns: p999.value(),
+            time_outs: time_outs.collect(),
+            latency_floors_ns: floors.collect(),
             outcomes,
+            error_share: error_share(&counters).max(error_share(&of_common)),
             rcodes: counters.answers.rcodes,
             latency,
             server_busy_share: average(Measured::server_busy_share),
-            peak_memory_octets: self
+            server_waited_share: self
                 .measured()
-                .filter_map(|measured| measured.resources.peak_memory_octets())
-                .max(),
-            memory_per_connection_octets: runs()
-                .filter_map(RunRecord::memory_per_connection_octets)
+                .filter_map(|measured| measured.waited_share_of(&measured.resources))
                 .reduce(f64::max),
+            is_disturbed: self.is_disturbed(),
+            peak_memory_octets,
+            memory_per_connection_octets,
             generator_cpu_per_query_ns: average(Measured::generator_cpu_per_query_ns),
             handshakes,
             asked_again: counters.asked_again,
@@ -350,19 +453,15 @@ impl<'a> VariantRuns<'a> {
             chain: ServerFigures::over_runs(runs()),
             bottlenecks: bottlenecks(self.valid.iter().map(|(record, _)| &record.bottleneck)),
             self_check: VariantSelfCheck::of(runs(), &caveats),
+            of_invalid: self.of_invalid().map(|runs| Box::new(runs.summarise(memory, seed))),
             imported: runs().find_map(|record| Some(record.imported.as_ref()?.title())),
             caveats,
         }
     }
 
-    /// By how much the engine may have moved a latency that is compared: the median over the runs, since
-    /// what one run has beyond the others is in the spread.
-    fn latency_floor_ns(&self) -> f64 {
-        let compared = self.valid.iter().filter(|(record, _)| !record.lacks_common_load);
-        let mut floors: Vec<f64> =
-            compared.filter_map(|(record, _)| record.latency_floor_ns()).collect();
-        floors.sort_by(f64::total_cmp);
-        floors.get(floors.len() / 2).copied().unwrap_or(0.0)
+    /// By how much the engine may have moved this metric; `None` for what is no latency.
+    fn latency_floor_ns(&self, metric: Metric) -> Option<f64> {
+        latency_floor_of_runs_ns(self.valid.iter().map(|(record, _)| *record), metric)
     }
 
     /// The intended rate of the common load, as in the first valid run that has one.
@@ -380,47 +479,80 @@ impl<'a> VariantRuns<'a> {
     /// Its figures of a time window; `None` if no valid run has it.
     fn in_window(&self, window: &WindowSummary, seed: u64) -> Option<WindowOfVariant> {
         let records = self.valid.iter().map(|(record, _)| *record);
-        window.over(self.name, records, |values| mean(values, seed))
+        window.over(self.name, records, seed)
     }
+}
 
-    /// Every metric that both could measure in the same repetition, against the reference.
-    fn pairs(&self, reference: &Self) -> Vec<Pair> {
-        self.pairs_of(reference, &Metric::ALL, |metric, record| metric.of(record))
-    }
+/// A variant and what it is compared with.
+struct VariantPair<'a> {
+    own: &'a VariantRuns<'a>,
+    reference: &'a VariantRuns<'a>,
+    /// The two do the same in the main load ([`Session::controls`]).
+    is_control: bool,
+}
 
-    /// The same of a time window. Rounds in which a quantile is the time-out are none that can be left out: those
-    /// that remain would be the good ones.
-    fn window_pairs(&self, reference: &Self, window: &WindowSummary) -> Vec<Pair> {
-        let mut pairs = self.pairs_of(reference, &Metric::OF_WINDOWS, |metric, record| {
-            window.figure(metric, record)
-        });
-        let rounds = pairs.iter().map(|pair| pair.paired.pairs).max();
-        pairs.retain(|pair| Some(pair.paired.pairs) == rounds);
+impl VariantPair<'_> {
+    /// Every metric that both could measure in the same repetition, that is the server's on both sides and the time-out
+    /// in no run of either.
+    fn of_runs(&self) -> Vec<Pair> {
+        let why = [self.own.not_compared(), self.reference.not_compared()];
+        let is_compared =
+            |metric: &Metric| !why.into_iter().flatten().any(|it| it.includes(*metric));
+        let metrics: Vec<Metric> = Metric::ALL.into_iter().filter(is_compared).collect();
+        let has_common_load = self.own.common_rate_qps().is_some();
+        let mut pairs = self.pairs(&metrics, |metric, record| metric.of(record));
+        for pair in &mut pairs {
+            let is_of_main_load = !pair.metric.is_latency() || !has_common_load;
+            pair.is_control = self.is_control && is_of_main_load;
+        }
         pairs
     }
 
-    fn pairs_of(
+    /// The same of a time window of the main load.
+    fn of_window(&self, window: &WindowSummary) -> Vec<Pair> {
+        let figure = |metric: Metric, record: &RunRecord| window.figure(metric, record);
+        let mut pairs = self.pairs(&Metric::OF_WINDOWS, figure);
+        for pair in &mut pairs {
+            pair.is_control = self.is_control;
+        }
+        pairs
+    }
+
+    fn pairs(
         &self,
-        reference: &Self,
         metrics: &[Metric],
-        figure: impl Fn(Metric, &RunRecord) -> Option<f64>,
+        figure: impl Fn(Metric, &RunRecord) -> Option<RunFigure>,
     ) -> Vec<Pair> {
+        let Self { own, reference, .. } = self;
+        let has_time_out = |side: &VariantRuns<'_>, metric: Metric| {
+            let mut figures = side.valid.iter().filter_map(|(record, _)| figure(metric, record));
+            figures.any(RunFigure::is_time_out)
+        };
         let values = |metric: Metric| -> Vec<(f64, f64)> {
-            let own = self.valid.iter().filter_map(|(record, _)| {
+            let rounds = own.valid.iter().filter_map(|(record, _)| {
                 let of_round = |other: &&(&RunRecord, _)| other.0.repetition == record.repetition;
                 let (below, _) = reference.valid.iter().find(of_round)?;
-                Some((figure(metric, below)?, figure(metric, record)?))
+                Some((figure(metric, below)?.measured()?, figure(metric, record)?.measured()?))
             });
-            own.collect()
+            rounds.collect()
         };
-        let floor = self.latency_floor_ns().max(reference.latency_floor_ns());
+        let floor = |metric: Metric| {
+            let floors = [own, reference].map(|side| side.latency_floor_ns(metric));
+            floors.into_iter().flatten().fold(0.0, f64::max)
+        };
+        let is_disturbed = own.is_disturbed() || reference.is_disturbed();
         let pair = |metric: Metric| {
+            if has_time_out(own, metric) || has_time_out(reference, metric) {
+                return None;
+            }
             Some(Pair {
-                variant: self.name.to_owned(),
+                variant: own.name.to_owned(),
                 against: reference.name.to_owned(),
                 metric,
                 paired: Paired::of(&values(metric))?,
-                floor: if metric.is_latency() { floor } else { 0.0 },
+                floor: floor(metric),
+                is_control: false,
+                is_disturbed,
             })
         };
         metrics.iter().copied().filter_map(pair).collect()

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::results::LoadSweep;
-use crate::{InvalidReason, LoadMode, RunRecord, RunStatus};
+use crate::{InvalidReason, LoadMode, RunFigure, RunRecord, RunStatus};
 
 /// A server holds a load while it answers so much of what is answered at best ([`held_share`]).
 pub const HELD_SHARE: f64 = 0.99;
@@ -41,6 +41,10 @@ pub struct SweepRun {
     pub p50_ns: Option<u64>,
     /// 0.99 quantile of the latency likewise.
     pub p99_ns: Option<u64>,
+    /// What the latency of a lost query reaches, nanoseconds: a quantile of that much is the time-out. 0 if it is
+    /// not known.
+    #[serde(default)]
+    pub max_wait_ns: u64,
     /// The run is valid. One that is not may show that a load is too much, but not that it is held.
     pub is_valid: bool,
 }
@@ -64,8 +68,21 @@ impl SweepRun {
             sound_share,
             p50_ns: measured.latency.quantile_ns(0.5),
             p99_ns: measured.latency.quantile_ns(0.99),
+            max_wait_ns: record.load.max_wait_ns(),
             is_valid: record.is_valid(),
         })
+    }
+
+    /// The median latency, nanoseconds.
+    #[must_use]
+    pub fn p50(&self) -> Option<RunFigure> {
+        Some(RunFigure::of_quantile(self.p50_ns?, self.max_wait_ns))
+    }
+
+    /// The 0.99 quantile of the latency, nanoseconds.
+    #[must_use]
+    pub fn p99(&self) -> Option<RunFigure> {
+        Some(RunFigure::of_quantile(self.p99_ns?, self.max_wait_ns))
     }
 
     fn is_held(&self, held_share: f64) -> bool {
@@ -153,6 +170,7 @@ mod tests {
             sound_share: *share,
             p50_ns: None,
             p99_ns: None,
+            max_wait_ns: 0,
             is_valid: true,
         };
         let points = (1u32..).zip(shares).map(|(at, shares)| SweepPoint {

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::statistics::{Comparison, Estimate, Metric};
-use crate::{Histogram, Outcomes, RunRecord, WindowCounts};
+use crate::{
+    Histogram, LatencyQuantiles, Outcomes, Quantity, RunFigure, RunFigures, RunRecord, TimeOuts,
+    WindowCounts,
+};
 
 /// One time window (`load.windows`) of all variants that have it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -18,9 +21,8 @@ pub struct WindowSummary {
     pub to_ns: u64,
     /// In the order of the file.
     pub variants: Vec<WindowOfVariant>,
-    /// Every pair of variants that is compared, by each of [`Metric::OF_WINDOWS`] that both have in all rounds
-    /// that they have in common. Their words
-    /// share the error rate of the report with [`crate::Summary::comparisons`].
+    /// Every pair of variants that is compared, by each of [`Metric::OF_WINDOWS`] that is the time-out in no run
+    /// of either. Their words share the error rate of the report with [`crate::Summary::comparisons`].
     pub comparisons: Vec<Comparison>,
 }
 
@@ -31,9 +33,12 @@ pub struct WindowOfVariant {
     pub variant: String,
     /// Valid runs that have the time window.
     pub runs: u32,
-    /// Mean over the runs, with an interval, of each of [`Metric::OF_WINDOWS`] that could be measured in all of
-    /// them.
+    /// Mean over the runs, with an interval, of each of [`Metric::OF_WINDOWS`] that could be measured and is the
+    /// time-out in none.
     pub metrics: BTreeMap<Metric, Estimate>,
+    /// Quantiles (`p50`, `p99`) that are the time-out in some run, which have no mean.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub time_outs: BTreeMap<String, TimeOuts>,
     /// Sum of the outcomes over the runs.
     pub outcomes: Outcomes,
     /// Sum of the answers by response code.
@@ -61,8 +66,14 @@ impl WindowSummary {
     }
 
     /// A figure of it in one run; `None` if it was not measured.
-    pub(crate) fn figure(&self, metric: Metric, record: &RunRecord) -> Option<f64> {
+    pub(crate) fn figure(&self, metric: Metric, record: &RunRecord) -> Option<RunFigure> {
         metric.in_window(self.of(record)?, record.load.max_wait_ns())
+    }
+
+    /// The quantiles of its latencies in one run; `None` if the run does not have it.
+    #[must_use]
+    pub fn latency_quantiles<'a>(&self, record: &'a RunRecord) -> Option<LatencyQuantiles<'a>> {
+        Some(LatencyQuantiles::of_window(self.of(record)?, record.load.max_wait_ns()))
     }
 
     /// Its figures over the runs of a variant.
@@ -70,12 +81,13 @@ impl WindowSummary {
         &self,
         variant: &str,
         runs: impl Iterator<Item = &'a RunRecord> + Clone,
-        estimate: impl Fn(&[f64]) -> Option<Estimate>,
+        seed: u64,
     ) -> Option<WindowOfVariant> {
         let mut all = WindowOfVariant {
             variant: variant.to_owned(),
             runs: 0,
             metrics: BTreeMap::new(),
+            time_outs: BTreeMap::new(),
             outcomes: Outcomes::default(),
             rcodes: BTreeMap::new(),
             latency: Histogram::new(),
@@ -89,12 +101,20 @@ impl WindowSummary {
             all.latency.merge(&window.latency);
         }
         for metric in Metric::OF_WINDOWS {
-            let own = runs.clone().filter(|record| self.of(record).is_some());
-            // The mean of those runs alone that did not lose so many would be too good.
-            let values: Option<Vec<f64>> = own.map(|record| self.figure(metric, record)).collect();
-            let found = values.and_then(|values| estimate(&values));
-            all.metrics.extend(found.map(|found| (metric, found)));
+            let figures: RunFigures =
+                runs.clone().filter_map(|record| self.figure(metric, record)).collect();
+            all.metrics.extend(figures.mean(seed).map(|found| (metric, found)));
+            let name = Quantity::of_metric(metric).to_string();
+            all.time_outs.extend(figures.time_outs().map(|found| (name, found)));
         }
         (all.runs > 0).then_some(all)
+    }
+}
+
+impl WindowOfVariant {
+    /// In how many runs a figure of it is the time-out; `None` if in none.
+    #[must_use]
+    pub fn time_outs(&self, metric: Metric) -> Option<TimeOuts> {
+        self.time_outs.get(&Quantity::of_metric(metric).to_string()).copied()
     }
 }

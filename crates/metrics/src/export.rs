@@ -36,9 +36,12 @@ pub fn points_of(experiment: &str, record: &RunRecord) -> Vec<Point> {
             };
             grow(run.counters.entry(phase).or_default(), interval, end);
             let end_ns = interval.at_ns.saturating_add(interval.length_ns);
+            let server = server_at(measured, end_ns as i64);
+            let cpu_ns = server.map(|server| server.cpu_ns);
             let gauges = Gauges {
                 interval: Some(interval.clone()),
-                server: server_at(measured, end_ns as i64),
+                pace: run.last_second.entry(part).or_default().add(interval, cpu_ns),
+                server,
                 ..run.gauges.get(&part).cloned().unwrap_or_default()
             };
             run.gauges.insert(part, gauges);

@@ -141,12 +141,17 @@ families! {
     LATENCY: Histogram Seconds of Phase "dnslab_latency_seconds" []
         "Time from due to answered, of queries that ended in this phase, while it goes on. A lost query counts with \
          its time-out";
+    ANSWERED_NOW: Gauge None of Load "dnslab_answered_per_second" []
+        "Queries answered in the last second, by the time of it that was the turn of this load: where loads take turns, \
+         and where runs are short, the rate of `dnslab_queries_total` is a part of it";
     IN_FLIGHT: Gauge None of Load "dnslab_queries_in_flight" [] "Queries that are due and have not ended";
     OPEN: Gauge None of Load "dnslab_connections_open" [] "Usable connections";
     QUANTILE: Gauge Seconds of Load "dnslab_latency_quantile_seconds" ["level"]
         "Latency of the queries that ended in the latest interval; `level` is the quantile, such as 0.99";
     SERVER_CPU: Counter Seconds of Load "dnslab_server_cpu_seconds" []
         "CPU time of the server under test since its watch began, just before the load";
+    SERVER_CPUS_USED: Gauge None of Load "dnslab_server_cpus_used" []
+        "CPU time of the server under test in the last second, by the time of it that was the turn of this load";
     SERVER_CPUS: Gauge None of Load "dnslab_server_cpus" [] "CPUs that the server may use";
     SERVER_MEMORY: Gauge Bytes of Load "dnslab_server_memory_bytes" [] "Memory of the server's processes";
     SERVER_DROPS: Counter None of Load "dnslab_server_udp_drops" []

@@ -71,11 +71,71 @@ pub(crate) struct Gauges {
     pub(crate) open: u64,
     /// Of the latest interval.
     pub(crate) interval: Option<Interval>,
+    /// Of the last second.
+    pub(crate) pace: Pace,
     pub(crate) server: Option<LiveServer>,
     pub(crate) load_cpus: Vec<CpuShare>,
     /// CPU time of the busiest load worker, nanoseconds; `None` if it is from a record, which has that of the measured
     /// window alone.
     pub(crate) busiest_worker_ns: Option<u64>,
+}
+
+/// What a load and its server did in the last second, by the time that was the load's turn; all 0 where it had none.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Pace {
+    pub(crate) answered_per_second: f64,
+    /// `None` where the server is not watched.
+    pub(crate) cpus_used: Option<f64>,
+}
+
+/// The intervals of the last second of a load.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LastSecond {
+    /// The oldest first.
+    intervals: VecDeque<PastInterval>,
+    /// CPU time of the server before the oldest of them, nanoseconds.
+    cpu_before_ns: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct PastInterval {
+    end_ns: u64,
+    own_ns: u64,
+    answered: u64,
+    /// CPU time of the server until its end, if that is known.
+    cpu_ns: Option<u64>,
+}
+
+impl LastSecond {
+    /// Adds the interval that follows, at whose end the server had used `cpu_ns` of CPU time.
+    pub(crate) fn add(&mut self, interval: &Interval, cpu_ns: Option<u64>) -> Pace {
+        const SECOND: u64 = 1_000_000_000;
+        let end_ns = interval.at_ns.saturating_add(interval.length_ns);
+        if self.intervals.back().is_some_and(|last| last.end_ns >= end_ns) {
+            // The load is made again.
+            *self = Self::default();
+        }
+        self.intervals.push_back(PastInterval {
+            end_ns,
+            own_ns: interval.own_ns.unwrap_or(interval.length_ns),
+            answered: interval.answered,
+            cpu_ns,
+        });
+        while let Some(oldest) = self.intervals.front().copied()
+            && oldest.end_ns.saturating_add(SECOND) <= end_ns
+        {
+            self.cpu_before_ns = oldest.cpu_ns.unwrap_or(self.cpu_before_ns);
+            self.intervals.pop_front();
+        }
+        let own_ns: u64 = self.intervals.iter().map(|past| past.own_ns).sum();
+        let answered: u64 = self.intervals.iter().map(|past| past.answered).sum();
+        let over_own = |sum: f64| if own_ns == 0 { 0.0 } else { sum / own_ns as f64 };
+        Pace {
+            answered_per_second: over_own(answered as f64 * SECOND as f64),
+            cpus_used: cpu_ns
+                .map(|cpu_ns| over_own(cpu_ns.saturating_sub(self.cpu_before_ns) as f64)),
+        }
+    }
 }
 
 /// One run.
@@ -88,6 +148,7 @@ pub(crate) struct Run {
     pub(crate) counters: BTreeMap<Phase, Counters>,
     latency: BTreeMap<Phase, Arc<Buckets>>,
     pub(crate) gauges: BTreeMap<LoadPart, Gauges>,
+    pub(crate) last_second: BTreeMap<LoadPart, LastSecond>,
     /// Those of its end.
     ended: Vec<Series>,
     /// All of them, made with the latest event.
@@ -146,7 +207,10 @@ impl Metrics {
         }
         let ended_in = phases[usize::from(!latest.is_warm_up())];
         Arc::make_mut(run.latency.entry(ended_in).or_default()).add(&latest.latency);
+        let cpu_ns = live.server.map(|server| server.cpu_ns);
+        let pace = run.last_second.entry(live.part).or_default().add(&latest.interval, cpu_ns);
         let gauges = Gauges {
+            pace,
             in_flight: latest.in_flight(),
             open: latest.open_connections(),
             interval: Some(latest.interval.clone()),
@@ -212,6 +276,7 @@ impl Run {
             counters: BTreeMap::new(),
             latency: BTreeMap::new(),
             gauges: BTreeMap::new(),
+            last_second: BTreeMap::new(),
             ended: Vec::new(),
             series: Arc::default(),
             pushed_ms: None,
@@ -234,6 +299,7 @@ impl Run {
         for gauges in self.gauges.values_mut() {
             (gauges.in_flight, gauges.open) = (0, 0);
             (gauges.interval, gauges.load_cpus) = (None, Vec::new());
+            gauges.pace = Pace { cpus_used: gauges.server.map(|_| 0.0), ..Pace::default() };
         }
         self.make_series();
     }
@@ -427,6 +493,10 @@ fn counted(
 
 /// The same of everything that goes up and down, and of the server.
 fn measured_now(gauges: &Gauges, take: &mut dyn FnMut(&'static Family, Vec<String>, Value)) {
+    take(&ANSWERED_NOW, Vec::new(), Value::Real(gauges.pace.answered_per_second));
+    if let Some(cpus) = gauges.pace.cpus_used {
+        take(&SERVER_CPUS_USED, Vec::new(), Value::Real(cpus));
+    }
     take(&IN_FLIGHT, Vec::new(), Value::Whole(gauges.in_flight));
     take(&OPEN, Vec::new(), Value::Whole(gauges.open));
     if let Some(interval) = &gauges.interval {

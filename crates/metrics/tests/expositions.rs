@@ -129,6 +129,92 @@ fn points_are_those_of_the_run_and_at_most_one_for_each_second() {
     assert_eq!(at, [1_700_000_000_000, 1_700_000_001_000, 1_700_000_002_000]);
 }
 
+/// The value of a gauge at a point.
+fn gauge(point: &Point, metric: &str) -> Option<f64> {
+    let series = point.series.iter().find(|series| series.family.full_name() == metric)?;
+    match series.value {
+        Value::Real(number) => Some(number),
+        _ => None,
+    }
+}
+
+/// Two loads in turns of 50 ms, on servers that are idle between their turns.
+#[test]
+fn the_pace_is_that_of_the_loads_own_turns() {
+    let mut metrics = Metrics::new("encryption", "0.1.0", 4);
+    metrics.run_begins(&case(), "dot");
+    let mut at = Vec::new();
+    for tenth in 0..30 {
+        // 4,000 in each second of its turns, then 8,000, and then the others have all of the time.
+        let (answered, own_ms) = match tenth {
+            0..10 => (200, 50),
+            10..20 => (400, 50),
+            _ => (0, 0),
+        };
+        let mut latest = interval();
+        latest.interval = Interval {
+            at_ns: tenth * 100_000_000,
+            length_ns: 100_000_000,
+            own_ns: Some(own_ms * 1_000_000),
+            answered,
+            ..Interval::default()
+        };
+        let mut live = live(&latest);
+        // Three quarters of a CPU in its turns.
+        let cpu_ns = (tenth + 1).min(20) * 37_500_000;
+        live.server = live.server.map(|server| LiveServer { cpu_ns, ..server });
+        let points = metrics.interval(&case(), &live);
+        at.extend(points.iter().map(|point| {
+            let pace = gauge(point, "dnslab_answered_per_second");
+            (pace, gauge(point, "dnslab_server_cpus_used"))
+        }));
+    }
+    let at_begin = (Some(0.0), None);
+    assert_eq!(
+        at,
+        [
+            at_begin,
+            (Some(4_000.0), Some(0.75)),
+            (Some(8_000.0), Some(0.75)),
+            (Some(0.0), Some(0.0))
+        ]
+    );
+    let mut record = records().swap_remove(0);
+    (record.variant, record.repetition) = ("dot".to_owned(), 2);
+    let ended = metrics.run_ends(&record);
+    assert_eq!(gauge(&ended[0], "dnslab_answered_per_second"), Some(0.0));
+}
+
+#[test]
+fn the_pace_of_results_is_the_rate_of_their_seconds() {
+    let mut checked = 0;
+    for record in records() {
+        let Some(measured) = &record.measured else { continue };
+        let paces = points_of("sample", &record).into_iter();
+        let highest = paces
+            .filter_map(|point| gauge(&point, "dnslab_answered_per_second"))
+            .fold(0.0, f64::max);
+        let series = match measured.seconds.as_slice() {
+            [] => &measured.intervals,
+            _ => &measured.seconds,
+        };
+        let end = |of: &Interval| of.at_ns + of.length_ns;
+        let second_until = |last: u64| {
+            let inside =
+                series.iter().filter(|of| end(of) <= last && end(of) + 1_000_000_000 > last);
+            let (answered, own_ns) = inside.fold((0, 0), |(answered, own_ns), of| {
+                (answered + of.answered, own_ns + of.own_ns.unwrap_or(of.length_ns))
+            });
+            answered as f64 * 1e9 / (own_ns as f64).max(1.0)
+        };
+        let expected = series.iter().map(|of| second_until(end(of))).fold(0.0, f64::max);
+        let common = record.common_load.is_some();
+        assert!(common || (highest / expected - 1.0).abs() < 1e-9, "{highest}, not {expected}");
+        checked += 1;
+    }
+    assert!(checked > 3, "{checked}");
+}
+
 /// `promtool` with this input.
 fn promtool(arguments: &[&str], input: &[u8]) -> Output {
     let mut command = Command::new("promtool");

@@ -1,6 +1,7 @@
 //! An endpoint of remote write, and one request to it.
 
 use std::io::Read as _;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +27,11 @@ pub enum EndpointError {
         /// As it was given.
         url: String,
     },
+    /// Its port cannot be.
+    #[error(
+        "the address to push to has a port that cannot be\n  hint:    a port is a number from 1 to 65535"
+    )]
+    Port,
     /// It holds a password, which the results would keep with the command line.
     #[error(
         "the address to push to holds a password\n  hint:    put the header `Authorization: Basic ...` into a file for \
@@ -56,6 +62,7 @@ pub struct Endpoint {
     url: String,
     headers: Vec<(HeaderName, HeaderValue)>,
     agent: Agent,
+    is_overheard: bool,
 }
 
 /// How a request ended.
@@ -95,6 +102,14 @@ impl Endpoint {
         if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
             return Err(EndpointError::Password);
         }
+        // A port that is no number is none for `http`, and the digits stay behind the host.
+        let after = uri.authority().zip(uri.host());
+        let after = after.and_then(|(all, host)| all.as_str().strip_prefix(host));
+        if after.is_some_and(|after| !after.is_empty())
+            && uri.port_u16().is_none_or(|port| port == 0)
+        {
+            return Err(EndpointError::Port);
+        }
         let mut all = Vec::new();
         for (number, line) in headers.unwrap_or_default().lines().enumerate() {
             if line.trim().is_empty() || line.starts_with('#') {
@@ -120,13 +135,21 @@ impl Endpoint {
             .max_redirects_will_error(false)
             .tls_config(tls)
             .build();
-        Ok(Self { url: url.to_owned(), headers: all, agent: config.into() })
+        let is_overheard =
+            uri.scheme_str() == Some("http") && !uri.host().is_some_and(is_this_host);
+        Ok(Self { url: url.to_owned(), headers: all, agent: config.into(), is_overheard })
     }
 
     /// As it was given.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// True if what is sent leaves this host unencrypted.
+    #[must_use]
+    pub fn is_overheard(&self) -> bool {
+        self.is_overheard
     }
 
     /// Sends a compressed request, and waits for its end.
@@ -168,6 +191,12 @@ fn trusted(is_encrypted: bool) -> RootCerts {
     let found = is_encrypted.then(rustls_native_certs::load_native_certs).unwrap_or_default();
     let certificates = found.certs.iter().map(|it| Certificate::from_der(it).to_owned());
     certificates.collect::<Vec<_>>().into()
+}
+
+/// True for a name or an address of the loopback interface.
+fn is_this_host(host: &str) -> bool {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 fn header(line: &str) -> Option<(HeaderName, HeaderValue)> {

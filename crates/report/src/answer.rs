@@ -1,14 +1,28 @@
 //! The answer to the question of an experiment, made of the metric that answers this question.
 
+use std::cmp::Reverse;
+
 use dnslab_measure::statistics::{Comparison, Estimate, Metric, Verdict};
-use dnslab_measure::{BottleneckKind, LoadMode, Summary, VariantSummary};
+use dnslab_measure::{LoadMode, NotCompared, Summary, TimeOuts, VariantSummary};
 
 use crate::imported::has_imported;
 use crate::number;
-use crate::variants::{asks_one_by_one, find, has_open_loop, listed};
+use crate::sweep;
+use crate::variants::{
+    INVALID, asks_one_by_one, code_shares, find, has_open_loop, is_at_least, listed,
+};
+use crate::words::answers::answers_texts;
+use crate::words::time_out;
 
 /// Up to so many comparisons are told one by one.
 const FEW: usize = 6;
+/// Pairs of variants whose compared answers are told.
+const MAX_PAIRS: usize = 2;
+/// Servers of which it is told under which load they break.
+const MAX_SERVERS: usize = 4;
+
+/// More sentences than these about time-outs become one.
+const MAX_TIME_OUTS: usize = 2;
 
 /// What answers the question of a closed loop, the first metric first.
 const SATURATION: [Metric; 5] = [
@@ -39,7 +53,12 @@ const LATENCY: [Metric; 5] = [
 /// The metrics that answer the question of an experiment, the first one first: the one that it names, then
 /// those that go with its load.
 pub(crate) fn metrics(summary: &Summary) -> Vec<Metric> {
-    let has = |metric| summary.variants.iter().any(|it| it.metrics.contains_key(&metric));
+    let has = |metric| {
+        let has = |it: &VariantSummary| {
+            it.metrics.contains_key(&metric) || it.time_outs(metric).is_some()
+        };
+        summary.variants.iter().any(has)
+    };
     // dnsperf without a histogram tells a mean alone.
     let has_mean_alone = has_imported(summary) && !has(Metric::LatencyP50);
     let of_load = of_load(summary).map(|metric| match metric {
@@ -64,31 +83,79 @@ fn of_load(summary: &Summary) -> [Metric; 5] {
     }
 }
 
-/// The answer in one to three sentences, the certain ones first. `margin` is the relative difference
-/// below which a difference does not matter, from the session.
-///
-/// Each comparison is told by the first of its metrics; where that one is not certain, by the next one
-/// that is.
+/// The answer in some sentences: what comparing the answers came to, if that was asked for; under which load
+/// each server breaks, if there were several; then how the variants differ.
 #[must_use]
-pub(crate) fn answer(summary: &Summary, margin: f64) -> String {
+pub(crate) fn answer(summary: &Summary) -> String {
     if summary.variants.iter().all(|variant| variant.valid_runs + variant.other_runs == 0) {
         return "No run has ended yet, so there is no answer.".to_owned();
     }
-    let metrics = metrics(summary);
-    let of = |metric: Metric| -> Vec<&Comparison> {
-        summary.comparisons.iter().filter(|of| of.metric == metric).collect()
+    let told = |texts: Vec<String>, most: usize, noun: &str| {
+        let more = match texts.len().saturating_sub(most) {
+            0 => None,
+            1 => Some(format!("One more {noun} is in the report.")),
+            more => Some(format!("{more} more {noun}s are in the report.")),
+        };
+        texts.into_iter().take(most).chain(more)
     };
-    let Some(main) = metrics.iter().copied().find(|metric| !of(*metric).is_empty()) else {
+    let answers = told(answers_texts(&summary.answers), MAX_PAIRS, "pair");
+    let breaks = told(sweep::sentences(summary), MAX_SERVERS, "server");
+    let time_outs = match summary.variants.as_slice() {
+        // Its quantiles are the answer.
+        [_] => Vec::new(),
+        variants => time_outs(variants),
+    };
+    let texts = answers.chain(breaks).chain(time_outs).chain([of_figures(summary)]);
+    texts.collect::<Vec<_>>().join(" ")
+}
+
+/// That a quantile of the latency is the time-out, which is in no difference: a sentence for each quantile and number
+/// of rounds.
+fn time_outs(variants: &[VariantSummary]) -> Vec<String> {
+    const QUANTILES: [Metric; 3] = [Metric::LatencyP50, Metric::LatencyP95, Metric::LatencyP99];
+    let mut groups: Vec<((Metric, TimeOuts), Vec<&str>)> = Vec::new();
+    for variant in variants {
+        // Those beyond it are the time-out, too.
+        let first =
+            QUANTILES.into_iter().find_map(|metric| Some((metric, variant.time_outs(metric)?)));
+        let Some(first) = first else { continue };
+        match groups.iter_mut().find(|(known, _)| *known == first) {
+            Some((_, names)) => names.push(&variant.name),
+            None => groups.push((first, vec![&variant.name])),
+        }
+    }
+    if groups.len() > MAX_TIME_OUTS {
+        let names: Vec<&str> = groups.iter().flat_map(|(_, names)| names).copied().collect();
+        return vec![format!(
+            "So many queries were lost that quantiles of {} are the time-out.",
+            listed(&names)
+        )];
+    }
+    let sentence = |((metric, found), names): ((Metric, TimeOuts), Vec<&str>)| {
+        let rounds = match found.are_all() {
+            true => String::new(),
+            false => format!(" in {} of {} rounds", found.runs, found.of),
+        };
+        let (noun, each) = (noun(metric), if names.len() > 1 { " each" } else { "" });
+        let noun = noun.trim_start_matches("the ");
+        format!("The {noun} of {} is the time-out{rounds}{each}.", listed(&names))
+    };
+    groups.into_iter().map(sentence).collect()
+}
+
+/// How the variants differ, the certain differences first. Each pair is told by the first metric that was
+/// compared; where that one is not certain, by the next one that is.
+fn of_figures(summary: &Summary) -> String {
+    let compared = compared(summary);
+    if compared.is_empty() {
         return without_comparison(summary);
-    };
-    let compared = of(main);
+    }
+    let metrics = metrics(summary);
     if compared.len() > FEW {
-        let certain = |metric: &Metric| of(*metric).iter().any(|of| is_certain(of));
-        let metric = metrics.iter().copied().find(certain).unwrap_or(main);
-        return many(&of(metric));
+        return many(&of_one_metric(summary, compared.len()));
     }
     let instead = |of: &Comparison| -> Option<&Comparison> {
-        let others = metrics.iter().copied().filter(|metric| *metric != main);
+        let others = metrics.iter().copied().filter(|metric| *metric != of.metric);
         others.into_iter().find_map(|metric| {
             let same = |other: &&Comparison| {
                 (&other.variant, &other.against, other.metric) == (&of.variant, &of.against, metric)
@@ -104,28 +171,40 @@ pub(crate) fn answer(summary: &Summary, margin: f64) -> String {
     };
     let once: Vec<&Comparison> =
         compared.iter().copied().filter(|of| !is_told_before(of)).collect();
-    let mut answer = few(&once, &instead, margin, offered_qps(summary));
-    if let Some(bound) = lower_bound(summary, &once) {
-        answer.push(' ');
-        answer.push_str(&bound);
-    }
-    answer
+    few(&once, &instead, offered_qps(summary))
 }
 
-/// That the reference was held back by the load generator, so that rates which fall behind it fall behind
-/// by more.
-fn lower_bound(summary: &Summary, compared: &[&Comparison]) -> Option<String> {
-    let is_held_back = |name: &str| {
-        let first = find(summary, name).and_then(|variant| variant.bottlenecks.first());
-        first.is_some_and(|first| first.kind == BottleneckKind::Generator)
+/// Each pair of variants by the first metric that says how they differ. A control is no difference.
+fn compared(summary: &Summary) -> Vec<&Comparison> {
+    let metrics = metrics(summary);
+    let is_told = |of: &&Comparison| of.verdict != Verdict::Control;
+    let rank = |of: &Comparison| metrics.iter().position(|metric| *metric == of.metric);
+    let mut first: Vec<&Comparison> = Vec::new();
+    for of in summary.comparisons.iter().filter(is_told).filter(|of| rank(of).is_some()) {
+        let is_pair = |known: &&mut &Comparison| {
+            (&known.variant, &known.against) == (&of.variant, &of.against)
+        };
+        match first.iter_mut().find(is_pair) {
+            Some(known) if rank(of) < rank(known) => *known = of,
+            Some(_) => {}
+            None => first.push(of),
+        }
+    }
+    first
+}
+
+/// All comparisons of the first metric that was compared of every one of so many `pairs`: of those the first
+/// one with a certain difference. Where there is none, of the metric that most have.
+fn of_one_metric(summary: &Summary, pairs: usize) -> Vec<&Comparison> {
+    let of = |metric: Metric| -> Vec<&Comparison> {
+        let told = summary.comparisons.iter().filter(|of| of.verdict != Verdict::Control);
+        told.filter(|of| of.metric == metric).collect()
     };
-    let mut certain = compared.iter().filter(|of| {
-        of.metric == Metric::AnsweredQps
-            && of.verdict == Verdict::Costs
-            && !is_held_back(&of.variant)
-    });
-    let of = certain.find(|of| is_held_back(&of.against))?;
-    Some(format!("The load generator held {} back, so the losses are at least these.", of.against))
+    let all: Vec<Vec<&Comparison>> = metrics(summary).into_iter().map(of).collect();
+    let whole = || all.iter().filter(|of_metric| of_metric.len() == pairs);
+    let certain = whole().find(|of_metric| of_metric.iter().any(|of| is_certain(of)));
+    let most = || all.iter().rev().max_by_key(|of_metric| of_metric.len());
+    certain.or_else(|| whole().next()).or_else(most).cloned().unwrap_or_default()
 }
 
 /// The metric that the first chart shows: the one that the experiment names, else the answered rate of a
@@ -138,7 +217,11 @@ pub(crate) fn headline_metric(summary: &Summary) -> Metric {
         return metric;
     }
     let has_cpu = |it: &VariantSummary| it.metrics.contains_key(&Metric::ServerCpuPerQuery);
+    let reference = find(summary, &summary.baseline);
+    let is_cost = reference.is_some_and(|it| is_at_least(it) && has_cpu(it));
     match of_load(summary) {
+        // From a lower bound nobody can read a difference.
+        SATURATION if is_cost && summary.variants.len() > 1 => Metric::ServerCpuPerQuery,
         SATURATION => Metric::AnsweredQps,
         AT_A_RATE if summary.variants.iter().any(has_cpu) => Metric::ServerCpuPerQuery,
         LATENCY if !has_open_loop(summary) => Metric::LatencyMean,
@@ -147,22 +230,19 @@ pub(crate) fn headline_metric(summary: &Summary) -> Metric {
 }
 
 pub(crate) fn are_many(summary: &Summary) -> bool {
-    let metric = headline_metric(summary);
-    summary.comparisons.iter().filter(|of| of.metric == metric).count() > FEW
+    compared(summary).len() > FEW
 }
 
-/// How many more rounds would probably make a comparison certain, where none is by the metric that answers
+/// How many more rounds would probably make a comparison certain, where none is by the metrics that answer
 /// the question: the most that any needs.
 #[must_use]
 pub fn more_rounds(summary: &Summary) -> Option<u32> {
-    let of_metric = |metric: &Metric| summary.comparisons.iter().any(|of| of.metric == *metric);
-    let main = metrics(summary).into_iter().find(of_metric)?;
-    let compared = || summary.comparisons.iter().filter(|of| of.metric == main);
-    let more = compared().filter_map(|of| match of.verdict {
+    let compared = compared(summary);
+    let more = compared.iter().filter_map(|of| match of.verdict {
         Verdict::CannotTell { more_runs } => more_runs,
         _ => None,
     });
-    if compared().any(is_certain) { None } else { more.max() }
+    if compared.iter().any(|of| is_certain(of)) { None } else { more.max() }
 }
 
 fn is_certain(comparison: &Comparison) -> bool {
@@ -174,18 +254,58 @@ fn without_comparison(summary: &Summary) -> String {
     let baseline = &summary.baseline;
     match summary.variants.as_slice() {
         [alone] if counts(alone) => of_one(alone),
+        [VariantSummary { of_invalid: Some(invalid), .. }] => {
+            let figures = of_one(invalid);
+            format!("No answer: no run counts. {INVALID}, to be seen and not to be used: {figures}")
+        }
         [_] => "No answer: no run counts.".to_owned(),
+        _ if summary.comparisons.iter().any(|of| of.verdict == Verdict::Control) => {
+            format!("No answer: all that was compared are controls ({}).", controls(summary))
+        }
         _ if !find(summary, baseline).is_some_and(counts) => {
             format!("No answer: no run of {baseline}, the reference, counts.")
+        }
+        variants if variants.iter().any(|it| it.name != *baseline && counts(it)) => {
+            let because = variants.iter().find_map(|it| Some((&it.name, it.not_compared?)));
+            match because {
+                Some((name, NotCompared::Generator)) => format!(
+                    "No answer: the load generator was the bottleneck of {name}, so its rate is a lower \
+                     bound, and nothing else was compared."
+                ),
+                Some((name, NotCompared::ConnectionsRefused)) => format!(
+                    "No answer: the server turned connections of {name} away, and nothing else was \
+                     compared."
+                ),
+                None => format!("No answer: nothing was compared with {baseline}."),
+            }
         }
         _ => format!("No answer: no run of a variant beside {baseline} counts."),
     }
 }
 
+/// Which variants do the same as what they are compared with, where that is at saturation.
+pub(crate) fn controls(summary: &Summary) -> String {
+    let mut pairs: Vec<(&str, &str)> = Vec::new();
+    for of in summary.comparisons.iter().filter(|of| of.verdict == Verdict::Control) {
+        if !pairs.contains(&(&of.variant, &of.against)) {
+            pairs.push((&of.variant, &of.against));
+        }
+    }
+    let texts: Vec<String> = pairs
+        .iter()
+        .map(|(own, other)| format!("{own} is the same as {other} at saturation"))
+        .collect();
+    texts.join(", ")
+}
+
 fn of_one(variant: &VariantSummary) -> String {
-    let time = |metric: Metric, name: &str| {
-        let figure: Option<&Estimate> = variant.metrics.get(&metric);
-        figure.map(|figure| format!("{name} {}", number::duration(figure.value)))
+    let time = |metric: Metric, name: &str| match (
+        variant.metrics.get(&metric),
+        variant.time_outs(metric),
+    ) {
+        (Some(figure), _) => Some(format!("{name} {}", number::duration(figure.value))),
+        (None, Some(found)) => Some(format!("{name} {}", time_out(found, "rounds"))),
+        (None, None) => None,
     };
     let mut parts = Vec::new();
     let lost = format!("{} lost", number::share(variant.outcomes.lost_share()));
@@ -194,16 +314,23 @@ fn of_one(variant: &VariantSummary) -> String {
     parts.extend(median.or(mean));
     parts.extend(time(Metric::LatencyP99, "p99"));
     parts.push(lost);
+    parts.extend(Some(code_shares(variant)).filter(|codes| !codes.is_empty()));
     let rest = parts.join(", ");
     match (&variant.mode, variant.metrics.get(&Metric::AnsweredQps)) {
-        (Some(LoadMode::Open { rate_qps, .. }), _) => {
-            format!("At {} queries per second: {rest}.", number::qps(*rate_qps))
+        // One query has no rate.
+        (Some(LoadMode::Open { .. }), _)
+            if variant.outcomes.due <= u64::from(variant.valid_runs) =>
+        {
+            format!("One query: {rest}.")
         }
-        (_, Some(rate)) if variant.imported.is_some() => {
-            format!("The server answered {} queries per second: {rest}.", number::qps(rate.value))
+        (Some(LoadMode::Open { rate_qps, .. }), _) => {
+            format!("At {}: {rest}.", number::queries_per_second(*rate_qps))
         }
         (_, Some(rate)) => {
-            format!("The server answers {} queries per second: {rest}.", number::qps(rate.value))
+            let verb = if variant.imported.is_some() { "answered" } else { "answers" };
+            let at_least = if is_at_least(variant) { "at least " } else { "" };
+            let rate = number::queries_per_second(rate.value);
+            format!("The server {verb} {at_least}{rate}: {rest}.")
         }
         (_, None) => format!("{rest}."),
     }
@@ -213,45 +340,31 @@ fn of_one(variant: &VariantSummary) -> String {
 fn few<'a>(
     compared: &[&'a Comparison],
     instead: &dyn Fn(&Comparison) -> Option<&'a Comparison>,
-    margin: f64,
     offered_qps: Option<f64>,
 ) -> String {
     let (certain, others): (Vec<&Comparison>, Vec<&Comparison>) =
         compared.iter().copied().partition(|of| is_certain(of));
     let (same, unclear): (Vec<&Comparison>, Vec<&Comparison>) =
-        others.into_iter().partition(|of| of.verdict == Verdict::NoDifferenceSeen);
+        others.into_iter().partition(|of| matches!(of.verdict, Verdict::EqualWithin { .. }));
     let second = unclear.iter().filter_map(|of| instead(of));
     let mut sentences = differences(certain.into_iter().chain(second), offered_qps);
-    for (against, variants) in by_reference(&same) {
-        let noun = noun(compared[0].metric);
-        let names = listed(&[variants.as_slice(), &[against]].concat());
-        sentences.push(format!("{names} differ by less than {} in {noun}.", number::size(margin)));
+    sentences.extend(groups(&same).iter().map(|group| equal(group)));
+    // What is said of the rounds is said of those that had so many.
+    let mut rounds: Vec<u32> = unclear.iter().map(|of| of.rounds).collect();
+    rounds.sort_unstable_by_key(|rounds| Reverse(*rounds));
+    rounds.dedup();
+    for rounds in rounds {
+        let of_rounds: Vec<&Comparison> =
+            unclear.iter().copied().filter(|of| of.rounds == rounds).collect();
+        sentences.extend(groups(&of_rounds).iter().map(|group| not_certain(group)));
     }
-    sentences.extend(by_reference(&unclear).into_iter().map(|(against, variants)| {
-        let own: Vec<&Comparison> =
-            unclear.iter().copied().filter(|of| of.against == against).collect();
-        not_certain(&own, &variants, against)
-    }));
     sentences.join(" ")
 }
 
-fn by_reference<'a>(compared: &[&'a Comparison]) -> Vec<(&'a str, Vec<&'a str>)> {
-    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
-    for of in compared {
-        match groups.iter_mut().find(|(against, _)| *against == of.against) {
-            Some((_, names)) => names.push(&of.variant),
-            None => groups.push((&of.against, vec![&of.variant])),
-        }
-    }
-    groups
-}
-
-fn differences<'a>(
-    certain: impl Iterator<Item = &'a Comparison>,
-    offered_qps: Option<f64>,
-) -> Vec<String> {
+/// Comparisons of one metric with one reference together, in the order in which they are met.
+fn groups<'a>(compared: &[&'a Comparison]) -> Vec<Vec<&'a Comparison>> {
     let mut groups: Vec<Vec<&Comparison>> = Vec::new();
-    for of in certain {
+    for of in compared {
         let goes_with = |group: &&mut Vec<&Comparison>| {
             (group[0].metric, &group[0].against) == (of.metric, &of.against)
         };
@@ -260,6 +373,26 @@ fn differences<'a>(
             None => groups.push(vec![of]),
         }
     }
+    groups
+}
+
+/// That these are equal to their reference within the margin.
+fn equal(group: &[&Comparison]) -> String {
+    let margin = group.iter().find_map(|of| match of.verdict {
+        Verdict::EqualWithin { margin } => Some(margin),
+        _ => None,
+    });
+    let within =
+        margin.map(|margin| format!(" within {}", number::size(margin))).unwrap_or_default();
+    let names: Vec<&str> = group.iter().map(|of| of.variant.as_str()).collect();
+    let names = listed(&[names.as_slice(), &[group[0].against.as_str()]].concat());
+    format!("{names} are equal{within} in {}.", noun(group[0].metric))
+}
+
+fn differences<'a>(
+    certain: impl Iterator<Item = &'a Comparison>,
+    offered_qps: Option<f64>,
+) -> Vec<String> {
     let sentence = |group: Vec<&Comparison>| {
         let first = &group[0];
         let mut clauses = vec![format!("{} {}", first.variant, first_clause(first, offered_qps))];
@@ -268,20 +401,22 @@ fn differences<'a>(
         let clauses: Vec<&str> = clauses.iter().map(String::as_str).collect();
         listed(&clauses) + "."
     };
-    groups.into_iter().map(sentence).collect()
+    groups(&certain.collect::<Vec<_>>()).into_iter().map(sentence).collect()
 }
 
-/// That differences from `against` are not certain, and why.
-fn not_certain(unclear: &[&Comparison], variants: &[&str], against: &str) -> String {
+/// That the differences of these from their reference are not certain, and why.
+fn not_certain(unclear: &[&Comparison]) -> String {
+    let against = &unclear[0].against;
+    let variants: Vec<&str> = unclear.iter().map(|of| of.variant.as_str()).collect();
     let widest = unclear.iter().filter_map(|of| unseen(&of.difference)).reduce(f64::max);
     let rounds = unclear.iter().map(|of| of.rounds).min().unwrap_or(0);
     let is_any_seen = unclear.iter().any(|of| unseen(&of.difference).is_none());
-    let (names, noun) = (listed(variants), noun(unclear[0].metric));
+    let (names, noun) = (listed(&variants), noun(unclear[0].metric));
     let seen = match widest {
         Some(half) if !is_any_seen && half < 1.0 => {
             let hidden = number::size(half);
             return format!(
-                "No difference of {names} from {against} is seen in {noun}; more than {hidden} is unlikely."
+                "A difference of {names} from {against} in {noun} is not seen; more than {hidden} is unlikely."
             );
         }
         _ if rounds == 1 => "one round is too few".to_owned(),
@@ -304,11 +439,11 @@ pub(crate) fn unseen(difference: &Estimate) -> Option<f64> {
 fn many(compared: &[&Comparison]) -> String {
     let Some(first) = compared.first() else { return String::new() };
     let noun = noun(first.metric);
-    let reference = match by_reference(compared).as_slice() {
-        [(against, _)] => format!(" from {against}"),
-        _ => " from what each is compared with".to_owned(),
+    let has_one_reference = compared.iter().all(|of| of.against == first.against);
+    let reference = match has_one_reference {
+        true => format!(" from {}", first.against),
+        false => " from what each is compared with".to_owned(),
     };
-    let has_one_reference = by_reference(compared).len() == 1;
     let told = |of: &Comparison| match has_one_reference {
         true => format!("{} ({})", amount(of), of.variant),
         false => format!("{} ({} than {})", amount(of), of.variant, of.against),
@@ -471,7 +606,7 @@ mod tests {
     fn check(compared: &[Comparison], second: &[Comparison], expected: &str) {
         let compared: Vec<&Comparison> = compared.iter().collect();
         let instead = |of: &Comparison| second.iter().find(|other| other.variant == of.variant);
-        assert_eq!(few(&compared, &instead, 0.02, None), expected);
+        assert_eq!(few(&compared, &instead, None), expected);
     }
 
     #[test]
@@ -483,25 +618,64 @@ mod tests {
                 rate("a", -0.02, UNCLEAR),
                 rate("e", 0.06, UNCLEAR),
                 rate("b", -0.274, Verdict::Costs),
-                rate("c", 0.004, Verdict::NoDifferenceSeen),
+                rate("c", 0.004, Verdict::EqualWithin { margin: 0.02 }),
                 rate("d", -0.65, Verdict::Costs),
             ],
             &[of("a", ServerCpuPerQuery, 0.26, Verdict::Costs)],
             "b answers 27 % fewer queries per second than none and d 65 % fewer. a takes 26 % more \
-             CPU time per query than none. c and none differ by less than 2 % in the answered rate. \
+             CPU time per query than none. c and none are equal within 2 % in the answered rate. \
              Whether a and e differ from none in the answered rate is not certain: 5 rounds are too \
              few.",
         );
         check(
             &[rate("a", -0.02, UNCLEAR)],
             &[],
-            "No difference of a from none is seen in the answered rate; more than 5 % is unlikely.",
+            "A difference of a from none in the answered rate is not seen; more than 5 % is unlikely.",
         );
         check(
             &[rate("a", 2.1, Verdict::Gains), rate("b", 0.4, Verdict::Gains)],
             &[],
             "a answers 3.10 times as many queries per second as none and b 40 % more.",
         );
+    }
+
+    #[test]
+    fn too_few_rounds_are_said_of_those_that_had_so_few() {
+        let of_rounds = |variant: &str, rounds| Comparison {
+            rounds,
+            ..of(variant, Metric::AnsweredQps, 0.06, UNCLEAR)
+        };
+        check(
+            &[of_rounds("a", 2), of_rounds("b", 5), of_rounds("c", 5)],
+            &[],
+            "Whether b and c differ from none in the answered rate is not certain: 5 rounds are too \
+             few. Whether a differs from none in the answered rate is not certain: 2 rounds are too few.",
+        );
+    }
+
+    #[test]
+    fn time_outs_are_told_by_their_quantile_and_rounds() {
+        let variant = |name: &str, metrics: &[(&str, u32)]| VariantSummary {
+            name: name.to_owned(),
+            time_outs: metrics
+                .iter()
+                .map(|(quantile, runs)| ((*quantile).to_owned(), TimeOuts { runs: *runs, of: 8 }))
+                .collect(),
+            ..VariantSummary::default()
+        };
+        let b = variant("b", &[("p99", 5), ("p99.9", 6)]);
+        let found = time_outs(&[variant("a", &[]), b.clone(), variant("c", &[("p95", 8)])]);
+        assert_eq!(
+            found,
+            [
+                "The p99 latency of b is the time-out in 5 of 8 rounds.",
+                "The p95 latency of c is the time-out.",
+            ]
+        );
+        let d = VariantSummary { name: "d".to_owned(), ..b.clone() };
+        let found = time_outs(&[b, d]);
+        assert_eq!(found, ["The p99 latency of b and d is the time-out in 5 of 8 rounds each."]);
+        assert_eq!(time_outs(&[variant("a", &[("p99.9", 1)])]), [""; 0]);
     }
 
     #[test]

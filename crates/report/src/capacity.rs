@@ -2,12 +2,15 @@
 
 mod chart;
 
-use dnslab_measure::{Capacity, Judged, Sought, Step, WindowFigures, tried};
+use dnslab_measure::{
+    Capacity, Judged, RunFigure, RunFigures, Sought, Step, StepFigures, TimeOuts, WindowFigures,
+    tried,
+};
 
 use crate::csv::push_row;
 use crate::number::{self, NONE};
 use crate::table::Table;
-use crate::words::capacity as words;
+use crate::words::{capacity as words, time_out};
 
 pub(crate) use chart::CapacityChart;
 
@@ -33,13 +36,18 @@ fn rates(steps: &[Step]) -> Table {
         let cell = |value: Option<f64>, write: fn(f64) -> String| {
             value.map_or_else(|| NONE.to_owned(), write)
         };
+        let latency = |figure: fn(&StepFigures) -> Option<RunFigure>| {
+            let figures: RunFigures =
+                own.iter().filter_map(|step| figure(step.figures.as_ref()?)).collect();
+            quantile(figures.value(), figures.time_outs())
+        };
         vec![
             number::qps(at),
             format!("{met} of {}", own.len()),
             cell(mean(&|step| Some(step.figures?.answered_qps)), number::qps),
             cell(mean(&|step| Some(step.figures?.lost_share)), number::share),
-            cell(mean(&|step| Some(step.figures?.p50_ns? as f64)), number::duration),
-            cell(mean(&|step| Some(step.figures?.p99_ns? as f64)), number::duration),
+            latency(StepFigures::p50),
+            latency(StepFigures::p99),
             cell(mean(&|step| step.figures?.server_busy_share), |share| number::percent(share, 0)),
             reasons(&own),
         ]
@@ -50,6 +58,15 @@ fn rates(steps: &[Step]) -> Table {
         legend: "Means over the runs at each rate; what was not met, with the number of runs."
             .to_owned(),
         notes: Vec::new(),
+    }
+}
+
+/// A quantile of the latency, nanoseconds, or in how many runs it is the time-out.
+fn quantile(ns: Option<f64>, time_outs: Option<TimeOuts>) -> String {
+    match (ns, time_outs) {
+        (_, Some(found)) => time_out(found, "runs"),
+        (Some(ns), None) => number::duration(ns),
+        (None, None) => NONE.to_owned(),
     }
 }
 
@@ -89,8 +106,8 @@ fn windows(all: &[WindowFigures]) -> Table {
             format!("{} of {}", figures.met, figures.runs),
             number::qps(answered.value),
             interval,
-            duration(figures.p50_ns),
-            duration(figures.p99_ns),
+            quantile(figures.p50_ns, figures.p50_time_outs),
+            quantile(figures.p99_ns, figures.p99_time_outs),
             duration(figures.batch_delay_ns.map(|ns| ns as f64)),
         ]
     };

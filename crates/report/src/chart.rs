@@ -6,7 +6,9 @@
 mod sweep;
 mod time;
 
-use dnslab_measure::{Histogram, Measured, RunRecord, RunStatus, Summary, WindowSummary};
+use dnslab_measure::{
+    LatencyQuantiles, Measured, RunFigure, RunFigures, RunRecord, RunStatus, Summary, WindowSummary,
+};
 use serde::Serialize;
 
 use crate::page::{Group, Grouping};
@@ -60,15 +62,12 @@ impl Charts {
             .iter()
             .map(|runs| runs.iter().filter_map(|record| record.measured.as_ref()).collect())
             .collect();
-        let compared = runs.iter().zip(&summary.variants).map(|(runs, variant)| {
-            let times = runs.iter().filter_map(|record| record.compared_times());
-            (Some(&variant.latency), times.map(|measured| &measured.latency).collect())
+        let compared = runs.iter().map(|runs| {
+            runs.iter().filter_map(|record| record.latency_quantiles()).collect::<Vec<_>>()
         });
         let of_window = |window: &WindowSummary| {
-            Percentiles::of(runs.iter().zip(&summary.variants).map(|(runs, variant)| {
-                let own = window.variants.iter().find(|of| of.variant == variant.name);
-                let times = runs.iter().filter_map(|record| Some(&window.of(record)?.latency));
-                (own.map(|of| &of.latency), times.collect())
+            Percentiles::of(runs.iter().map(|runs| {
+                runs.iter().filter_map(|record| window.latency_quantiles(record)).collect()
             }))
         };
         let places = 0..summary.variants.len();
@@ -107,22 +106,19 @@ fn valid_runs<'a>(
 }
 
 impl Percentiles {
-    /// A curve for each variant: that of its merged latencies, with a band over those of its runs.
-    fn of<'a>(variants: impl Iterator<Item = (Option<&'a Histogram>, Vec<&'a Histogram>)>) -> Self {
+    /// A curve for each variant from its runs: at each share the mean of their quantiles, which is the figure that
+    /// the tables have, with a band over the runs.
+    fn of<'a>(variants: impl Iterator<Item = Vec<LatencyQuantiles<'a>>>) -> Self {
         let slowest_share: Vec<f64> = (0..=DECADES * POINTS_PER_DECADE)
             .map(|point| 10_f64.powf(-f64::from(point) / f64::from(POINTS_PER_DECADE)))
             .collect();
-        let curve_of = |latency: &Histogram| -> Vec<Option<f64>> {
-            let latency = latency.unpacked();
-            slowest_share.iter().map(|share| slowest_ms(&latency, *share)).collect()
-        };
-        let latency_ms = variants.map(|(merged, runs)| {
-            let of_runs: Vec<_> = runs.iter().map(|latency| curve_of(latency)).collect();
-            let merged = merged.map_or_else(|| vec![None; slowest_share.len()], curve_of);
+        let latency_ms = variants.map(|runs| {
             let mut curve = Curve::default();
-            for (at, middle) in merged.into_iter().enumerate() {
-                let (low, high) = range(of_runs.iter().filter_map(|run| run[at]));
-                curve.push(middle, low, high);
+            for share in &slowest_share {
+                // It ends where one of the runs does: the others alone are another mean.
+                let figures: Option<RunFigures> =
+                    runs.iter().map(|latency| slowest(latency, *share)).collect();
+                curve.push_quantile(&figures.unwrap_or_default());
             }
             curve.without_band_of(runs.len())
         });
@@ -133,14 +129,14 @@ impl Percentiles {
     }
 }
 
-/// The latency in milliseconds that the slowest `share` of all queries reach; `None` where that
-/// share is less than one query, because then the histogram says nothing.
-fn slowest_ms(latency: &Histogram, share: f64) -> Option<f64> {
+/// The latency that the slowest `share` of the queries of a run reach; `None` where that share is less than one
+/// query, because then the histogram says nothing.
+fn slowest(latency: &LatencyQuantiles<'_>, share: f64) -> Option<RunFigure> {
     // A hundredth of tolerance, for a share that should be exactly one query.
-    if latency.len() as f64 * share < 0.99 {
+    if latency.count() as f64 * share < 0.99 {
         return None;
     }
-    Some(latency.quantile_ns(1.0 - share)? as f64 / 1e6)
+    latency.at(1.0 - share)
 }
 
 impl Curve {
@@ -158,6 +154,15 @@ impl Curve {
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         let (low, high) = range(values.iter().copied());
         self.push((!values.is_empty()).then_some(mean), low, high);
+    }
+
+    /// Adds a quantile of each run, in nanoseconds, as milliseconds: its mean over the runs as the tables have it, with
+    /// the smallest and the largest. If it is the time-out in one of them, the line is there, too.
+    fn push_quantile(&mut self, figures: &RunFigures) {
+        let least = figures.at_least();
+        let (low, high) = range(least.iter().map(|ns| ns / 1e6));
+        let mean = figures.value().map(|ns| ns / 1e6);
+        self.push(if figures.time_outs().is_some() { high } else { mean }, low, high);
     }
 
     fn push(&mut self, mean: Option<f64>, low: Option<f64>, high: Option<f64>) {
@@ -192,14 +197,39 @@ fn short(value: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use dnslab_measure::Histogram;
+
     use super::*;
 
     #[test]
     fn the_percentile_curve_ends_at_one_query() {
         let mut latency = Histogram::new();
         (1..=1_000).for_each(|ms| latency.record_ns(ms * 1_000_000));
-        assert_eq!(slowest_ms(&latency, 0.0005), None);
-        let slowest = slowest_ms(&latency, 0.001).unwrap();
+        let latency = LatencyQuantiles::of_all(&latency, 0);
+        assert_eq!(slowest(&latency, 0.0005), None);
+        let slowest = slowest(&latency, 0.001).unwrap().at_least() / 1e6;
         assert!((998.0..=1_001.0).contains(&slowest), "{slowest}");
+    }
+
+    #[test]
+    fn a_line_is_at_the_mean_of_the_runs_or_at_the_time_out() {
+        let histogram = |ms: u64, lost: u64| {
+            let mut latency = Histogram::new();
+            latency.record_many_ns(ms * 1_000_000, 100);
+            latency.record_many_ns(500_000_000, lost);
+            latency
+        };
+        let line = |latencies: [Histogram; 2]| {
+            let runs = latencies.iter().map(|it| LatencyQuantiles::of_all(it, 500_000_000));
+            Percentiles::of(std::iter::once(runs.collect())).latency_ms.remove(0)
+        };
+        // All queries stand at 1, the slowest hundredth two decades further.
+        let hundredth = 2 * POINTS_PER_DECADE as usize;
+        let ends = |curve: &Curve| {
+            let figures = [&curve.mean, &curve.low, &curve.high].map(|of| of[hundredth].unwrap());
+            figures.map(f64::round)
+        };
+        assert_eq!(ends(&line([histogram(2, 0), histogram(8, 0)])), [4.0, 2.0, 8.0]);
+        assert_eq!(ends(&line([histogram(2, 0), histogram(8, 5)])), [500.0, 2.0, 500.0]);
     }
 }

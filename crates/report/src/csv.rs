@@ -12,8 +12,8 @@ mod windows;
 use std::collections::BTreeMap;
 
 use dnslab_measure::{
-    Agreement, Histogram, LoadMode, Measured, PacingWindow, ResourceSample, RunRecord, RunStatus,
-    SelfCheck, counter, visible_lines,
+    Agreement, CpuLimit, Histogram, LoadMode, Measured, PacingWindow, ResourceSample, RunRecord,
+    RunStatus, SelfCheck, counter, visible_lines,
 };
 
 use crate::words::bottleneck::{bottleneck_name, evidence_text};
@@ -264,6 +264,7 @@ fn count_fields(measured: Option<&Measured>) -> Vec<Field> {
         ("unexpected", text(answers, |answers| answers.unexpected.to_string())),
         ("connections_opened", text(connections, |all| all.opened.to_string())),
         ("connections_failed", text(connections, |all| all.failed.to_string())),
+        ("connections_refused", text(connections, |all| all.refused.to_string())),
         ("connections_lost", text(connections, |all| all.lost.to_string())),
         ("connections_closed", text(connections, |all| all.closed.to_string())),
         ("not_processed", text(connections, |all| all.not_processed.to_string())),
@@ -353,6 +354,13 @@ fn resource_fields(measured: Option<&Measured>) -> Vec<Field> {
     let busiest = |measured: &Measured| {
         measured.workers.iter().map(dnslab_measure::WorkerFacts::busy_share).reduce(f64::max)
     };
+    let waited = |measured: &Measured| measured.waited_share_of(&measured.resources);
+    let share = |limit: &Option<CpuLimit>| limit.as_ref().map(CpuLimit::throttled_share);
+    let throttled = |measured: &Measured| share(&measured.resources.cpu_limit);
+    let own_throttled = |measured: &Measured| share(&measured.load_cpu_limit);
+    let longest = |measured: &Measured| {
+        measured.workers.iter().map(dnslab_measure::WorkerFacts::waited_share).reduce(f64::max)
+    };
     vec![
         ("server_busy_share", number(measured.and_then(Measured::server_busy_share))),
         ("server_cpu_per_query_ns", number(measured.and_then(Measured::server_cpu_per_query_ns))),
@@ -362,7 +370,11 @@ fn resource_fields(measured: Option<&Measured>) -> Vec<Field> {
         ("steal_ns", grown(|sample| sample.steal_ns)),
         ("server_log_octets", grown(|sample| sample.log_octets)),
         ("log_octets_per_query", number(measured.and_then(Measured::log_octets_per_query))),
+        ("server_waited_share", number(measured.and_then(waited))),
+        ("server_throttled_share", number(measured.and_then(throttled))),
         ("generator_busiest_share", number(measured.and_then(busiest))),
+        ("generator_waited_share", number(measured.and_then(longest))),
+        ("generator_throttled_share", number(measured.and_then(own_throttled))),
         (
             "generator_cpu_per_query_ns",
             number(measured.and_then(Measured::generator_cpu_per_query_ns)),

@@ -2,10 +2,11 @@
 
 use dnslab_measure::statistics::Estimate;
 use dnslab_measure::{
-    CostLimit, Judgement, LimitRuling, Quantity, Relation, Ruling, Summary, Unit,
+    CostLimit, Judgement, LimitRuling, NotCompared, Quantity, Relation, Ruling, Summary, Unit,
 };
 
 use crate::number;
+use crate::words::time_out;
 
 /// Variants that are named; the others are counted.
 const MAX_NAMED: usize = 4;
@@ -15,36 +16,67 @@ const WIDE: f64 = 100.0;
 
 /// What a limit says, as one line: `FAIL dot: p99 +31 % (limit 10 %)`. It names the variants that the
 /// ruling is about; where all keep the limit, the one that is nearest to it.
-#[must_use]
-pub fn ruling_text(ruling: &LimitRuling, baseline: &str) -> String {
+fn ruling_text(ruling: &LimitRuling, baseline: &str) -> String {
     format!("{} {}", word(ruling.ruling), rest(ruling, baseline))
 }
 
-/// What all limits say together, as one line that begins with `PASS`, `FAIL` or `UNCLEAR`; `None`
-/// without a limit.
+/// What each limit says ([`ruling_text`]), in the order of the limits.
 #[must_use]
-pub fn gate_text(summary: &Summary) -> Option<String> {
-    let worst = summary.ruling()?;
-    let others: u32 = summary.variants.iter().map(|variant| variant.other_runs).sum();
-    let told = |count, one: &str, many: &str| match count {
-        0 => None,
-        1 => Some(format!("a run {one}")),
-        count => Some(format!("{count} runs {many}")),
-    };
-    let runs = [
-        told(others, "does not count", "do not count"),
-        told(summary.missing_runs, "is missing", "are missing"),
-    ];
-    let rulings = summary.rulings.iter().filter(|ruling| ruling.ruling == worst);
-    let parts: Vec<String> = runs
-        .into_iter()
-        .flatten()
-        .chain(rulings.map(|ruling| rest(ruling, &summary.baseline)))
-        .collect();
-    Some(format!("{} {}", word(worst), parts.join("; ")))
+pub fn ruling_texts(summary: &Summary) -> Vec<String> {
+    summary.rulings.iter().map(|ruling| ruling_text(ruling, &summary.baseline)).collect()
 }
 
-fn word(ruling: Ruling) -> &'static str {
+/// What all limits say together, as one line: `FAIL: 1 of 3 limits fails, 1 is unclear`; `None` without a
+/// limit.
+#[must_use]
+pub fn overall_text(summary: &Summary) -> Option<String> {
+    let worst = summary.ruling()?;
+    let others: u32 = summary.variants.iter().map(|variant| variant.other_runs).sum();
+    let runs = [
+        runs_text(others, "does not count", "do not count"),
+        runs_text(summary.missing_runs, "is missing", "are missing"),
+    ];
+    let runs: Vec<String> = runs.into_iter().flatten().collect();
+    Some(overall(worst, &summary.rulings, &runs))
+}
+
+fn runs_text(count: u32, one: &str, many: &str) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some(format!("a run {one}")),
+        count => Some(format!("{} runs {many}", number::count(count.into()))),
+    }
+}
+
+/// The ruling over all limits, how many of them say what, and what leaves them open besides.
+pub(crate) fn overall(worst: Ruling, rulings: &[LimitRuling], besides: &[String]) -> String {
+    let all = number::counted(rulings.len() as u64, "limit", "limits");
+    let count = |ruling| rulings.iter().filter(|of| of.ruling == ruling).count();
+    let verb = |ruling, count| match (ruling, count == 1) {
+        (Ruling::Fail, true) => "fails",
+        (Ruling::Fail, false) => "fail",
+        (Ruling::Unclear, true) => "is unclear",
+        (Ruling::Unclear, false) => "are unclear",
+        (Ruling::Pass, true) => "passes",
+        (Ruling::Pass, false) => "pass",
+    };
+    let kinds = [Ruling::Fail, Ruling::Unclear, Ruling::Pass];
+    let counts = kinds.into_iter().map(|ruling| (ruling, count(ruling)));
+    let mut counts: Vec<_> = counts.filter(|(_, count)| *count > 0).collect();
+    // What passes besides is the rest.
+    if counts.len() > 1 {
+        counts.retain(|(ruling, _)| *ruling != Ruling::Pass);
+    }
+    let texts = counts.iter().enumerate().map(|(place, (ruling, count))| match place {
+        0 => format!("{count} of {all} {}", verb(*ruling, *count)),
+        _ => format!("{count} {}", verb(*ruling, *count)),
+    });
+    let texts = texts.chain(besides.iter().cloned()).collect::<Vec<_>>().join(", ");
+    format!("{}: {texts}", word(worst))
+}
+
+/// A ruling in one word.
+pub(crate) fn word(ruling: Ruling) -> &'static str {
     match ruling {
         Ruling::Pass => "PASS",
         Ruling::Unclear => "UNCLEAR",
@@ -123,12 +155,37 @@ pub(crate) fn change_bound(limit: &CostLimit) -> String {
     }
 }
 
+/// Why the figure of a judgement is compared with none, as the rest of a clause.
+pub(crate) fn not_compared(why: NotCompared) -> &'static str {
+    match why {
+        NotCompared::Generator => "was bounded by the load generator",
+        NotCompared::ConnectionsRefused => "was bounded by connections that the server turned away",
+    }
+}
+
 fn found(limit: &CostLimit, judgement: &Judgement) -> String {
     match (judgement.found, limit) {
-        (None, _) if judgement.ruling == Ruling::Fail => "is the time-out".to_owned(),
-        (None, _) => "was not measured".to_owned(),
+        (Some(estimate), CostLimit::Absolute(demand)) if judgement.not_compared.is_some() => {
+            let is_bound = judgement.not_compared == Some(NotCompared::Generator);
+            let at_least = if is_bound { "at least " } else { "" };
+            format!("{at_least}{}", value(demand.quantity, estimate.value))
+        }
+        (None, _) if judgement.not_compared.is_some() => {
+            judgement.not_compared.map_or_else(String::new, |why| not_compared(why).to_owned())
+        }
+        (None, _) => without_value(judgement, "rounds"),
         (Some(Estimate { value, .. }), CostLimit::Relative { .. }) => number::change(value),
         (Some(estimate), CostLimit::Absolute(demand)) => value(demand.quantity, estimate.value),
+    }
+}
+
+/// Why there is no value to judge: `time-out (5 of 8 rounds)`.
+pub(crate) fn without_value(judgement: &Judgement, runs: &str) -> String {
+    let reference = judgement.against.as_deref().unwrap_or("before");
+    match (judgement.time_outs, judgement.reference_time_outs) {
+        (Some(found), _) => time_out(found, runs),
+        (None, Some(found)) => format!("has no measure: {reference} is {}", time_out(found, runs)),
+        (None, None) => "was not measured".to_owned(),
     }
 }
 
@@ -137,6 +194,9 @@ fn doubt(limit: &CostLimit, judgement: &Judgement) -> String {
     let (Ruling::Unclear, Some(found)) = (judgement.ruling, judgement.found) else {
         return String::new();
     };
+    if let Some(why) = judgement.not_compared {
+        return format!("it {}, ", not_compared(why));
+    }
     if !found.is_bounded() {
         return "too few rounds for an interval, ".to_owned();
     }
@@ -171,12 +231,15 @@ mod tests {
         let judgement = |(variant, value, half, ruling): &(&str, f64, f64, Ruling)| Judgement {
             variant: (*variant).to_owned(),
             against: matches!(limit, CostLimit::Relative { .. }).then(|| "udp".to_owned()),
+            time_outs: None,
+            reference_time_outs: None,
             found: value.is_finite().then(|| Estimate {
                 value: *value,
                 low: value - half,
                 high: value + half,
             }),
             ruling: *ruling,
+            not_compared: None,
             more_runs: None,
         };
         let variants: Vec<Judgement> = found.iter().map(judgement).collect();

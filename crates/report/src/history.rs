@@ -1,16 +1,21 @@
 //! One metric over many sessions: as a table, and as CSV.
 
 use dnslab_measure::statistics::Estimate;
-use dnslab_measure::{ConditionChange, History, HistorySession, LevelChange, VariantHistory};
+use dnslab_measure::{
+    ConditionChange, History, HistoryPoint, HistorySession, LevelChange, NotCompared,
+    VariantHistory,
+};
 
 use crate::answer::noun;
 use crate::csv::push_row;
+use crate::gate::not_compared;
 use crate::number::NONE;
 use crate::screen::cell::figure;
 use crate::server::title;
 use crate::table::Table;
 use crate::variants::listed;
 use crate::words::session_comparison::{changed, difference};
+use crate::words::time_out;
 
 /// Sessions from which on a change can be named: two on each side, and one more.
 const MIN_SESSIONS: usize = 5;
@@ -86,7 +91,25 @@ pub(crate) fn notes(history: &History) -> Vec<String> {
         let (name, by) = (&variant.variant, difference(&change.difference));
         format!("{name}, {by} from {} on: {besides}.", began(session))
     };
-    changes(history).map(note).collect()
+    let unsearched = history.variants.iter().filter_map(|variant| {
+        let why = variant.points.iter().find_map(|point| point.not_compared)?;
+        let (name, noun) = (&variant.variant, noun(history.metric));
+        Some(format!(
+            "{name}: in some sessions {noun} {}, so no change is looked for.",
+            not_compared(why)
+        ))
+    });
+    changes(history).map(note).chain(unsearched).collect()
+}
+
+/// A value, and whether it is a lower bound.
+pub(crate) fn point_text(history: &History, point: &HistoryPoint) -> String {
+    let value = figure(history.metric, &point.value);
+    match (point.time_outs, point.not_compared) {
+        (Some(found), _) => time_out(found, "runs"),
+        (None, Some(NotCompared::Generator)) => format!("at least {value}"),
+        (None, _) => value,
+    }
 }
 
 /// A row for each session, with a column for each variant. A level that begins there has its change beside it.
@@ -97,7 +120,7 @@ pub(crate) fn table(history: &History) -> Table {
     let cell = |variant: &VariantHistory, place: usize| {
         let at = variant.points.iter().position(|point| point.session == place);
         let Some(at) = at else { return NONE.to_owned() };
-        let value = figure(history.metric, &variant.points[at].value);
+        let value = point_text(history, &variant.points[at]);
         match variant.changes.iter().find(|change| change.at == at) {
             Some(change) => format!("({}) {value}", difference(&change.difference)),
             None => value,
@@ -118,7 +141,8 @@ pub(crate) fn table(history: &History) -> Table {
 }
 
 /// What is in the table.
-pub(crate) const LEGEND: &str = "Means over the runs of each session. In brackets: a level that begins here, \
+pub(crate) const LEGEND: &str = "Geometric means over the runs of each session. A run in which a quantile is the time-out \
+    counts with that in a change, which is then the least that it can be. In brackets: a level that begins here, \
     against the one before, with the 95 % interval from the spread of the sessions. A change is named if it \
     stands out from that spread at 1 %.";
 
@@ -136,6 +160,7 @@ pub fn history_csv(history: &History) -> String {
         "low",
         "high",
         "runs",
+        "time_outs",
         "level_change",
         "level_change_low",
         "level_change_high",
@@ -162,6 +187,7 @@ pub fn history_csv(history: &History) -> String {
                 number(point.value.low),
                 number(point.value.high),
                 point.runs.to_string(),
+                point.time_outs.map_or(0, |found| found.runs).to_string(),
                 of(|it| it.value),
                 of(|it| it.low),
                 of(|it| it.high),

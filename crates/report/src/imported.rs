@@ -16,12 +16,11 @@ pub(crate) fn has_imported(summary: &Summary) -> bool {
 pub(crate) fn load_text(record: &RunRecord, imported: &Imported) -> String {
     let clients = match record.load.clients {
         0 => "clients not known".to_owned(),
-        1 => "1 client".to_owned(),
-        clients => format!("{} clients", number::count(clients.into())),
+        clients => number::counted(clients.into(), "client", "clients"),
     };
     let window = imported
         .window
-        .map(|window| format!("{} queries outstanding in all", number::count(window)));
+        .map(|window| number::counted(window, "query", "queries") + " outstanding in all");
     let most = imported.max_qps.map(|qps| format!("at most {} queries/s", number::qps(qps)));
     [Some(clients), window, most].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
@@ -45,7 +44,8 @@ pub(crate) fn facts(record: &RunRecord, imported: &Imported) -> Vec<(&'static st
     let interrupted = match imported.interrupted {
         0 => String::new(),
         count => {
-            format!("{} queries without an outcome, which count as not sent", number::count(count))
+            let queries = number::counted(count, "query", "queries");
+            format!("{queries} without an outcome, counted as not sent")
         }
     };
     let measured = record.measured.as_ref();

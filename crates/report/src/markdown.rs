@@ -15,10 +15,14 @@ pub(crate) fn experiment(
     figures: &Table,
     further: &[(&str, Table)],
 ) -> String {
-    let mut text = format!("**{}**\n\n{}\n\n", escape(question), escape(&parts.answer));
+    let mut text = String::new();
+    if let Some(overall) = &parts.overall {
+        push_verdict(&mut text, overall, &parts.rulings);
+    }
+    let _ = write!(text, "**{}**\n\n{}\n\n", escape(question), escape(&parts.answer));
     let _ = writeln!(text, "{}\n", escape(&parts.conditions));
-    for answers in parts.answers.iter().chain(&parts.cpu) {
-        let _ = writeln!(text, "{}\n", escape(answers));
+    for cpu in &parts.cpu {
+        let _ = writeln!(text, "{}\n", escape(cpu));
     }
     let cells = |row: &Vec<Piece>| row.iter().map(|piece| piece.text.clone()).collect();
     let mut rows: Vec<Vec<String>> = parts.table.iter().map(cells).collect();
@@ -53,15 +57,15 @@ pub(crate) fn search(question: &str, answer: &str, table: &Table) -> String {
     text
 }
 
-/// Two sessions against each other: the answer, the table of the limits, what to know besides, and all figures,
+/// Two sessions against each other: the ruling and the answer, the table of the limits, what to know besides, and all figures,
 /// folded.
 pub(crate) fn session_comparison(
-    (ruling, answer): (&str, &str),
+    (overall, answer): (&str, &str),
     conditions: &str,
     (limits, notes): (&Table, &[String]),
     figures: &Table,
 ) -> String {
-    let mut text = format!("**{}** {}\n\n", escape(ruling), escape(answer));
+    let mut text = format!("**{}**\n\n{}\n\n", escape(overall), escape(answer));
     let _ = writeln!(text, "{}\n", escape(conditions));
     push_table(&mut text, limits);
     for note in notes {
@@ -73,11 +77,13 @@ pub(crate) fn session_comparison(
     text
 }
 
-/// What the limits say: its first word in bold, at the end.
-pub(crate) fn push_gate(text: &mut String, gate: &str) {
-    let (ruling, rest) = gate.split_once(' ').unwrap_or((gate, ""));
-    text.truncate(text.trim_end().len());
-    let _ = writeln!(text, "\n\n**{}** {}", escape(ruling), escape(rest));
+/// What all limits say together, then each of them.
+fn push_verdict(text: &mut String, overall: &str, rulings: &[String]) {
+    let _ = writeln!(text, "**{}**\n", escape(overall));
+    for ruling in rulings {
+        let _ = writeln!(text, "- {}", escape(ruling));
+    }
+    text.push('\n');
 }
 
 fn push_table(text: &mut String, table: &Table) {

@@ -1,8 +1,8 @@
 //! How figures are written: the same in the terminal, in Markdown and on the page.
 
-pub use dnslab_wire::units::duration::{as_set, rounded as duration};
+pub use dnslab_wire::units::duration::{as_set, in_seconds, rounded as duration};
 pub use dnslab_wire::units::number::{
-    bits_per_second, certain, certain_value, count, qps, three_digits,
+    bits_per_second, certain, certain_value, count, counted, qps, queries_per_second, three_digits,
 };
 pub use dnslab_wire::units::octets::rounded as octets;
 pub use dnslab_wire::units::share::{TIMES_FROM, change, percent, rounded as share, size};

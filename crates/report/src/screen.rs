@@ -6,7 +6,7 @@
 
 mod capacity;
 pub(crate) mod cell;
-mod conditions;
+pub(crate) mod conditions;
 mod history;
 mod notes;
 mod rows;
@@ -15,12 +15,15 @@ mod trust;
 
 use dnslab_measure::{RunRecord, Session, Summary};
 
-use crate::answer::answer;
-use crate::words::answers::answers_texts;
+use crate::answer::controls;
+use crate::gate::{overall_text, ruling_texts};
+use crate::needs::headline;
+use crate::number;
 use crate::words::cpu::cpu_texts;
 pub use capacity::capacity_screen;
 pub use history::history_screen;
 pub(crate) use notes::Note;
+pub(crate) use rows::ERRORS;
 pub use session_comparison::session_comparison_screen;
 
 /// Widest line, in columns.
@@ -32,7 +35,7 @@ const MAX_LINES: usize = 20;
 const FEW: usize = 6;
 /// More notes are on the page.
 const MAX_NOTES: usize = 3;
-/// Pairs of variants whose answers are told of.
+/// Pairs of variants of which it is told where their CPU time goes.
 const MAX_PAIRS: usize = 2;
 
 /// How a piece of a line looks.
@@ -67,15 +70,19 @@ pub type Line = Vec<Piece>;
 
 /// The first screen of an experiment, for a terminal, Markdown or the page.
 pub(crate) struct Parts {
+    /// What all limits say together; `None` without a limit.
+    pub(crate) overall: Option<String>,
+    /// What each limit says.
+    pub(crate) rulings: Vec<String>,
     pub(crate) answer: String,
     pub(crate) conditions: String,
-    /// What comparing the answers came to, a sentence or some for each pair; none if nothing was compared.
-    pub(crate) answers: Vec<String>,
     /// Where the CPU time goes that variants cost more or less, a sentence for each; none unless servers were to be
     /// sampled.
     pub(crate) cpu: Vec<String>,
     /// A heading and a row for each variant, as many columns as have room.
     pub(crate) table: Vec<Vec<Piece>>,
+    /// Which variants do the same as what they are compared with.
+    controls: String,
     pub(crate) trust: String,
     /// What to know besides, the gravest first.
     pub(crate) notes: Vec<Note>,
@@ -91,11 +98,13 @@ impl Parts {
     ) -> Self {
         let table = rows::table(summary, width);
         Self {
-            answer: answer(summary, session.margin),
+            overall: overall_text(summary),
+            rulings: ruling_texts(summary),
+            answer: headline(summary, records),
             conditions: conditions::conditions(session, records),
-            answers: answers_texts(&summary.answers),
             cpu: summary.cpu.as_ref().map(cpu_texts).unwrap_or_default(),
             table,
+            controls: controls(summary),
             trust: trust::trust(records, summary),
             notes: notes::notes(session, summary, records),
         }
@@ -143,7 +152,7 @@ impl Density {
 impl Parts {
     /// What the signs in the table mean; `is_short` in few words.
     pub(crate) fn legend(&self, is_short: bool) -> Option<String> {
-        rows::legend(&self.table, is_short)
+        rows::legend(&self.table, &self.controls, is_short)
     }
 
     /// The parts in lines of `width` columns, with as many notes as have room in `most` lines.
@@ -153,17 +162,15 @@ impl Parts {
             Some((first, _)) if density == Density::Bare => format!("{first}."),
             _ => self.answer.clone(),
         };
-        let mut lines = wrapped(&answer, Look::Strong, 0, width);
-        lines.extend(wrapped(&self.conditions, Look::Dim, 0, width));
-        for answers in self.answers.iter().take(MAX_PAIRS) {
+        let mut lines = Vec::new();
+        if let Some(overall) = &self.overall {
+            lines.extend(wrapped(overall, Look::Strong, 0, width));
+            let rulings = self.rulings.iter();
+            lines.extend(rulings.flat_map(|text| wrapped(text, Look::Plain, 2, width)));
             lines.extend(blank());
-            lines.extend(wrapped(answers, Look::Strong, 0, width));
         }
-        if let Some(more) = self.answers.len().checked_sub(MAX_PAIRS + 1) {
-            let (more, plural) = (more + 1, if more == 0 { "" } else { "s" });
-            let text = format!("What {more} more pair{plural} answered is in the report.");
-            lines.extend(wrapped(&text, Look::Dim, 0, width));
-        }
+        lines.extend(wrapped(&answer, Look::Strong, 0, width));
+        lines.extend(wrapped(&self.conditions, Look::Dim, 0, width));
         for cpu in self.cpu.iter().take(MAX_PAIRS) {
             lines.extend(wrapped(cpu, Look::Strong, 0, width));
         }
@@ -201,8 +208,8 @@ fn push_notes(
         let note = as_lines(if told == 0 && is_short { short } else { text });
         if told == MAX_NOTES || told > 0 && lines.len() + note.len() + rest > most {
             let more = all - told;
-            let plural = if more == 1 { "" } else { "s" };
-            let more = format!("- {more} more note{plural} in the report");
+            let more = number::counted(more as u64, "more note", "more notes");
+            let more = format!("- {more} in the report");
             lines.extend(wrapped(&more, Look::Dim, 2, width));
             break;
         }

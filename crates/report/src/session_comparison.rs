@@ -1,15 +1,18 @@
 //! Two sessions against each other as tables, and in Markdown.
 
 use dnslab_measure::statistics::{Estimate, Metric};
-use dnslab_measure::{CostLimit, Quantity, Ruling, SessionComparison, VariantChange, visible_json};
+use dnslab_measure::{
+    CostLimit, Judgement, Quantity, Ruling, SessionComparison, TimeOuts, VariantChange,
+    visible_json,
+};
 use serde::Serialize;
 
-use crate::gate::{change_bound, value};
+use crate::gate::{change_bound, not_compared, value};
 use crate::markdown;
 use crate::number::NONE;
 use crate::screen::cell::figure;
 use crate::table::Table;
-use crate::words::session_comparison as words;
+use crate::words::{session_comparison as words, time_out};
 
 /// The comparison in Markdown, for a pull request.
 #[must_use]
@@ -17,7 +20,7 @@ pub fn session_comparison_markdown(comparison: &SessionComparison) -> String {
     let answer = words::answer(comparison);
     let notes = words::notes(comparison);
     markdown::session_comparison(
-        (word(comparison.ruling()), &answer),
+        (&words::overall(comparison), &answer),
         &words::conditions(comparison),
         (&limits_table(comparison), &notes),
         &figures_table(comparison),
@@ -50,15 +53,6 @@ pub fn machine_texts(comparison: &SessionComparison) -> Vec<String> {
     comparison.machine_changes().map(|change| words::changed(&[change])).collect()
 }
 
-/// The ruling in one word, as that of a limit.
-pub(crate) fn word(ruling: Ruling) -> &'static str {
-    match ruling {
-        Ruling::Pass => "PASS",
-        Ruling::Unclear => "UNCLEAR",
-        Ruling::Fail => "FAIL",
-    }
-}
-
 /// A row for each limit of each variant, those of a variant together.
 pub(crate) fn limits_table(comparison: &SessionComparison) -> Table {
     let mut rows: Vec<Vec<String>> = Vec::new();
@@ -74,7 +68,7 @@ pub(crate) fn limits_table(comparison: &SessionComparison) -> Table {
     }
     for name in names {
         for (of, judgement) in judgements().filter(|(_, judgement)| judgement.variant == name) {
-            let ends = ends(comparison, name, &of.limit, judgement.found);
+            let ends = ends(comparison, name, &of.limit, judgement);
             let change = match of.limit {
                 CostLimit::Relative { .. } => words::found(of, judgement),
                 CostLimit::Absolute(_) => NONE.to_owned(),
@@ -97,7 +91,7 @@ pub(crate) fn limits_table(comparison: &SessionComparison) -> Table {
 }
 
 /// What the figures are, and what the interval does not know.
-pub(crate) const LEGEND: &str = "Change: of the mean of the runs, with the 95 % interval from the spread \
+pub(crate) const LEGEND: &str = "Base and new: geometric means of the runs. Change: from one to the other, with the 95 % interval from the spread \
     inside each session. It does not know what differs between the sessions beside the server; \
     `dnslab run --against` measures both servers in the same rounds.";
 
@@ -106,7 +100,7 @@ fn ends(
     comparison: &SessionComparison,
     variant: &str,
     limit: &CostLimit,
-    found: Option<Estimate>,
+    judgement: &Judgement,
 ) -> [String; 2] {
     let none = || NONE.to_owned();
     let of_metric = |metric: Metric| {
@@ -115,26 +109,50 @@ fn ends(
     };
     match limit {
         CostLimit::Relative { metric, .. } => match of_metric(*metric) {
-            Some(change) => [figure(*metric, &change.base), figure(*metric, &change.new)],
+            Some(change) => sides(change),
             None => [none(), none()],
         },
         CostLimit::Absolute(bound) => {
             let base = bound.quantity.metric().and_then(of_metric);
-            let base = base.map_or_else(none, |change| value(bound.quantity, change.base.value));
-            [base, found.map_or_else(none, |found| value(bound.quantity, found.value))]
+            let base = base.map_or_else(none, |change| match (change.base, change.time_outs[0]) {
+                (Some(base), _) => value(bound.quantity, base.value),
+                (None, Some(time_outs)) => time_out(time_outs, "runs"),
+                (None, None) => none(),
+            });
+            let new = match (judgement.found, judgement.time_outs) {
+                (Some(found), _) => value(bound.quantity, found.value),
+                (None, Some(time_outs)) => time_out(time_outs, "runs"),
+                (None, None) => none(),
+            };
+            [base, new]
         }
     }
+}
+
+/// The figure before and after.
+fn sides(change: &VariantChange) -> [String; 2] {
+    let side = |found: Option<Estimate>, time_outs: Option<TimeOuts>| match (found, time_outs) {
+        (Some(found), _) => figure(change.metric, &found),
+        (None, Some(time_outs)) => time_out(time_outs, "runs"),
+        (None, None) => NONE.to_owned(),
+    };
+    [side(change.base, change.time_outs[0]), side(change.new, change.time_outs[1])]
 }
 
 /// Every metric that was measured in both sessions.
 fn figures_table(comparison: &SessionComparison) -> Table {
     let row = |change: &VariantChange| {
-        let difference = words::difference(&change.difference);
+        let difference = match (&change.difference, change.not_compared) {
+            (Some(difference), _) => words::difference(difference),
+            (None, Some(why)) => not_compared(why).to_owned(),
+            (None, None) => NONE.to_owned(),
+        };
+        let [base, new] = sides(change);
         vec![
             change.variant.clone(),
             Quantity::of_metric(change.metric).to_string(),
-            figure(change.metric, &change.base),
-            figure(change.metric, &change.new),
+            base,
+            new,
             difference,
             format!("{}, {}", change.runs[0], change.runs[1]),
         ]

@@ -1,8 +1,10 @@
 //! `summary.json`, the figures of a results directory for programs, and its schema.
 
-use dnslab_measure::{Session, Summary, visible_json};
+use dnslab_measure::{Ruling, RunRecord, Session, Summary, visible_json};
 use serde::Serialize;
 use serde_json::{Value, json};
+
+use crate::screen::conditions::conditions;
 
 /// Version of the form of `summary.json`, which its schema names too.
 ///
@@ -25,6 +27,11 @@ struct Document<'a> {
     margin: f64,
     /// The answer, in sentences.
     answer: String,
+    /// Under which conditions it was measured, as one line.
+    conditions: String,
+    /// What all limits say together; absent without a limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ruling: Option<Ruling>,
     #[serde(flatten)]
     summary: &'a Summary,
 }
@@ -46,12 +53,19 @@ const UNKNOWN: [&str; 9] = [
 const UNKNOWN_OUTCOMES: [&str; 4] = ["not_sent", "connection_lost", "malformed", "refused"];
 
 /// The summary with its words.
-pub(crate) fn summary_json(session: &Session, summary: &Summary, answer: String) -> String {
+pub(crate) fn summary_json(
+    session: &Session,
+    records: &[RunRecord],
+    summary: &Summary,
+    answer: String,
+) -> String {
     let document = Document {
         format: SUMMARY_FORMAT,
         question: &session.question,
         margin: session.margin,
         answer,
+        conditions: conditions(session, records),
+        ruling: summary.ruling(),
         summary,
     };
     let text = match summary.variants.iter().any(|variant| variant.imported.is_some()) {

@@ -1,8 +1,12 @@
 //! What servers hold as their load rises, in words and as a table.
 
-use dnslab_measure::{Breaking, HELD_SHARE, Summary, SweepLine, SweepPoint, SweepRun, held_share};
+use dnslab_measure::{
+    Breaking, HELD_SHARE, RunFigure, RunFigures, Summary, SweepLine, SweepPoint, SweepRun,
+    held_share,
+};
 
 use crate::number::{self, NONE};
+use crate::words::time_out;
 
 pub(crate) const HEADER: [&str; 8] =
     ["server", "queries per second", "variant", "runs", "answered", "without error", "p50", "p99"];
@@ -32,19 +36,19 @@ fn sentence(line: &SweepLine, held_share: f64) -> String {
     let Breaking { holds_qps, breaks_qps } = line.breaking(held_share);
     match (holds_qps, breaks_qps) {
         (Some(holds), Some(breaks)) => format!(
-            "{name} breaks between {} and {} queries per second.",
+            "{name} breaks between {} and {}.",
             number::qps(holds),
-            number::qps(breaks)
+            number::queries_per_second(breaks)
         ),
         (None, Some(breaks)) => {
-            format!("{name} breaks at {} queries per second or below.", number::qps(breaks))
+            format!("{name} breaks at {} or below.", number::queries_per_second(breaks))
         }
         (Some(holds), None) if holds == last => {
-            format!("{name} holds {} queries per second, the highest load.", number::qps(holds))
+            format!("{name} holds {}, the highest load.", number::queries_per_second(holds))
         }
         (Some(holds), None) => format!(
-            "{name} holds {} queries per second, and higher loads in some of its runs.",
-            number::qps(holds)
+            "{name} holds {}, and higher loads in some of its runs.",
+            number::queries_per_second(holds)
         ),
         (None, None) => format!("{name} holds no load in all of its runs."),
     }
@@ -59,8 +63,8 @@ pub(crate) fn rows(summary: &Summary) -> Vec<[String; HEADER.len()]> {
 }
 
 fn cells(line: &SweepLine, point: &SweepPoint) -> [String; HEADER.len()] {
-    let range = |figure: &dyn Fn(&SweepRun) -> Option<f64>, write: &dyn Fn(f64) -> String| {
-        let all = || point.runs.iter().filter_map(figure);
+    let range = |values: &[f64], write: &dyn Fn(f64) -> String| {
+        let all = || values.iter().copied();
         let (low, high) = (all().reduce(f64::min), all().reduce(f64::max));
         match (low.map(write), high.map(write)) {
             (Some(low), Some(high)) if low == high => low,
@@ -68,15 +72,26 @@ fn cells(line: &SweepLine, point: &SweepPoint) -> [String; HEADER.len()] {
             _ => NONE.to_owned(),
         }
     };
+    let share = |figure: fn(&SweepRun) -> f64| {
+        let values: Vec<f64> = point.runs.iter().map(figure).collect();
+        range(&values, &number::share)
+    };
+    let latency = |figure: fn(&SweepRun) -> Option<RunFigure>| {
+        let figures: RunFigures = point.runs.iter().filter_map(figure).collect();
+        match figures.time_outs() {
+            Some(found) => time_out(found, "runs"),
+            None => range(&figures.at_least(), &number::duration),
+        }
+    };
     [
         line.name.clone(),
         number::qps(point.load_qps),
         point.variant.clone(),
         point.runs.len().to_string(),
-        range(&|run| Some(run.answered_share), &number::share),
-        range(&|run| Some(run.sound_share), &number::share),
-        range(&|run| Some(run.p50_ns? as f64), &number::duration),
-        range(&|run| Some(run.p99_ns? as f64), &number::duration),
+        share(|run| run.answered_share),
+        share(|run| run.sound_share),
+        latency(SweepRun::p50),
+        latency(SweepRun::p99),
     ]
 }
 
@@ -91,6 +106,7 @@ mod tests {
             sound_share,
             p50_ns: None,
             p99_ns: None,
+            max_wait_ns: 0,
             is_valid: true,
         };
         let points = (1u32..).zip(shares).map(|(at, shares)| SweepPoint {

@@ -1,13 +1,17 @@
 //! The table of variants, the same in the terminal, in Markdown and on the page.
 
 use dnslab_measure::self_check::{VariantSelfCheck, Verdict as SelfVerdict};
-use dnslab_measure::statistics::{Estimate, Metric, Verdict};
-use dnslab_measure::{AttemptCounts, Summary, VariantSummary};
+use dnslab_measure::statistics::{Metric, Verdict};
+use dnslab_measure::{AttemptCounts, Quantity, Summary, VariantSummary};
 
+use crate::memory;
 use crate::number::{self, NONE};
+use crate::screen::ERRORS;
+use crate::variants::{is_at_least, shown};
 use crate::words::bottleneck::bottleneck_name;
 use crate::words::caveat::variant_caveat_text;
 use crate::words::self_check::remark;
+use crate::words::time_out;
 
 /// Whether a variant has something to show in a column.
 type Has = fn(&VariantSummary) -> bool;
@@ -20,14 +24,19 @@ fn has_few_queries(variant: &VariantSummary) -> bool {
     variant.outcomes.answered < MANY * variant.valid_runs as u64
 }
 
+fn has_memory_per_connection(variant: &VariantSummary) -> bool {
+    variant.memory_per_connection_octets.is_some()
+}
+
 /// Headings of the columns, in order, each with what a variant must have to show there: a column that
 /// none has anything to show in is left away. `None` for those that are always there.
-const HEADER: [(&str, Option<Has>); 18] = [
+const HEADER: [(&str, Option<Has>); 19] = [
     ("variant", None),
     ("answered qps", None),
     ("95 % interval", None),
     ("to baseline", None),
     ("lost", None),
+    ("errors", Some(|of| of.error_share > ERRORS)),
     ("mean", Some(|of| of.metrics.contains_key(&Metric::LatencyMean))),
     ("p50", None),
     ("p90", Some(has_few_queries)),
@@ -38,20 +47,37 @@ const HEADER: [(&str, Option<Has>); 18] = [
     ("CPU/query", None),
     ("log octets/query", Some(|of| of.metrics.contains_key(&Metric::LogOctetsPerQuery))),
     ("peak memory", None),
-    ("memory/connection", Some(|of| of.memory_per_connection_octets.is_some())),
+    ("memory/connection", Some(has_memory_per_connection)),
     ("handshakes", Some(|of| of.handshakes > 0)),
     ("bottleneck", None),
 ];
 
 pub(crate) fn legend(summary: &Summary) -> String {
     let mut quantiles =
-        "Mean and p50 to p99.9: mean over the valid runs of each run's figure. The chart of \
-                         the slowest queries merges all valid runs."
+        "Means over the valid runs of each run's figure are geometric, as differences are."
             .to_owned();
+    if summary.variants.iter().any(is_at_least) {
+        quantiles.push_str(
+            " At least: the load generator was the bottleneck, so the server may answer more; this rate is \
+             compared with none.",
+        );
+    }
+    if summary.variants.iter().any(|it| it.error_share > ERRORS) {
+        quantiles.push_str(
+            " Errors: answers with SERVFAIL, REFUSED, NOTIMP or FORMERR, as a share of all answers.",
+        );
+    }
+    if summary.variants.iter().any(|it| !it.time_outs.is_empty()) {
+        quantiles.push_str(
+            " Time-out: in so many rounds so many queries were lost that this quantile is the time-out, and has no \
+             mean.",
+        );
+    }
     if summary.variants.iter().any(|it| it.memory_per_connection_octets.is_some()) {
         quantiles.push_str(
             " Memory/connection: what the server's memory grew by from before the load on, for each \
-             connection that was open at once; the largest of all runs.",
+             connection that was open at once; the largest of all runs. Of a server that ran before it counts \
+             from the least memory that it had in all runs.",
         );
     }
     let common = summary.variants.iter().find_map(|variant| variant.common_rate_qps);
@@ -128,9 +154,13 @@ impl MarkedTable {
     /// The table of variants of `summary`.
     pub(crate) fn of(summary: &Summary) -> Self {
         let mut notes: Vec<String> = Vec::new();
-        let shown = HEADER.map(|(_, has)| has.is_none_or(|has| summary.variants.iter().any(has)));
+        let has_any = |has: Has| summary.variants.iter().any(|variant| has(&shown(variant)));
+        let is_shown = HEADER.map(|(_, has)| has.is_none_or(has_any));
         let shown_of = |row: Vec<String>| {
-            row.into_iter().zip(shown).filter_map(|(cell, shown)| shown.then_some(cell)).collect()
+            row.into_iter()
+                .zip(is_shown)
+                .filter_map(|(cell, shown)| shown.then_some(cell))
+                .collect()
         };
         let rows = summary
             .variants
@@ -145,10 +175,10 @@ impl MarkedTable {
                     }));
                 }
                 own.sort_unstable();
-                MarkedRow { cells: shown_of(cells(summary, variant)), notes: own }
+                MarkedRow { cells: shown_of(cells(summary, &shown(variant))), notes: own }
             })
             .collect();
-        let header = HEADER.iter().zip(shown).filter(|(_, shown)| *shown);
+        let header = HEADER.iter().zip(is_shown).filter(|(_, shown)| *shown);
         let header = header.map(|((heading, _), _)| *heading).collect();
         Self { header, rows, notes }
     }
@@ -191,6 +221,11 @@ fn missing_runs(variant: &VariantSummary) -> Vec<String> {
     let mut texts = Vec::new();
     match (variant.valid_runs, variant.other_runs) {
         (0, 0) => texts.push("No run of this variant has ended.".to_owned()),
+        (0, _) if variant.of_invalid.is_some() => texts.push(
+            "No run of this variant is valid: its figures are those of invalid runs, to be seen and not to be used. \
+             See the runs."
+                .to_owned(),
+        ),
         (0, _) => texts.push("No run of this variant is valid: see the runs.".to_owned()),
         (1, _) => texts.push("One valid run only: no interval can be given.".to_owned()),
         _ => {}
@@ -264,8 +299,13 @@ fn second_queries(variant: &VariantSummary) -> Vec<String> {
 fn cells(summary: &Summary, variant: &VariantSummary) -> Vec<String> {
     let metric = |metric| variant.metrics.get(&metric);
     let qps = metric(Metric::AnsweredQps);
-    let latency =
-        |of| metric(of).map_or_else(none, |found: &Estimate| number::duration(found.value));
+    let quantile = |value: Option<f64>, name: &str| match variant.time_outs.get(name) {
+        Some(found) => time_out(*found, "rounds"),
+        None => value.map_or_else(none, number::duration),
+    };
+    let latency = |of: Metric| {
+        quantile(metric(of).map(|found| found.value), &Quantity::of_metric(of).to_string())
+    };
     let measured = variant.outcomes.due > 0;
     let handshakes = match variant.handshakes {
         0 => none(),
@@ -274,26 +314,28 @@ fn cells(summary: &Summary, variant: &VariantSummary) -> Vec<String> {
     let names: Vec<_> = variant.bottlenecks.iter().map(|it| bottleneck_name(it.kind)).collect();
     vec![
         variant.name.clone(),
-        qps.map_or_else(none, |found| number::qps(found.value)),
+        qps.map_or_else(none, |found| {
+            let at_least = if is_at_least(variant) { "at least " } else { "" };
+            at_least.to_owned() + &number::qps(found.value)
+        }),
         qps.filter(|found| found.is_bounded()).map_or_else(none, |found| {
             format!("{} to {}", number::qps(found.low), number::qps(found.high))
         }),
         to_baseline(summary, variant),
         if measured { number::share(variant.outcomes.lost_share()) } else { none() },
+        if measured { number::share(variant.error_share) } else { none() },
         latency(Metric::LatencyMean),
         latency(Metric::LatencyP50),
-        variant.p90_ns.map_or_else(none, number::duration),
+        quantile(variant.p90_ns, "p90"),
         latency(Metric::LatencyP95),
         latency(Metric::LatencyP99),
-        variant.p999_ns.map_or_else(none, number::duration),
+        quantile(variant.p999_ns, "p99.9"),
         variant.server_busy_share.map_or_else(none, |busy| number::percent(busy, 0)),
         latency(Metric::ServerCpuPerQuery),
         metric(Metric::LogOctetsPerQuery)
             .map_or_else(none, |found| number::three_digits(found.value)),
-        variant.peak_memory_octets.map_or_else(none, number::octets),
-        variant
-            .memory_per_connection_octets
-            .map_or_else(none, |octets| number::octets(octets as u64)),
+        memory::peak(variant).unwrap_or_else(none),
+        memory::per_connection(variant).unwrap_or_else(none),
         handshakes,
         match variant.imported {
             Some(_) => "not known".to_owned(),
@@ -315,6 +357,9 @@ fn to_baseline(summary: &Summary, variant: &VariantSummary) -> String {
         None => none(),
         Some(comparison) => {
             let change = number::change(comparison.difference.value);
+            if comparison.verdict == Verdict::Control {
+                return format!("({change}), a control of {}", comparison.against);
+            }
             let doubtful = matches!(comparison.verdict, Verdict::CannotTell { .. });
             let doubt = if doubtful { " ?" } else { "" };
             match comparison.against == summary.baseline {

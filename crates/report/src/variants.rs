@@ -1,9 +1,18 @@
 //! Variants by name, by loop, and in a list.
 
-use dnslab_measure::{Caveat, LoadMode, Summary, VariantSummary};
+use std::borrow::Cow;
+
+use dnslab_measure::{Caveat, LoadMode, NotCompared, Summary, VariantSummary};
+
+use crate::number;
 
 pub(crate) fn find<'a>(summary: &'a Summary, name: &str) -> Option<&'a VariantSummary> {
     summary.variants.iter().find(|variant| variant.name == name)
+}
+
+/// True if its answered rate is a lower bound of what the server answers.
+pub(crate) fn is_at_least(variant: &VariantSummary) -> bool {
+    variant.not_compared == Some(NotCompared::Generator)
 }
 
 /// True if any variant was measured by a schedule that does not wait for the server. Its answered
@@ -15,6 +24,39 @@ pub(crate) fn has_open_loop(summary: &Summary) -> bool {
 /// True if a variant asked one query after the other, so that its rate is only its latency again.
 pub(crate) fn asks_one_by_one(variant: &VariantSummary) -> bool {
     variant.caveats.iter().any(|of| of.worst == Caveat::ClosedLoop { window: 1 })
+}
+
+/// The variant as it is to be shown: where no run counts, the figures of the invalid ones, under a name that says so.
+pub(crate) fn shown(variant: &VariantSummary) -> Cow<'_, VariantSummary> {
+    match &variant.of_invalid {
+        None => Cow::Borrowed(variant),
+        Some(invalid) => {
+            let name = format!("{} ({INVALID})", variant.name);
+            Cow::Owned(VariantSummary { name, ..(**invalid).clone() })
+        }
+    }
+}
+
+/// What marks figures of runs that do not count.
+pub(crate) const INVALID: &str = "INVALID";
+
+/// From this share of the answers on, a response code other than NOERROR is told.
+const TOLD: f64 = 0.001;
+
+/// The response codes of the answers with their shares, the most frequent first: `80.0 % NOERROR, 20.0 % NXDOMAIN`.
+/// Empty if nearly all were NOERROR.
+pub(crate) fn code_shares(variant: &VariantSummary) -> String {
+    let all: u64 = variant.rcodes.values().sum();
+    let share = |count: &u64| *count as f64 / all.max(1) as f64;
+    let mut codes: Vec<(&String, f64)> =
+        variant.rcodes.iter().map(|(code, count)| (code, share(count))).collect();
+    codes.retain(|(_, share)| *share >= TOLD);
+    codes.sort_by(|one, other| other.1.total_cmp(&one.1));
+    if codes.iter().all(|(code, _)| *code == "NOERROR") {
+        return String::new();
+    }
+    let told = codes.iter().map(|(code, share)| format!("{} {code}", number::share(*share)));
+    told.collect::<Vec<_>>().join(", ")
 }
 
 /// Names as people list them: `udp, tcp and dot`; of more than eight the first four and how many

@@ -4,6 +4,7 @@ use dnslab_measure::statistics::Metric;
 use dnslab_measure::{Summary, WindowOfVariant, WindowSummary};
 
 use crate::number::{self, NONE};
+use crate::words::time_out;
 
 pub(crate) const HEADER: [&str; 8] = [
     "time window",
@@ -18,7 +19,7 @@ pub(crate) const HEADER: [&str; 8] = [
 
 pub(crate) const LEGEND: &str = "A query belongs to the time windows in which it became due. Without error: answered \
      with another code than SERVFAIL, REFUSED, NOTIMP and FORMERR. Answered, without error, p50 and p99: mean over \
-     the valid runs of each run's figure; \"time-out\" where a quantile is that in some run, because so many \
+     the valid runs of each run's figure; \"time-out\" where a quantile is that in so many rounds, because so many \
      queries were lost. Unanswered and response codes: sums of the valid runs, codes as shares of the answers.";
 
 pub(crate) struct Row {
@@ -53,10 +54,13 @@ pub(crate) fn title(window: &WindowSummary) -> String {
 }
 
 fn cells(window: &WindowSummary, of: &WindowOfVariant) -> [String; HEADER.len()] {
-    let figure = |metric: Metric, write: &dyn Fn(f64) -> String| match of.metrics.get(&metric) {
-        Some(found) => write(found.value),
-        None if of.outcomes.lost() > 0 => "time-out".to_owned(),
-        None => NONE.to_owned(),
+    let figure = |metric: Metric, write: &dyn Fn(f64) -> String| match (
+        of.metrics.get(&metric),
+        of.time_outs(metric),
+    ) {
+        (Some(found), _) => write(found.value),
+        (None, Some(found)) => time_out(found, "rounds"),
+        (None, None) => NONE.to_owned(),
     };
     let answers: u64 = of.rcodes.values().sum();
     let mut codes: Vec<(&String, &u64)> = of.rcodes.iter().collect();

@@ -12,6 +12,10 @@ pub(crate) mod session_comparison;
 #[cfg(test)]
 mod tests;
 
+use dnslab_measure::TimeOuts;
+
+use crate::variants::listed;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Remark {
     pub(crate) what: String,
@@ -44,8 +48,61 @@ impl Remark {
     }
 }
 
-/// The remedy for a generator that is short of CPU time, without a full stop.
-fn add_worker(workers: Option<u32>) -> String {
-    let number = workers.map_or_else(|| "N".to_owned(), |it| it.saturating_add(1).to_string());
-    format!("Add a worker with a CPU of its own (`--set load.workers={number}`)")
+/// How much of a doubt there is in one variant.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Amount {
+    pub(crate) variant: String,
+    /// Empty if there is no figure.
+    pub(crate) figure: String,
+    /// The larger, the worse; 0 where that is not known.
+    pub(crate) size: f64,
 }
+
+/// More different figures than these are told by their ends.
+const MAX_FIGURES: usize = 3;
+
+/// The figures of one doubt in several variants. One that all have alike stands alone; another one names its variants,
+/// or is an end of a range. Empty without a figure.
+pub(crate) fn amounts(amounts: &[Amount]) -> String {
+    let mut figures: Vec<(&str, Vec<&str>)> = Vec::new();
+    for Amount { variant, figure, .. } in amounts.iter().filter(|of| !of.figure.is_empty()) {
+        match figures.iter_mut().find(|(known, _)| known == figure) {
+            Some((_, variants)) => variants.push(variant),
+            None => figures.push((figure, vec![variant])),
+        }
+    }
+    let named = |(figure, variants): &(&str, Vec<&str>)| format!("{}: {figure}", listed(variants));
+    match figures.as_slice() {
+        [] => String::new(),
+        [(figure, variants)] if variants.len() == amounts.len() => (*figure).to_owned(),
+        few if few.len() <= MAX_FIGURES => few.iter().map(named).collect::<Vec<_>>().join(" / "),
+        several => {
+            let by_size = |one: &&Amount, other: &&Amount| one.size.total_cmp(&other.size);
+            let known = || amounts.iter().filter(|of| !of.figure.is_empty());
+            match (known().min_by(by_size), known().max_by(by_size)) {
+                (Some(least), Some(most)) if least.size < most.size => format!(
+                    "from {} ({}) to {} ({})",
+                    least.figure, least.variant, most.figure, most.variant
+                ),
+                _ => format!("for example {}", named(&several[0])),
+            }
+        }
+    }
+}
+
+/// What stands for a quantile that so many lost queries reach.
+pub(crate) const TIME_OUT: &str = "time-out";
+
+/// A quantile that is the time-out in these runs, which are called `runs`: `time-out (5 of 8 rounds)`; without the
+/// count if it is in all.
+pub(crate) fn time_out(found: TimeOuts, runs: &str) -> String {
+    match found.are_all() {
+        true => TIME_OUT.to_owned(),
+        false => format!("{TIME_OUT} ({} of {} {runs})", found.runs, found.of),
+    }
+}
+
+/// The remedy for a generator that is short of CPU time, without a full stop. How many CPUs the machine has is not known
+/// here.
+const MORE_CPUS: &str =
+    "Give the load more CPUs and workers (`load.cpus`, `load.workers`), on a machine that has them";

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use dnslab_measure::{ResultsDirectory, ResultsError, RunRecord, Summary};
 
 use crate::capacity::{capacity_table, csv as capacity_csv};
-use crate::gate::gate_text;
 use crate::page::{Grouping, Page};
 use crate::screen::Parts;
 use crate::server_files::{MAX_SHOWN, ServerFiles};
@@ -69,7 +68,7 @@ pub fn write_report(results: &ResultsDirectory) -> Result<ReportPaths, ReportErr
         server_files: &server_files,
     };
     let question = &session.question;
-    let (answer, mut table_text) = match &capacity {
+    let (answer, table_text) = match &capacity {
         Some(capacity) => {
             let answer = capacity_answer(capacity).to_string();
             let text = markdown::search(question, &answer, &capacity_table(capacity));
@@ -82,9 +81,6 @@ pub fn write_report(results: &ResultsDirectory) -> Result<ReportPaths, ReportErr
             (parts.answer, text)
         }
     };
-    if let Some(gate) = gate_text(&summary) {
-        markdown::push_gate(&mut table_text, &gate);
-    }
     let write = |name: &str, content: &str| -> Result<PathBuf, ReportError> {
         results.write(name, content.as_bytes())?;
         Ok(results.path().join(name))
@@ -108,7 +104,7 @@ pub fn write_report(results: &ResultsDirectory) -> Result<ReportPaths, ReportErr
         write("capacity.csv", &capacity_csv(capacity))?;
     }
     Ok(ReportPaths {
-        summary: write("summary.json", &summary_json(&session, &summary, answer))?,
+        summary: write("summary.json", &summary_json(&session, &records, &summary, answer))?,
         runs: write("runs.csv", &csv::runs(&records))?,
         series: write("series.csv", &csv::series(&records))?,
         table: write("table.md", &table_text)?,

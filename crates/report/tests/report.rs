@@ -15,6 +15,7 @@ use dnslab_settings::MAX_VARIANTS;
 
 mod capacity;
 mod chain;
+mod figures;
 mod golden;
 mod history;
 mod sample;
@@ -22,6 +23,7 @@ mod schema;
 mod screens;
 mod session_comparison;
 mod sweep;
+mod verdicts;
 
 const FILES: [&str; 5] = ["report.html", "summary.json", "runs.csv", "series.csv", "table.md"];
 
@@ -232,6 +234,29 @@ fn an_invalid_run_is_in_no_figure() {
     assert!(report_of(&session, &good)[0] != page);
 }
 
+/// Where no run of a variant counts, the figures of the invalid ones are shown as such, and compared with nothing.
+#[test]
+fn invalid_runs_alone_are_shown_as_such() {
+    let session = sample::session(2);
+    let mut records = runs_of(&session);
+    for record in records.iter_mut().filter(|record| record.variant == "dot") {
+        record.status = RunStatus::Invalid { reason: InvalidReason::Text("wrong".to_owned()) };
+    }
+    let [page, summary, _, _, table] = report_of(&session, &records);
+    assert!(table.contains("| dot | INVALID "), "{table}");
+    assert!(table.contains("| dot (INVALID) ["), "{table}");
+    assert!(page.contains("dot (INVALID)"));
+    assert!(page.contains("those of invalid runs, to be seen and not to be used"));
+    assert!(table.contains("Whether tcp differs from udp"), "{table}");
+    let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+    let is_dot = |of: &&serde_json::Value| of["name"] == "dot";
+    let dot = summary["variants"].as_array().unwrap().iter().find(is_dot).unwrap();
+    assert_eq!((&dot["valid_runs"], &dot["of_invalid"]["valid_runs"]), (&0.into(), &2.into()));
+    assert!(dot["metrics"].as_object().unwrap().is_empty(), "{dot}");
+    let comparisons = summary["comparisons"].as_array().unwrap();
+    assert!(comparisons.iter().all(|of| of["variant"] != "dot"), "{comparisons:?}");
+}
+
 /// The field of the first run of `runs.csv` under a heading.
 fn first_field<'a>(runs: &'a str, heading: &str) -> &'a str {
     let mut lines = runs.lines().map(|line| line.split(','));
@@ -339,8 +364,7 @@ fn every_variant_has_the_verdict_of_its_self_check() {
     ] {
         assert_eq!(section.matches(note).count(), 1, "{note} in {section}");
     }
-    // The remedy knows how many workers there were.
-    assert!(section.contains("<code>--set load.workers=2</code>"), "{section}");
+    assert!(section.contains("<code>load.workers</code>"), "{section}");
     // The verdict stands beside the figure, and every run has its own.
     let variants = between(page, "<table class=\"variants\">", "</table>");
     assert_eq!(variants.matches("href=\"#self-check\"").count(), 2);
@@ -384,12 +408,12 @@ fn connect_and_each_kind_of_handshake_are_figures_of_their_own() {
     let cells = |name: &str| cells(section, name);
     assert!(!section.contains(">udp<"), "there are no connections over UDP");
     let doh2 = cells(">doh2<");
-    assert_eq!(doh2[1..7], ["DoH (HTTP/2)", "1,400", "4", "0", "1,384", "14"]);
-    assert!(doh2[7].ends_with("1,400 times") && doh2[8].ends_with("400 times"), "{doh2:?}");
-    assert!(doh2[9].ends_with("1,000 times") && doh2[10] == "-", "{doh2:?}");
+    assert_eq!(doh2[1..8], ["DoH (HTTP/2)", "1,400", "4", "0", "0", "1,384", "14"]);
+    assert!(doh2[8].ends_with("1,400 times") && doh2[9].ends_with("400 times"), "{doh2:?}");
+    assert!(doh2[10].ends_with("1,000 times") && doh2[11] == "-", "{doh2:?}");
     let doq = cells(">doq<");
-    assert_eq!((doq[1].as_str(), doq[7].as_str()), ("DoQ", "-"), "QUIC connects by its handshake");
-    assert!(doq[9].ends_with("240 times") && doq[10].ends_with("260 times"), "{doq:?}");
+    assert_eq!((doq[1].as_str(), doq[8].as_str()), ("DoQ", "-"), "QUIC connects by its handshake");
+    assert!(doq[10].ends_with("240 times") && doq[11].ends_with("260 times"), "{doq:?}");
     assert_eq!(cells(">doh3<")[1], "DoH (HTTP/3)");
     assert!(section.contains("doh2: 6 TCP segments sent again"), "{section}");
     for heading in ["connect_p50_ns", "full_handshake_p50_ns", "resumed_handshake_p99_ns"] {

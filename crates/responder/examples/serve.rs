@@ -6,7 +6,6 @@
 
 use std::error::Error;
 use std::io::Read;
-use std::path::Path;
 
 use dnslab_responder::{CertificateFiles, Config, Server, Zone};
 use dnslab_wire::Transport;
@@ -16,7 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [zone, listen, dot @ ..] = arguments.as_slice() else {
         return Err("usage: serve ZONE ADDRESS [DOT_ADDRESS CHAIN KEY]".into());
     };
-    let zone = Zone::load(Path::new(zone), None)?;
+    let zone = Zone::parse(&std::fs::read(zone)?, None)?;
     println!("{zone:?}, {} octets", zone.memory());
     let mut config = Config::new(zone);
     config.listen.push(listen.parse()?);

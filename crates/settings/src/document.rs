@@ -531,7 +531,7 @@ mod tests {
         check("server.cpus", "0,1", Value::Cpus(vec![0, 1]));
         check("server.cpus", "[0, 1]", Value::Cpus(vec![0, 1]));
         check("server.cpus", "3", Value::Cpus(vec![3]));
-        let of = |host, port| Value::Address(HostAddress { host, port });
+        let of = |host, port| Value::Address(HostAddress { host, link: None, port });
         check("server.address", "::1", of(Host::Address("::1".parse().unwrap()), None));
         let name = Host::Name("ns1.example".to_owned());
         check("server.address", "ns1.example:5300", of(name, Some(5300)));

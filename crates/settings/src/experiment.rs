@@ -8,15 +8,16 @@ use std::time::Duration;
 use dnslab_traffic::{
     Attempts, ClientBehaviour, Delay, Loss, Quota, SlicePlan, Truncated, TypeMix,
 };
-use dnslab_wire::{Edns, Method, QueryOptions, Transport};
+use dnslab_wire::{Edns, Method, QueryOptions, Transport, rcode};
 
 use crate::document::Entries;
 use crate::key::{Field, Fields as _};
 use crate::{
-    ClientLink, ClientLinkDraft, Common, Compare, CompareDraft, Expect, ExpectDraft, Figure, Key,
-    Lab, LabDraft, Load, LoadDraft, Log, LogDraft, LogTarget, Mode, QuotaKind, Relay, RelayDraft,
-    Repeat, Server, ServerChoice, ServerDraft, ServerKind, Top, Upstream, UpstreamChoice,
-    UpstreamDraft, UpstreamLink, UpstreamLinkDraft, Value, Written, Zone, ZoneDraft,
+    ClientLink, ClientLinkDraft, Common, Compare, CompareDraft, Expect, ExpectDraft, ExpectedCode,
+    Figure, Key, Lab, LabDraft, Load, LoadDraft, Log, LogDraft, LogTarget, Mode, QuotaKind, Relay,
+    RelayDraft, Repeat, RightCodes, Server, ServerChoice, ServerDraft, ServerKind, Top, Upstream,
+    UpstreamChoice, UpstreamDraft, UpstreamLink, UpstreamLinkDraft, Value, Written, Zone,
+    ZoneDraft,
 };
 
 /// An experiment that can be planned.
@@ -350,7 +351,7 @@ impl Variant {
     pub fn target_over(&self, transport: Transport) -> Option<SocketAddr> {
         let server = &self.server;
         let port = server.port_for(transport).unwrap_or(transport.default_port());
-        (server.kind == ServerChoice::External).then(|| (server.address.ip(), port).into())
+        (server.kind == ServerChoice::External).then(|| server.address.at(port))
     }
 
     /// Where the further servers that clients know answer over this transport.
@@ -370,6 +371,17 @@ impl Variant {
         match self.load.asked() {
             Queries::Zone(_) if is_internet && self.load.population.is_some() => Queries::Internet,
             asked => asked,
+        }
+    }
+
+    /// The response codes of right answers.
+    #[must_use]
+    pub fn right_codes(&self) -> RightCodes {
+        match (self.expect.rcode, self.asked()) {
+            (Some(ExpectedCode::Any), _) => RightCodes::Any,
+            (Some(ExpectedCode::One(code)), _) => RightCodes::One(code),
+            (None, Queries::File(_)) => RightCodes::Answers,
+            (None, _) => RightCodes::One(rcode::NOERROR),
         }
     }
 

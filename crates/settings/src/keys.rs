@@ -15,10 +15,10 @@ use dnslab_wire::{
 use crate::document::Entries;
 use crate::key::{Field, Fields, FlagForm, Key, Setting, Unused, When, Written, settings};
 use crate::{
-    Alternate, CacheSize, CertificateKind, Factor, Figure, HostAddress, HostsChoice, Kind,
-    LogSuffix, LogTarget, MAX_RUNS, Mode, PopulationSource, Quickack, QuotaKind, Rcode,
-    ReceiveTime, Records, ServerChoice, ServerKind, Subnets, TimeForm, TlsVersions, UpstreamChoice,
-    Value, Variant, VariantNames,
+    Alternate, CacheSize, CertificateKind, ExpectedCode, Factor, Figure, HostAddress, HostsChoice,
+    Kind, LogSuffix, LogTarget, MAX_RUNS, Mode, PopulationSource, Quickack, QuotaKind, ReceiveTime,
+    Records, ServerChoice, ServerKind, Subnets, TimeForm, TlsVersions, UpstreamChoice, Value,
+    Variant, VariantNames,
 };
 
 const MS: Duration = Duration::from_millis(1);
@@ -194,12 +194,6 @@ const NOT_OF_POPULATION: When = When::Variant(|variant| {
 const BY_ZIPF: When = When::Variant(|variant| {
     let help = "add `load.selection = \"zipf\"`, or remove it";
     used_if(variant.load.selection == Selection::Zipf, "the next query is not drawn by it", help)
-});
-/// Clients with queries of their own.
-const PLAYED: When = When::Variant(|variant| {
-    let why = "no clients of a capture or a population are played";
-    let help = "add `load.capture` or `load.population`, or remove it";
-    used_if(variant.load.mode() == Mode::Clients, why, help)
 });
 /// Queries that do not depend on answers.
 const WITH_COMMON_QUERIES: When = When::Variant(|variant| {
@@ -720,16 +714,20 @@ settings! {
 settings! {
     /// What a right answer is.
     pub struct Expect, draft ExpectDraft, at "expect." {
-        /// Response code of a right answer
-        rcode: Rcode = Rcode(0), flag("expect", "RCODE");
+        /// Response code of a right answer, or `any`. Those that a query file asks for need not all exist, so without
+        /// it NXDOMAIN is right there, too
+        rcode: Option<ExpectedCode> = None, absent("`NOERROR`; for a query file also `NXDOMAIN`"),
+            flag("expect", "RCODE|any");
         /// Share of wrong answers beyond which a run is invalid
         wrong_limit: f64 = 0.001;
         /// Share of unanswered queries beyond which a run is invalid
         lost_limit: f64 = 0.5;
-        /// How much later than due one in a hundred queries of a capture or a population may begin, beyond
-        /// which a run is invalid
-        lag_limit: Duration = Duration::from_millis(10), lasting(Duration::ZERO, MINUTE),
-            when(&[PLAYED]);
+        /// Open loop, the common load too: share of the intended rate that the load generator may fail to send,
+        /// beyond which a run is invalid
+        unsent_limit: f64 = 0.05;
+        /// Open loop, the common load too: how late queries may leave, beyond which a run is invalid. Half of
+        /// those of a rate may be later, and one in a hundred of a capture or a population
+        lag_limit: Duration = Duration::from_millis(10), lasting(Duration::ZERO, MINUTE);
     }
 }
 

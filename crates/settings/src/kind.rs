@@ -1,6 +1,6 @@
 //! What may be written as the value of a key: its description, its bounds and its TOML.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::time::Duration;
 
 use dnslab_traffic::Rate;
@@ -97,8 +97,19 @@ pub enum Value {
 pub struct HostAddress {
     /// Its address or name.
     pub host: Host,
+    /// Of a link-local address.
+    pub link: Option<Interface>,
     /// Not 0; `None` if none was written.
     pub port: Option<u16>,
+}
+
+/// The link on which a link-local address is meant, by an interface of this host: its zone (RFC 4007, section 11).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// As it was written: the name of the interface, or its number.
+    pub name: String,
+    /// The number of the interface; 0 until the check looks it up.
+    pub index: u32,
 }
 
 /// A host by address or name.
@@ -349,14 +360,18 @@ impl Kind {
             Value::Words(words) => list(words),
             Value::Cpus(cpus) => format!("{cpus:?}"),
             Value::Boolean(value) => value.to_string(),
-            Value::Address(HostAddress { host, port }) => quoted(&match (host, port) {
-                (Host::Address(address), None) => address.to_string(),
-                (Host::Address(address), Some(port)) => {
-                    SocketAddr::new(*address, *port).to_string()
-                }
-                (Host::Name(name), None) => name.clone(),
-                (Host::Name(name), Some(port)) => format!("{name}:{port}"),
-            }),
+            Value::Address(HostAddress { host, link, port }) => {
+                let host = match (host, link) {
+                    (Host::Address(address), None) => address.to_string(),
+                    (Host::Address(address), Some(link)) => format!("{address}%{}", link.name),
+                    (Host::Name(name), _) => name.clone(),
+                };
+                quoted(&match port {
+                    None => host,
+                    Some(port) if host.contains(':') => format!("[{host}]:{port}"),
+                    Some(port) => format!("{host}:{port}"),
+                })
+            }
             Value::EdnsOptions(options) => {
                 let hex = |data: &[u8]| -> String {
                     data.iter().map(|octet| format!("{octet:02x}")).collect()

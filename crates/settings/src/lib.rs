@@ -33,6 +33,7 @@
 
 mod against;
 mod check;
+mod chosen;
 mod differences;
 mod document;
 mod experiment;
@@ -42,13 +43,15 @@ mod kind;
 mod problem;
 mod reading;
 mod reference;
+mod remedy;
 mod render;
 mod schema;
 mod suggestion;
 mod types;
 mod words;
 
-pub use check::{AnyMachine, Draft, Machine, check_text, is_name};
+pub use check::{AnyMachine, Draft, Machine, PathKind, check_text, is_name};
+pub use chosen::Chosen;
 pub use differences::{SettingChange, differences};
 pub use document::{Document, Layer, find};
 pub use experiment::{
@@ -61,15 +64,16 @@ pub use keys::{
     Server, ServerDraft, Top, TopDraft, Upstream, UpstreamDraft, UpstreamLink, UpstreamLinkDraft,
     VARIANT_NAME, Zone, ZoneDraft, keys,
 };
-pub use kind::{Host, HostAddress, Kind, Unread, Value};
+pub use kind::{Host, HostAddress, Interface, Kind, Unread, Value};
 pub use problem::{Mark, Origin, Place, Problem, Problems, on_one_line};
 pub use reference::reference;
+pub use remedy::{OptionForm, Remedy};
 pub use render::{render, render_styled, without_secrets};
 pub use schema::schema;
 pub use suggestion::closest_word;
 pub use types::{
-    CacheSize, CacheSizeError, Factor, NoPopulation, PopulationSource, Rcode, ServerChoice,
-    Subnets, UpstreamChoice, VariantNames,
+    CacheSize, CacheSizeError, ExpectedCode, Factor, NoCode, NoPopulation, PopulationSource,
+    RightCodes, ServerChoice, Subnets, UpstreamChoice, VariantNames,
 };
 pub use words::{
     Alternate, CacheUnit, CertificateKind, Figure, HostsChoice, LogSuffix, LogTarget, Mode,

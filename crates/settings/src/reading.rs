@@ -1,7 +1,5 @@
 //! Reading a value by the kind of its key.
 
-use std::net::{IpAddr, SocketAddr};
-
 use dnslab_traffic::Rate;
 use dnslab_wire::EdnsOption;
 use dnslab_wire::units::{duration, share};
@@ -405,7 +403,7 @@ impl Reader<'_> {
         let (host, port) = text.rsplit_once(':')?;
         let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
         let is_address = match bare {
-            Some(bare) => bare.parse::<std::net::Ipv6Addr>().is_ok(),
+            Some(bare) => HostAddress::of_ip(bare).is_some(),
             None => host.parse::<std::net::Ipv4Addr>().is_ok(),
         };
         let begins_as_name = host.starts_with(|first: char| first.is_ascii_alphabetic());
@@ -414,16 +412,8 @@ impl Reader<'_> {
 
     /// An IP address or a host name, with or without a port.
     fn address(&self, text: &str) -> Result<Value, Fault> {
-        let of = |host: Host, port: Option<u16>| Ok(Value::Address(HostAddress { host, port }));
-        let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
-        if let Ok(address) = bare.parse::<IpAddr>() {
-            return of(Host::Address(address), None);
-        }
-        match text.parse::<SocketAddr>() {
-            Ok(address) if address.port() != 0 => {
-                return of(Host::Address(address.ip()), Some(address.port()));
-            }
-            _ => {}
+        if let Some(address) = HostAddress::of_ip(text) {
+            return Ok(Value::Address(address));
         }
         let (name, port) = match text.split_once(':') {
             None => (text, Some(None)),
@@ -435,7 +425,8 @@ impl Reader<'_> {
             .next()
             .is_some_and(|last| last.bytes().any(|octet| octet.is_ascii_alphabetic()));
         if let (Ok(name), Some(port), true) = (self.domain_name(name), port, has_letter) {
-            return of(Host::Name(name), port);
+            let host = Host::Name(name);
+            return Ok(Value::Address(HostAddress { host, link: None, port }));
         }
         if let Some(port) = self.wrong_port(text) {
             let what = format!("has a port that cannot be: `{}`", shown(port));
@@ -444,7 +435,7 @@ impl Reader<'_> {
         }
         let what = format!("is neither an IP address nor a host name: `{}`", shown(text));
         let help = "write for example \"192.0.2.1\", \"192.0.2.1:5300\", \"2001:db8::1\", \
-                    \"[2001:db8::1]:5300\" or \"ns1.example:5300\"";
+                    \"[2001:db8::1]:5300\", \"fe80::1%eth0\" or \"ns1.example:5300\"";
         Err(self.fault(&what, "neither address nor name", help.to_owned()))
     }
 

@@ -49,7 +49,7 @@ know: `--trust` says that they are yours.
 | share | `\"0.1%\"` or `0.001` |
 | queries per second | `50_000`; in steps of the same length `\"steps:10000,20000,40000/5s\"`, the last one going on; in a straight line `\"ramp:1000..100000/30s\"` |
 | path | in quotes; a relative one starts from the folder of the file, on the command line from the current folder |
-| IP address or host name | `\"192.0.2.1\"`, `\"2001:db8::1\"`; for an external server also a host name, which is looked up once, and a port: `\"192.0.2.1:5300\"`, `\"[2001:db8::1]:5300\"`, `\"ns1.example:5300\"` |
+| IP address or host name | `\"192.0.2.1\"`, `\"2001:db8::1\"`; for an external server also a host name, which is looked up once, the interface of a link-local address, and a port: `\"192.0.2.1:5300\"`, `\"[2001:db8::1]:5300\"`, `\"fe80::1%eth0\"`, `\"ns1.example:5300\"` |
 | list of CPU numbers | `[0, 1]`, each once |
 | list of EDNS options | `[\"65001:c0ffee\", \"3:\"]`: the code, a colon, the octets in hexadecimal |
 

@@ -1,7 +1,7 @@
 //! The Rust types of values.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -10,16 +10,19 @@ use dnslab_traffic::{
     ClientSubnets, ClientSubnetsError, Connect, Delay, FurtherServers, Loss, Pace, Rate, Selection,
     ServerOrder, SourceAddresses, TimeWindows, TransportMix, Truncated, TypeMix,
 };
+use dnslab_wire::rcode::{self, by_name};
 use dnslab_wire::{
     DnstapKind, DnstapSource, EdnsOption, Method, ServerAddresses, ServerPorts, TlsGroup,
-    Transport, TsigKey,
+    Transport, TsigKey, rcode_name,
 };
 
 use crate::key::Setting;
 use crate::problem::on_one_line;
+use crate::suggestion::closest_word;
 use crate::{
-    Alternate, CertificateKind, Figure, Host, HostAddress, HostsChoice, Kind, LogSuffix, LogTarget,
-    Quickack, QuotaKind, ReceiveTime, Records, ServerKind, TimeForm, TlsVersions, Unread, Value,
+    Alternate, CertificateKind, Figure, Host, HostAddress, HostsChoice, Interface, Kind, LogSuffix,
+    LogTarget, Quickack, QuotaKind, ReceiveTime, Records, ServerKind, TimeForm, TlsVersions,
+    Unread, Value,
 };
 
 /// A type with its own variant of [`Value`].
@@ -148,6 +151,7 @@ macro_rules! texts {
 
 texts!(
     Delay,
+    ExpectedCode,
     Loss,
     PopulationSource,
     FurtherServers,
@@ -350,7 +354,44 @@ impl Setting for UpstreamChoice {
 
 impl HostAddress {
     pub(crate) const LOCAL: Self =
-        Self { host: Host::Address(IpAddr::V4(Ipv4Addr::LOCALHOST)), port: None };
+        Self { host: Host::Address(IpAddr::V4(Ipv4Addr::LOCALHOST)), link: None, port: None };
+
+    /// Reads an IP address, with or without a link and a port: `192.0.2.1:5300`, `fe80::1%eth0`, `[fe80::1%eth0]:5300`.
+    /// `None` if it is none.
+    #[must_use]
+    pub fn of_ip(text: &str) -> Option<Self> {
+        let number = |port: &str| port.parse().ok().filter(|port| *port != 0);
+        let (bare, port) = match text.strip_prefix('[').map(|rest| rest.split_once(']')) {
+            Some(bracketed) => match bracketed? {
+                (bare, "") => (bare, None),
+                (bare, after) => (bare, Some(number(after.strip_prefix(':')?)?)),
+            },
+            None => match text.split_once(':') {
+                Some((bare, port)) if bare.parse::<Ipv4Addr>().is_ok() => {
+                    (bare, Some(number(port)?))
+                }
+                _ => (text, None),
+            },
+        };
+        let (address, link) = match bare.split_once('%') {
+            None => (bare.parse().ok()?, None),
+            Some((_, "")) => return None,
+            Some((address, name)) => {
+                let link = Interface { name: name.to_owned(), index: 0 };
+                (IpAddr::V6(address.parse().ok()?), Some(link))
+            }
+        };
+        Some(Self { host: Host::Address(address), link, port })
+    }
+
+    /// The address with this port, and the link once it is known.
+    #[must_use]
+    pub fn at(&self, port: u16) -> SocketAddr {
+        match (self.ip(), &self.link) {
+            (IpAddr::V6(ip), Some(link)) => SocketAddrV6::new(ip, port, 0, link.index).into(),
+            (ip, _) => (ip, port).into(),
+        }
+    }
 
     /// A name stands for the loopback address until the check looks it up.
     #[must_use]
@@ -362,28 +403,92 @@ impl HostAddress {
     }
 }
 
-/// The response code of a right answer (RFC 1035, section 4.1.1).
+/// Which response code a right answer has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rcode(
-    /// The code, 0 to 10.
-    pub u8,
-);
-
-impl Rcode {
-    const NAMES: [&'static str; 11] = dnslab_wire::rcode::first_names();
+pub enum ExpectedCode {
+    /// Any.
+    Any,
+    /// This one, extended by EDNS or not (RFC 6891, section 6.1.3).
+    One(u16),
 }
 
-impl Setting for Rcode {
-    const KIND: Kind = Kind::Choice(&Self::NAMES);
+/// The text is no response code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoCode {
+    /// The name of a code that is written nearly like it.
+    pub near: Option<&'static str>,
+}
 
-    fn of(value: &Value) -> Option<Self> {
-        let Value::Text(name) = value else { return None };
-        let place = Self::NAMES.iter().position(|known| known == name)?;
-        u8::try_from(place).ok().map(Self)
+impl ExpectedCode {
+    const ANY: &'static str = "any";
+}
+
+impl FromStr for ExpectedCode {
+    type Err = NoCode;
+
+    fn from_str(text: &str) -> Result<Self, NoCode> {
+        match text {
+            any if any.eq_ignore_ascii_case(Self::ANY) => Ok(Self::Any),
+            name => {
+                let near = || closest_word(&name.to_ascii_uppercase(), rcode::names());
+                by_name(name).map(Self::One).ok_or_else(|| NoCode { near: near() })
+            }
+        }
     }
+}
 
-    fn value(&self) -> Option<Value> {
-        Self::NAMES.get(usize::from(self.0)).map(|name| Value::Text((*name).to_owned()))
+impl fmt::Display for ExpectedCode {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Any => formatter.write_str(Self::ANY),
+            Self::One(code) => formatter.write_str(&rcode_name(*code)),
+        }
+    }
+}
+
+impl fmt::Display for NoCode {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(near) = self.near {
+            return write!(formatter, "did you mean {near}?");
+        }
+        formatter.write_str(
+            "write NOERROR, NXDOMAIN, SERVFAIL, REFUSED, BADVERS or another name of IANA's table of response \
+             codes, RCODE12 for one without a name, or any",
+        )
+    }
+}
+
+/// The response codes that are right for a load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RightCodes {
+    /// All.
+    Any,
+    /// This one.
+    One(u16),
+    /// NOERROR and NXDOMAIN: whoever brings names may bring some that do not exist.
+    Answers,
+}
+
+impl RightCodes {
+    /// True if an answer with this code is right.
+    #[must_use]
+    pub fn has(self, code: u16) -> bool {
+        match self {
+            Self::Any => true,
+            Self::One(right) => code == right,
+            Self::Answers => matches!(code, rcode::NOERROR | rcode::NXDOMAIN),
+        }
+    }
+}
+
+impl fmt::Display for RightCodes {
+    /// Behind "not with" or "not".
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Any => formatter.write_str("any code"),
+            Self::One(code) => formatter.write_str(&rcode_name(*code)),
+            Self::Answers => formatter.write_str("NOERROR or NXDOMAIN"),
+        }
     }
 }
 

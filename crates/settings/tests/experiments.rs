@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dnslab_settings::{
     CertificateKind, Document, Experiment, Load, Machine, Mode, Queries, Quickack, ReceiveTime,
-    Records, ServerKind, Subnets, TlsVersions, Verification, check_text, render,
+    Records, RightCodes, ServerKind, Subnets, TlsVersions, Verification, check_text, render,
 };
 use dnslab_traffic::population::Population;
 use dnslab_traffic::{ClientBehaviour, Connect, Quota, Rate, Truncated, TypeMix};
@@ -57,7 +57,7 @@ fn the_example_of_the_design_is_right() {
     assert_eq!(dot.load.mode(), Mode::Closed { outstanding: 100 });
     assert_eq!(dot.load.asked(), Queries::Zone(TypeMix::default()));
     assert_eq!(dot.load.batch_delay, Duration::from_micros(20));
-    assert_eq!((dot.expect.rcode.0, dot.expect.wrong_limit), (0, 0.001));
+    assert_eq!((dot.right_codes(), dot.expect.wrong_limit), (RightCodes::One(0), 0.001));
     assert_eq!(experiment.variant("udp").unwrap().verification(), None);
 }
 

@@ -11,7 +11,8 @@ use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 
 /// Each text is a value of some key.
-const TEXTS: [&str; 23] = [
+const TEXTS: [&str; 24] = [
+    "NXDOMAIN",
     "5ms",
     "uniform:1ms..9ms",
     "normal:5ms,1ms",

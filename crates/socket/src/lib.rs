@@ -47,8 +47,9 @@ mod send;
 pub use options::{
     allow_any_source, bind_address_without_port, enable_gro, enable_pktinfo, enable_timestamps,
     receive_drops, round_trip, set_idle_policy, set_pmtu_probe, set_receive_buffer,
+    set_usual_policy,
 };
 pub use peer::Peer;
-pub use poller::{EventFlags, Poller};
+pub use poller::{EventFlags, KernelTooOld, Poller, check_kernel};
 pub use receive::{Group, MAX_GROUP, ReceiveBatch};
 pub use send::{SendBatch, refuses_segmentation, send_batch, send_batch_from, send_segments};

@@ -108,6 +108,19 @@ pub fn set_idle_policy() {
     unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) };
 }
 
+/// Undoes [`set_idle_policy`] for a thread of this process, as root may. If the kernel refuses, nothing changes.
+pub fn set_usual_policy(thread: rustix::process::Pid) {
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: `parameters` lives through the call, which reads it and writes nothing.
+    unsafe {
+        libc::sched_setscheduler(
+            thread.as_raw_nonzero().get(),
+            libc::SCHED_OTHER,
+            &raw const parameters,
+        )
+    };
+}
+
 fn set_option(socket: BorrowedFd<'_>, level: c_int, option: c_int, value: c_int) -> io::Result<()> {
     let length = size_of::<c_int>() as libc::socklen_t;
     // SAFETY: the pointer and the length describe `value`, which outlives the call.

@@ -1,5 +1,7 @@
 //! Which descriptor is ready: epoll(7), level-triggered.
 
+use std::error::Error;
+use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
@@ -10,6 +12,34 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData};
 use rustix::io::Errno;
 
 pub use rustix::event::epoll::EventFlags;
+
+/// The kernel cannot wait for parts of a millisecond.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KernelTooOld;
+
+impl fmt::Display for KernelTooOld {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("dnslab needs Linux 5.11 or later (epoll_pwait2)")
+    }
+}
+
+impl Error for KernelTooOld {}
+
+/// Whether [`Poller::wait`] can work here.
+///
+/// # Errors
+/// Before Linux 5.11, which brought `epoll_pwait2`, and where a filter of system calls does not know it (ENOSYS, or
+/// EPERM in older containers).
+pub fn check_kernel() -> Result<(), KernelTooOld> {
+    // Whoever has no descriptor left is told so later.
+    let Ok(mut poller) = Poller::new(1) else { return Ok(()) };
+    let waited = poller.wait(Some(Duration::ZERO)).map_err(|error| error.raw_os_error());
+    let missing = [Errno::NOSYS, Errno::PERM].map(|error| Some(error.raw_os_error()));
+    match waited {
+        Err(error) if missing.contains(&error) => Err(KernelTooOld),
+        _ => Ok(()),
+    }
+}
 
 /// One thread's epoll instance.
 pub struct Poller {
@@ -59,7 +89,7 @@ impl Poller {
     /// Waits until something is ready, for `longest` at most; `None` is forever. A signal ends the wait too.
     ///
     /// # Errors
-    /// Before Linux 5.11, which brought `epoll_pwait2`.
+    /// Where [`check_kernel`] has one.
     pub fn wait(&mut self, longest: Option<Duration>) -> io::Result<()> {
         let longest = longest.map(|longest| Timespec {
             tv_sec: longest.as_secs() as i64,

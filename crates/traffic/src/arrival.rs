@@ -25,6 +25,8 @@ pub struct Arrivals {
     clients: u32,
     next_client: u32,
     picker: Picker,
+    /// The first of those that are to come, if it was looked at.
+    upcoming: Option<Arrival>,
     /// The slices in which the schedule goes on; without them it always does.
     turns: Option<Turns>,
 }
@@ -37,7 +39,7 @@ impl Arrivals {
     #[must_use]
     pub fn new(schedule: Schedule, clients: u32, picker: Picker) -> Self {
         assert!(clients > 0, "a worker without clients has no arrivals");
-        Self { schedule, clients, next_client: 0, picker, turns: None }
+        Self { schedule, clients, next_client: 0, picker, upcoming: None, turns: None }
     }
 
     /// The same arrivals, with the schedule at rest outside the slices of this load.
@@ -45,13 +47,46 @@ impl Arrivals {
     pub fn in_turns(self, turns: Turns) -> Self {
         Self { turns: Some(turns), ..self }
     }
-}
 
-impl Iterator for Arrivals {
-    type Item = Arrival;
+    /// When the next one is due; `None` at the end of the schedule.
+    pub fn next_due(&mut self) -> Option<u64> {
+        self.upcoming = self.upcoming.take().or_else(|| self.draw());
+        self.upcoming.as_ref().map(|arrival| arrival.due_ns)
+    }
+
+    /// The next one if it is not due after this instant.
+    #[inline]
+    pub fn next_until(&mut self, last_ns: u64) -> Option<Arrival> {
+        let next = self.upcoming.take().or_else(|| self.draw())?;
+        if next.due_ns > last_ns {
+            self.upcoming = Some(next);
+            return None;
+        }
+        Some(next)
+    }
+
+    /// Passes over those that are due before this instant, and returns how many they are, as
+    /// [`Schedule::skip_until`] does. They take no query from the list.
+    pub fn skip_until(&mut self, until_ns: u64) -> u64 {
+        if self.next_due().is_none_or(|due_ns| due_ns >= until_ns) {
+            return 0;
+        }
+        self.upcoming = None;
+        let own_ns = self.turns.as_ref().map_or(until_ns, |turns| turns.own_between(0, until_ns));
+        let skipped = self.schedule.skip_until(own_ns);
+        let next = u64::from(self.next_client).wrapping_add(skipped) % u64::from(self.clients);
+        self.next_client = u32::try_from(next).expect("it is below the number of clients");
+        1 + skipped
+    }
+
+    /// The client that the next of those has which were not looked at.
+    #[must_use]
+    pub fn next_client(&self) -> u32 {
+        self.next_client
+    }
 
     #[inline]
-    fn next(&mut self) -> Option<Arrival> {
+    fn draw(&mut self) -> Option<Arrival> {
         let due_ns = self.schedule.next()?;
         let due_ns = match &self.turns {
             Some(turns) => turns.instant_of(due_ns)?,
@@ -63,6 +98,15 @@ impl Iterator for Arrivals {
             self.next_client = 0;
         }
         Some(Arrival { due_ns, client, query: self.picker.next_query() })
+    }
+}
+
+impl Iterator for Arrivals {
+    type Item = Arrival;
+
+    #[inline]
+    fn next(&mut self) -> Option<Arrival> {
+        self.upcoming.take().or_else(|| self.draw())
     }
 }
 
@@ -124,6 +168,75 @@ mod tests {
                 assert_eq!((sliced.client, sliced.query), (whole.client, whole.query));
             }
         }
+    }
+
+    /// However many are passed over: what follows is what follows without it, and nobody is lost or counted twice.
+    #[test]
+    fn what_is_passed_over_is_counted() {
+        let seconds = |text: &str| text.parse::<Rate>().unwrap();
+        let plan = SlicePlan {
+            slice: Duration::from_millis(10),
+            lead: Duration::ZERO,
+            tail: Duration::ZERO,
+            mirrored: true,
+        };
+        let turns = plan.turns(2, Duration::from_millis(600), 5).remove(1);
+        for (rate, is_exact) in [
+            ("1000000000", true),
+            ("7001", true),
+            ("steps:300,0,90000/50ms", true),
+            ("ramp:0..80000/200ms", true),
+        ]
+        .into_iter()
+        .flat_map(|(rate, _)| [(rate, true), (rate, false)])
+        {
+            let pace = if is_exact { Pace::Constant } else { Pace::Poisson };
+            for (shard, turns) in [(0, None), (2, None), (0, Some(turns.clone()))] {
+                let arrivals = || {
+                    let schedule = Schedule::new(&seconds(rate), pace, 3, shard, 3);
+                    let picker = Picker::new(Selection::InOrder, 0.0, 7, 3, (shard, 3));
+                    let arrivals = Arrivals::new(schedule, 5, picker);
+                    match &turns {
+                        Some(turns) => arrivals.in_turns(turns.clone()),
+                        None => arrivals,
+                    }
+                };
+                // A billion a second are counted one by one for a millisecond only.
+                let until =
+                    if rate.len() > 9 && rate.starts_with('1') { 1_000_003 } else { 130_000_003 };
+                let (mut whole, mut skipping) = (arrivals(), arrivals());
+                let first = skipping.next_until(until / 7).map_or(0, |_| 1);
+                let skipped = first + skipping.skip_until(until);
+                let mut counted = 0;
+                while whole.next_until(until - 1).is_some() {
+                    counted += 1;
+                }
+                let what =
+                    format!("{rate}, {pace:?}, worker {shard}, in turns: {}", turns.is_some());
+                let next = skipping.next();
+                assert!(next.is_none_or(|next| next.due_ns >= until), "{what}: {next:?}");
+                if is_exact {
+                    let (due, client) = (|it: Arrival| it.due_ns, |it: Arrival| it.client);
+                    let expected = whole.next();
+                    assert_eq!(skipped, counted, "{what}");
+                    assert_eq!(next.map(due), expected.map(due), "{what}");
+                    assert_eq!(next.map(client), expected.map(client), "{what}");
+                } else {
+                    // A Poisson count is off from its mean by six times its root once in a billion.
+                    let off = (skipped as f64 - counted as f64).abs();
+                    assert!(
+                        off <= 6.0 * (counted as f64).sqrt() + 2.0,
+                        "{what}: {skipped} of {counted}"
+                    );
+                }
+                assert_eq!(skipping.skip_until(until), 0, "{what}");
+            }
+        }
+        // An hour of a billion a second, at once.
+        let schedule = Schedule::new(&Rate::Constant(1e9), Pace::Constant, 1, 0, 1);
+        let picker = Picker::new(Selection::InOrder, 0.0, 7, 3, (0, 1));
+        let mut arrivals = Arrivals::new(schedule, 1, picker);
+        assert_eq!(arrivals.skip_until(3_600_000_000_000), 3_600_000_000_000);
     }
 
     #[test]

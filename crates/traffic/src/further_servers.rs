@@ -34,6 +34,10 @@ impl FromStr for FurtherServers {
     fn from_str(text: &str) -> Result<Self, FurtherServersError> {
         let read = |part: &str| {
             let with_port = |it: SocketAddr| (it.ip(), Some(it.port()));
+            // The link of a link-local address would be lost.
+            if part.contains('%') {
+                return Err(FurtherServersError::Address(part.to_owned()));
+            }
             let without = || Some((part.trim_matches(['[', ']']).parse().ok()?, None));
             let found = part.parse().ok().filter(|it: &SocketAddr| it.port() > 0).map(with_port);
             found.or_else(without).ok_or_else(|| FurtherServersError::Address(part.to_owned()))
@@ -79,7 +83,13 @@ mod tests {
     #[test]
     fn wrong_servers_say_why() {
         let no_address = |text: &str| FurtherServersError::Address(text.to_owned());
-        for (text, culprit) in [("", ""), ("192.0.2.1,", ""), ("ns1", "ns1"), ("::1:x", "::1:x")] {
+        for (text, culprit) in [
+            ("", ""),
+            ("192.0.2.1,", ""),
+            ("ns1", "ns1"),
+            ("::1:x", "::1:x"),
+            ("[fe80::1%2]:53", "[fe80::1%2]:53"),
+        ] {
             assert_eq!(text.parse::<FurtherServers>(), Err(no_address(culprit)), "{text}");
         }
         assert_eq!("192.0.2.1:0".parse::<FurtherServers>(), Err(no_address("192.0.2.1:0")));

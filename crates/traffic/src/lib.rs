@@ -34,6 +34,7 @@
 mod arrival;
 mod attempts;
 mod behaviour;
+mod capture_clock;
 mod choice;
 mod client_query;
 mod client_subnets;
@@ -59,6 +60,7 @@ mod zone;
 pub use arrival::{Arrival, Arrivals};
 pub use attempts::{Attempts, ServerOrder};
 pub use behaviour::{ClientBehaviour, Connect, Truncated};
+pub use capture_clock::CaptureClock;
 pub use choice::{Picker, Selection};
 pub use client_query::ClientQuery;
 pub use client_subnets::{ClientSubnets, ClientSubnetsError};

@@ -123,6 +123,54 @@ impl Schedule {
     }
 }
 
+impl Schedule {
+    /// Passes over the queries that are due before this instant, and returns how many they are. It takes no longer for
+    /// many. Of a Poisson process it is their mean number; the process goes on from that instant.
+    pub fn skip_until(&mut self, until_ns: u64) -> u64 {
+        match &mut self.0 {
+            State::Constant { next, shards, rate } => {
+                let (rate, shards) = (*rate, u64::from(*shards));
+                let is_later = |count| {
+                    number_after(*next, shards, count)
+                        .is_none_or(|n| due_of(n, rate).is_none_or(|due| due >= until_ns))
+                };
+                let skipped = first(is_later);
+                *next = number_after(*next, shards, skipped).unwrap_or(u64::MAX);
+                skipped
+            }
+            State::Poisson { mean_gap_ns, whole_ns, part_ns, .. } => {
+                let span = until_ns.saturating_sub(*whole_ns);
+                (*whole_ns, *part_ns) = (until_ns.max(*whole_ns), 0.0);
+                (span as f64 / *mean_gap_ns).round() as u64
+            }
+            State::Shaped { shape, positions, .. } => {
+                let is_later =
+                    |position: u128| shape.clone().due(position).is_none_or(|due| due >= until_ns);
+                positions.skip_until(is_later)
+            }
+        }
+    }
+}
+
+/// The number that `count` queries of a worker after its query `next` has.
+fn number_after(next: u64, shards: u64, count: u64) -> Option<u64> {
+    next.checked_add(shards.checked_mul(count)?)
+}
+
+/// The first number from 0 on for which something is so, if it stays so.
+fn first(is_so: impl Fn(u64) -> bool) -> u64 {
+    let (mut low, mut high) = (0, 1);
+    while !is_so(high - 1) && high < u64::MAX / 2 {
+        low = high;
+        high *= 2;
+    }
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if is_so(middle) { high = middle } else { low = middle + 1 }
+    }
+    low
+}
+
 impl Iterator for Schedule {
     type Item = u64;
 
@@ -150,6 +198,34 @@ impl Iterator for Schedule {
 }
 
 impl Positions {
+    /// Passes over the positions up to the first that is later, and returns how many they are.
+    fn skip_until(&mut self, is_later: impl Fn(u128) -> bool) -> u64 {
+        match self {
+            Self::Whole { next, shards } => {
+                let shards = u64::from(*shards);
+                let is_later = |count| {
+                    number_after(*next, shards, count)
+                        .is_none_or(|number| is_later(u128::from(number) * PARTS))
+                };
+                let skipped = first(is_later);
+                *next = number_after(*next, shards, skipped).unwrap_or(u64::MAX);
+                skipped
+            }
+            Self::Poisson { mean, last, .. } => {
+                // In steps of a mean gap: a part of one is nothing beside the many that are passed over.
+                let step = *mean as u128;
+                let is_later = |count: u64| {
+                    step.checked_mul(count.into())
+                        .and_then(|way| last.checked_add(way))
+                        .is_none_or(&is_later)
+                };
+                let skipped = first(is_later);
+                *last = last.saturating_add(step.saturating_mul(skipped.into()));
+                skipped
+            }
+        }
+    }
+
     /// The next position; `None` when numbers end.
     #[inline]
     fn next(&mut self) -> Option<u128> {

@@ -268,9 +268,9 @@ impl Population {
             .collect();
         vec![
             format!(
-                "{} clients, {} queries per second",
-                number::count(u64::from(self.clients)),
-                number::qps(self.rate_qps)
+                "{}, {}",
+                number::counted(u64::from(self.clients), "client", "clients"),
+                number::queries_per_second(self.rate_qps)
             ),
             format!("activity   {activity}{busiest}"),
             format!(

@@ -2,6 +2,7 @@
 
 use std::io::BufRead;
 
+use dnslab_wire::units::number;
 use dnslab_wire::{Query, QueryOptions};
 use domain::base::Name;
 use domain::base::iana::Rtype;
@@ -99,8 +100,8 @@ impl QueryList {
         options: &QueryOptions,
     ) -> Result<Self, QueryFileError> {
         let queries = read(reader, file, options)?;
-        let count = queries.len();
-        let description = format!("{count} queries of the file {file}{}", described(options));
+        let count = number::counted(queries.len() as u64, "query", "queries");
+        let description = format!("{count} of the file {file}{}", described(options));
         Ok(Self { queries, description })
     }
 
@@ -252,7 +253,7 @@ mod tests {
         let queries = QueryList::from_text(&b"a. A"[..], "q.txt", &options).unwrap();
         assert_eq!(
             queries.description(),
-            "1 queries of the file q.txt, EDNS with a payload size of 1232 octets, option 65001 of 2 \
+            "1 query of the file q.txt, EDNS with a payload size of 1232 octets, option 65001 of 2 \
              octets, keep-alive and padding to blocks of 128 octets"
         );
     }

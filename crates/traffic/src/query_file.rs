@@ -1,6 +1,6 @@
 //! dnsperf's query files, line by line.
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read as _};
 
 use dnslab_wire::{Query, QueryOptions};
 use domain::base::Name;
@@ -11,6 +11,9 @@ const MAX_PROBLEMS: usize = 20;
 
 /// Characters of a word that stand in an error.
 const MAX_CULPRIT: usize = 64;
+
+/// Octets of a line, at most: a name with every octet escaped has a thousand, and what follows the type is not read.
+const MAX_LINE: u64 = 65_536;
 
 /// First words of the lines of a dynamic update (dnsperf(1), "Constructing a dynamic update input file").
 const UPDATE_WORDS: [&str; 5] = ["require", "prohibit", "add", "delete", "send"];
@@ -46,6 +49,25 @@ pub enum QueryFileError {
         line: u64,
         /// Its first word.
         word: String,
+    },
+    /// Two octets for each character.
+    #[error(
+        "query file {file} is UTF-16: write it again as UTF-8, `iconv -f UTF-16{} -t UTF-8 {file} > queries.txt`",
+        if *is_little_endian { "LE" } else { "BE" }
+    )]
+    Utf16 {
+        /// The file.
+        file: String,
+        /// The lower octet of a character comes first.
+        is_little_endian: bool,
+    },
+    /// A line without an end: the file is no text.
+    #[error("query file {file} is no text: line {line} has more than {MAX_LINE} octets")]
+    LongLine {
+        /// The file.
+        file: String,
+        /// The first such line, from 1.
+        line: u64,
     },
     /// More queries than an index can count.
     #[error("query file {file} holds more than {} queries: split it", u32::MAX)]
@@ -107,6 +129,17 @@ pub enum LineFault {
          `tr '\\r' '\\n'` mends the file"
     )]
     CarriageReturn,
+    /// A zone transfer, whose answer is many messages.
+    #[error(
+        "`{name} {rtype}` asks for a zone transfer, whose answer is a stream of messages (RFC 5936): dnslab measures \
+         queries with one answer, so leave it out"
+    )]
+    Transfer {
+        /// The name.
+        name: String,
+        /// AXFR or IXFR.
+        rtype: Rtype,
+    },
     /// A line of a dynamic update.
     #[error("`{word}` belongs to a dynamic update")]
     Update {
@@ -127,12 +160,26 @@ pub(crate) fn read(
     for line in 1.. {
         octets.clear();
         let count = reader
+            .by_ref()
+            .take(MAX_LINE + 1)
             .read_until(b'\n', &mut octets)
             .map_err(|source| QueryFileError::Read { file: file(), line: line - 1, source })?;
         if count == 0 {
             break;
         }
-        match query(&octets, options) {
+        if line == 1
+            && let Some(is_little_endian) = utf16(&octets)
+        {
+            return Err(QueryFileError::Utf16 { file: file(), is_little_endian });
+        }
+        if octets.len() as u64 > MAX_LINE {
+            return Err(QueryFileError::LongLine { file: file(), line });
+        }
+        let octets = match line {
+            1 => octets.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&octets),
+            _ => &octets,
+        };
+        match query(octets, options) {
             Ok(None) => {}
             Ok(Some(_)) if queries.len() == u32::MAX as usize => {
                 return Err(QueryFileError::TooLong { file: file() });
@@ -156,6 +203,26 @@ pub(crate) fn read(
     } else {
         Ok(queries)
     }
+}
+
+/// At the beginning of UTF-8, where some editors write it.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// Whether the lower octet comes first, in the first line of a file in UTF-16; `None` if it is none. Without a mark, it
+/// is known by the zeros in every second octet.
+fn utf16(line: &[u8]) -> Option<bool> {
+    match line {
+        [0xff, 0xfe, ..] => return Some(true),
+        [0xfe, 0xff, ..] => return Some(false),
+        _ => {}
+    }
+    let is_ascii = |pairs: &[u8], zero: usize| {
+        let mut pairs = pairs.chunks_exact(2).take(16).peekable();
+        pairs.peek().is_some() && pairs.all(|pair| pair[zero] == 0 && pair[1 - zero] != 0)
+    };
+    // The line ends in the middle of the line feed.
+    let little_endian = is_ascii(line, 1);
+    (little_endian || is_ascii(line, 0)).then_some(little_endian)
 }
 
 /// The query on one line; `None` if it is empty or a comment.
@@ -184,6 +251,9 @@ fn query(line: &[u8], options: &QueryOptions) -> Result<Option<Query>, LineFault
         }
         Err(word) => return Err(LineFault::UnknownType { word: shortened(word) }),
     };
+    if is_transfer(rtype) {
+        return Err(LineFault::Transfer { name: shortened(name), rtype });
+    }
     let bad_name = |reason: String| LineFault::BadName { word: shortened(name), reason };
     let owner = name.parse::<Name<Vec<u8>>>().map_err(|error| bad_name(error.to_string()))?;
     Query::new(&owner, rtype, options).map(Some).map_err(|error| bad_name(error.to_string()))
@@ -210,6 +280,11 @@ fn escaped(line: &[u8]) -> String {
 pub(crate) fn rtype(word: &str) -> Option<Rtype> {
     // dnsperf's spelling, which is IANA's; the parser knows it without the hyphen.
     if word.eq_ignore_ascii_case("NSAP-PTR") { Some(Rtype::NSAPPTR) } else { word.parse().ok() }
+}
+
+/// A type whose answer is a stream of messages (RFC 5936, RFC 1995).
+pub(crate) fn is_transfer(rtype: Rtype) -> bool {
+    matches!(rtype, Rtype::AXFR | Rtype::IXFR)
 }
 
 /// A word as it stands in an error: not endless, and without control characters.
@@ -293,10 +368,46 @@ mod tests {
         assert_eq!(queries[0].question(), b"\0\0\x02\0\x01");
     }
 
+    #[test]
+    fn a_mark_of_utf8_is_skipped() {
+        check("\u{feff}a A\nb A\n", &["a. A", "b. A"]);
+        check("\u{feff}; a\r\nb A\r\n", &["b. A"]);
+    }
+
     #[track_caller]
     fn check_error(text: impl AsRef<[u8]>, expected: &str) {
         let error = read(text.as_ref(), "q.txt", &QueryOptions::default()).unwrap_err().to_string();
         assert_eq!(error, expected);
+    }
+
+    #[test]
+    fn files_that_are_no_queries_are_named() {
+        let utf16 = |mark: bool, octets: fn(u16) -> [u8; 2]| -> Vec<u8> {
+            let text = format!("{}a.example A\r\n", if mark { "\u{feff}" } else { "" });
+            text.encode_utf16().flat_map(octets).collect()
+        };
+        for mark in [true, false] {
+            for (octets, name) in
+                [(u16::to_le_bytes as fn(u16) -> [u8; 2], "LE"), (u16::to_be_bytes, "BE")]
+            {
+                let how = format!("`iconv -f UTF-16{name} -t UTF-8 q.txt > queries.txt`");
+                check_error(
+                    utf16(mark, octets),
+                    &format!("query file q.txt is UTF-16: write it again as UTF-8, {how}"),
+                );
+            }
+        }
+        check_error(
+            [&b"a A\n"[..], &[0; 70_000]].concat(),
+            "query file q.txt is no text: line 2 has more than 65536 octets",
+        );
+        check_error(
+            "a A\nbig AXFR\nbig ixfr\n",
+            "query file q.txt has 2 wrong lines:\n  line 2: `big AXFR` asks for a zone transfer, whose answer is a \
+             stream of messages (RFC 5936): dnslab measures queries with one answer, so leave it out\n  line 3: `big \
+             IXFR` asks for a zone transfer, whose answer is a stream of messages (RFC 5936): dnslab measures queries \
+             with one answer, so leave it out",
+        );
     }
 
     #[test]

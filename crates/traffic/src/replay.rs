@@ -40,8 +40,8 @@ pub struct ReplayPlan {
 }
 
 impl ReplayPlan {
-    /// Queries after each other that are beyond the end of a chunk: then it is the end, and no clock that was
-    /// wrong once.
+    /// Queries after each other that are beyond the end of a chunk: then it is the end. Others may still belong before
+    /// it.
     pub const BEYOND: u32 = 16;
 
     /// How many chunks are read.
@@ -186,7 +186,7 @@ impl<E, I: Iterator<Item = Result<SeenQuery, E>>> Chunk<I> {
             self.is_over = true;
             return Ok(());
         };
-        // One query with a wrong clock is not the end.
+        // One that is out of order is not the end.
         let is_beyond = query.at_ns >= self.to_ns.saturating_add(self.disorder_ns);
         self.beyond = if is_beyond { self.beyond + 1 } else { 0 };
         self.is_over = self.beyond >= ReplayPlan::BEYOND;

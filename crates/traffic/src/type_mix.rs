@@ -6,7 +6,7 @@ use std::str::FromStr;
 use domain::base::iana::Rtype;
 use rand::seq::SliceRandom as _;
 
-use crate::query_file::rtype;
+use crate::query_file::{is_transfer, rtype};
 use crate::random::{Purpose, stream};
 
 /// Query types with their weights, at least one.
@@ -29,6 +29,11 @@ pub enum TypeMixError {
     /// Not a type.
     #[error("`{0}` is no query type: write a mnemonic such as A or AAAA, or TYPE65280")]
     UnknownType(String),
+    /// A zone transfer, whose answer is many messages.
+    #[error(
+        "type {0} asks for a zone transfer, whose answer is a stream of messages: leave it out"
+    )]
+    Transfer(Rtype),
     /// Not a weight.
     #[error("`{weight}` is no weight for type {rtype}: write a whole number from 1 to {MAX_COUNT}")]
     Weight {
@@ -104,6 +109,9 @@ impl FromStr for TypeMix {
             let (name, weight) = part.split_once(':').unwrap_or((part, "1"));
             let unknown = || TypeMixError::UnknownType(name.trim().to_owned());
             let rtype = rtype(name.trim()).ok_or_else(unknown)?;
+            if is_transfer(rtype) {
+                return Err(TypeMixError::Transfer(rtype));
+            }
             let weight = weight.trim();
             let is_number = weight.bytes().all(|octet| octet.is_ascii_digit());
             let weight = weight
@@ -157,6 +165,7 @@ mod tests {
         for (text, part) in [
             ("", "`` is no query type"),
             ("A:70,AAA:30", "`AAA` is no query type: write a mnemonic"),
+            ("A,AXFR", "type AXFR asks for a zone transfer"),
             ("A:0", "`0` is no weight for type A: write a whole number from 1 to 10000"),
             ("A:70%", "`70%` is no weight"),
             ("A:+1", "`+1` is no weight"),

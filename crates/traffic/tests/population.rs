@@ -354,8 +354,7 @@ fn too_few_queries_are_an_error() {
     let error = profiler.clone().finish().unwrap_err().to_string();
     assert_eq!(
         error,
-        "cannot profile 99 queries within 98 seconds: at least 100 within 1 second are needed; 1 messages are no \
-         standard queries"
+        "99 queries in 98 s: at least 100 queries over at least 1 s are needed; 1 message is no standard query"
     );
     profiler.observe(99_000_000_000, 1, query.octets(), Transport::Tcp);
     let profile = profiler.finish().unwrap();

@@ -65,7 +65,7 @@ pub struct QueryError {
 /// Why a captured message cannot be sent again as a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error)]
 pub enum NotAQuery {
-    /// It ends before its own counts and lengths say, or goes on behind them.
+    /// It ends before its own counts and lengths say.
     #[error("malformed")]
     Malformed,
     /// It is a response, or its opcode is another than QUERY.
@@ -104,10 +104,12 @@ pub enum NotAQuery {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
     /// The message without additions. The OPT record follows the question and is the last one; the padding
-    /// option is its last option.
+    /// option is its last option. What a client once sent behind it is no part of any record.
     octets: Box<[u8]>,
     /// Where the question ends; it begins at [`HEADER`].
     question_end: u16,
+    /// Where the last record ends, and what is behind it begins.
+    records_end: u16,
     /// Where the padding option begins; the end of the message if there is none.
     unpadded_end: u16,
     /// The message is padded to a multiple of this many octets; 0 if it has no padding option.
@@ -163,7 +165,9 @@ impl Query {
         if options.edns.is_some() {
             set_rdlength(&mut octets, usize::from(question_end));
         }
-        Ok(Self { octets: octets.into_boxed_slice(), question_end, unpadded_end, padding_block })
+        let records_end = octets.len() as u16;
+        let octets = octets.into_boxed_slice();
+        Ok(Self { octets, question_end, records_end, unpadded_end, padding_block })
     }
 
     /// A query that nobody asks: for the root name, with a type and a class that are reserved (RFC 6895,
@@ -172,10 +176,11 @@ impl Query {
     pub fn reserved() -> Self {
         let octets = Box::new([0; HEADER + 5]);
         let end = HEADER as u16 + 5;
-        Self { octets, question_end: end, unpadded_end: end, padding_block: 0 }
+        Self { octets, question_end: end, records_end: end, unpadded_end: end, padding_block: 0 }
     }
 
-    /// A query as a client once sent it, with its flags, its EDNS version, payload size and options.
+    /// A query as a client once sent it, with its flags, its EDNS version, payload size and options, and with octets
+    /// that were behind it.
     ///
     /// Three options are left out: a cookie is of another server (RFC 7873), keep-alive of another connection
     /// (RFC 7828), and padding of another transport (RFC 7830). The work is bounded by the length of the
@@ -202,24 +207,23 @@ impl Query {
         }
         word(name_end + 2)?;
         match (word(6)?, word(8)?, word(10)?) {
-            (0, 0, 0) if message.len() == question_end => {}
-            (0, 0, 0) => return Err(NotAQuery::Malformed),
-            (0, 0, 1) => {}
+            (0, 0, 0 | 1) => {}
             _ => return Err(NotAQuery::Records),
         }
         let mut octets = Vec::with_capacity(message.len());
         octets.extend_from_slice(&message[..question_end]);
         octets[..2].fill(0);
-        if message.len() > question_end {
+        let mut behind = &message[question_end..];
+        if word(10)? == 1 {
             let opt = question_end;
             let fixed = message.get(opt..opt + OPT_FIXED).ok_or(NotAQuery::Malformed)?;
             if fixed[0] != 0 || word(opt + 1)? != rtype::OPT {
                 return Err(NotAQuery::Records);
             }
-            let mut options = &message[opt + OPT_FIXED..];
-            if options.len() != usize::from(word(opt + OPT_FIXED - 2)?) {
-                return Err(NotAQuery::Malformed);
-            }
+            let length = usize::from(word(opt + OPT_FIXED - 2)?);
+            let mut options;
+            (options, behind) =
+                message[opt + OPT_FIXED..].split_at_checked(length).ok_or(NotAQuery::Malformed)?;
             octets.extend_from_slice(fixed);
             while !options.is_empty() {
                 let (option, rest) = split_option(options).ok_or(NotAQuery::Malformed)?;
@@ -230,18 +234,19 @@ impl Query {
                 options = rest;
             }
             set_rdlength(&mut octets, question_end);
-        } else if word(10)? != 0 {
-            return Err(NotAQuery::Malformed);
         }
+        let (question_end, records_end) = (question_end as u16, octets.len() as u16);
+        octets.extend_from_slice(behind);
         if octets.len() + MAX_ADDITIONS > usize::from(u16::MAX) {
             return Err(NotAQuery::Malformed);
         }
-        let (question_end, unpadded_end) = (question_end as u16, octets.len() as u16);
-        Ok(Self { octets: octets.into_boxed_slice(), question_end, unpadded_end, padding_block: 0 })
+        let (octets, unpadded_end) = (octets.into_boxed_slice(), records_end);
+        Ok(Self { octets, question_end, records_end, unpadded_end, padding_block: 0 })
     }
 
     /// Appends the message with this id and what this client adds. Without additions it is a copy of
-    /// [`Query::octets`]. Padding is computed last, so that the whole length is a multiple of the block.
+    /// [`Query::octets`]. Padding is computed last, so that the whole length is a multiple of the block. What a client
+    /// once sent behind its records does not go with additions.
     ///
     /// A query without an OPT record gets that of [`Edns::default`] for the additions.
     #[inline]
@@ -253,6 +258,15 @@ impl Query {
             self.append_with(additions, out);
         }
         out[start..start + 2].copy_from_slice(&id.to_be_bytes());
+    }
+
+    /// As [`Query::append_to`], but nothing is behind the last record: one more may follow, as a signature.
+    pub fn append_records_to(&self, id: u16, additions: &Additions<'_>, out: &mut Vec<u8>) {
+        let start = out.len();
+        self.append_to(id, additions, out);
+        if additions.is_empty() {
+            out.truncate(start + usize::from(self.records_end));
+        }
     }
 
     /// The slow path of [`Query::append_to`]: the template without its padding, the additions, and new
@@ -302,7 +316,7 @@ impl Query {
 
     #[inline]
     fn has_opt(&self) -> bool {
-        self.octets.len() > usize::from(self.question_end)
+        self.records_end > self.question_end
     }
 
     /// The whole message, with id 0.

@@ -65,25 +65,25 @@ pub fn rcode_name(rcode: u16) -> Cow<'static, str> {
     }
 }
 
-/// The response code with this mnemonic.
+/// The response code with this mnemonic, as [`rcode_name`] writes it. The case of letters does not matter.
 #[must_use]
 pub fn by_name(name: &str) -> Option<u16> {
-    TABLE.iter().find(|(_, known)| *known == name).map(|(code, _)| *code)
+    let known = TABLE.iter().find(|(_, known)| known.eq_ignore_ascii_case(name));
+    known.map(|(code, _)| *code).or_else(|| by_number(name))
 }
 
-/// The mnemonics of the first `COUNT` codes.
-///
-/// # Panics
-/// When there is a gap among them.
-#[must_use]
-pub const fn first_names<const COUNT: usize>() -> [&'static str; COUNT] {
-    let (mut names, mut at) = ([""; COUNT], 0);
-    while at < COUNT {
-        assert!(TABLE[at].0 as usize == at, "there is a gap in the codes");
-        names[at] = TABLE[at].1;
-        at += 1;
-    }
-    names
+/// A code that has no mnemonic: `RCODE12`.
+fn by_number(name: &str) -> Option<u16> {
+    let (prefix, digits) = name.split_at_checked("RCODE".len())?;
+    let is_plain = !digits.starts_with('0') && digits.bytes().all(|digit| digit.is_ascii_digit());
+    let code = digits.parse().ok().filter(|code| *code < 1 << 12)?;
+    let is_unnamed = TABLE.iter().all(|(known, _)| *known != code);
+    (prefix.eq_ignore_ascii_case("RCODE") && is_plain && is_unnamed).then_some(code)
+}
+
+/// The mnemonics of all codes that have one.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    TABLE.iter().map(|(_, name)| *name)
 }
 
 #[cfg(test)]
@@ -104,9 +104,14 @@ mod tests {
         for (code, name) in TABLE {
             assert_eq!(by_name(name), Some(*code));
         }
-        assert_eq!(by_name("RCODE12"), None);
-        const NAMES: [&str; 12] = first_names();
-        assert_eq!([NAMES[0], NAMES[5], NAMES[11]], ["NOERROR", "REFUSED", "DSOTYPENI"]);
+        for code in 0..1 << 12 {
+            assert_eq!(by_name(&rcode_name(code)), Some(code));
+        }
+        assert_eq!(by_name("badvers"), Some(BADVERS));
+        for wrong in ["RCODE3", "RCODE4096", "RCODE012", "RCODE+12", "RCODE", "BADSIG", ""] {
+            assert_eq!(by_name(wrong), None, "{wrong}");
+        }
+        assert!(names().all(|name| by_name(name).is_some()));
     }
 
     /// `domain` has the same registry, without DSOTYPENI.

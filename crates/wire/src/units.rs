@@ -8,6 +8,15 @@ pub mod number;
 pub mod octets;
 pub mod share;
 
+/// How the limit on open files of a process becomes at least `files`, as the end of a sentence.
+#[must_use]
+pub fn raised_file_limit(files: u64) -> String {
+    format!(
+        "raise the limit to {files}: `ulimit -n {files}` in the shell that starts it (as root beyond the hard limit), \
+         `LimitNOFILE={files}` in its unit of systemd"
+    )
+}
+
 /// The number before one of these units, which are tried in order, and the unit's length.
 fn split<'a>(text: &'a str, units: &[(&str, u64)]) -> Option<(&'a str, u64)> {
     let text = text.trim();

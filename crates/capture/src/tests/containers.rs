@@ -170,9 +170,7 @@ fn a_cut_capture_gives_all_packets_before() {
                 let part = &octets[..length];
                 let seen = check_cut(part, &format!("{name} {how} {length}"));
                 let (_, _, end) = read_with(part, CaptureOptions::default());
-                // Behind STOP nothing is read.
-                let is_over = name == "dnstap" && seen == 40;
-                assert!(end.is_err() || is_over, "{name} {how} {length}: {seen} were read");
+                assert!(end.is_err(), "{name} {how} {length}: {seen} were read");
             }
         }
     }
@@ -204,7 +202,12 @@ fn what_is_no_capture_is_named() {
         "it begins with `abc`; pcap, pcapng and dnstap are read, plain or compressed",
     );
     check_error(b"www.example A\n", "it begins with `www.`");
-    check_error(b"\xfd7zXZ\0rest", "it is compressed with xz: decompress it first (`xz -dc`)");
+    check_error(
+        b"\xfd7zXZ\0rest",
+        "it is compressed with xz: decompress it first (`xz -dc FILE > OTHER`)",
+    );
+    check_error(b"\x04\x22\x4d\x18rest", "lz4: decompress it first (`lz4 -dc FILE > OTHER`)");
+    check_error(b"\x83\x65C-DNSrest", "it is C-DNS");
     check_error(b"\xa1\xb2\xcd\x34rest", "it is a modified pcap");
     check_error(&pcap_header(0xa1b2_c34d, 1, true), "it begins with");
     check_error(&[0; 40], "has no START frame of dnstap");
@@ -252,8 +255,9 @@ fn damage_is_named_with_its_place() {
     let mut frames = Vec::new();
     crate::frame_streams::push_control(&mut frames, 2, None);
     check_error(&[&frames[..], b"\0\x20\0\0"].concat(), "a frame of 2097152 octets is announced");
-    let again = [&frames[..], &frames].concat();
-    check_error(&again, "a control frame of type 2 and 4 octets stands among the frames");
+    let mut again = frames.clone();
+    crate::frame_streams::push_control(&mut again, 4, None);
+    check_error(&again, "a control frame of type 4 and 4 octets stands among the frames");
 }
 
 #[test]
@@ -293,14 +297,28 @@ fn a_reader_that_fails_says_so_also_below_a_decoder() {
 }
 
 #[test]
-fn a_frame_stream_may_have_other_control_frames_and_ends_with_stop() {
+fn a_frame_stream_may_have_other_control_frames_and_others_may_follow_it() {
     let dnstap = &each_container()[2].1;
     let mut unknown = Vec::new();
     crate::frame_streams::push_control(&mut unknown, 99, Some(b"whatever"));
     let start = 12 + 8 + 22;
-    let capture =
-        [&dnstap[..start], &unknown, &dnstap[start..], b"what is behind is not read"].concat();
+    let capture = [&dnstap[..start], &unknown, &dnstap[start..]].concat();
     assert_eq!(messages(&read(&capture).0), forty());
+    // As `cat` joins files, also where the first has no STOP because its writer was killed.
+    let eighty = [forty(), forty()].concat();
+    assert_eq!(messages(&read(&[&dnstap[..], dnstap].concat()).0), eighty);
+    let killed = &dnstap[..dnstap.len() - 12];
+    assert_eq!(messages(&read(&[killed, dnstap].concat()).0), eighty);
+    assert_eq!(messages(&read(&[gzip(dnstap), gzip(dnstap)].concat()).0), eighty);
+    for behind in [&b"what is behind is no other stream"[..], &[0; 64]] {
+        let (seen, _, end) = read_with(&[&dnstap[..], behind].concat(), CaptureOptions::default());
+        assert_eq!(messages(&seen), forty());
+        let error = end.unwrap_err().to_string();
+        assert!(error.contains("what follows the last stream is no START frame"), "{error}");
+    }
+    let mut other = Vec::new();
+    crate::frame_streams::push_control(&mut other, 2, Some(b"protobuf:other"));
+    check_error(&[&dnstap[..], &other].concat(), "carries `protobuf:other`");
     // A sender need not say what it carries.
     let mut silent = Vec::new();
     crate::frame_streams::push_control(&mut silent, 2, None);
@@ -347,4 +365,7 @@ fn dnstap_says_which_answers_were_truncated() {
     assert_eq!(seen.len(), 3);
     assert_eq!(counts.skipped(Reason::RepeatedOverTcp), 1);
     assert_eq!(counts.skipped(Reason::DnstapKind), 1);
+    let left_out =
+        ["repeated-over-tcp", "dnstap-kind client responses"].map(|it| (it.to_owned(), 1));
+    assert_eq!(counts.left_out(), left_out);
 }

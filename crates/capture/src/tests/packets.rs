@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use crate::made::*;
-use crate::{CaptureOptions, Counts, Reason};
+use crate::{CaptureOptions, Counts, Reason, Tunnel};
 
 /// One packet of a link type, of which so many octets were captured.
 fn one(link_type: u32, packet: &[u8], captured: usize) -> (Vec<Seen>, Counts) {
@@ -53,9 +53,195 @@ fn every_link_type_is_read() {
                 .concat(),
         );
         check(101, &packet);
+        let (labelled, session): (&[u8], &[u8]) = match kind {
+            b"\x08\0" => (b"\x88\x47\0\x06\x41\x40", b"\x88\x64\x11\0\0\x01\0\x3a\0\x21"),
+            _ => (b"\x88\x47\0\x06\x41\x40", b"\x88\x64\x11\0\0\x01\0\x3a\0\x57"),
+        };
+        check(1, &[&framed[..12], labelled, &packet].concat());
+        check(1, &[&framed[..12], session, &packet].concat());
+        let family = if packet[0] >> 4 == 4 { 2 } else { 10 };
+        check(239, &[&[family, 0, 0, 0, 0x3c, 0, 9, 0], &packet[..]].concat());
         check_skipped(147, &packet, Reason::UnknownLinkType);
     }
     check_skipped(1, b"\xff\xff\xff\xff\xff\xff\x02\0\0\0\0\x01\x08\x06\0\x01", Reason::NotIp);
+}
+
+#[test]
+fn the_upper_bits_of_a_link_type_say_something_else() {
+    let packet = ethernet(&udp(client(0), server(), &query(1)));
+    // The checksum behind the packet, its length, and bits that mean nothing yet.
+    for bits in [0x0400_0000, 0x2400_0000, 0xf000_0000, 0x0001_0000, 0xffff_0000] {
+        check(bits | 1, &[&packet[..], b"fcs!"].concat());
+    }
+}
+
+#[test]
+fn what_is_not_read_is_named_by_its_number_or_its_kind() {
+    let packet = udp(client(0), server(), &query(1));
+    let named = [interface(147, 0, b"", false), interface(105, 0, b"", false)].concat();
+    let packets = [0, 1, 1].map(|interface| enhanced(interface, 0, &packet, false)).concat();
+    let (_, counts) = read(&[section(false), named, packets].concat());
+    let expected =
+        [("unknown-link-type 147".to_owned(), 1), ("unknown-link-type 105".to_owned(), 2)];
+    assert_eq!(counts.left_out(), expected);
+    assert_eq!(counts.skipped(Reason::UnknownLinkType), 3);
+    // Somebody plays with the numbers.
+    let interfaces: Vec<u8> =
+        (0..40).flat_map(|number| interface(1_000 + number, 0, b"", false)).collect();
+    let packets: Vec<u8> = (0..40).flat_map(|number| enhanced(number, 0, &packet, false)).collect();
+    let (_, counts) = read(&[section(false), interfaces, packets].concat());
+    assert_eq!(counts.unknown_link_types().len(), 16);
+    assert_eq!(counts.left_out().iter().map(|(_, count)| count).sum::<u64>(), 40);
+}
+
+/// What is before a packet of IPv4 in each kind of tunnel, from the outer addresses on.
+fn in_tunnel(tunnel: Tunnel, packet: &[u8]) -> Vec<u8> {
+    let ends = ("10.0.0.1:40000".parse().unwrap(), "10.0.0.2:4789".parse().unwrap());
+    let framed = ethernet(packet);
+    let carried = |protocol, parts: &[&[u8]]| ip(ends.0, ends.1, protocol, &parts.concat());
+    match tunnel {
+        Tunnel::IpInIp => carried(4, &[packet]),
+        Tunnel::Gre => carried(47, &[b"\0\0\x08\0", packet]),
+        Tunnel::Erspan => carried(47, &[b"\x10\0\x88\xbe\0\0\0\0\x10\0\0\0\0\0\0\0", &framed]),
+        Tunnel::Vxlan => udp(ends.0, ends.1, &[b"\x08\0\0\0\0\0\x2a\0", &framed[..]].concat()),
+        Tunnel::Geneve => {
+            let to = "10.0.0.2:6081".parse().unwrap();
+            udp(ends.0, to, &[b"\x01\0\x65\x58\0\0\x2a\0opts", &framed[..]].concat())
+        }
+    }
+}
+
+#[test]
+fn tunnels_are_entered_and_counted() {
+    let packet = udp(client(0), server(), &query(1));
+    for tunnel in Tunnel::ALL {
+        let (seen, counts) =
+            one(101, &in_tunnel(tunnel, &packet), in_tunnel(tunnel, &packet).len());
+        assert_eq!(
+            (seen.len(), seen[0].client, seen[0].server),
+            (1, client(0), server()),
+            "{tunnel}"
+        );
+        assert_eq!(seen[0].message, query(1));
+        assert_eq!(counts.tunnels().collect::<Vec<_>>(), [(tunnel, 1)]);
+        assert_eq!((counts.packets, counts.all_skipped()), (1, 0));
+        // Each part of it has its reason.
+        let whole = in_tunnel(tunnel, &packet);
+        for captured in 0..whole.len() {
+            let (seen, counts) = one(101, &whole, captured);
+            assert_eq!(
+                (seen.len(), counts.skipped(Reason::SnapLength)),
+                (0, 1),
+                "{tunnel} {captured}"
+            );
+        }
+        // An inner packet that is too short for its datagram, and what is no IP.
+        let mut wrong = whole.clone();
+        let inner = whole.len() - packet.len();
+        wrong[inner + 3] -= 1;
+        check_skipped(101, &wrong, Reason::MalformedPacket);
+        wrong[inner] = 0;
+        check_skipped(101, &wrong, Reason::MalformedPacket);
+    }
+    check_skipped(101, &ip(client(0), server(), 47, b"\x20\x01\x88\x0b\0\0\0\0"), Reason::NotIp);
+    check_skipped(101, &ip(client(0), server(), 50, b"encrypted"), Reason::OtherProtocol);
+}
+
+#[test]
+fn tunnels_are_in_tunnels_up_to_a_limit() {
+    let mut packet = udp(client(0), server(), &query(1));
+    for depth in 0..=9 {
+        let (seen, counts) = one(101, &packet, packet.len());
+        assert_eq!(seen.len(), usize::from(depth <= 8), "{depth}");
+        assert_eq!(counts.skipped(Reason::NestedTunnels), u64::from(depth > 8));
+        packet = in_tunnel(Tunnel::ALL[depth % 5], &packet);
+    }
+}
+
+#[test]
+fn fragments_are_put_together_inside_and_outside_of_tunnels() {
+    let packet = udp(client(0), server(), &long_query(1, 3_000));
+    let inner: Vec<_> =
+        fragments(&packet, 7, 1_200).iter().map(|part| in_tunnel(Tunnel::Gre, part)).collect();
+    let outer = fragments(&in_tunnel(Tunnel::Vxlan, &packet), 7, 1_200);
+    let last = fragments(inner.last().unwrap(), 9, 200);
+    let both = [&inner[..2], &last[..]].concat();
+    for (what, parts) in [("inner", inner), ("outer", outer), ("both", both)] {
+        let (seen, counts) = read(&pcap(&parts));
+        assert_eq!(messages(&seen), [long_query(1, 3_000)], "{what}");
+        assert_eq!((counts.carriers, counts.all_skipped()), (parts.len() as u64 - 1, 0), "{what}");
+    }
+}
+
+/// What a replay reads.
+#[track_caller]
+fn read_for_replay(capture: &[u8]) -> (Vec<Seen>, Counts) {
+    let options = CaptureOptions { skips_repeats: true, ..CaptureOptions::default() };
+    let (seen, counts, end) = read_with(capture, options);
+    end.unwrap();
+    (seen, counts)
+}
+
+#[test]
+fn packets_that_were_captured_twice_are_one_query() {
+    let same = udp(client(0), server(), &query(1));
+    // Its identification of IP is its own.
+    let mut again = same.clone();
+    again[5] = 8;
+    let inner = in_tunnel(Tunnel::Vxlan, &udp(client(0), server(), &query(3)));
+    let packets = [
+        (ms(0), same.clone()),
+        (ms(0) + 3_000, same.clone()),
+        (ms(1), udp(client(1), server(), &query(1))),
+        // The same message of the same socket, but another packet.
+        (ms(1), again),
+        // A client that did not get an answer.
+        (ms(100), same.clone()),
+        (ms(100) + 20_000, same),
+        (ms(200), udp(client6(0), server6(), &query(2))),
+        (ms(200) + 2_000, udp(client6(0), server6(), &query(2))),
+        // In its tunnel, and behind it.
+        (ms(300), inner),
+        (ms(300) + 9_000, udp(client(0), server(), &query(3))),
+    ];
+    let capture = pcap_at(&packets);
+    assert_eq!(read(&capture).0.len(), 10);
+    let (seen, counts) = read_for_replay(&capture);
+    let times: Vec<_> = seen.iter().map(|query| query.at_ns).collect();
+    assert_eq!(times, [ms(0), ms(1), ms(1), ms(100), ms(200), ms(300)]);
+    assert_eq!(counts.reasons().collect::<Vec<_>>(), [(Reason::Duplicate, 4)]);
+    assert_eq!(counts.left_out(), [("duplicate".to_owned(), 4)]);
+}
+
+#[test]
+fn datagrams_with_several_queries_of_one_length_are_taken_apart() {
+    let data = [query(101), query(102), query(103), query(4)].concat();
+    let whole = udp(client(0), server(), &data);
+    let packets =
+        [vec![whole.clone()], vec![udp(client(0), server(), &query(5))], fragments(&whole, 9, 40)]
+            .concat();
+    let capture = pcap(&packets);
+    let (seen, counts) = read(&capture);
+    let four = [query(101), query(102), query(103), query(4)];
+    assert_eq!(messages(&seen), [&four[..], &[query(5)], &four].concat());
+    assert!(seen.iter().all(|query| query.client == client(0)));
+    assert_eq!((counts.segmented, counts.segments, counts.queries), (2, 6, 9));
+    assert_eq!(counts.packets, packets.len() as u64);
+    // One of them came twice.
+    let timed = [(ms(0), whole.clone()), (ms(0) + 1, whole)];
+    let (seen, counts) = read_for_replay(&pcap_at(&timed));
+    assert_eq!(messages(&seen), four);
+    assert_eq!((counts.segmented, counts.segments, counts.skipped(Reason::Duplicate)), (2, 6, 4));
+}
+
+#[test]
+fn octets_behind_a_query_stay_with_it() {
+    for behind in [&b"\0"[..], &[0; 200], &query(2)[..20], b"\x12\x34\x81\0\0\x01\0\0\0\0\0\0"] {
+        let message = [&query(1)[..], behind].concat();
+        let (seen, counts) = read(&pcap(&[udp(client(0), server(), &message)]));
+        assert_eq!(messages(&seen), [message]);
+        assert_eq!(counts.segmented, 0);
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use dnslab_measure::FolderName;
 
 use super::Output;
 
@@ -32,7 +33,7 @@ pub(crate) struct ImportDnsperf {
     pub(crate) out: Option<PathBuf>,
     /// Name of the experiment
     #[arg(long, value_name = "NAME", default_value = "dnsperf")]
-    pub(crate) name: String,
+    pub(crate) name: FolderName,
     #[command(flatten)]
     pub(crate) output: Output,
 }

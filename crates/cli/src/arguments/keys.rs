@@ -25,6 +25,21 @@ impl<const IS_SEARCH: bool> KeyOptions<IS_SEARCH> {
     }
 }
 
+/// What people use; `-h` shows these, and `--help` all of them.
+const USUAL: [&str; 11] = [
+    "transport",
+    "clients",
+    "outstanding",
+    "rate",
+    "duration",
+    "warm-up",
+    "timeout",
+    "queries",
+    "expect",
+    "authority",
+    "insecure",
+];
+
 /// The help is the meaning and the default of the key.
 fn argument(key: &Key, flag: Flag) -> Arg {
     let default = match key.default {
@@ -37,6 +52,7 @@ fn argument(key: &Key, flag: Flag) -> Arg {
     let argument = Arg::new(flag.name)
         .long(flag.name)
         .help(format!("{}{default}", in_options(key.meaning())))
+        .hide_short_help(!USUAL.contains(&flag.name))
         .conflicts_with_all(flag.conflict);
     let argument = match flag.heading {
         "" => argument,

@@ -11,11 +11,11 @@ use dnslab_wire::units::duration;
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct MonitorOptions {
     /// Serve metrics for Prometheus at `http://ADDRESS:PORT/metrics` while it measures: `127.0.0.1:9353`
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", hide_short_help = true)]
     pub(crate) metrics_listen: Option<SocketAddr>,
     /// At the end, wait this long at most until the last metrics have been fetched
     /// [default: 1m if any have been fetched by then, otherwise 0s]
-    #[arg(long, value_name = "DURATION", value_parser = linger, requires = "metrics_listen")]
+    #[arg(long, value_name = "DURATION", value_parser = linger, requires = "metrics_listen", hide_short_help = true)]
     pub(crate) metrics_linger: Option<Duration>,
     #[command(flatten)]
     pub(crate) remote_write: RemoteWriteOptions,
@@ -25,13 +25,13 @@ pub(crate) struct MonitorOptions {
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct RemoteWriteOptions {
     /// Push metrics by Prometheus remote write: `http://127.0.0.1:9090/api/v1/write`
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", hide_short_help = true)]
     pub(crate) remote_write: Option<String>,
     /// File with headers for its requests, one `Name: value` a line
-    #[arg(long, value_name = "FILE", requires = "remote_write")]
+    #[arg(long, value_name = "FILE", requires = "remote_write", hide_short_help = true)]
     pub(crate) remote_write_headers: Option<PathBuf>,
     /// File with a bearer token for its requests
-    #[arg(long, value_name = "FILE", requires = "remote_write")]
+    #[arg(long, value_name = "FILE", requires = "remote_write", hide_short_help = true)]
     pub(crate) remote_write_token: Option<PathBuf>,
 }
 

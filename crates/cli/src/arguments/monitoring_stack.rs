@@ -52,4 +52,7 @@ pub(crate) struct MonitorUp {
     /// Statistics channel of the BIND that the BIND exporter asks
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8053")]
     pub(crate) bind_statistics: SocketAddr,
+    /// File in which that BIND has the number of its process, for its CPU and memory
+    #[arg(long, value_name = "FILE", default_value = "/run/named/named.pid")]
+    pub(crate) bind_pid_file: PathBuf,
 }

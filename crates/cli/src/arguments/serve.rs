@@ -1,12 +1,14 @@
 //! The arguments of `dnslab serve`.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgGroup, Args};
+use dnslab_experiment::find_link;
+use dnslab_settings::HostAddress;
 use dnslab_traffic::{Delay, Loss, Stall};
 use dnslab_wire::units;
 
@@ -36,19 +38,19 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "N", default_value_t = 53, conflicts_with_all = ["zone", "names"])]
     pub(crate) port: u16,
     /// Address and port for UDP and TCP; can be given more than once
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = socket_address)]
     pub(crate) listen: Vec<SocketAddr>,
     /// Address and port for DNS over TLS; can be given more than once
-    #[arg(long, value_name = "ADDRESS:PORT", requires = "certificate")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = socket_address, requires = "certificate")]
     pub(crate) dot_listen: Vec<SocketAddr>,
     /// Address and port for DNS over QUIC; can be given more than once
-    #[arg(long, value_name = "ADDRESS:PORT", requires = "certificate")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = socket_address, requires = "certificate")]
     pub(crate) doq_listen: Vec<SocketAddr>,
     /// Address and port for DNS over HTTPS with HTTP/3; can be given more than once
-    #[arg(long, value_name = "ADDRESS:PORT", requires = "certificate")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = socket_address, requires = "certificate")]
     pub(crate) doh3_listen: Vec<SocketAddr>,
     /// Address and port for DNS over HTTPS with HTTP/2; can be given more than once
-    #[arg(long, value_name = "ADDRESS:PORT", requires = "certificate")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = socket_address, requires = "certificate")]
     pub(crate) doh2_listen: Vec<SocketAddr>,
     /// Path at which DNS over HTTPS is served
     #[arg(long, value_name = "PATH", default_value = "/dns-query")]
@@ -102,6 +104,21 @@ pub(crate) struct Serve {
     /// Seed of everything drawn at random
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
+}
+
+/// An address of this host with a port, and with the link of one that is link-local.
+fn socket_address(text: &str) -> Result<SocketAddr, String> {
+    let reason =
+        || "write an address and a port, as in 127.0.0.1:5300 or [fe80::1%eth0]:5300".to_owned();
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    let mut address = HostAddress::of_ip(text).ok_or_else(reason)?;
+    let port = address.port.ok_or_else(reason)?;
+    if let (IpAddr::V6(ip), Some(link)) = (address.ip(), &mut address.link) {
+        link.index = find_link(ip, &link.name)?;
+    }
+    Ok(address.at(port))
 }
 
 fn path_delay(text: &str) -> Result<Duration, String> {

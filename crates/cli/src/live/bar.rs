@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use dnslab_measure::{LiveLoad, visible_lines};
 use dnslab_report::number;
+use dnslab_wire::units::duration;
 use indicatif::{ProgressBar, ProgressStyle};
 
 pub(super) struct Bar {
@@ -22,7 +23,7 @@ impl Bar {
         let bar = ProgressBar::new(length);
         let style = ProgressStyle::with_template("{bar:24} {elapsed} of about {prefix}  {msg}")
             .unwrap_or_else(|_| ProgressStyle::default_bar());
-        bar.set_prefix(format!("{:.0}s", estimated.as_secs_f64()));
+        bar.set_prefix(duration::spoken(estimated));
         bar.set_style(style.progress_chars("━━─"));
         Self { bar, run: String::new(), runs, estimated }
     }

@@ -1,7 +1,7 @@
 //! What bounds the answered rate as it looks while the load runs.
 
 use dnslab_measure::{
-    Bottleneck, BottleneckFigures, BottleneckKind, Counters, ServerUse, UNDER_TEST,
+    Bottleneck, BottleneckFigures, BottleneckKind, Counters, ServerUse, TurnedAway, UNDER_TEST,
 };
 use dnslab_report::bottleneck_text;
 
@@ -61,8 +61,15 @@ pub(super) fn so_far(seen: &Seen<'_>) -> Option<Bottleneck> {
         workers: Vec::new(),
         generator_busy_share: load_cpu,
         generator_wanted_share: load_cpu,
+        others_on_load_cpus: None,
+        load_limit: None,
         generator_drops: 0,
         connections_held_share: 0.0,
+        turned_away: TurnedAway {
+            attempted: connections.attempted,
+            refused: connections.refused,
+            waited: 0,
+        },
         failed_connections_share: connections.failed as f64 / connections.attempted.max(1) as f64,
         send_lag_p50_ns: None,
     });

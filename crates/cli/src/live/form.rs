@@ -8,6 +8,7 @@ use rustix::termios::{tcgetpgrp, tcgetwinsize};
 
 use crate::arguments::{Output, Watch};
 use crate::exit::Failure;
+use crate::output;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
@@ -44,7 +45,7 @@ impl Surroundings {
         let size = tcgetwinsize(&error).map_or((0, 0), |size| (size.ws_col, size.ws_row));
         Self {
             has_screen: is_terminal && !is_dumb && is_foreground,
-            is_alone: io::stdout().is_terminal(),
+            is_alone: output::is_terminal(),
             size,
         }
     }

@@ -4,6 +4,8 @@ mod bar;
 mod bottleneck;
 mod draw;
 mod form;
+mod held;
+mod keys;
 mod lines;
 mod screen;
 mod series;
@@ -32,7 +34,7 @@ use form::{Form, Surroundings};
 use screen::Screen;
 use view::{Estimate, Kind, Model};
 
-pub(crate) use screen::restore_within;
+pub(crate) use held::give_back;
 
 /// Shows what happens until it is dropped. What a terminal keeps of it is printed then.
 pub(crate) struct Live {

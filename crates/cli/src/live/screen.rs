@@ -1,29 +1,28 @@
-//! The terminal while the view is on it: its modes, its keys, and the thread that draws.
+//! The view on the terminal: the thread that draws, and the one that listens to keys.
 //!
 //! The thread that watches the load only leaves a copy of what is to be drawn, a few times a second. Another one draws
-//! it, and that one runs when no other has work for its CPU.
+//! it, and that one runs when no other has work for its CPU. A third one hears keys and signals: it never draws, so a
+//! terminal that takes no frames keeps nobody from leaving.
 
-use std::io::{self, BufWriter, Stderr};
-use std::panic;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, Once, PoisonError, TryLockError};
-use std::thread::{self, JoinHandle};
+use std::fs::File;
+use std::io::{self, BufWriter, Read as _};
+use std::os::fd::AsFd as _;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
 use dnslab_socket::set_idle_policy;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
-use ratatui::crossterm::cursor::{Hide, Show};
-use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use ratatui::crossterm::execute;
-use ratatui::crossterm::terminal::{
-    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
-};
-use signal_hook::consts::{SIGINT, SIGQUIT, SIGTSTP};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use signal_hook::consts::{SIGCONT, SIGQUIT, SIGTSTP, SIGWINCH};
 use signal_hook::iterator::Signals;
-use signal_hook::low_level::{emulate_default_handler, raise};
+use signal_hook::low_level::emulate_default_handler;
 
 use super::draw::{Look, Paint, draw};
+use super::held::{self, Frames};
+use super::keys::{Key, Keys};
 use super::view::View;
 
 /// Time between two frames. Figures that change faster cannot be read.
@@ -35,75 +34,27 @@ const COPY: Duration = Duration::from_millis(400);
 /// Longest wait for the last frame at the end.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How often to look for a key.
+/// Octets of a frame at most: more than a terminal of 500 columns and 200 rows has in colour.
+const LARGEST: usize = 4 << 20;
+
+/// How often to look for signals, and for the end.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// The terminal is the view's. Whoever clears it restores the terminal.
-static IS_ON: AtomicBool = AtomicBool::new(false);
-
-/// Held while a frame is drawn.
-static DRAWING: Mutex<()> = Mutex::new(());
-
-/// Gives the terminal back as it was, if the view has it.
-fn restore() {
-    if IS_ON.swap(false, Ordering::SeqCst) {
-        // A frame that is under way would hide the cursor again.
-        let given_up = Instant::now() + FRAME;
-        let _frame = loop {
-            match DRAWING.try_lock() {
-                Err(TryLockError::WouldBlock) if Instant::now() < given_up => {
-                    thread::sleep(Duration::from_millis(2));
-                }
-                tried => break tried.ok(),
-            }
-        };
-        execute!(io::stderr(), LeaveAlternateScreen, Show).ok();
-        disable_raw_mode().ok();
-    }
-}
-
-/// [`restore`], but a terminal that takes nothing more keeps the process no longer than this.
-pub(crate) fn restore_within(patience: Duration) {
-    has_ended_within(&thread::spawn(restore), patience);
-}
-
-/// Waits for the end of a thread that a terminal may hold for ever.
-fn has_ended_within(thread: &JoinHandle<()>, patience: Duration) -> bool {
-    let given_up = Instant::now() + patience;
-    while !thread.is_finished() && Instant::now() < given_up {
-        thread::sleep(Duration::from_millis(5));
-    }
-    thread.is_finished()
-}
-
-fn take_terminal() -> io::Result<()> {
-    enable_raw_mode()?;
-    IS_ON.store(true, Ordering::SeqCst);
-    execute!(io::stderr(), EnterAlternateScreen, Hide).inspect_err(|_| restore())
-}
-
-/// The message of a panic must not be lost with the screen.
-fn restore_at_panic() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let earlier = panic::take_hook();
-        panic::set_hook(Box::new(move |panic| {
-            restore();
-            earlier(panic);
-        }));
-    });
-}
-
-/// What is to be drawn next, and whether that is all.
-#[derive(Default)]
-struct Mailbox {
+/// What the threads share.
+struct Shared {
+    /// What is to be drawn next.
     view: Mutex<Option<View>>,
     has_ended: AtomicBool,
+    controls: Controls,
+    /// When the session began.
+    began: Instant,
+    /// Set by `q`.
+    stop: Arc<AtomicBool>,
 }
 
 pub(crate) struct Screen {
-    mailbox: Arc<Mailbox>,
-    thread: Option<JoinHandle<()>>,
+    shared: Arc<Shared>,
+    painter: JoinHandle<()>,
     copied: Option<Instant>,
 }
 
@@ -113,31 +64,35 @@ impl Screen {
     /// # Errors
     /// When the terminal cannot be set up.
     pub(crate) fn start(began: Instant, stop: Arc<AtomicBool>, paint: Paint) -> io::Result<Self> {
-        restore_at_panic();
-        let signals = Signals::new([SIGQUIT, SIGTSTP])?;
-        take_terminal()?;
-        let mailbox = Arc::new(Mailbox::default());
-        let painter = Painter { mailbox: Arc::clone(&mailbox), began, stop, paint };
-        let thread = thread::Builder::new().name("view".to_owned()).spawn(move || {
-            set_idle_policy();
-            // A terminal that is gone takes no frames; the load goes on.
-            painter.work(signals).ok();
-            restore();
-        });
-        let thread = thread.inspect_err(|_| restore())?;
-        Ok(Self { mailbox, thread: Some(thread), copied: None })
+        let keyboard = keyboard()?;
+        let signals = Signals::new([SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH])?;
+        let (view, has_ended, controls) = Default::default();
+        let shared = Arc::new(Shared { view, has_ended, controls, began, stop });
+        held::take()?;
+        let start = |name: &str, work: Box<dyn FnOnce() + Send>| {
+            let thread = thread::Builder::new().name(name.to_owned()).spawn(work);
+            thread.inspect_err(|_| {
+                shared.has_ended.store(true, Ordering::Relaxed);
+                held::give_back();
+            })
+        };
+        let painter = Painter { shared: Arc::clone(&shared), paint };
+        let painter = start("view", Box::new(move || painter.work()))?;
+        let (for_keys, wakes) = (Arc::clone(&shared), painter.thread().clone());
+        start("keys", Box::new(move || for_keys.listen(keyboard, signals, &wakes)))?;
+        Ok(Self { shared, painter, copied: None })
     }
 
     /// Shows what `view` gives. Most are passed over, since there are more than frames, unless `must_show`.
     pub(crate) fn show(&mut self, view: impl FnOnce() -> View, must_show: bool) {
-        let mailbox = &self.mailbox.view;
+        let shown = &self.shared.view;
         if must_show {
-            *mailbox.lock().unwrap_or_else(PoisonError::into_inner) = Some(view());
+            *shown.lock().unwrap_or_else(PoisonError::into_inner) = Some(view());
         } else if self.copied.is_none_or(|copied| copied.elapsed() >= COPY)
             // The thread that draws may hold it for long where it has no CPU.
-            && let Ok(mut mailbox) = mailbox.try_lock()
+            && let Ok(mut shown) = shown.try_lock()
         {
-            *mailbox = Some(view());
+            *shown = Some(view());
             self.copied = Some(Instant::now());
         }
     }
@@ -145,107 +100,170 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        self.mailbox.has_ended.store(true, Ordering::Relaxed);
-        let Some(thread) = self.thread.take() else { return };
-        // A terminal that takes nothing more must not keep the report.
-        if has_ended_within(&thread, PATIENCE) {
-            thread.join().ok();
-            restore();
+        self.shared.has_ended.store(true, Ordering::Relaxed);
+        self.painter.thread().unpark();
+        held::has_ended_within(&self.painter, PATIENCE);
+        // Also where the thread still waits for the terminal, or for a CPU.
+        held::give_back();
+    }
+}
+
+/// The terminal, to read from.
+fn keyboard() -> io::Result<File> {
+    let same = |_| Ok(File::from(io::stderr().as_fd().try_clone_to_owned()?));
+    File::open("/dev/tty").or_else(same)
+}
+
+/// The keys that come while it is time to look for other things. None come in the background, where whoever reads
+/// from the terminal is stopped.
+fn heard(keyboard: &mut File, keys: &mut Keys) -> Vec<Key> {
+    let look = Timespec { tv_sec: 0, tv_nsec: LOOK.subsec_nanos().into() };
+    let mut waits = [PollFd::new(&*keyboard, PollFlags::IN)];
+    let is_ready = held::is_ours() && poll(&mut waits, Some(&look)).is_ok_and(|ready| ready > 0);
+    let mut octets = [0; 64];
+    match is_ready.then(|| keyboard.read(&mut octets)) {
+        Some(Ok(count @ 1..)) => return keys.read(&octets[..count], Instant::now()),
+        // The terminal is gone. Signals come all the same.
+        Some(_) => thread::sleep(LOOK),
+        None if !held::is_ours() => thread::sleep(LOOK),
+        None => {}
+    }
+    keys.give_up(Instant::now()).into_iter().collect()
+}
+
+impl Shared {
+    fn has_ended(&self) -> bool {
+        self.has_ended.load(Ordering::Relaxed)
+    }
+
+    /// Hears keys and signals until the view ends.
+    fn listen(&self, mut keyboard: File, mut signals: Signals, painter: &Thread) {
+        let (mut keys, mut is_away) = (Keys::default(), false);
+        while !self.has_ended() {
+            for key in heard(&mut keyboard, &mut keys) {
+                self.controls.press(key, self.began.elapsed(), &self.stop);
+            }
+            for signal in signals.pending() {
+                match signal {
+                    SIGWINCH => self.controls.change(),
+                    SIGCONT => {
+                        held::renew();
+                        self.controls.draw_all();
+                    }
+                    _ => {
+                        held::give_back();
+                        // It goes on here after a stop, in front or in the background.
+                        is_away = emulate_default_handler(signal).is_ok();
+                    }
+                }
+            }
+            if is_away && !self.has_ended() && held::take_again().is_ok_and(|is_taken| is_taken) {
+                is_away = false;
+                self.controls.draw_all();
+            }
+            if self.controls.has_changed.load(Ordering::Relaxed) {
+                painter.unpark();
+            }
         }
     }
 }
 
 struct Painter {
-    mailbox: Arc<Mailbox>,
-    began: Instant,
-    stop: Arc<AtomicBool>,
+    shared: Arc<Shared>,
     paint: Paint,
 }
 
 impl Painter {
-    fn work(&self, mut signals: Signals) -> io::Result<()> {
-        let open = || Terminal::new(CrosstermBackend::new(BufWriter::new(io::stderr())));
-        let mut terminal: Terminal<CrosstermBackend<BufWriter<Stderr>>> = open()?;
-        let mut state = State::default();
-        let mut drawn: Option<Instant> = None;
-        while !self.mailbox.has_ended.load(Ordering::Relaxed) {
-            let mut is_due = drawn.is_none_or(|drawn| drawn.elapsed() >= FRAME);
-            if event::poll(LOOK)? {
-                is_due |= match event::read()? {
-                    Event::Key(key) => state.press(key, self.began.elapsed(), &self.stop),
-                    Event::Resize(..) => true,
-                    _ => false,
-                };
-            }
-            for signal in signals.pending() {
-                restore();
-                emulate_default_handler(signal)?;
-                // It goes on after a stop.
-                take_terminal()?;
-                terminal = open()?;
-                is_due = true;
-            }
+    fn work(&self) {
+        set_idle_policy();
+        // A terminal that is gone takes no frames; the load goes on.
+        if self.draw_frames().is_err() {
+            held::give_back();
+        }
+    }
+
+    fn draw_frames(&self) -> io::Result<()> {
+        let Shared { view: next, controls, began, stop, .. } = &*self.shared;
+        // A frame is written at once, so that no part of one is left when this thread loses its CPU.
+        let backend = CrosstermBackend::new(BufWriter::with_capacity(LARGEST, Frames));
+        let mut terminal = Terminal::new(backend)?;
+        let (mut view, mut drawn): (Option<View>, Option<Instant>) = (None, None);
+        while !self.shared.has_ended() {
+            thread::park_timeout(LOOK);
             // While the view stands still, what comes waits.
-            if state.paused.is_none()
-                && let Ok(mut mailbox) = self.mailbox.view.lock()
-                && let Some(view) = mailbox.take()
+            let paused = controls.paused();
+            if paused.is_none()
+                && let Ok(mut next) = next.lock()
             {
-                state.view = Some(view);
+                view = next.take().or(view);
             }
-            let _frame = DRAWING.lock();
-            if !IS_ON.load(Ordering::SeqCst) {
-                break;
+            let has_changed = controls.has_changed.swap(false, Ordering::Relaxed);
+            let is_due = has_changed || drawn.is_none_or(|drawn| drawn.elapsed() >= FRAME);
+            let (true, Some(view)) = (is_due, &view) else { continue };
+            let look = Look {
+                now: paused.unwrap_or_else(|| began.elapsed()),
+                is_paused: paused.is_some(),
+                has_help: controls.has_help.load(Ordering::Relaxed),
+                selected: controls.selected.load(Ordering::Relaxed),
+                is_leaving: stop.load(Ordering::Relaxed),
+                paint: self.paint,
+            };
+            if controls.must_draw_all.swap(false, Ordering::Relaxed) {
+                let size = terminal.size()?;
+                terminal.resize(size.into())?;
             }
-            if let (true, Some(view)) = (is_due, &state.view) {
-                let look = Look {
-                    now: state.paused.unwrap_or_else(|| self.began.elapsed()),
-                    is_paused: state.paused.is_some(),
-                    has_help: state.has_help,
-                    selected: state.selected,
-                    is_leaving: self.stop.load(Ordering::Relaxed),
-                    paint: self.paint,
-                };
-                terminal.draw(|frame| draw(frame, view, &look))?;
-                drawn = Some(Instant::now());
-            }
+            terminal.draw(|frame| draw(frame, view, &look))?;
+            drawn = Some(Instant::now());
         }
         Ok(())
     }
 }
 
-/// What the keys change.
-#[derive(Default)]
-struct State {
-    view: Option<View>,
-    /// Time of the frame that stands still, since the session began.
-    paused: Option<Duration>,
-    has_help: bool,
-    selected: usize,
+/// What the keys change. The thread that draws may be without a CPU for long: nobody waits for it.
+#[derive(Debug, Default)]
+struct Controls {
+    /// Time of the frame that stands still, since the session began, in nanoseconds and one more; 0 for none.
+    paused: AtomicU64,
+    has_help: AtomicBool,
+    selected: AtomicUsize,
+    /// The next frame is due.
+    has_changed: AtomicBool,
+    /// Something else was written on the terminal meanwhile.
+    must_draw_all: AtomicBool,
 }
 
-impl State {
-    /// `now` is the time since the session began. Returns whether the key has changed anything.
-    fn press(&mut self, key: KeyEvent, now: Duration, stop: &AtomicBool) -> bool {
-        if key.kind == KeyEventKind::Release {
-            return false;
-        }
-        let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
-        match key.code {
-            // In raw mode the terminal sends no signal. A second one ends the process.
-            KeyCode::Char('c') if is_control => {
-                raise(SIGINT).ok();
+impl Controls {
+    /// Time of the frame that stands still, since the session began.
+    fn paused(&self) -> Option<Duration> {
+        self.paused.load(Ordering::Relaxed).checked_sub(1).map(Duration::from_nanos)
+    }
+
+    fn change(&self) {
+        self.has_changed.store(true, Ordering::Relaxed);
+    }
+
+    fn draw_all(&self) {
+        self.must_draw_all.store(true, Ordering::Relaxed);
+        self.change();
+    }
+
+    /// `now` is the time since the session began.
+    fn press(&self, key: Key, now: Duration, stop: &AtomicBool) {
+        match key {
+            // Whatever was pressed.
+            _ if self.has_help.swap(false, Ordering::Relaxed) => {}
+            Key::Sign('p' | ' ') => {
+                let frame = self.paused().map_or(now.as_nanos() as u64 + 1, |_| 0);
+                self.paused.store(frame, Ordering::Relaxed);
             }
-            KeyCode::Char('z') if is_control => {
-                raise(SIGTSTP).ok();
+            Key::Sign('q') => stop.store(true, Ordering::Relaxed),
+            Key::Sign('?' | 'h') | Key::Help => self.has_help.store(true, Ordering::Relaxed),
+            Key::Sign('\t') => {
+                self.selected.fetch_add(1, Ordering::Relaxed);
             }
-            _ if self.has_help => self.has_help = false,
-            KeyCode::Char('p' | ' ') => self.paused = self.paused.xor(Some(now)),
-            KeyCode::Char('q') => stop.store(true, Ordering::Relaxed),
-            KeyCode::Char('?' | 'h') | KeyCode::F(1) => self.has_help = true,
-            KeyCode::Tab => self.selected += 1,
-            _ => return false,
+            Key::Sign(_) | Key::Other => return,
         }
-        true
+        self.change();
     }
 }
 
@@ -253,25 +271,28 @@ impl State {
 mod tests {
     use super::*;
 
-    fn press(state: &mut State, code: KeyCode, stop: &AtomicBool) -> bool {
-        state.press(KeyEvent::new(code, KeyModifiers::NONE), Duration::from_secs(3), stop)
-    }
-
     #[test]
     fn keys_change_the_view_and_only_q_the_load() {
-        let (mut state, stop) = (State::default(), AtomicBool::new(false));
-        assert!(press(&mut state, KeyCode::Char('p'), &stop));
-        assert_eq!(state.paused, Some(Duration::from_secs(3)));
-        assert!(press(&mut state, KeyCode::Char(' '), &stop));
-        assert_eq!(state.paused, None);
-        assert!(press(&mut state, KeyCode::Tab, &stop));
-        assert_eq!(state.selected, 1);
-        assert!(!press(&mut state, KeyCode::Char('x'), &stop));
+        let (controls, stop) = (Controls::default(), AtomicBool::new(false));
+        let press = |key: Key| {
+            controls.press(key, Duration::from_secs(3), &stop);
+            controls.has_changed.swap(false, Ordering::Relaxed)
+        };
+        let has_help = || controls.has_help.load(Ordering::Relaxed);
+        assert!(press(Key::Sign('p')));
+        assert_eq!(controls.paused(), Some(Duration::from_secs(3)));
+        assert!(press(Key::Sign(' ')));
+        assert_eq!(controls.paused(), None);
+        assert!(press(Key::Sign('\t')));
+        assert_eq!(controls.selected.load(Ordering::Relaxed), 1);
+        assert!(!press(Key::Sign('x')) && !press(Key::Other));
         // While the help is shown, any key closes it, and does nothing else.
-        assert!(press(&mut state, KeyCode::Char('?'), &stop) && state.has_help);
-        assert!(press(&mut state, KeyCode::Char('q'), &stop) && !state.has_help);
+        assert!(press(Key::Sign('?')) && has_help());
+        assert!(press(Key::Sign('q')) && !has_help());
+        assert!(press(Key::Help) && has_help());
+        assert!(press(Key::Other) && !has_help());
         assert!(!stop.load(Ordering::Relaxed));
-        assert!(press(&mut state, KeyCode::Char('q'), &stop));
+        assert!(press(Key::Sign('q')));
         assert!(stop.load(Ordering::Relaxed));
     }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 use dnslab_internet::Internet;
+use dnslab_lab::read_given_text;
 
 use crate::arguments::MakeInternet;
 use crate::exit::{Exit, Failure};
@@ -16,7 +17,9 @@ const FILES: [&str; 5] = ["root.hints", "root.zone", "trust-anchor.key", "bind.k
 /// Reads the description of an internet.
 pub(crate) fn read(path: &Path) -> anyhow::Result<Internet> {
     let cannot = || format!("cannot read the internet of {}", path.display());
-    let text = fs::read_to_string(path).with_context(cannot)?;
+    /// Octets: more than a description with all its keys has.
+    const MOST: u64 = 2 << 20;
+    let text = read_given_text(path, MOST).with_context(cannot)?;
     Internet::parse(&text).with_context(cannot)
 }
 

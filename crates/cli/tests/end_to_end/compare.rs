@@ -78,20 +78,20 @@ fn equal_slower_and_too_few() {
 
     let done = compare(&room, &base, &equal, &files).exits_with(0);
     let done = done.prints("The change is within all limits: cpu_per_query and lost of udp.");
-    assert!(read(&markdown).starts_with("**PASS** The change is within"), "{done}");
+    assert!(read(&markdown).starts_with("**PASS: 2 of 2 limits pass**"), "{done}");
     assert_eq!(counts(&junit), "2 0 0", "{done}");
 
     let done = compare(&room, &base, &slower, &files).exits_with(1);
     let done = done.prints("The change is certainly worse than a limit: udp's cpu_per_query ");
     let done = done.prints("server.busy was").prints("is \"200us\"");
-    assert!(read(&markdown).starts_with("**FAIL** "), "{done}");
+    assert!(read(&markdown).starts_with("**FAIL: "), "{done}");
     assert_eq!(counts(&junit), "2 1 0", "{done}");
     // What is better never fails.
     compare(&room, &slower, &base, &[]).exits_with(0);
 
     let done = compare(&room, &base, &once, &files).exits_with(2);
     let done = done.prints("one run says nothing of the spread: make at least 5 in each session");
-    assert!(read(&markdown).starts_with("**UNCLEAR** "), "{done}");
+    assert!(read(&markdown).starts_with("**UNCLEAR: "), "{done}");
     assert_eq!(counts(&junit), "2 0 2", "{done}");
 
     let done = compare(&room, &base, &slower, &["--json"]).exits_with(1);

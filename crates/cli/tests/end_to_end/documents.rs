@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Programs of others whose calls are read as well.
-const OTHERS: [&str; 2] = ["dnsperf", "dig"];
+const OTHERS: [&str; 3] = ["dnsperf", "dig", "openssl"];
 
 /// A call of `dnslab` or one of [`OTHERS`] in a document.
 #[derive(Debug, PartialEq)]

@@ -1,9 +1,11 @@
 //! A load that a person watches, in a real terminal: that of tmux.
 
+use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use dnslab_measure::RunStatus;
 use dnslab_wire::Transport;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -73,6 +75,14 @@ impl Pane {
 
     fn press(&self, key: &str) {
         self.tmux(&["send-keys", key]);
+    }
+
+    /// Sends octets as they are.
+    fn send(&self, room: &Room, octets: &[u8]) {
+        let path = room.path().join("octets");
+        fs::write(&path, octets).expect("the folder can be written");
+        self.tmux(&["load-buffer", path.to_str().expect("a temporary folder has a plain name")]);
+        self.tmux(&["paste-buffer", "-r"]);
     }
 
     /// Gives the shell a line.
@@ -175,13 +185,61 @@ fn a_load_is_watched_and_left_early() {
     wait_for("figures of the measured window", || pane.text(), all);
     pane.press("q");
     pane.shows("exit=130");
-    let text = pane.shows_all(&["report: ", "interrupted; to go on"]);
-    // How much of a run is enough to count is not for this test.
-    let is_reported = text.contains("queries/s") || text.contains("interrupted after");
-    assert!(is_reported, "the first screen is not there: {text}");
+    pane.shows_all(&[
+        "queries/s",
+        "a run was left early",
+        " s of 60 s",
+        "report: ",
+        "interrupted; to go on",
+    ]);
     pane.is_restored();
     let records = records(&room.results());
     assert!(records.len() == 1 && is_cut(&records[0]), "{:?}", records.first());
+    assert_eq!(records[0].status, RunStatus::Valid);
+}
+
+#[test]
+fn no_octets_freeze_the_view_or_swallow_its_keys() {
+    served!(_running, room, target);
+    // Alt and a bracket, an octet that is no UTF-8, a part of a character, a paste that does not end.
+    for octets in [&b"\x1b["[..], b"\xff", b"\xe2\x82", b"\x1b[200~pasted"] {
+        let pane = Pane::open(&room, (100, 30));
+        pane.start_load(&target, "");
+        pane.shows("Answered queries/s");
+        pane.send(&room, octets);
+        pane.press("q");
+        pane.shows("exit=130");
+        pane.is_restored();
+        // It goes on drawing.
+        let pane = Pane::open(&room, (100, 30));
+        pane.start_load(&target, "");
+        pane.shows("Answered queries/s");
+        pane.send(&room, octets);
+        pane.resize((90, 26));
+        pane.shows_all(&["Answered queries/s", "q leave"]);
+        pane.press("C-c");
+        pane.shows("exit=130");
+        pane.is_restored();
+    }
+}
+
+#[test]
+fn a_load_that_goes_on_in_the_background_leaves_the_terminal_to_the_shell() {
+    served!(_running, room, target);
+    let pane = Pane::open(&room, (80, 24));
+    pane.start_load(&target, "");
+    pane.shows("Answered queries/s");
+    pane.press("C-z");
+    pane.shows_all(&["topped", "exit="]);
+    pane.enter("clear; bg");
+    pane.enter("clear; echo still-$((1 + 1))");
+    let text = pane.shows("still-2");
+    assert!(!text.contains("Answered queries/s"), "{text}");
+    pane.enter("clear; fg; echo then=$?");
+    pane.shows("Answered queries/s");
+    pane.press("q");
+    pane.shows("then=130");
+    pane.is_restored();
 }
 
 #[test]

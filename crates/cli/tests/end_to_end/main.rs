@@ -4,11 +4,14 @@
 //! machine to itself. Loads are short: most tests check that the figures are there and add up, never how large they are. Each failure
 //! shows the command, its output and the folder, which then stays.
 
+mod addresses;
 mod answers;
 mod attempts;
 mod bad_input;
 mod calibration;
 mod capacity;
+mod captures;
+mod causes;
 mod command;
 mod compare;
 mod cpu;
@@ -19,7 +22,10 @@ mod documents;
 mod embedded;
 mod evidence;
 mod external;
+mod first_hour;
+mod first_queries;
 mod foreign;
+mod given_files;
 mod host;
 mod hosts;
 mod hosts_death;
@@ -31,9 +37,11 @@ mod interruption;
 mod kubernetes;
 mod laboratory;
 mod live;
+mod lost_output;
 mod manual;
 mod metrics;
 mod monitoring_stack;
+mod plans;
 mod planted;
 mod population;
 mod processes;
@@ -56,4 +64,5 @@ mod watching;
 mod zone_by_ipa;
 mod zone_by_ldif;
 mod zone_by_nsupdate;
+mod zone_files;
 mod zone_made;

@@ -83,6 +83,7 @@ fn run_by_shell(reader: &ReadersHost, command: &DocumentCommand) {
     let printed = reader.output("sh", &["-c", &words.join(" ")]);
     let is_answered = match command.program.as_str() {
         "dig" => printed.contains("status: NOERROR"),
+        "openssl" => printed.is_empty() || printed.contains(": OK"),
         // It says so at its end, unless that went into a file.
         _ => printed.is_empty() || !printed.contains("Queries completed:    0 "),
     };

@@ -10,11 +10,12 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use dnslab_measure::{Interval, Measured};
 use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::command::{Done, Running, program};
-use crate::evidence::valid_records;
+use crate::evidence::{records, valid_records};
 use crate::processes::{processes_of, wait_for};
 use crate::room::Room;
 
@@ -71,8 +72,8 @@ impl<'a> Stack<'a> {
         output.status.success().then(|| serde_json::from_slice(&output.stdout).unwrap())
     }
 
-    /// The series of a query: at the end, or over all the time since `begin`. Only those with a number count.
-    fn series(&self, query: &str, begin: Option<u64>) -> usize {
+    /// What a query gives: at the end, or over all the time since `begin`.
+    fn asked(&self, query: &str, begin: Option<u64>) -> Vec<Value> {
         let now = unix_seconds().to_string();
         let answer = match begin {
             None => self.get("/api/v1/query", &[("query", query), ("time", now.as_str())]),
@@ -84,15 +85,21 @@ impl<'a> Stack<'a> {
             }
         };
         let answer = answer.unwrap_or_else(|| panic!("Prometheus refuses {query}"));
-        let result = answer["data"]["result"].as_array().expect("a vector or a matrix");
-        let has_number = |series: &Value| {
-            let points = [&series["value"]]
-                .into_iter()
-                .chain(series["values"].as_array().into_iter().flatten());
-            let mut numbers = points.filter_map(|point| point[1].as_str()?.parse::<f64>().ok());
-            numbers.any(|number| !number.is_nan())
+        answer["data"]["result"].as_array().expect("a vector or a matrix").clone()
+    }
+
+    /// The series of a query, as [`Stack::asked`]. Only those with a number count.
+    fn series(&self, query: &str, begin: Option<u64>) -> usize {
+        self.asked(query, begin).iter().filter(|series| highest(series).is_some()).count()
+    }
+
+    /// The highest value of a query by variant.
+    fn highest(&self, query: &str, begin: Option<u64>) -> BTreeMap<String, f64> {
+        let of_variant = |series: &Value| {
+            let variant = series["metric"]["variant"].as_str()?.to_owned();
+            Some((variant, highest(series)?))
         };
-        result.iter().filter(|series| has_number(series)).count()
+        self.asked(query, begin).iter().filter_map(of_variant).collect()
     }
 }
 
@@ -104,6 +111,38 @@ impl Drop for Stack<'_> {
             command.output().ok();
         }
     }
+}
+
+/// The highest number of a series.
+fn highest(series: &Value) -> Option<f64> {
+    let values = series["values"].as_array().into_iter().flatten();
+    let points = [&series["value"]].into_iter().chain(values);
+    let numbers = points.filter_map(|point| point[1].as_str()?.parse::<f64>().ok());
+    numbers.filter(|number| !number.is_nan()).reduce(f64::max)
+}
+
+/// The most that a load answered in a second, by the time of it that was its turn: of all seconds that end with an
+/// interval.
+fn best_second(measured: &Measured) -> f64 {
+    const SECOND: u64 = 1_000_000_000;
+    let end = |interval: &Interval| interval.at_ns + interval.length_ns;
+    let until = |last: u64| {
+        let inside = measured.intervals.iter();
+        let inside = inside.filter(|it| end(it) <= last && end(it) + SECOND > last);
+        let (answered, own_ns) = inside.fold((0, 0), |(answered, own_ns), it| {
+            (answered + it.answered, own_ns + it.own_ns.unwrap_or(it.length_ns))
+        });
+        answered as f64 * SECOND as f64 / (own_ns as f64).max(1.0)
+    };
+    measured.intervals.iter().map(|interval| until(end(interval))).fold(0.0, f64::max)
+}
+
+/// The query of a panel.
+fn query_of(dashboard: &str, title: &str, kind: &str) -> String {
+    let dashboard = &dashboards()[dashboard];
+    let panels = dashboard["panels"].as_array().unwrap();
+    let panel = panels.iter().find(|it| text(it, "title") == title && text(it, "type") == kind);
+    substituted(text(&panel.expect("there is such a panel")["targets"][0], "expr"))
 }
 
 fn unix_seconds() -> u64 {
@@ -160,7 +199,10 @@ fn from_nothing_to_data_in_every_panel() {
         done = done.prints(&format!("exporter http://127.0.0.1:{port}"));
     }
     let url = format!("http://127.0.0.1:{prometheus}/api/v1/write");
-    done.prints(&format!("dnslab run encryption --remote-write {url}"));
+    let done = done.prints(&format!("dnslab run encryption --remote-write {url}"));
+    let done = done.prints("the dashboards load, server and variants");
+    let picture = format!("http://127.0.0.1:{prometheus}/graph?g0.expr=");
+    let first = done.prints(&picture).stdout.split_once(&picture).unwrap().1.to_owned();
     stack.up().exits_with(0).prints("it is up already");
     stack.call("status").exits_with(0).prints(&format!("Prometheus http://127.0.0.1:{prometheus}"));
 
@@ -183,6 +225,10 @@ fn from_nothing_to_data_in_every_panel() {
         let both = || (stack.series(&runs, None) == 2).then_some(());
         wait_for("both runs are stored", || format!("{runs} {done}"), both);
     }
+
+    panels_show_the_rates_of_the_records(&stack, &room, begin);
+    let first = first.split('&').next().unwrap().replace("%20", " ");
+    assert_eq!(stack.series(&first, Some(begin)), 2, "{first}");
 
     let mut without = Vec::new();
     let mut queries = 0;
@@ -219,6 +265,50 @@ fn from_nothing_to_data_in_every_panel() {
     assert!(stack.series("last_over_time(dnslab_run_info[1h])", None) > 0);
     stack.call("down").exits_with(0);
     stack.call("down").exits_with(0).prints("it is not up");
+    room.wait_for_silence();
+}
+
+/// What the panels show of the runs since `begin`, and of no others.
+#[track_caller]
+fn panels_show_the_rates_of_the_records(stack: &Stack<'_>, room: &Room, begin: u64) {
+    let ended = query_of("variants", "Answered queries per second", "bargauge");
+    let ended = stack.highest(&ended.replace("phase=~\".*\"", "phase=\"measured\""), None);
+    let live = query_of("load", "Answered queries per second", "timeseries");
+    assert!(!live.contains("rate("), "{live}");
+    let live = stack.highest(&live, Some(begin));
+    let cpus = query_of("server", "CPUs used", "timeseries");
+    let cpus = stack.highest(&cpus, Some(begin));
+    for record in records(&room.results()) {
+        let (name, measured) = (&record.variant, record.measured.as_ref().unwrap());
+        let (rate, best) = (measured.answered_qps(), best_second(measured));
+        let common = record.common_load.as_ref();
+        let best = common.map_or(best, |common| best.max(best_second(&common.measured)));
+        let (shown, ended, cpus) = (live[name], ended[name], cpus[name]);
+        assert!((ended / rate - 1.0).abs() < 0.05, "{name}: {ended}, not {rate}");
+        // The mean of a load's own time has the beginning of each turn, too.
+        let own = measured.answered() as f64 * 1e9 / measured.own_ns() as f64;
+        assert!((0.95 * own..=1.05 * best).contains(&shown), "{name}: {shown}, {own} to {best}");
+        let busy = measured.server_busy_share().unwrap() * measured.resources.cpus as f64;
+        assert!(cpus >= 0.5 * busy && cpus < 64.0, "{name}: {cpus} CPUs, {busy} in the record");
+    }
+}
+
+/// What `monitor up` prints, in one round: five variants take turns, each with less than a second of load.
+#[test]
+fn variants_that_take_turns_have_their_whole_rate_in_the_panels() {
+    let room = Room::alone();
+    let stack = Stack::new(&room);
+    let begin = unix_seconds();
+    let done = stack.up().exits_with(0);
+    let url = format!("http://127.0.0.1:{}/api/v1/write", stack.ports[0]);
+    done.prints(&format!("dnslab run encryption --remote-write {url}"));
+    let words = ["run", "encryption", "--remote-write", &url, "--set", "repeat.runs=1"];
+    let done = room.dnslab(&words).exits_with(0);
+    let runs = "last_over_time(dnslab_run_info[1h])";
+    let all = || (stack.series(runs, None) == 5).then_some(());
+    wait_for("all runs are stored", || format!("{runs} {done}"), all);
+    panels_show_the_rates_of_the_records(&stack, &room, begin);
+    stack.call("down").exits_with(0);
     room.wait_for_silence();
 }
 

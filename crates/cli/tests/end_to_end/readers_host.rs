@@ -50,7 +50,7 @@ impl ReadersHost {
             symlink("/usr/sbin/named", folder.join(build).join("named")).unwrap();
         }
         fs::create_dir_all(folder.join("usr/local/share/man")).unwrap();
-        let names: Vec<String> = (0..100).map(|it| format!("www{it}.example.org A\n")).collect();
+        let names: Vec<String> = (0..100).map(|it| format!("www{it}.example.test A\n")).collect();
         reader.room.write("queries.txt", &names.concat());
         reader.room.write("names.txt", &names.concat());
         // Three seconds; a query that comes again within less would be one that was sent again.
@@ -77,7 +77,7 @@ impl ReadersHost {
             ])
             .args(["-addext", "basicConstraints=critical,CA:FALSE", "-addext"])
             .arg(
-                "subjectAltName=IP:127.0.0.1,IP:192.0.2.1,IP:192.0.2.2,DNS:dns.example,\
+                "subjectAltName=IP:127.0.0.1,IP:192.0.2.1,IP:192.0.2.2,DNS:dns.example.test,\
                  DNS:ipa1.example.test",
             )
             .current_dir(&folder)

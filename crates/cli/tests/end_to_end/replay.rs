@@ -1,7 +1,7 @@
 //! `dnslab replay`: the clients of captures that the tests write.
 
 use std::fs::File;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 
 use dnslab_capture::{CaptureWriter, Captured};
@@ -216,10 +216,14 @@ fn a_transport_that_never_answers_makes_a_run_invalid() {
     capture(&room, 60, 3, 200_000_000);
     let (_running, at) = serve(&room, "127.0.0.1", &[]);
     let target = at(Transport::Udp).to_string();
-    // Nobody listens there.
+    let words = ["replay", "capture.pcap", &target, "--mix", "dot:20%", "--insecure", "--dot-port"];
+    // Nobody listens there. That is said before the load.
     let free = dnslab_lab::ports::free(Ipv4Addr::LOCALHOST.into()).unwrap().plain.to_string();
-    let words =
-        ["replay", "capture.pcap", &target, "--mix", "dot:20%", "--dot-port", &free, "--insecure"];
+    let done = room.dnslab(&[&words[..], &[&free, "--results", "none"]].concat()).exits_with(1);
+    done.complains("does not answer over dot");
+    // Here somebody goes away after the first queries.
+    let away = goes_away(at(Transport::Dot)).to_string();
+    let words = [&words[..], &[&away]].concat();
     let patient = ["--set", "expect.lag_limit=1m", "--timeout", "300ms"];
     let done = room.dnslab(&[&words[..], &patient].concat()).exits_with(3);
     done.prints("of clients over dot was answered, though other transports answer");
@@ -229,6 +233,21 @@ fn a_transport_that_never_answers_makes_a_run_invalid() {
     assert_eq!(udp.due, udp.answered, "{by_transport:?}");
     let sum: u64 = by_transport.values().map(|it| it.due).sum();
     assert_eq!((sum, by_transport["dot"].answered), (180, 0), "{by_transport:?}");
+}
+
+/// Passes one connection on to a server, and ends all further ones.
+fn goes_away(server: SocketAddr) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let (mut near, _) = listener.accept().unwrap();
+        let mut far = TcpStream::connect(server).unwrap();
+        let (mut from_near, mut to_far) = (near.try_clone().unwrap(), far.try_clone().unwrap());
+        std::thread::spawn(move || std::io::copy(&mut from_near, &mut to_far));
+        std::thread::spawn(move || std::io::copy(&mut far, &mut near));
+        listener.incoming().map_while(Result::ok).for_each(drop);
+    });
+    address
 }
 
 #[test]

@@ -129,6 +129,62 @@ impl RunningBind {
     }
 }
 
+/// An `unbound` that answers for `melmac.univ`, over UDP, TCP and DNS over TLS. It gives nothing of its memory back.
+/// Dropping it ends it.
+pub(crate) struct RunningUnbound {
+    pub(crate) plain: SocketAddr,
+    pub(crate) dot: SocketAddr,
+    pub(crate) authority: PathBuf,
+    _child: Guarded,
+}
+
+impl RunningUnbound {
+    /// Starts it on free ports of loopback with all its files in `folder`. Waits until `dig` and `kdig` get the right
+    /// answer.
+    #[track_caller]
+    pub(crate) fn start(folder: &Path) -> Self {
+        fs::create_dir_all(folder).unwrap();
+        let address = IpAddr::from([127, 0, 0, 1]);
+        let free = ports::free(address).expect("loopback has free ports");
+        let certificate = certificate::create(folder, address, CertificateKind::default()).unwrap();
+        let [plain, dot] = [free.plain, free.dot].map(|port| SocketAddr::new(address, port));
+        let configuration = format!(
+            "server:\n directory: \"{folder}\"\n chroot: \"\"\n username: \"\"\n pidfile: \"\"\n \
+             use-syslog: no\n interface: 127.0.0.1@{}\n interface: 127.0.0.1@{}\n tls-port: {}\n \
+             tls-service-pem: \"{}\"\n tls-service-key: \"{}\"\n incoming-num-tcp: 1000\n \
+             outgoing-range: 100\n num-threads: 1\n local-zone: \"melmac.univ.\" redirect\n \
+             local-data: \"melmac.univ. A 192.0.2.7\"\nremote-control:\n control-enable: no\n",
+            plain.port(),
+            dot.port(),
+            dot.port(),
+            certificate::CERTIFICATE,
+            certificate::KEY,
+            folder = folder.display(),
+        );
+        fs::write(folder.join("unbound.conf"), configuration).unwrap();
+        let log = File::create(folder.join("log")).unwrap();
+        let child = Command::new("/usr/sbin/unbound")
+            .args(["-d", "-p", "-c", "unbound.conf"])
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn();
+        let child =
+            child.unwrap_or_else(|error| panic!("unbound: {error}: apt-get install unbound"));
+        let authority = certificate.authority;
+        let own = Self { plain, dot, authority, _child: Guarded(child) };
+        let log = || fs::read_to_string(folder.join("log")).unwrap_or_default();
+        for (transport, address) in [(Transport::Udp, plain), (Transport::Dot, dot)] {
+            wait_for("unbound answers", log, || {
+                let answer = ask(transport, address, Some(&own.authority), "host7.melmac.univ");
+                (answer == "192.0.2.7").then_some(())
+            });
+        }
+        own
+    }
+}
+
 /// Starts `named` in `folder` with this configuration. Its log is the file `log` there.
 #[track_caller]
 pub(crate) fn named(folder: &Path, configuration: &str) -> Guarded {

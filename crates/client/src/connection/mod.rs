@@ -58,6 +58,12 @@ pub enum ConnectionEnd {
 }
 
 impl ConnectionEnd {
+    /// Whether the server, not this host or what the two agreed on, ended a connection of which it had answered
+    /// nothing.
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(self, Self::Connect(_) | Self::Closed | Self::Broken(_))
+    }
+
     /// A connection that did not come about, with the remedy where there is one.
     pub fn connect(error: io::Error) -> Self {
         match error.raw_os_error() {
@@ -65,6 +71,49 @@ impl ConnectionEnd {
             Some(libc::EADDRNOTAVAIL | libc::EADDRINUSE) => Self::NoPorts,
             _ => Self::Connect(error),
         }
+    }
+}
+
+/// Why a server, or this side, ended a handshake of TLS (RFC 8446, section 6.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TlsRefusal {
+    /// The server wants a certificate of the client.
+    WantsCertificate,
+    /// They have no version of TLS in common.
+    NoVersion,
+    /// They have no cipher suite, key exchange group or kind of signature in common.
+    NoParameters,
+    /// The server does not speak the protocol that is to lie above TLS (RFC 7301).
+    NoProtocol,
+    /// The server has no such name (RFC 6066, section 3).
+    UnknownName,
+}
+
+impl ConnectionEnd {
+    /// What ended the handshake; `None` if it was something else.
+    #[must_use]
+    pub fn tls_refusal(&self) -> Option<TlsRefusal> {
+        use rustls::{AlertDescription as Alert, Error, PeerIncompatible as Peer};
+        let Self::Tls(error) = self else { return None };
+        Some(match error {
+            Error::AlertReceived(alert) => match alert {
+                // Before TLS 1.3 there was no alert of its own for it.
+                Alert::CertificateRequired | Alert::BadCertificate | Alert::NoCertificate => {
+                    TlsRefusal::WantsCertificate
+                }
+                Alert::ProtocolVersion => TlsRefusal::NoVersion,
+                Alert::HandshakeFailure | Alert::InsufficientSecurity => TlsRefusal::NoParameters,
+                Alert::NoApplicationProtocol => TlsRefusal::NoProtocol,
+                Alert::UnrecognisedName => TlsRefusal::UnknownName,
+                _ => return None,
+            },
+            Error::NoApplicationProtocol => TlsRefusal::NoProtocol,
+            Error::PeerIncompatible(
+                Peer::ServerTlsVersionIsDisabledByOurConfig | Peer::ServerDoesNotSupportTls12Or13,
+            ) => TlsRefusal::NoVersion,
+            Error::PeerIncompatible(_) => TlsRefusal::NoParameters,
+            _ => return None,
+        })
     }
 }
 

@@ -193,6 +193,9 @@ fn is_about_earlier_packets(error: &io::Error) -> bool {
 }
 
 fn end(error: QuicError) -> ConnectionEnd {
+    if let Some(alert) = error.alert() {
+        return rustls::Error::AlertReceived(alert.into()).into();
+    }
     match error {
         QuicError::Closed => ConnectionEnd::Closed,
         QuicError::Silent => ConnectionEnd::Idle,

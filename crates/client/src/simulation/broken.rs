@@ -108,7 +108,9 @@ fn a_server_with_which_no_connection_opens() {
         for scenario in closed_and_open(scenario) {
             let (counters, reason) = play(&scenario);
             assert_eq!(counters.outcomes.not_sent, counters.outcomes.due, "{transport}");
-            assert!(counters.connections.failed >= 3, "{transport}: {:?}", counters.connections);
+            let connections = &counters.connections;
+            assert!(connections.failed >= 3, "{transport}: {connections:?}");
+            assert_eq!(connections.refused, connections.failed, "{transport}");
             assert_eq!(reason, TIMED_OUT, "{transport}");
         }
     }

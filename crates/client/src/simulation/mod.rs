@@ -12,6 +12,7 @@ mod clock;
 mod idle;
 mod network;
 mod server;
+mod turns;
 mod window;
 
 use std::cell::RefCell;
@@ -350,7 +351,8 @@ fn sums(end: WorkerEnd) -> Counters {
         assert_eq!(answered, outcomes.answered, "each answer has a response code");
     }
     all.merge(&measured);
-    let Connections { attempted, opened, failed, lost, closed, .. } = all.connections;
+    let Connections { attempted, opened, failed, refused, lost, closed, .. } = all.connections;
+    assert!(refused <= failed + lost, "{:?}", all.connections);
     assert!(opened + failed <= attempted && lost + closed <= opened, "{:?}", all.connections);
     let handshakes = all.connections.full_handshakes + all.connections.resumed_handshakes;
     let early = all.connections.early_data;

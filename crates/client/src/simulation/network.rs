@@ -170,6 +170,8 @@ impl SocketState {
 /// All sockets, the link, and the server at its end.
 pub(crate) struct Net {
     pub(super) now: Nanos,
+    /// For how long the worker did not get its CPU.
+    waited: Nanos,
     pub(super) random: Xoshiro256PlusPlus,
     pub(super) faults: Faults,
     pub(super) server: Server,
@@ -210,6 +212,7 @@ impl Net {
     pub(super) fn new(seed: u64, transport: Transport, faults: Faults, server: Server) -> Self {
         Self {
             now: 0,
+            waited: 0,
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
             faults,
             server,
@@ -250,7 +253,9 @@ impl Net {
         assert!(self.calls < 20_000_000, "the worker goes round and round at {} ns", self.now);
         let mut passed = self.random.random_range(20..400);
         if self.chance(self.faults.descheduled) {
-            passed += self.random.random_range(self.faults.away.clone());
+            let away = self.random.random_range(self.faults.away.clone());
+            self.waited += away;
+            passed += away;
         }
         self.pass_until(self.now + passed);
         if let Some((from, to)) = self.faults.stopped
@@ -454,7 +459,8 @@ impl Runtime for Simulated {
     }
 
     fn thread_time(&self) -> ThreadTime {
-        ThreadTime { cpu: self.cpu_time(), waited: 0 }
+        let net = self.0.borrow();
+        ThreadTime { cpu: net.now - net.waited, waited: net.waited }
     }
 
     fn connect(&mut self, path: Path) -> io::Result<Stream> {

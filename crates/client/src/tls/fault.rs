@@ -5,21 +5,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use dnslab_wire::units::duration;
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::ring;
-use rustls::{CertificateError, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{CertificateError, DigitallySignedStruct, SignatureScheme};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
 use super::certificate;
+use super::verification::Trusting;
 
 /// What is wrong with a server's certificate (RFC 5280, section 6; RFC 9525 for names).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CertificateFault {
     /// It signed itself and is not one of the authorities.
     SelfSigned {
-        /// True if it would be accepted as its own authority. The certificate of an authority is not
-        /// (`openssl req -x509` makes one), nor is the one that BIND makes for itself (X.509 v1).
+        /// True if it would be accepted as its own authority. The one that BIND makes for itself (X.509 v1) is
+        /// not.
         would_do_as_authority: bool,
     },
     /// None of the authorities signed it.
@@ -33,10 +33,17 @@ pub enum CertificateFault {
     NotYetValid(Duration),
     /// It is for other names.
     WrongName {
-        /// The name that was asked for.
+        /// The name or address that was asked for.
         asked: String,
-        /// The names that it is for; empty if it has none.
+        /// It is an address.
+        is_address: bool,
+        /// The names and addresses that it is for; empty if it has none (subjectAltName; the common name is not
+        /// looked at: RFC 9525, section 2).
         names: Vec<String>,
+        /// It has the address that was asked for, but written as a DNS name.
+        has_address_as_name: bool,
+        /// A name with which it is accepted, if there is one that can be given.
+        would_do: Option<String>,
     },
     /// Another fault, in the words of the TLS library.
     Other(String),
@@ -58,8 +65,16 @@ impl CertificateFault {
                 Self::NotYetValid(between(*time, *not_before))
             }
             E::NotValidForNameContext { expected, presented } => {
-                let names = presented.iter().map(|name| plain_name(name)).collect();
-                Self::WrongName { asked: expected.to_str().into_owned(), names }
+                let asked = expected.to_str().into_owned();
+                let is_address = matches!(expected, ServerName::IpAddress(_));
+                let is_it_as_name = |name: &String| *name == format!("DnsName(\"{asked}\")");
+                Self::WrongName {
+                    is_address,
+                    has_address_as_name: is_address && presented.iter().any(is_it_as_name),
+                    names: presented.iter().map(|name| plain_name(name)).collect(),
+                    would_do: None,
+                    asked,
+                }
             }
             _ if certificate::is_self_issued(own) => Self::SelfSigned {
                 would_do_as_authority: is_accepted_by_itself((own, others), (name, now)),
@@ -79,19 +94,23 @@ fn plain_name(name: &str) -> String {
     inside.unwrap_or(name).trim_matches('"').to_owned()
 }
 
+/// A name to give in the place of one in a certificate. `*.example.test` stands for all names one label longer. Addresses
+/// of IPv6 cannot be given as a name.
+fn name_to_give(name: &str) -> Option<String> {
+    let name = match name.strip_prefix("*.") {
+        Some(rest) => format!("any.{rest}"),
+        None => name.to_owned(),
+    };
+    (!name.contains([':', '*', '(', ')', '"'])).then_some(name)
+}
+
 /// True if a certificate is accepted as its own authority, apart from its names.
 fn is_accepted_by_itself(
     (own, others): (&CertificateDer<'_>, &[CertificateDer<'_>]),
     (name, now): (&ServerName<'_>, UnixTime),
 ) -> bool {
-    let mut roots = RootCertStore::empty();
-    if roots.add(own.clone().into_owned()).is_err() {
-        return false;
-    }
     let provider = Arc::new(ring::default_provider());
-    let Ok(verifier) =
-        WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build()
-    else {
+    let Ok(verifier) = Trusting::new(vec![own.clone().into_owned()], provider) else {
         return false;
     };
     match verifier.verify_server_cert(own, others, name, &[], now) {
@@ -132,12 +151,15 @@ impl fmt::Display for CertificateFault {
                     duration::in_words(*until)
                 )
             }
-            Self::WrongName { asked, names } => {
-                let names = match names.as_slice() {
-                    [] => "no name".to_owned(),
-                    names => names.join(", "),
-                };
-                write!(formatter, "has a certificate for {names}, not for {asked}")
+            Self::WrongName { names, .. } if names.is_empty() => formatter.write_str(
+                "has a certificate without a subjectAltName; its common name is not looked at",
+            ),
+            Self::WrongName { asked, has_address_as_name: true, .. } => write!(
+                formatter,
+                "has a certificate for the DNS name {asked}, not for the address {asked}"
+            ),
+            Self::WrongName { asked, names, .. } => {
+                write!(formatter, "has a certificate for {}, not for {asked}", names.join(", "))
             }
             Self::Other(reason) => {
                 write!(formatter, "has a certificate that was not accepted: {reason}")
@@ -175,12 +197,21 @@ impl ServerCertVerifier for FaultWatch {
     ) -> Result<ServerCertVerified, rustls::Error> {
         let result = self.inner.verify_server_cert(own, others, name, ocsp, now);
         if let Err(error) = &result {
-            let fault = match error {
+            let mut fault = match error {
                 rustls::Error::InvalidCertificate(error) => {
                     CertificateFault::of(error, (own, others), (name, now))
                 }
                 other => CertificateFault::Other(other.to_string()),
             };
+            if let CertificateFault::WrongName { names, would_do, .. } = &mut fault {
+                let is_accepted = |given: &String| {
+                    let name = ServerName::try_from(given.as_str());
+                    name.is_ok_and(|name| {
+                        self.inner.verify_server_cert(own, others, &name, ocsp, now).is_ok()
+                    })
+                };
+                *would_do = names.iter().filter_map(|name| name_to_give(name)).find(is_accepted);
+            }
             *self.fault.lock().unwrap_or_else(PoisonError::into_inner) = Some(fault);
         }
         result
@@ -211,7 +242,7 @@ impl ServerCertVerifier for FaultWatch {
 
 #[cfg(test)]
 mod tests {
-    use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+    use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, SanType};
     use rustls_pki_types::pem::PemObject as _;
 
     use super::super::verification::{Verification, verifier};
@@ -258,7 +289,31 @@ mod tests {
         check(words(|_| {}, true, "ns.example"), &["accepted"]);
         check(
             words(|_| {}, true, "other.example"),
-            &["has a certificate for ns.example, not for other.example"],
+            &[
+                "has a certificate for ns.example, not for other.example",
+                "would_do: Some(\"ns.example\")",
+            ],
+        );
+        let named = |names: &'static [&str]| {
+            move |params: &mut CertificateParams| {
+                params.subject_alt_names = names
+                    .iter()
+                    .map(|name| SanType::DnsName((*name).try_into().unwrap()))
+                    .collect();
+            }
+        };
+        check(
+            words(named(&["192.0.2.7"]), true, "192.0.2.7"),
+            &["for the DNS name 192.0.2.7, not for the address 192.0.2.7", "would_do: None"],
+        );
+        check(
+            words(named(&["*.example", "*.a.example"]), true, "192.0.2.7"),
+            // No certificate is for all names below a top-level domain.
+            &["for *.example, *.a.example, not", "would_do: Some(\"any.a.example\")"],
+        );
+        check(
+            words(named(&[]), true, "ns.example"),
+            &["without a subjectAltName; its common name is not looked at", "would_do: None"],
         );
         check(
             words(|params| params.not_after = rcgen::date_time_ymd(2020, 1, 1), true, "ns.example"),
@@ -282,8 +337,43 @@ mod tests {
         };
         check(
             words(authority, false, "ns.example"),
-            &["has a self-signed certificate", "would_do_as_authority: false"],
+            &["has a self-signed certificate", "would_do_as_authority: true"],
         );
+    }
+
+    /// Whoever gives exactly the server's certificate as the authority means that server, also where the certificate
+    /// is one of an authority. Its time and its names still count.
+    #[test]
+    fn a_certificate_of_an_authority_is_taken_if_it_is_given() {
+        let key = KeyPair::generate().unwrap();
+        let made = |change: fn(&mut CertificateParams)| {
+            let made = params(|params| {
+                params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+                params.distinguished_name.push(DnType::CommonName, "x");
+                change(params);
+            });
+            made.self_signed(&key).unwrap().der().clone()
+        };
+        let fault = |given: CertificateDer<'static>,
+                     sent: &CertificateDer<'_>,
+                     name: &'static str| {
+            let trusting = Trusting::new(vec![given], Arc::new(ring::default_provider())).unwrap();
+            let watch = FaultWatch::new(Arc::new(trusting));
+            let name = ServerName::try_from(name).unwrap();
+            let verified = watch.verify_server_cert(sent, &[], &name, &[], UnixTime::now());
+            verified.err().map(|_| watch.fault().unwrap().to_string()).unwrap_or_default()
+        };
+        let own = made(|_| {});
+        assert_eq!(fault(own.clone(), &own, "ns.example"), "");
+        let wrong = fault(own.clone(), &own, "other.example");
+        assert!(wrong.contains("for ns.example, not for other.example"), "{wrong}");
+        let expired = made(|params| params.not_after = rcgen::date_time_ymd(2020, 1, 1));
+        let found = fault(expired.clone(), &expired, "ns.example");
+        assert!(found.contains("expired"), "{found}");
+        // Another one of the same name and key is not the one that was given.
+        let other = made(|params| params.serial_number = Some(7.into()));
+        let found = fault(own, &other, "ns.example");
+        assert_eq!(found, "has a self-signed certificate");
     }
 
     #[test]

@@ -32,7 +32,8 @@ pub struct WorkerEnd {
     pub recorder: Recorder,
     /// CPU time, and time waited for a CPU, in its turns of the measured window.
     pub time: ThreadTime,
-    /// Length of the measured window as this thread saw it.
+    /// Length of the measured window as this thread saw it; of a load that takes turns, of those, each until
+    /// the thread found that it was over. `time` is of as long.
     pub elapsed: Nanos,
     /// End of the measured window.
     pub until: Nanos,
@@ -86,6 +87,9 @@ struct Extra {
     /// For what was truncated over UDP.
     over_tcp: bool,
 }
+
+/// How long a load that is left early waits for the last answers: as long as a usual time-out.
+const LAST_ANSWERS: Nanos = 2_000_000_000;
 
 /// Longest sleep, so that an interrupt is noticed soon.
 const MAX_WAIT: Nanos = 50_000_000;
@@ -154,6 +158,8 @@ pub struct Worker<'a, R: Runtime> {
     unsigned: Vec<u8>,
     scratch: Scratch<R>,
     until: Nanos,
+    /// When it ends whatever is in flight, once it is to be left.
+    leaves_at: Nanos,
     woke: Nanos,
     /// By how much a sleep is longer than asked.
     oversleep: Nanos,
@@ -171,9 +177,11 @@ pub struct Worker<'a, R: Runtime> {
     /// Beginning and end of the measured window, as this thread saw them.
     begins: Option<Nanos>,
     ends: Option<Nanos>,
-    /// The thread's time at the beginning of the current turn, and that of all turns before.
-    turn_since: Option<ThreadTime>,
+    /// The thread's time at the beginning of the current turn, and when that was.
+    turn_since: Option<(ThreadTime, Nanos)>,
+    /// That of all turns before, and how long those took, each until the thread found that it was over.
     time: ThreadTime,
+    elapsed: Nanos,
     /// The thread's CPU time at the beginning of the current turn, and that of all turns before, in the warm-up too.
     used_since: Option<Nanos>,
     used: Nanos,
@@ -248,6 +256,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
             unsigned: Vec::new(),
             scratch: Scratch::default(),
             until,
+            leaves_at: Nanos::MAX,
             woke: 0,
             oversleep: 0,
             max_silence: 0,
@@ -260,6 +269,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
             ends: None,
             turn_since: None,
             time: ThreadTime::default(),
+            elapsed: 0,
             used_since: None,
             used: 0,
             send_path: None,
@@ -289,7 +299,8 @@ impl<'a, R: Runtime> Worker<'a, R> {
             self.note_phase(now);
             // First of all: what was due before the end has an outcome, however late this thread is.
             self.take_arrivals(now);
-            if now >= self.until && self.unsettled == 0 && self.is_read(now) {
+            let is_settled = self.unsettled == 0 && self.is_read(now);
+            if now >= self.until && (is_settled || now >= self.leaves_at) {
                 self.note_held(now);
                 break;
             }
@@ -450,7 +461,11 @@ impl<'a, R: Runtime> Worker<'a, R> {
 
     /// Notes the thread's CPU time at both ends of the measured window, and an interrupt.
     fn note_phase(&mut self, now: Nanos) {
-        let is_over = self.shard.stop.load(Ordering::Relaxed)
+        let is_left = self.shard.stop.load(Ordering::Relaxed);
+        if is_left && self.leaves_at == Nanos::MAX {
+            self.leaves_at = now.saturating_add(LAST_ANSWERS);
+        }
+        let is_over = is_left
             || self.matcher.signatures.are_hopeless()
             || self.query_source.failure().is_some()
             || self.has_done_its_part();
@@ -466,7 +481,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
         }
         if self.begins.is_none() && now >= self.shard.phases.measured_from {
             self.begins = Some(now);
-            self.turn_since = self.had_turn.then(|| self.runtime.thread_time());
+            self.turn_since = self.had_turn.then(|| (self.runtime.thread_time(), now));
             // A client that connects on demand, or is between two connections, is where it wants to be.
             let keeps_open = self.shard.keeps_open && self.shard.quota.is_none();
             let could_send = |slot: &&ConnectionSlot<R>| slot.is_open() || !keeps_open;
@@ -481,10 +496,13 @@ impl<'a, R: Runtime> Worker<'a, R> {
     }
 
     /// Adds the thread's time in its own turns of the measured window. In the turns of others the thread only
-    /// waits, for them and for late answers.
+    /// waits, for them and for late answers. A thread that does not get its CPU finds late that its turn is over,
+    /// and has waited until then: the length of the turn is that of the same time.
     fn end_turn(&mut self) {
-        if let Some(since) = self.turn_since.take() {
-            self.time = self.time.plus(self.runtime.thread_time().since(since));
+        if let Some((used, began)) = self.turn_since.take() {
+            self.time = self.time.plus(self.runtime.thread_time().since(used));
+            // After the thread's time, so that no part of it is beyond this span.
+            self.elapsed += self.runtime.now().saturating_sub(began);
         }
     }
 
@@ -503,7 +521,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
         }
         match (has_turn, self.had_turn) {
             (true, false) if self.begins.is_some() && self.ends.is_none() => {
-                self.turn_since = Some(self.runtime.thread_time());
+                self.turn_since = Some((self.runtime.thread_time(), now));
             }
             (false, true) => self.end_turn(),
             _ => {}
@@ -548,6 +566,13 @@ impl<'a, R: Runtime> Worker<'a, R> {
     }
 
     fn report_interval(&mut self, now: Nanos) {
+        // An interval has all that became due in it, also what a worker that falls behind has not taken up yet.
+        let now = match &mut self.query_source {
+            QuerySource::Open { arrivals } if self.left > 0 => {
+                arrivals.next_due().map_or(now, |due| due.min(now))
+            }
+            _ => now,
+        };
         while let Some(mut interval) = self.recorder.finished_interval(now, || self.runtime.spare())
         {
             interval.busiest = self.used();
@@ -614,13 +639,15 @@ impl<'a, R: Runtime> Worker<'a, R> {
 
     fn finish(mut self) -> WorkerEnd {
         let now = self.runtime.now();
+        if now >= self.leaves_at {
+            self.leave_unsettled();
+        }
         self.report_interval(now);
         if let Some(block) = self.recorder.told.as_mut().and_then(|told| told.full_block(true)) {
             self.runtime.told(block);
         }
         self.end_turn();
         self.say_good_bye();
-        let (from, to) = (self.begins.unwrap_or(now), self.ends.unwrap_or(now));
         WorkerEnd {
             send_path: self.find_send_path().or(self.send_path),
             clients: self.shard.clients + self.askers,
@@ -637,7 +664,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
             pauses: self.pauses,
             recorder: self.recorder,
             time: self.time,
-            elapsed: self.shard.own_between(from, to),
+            elapsed: self.elapsed,
             until: self.until,
             agreed: self.agreed,
             wrong_example: self.matcher.wrong_example,

@@ -1,14 +1,14 @@
 //! From what is due to what is sent.
 
 use dnslab_traffic::ClientQuery;
-use dnslab_wire::{Additions, Query, Transport};
+use dnslab_wire::{Query, Transport};
 
 use super::{Extra, Worker};
 use crate::connection::ConnectionEnd;
 use crate::connection_slot::Pending;
 use crate::in_flight::Entry;
 use crate::query_source::QuerySource;
-use crate::recorder::Loss;
+use crate::recorder::{Loss, Recorder};
 use crate::replay::Queries;
 use crate::runtime::Runtime;
 use crate::time::Nanos;
@@ -21,6 +21,14 @@ const BATCH_LIMIT: usize = 512;
 /// out as one burst at the start and one time-out after a loss, overflow a socket buffer, and do so again.
 const STEP: u32 = 8;
 
+/// Queries that become due in one round at most. A worker that falls behind looks after its sockets, and whether it is
+/// to end, between two rounds.
+const MOST_AT_ONCE: u32 = 1 << 18;
+
+/// Queries without an outcome at most. Further ones wait in the schedule, where they take no memory. No worker sends as
+/// many within a time-out.
+const MOST_UNSETTLED: usize = 1 << 22;
+
 impl<R: Runtime> Worker<'_, R> {
     /// Takes what the schedule has made due.
     pub(super) fn take_arrivals(&mut self, now: Nanos) {
@@ -28,10 +36,12 @@ impl<R: Runtime> Worker<'_, R> {
         if let QuerySource::Clients { .. } = self.query_source {
             return self.take_up(last, now);
         }
-        while self.left > 0
+        let mut taken = 0;
+        while self.may_take(taken)
             && let QuerySource::Open { arrivals } = &mut self.query_source
-            && let Some(arrival) = arrivals.next_if(|arrival| arrival.due_ns <= last)
+            && let Some(arrival) = arrivals.next_until(last)
         {
+            taken += 1;
             self.left -= 1;
             let due = Some(arrival.due_ns);
             self.recorder.due(arrival.due_ns);
@@ -59,15 +69,88 @@ impl<R: Runtime> Worker<'_, R> {
                 self.listed.push(number);
             }
         }
+        if taken == MOST_AT_ONCE || self.unsettled >= MOST_UNSETTLED {
+            self.pass_over_late(now);
+        }
+    }
+
+    #[inline]
+    fn may_take(&self, taken: u32) -> bool {
+        self.left > 0 && taken < MOST_AT_ONCE && self.unsettled < MOST_UNSETTLED
+    }
+
+    /// Gives up what is still in the schedule although its client would not wait for it any more.
+    #[cold]
+    fn pass_over_late(&mut self, now: Nanos) {
+        let late = now.saturating_sub(self.shard.attempts.patience()).min(self.until);
+        // What each query is told is kept by its place.
+        if self.recorder.told.is_none() {
+            self.pass_over(late, |recorder, due, count| recorder.never_sent(due, now, count));
+        }
+    }
+
+    /// Takes what is due before `until` out of the schedule, and counts it by milliseconds.
+    fn pass_over(&mut self, until: Nanos, count: impl Fn(&mut Recorder, Nanos, u64)) {
+        const MILLISECOND: Nanos = 1_000_000;
+        while self.left > 0
+            && let QuerySource::Open { arrivals } = &mut self.query_source
+            && let Some(due) = arrivals.next_due().filter(|due| *due < until)
+        {
+            let edge = (due / MILLISECOND + 1) * MILLISECOND;
+            let edge = if due < self.recorder.measured_from() {
+                edge.min(self.recorder.measured_from())
+            } else {
+                edge
+            };
+            let from = arrivals.next_client();
+            let passed = arrivals.skip_until(edge.min(until)).min(self.left);
+            self.left -= passed;
+            count(&mut self.recorder, due, passed);
+            if self.matcher.is_mixed {
+                self.count_over_transports(due, from, passed);
+            }
+        }
+    }
+
+    /// So many queries of clients became due, in turn from this client on.
+    fn count_over_transports(&mut self, due: Nanos, from: u32, queries: u64) {
+        let clients = u32::try_from(self.regular).unwrap_or(u32::MAX).max(1);
+        for place in 0..clients {
+            let client = (u64::from(from) + u64::from(place)) % u64::from(clients);
+            let own = queries / u64::from(clients)
+                + u64::from(u64::from(place) < queries % u64::from(clients));
+            let transport = self.slots[client as usize].transport;
+            self.recorder.due_over_many(due, transport, own);
+        }
+    }
+
+    /// Counts what has no outcome when a load that was left early ends.
+    pub(super) fn leave_unsettled(&mut self) {
+        let mut left: Vec<(Nanos, u32)> = Vec::new();
+        for (number, slot) in (0..).zip(&mut self.slots) {
+            slot.table.drain(|entry| left.push((entry.due, number)));
+            left.extend(slot.pending.drain(..).filter_map(|pending| Some((pending.due?, number))));
+        }
+        for (due, number) in left {
+            self.recorder.interrupted(due, 1);
+            if self.matcher.is_mixed {
+                let home = self.home(number);
+                self.recorder.interrupted_over(due, self.slots[home as usize].transport);
+            }
+        }
+        self.unsettled = 0;
+        self.pass_over(self.until, |recorder, due, count| recorder.interrupted_in_all(due, count));
     }
 
     /// Takes up what clients with queries of their own have to send until `last`.
     fn take_up(&mut self, last: Nanos, now: Nanos) {
-        while self.left > 0
+        let mut taken = 0;
+        while self.may_take(taken)
             && let QuerySource::Clients { upcoming } = &mut self.query_source
             && let Some(ClientQuery { due_ns, client, query }) = upcoming.next_if_due(last)
             && let Queries::Recent(recent) = &mut self.matcher.queries
         {
+            taken += 1;
             if let Some(told) = &mut self.recorder.told {
                 told.take_up(client / self.shard.of, client, &query);
             }
@@ -217,9 +300,11 @@ impl<R: Runtime> Worker<'_, R> {
         };
         let slot = &mut self.slots[number as usize];
         if offered == 0 {
-            // All 65,536 ids of this socket are in flight: the query cannot be sent.
-            let pending = slot.pending.pop_front().expect("the queue was found filled");
-            self.give_up(number, pending, sent);
+            // All 65,536 ids of this socket are in flight: nothing that waits can be sent.
+            for _ in 0..slot.pending.len() {
+                let Some(pending) = self.slots[number as usize].pending.pop_front() else { break };
+                self.give_up(number, pending, sent);
+            }
             return Ok(true);
         }
         let connection = slot.connection.as_mut().expect("the connection was found open");
@@ -259,8 +344,7 @@ impl<R: Runtime> Worker<'_, R> {
         let queries = &self.matcher.queries;
         let subnet = self.shard.subnet_of(slot.client);
         let cookie = self.matcher.cookies.get(slot.client as usize);
-        let padding = if slot.transport.is_encrypted() { self.shard.padding } else { 0 };
-        let additions = Additions { cookie, subnet: subnet.as_ref(), padding };
+        let additions = self.shard.additions(slot.transport, cookie, subnet.as_ref());
         self.outbox.clear();
         let mut offered = 0;
         for (pending, id) in slot.pending.iter().zip(ids) {
@@ -268,19 +352,11 @@ impl<R: Runtime> Worker<'_, R> {
             let entry = Entry { due: due.unwrap_or(sent), sent, query, sent_before, attempt };
             let Some(free) = slot.table.insert(entry) else { break };
             *id = free;
-            let query = queries.get(query);
-            match &self.shard.job.settings.tsig {
-                None => self.outbox.push_with(|octets| query.append_to(free, &additions, octets)),
-                Some(key) => {
-                    self.unsigned.clear();
-                    query.append_to(free, &additions, &mut self.unsigned);
-                    let signed = key.sign(
-                        &mut self.unsigned,
-                        (self.matcher.origin_unix_ns + sent) / 1_000_000_000,
-                    );
-                    slot.signed.get_or_insert_default().insert(free, signed);
-                    self.outbox.push_with(|octets| octets.extend_from_slice(&self.unsigned));
-                }
+            let unix_ns = self.matcher.origin_unix_ns + sent;
+            let room = (&mut self.outbox, &mut self.unsigned);
+            let query = (queries.get(query), free);
+            if let Some(signed) = self.shard.push_query(query, &additions, unix_ns, room) {
+                slot.signed.get_or_insert_default().insert(free, signed);
             }
             offered += 1;
         }

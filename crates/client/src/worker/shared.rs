@@ -11,7 +11,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use dnslab_settings::ReceiveTime;
 use dnslab_traffic::SourceAddresses;
-use dnslab_wire::{Additions, MAX_BATCH, MessageBatch, Transport, datagrams};
+use dnslab_wire::{MAX_BATCH, MessageBatch, Transport, datagrams};
 
 use super::{Extra, Worker};
 use crate::connection::{
@@ -143,9 +143,11 @@ impl<R: Runtime> Worker<'_, R> {
             };
             let subnet = self.shard.subnet_of(slot.client);
             let cookie = self.matcher.cookies.get(slot.client as usize);
-            let additions = Additions { cookie, subnet: subnet.as_ref(), padding: 0 };
-            let query = self.matcher.queries.get(pending.query);
-            shared.outbox.push_with(|octets| query.append_to(id, &additions, octets));
+            let additions = self.shard.additions(Transport::Udp, cookie, subnet.as_ref());
+            let query = (self.matcher.queries.get(pending.query), id);
+            // Signed queries are not sent from here ([`is_possible`]), so they need no time.
+            let room = (&mut shared.outbox, &mut self.unsigned);
+            self.shard.push_query(query, &additions, 0, room);
             shared.origins.push(source);
             shared.sent.push((number, id));
             if shared.outbox.len() == MAX_BATCH {

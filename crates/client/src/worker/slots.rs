@@ -3,12 +3,12 @@
 use dnslab_wire::Transport;
 
 use super::{Extra, Worker};
-use crate::connection::{self, ConnectionEnd, Delivery, HandshakeKind, Opened, Route};
+use crate::connection::{self, ConnectionEnd, Delivery, HandshakeKind, Opened};
 use crate::connection_slot::ConnectionSlot;
 use crate::recorder::Loss;
 use crate::replay::Queries;
 use crate::response_matcher::{Retry, Way, again};
-use crate::runtime::{Path, Runtime, Watch};
+use crate::runtime::{Runtime, Watch};
 use crate::time::Nanos;
 
 /// What happens to one of all clients in less than this share of loads is no accident.
@@ -81,7 +81,9 @@ impl<R: Runtime> Worker<'_, R> {
     /// at one of them.
     pub(super) fn note_read(&mut self, number: u32, ended: usize, has_looked: bool, now: Nanos) {
         if ended > 0 {
-            self.slots[number as usize].active_at = now;
+            let slot = &mut self.slots[number as usize];
+            slot.active_at = now;
+            slot.has_answered = true;
             // Only a server that looks at queries is worth a reconnection without a pause.
             if has_looked {
                 let home = self.home(number);
@@ -228,20 +230,11 @@ impl<R: Runtime> Worker<'_, R> {
             let connection = number / shard.clients.max(1);
             slot.quota = quota.draw(job.seed, client, connection, slot.opened);
         }
-        let source = job.settings.sources.as_ref().map(|sources| sources.get(client));
-        let endpoint = shard.endpoint(slot.transport, slot.server);
-        let route = Route {
-            path: Path { target: endpoint.target, source },
-            transport: slot.transport,
-            client: slot.client,
-            tls: endpoint.tls.as_ref(),
-            http: &shard.http,
-            receive_time: job.settings.receive_time,
-            quickack: shard.quickack,
-        };
+        let route = shard.route(slot.client, slot.transport, slot.server);
         slot.connecting_since = now;
         slot.active_at = now;
         slot.is_new = true;
+        slot.has_answered = false;
         slot.was_tried = true;
         self.connecting += 1;
         match connection::open(&mut self.runtime, &route, now) {
@@ -323,6 +316,8 @@ impl<R: Runtime> Worker<'_, R> {
         if matches!(end, ConnectionEnd::Idle) && !was_new && slot.table.len() == 0 {
             return self.close(number, now);
         }
+        // A server that accepts a connection to close it turns it away, too.
+        let was_never_answered = slot.table.len() > 0 && !slot.has_answered;
         // The announcement was counted when the connection became a drain.
         let is_known = slot.drains_for.is_some() && slot.is_draining();
         self.drop_connection(number);
@@ -333,6 +328,9 @@ impl<R: Runtime> Worker<'_, R> {
                 counts.failed += 1;
             } else {
                 counts.lost += 1;
+            }
+            if end.is_refusal() && (was_new || was_never_answered) {
+                counts.refused += 1;
             }
         }
         let (matcher, recorder) = (&mut self.matcher, &mut self.recorder);

@@ -1,11 +1,12 @@
 //! Where experiments come from: built in, or a file.
 
-use std::fs::File;
 use std::io::{self, Read as _};
-use std::net::{IpAddr, ToSocketAddrs as _};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
-use dnslab_settings::{Document, Experiment, Machine, Problems, closest_word};
+use dnslab_lab::Given;
+use dnslab_settings::{Chosen, Document, Experiment, Machine, PathKind, Problems, closest_word};
 use dnslab_traffic::population::Population;
 
 use crate::error::ExperimentError;
@@ -77,8 +78,14 @@ impl Machine for Here {
         &self.current_folder
     }
 
-    fn is_file(&self, path: &Path) -> bool {
-        path.is_file()
+    fn kind_of(&self, path: &Path) -> PathKind {
+        match path.metadata().map(|facts| facts.file_type()) {
+            Err(_) => PathKind::Missing,
+            Ok(kind) if kind.is_file() => PathKind::File,
+            Ok(kind) if kind.is_dir() => PathKind::Folder,
+            Ok(kind) if kind.is_fifo() => PathKind::Pipe,
+            Ok(_) => PathKind::Device,
+        }
     }
 
     fn read_population(&self, path: &Path) -> Result<Population, String> {
@@ -90,10 +97,29 @@ impl Machine for Here {
         Err((error.to_string(), error.hint().unwrap_or_default().to_owned()))
     }
 
+    fn find_link(&self, address: Ipv6Addr, name: &str) -> Result<u32, String> {
+        find_link(address, name)
+    }
+
     fn find_address(&self, name: &str) -> Result<IpAddr, String> {
         let found = (name, 0).to_socket_addrs().map_err(|error| format!("`{name}`: {error}"))?;
         let first = found.map(|address| address.ip()).next();
         first.ok_or_else(|| format!("`{name}` has no address"))
+    }
+}
+
+/// The number of the interface on whose link an address of this host or of a neighbour is meant, by its name or number.
+///
+/// # Errors
+/// When there is none, or the address is that of no link.
+pub fn find_link(address: Ipv6Addr, name: &str) -> Result<u32, String> {
+    let mut found = (format!("{address}%{name}"), 0).to_socket_addrs().ok().into_iter().flatten();
+    match found.next() {
+        Some(SocketAddr::V6(found)) if found.scope_id() != 0 => Ok(found.scope_id()),
+        _ if address.is_unicast_link_local() => Err(format!("this host has no interface `{name}`")),
+        _ => Err(format!(
+            "only a link-local address, such as fe80::1, has a link, and `{address}` is none"
+        )),
     }
 }
 
@@ -107,7 +133,7 @@ impl Machine for Here {
 /// # Errors
 /// When there is no such experiment, it cannot be read, or it is wrong.
 pub fn load(name_or_path: &str, sets: &[String]) -> Result<(Experiment, Source), ExperimentError> {
-    load_changed(name_or_path, &Changes { sets, against: None })
+    load_changed(name_or_path, &Changes { sets, ..Changes::default() })
 }
 
 /// What the command line changes in an experiment.
@@ -115,6 +141,8 @@ pub fn load(name_or_path: &str, sets: &[String]) -> Result<(Experiment, Source),
 pub struct Changes<'a> {
     /// Overrides as `key=value`.
     pub sets: &'a [String],
+    /// Which variants are made.
+    pub chosen: Chosen<'a>,
     /// Program of the server that each variant is compared with itself on ([`Document::against`]).
     pub against: Option<&'a str>,
 }
@@ -133,7 +161,7 @@ pub fn load_changed(
         return Ok((check_source(&source, Path::new(""), changes)?, source));
     }
     let path = Path::new(name_or_path);
-    let file = File::open(path).map_err(unreadable(path))?;
+    let file = Given::open(path).map_err(unreadable(path))?;
     load_file(path, file, changes, Purpose::Begin)
 }
 
@@ -152,16 +180,16 @@ pub(crate) enum Purpose {
 /// owner are of one file even if another takes its place meanwhile.
 pub(crate) fn load_file(
     path: &Path,
-    mut file: File,
+    mut file: Given,
     changes: &Changes<'_>,
     purpose: Purpose,
 ) -> Result<(Experiment, Source), ExperimentError> {
     let text = read(&mut file).map_err(unreadable(path))?;
     // A text that is not TOML names nothing. The check below reports it.
     let keys = document(&text, changes).map(|document| document.code_keys()).unwrap_or_default();
-    let place = owner::place(&file);
+    let place = owner::place(file.file());
     let matters = !keys.is_empty() || purpose == Purpose::Resume;
-    let doubt = if matters { owner::doubt(&file, place.as_deref()) } else { None };
+    let doubt = if matters { owner::doubt(file.file(), place.as_deref()) } else { None };
     // Of results it is the folder that matters.
     let what = if keys.is_empty() { path.parent().unwrap_or(path) } else { path };
     let untrusted = doubt.map(|doubt| Box::new(Untrusted { path: what.to_owned(), keys, doubt }));
@@ -171,7 +199,7 @@ pub(crate) fn load_file(
     Ok((check_source(&source, folder, changes)?, source))
 }
 
-fn read(file: &mut File) -> io::Result<String> {
+fn read(file: &mut Given) -> io::Result<String> {
     let mut text = String::new();
     let length = file.take(MAX_SIZE + 1).read_to_string(&mut text)?;
     if length as u64 > MAX_SIZE {
@@ -194,6 +222,7 @@ fn check_source(
 fn document(text: &str, changes: &Changes<'_>) -> Result<Document, Problems> {
     let mut document = Document::of_file(text)?;
     changes.sets.iter().for_each(|set| document.set(set));
+    document.choose(&changes.chosen);
     if let Some(binary) = changes.against {
         document.against(binary);
     }

@@ -3,6 +3,6 @@
 mod built_in;
 mod owner;
 
-pub use built_in::{BUILT_IN, Changes, Here, Source, load, load_changed};
+pub use built_in::{BUILT_IN, Changes, Here, Source, find_link, load, load_changed};
 pub(crate) use built_in::{Purpose, load_file};
 pub use owner::{Untrusted, doubt_of_results};

@@ -13,7 +13,7 @@ use dnslab_lab::cpus::Cores;
 use dnslab_lab::{GuardProgram, Ports, ServerKind, ServerSpec, ZoneFile, cpus, ports};
 use dnslab_load::{Job, LoadError, LoadResult};
 use dnslab_measure::Histogram;
-use dnslab_settings::Load;
+use dnslab_settings::{Load, RightCodes};
 use dnslab_traffic::{QueryList, Rate, Selection, SyntheticZone, TypeMix};
 use dnslab_wire::units::share;
 use dnslab_wire::{QueryOptions, Transport};
@@ -311,9 +311,8 @@ impl<'a> Programs<'a> {
         let settings = Load { cpus: split.load, ..settings };
         let job = Job {
             seed: repeat as u64,
-            expected: Some(dnslab_load::Expected { rcode: 0, answers: 1 }),
-            tls: target.tls.clone(),
-            ..Job::new(settings, target.address, Arc::clone(&self.queries))
+            expected: Some(dnslab_load::Expected { codes: RightCodes::One(0), answers: 1 }),
+            ..target.ways.job_of(settings, Arc::clone(&self.queries))
         };
         let result = dnslab_load::run(&job, &AtomicBool::new(false), &mut |_| {})?;
         if let Some(server) = target.server {
@@ -334,7 +333,8 @@ impl<'a> Programs<'a> {
             .map_err(|source| TargetError::Io { path: PathBuf::from("127.0.0.1"), source })?;
         let folder = self.folder.to_owned();
         let mut spec = ServerSpec::new(ServerKind::Embedded, folder, (address, free), &[transport]);
-        let path = write_zone(&self.zone, "calibration.test", self.folder)?;
+        let path =
+            write_zone(&self.zone, "calibration.test", self.folder, &AtomicBool::new(false))?;
         spec.zone = Some(ZoneFile { origin: "calibration.test".to_owned(), path });
         spec.connections = CLIENTS;
         spec.cpus = cpus.to_vec();

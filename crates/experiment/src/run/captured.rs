@@ -8,24 +8,22 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dnslab_capture::{CaptureError, CaptureOptions, CaptureReader, ServerAddresses};
+use dnslab_capture::{
+    CaptureError, CaptureOptions, CaptureReader, Captured, Counts, Reason, ServerAddresses,
+};
+use dnslab_lab::open_given;
 use dnslab_load::{ClientTraffic, Feed, read_ahead};
 use dnslab_settings::Load;
 use dnslab_traffic::population::{Profile, ProfileError, Profiler, ProfilerLimits};
-use dnslab_traffic::{QueryList, ReplayPlan, SeenQuery};
+use dnslab_traffic::{CaptureClock, QueryList, ReplayPlan, SeenQuery};
 use dnslab_wire::units::{duration, number};
-use dnslab_wire::{NotAQuery, Query};
+use dnslab_wire::{NotAQuery, Query, Transport};
 
 use super::queries::QueriesError;
 
 /// A capture may have a query so much later than one that was sent after it. Network cards with several queues
 /// and the threads of a server that writes dnstap hand over what they have in turn.
 const DISORDER: Duration = Duration::from_millis(100);
-
-/// Where there is more, so much is put in order at most: the threads of Unbound, or several servers, send their dnstap up
-/// to a second later than each other, and what stands after a gap in a TCP stream waits for 5 seconds. All queries of
-/// that time are in memory.
-const MAX_DISORDER: Duration = Duration::from_secs(6);
 
 /// A load of a whole capture is so much longer than it.
 const ROUNDING: Duration = Duration::from_millis(10);
@@ -59,6 +57,8 @@ pub struct Census {
     pub clients: u64,
     /// What was left out, as a sentence; empty if nothing was.
     pub left_out: String,
+    /// What was found in other packets than usual.
+    notes: Vec<String>,
     /// Why reading ended before the end of the file.
     pub cut: Option<String>,
     /// There are later queries than were asked for.
@@ -69,20 +69,8 @@ pub struct Census {
     identity: FileIdentity,
 }
 
-/// Queries at the beginning of which most say when a capture begins, whatever the clocks of the others said. A
-/// server is asked them before the load.
+/// Queries that a server is asked before the load: the first of the capture.
 const SAMPLE: usize = 16;
-
-/// The earliest instant near which most of these queries were sent. A query whose clock was wrong, or that has no
-/// time, is not near it.
-fn beginning(sample: &[SeenQuery]) -> u64 {
-    const DAY_NS: u64 = 24 * 3_600 * 1_000_000_000;
-    let mut times: Vec<u64> = sample.iter().map(|query| query.at_ns).collect();
-    times.sort_unstable();
-    let near = |begin: u64| times.iter().filter(|at| (begin..=begin + DAY_NS).contains(at)).count();
-    let most = times.iter().copied().find(|begin| 2 * near(*begin) > times.len());
-    most.or(times.first().copied()).unwrap_or(0)
-}
 
 impl Census {
     /// Reads a whole capture, or its queries within `within` of the first.
@@ -94,59 +82,53 @@ impl Census {
         options: &CaptureOptions,
         within: Duration,
     ) -> Result<Self, QueriesError> {
-        let mut seen = SeenQueries::open(path, options)?;
-        let sample: Vec<SeenQuery> = seen.by_ref().take(SAMPLE).collect();
-        if sample.is_empty() {
+        if std::fs::metadata(path).is_ok_and(|facts| !facts.is_file() && !facts.is_dir()) {
+            return Err(QueriesError::Passing { path: path.to_owned() });
+        }
+        let mut seen = SeenQueries::open(path, options, seen_query)?;
+        let Some(earliest) = seen.next() else {
             return Err(match seen.end {
                 Some(source) => QueriesError::Capture { path: path.to_owned(), source },
-                None => no_query(path, options, seen.left_out()),
+                None => no_query(path, options, &seen),
             });
-        }
-        let identity = seen.identity;
-        let begin_ns = beginning(&sample);
+        };
+        let begin_ns = seen.clock.begin_ns();
         let end_of_all =
             begin_ns.saturating_add(u64::try_from(within.as_nanos()).unwrap_or(u64::MAX));
-        let (mut end_ns, mut queries, mut out_of_time, mut beyond) = (begin_ns, 0, 0, 0);
-        let mut disorder_ns = 0;
+        let (mut end_ns, mut queries, mut disorder_ns) = (begin_ns, 0, 0);
+        let (mut goes_on, mut beyond) = (false, 0);
         let mut clients: HashSet<IpAddr> = HashSet::new();
-        let first: Vec<Query> = sample.iter().map(|query| query.query.clone()).collect();
-        for query in sample.into_iter().chain(seen.by_ref()) {
+        let mut first: Vec<Query> = Vec::new();
+        for query in std::iter::once(earliest).chain(seen.by_ref()) {
             if query.at_ns >= end_of_all {
+                goes_on = true;
                 beyond += 1;
                 if beyond == ReplayPlan::BEYOND {
                     break;
                 }
                 continue;
             }
-            out_of_time += u64::from(std::mem::take(&mut beyond));
-            if query.at_ns < begin_ns {
-                out_of_time += 1;
-                continue;
-            }
+            beyond = 0;
             end_ns = end_ns.max(query.at_ns);
             disorder_ns = disorder_ns.max(end_ns - query.at_ns);
             queries += 1;
             clients.insert(query.client);
-        }
-        let mut left_out = seen.left_out();
-        if out_of_time > 0 {
-            let comma = if left_out.is_empty() { "" } else { ", " };
-            left_out.push_str(&format!(
-                "{comma}{} (before the beginning or after the end)",
-                number::count(out_of_time)
-            ));
+            if first.len() < SAMPLE {
+                first.push(query.query);
+            }
         }
         Ok(Self {
             begin_ns,
             length: Duration::from_nanos(end_ns - begin_ns),
             queries,
             clients: clients.len() as u64,
-            left_out,
+            left_out: seen.left_out(),
+            notes: seen.notes(),
+            identity: seen.identity,
             cut: seen.end.map(|error| error.to_string()),
-            goes_on: beyond > 0,
+            goes_on,
             disorder: Duration::from_nanos(disorder_ns),
             first,
-            identity,
         })
     }
 }
@@ -158,8 +140,25 @@ pub struct CaptureProfile {
     pub profile: Profile,
     /// What was left out, as a sentence; empty if nothing was.
     pub left_out: String,
+    /// What was found in other packets than usual, in sentences.
+    pub notes: Vec<String>,
     /// Why reading ended before the end of the file.
     pub cut: Option<String>,
+}
+
+/// What a profile takes from a query.
+struct ProfiledQuery {
+    at_ns: u64,
+    client: IpAddr,
+    message: Vec<u8>,
+    transport: Transport,
+}
+
+impl ProfiledQuery {
+    fn take(captured: &Captured<'_>, _: Query) -> Self {
+        let Captured { at_ns, client, message, transport, .. } = *captured;
+        Self { at_ns, client: client.ip(), message: message.to_vec(), transport }
+    }
 }
 
 impl CaptureProfile {
@@ -168,33 +167,28 @@ impl CaptureProfile {
     /// # Errors
     /// When the file is no capture, or has too few queries.
     pub fn find(path: &Path, options: &CaptureOptions) -> Result<Self, QueriesError> {
-        let mut seen = SeenQueries::open(path, options)?;
+        let mut seen = SeenQueries::open(path, options, ProfiledQuery::take)?;
         let mut profiler = Profiler::new(ProfilerLimits::default());
-        loop {
-            match seen.reader.next() {
-                Ok(Some(captured)) => profiler.observe(
-                    captured.at_ns,
-                    captured.client.ip(),
-                    captured.message,
-                    captured.transport,
-                ),
-                Ok(None) => break,
-                Err(error) => {
-                    seen.end = Some(error);
-                    break;
-                }
-            }
+        for ProfiledQuery { at_ns, client, message, transport } in seen.by_ref() {
+            profiler.observe(at_ns, client, &message, transport);
         }
-        let left_out = seen.left_out();
-        let profile = profiler.finish().map_err(|source: ProfileError| {
-            match (source.queries, seen.end.take()) {
-                (0, Some(source)) => QueriesError::Capture { path: path.to_owned(), source },
-                (0, None) => no_query(path, options, left_out.clone()),
-                (_, _) => QueriesError::Profile { path: path.to_owned(), source },
+        let profile = match profiler.finish() {
+            Ok(profile) => profile,
+            Err(ProfileError { queries: 0, .. }) => {
+                return Err(match seen.end {
+                    Some(source) => QueriesError::Capture { path: path.to_owned(), source },
+                    None => no_query(path, options, &seen),
+                });
             }
-        })?;
+            Err(source) => {
+                let (path, left_out) = (path.to_owned(), seen.left_out());
+                let cut = seen.end.map(|error| error.to_string());
+                return Err(QueriesError::Profile { path, source, left_out, cut });
+            }
+        };
+        let (left_out, notes) = (seen.left_out(), seen.notes());
         let cut = seen.end.map(|error| error.to_string());
-        Ok(Self { profile, left_out, cut })
+        Ok(Self { profile, left_out, notes, cut })
     }
 }
 
@@ -218,10 +212,11 @@ impl CapturedClients {
         let wanted = plan.chunk().saturating_mul(plan.chunks());
         let options = capture_options(load);
         let census = Census::take(path, &options, wanted)?;
-        plan.disorder = census.disorder.clamp(DISORDER, MAX_DISORDER);
+        plan.disorder = census.disorder.clamp(DISORDER, CaptureClock::<()>::DISORDER);
         // The last query may come a little before the end.
         let needed = wanted.saturating_sub(plan.chunk() / 10 + ROUNDING * plan.chunks());
-        if census.length < needed {
+        // Silence is a part of the capture.
+        if census.length < needed && !census.goes_on {
             return Err(QueriesError::ShortCapture {
                 path: path.to_owned(),
                 has: rounded(census.length),
@@ -250,8 +245,42 @@ fn rounded(length: Duration) -> String {
     duration::rounded(length.as_nanos() as f64)
 }
 
-fn no_query(path: &Path, options: &CaptureOptions, left_out: String) -> QueriesError {
-    QueriesError::NoQuery { path: path.to_owned(), looked_for: options.to_string(), left_out }
+fn no_query<T>(path: &Path, options: &CaptureOptions, seen: &SeenQueries<T>) -> QueriesError {
+    let looked_for = match seen.reader.is_dnstap() {
+        true => options.of_dnstap(),
+        false => options.to_string(),
+    };
+    QueriesError::NoQuery {
+        path: path.to_owned(),
+        looked_for,
+        left_out: seen.left_out(),
+        remedy: remedy(seen.reader.counts(), options),
+    }
+}
+
+/// What to change so that most of what was left out has queries.
+fn remedy(counts: &Counts, options: &CaptureOptions) -> Option<String> {
+    let (reason, _) = counts.reasons().max_by_key(|(_, count)| *count)?;
+    match reason {
+        Reason::DnstapKind => {
+            let ((kind, source), _) = counts.unwanted_dnstap().max_by_key(|(_, count)| *count)?;
+            let mut words = Vec::new();
+            if source != options.dnstap_source {
+                words.push(format!("--dnstap-source {source}"));
+            }
+            if !options.dnstap_kinds.contains(&kind) {
+                words.push(format!("--dnstap-messages {kind}"));
+            }
+            Some(format!("`{}` takes them", words.join(" ")))
+        }
+        Reason::UnknownLinkType => Some(
+            "docs/CAPTURES.md names the link types that are read; `tcpdump -i any` captures with one of them".to_owned(),
+        ),
+        Reason::OtherPort => Some("`--capture-ports` names other ports of servers".to_owned()),
+        Reason::OtherServer => Some("`--capture-server` names other servers".to_owned()),
+        Reason::SnapLength => Some("capture all octets of a packet (`tcpdump -s 0`)".to_owned()),
+        _ => None,
+    }
 }
 
 /// Which queries of its capture a load plays.
@@ -278,9 +307,10 @@ fn described(
     (plan, options): (&ReplayPlan, &CaptureOptions),
     census: &Census,
 ) -> String {
-    let (queries, clients) = (number::count(census.queries), number::count(census.clients));
     let mut text = format!(
-        "{queries} queries of {clients} clients in {} of the capture {}",
+        "{} of {} in {} of the capture {}",
+        number::counted(census.queries, "query", "queries"),
+        number::counted(census.clients, "client", "clients"),
         rounded(census.length),
         path.display()
     );
@@ -302,6 +332,9 @@ fn described(
     if !census.left_out.is_empty() {
         text.push_str(&format!("; left out: {}", census.left_out));
     }
+    for note in &census.notes {
+        text.push_str(&format!("; {note}"));
+    }
     if let Some(cut) = &census.cut {
         text.push_str(&format!("; {cut}"));
     }
@@ -313,7 +346,7 @@ impl CapturedClients {
     fn open_again(&self) -> io::Result<SeenAgain> {
         let (counted, cut) = &self.counted;
         let file = CaptureFile::open_again(&self.path, *counted)?;
-        let seen = SeenQueries::of(file, &self.options).map_err(io::Error::other)?;
+        let seen = SeenQueries::of(file, &self.options, seen_query).map_err(io::Error::other)?;
         Ok(SeenAgain { seen, path: self.path.clone(), cut: cut.clone() })
     }
 }
@@ -395,7 +428,7 @@ struct CaptureFile {
 
 impl CaptureFile {
     fn open(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
+        let file = open_given(path)?;
         let identity = FileIdentity::of(&file)?;
         Ok(Self { file, path: path.to_owned(), identity, must_stay: false })
     }
@@ -425,7 +458,7 @@ impl Read for CaptureFile {
 
 /// The queries of a capture that was counted. It must end where it ended then.
 struct SeenAgain {
-    seen: SeenQueries,
+    seen: SeenQueries<SeenQuery>,
     path: PathBuf,
     cut: Option<String>,
 }
@@ -450,55 +483,86 @@ impl Iterator for SeenAgain {
     }
 }
 
-/// The queries of a capture that can be sent again, from its first.
-struct SeenQueries {
+/// The queries of a capture that can be sent again and whose time is right, from its first: one rule for all who read
+/// captures.
+struct SeenQueries<T> {
     reader: CaptureReader<BufReader<CaptureFile>>,
     identity: FileIdentity,
+    /// What is taken from each query.
+    take: fn(&Captured<'_>, Query) -> T,
+    clock: CaptureClock<T>,
     /// Why each query that cannot be sent again was left out, with how many.
     unfit: Vec<(NotAQuery, u64)>,
     /// Why there is no more, if that is not the end of the file.
     end: Option<CaptureError>,
 }
 
-impl SeenQueries {
-    fn open(path: &Path, options: &CaptureOptions) -> Result<Self, QueriesError> {
+fn seen_query(captured: &Captured<'_>, query: Query) -> SeenQuery {
+    SeenQuery { at_ns: captured.at_ns, client: captured.client.ip(), query }
+}
+
+impl<T> SeenQueries<T> {
+    fn open(
+        path: &Path,
+        options: &CaptureOptions,
+        take: fn(&Captured<'_>, Query) -> T,
+    ) -> Result<Self, QueriesError> {
         let file = CaptureFile::open(path).map_err(QueriesError::unreadable("capture", path))?;
-        Self::of(file, options)
+        Self::of(file, options, take)
     }
 
-    fn of(file: CaptureFile, options: &CaptureOptions) -> Result<Self, QueriesError> {
+    fn of(
+        file: CaptureFile,
+        options: &CaptureOptions,
+        take: fn(&Captured<'_>, Query) -> T,
+    ) -> Result<Self, QueriesError> {
         let (path, identity) = (file.path.clone(), file.identity);
         let file = BufReader::with_capacity(BUFFER, file);
         let reader = CaptureReader::new(file, options.clone())
             .map_err(|source| QueriesError::Capture { path, source })?;
-        Ok(Self { reader, identity, unfit: Vec::new(), end: None })
+        let clock = CaptureClock::new();
+        Ok(Self { reader, identity, take, clock, unfit: Vec::new(), end: None })
     }
 
+    /// What was left out, as a sentence; empty if nothing was.
     fn left_out(&self) -> String {
-        let skipped = self.reader.counts().reasons();
-        let skipped = skipped.map(|(reason, count)| (reason.to_string(), count));
+        let skipped = self.reader.counts().left_out().into_iter();
         let unfit = self.unfit.iter().map(|(why, count)| (why.to_string(), *count));
-        let parts = skipped.chain(unfit).filter(|(_, count)| *count > 0);
+        let out_of_time = ("out-of-time".to_owned(), self.clock.left_out());
+        let parts = skipped.chain(unfit).chain([out_of_time]).filter(|(_, count)| *count > 0);
         let parts: Vec<String> =
             parts.map(|(reason, count)| format!("{} ({reason})", number::count(count))).collect();
         parts.join(", ")
     }
-}
 
-impl Iterator for SeenQueries {
-    type Item = SeenQuery;
+    /// What was found in other packets than usual, in sentences.
+    fn notes(&self) -> Vec<String> {
+        let counts = self.reader.counts();
+        let mut notes: Vec<String> = counts
+            .tunnels()
+            .map(|(tunnel, count)| {
+                format!("unpacked: {} of {tunnel}", number::counted(count, "packet", "packets"))
+            })
+            .collect();
+        if counts.segmented > 0 {
+            notes.push(format!(
+                "taken apart: {} with {} (UDP_SEGMENT)",
+                number::counted(counts.segmented, "datagram", "datagrams"),
+                number::counted(counts.segmented + counts.segments, "query", "queries"),
+            ));
+        }
+        notes
+    }
 
-    fn next(&mut self) -> Option<SeenQuery> {
+    /// The next query that can be sent again; `None` at the end, or if reading ends before.
+    fn read(&mut self) -> Option<(u64, T)> {
         if self.end.is_some() {
             return None;
         }
         loop {
             match self.reader.next() {
                 Ok(Some(captured)) => match Query::from_message(captured.message) {
-                    Ok(query) => {
-                        let client = captured.client.ip();
-                        return Some(SeenQuery { at_ns: captured.at_ns, client, query });
-                    }
+                    Ok(query) => return Some((captured.at_ns, (self.take)(&captured, query))),
                     Err(why) => match self.unfit.iter_mut().find(|(known, _)| *known == why) {
                         Some((_, count)) => *count += 1,
                         None => self.unfit.push((why, 1)),
@@ -511,6 +575,19 @@ impl Iterator for SeenQueries {
                 }
             }
         }
+    }
+}
+
+impl<T> Iterator for SeenQueries<T> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        while let Some((at_ns, query)) = self.read() {
+            if let Some((_, query)) = self.clock.push(at_ns, query) {
+                return Some(query);
+            }
+        }
+        self.clock.pop().map(|(_, query)| query)
     }
 }
 

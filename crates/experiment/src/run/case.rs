@@ -6,27 +6,28 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
 use dnslab_lab::hosts::EndedPart;
 use dnslab_lab::perf::{self, Perf, PerfError, Recording, Sampled};
-use dnslab_lab::{CounterWatch, GuardProgram, RunningServer, Sampler, cpus};
+use dnslab_lab::{CounterWatch, GroupWatch, GuardProgram, RunningServer, Sampler, cpus};
 use dnslab_load::{Expected, Job, LoadResult};
 use dnslab_measure::{
     Answers, Bottleneck, BottleneckFigures, BottleneckKind, CaseId, Cause, Caveat, ChainPart,
     CommonLoad, Connections, CpuProfile, CpuShare, InvalidReason, LiveServer, LoadFacts, Measured,
     RECORD_FORMAT, RunRecord, RunStatus, ServerFacts, TestbedFacts, unserved,
 };
-use dnslab_settings::{Queries, Variant, Verification};
+use dnslab_settings::{Queries, RightCodes, Variant, Verification};
 use dnslab_traffic::TypeMix;
+use dnslab_wire::rcode;
 
 use super::leftovers;
-use super::queries::{Asked, QueriesError, with_files};
+use super::queries::{Asked, QueriesError};
 use super::seeds::Seeds;
 use super::split::Cpus;
-use super::target::{Site, Target, TargetError, prepare};
+use super::target::{Site, Target, TargetError, Ways, prepare};
 use super::testbed::{self, Testbed, Watch};
-use super::validity::why_invalid;
+use super::validity::{asked_ns, why_invalid};
 use super::watching::NOT_COVERED;
 
 /// Lines of the server's log that the record of a failed run keeps.
@@ -69,6 +70,8 @@ pub(super) struct Watching {
     sampler: Option<Sampler>,
     /// Why the server under test is not watched.
     unwatched: Option<String>,
+    /// What the control groups of dnslab itself say.
+    own: Option<GroupWatch>,
     counters: Option<CounterWatch>,
     chain: Vec<Watch>,
     /// The samples of the server under test, if it is sampled.
@@ -103,7 +106,13 @@ impl Case<'_> {
             Ok(cpus) => cpus,
             Err(error) => return Err(self.failed(started, error.to_string(), Vec::new()).into()),
         };
-        match self.start(&cpus) {
+        if stop.load(Ordering::Relaxed) {
+            let reason = "interrupted before its servers were started".to_owned();
+            let mut record = self.failed(started, reason, Vec::new());
+            record.caveats.push(self.cut_short(0));
+            return Err(record.into());
+        }
+        match self.start(&cpus, stop) {
             Ok((testbed, target)) => Ok(Prepared { case: self, started, cpus, testbed, target }),
             Err(error) => {
                 let log = log_tail_of(&error);
@@ -111,7 +120,7 @@ impl Case<'_> {
                 // Ctrl-C at a terminal also ends the tools that make hosts, which says nothing about the
                 // hosts.
                 if stop.load(Ordering::Relaxed) {
-                    record.caveats.push(Caveat::CutShort { measured_ns: 0 });
+                    record.caveats.push(self.cut_short(0));
                 }
                 // Before the record is written, which needs room.
                 leftovers::clear(self.folder);
@@ -121,13 +130,18 @@ impl Case<'_> {
     }
 
     /// The server under test is the last to start.
-    pub(super) fn start(&self, cpus: &Cpus) -> Result<(Testbed, Target), TargetError> {
+    pub(super) fn start(
+        &self,
+        cpus: &Cpus,
+        stop: &AtomicBool,
+    ) -> Result<(Testbed, Target), TargetError> {
         let (folder, guard) = (self.folder, self.guard);
         let seeds = Seeds::of_run(self.seed);
         let seeded = (cpus, seeds);
-        let testbed = Testbed::make(self.variant, &self.queries.list, seeded, folder, guard)?;
-        let site = Site { testbed: &testbed, cpus: &cpus.server, seeds, folder, guard };
-        let target = prepare(self.variant, &site, &self.queries.list)?;
+        let testbed =
+            Testbed::make(self.variant, &self.queries.list, seeded, folder, (guard, stop))?;
+        let site = Site { testbed: &testbed, cpus: &cpus.server, seeds, folder, guard, stop };
+        let target = prepare(self.variant, &site, self.queries)?;
         Ok((testbed, target))
     }
 
@@ -137,17 +151,16 @@ impl Case<'_> {
         self.variant.writes_logs() && folders.into_iter().flatten().any(leftovers::is_full)
     }
 
-    /// The load as it is asked for, on a server at this address that is up.
-    fn job(&self, target: SocketAddr, cpus: &Cpus) -> Result<Job, QueriesError> {
-        let mut load = with_files(self.variant)?;
-        let cpus_of_load = u32::try_from(cpus.load.len()).unwrap_or(1);
-        load.workers = load.workers.or(Some(Job::default_workers(cpus_of_load, &load)));
-        load.cpus.clone_from(&cpus.load);
-        let job = Job::new(load, target, Arc::clone(&self.queries.list));
-        let replay = self.queries.clients.clone();
+    /// The load as it is asked for, on a server that is up.
+    fn job(&self, ways: &Ways, cpus: &Cpus) -> Result<Job, QueriesError> {
+        let job = ways.job(self.variant, self.queries)?.with(|load| {
+            let cpus_of_load = u32::try_from(cpus.load.len()).unwrap_or(1);
+            load.workers = load.workers.or(Some(Job::default_workers(cpus_of_load, load)));
+            load.cpus.clone_from(&cpus.load);
+        });
         // What a captured client may be told is not known.
-        let expected = replay.is_none().then(|| expected(self.variant));
-        Ok(Job { seed: self.seed, expected, replay, tells: self.told.is_some(), ..job })
+        let expected = job.replay.is_none().then(|| expected(self.variant));
+        Ok(Job { seed: self.seed, expected, tells: self.told.is_some(), ..job })
     }
 
     fn record(
@@ -158,8 +171,13 @@ impl Case<'_> {
         testbed: Option<TestbedFacts>,
         end: &Ending,
     ) -> RunRecord {
-        let (bottleneck, mut caveats) =
-            self.doubts(&main, (&server, &chain, unwatched.as_deref()), end);
+        let figures = BottleneckFigures::of(&main.facts, &server, &chain, &main.measured);
+        let (bottleneck, mut caveats) = self.doubts(
+            (&main, asked_ns(self.variant)),
+            &figures,
+            (&server, &chain, unwatched.as_deref()),
+            end,
+        );
         // Why nothing was answered: what the server said outweighs how connections ended.
         let last_end = main.last_connection_end.as_ref();
         let connection = last_end.map(|end| Cause::Connection { end: end.clone() });
@@ -168,16 +186,21 @@ impl Case<'_> {
         let signature = main.signature_example.clone();
         let signature = signature.map(|example| Cause::Signature { example });
         let cause = signature.or(http).or(connection);
-        let status = self.status(&main, self.variant.load.duration, end, cause);
+        let status = self.status(&main, &figures, end, cause);
         let LoadResult { facts, measured, .. } = main;
         let status = match unserved(&facts, &server, &measured) {
             Some(reason) if status == RunStatus::Valid => RunStatus::Invalid { reason },
             _ => status,
         };
         let common_load = common.and_then(|(common, chain)| {
-            let (bottleneck, own_caveats) =
-                self.doubts(&common, (&server, &chain, unwatched.as_deref()), end);
-            if let Some(reason) = self.is_uncommon(&common, &server, &bottleneck, end) {
+            let figures = BottleneckFigures::of(&common.facts, &server, &chain, &common.measured);
+            let (bottleneck, own_caveats) = self.doubts(
+                (&common, common.facts.duration_ns),
+                &figures,
+                (&server, &chain, unwatched.as_deref()),
+                end,
+            );
+            if let Some(reason) = self.is_uncommon(&common, &figures, (&server, &bottleneck), end) {
                 caveats.push(Caveat::CommonLoadInvalid { reason });
                 return None;
             }
@@ -197,40 +220,41 @@ impl Case<'_> {
         }
     }
 
-    /// Why the latencies of a common load do not count: it was no valid run by itself, or a side was at the
-    /// end of its CPUs.
+    /// Why the latencies of a common load do not count: it was no valid run by itself, or a side had no CPU time
+    /// left for it.
     fn is_uncommon(
         &self,
         common: &LoadResult,
-        server: &ServerFacts,
-        bottleneck: &Bottleneck,
+        figures: &BottleneckFigures,
+        (server, bottleneck): (&ServerFacts, &Bottleneck),
         end: &Ending,
     ) -> Option<InvalidReason> {
         let LoadResult { facts, measured, last_connection_end, .. } = common;
-        let asked = Duration::from_nanos(facts.duration_ns);
         let cause = last_connection_end.clone().map(|end| Cause::Connection { end });
-        match self.status(common, asked, end, cause) {
+        match self.status(common, figures, end, cause) {
             RunStatus::Invalid { reason } => return Some(reason),
             // Then the whole run failed.
             RunStatus::Failed { .. } => return None,
             RunStatus::Valid => {}
         }
         let is_full = bottleneck.kind.has_servers_full()
-            || matches!(bottleneck.kind, BottleneckKind::Generator | BottleneckKind::SharedCpu);
+            || matches!(bottleneck.kind, BottleneckKind::Generator | BottleneckKind::OtherPrograms);
         let too_high = || InvalidReason::RateTooHigh { evidence: bottleneck.evidence.clone() };
         unserved(facts, server, measured).or_else(|| is_full.then(too_high))
     }
 
+    /// `asked_ns` is the length of the measured window that was asked for.
     fn doubts(
         &self,
-        result: &LoadResult,
+        (result, asked_ns): (&LoadResult, u64),
+        figures: &BottleneckFigures,
         (server, chain, unwatched): (&ServerFacts, &[ChainPart], Option<&str>),
         end: &Ending,
     ) -> (Bottleneck, Vec<Caveat>) {
         let LoadResult { facts, measured, .. } = result;
         let is_watched = measured.server_busy_share().is_some();
         let unwatched = (!is_watched).then(|| unwatched.unwrap_or(NOT_COVERED).to_owned());
-        let bottleneck = Bottleneck::decide(&BottleneckFigures::of(facts, server, chain, measured));
+        let bottleneck = Bottleneck::decide(figures);
         let mut caveats = Caveat::find(facts, server, chain, measured, cpus::allowed().len());
         self.add_caveats(&mut caveats, result, unwatched);
         if let Some(example) = &result.signature_example {
@@ -240,7 +264,8 @@ impl Case<'_> {
             caveats.push(Caveat::BadSignatures { count, example: example.clone() });
         }
         if result.cut_short && end.fault.is_none() {
-            caveats.push(Caveat::CutShort { measured_ns: measured.window_ns });
+            let in_flight = measured.counters.outcomes.interrupted;
+            caveats.push(Caveat::CutShort { measured_ns: measured.own_ns(), asked_ns, in_flight });
         }
         let Connections { attempted, failed, lost, .. } = measured.counters.connections;
         if let Some(example) = result.last_connection_end.clone().filter(|_| failed + lost > 0) {
@@ -279,18 +304,22 @@ impl Case<'_> {
         }
     }
 
-    /// Whether a load of this length counts. `cause` may explain that nothing, or too little, was answered.
+    fn cut_short(&self, measured_ns: u64) -> Caveat {
+        Caveat::CutShort { measured_ns, asked_ns: asked_ns(self.variant), in_flight: 0 }
+    }
+
+    /// Whether a load counts. `cause` may explain that nothing, or too little, was answered.
     fn status(
         &self,
         result: &LoadResult,
-        asked: Duration,
+        figures: &BottleneckFigures,
         end: &Ending,
         cause: Option<Cause>,
     ) -> RunStatus {
         if let Some(reason) = &end.fault {
             return RunStatus::Failed { reason: reason.clone(), log_tail: end.log.clone() };
         }
-        match why_invalid(self.variant, result, asked, cause) {
+        match why_invalid(self.variant, result, figures, cause) {
             Some(reason) => RunStatus::Invalid { reason },
             None => RunStatus::Valid,
         }
@@ -346,21 +375,16 @@ impl Case<'_> {
 /// A right answer to a variant's queries. Every name of the zone has an A record, so an answer for type A
 /// must have a record. Other answers may have none.
 pub(super) fn expected(variant: &Variant) -> Expected {
-    let rcode = variant.expect.rcode.0;
-    let has_record = rcode == 0 && variant.asked() == Queries::Zone(TypeMix::default());
-    Expected { rcode, answers: u16::from(has_record) }
+    let codes = variant.right_codes();
+    let asks_zone = variant.asked() == Queries::Zone(TypeMix::default());
+    let has_record = codes == RightCodes::One(rcode::NOERROR) && asks_zone;
+    Expected { codes, answers: u16::from(has_record) }
 }
 
 impl Prepared<'_> {
     /// The load as it is asked for.
     pub(super) fn job(&self) -> Result<Job, QueriesError> {
-        let job = self.case.job(self.target.address, &self.cpus)?;
-        Ok(Job {
-            tls: self.target.tls.clone(),
-            others: self.target.others.clone(),
-            further: self.target.further.clone(),
-            ..job
-        })
+        self.case.job(&self.target.ways, &self.cpus)
     }
 
     pub(super) fn watch(&self) -> Watching {
@@ -370,7 +394,8 @@ impl Prepared<'_> {
             Ok(watched) => (Some(Sampler::start(watched)), None),
             Err(reason) => (None, Some(reason)),
         };
-        Watching { sampler, unwatched, counters: None, chain: Vec::new(), recording: None }
+        let own = GroupWatch::start();
+        Watching { sampler, unwatched, own, counters: None, chain: Vec::new(), recording: None }
     }
 
     /// Lets perf sample the server from here on, if it is to be sampled.
@@ -402,12 +427,15 @@ impl Prepared<'_> {
         result: Result<LoadResult, String>,
         fault: Option<Fault>,
     ) -> Applied {
-        let Watching { sampler, unwatched, counters, chain, recording } = watching;
+        let Watching { sampler, unwatched, own, counters, chain, recording } = watching;
         let mut applied = Applied { result, chain: Vec::new(), unwatched, fault, profile: None };
         if let Ok(LoadResult { origin, measured, .. }) = &mut applied.result {
             let (origin, window) = (*origin, measured.window());
             let resources = sampler.map(|sampler| sampler.finish_over(origin, window));
             measured.resources = resources.unwrap_or_default();
+            let own = own.map(|own| own.finish(origin, window)).unwrap_or_default();
+            measured.load_cpu_limit = own.limit;
+            measured.load_pressure_share = own.pressure_share;
             measured.server_counters = counters.map(|counters| counters.finish(origin));
             applied.chain = self.testbed.parts(chain, origin, window);
             applied.profile = recording.map(|recording| self.profile(recording?, origin, measured));
@@ -477,8 +505,8 @@ impl Prepared<'_> {
             Err(error) => case.failed(started, error, end.log),
         };
         if !is_whole && !is_cut_short(&record) {
-            let measured_ns = record.measured.as_ref().map_or(0, |measured| measured.window_ns);
-            record.caveats.push(Caveat::CutShort { measured_ns });
+            let measured_ns = record.measured.as_ref().map_or(0, Measured::own_ns);
+            record.caveats.push(case.cut_short(measured_ns));
         }
         // Before the record is written, which needs room.
         leftovers::clear(case.folder);
@@ -486,8 +514,33 @@ impl Prepared<'_> {
     }
 }
 
+/// Leaves out what had less than half of its time: it is too little to stand beside whole runs of its variant.
+pub(super) fn leave_out_if_short(record: &mut RunRecord) {
+    let too_short = |caveat: &Caveat| match *caveat {
+        Caveat::CutShort { measured_ns, asked_ns, .. } if measured_ns < asked_ns / 2 => {
+            Some(InvalidReason::TooShort { measured_ns, asked_ns })
+        }
+        _ => None,
+    };
+    if let Some(reason) = record.caveats.iter().find_map(too_short) {
+        if record.status == RunStatus::Valid {
+            record.status = RunStatus::Invalid { reason };
+        }
+        return;
+    }
+    let common = record.common_load.as_ref();
+    if let Some(reason) = common.and_then(|common| common.caveats.iter().find_map(too_short)) {
+        let measured_ns = record.measured.as_ref().map_or(0, Measured::own_ns);
+        record.caveats.push(Caveat::CutShort { measured_ns, asked_ns: measured_ns, in_flight: 0 });
+        record.caveats.push(Caveat::CommonLoadInvalid { reason });
+        (record.common_load, record.lacks_common_load) = (None, true);
+    }
+}
+
+/// It was left early: a session that is resumed makes it again.
 pub(super) fn is_cut_short(record: &RunRecord) -> bool {
-    record.caveats.iter().any(|caveat| matches!(caveat, Caveat::CutShort { .. }))
+    let common = record.common_load.iter().flat_map(|common| &common.caveats);
+    record.caveats.iter().chain(common).any(|caveat| matches!(caveat, Caveat::CutShort { .. }))
 }
 
 /// What ended a load early.

@@ -1,15 +1,18 @@
 //! The private Internet that a server resolves in, as its description says.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dnslab_internet::{DescriptionError, Internet};
+use dnslab_lab::read_given_text;
 use dnslab_settings::{Upstream, UpstreamChoice, Variant};
 use dnslab_traffic::QueryList;
 use dnslab_wire::QueryOptions;
 
 use super::queries::QueriesError;
+
+/// Octets of a description: more than one with all its keys has.
+const MAX_FILE: u64 = 2 << 20;
 
 /// Why there is no private Internet.
 #[derive(Debug, thiserror::Error)]
@@ -55,7 +58,7 @@ impl PrivateInternet {
             None => (String::new(), Path::new("that is built in")),
             Some(path) => {
                 let unreadable = |source| InternetError::Unreadable { path: path.clone(), source };
-                (fs::read_to_string(path).map_err(unreadable)?, path.as_path())
+                (read_given_text(path, MAX_FILE).map_err(unreadable)?, path.as_path())
             }
         };
         let wrong = |source| InternetError::Wrong { path: path.to_owned(), source };
@@ -101,6 +104,7 @@ impl PrivateInternet {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn upstream(text: Option<&str>, folder: &Path) -> Upstream {
         let path = folder.join("internet.toml");

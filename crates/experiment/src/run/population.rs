@@ -1,14 +1,14 @@
 //! The clients of a population, as a load plays them.
 
 use std::collections::VecDeque;
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::iter::Peekable;
 use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 use std::sync::Arc;
 
 use dnslab_internet::Internet;
+use dnslab_lab::read_given_text;
 use dnslab_load::{ClientTraffic, Fed, Feed};
 use dnslab_settings::{PopulationSource, Queries, Variant};
 use dnslab_traffic::population::{
@@ -50,9 +50,7 @@ pub enum PopulationFileError {
 /// Reads a population file.
 pub(crate) fn read_population(path: &Path) -> Result<Population, PopulationFileError> {
     let unreadable = |source| PopulationFileError::Unreadable { path: path.to_owned(), source };
-    let mut text = String::new();
-    let file = File::open(path).map_err(unreadable)?;
-    file.take(MAX_FILE).read_to_string(&mut text).map_err(unreadable)?;
+    let text = read_given_text(path, MAX_FILE).map_err(unreadable)?;
     Population::from_str(&text)
         .map_err(|source| PopulationFileError::Malformed { path: path.to_owned(), source })
 }
@@ -159,11 +157,11 @@ impl PopulationClients {
             None => population.rate_of(load.clients),
         };
         let description = format!(
-            "{} clients of {}, {} queries per second on average, for {} names of {source_of_names}",
-            number::count(load.clients.into()),
+            "{} of {}, {} on average, for {} of {source_of_names}",
+            number::counted(load.clients.into(), "client", "clients"),
             described(source),
-            number::qps(rate_qps),
-            number::count(popular.into()),
+            number::queries_per_second(rate_qps),
+            number::counted(popular.into(), "name", "names"),
         );
         let first = names.name(NameChoice::Popular(0));
         let first = Query::new(&first, Rtype::A, &load.query_options())

@@ -1,13 +1,13 @@
 //! What a variant asks, made once and shared by its runs, and what its queries need from files.
 
-use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dnslab_capture::{CaptureError, CaptureOptions};
+use dnslab_capture::{CaptureError, CaptureOptions, Decompressed};
+use dnslab_lab::{open_given, read_given_text};
 use dnslab_load::ClientTraffic;
 use dnslab_settings::{Load, PopulationSource, Queries, Subnets, Variant, Zone};
 use dnslab_traffic::population::ProfileError;
@@ -21,6 +21,12 @@ use domain::base::Name;
 use super::captured::{CapturedClients, capture_options};
 use super::internet::{InternetError, PrivateInternet};
 use super::population::{NameSource, PopulationClients, PopulationFileError};
+
+/// Octets of a file with client subnets: those of 2^20, the longest that there are.
+const MAX_SUBNETS: u64 = 64 << 20;
+
+/// Octets of a file with a TSIG key.
+const MAX_KEY: u64 = 64 << 10;
 
 /// Why there is nothing to ask.
 #[derive(Debug, thiserror::Error)]
@@ -65,10 +71,21 @@ pub enum QueriesError {
         /// What is wrong with it.
         source: CaptureError,
     },
+    /// The capture is a pipe, a socket or a device.
+    #[error(
+        "{} is no regular file, and a capture is read several times: write it to a file, which may be compressed \
+         with gzip or zstd, and give that; for a server that sends dnstap to a socket, write `unix:PATH`",
+        path.display()
+    )]
+    Passing {
+        /// Its path.
+        path: PathBuf,
+    },
     /// The capture has no query that can be sent.
     #[error(
-        "the capture {} has no DNS query {looked_for}{}{left_out}",
-        path.display(), if left_out.is_empty() { "" } else { "; it has: " }
+        "the capture {} has no DNS query {looked_for}{}{left_out}{}{}",
+        path.display(), if left_out.is_empty() { "" } else { "; it has: " },
+        if remedy.is_some() { ": " } else { "" }, remedy.as_deref().unwrap_or_default()
     )]
     NoQuery {
         /// The file.
@@ -77,12 +94,15 @@ pub enum QueriesError {
         looked_for: String,
         /// What it has instead.
         left_out: String,
+        /// What to change so that it has some.
+        remedy: Option<String>,
     },
     /// The capture is too short for so many chunks side by side.
     #[error(
-        "the capture {} is {has} long, too short for {chunks} chunks of {chunk} side by side: shorten the load \
-         (`load.duration`, `load.warm_up`), or lower `load.factor` or `load.speed`",
-        path.display()
+        "the capture {} is {has} long, too short for {}: shorten the load (`load.duration`, `load.warm_up`), or lower \
+         `load.factor` or `load.speed`",
+        path.display(),
+        if *chunks == 1 { format!("a load of {chunk} of it") } else { format!("{chunks} chunks of {chunk} side by side") }
     )]
     ShortCapture {
         /// The file.
@@ -95,12 +115,20 @@ pub enum QueriesError {
         chunk: String,
     },
     /// The capture says too little of its clients.
-    #[error("the capture {}: {source}", path.display())]
+    #[error(
+        "the capture {} has only {source}{}{left_out}{}{}",
+        path.display(), if left_out.is_empty() { "" } else { "; left out: " },
+        if cut.is_some() { "; " } else { "" }, cut.as_deref().unwrap_or_default()
+    )]
     Profile {
         /// The file.
         path: PathBuf,
         /// What it lacks.
         source: ProfileError,
+        /// What was left out, as a sentence; empty if nothing was.
+        left_out: String,
+        /// Why reading ended before the end of the file.
+        cut: Option<String>,
     },
     /// There is no population.
     #[error(transparent)]
@@ -255,7 +283,8 @@ fn make(
         (Queries::File(path) | Queries::Capture(path), _) => path,
         (Queries::Internet, _) => unreachable!("only populations ask for all names of an Internet"),
     };
-    let file = File::open(path).map_err(QueriesError::unreadable("query file", path))?;
+    let file = open_given(path).and_then(Decompressed::new);
+    let file = file.map_err(QueriesError::unreadable("query file", path))?;
     Ok(QueryList::from_text(BufReader::new(file), &path.to_string_lossy(), options)?)
 }
 
@@ -263,14 +292,15 @@ fn make(
 pub(super) fn with_files(variant: &Variant) -> Result<Load, QueriesError> {
     let mut load = variant.load.clone();
     if let Some(Subnets::File(path)) = &variant.load.client_subnets {
-        let read = fs::read_to_string(path);
+        let read = read_given_text(path, MAX_SUBNETS);
         let text = read.map_err(QueriesError::unreadable("client subnets", path))?;
         let subnets = ClientSubnets::from_lines(&text)
             .map_err(|source| QueriesError::Subnets { path: path.clone(), source })?;
         load.client_subnets = Some(Subnets::Written(subnets));
     }
     if let Some(path) = &variant.load.tsig_file {
-        let text = fs::read_to_string(path).map_err(QueriesError::unreadable("TSIG key", path))?;
+        let text =
+            read_given_text(path, MAX_KEY).map_err(QueriesError::unreadable("TSIG key", path))?;
         let key = text.trim().parse::<TsigKey>();
         let key = key.map_err(|source| QueriesError::Tsig { path: path.clone(), source })?;
         load.tsig = Some(key);

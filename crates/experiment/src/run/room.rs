@@ -39,7 +39,7 @@ pub(super) fn lacking(variant: &Variant) -> Option<String> {
             _ => load.clients,
         };
         for place in [0, last.min(clients.saturating_sub(1))] {
-            if let Some(problem) = foreign(sources.get(place)) {
+            if let Some(problem) = foreign(sources.get(place), variant.target()) {
                 return Some(problem);
             }
         }
@@ -49,8 +49,15 @@ pub(super) fn lacking(variant: &Variant) -> Option<String> {
     too_few_ports(wanted, sources, ephemeral_ports()?)
 }
 
-fn foreign(source: IpAddr) -> Option<String> {
-    let error = ports::check(Transport::Udp, SocketAddr::new(source, 0)).err()?;
+fn foreign(source: IpAddr, target: Option<SocketAddr>) -> Option<String> {
+    let mut address = SocketAddr::new(source, 0);
+    // As the sockets of the load have it.
+    if let (SocketAddr::V6(source), Some(SocketAddr::V6(target))) = (&mut address, target)
+        && source.ip().is_unicast_link_local()
+    {
+        source.set_scope_id(target.scope_id());
+    }
+    let error = ports::check(Transport::Udp, address).err()?;
     Some(format!(
         "this host cannot send from {source}, one of `load.sources`: {error}; name addresses that it \
          has (`ip address`), or add it to an interface (`ip address add {source} dev ...`)"
@@ -108,9 +115,9 @@ mod tests {
     #[test]
     fn foreign_sources_are_told() {
         // 192.0.2.0/24 is for documentation only (RFC 5737): no machine has it.
-        let problem = foreign([192, 0, 2, 1].into()).unwrap();
+        let problem = foreign([192, 0, 2, 1].into(), None).unwrap();
         assert!(problem.starts_with("this host cannot send from 192.0.2.1"), "{problem}");
-        assert_eq!(foreign([127, 0, 1, 9].into()), None);
+        assert_eq!(foreign([127, 0, 1, 9].into(), None), None);
     }
 
     #[test]

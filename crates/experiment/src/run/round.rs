@@ -3,37 +3,16 @@
 //! A round of several cases has all their servers up together, and the load goes to them in turns, slice by
 //! slice. A round of one case is a run by itself.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use dnslab_load::{Job, LoadResult, Member, Progress};
-use dnslab_measure::{CpuProfile, LiveLoad, LoadPart, Measured, RunRecord};
-use dnslab_settings::Load;
+use dnslab_measure::{CpuProfile, LiveLoad, LoadPart, Measured, ResourceSeries, RunRecord};
 use dnslab_traffic::{Pace, Rate, SlicePlan};
 
 use super::case::{Applied, Case, Fault, Prepared, Watching};
-
-/// Samples reach beyond both ends of the load, so that nothing is extrapolated there.
-const SAMPLES_AROUND: Duration = Duration::from_millis(120);
-
-/// The uncounted end of an open loop's turn.
-///
-/// An answer may wait for the next query of its connection, 40 ms at most (delayed acknowledgements). The
-/// last answer of each connection would always wait.
-const OPEN_LOOP_TAIL: Duration = Duration::from_millis(45);
-
-/// The plan of open loops: each has its whole load in one turn, with the warm-up first.
-///
-/// After a pause longer than its retransmission time-out the kernel acknowledges some segments of a
-/// connection at once. In short slices hardly any answer would wait as it does for clients that keep asking.
-fn in_one_turn(warm_up: Duration, duration: Duration) -> SlicePlan {
-    SlicePlan {
-        slice: warm_up + duration + OPEN_LOOP_TAIL,
-        lead: warm_up,
-        tail: OPEN_LOOP_TAIL,
-        mirrored: false,
-    }
-}
+use super::timeline::{SAMPLES_AROUND, Timeline, lengthened};
 
 /// The load that all cases of a round get at one rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,8 +27,9 @@ pub(super) struct CommonRate {
 
 pub(super) struct Round<'a> {
     pub(super) cases: Vec<Case<'a>>,
-    /// How the load goes from one case to the next.
-    pub(super) slices: SlicePlan,
+    /// How the load goes from one case to the next. Slices that turn out to be too short become longer, for the
+    /// rounds that follow, too.
+    pub(super) slices: &'a Cell<SlicePlan>,
     /// What follows the load that each case asks for.
     pub(super) common: Option<CommonRate>,
     /// Seed of the order of the slices.
@@ -84,16 +64,28 @@ impl Round<'_> {
         }
         let mut told = |member: usize, live: &LiveLoad<'_>| observe(places[member], live);
         pause(&members);
-        let main = self.apply(&members, None, stop, &mut told);
+        let slices = self.slices.get();
+        let mut main = self.apply(&members, (slices, None), stop, &mut told);
+        // In a noisy hour answers take longer than slices allow. The servers are up, and all loads are made again.
+        let may_be_repeated =
+            self.cases.iter().all(|case| case.told.is_none() && case.sampling.is_none());
+        if let Some(longer) = longer_slices(&main, slices) {
+            self.slices.set(longer);
+            if may_be_repeated && !stop.load(Ordering::Relaxed) {
+                main = self.apply(&members, (longer, None), stop, &mut told);
+            }
+        }
         let is_closed = |of: &Prepared<'_>| of.case.variant.load.rate.is_none();
         let common = self.common.filter(|_| members.iter().all(is_closed));
         let went_well =
             main.iter().all(|applied| applied.fault.is_none() && applied.result.is_ok());
         let wants_common = common.is_some();
         let common: Vec<Option<Applied>> = match common {
-            Some(rate) if went_well && !stop.load(Ordering::Relaxed) => {
-                self.apply(&members, Some(rate), stop, &mut told).into_iter().map(Some).collect()
-            }
+            Some(rate) if went_well && !stop.load(Ordering::Relaxed) => self
+                .apply(&members, (slices, Some(rate)), stop, &mut told)
+                .into_iter()
+                .map(Some)
+                .collect(),
             _ => members.iter().map(|_| None).collect(),
         };
         let interrupted = stop.load(Ordering::Relaxed);
@@ -112,11 +104,11 @@ impl Round<'_> {
     fn apply(
         &self,
         members: &[Prepared<'_>],
-        common: Option<CommonRate>,
+        (slices, common): (SlicePlan, Option<CommonRate>),
         stop: &AtomicBool,
         observe: &mut dyn FnMut(usize, &LiveLoad<'_>),
     ) -> Vec<Applied> {
-        let jobs = self.jobs(members, common);
+        let jobs = self.jobs(members, slices, common);
         let mut watching: Vec<Watching> = members.iter().map(Prepared::watch).collect();
         // Counting begins after a pause: what the embedded server reports is up to 100 ms old, and readiness
         // probes or the load before must not count.
@@ -153,6 +145,7 @@ impl Round<'_> {
     fn jobs(
         &self,
         members: &[Prepared<'_>],
+        slices: SlicePlan,
         common: Option<CommonRate>,
     ) -> Vec<Result<Job, String>> {
         let count = members.len();
@@ -171,27 +164,16 @@ impl Round<'_> {
         let job = |member: &Prepared<'_>| member.job().map_err(|error| error.to_string());
         let mut jobs: Vec<Result<Job, String>> =
             members.iter().map(|member| job(member).map(at_common_rate)).collect();
-        if count < 2 {
+        let loads = jobs.iter().flatten().map(|job| &job.settings);
+        let timeline = Timeline::of(count, loads, slices);
+        let Timeline { turns: Some(plan), is_in_one_turn, warm_up, length } = timeline else {
             return jobs;
-        }
-        // The timeline is one: the longest that any of them asks for.
-        let longest = |of: fn(&Load) -> Duration| {
-            jobs.iter().flatten().map(|job| of(&job.settings)).max().unwrap_or_default()
-        };
-        let (warm_up, duration) = (longest(|load| load.warm_up), longest(|load| load.duration));
-        let is_open = jobs.iter().flatten().any(|job| job.settings.rate.is_some());
-        let (plan, warm_up, length) = if is_open {
-            let plan = in_one_turn(warm_up, duration);
-            (plan, warm_up, plan.block(count))
-        } else {
-            let plan = self.slices;
-            let warm_up = plan.length(count, warm_up);
-            (plan, warm_up, warm_up + plan.length(count, duration))
         };
         for (job, turns) in jobs.iter_mut().zip(plan.turns(count, length, self.seed)) {
             let Ok(job) = job else { continue };
             // What is measured of one turn is that turn, without its warm-up.
-            let first = turns.first_counted(0).filter(|_| is_open).map(Duration::from_nanos);
+            let first = turns.first_counted(0).filter(|_| is_in_one_turn);
+            let first = first.map(Duration::from_nanos);
             job.settings.warm_up = first.unwrap_or(warm_up);
             let ends = first.map_or(length, |first| first + plan.slice - plan.lead);
             job.settings.duration = ends.saturating_sub(job.settings.warm_up);
@@ -199,6 +181,27 @@ impl Round<'_> {
         }
         jobs
     }
+}
+
+/// Slices as long as the slowest load needs them; `None` if these are long enough, or cannot be longer.
+fn longer_slices(applied: &[Applied], slices: SlicePlan) -> Option<SlicePlan> {
+    if applied.iter().any(|applied| applied.fault.is_some() || applied.result.is_err()) {
+        return None;
+    }
+    let is_in_slices = |result: &&LoadResult| {
+        let turns = result.measured.turns.as_ref();
+        turns.is_some_and(|turns| u128::from(turns.slice_ns) == slices.slice.as_nanos())
+    };
+    let results = || {
+        let results = applied.iter().filter_map(|applied| applied.result.as_ref().ok());
+        results.filter(is_in_slices)
+    };
+    let needed = results().filter_map(|result| result.measured.slice_needed_ns()).max()?;
+    // Of the measured window each load has its part.
+    let duration_ns = results().map(|result| result.measured.own_ns()).max()?;
+    let (needed, duration) = (Duration::from_nanos(needed), Duration::from_nanos(duration_ns));
+    let longer = lengthened(slices, needed, duration);
+    (longer.slice > slices.slice).then_some(longer)
 }
 
 /// Lets the resource samples of the servers reach beyond a load.
@@ -241,6 +244,15 @@ fn visit_and_run(
     jobs.iter().map(result).collect()
 }
 
+/// What a server used between two instants, nanoseconds. Of one that ended in between all that was seen of it, which
+/// may be more: it must not count as use by others.
+fn used_between_ns(series: &ResourceSeries, from: i64, to: i64) -> u64 {
+    series.cpu_between_ns(from, to).unwrap_or_else(|| {
+        let ends = series.samples.first().zip(series.samples.last());
+        ends.map_or(0, |(first, last)| last.cpu_ns.saturating_sub(first.cpu_ns))
+    })
+}
+
 /// Tells each load what the servers of the others used, so that it does not count as use by unknown
 /// processes.
 fn note_others(applied: &mut [Applied]) {
@@ -248,7 +260,7 @@ fn note_others(applied: &mut [Applied]) {
         let Ok(result) = &applied.result else { return 0 };
         let behind = applied.chain.iter().map(|part| &part.resources);
         let servers = std::iter::once(&result.measured.resources).chain(behind);
-        servers.filter_map(|series| series.cpu_between_ns(from, to)).sum()
+        servers.map(|series| used_between_ns(series, from, to)).sum()
     };
     // In the window of each load, which is its own if it has one turn.
     let others: Vec<u64> = applied

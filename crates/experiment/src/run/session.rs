@@ -6,10 +6,11 @@ mod capacity;
 mod conditions;
 mod kept;
 mod profile;
-mod rounds;
+pub(crate) mod rounds;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -18,12 +19,14 @@ use std::time::{Duration, Instant, SystemTime};
 use dnslab_lab::{GuardProgram, Installed, LabError, Logging, Needs, host, hosts};
 use dnslab_measure::statistics::Metric;
 use dnslab_measure::{
-    AnswersError, CaseId, Compared, CostLimit, Fact, Holder, LiveLoad, ResultsDirectory,
-    ResultsError, RunRecord, RunStatus, SESSION_FORMAT, SessionLock, SkippedVariant,
+    AnswersError, CaseId, Compared, CostLimit, Fact, FolderName, Holder, LiveLoad,
+    ResultsDirectory, ResultsError, RunRecord, RunStatus, SESSION_FORMAT, SessionLock,
+    SkippedVariant,
 };
-use dnslab_settings::{CacheSize, ChainRole, Common, Experiment, HostsChoice, Variant};
+use dnslab_settings::{CacheSize, ChainRole, Common, Experiment, Host, HostsChoice, Variant};
+use dnslab_traffic::SlicePlan;
 
-use super::case::is_cut_short;
+use super::case::{is_cut_short, leave_out_if_short};
 use super::first_query::{self, FirstQueryError};
 use super::internet::PrivateInternet;
 use super::queries::{self, QueriesError, QueryLists};
@@ -32,7 +35,9 @@ use super::round::CommonRate;
 use super::split::Cpus;
 use super::target::logging;
 use super::watching;
+use crate::controls::controls;
 use crate::explain::named_program;
+use crate::plan::Begun;
 use crate::sweeps::sweeps;
 use crate::{Changes, ExperimentError, Plan, Purpose, Untrusted};
 
@@ -141,6 +146,18 @@ pub enum SessionError {
         /// What its server or the load said; may have several lines.
         reason: String,
     },
+    /// The trial that finds the rate of the common load failed for a variant.
+    #[error(
+        "variant `{variant}` failed in the trial that finds the rate of the common load: {reason}\n  \
+         hint:    find why its server ends, or set the rate that all variants bear with \
+         --set common.rate=QPS"
+    )]
+    TrialFailed {
+        /// The variant.
+        variant: String,
+        /// What happened.
+        reason: String,
+    },
     /// What two loads were told cannot be compared.
     #[error("the answers of `{variant}` and `{against}` cannot be compared: {source}")]
     Answers {
@@ -201,6 +218,9 @@ pub struct Session {
     guard: GuardProgram,
     /// The queries, made when the input is checked and kept for the runs.
     lists: RefCell<QueryLists>,
+    /// How loads alternate.
+    slices: Cell<SlicePlan>,
+    taken: Vec<TakenAddress>,
 }
 
 impl Session {
@@ -224,7 +244,7 @@ impl Session {
             lists.of(variant, seed_of(experiment.repeat.seed, 1))?;
             queries::with_files(variant)?;
         }
-        ask_first(&experiment, &plan, &mut lists)?;
+        let taken = ask_first(&mut experiment, &plan, &mut lists)?;
         let mut facts = dnslab_measure::Session {
             format: SESSION_FORMAT,
             dnslab: env!("CARGO_PKG_VERSION").to_owned(),
@@ -241,6 +261,7 @@ impl Session {
             host: host_facts(&experiment),
             inputs,
             compared: rounds::compared(&experiment),
+            controls: Vec::new(),
             sweeps: sweeps(&experiment),
             slice_ns: in_slices
                 .is_ok()
@@ -251,7 +272,9 @@ impl Session {
             against: options.against,
             plan: plan.cases,
         };
-        let path = results_path(&options.results, &now, &experiment.name);
+        facts.controls = controls(&experiment, &facts.compared());
+        let name = experiment.name.parse().expect("an experiment is named as a folder may be");
+        let path = results_path(&options.results, &now, &name);
         let results = ResultsDirectory::create(&path, &facts)?;
         let lock = results.lock(&holder())?;
         if let Some(recording) = &options.recording {
@@ -263,7 +286,9 @@ impl Session {
         }
         results.write_experiment(&experiment.to_toml())?;
         let lists = RefCell::new(lists);
-        Ok(Self { experiment, results, _lock: lock, facts, guard: options.guard, lists })
+        let slices = Cell::new(experiment.slices());
+        let guard = options.guard;
+        Ok(Self { experiment, results, _lock: lock, facts, guard, lists, slices, taken })
     }
 
     /// Resumes an experiment. Old runs that a kill left put aside are brought back or removed first.
@@ -285,13 +310,16 @@ impl Session {
         }
         let (path, file) = results.open_experiment()?;
         let (experiment, source) =
-            crate::load_file(&path, file, &Changes::default(), Purpose::Resume)?;
+            crate::load_file(&path, file.into(), &Changes::default(), Purpose::Resume)?;
         if let Some(untrusted) = source.untrusted.filter(|untrusted| !may_run(untrusted)) {
             return Err(SessionError::Untrusted(untrusted));
         }
         let facts = results.session()?;
         let lists = RefCell::new(QueryLists::default());
-        let session = Self { experiment, results, _lock: lock, facts, guard, lists };
+        let slices = Cell::new(experiment.slices());
+        let taken = Vec::new();
+        let mut session =
+            Self { experiment, results, _lock: lock, facts, guard, lists, slices, taken };
         for case in &session.facts.plan {
             session.results.settle(case)?;
         }
@@ -309,7 +337,8 @@ impl Session {
             return Err(SessionError::Differs { differences, experiment: path });
         }
         let remaining = session.remaining()?;
-        ask_first(&session.experiment, &remaining, &mut session.lists.borrow_mut())?;
+        session.taken =
+            ask_first(&mut session.experiment, &remaining, &mut session.lists.borrow_mut())?;
         Ok(session)
     }
 
@@ -323,6 +352,12 @@ impl Session {
             self.results.write_session(&self.facts)?;
         }
         Ok(())
+    }
+
+    /// The hosts that are asked at another address than their first.
+    #[must_use]
+    pub fn taken_addresses(&self) -> &[TakenAddress] {
+        &self.taken
     }
 
     /// Where the results are.
@@ -359,7 +394,12 @@ impl Session {
             Some(_) => whole.contains(&case.repetition),
             None => done.contains(&(case.variant.as_str(), case.repetition)),
         };
-        Ok(Plan::remaining(&self.experiment, &self.facts.plan, is_done))
+        let begun = Begun {
+            alternates_in_slices: self.facts.slice_ns.is_some(),
+            knows_rate: self.facts.common_rate_qps.is_some(),
+            is_profiled: !self.lacks_profile()?,
+        };
+        Ok(Plan::remaining(&self.experiment, &self.facts.plan, begun, is_done))
     }
 
     /// Does the remaining runs. `stop` ends the current run early, keeps it with a caveat, and begins no
@@ -377,13 +417,15 @@ impl Session {
         let remaining = self.remaining()?.cases;
         let mut number = self.facts.plan.len() - remaining.len() + 1;
         let rounds = rounds::rounds(remaining, self.facts.slice_ns.is_some());
-        let mut measured: BTreeSet<String> = self
-            .results
-            .runs()?
-            .into_iter()
-            .filter(|record| record.measured.is_some())
-            .map(|record| record.variant)
-            .collect();
+        let earlier = self.results.runs()?;
+        let variants_with = |is_so: &dyn Fn(&RunRecord) -> bool| -> BTreeSet<String> {
+            let found = earlier.iter().filter(|record| is_so(record));
+            found.map(|record| record.variant.clone()).collect()
+        };
+        let is_whole =
+            |record: &RunRecord| record.status == RunStatus::Valid && !is_cut_short(record);
+        let mut measured = variants_with(&|record| record.measured.is_some());
+        let mut whole = variants_with(&is_whole);
         let rate = match rounds.is_empty() {
             true => None,
             false => self.common_rate(stop, observer)?,
@@ -402,7 +444,7 @@ impl Session {
             observer.round_begins(&round, number, self.facts.plan.len());
             number += round.len();
             let mut end = None;
-            for record in self.run_round(&round, rate, stop, observer)? {
+            for mut record in self.run_round(&round, rate, stop, observer)? {
                 let is_first = !measured.contains(&record.variant);
                 if let Some(error) = came_to_nothing(&record).filter(|_| is_first) {
                     end = end.or(Some(error));
@@ -410,6 +452,11 @@ impl Session {
                 }
                 if record.measured.is_some() {
                     measured.insert(record.variant.clone());
+                }
+                if is_whole(&record) {
+                    whole.insert(record.variant.clone());
+                } else if whole.contains(&record.variant) {
+                    leave_out_if_short(&mut record);
                 }
                 let id = CaseId { variant: record.variant.clone(), repetition: record.repetition };
                 let written = self.results.write_run(&record);
@@ -493,20 +540,45 @@ fn variants_of<'a>(
     experiment.variants.iter().filter(has_run)
 }
 
-/// Asks each external server of a plan the first query of its load.
+/// A host that does not answer at its first address, and does at another one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{name}` is asked at {taken}, since it does not answer at {silent}")]
+pub struct TakenAddress {
+    /// The name of the host.
+    pub name: String,
+    /// The address that is not asked.
+    pub silent: IpAddr,
+    /// The address that is asked.
+    pub taken: IpAddr,
+}
+
+/// Asks each external server of a plan the first query of its load. One that does not answer is asked at the other
+/// addresses of its name, and the first that answers is taken.
 fn ask_first(
-    experiment: &Experiment,
+    experiment: &mut Experiment,
     plan: &Plan,
     lists: &mut QueryLists,
-) -> Result<(), SessionError> {
-    for variant in variants_of(experiment, plan) {
-        let queries = lists.of(variant, seed_of(experiment.repeat.seed, 1))?;
-        first_query::ask_first(variant, &queries.list).map_err(|source| {
+) -> Result<Vec<TakenAddress>, SessionError> {
+    let (mut taken, seed) = (Vec::new(), seed_of(experiment.repeat.seed, 1));
+    for variant in &mut experiment.variants {
+        if plan.cases.iter().all(|case| case.variant != variant.name) {
+            continue;
+        }
+        let queries = lists.of(variant, seed)?;
+        let Err(source) = first_query::ask_first(variant, &queries) else { continue };
+        let silent = variant.server.address.ip();
+        let other = first_query::answering_address(variant, &source, &queries);
+        let (Some(other), Some(name)) = (other, variant.host_name.clone()) else {
             let variant = variant.name.clone();
-            SessionError::FirstQuery { variant, source: Box::new(source) }
-        })?;
+            return Err(SessionError::FirstQuery { variant, source: Box::new(source) });
+        };
+        variant.server.address.host = Host::Address(other);
+        let found = TakenAddress { name, silent, taken: other };
+        if !taken.contains(&found) {
+            taken.push(found);
+        }
     }
-    Ok(())
+    Ok(taken)
 }
 
 /// Why the first run of a variant measured nothing: its server did not start or could not be reached, or the
@@ -536,9 +608,9 @@ fn holder() -> Holder {
 /// A results directory in `folder` that is not there yet, by the time of its beginning (RFC 3339) and the name of its
 /// experiment.
 #[must_use]
-pub fn results_path(folder: &Path, started: &str, name: &str) -> PathBuf {
+pub fn results_path(folder: &Path, started: &str, name: &FolderName) -> PathBuf {
     let compact: String = started.chars().filter(|letter| !"-:".contains(*letter)).collect();
-    unused(&folder.join(format!("{compact}-{name}")))
+    unused(&folder.join(format!("{compact}-{}", name.as_str())))
 }
 
 /// A path that does not exist yet: two experiments may begin in the same second.
@@ -578,6 +650,7 @@ pub fn skipped(
         fits(Cpus::of(variant).err().map(|error| error.to_string()))?;
         fits(room::lacking(variant))?;
         fits(watching::lacking(variant))?;
+        fits(watching::too_few_files(variant))?;
         fits(PrivateInternet::lacking(variant))?;
         if let Err(error) = can_run(variant, named, guard) {
             let reason = error.to_string();

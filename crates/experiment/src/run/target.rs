@@ -4,16 +4,21 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use dnslab_lab::{
-    GuardProgram, LabError, LogDestination, LogFile, LogPrefix, Logging, NotFound, QueryLog,
-    Rotation, RunningServer, ServerSpec, ZoneFile,
+    GuardProgram, LabError, LogDestination, LogFile, LogPrefix, Logging, NotFound, Patience,
+    QueryLog, Rotation, RunningServer, ServerSpec, ZoneFile,
 };
-use dnslab_load::{AskError, Endpoint, TlsSettings, TlsSettingsError, Verification as Verify, ask};
+use dnslab_load::{
+    AskError, Asker, Endpoint, Job, TlsSettings, TlsSettingsError, Verification as Verify, ask,
+};
 use dnslab_measure::ServerFacts;
 use dnslab_settings::{
-    ChainServer, HttpSettings, Load, Log, LogTarget, Queries, ServerKind, Variant, Verification,
+    ChainServer, Load, Log, LogTarget, OptionForm, Queries, ServerKind, TlsVersions, Variant,
+    Verification,
 };
 use dnslab_traffic::{QueryList, SyntheticZone};
 use dnslab_wire::units::duration;
@@ -21,9 +26,10 @@ use dnslab_wire::{Query, QueryOptions, Response, TlsGroup, Transport, rcode_name
 use domain::base::Name;
 use domain::base::iana::Rtype;
 
-use super::first_query::{OptionForm, is_answered, remedy};
-use super::queries::{QueriesError, zone};
+use super::first_query::{hint, is_answered};
+use super::queries::{Asked, QueriesError, with_files, zone};
 use super::seeds::{Role, Seeds};
+use super::stoppable::Stoppable;
 use super::testbed::{READY_NAME, Testbed, visit};
 use super::watching::{self, SWITCHED_OFF, Watch};
 
@@ -50,21 +56,22 @@ pub(super) enum TargetError {
         place: &'static str,
         source: Box<TargetError>,
     },
-    /// Server and clients seem to have no key exchange group in common: with other groups the server
-    /// answered.
+    /// Server and clients seem to have nothing in common in TLS: with other settings the server answered.
     #[error(
-        "the server does not answer clients that offer the key exchange groups {groups} alone: \
-         {reason}\n  hint:    {library} may have none of them; name another in load.tls_groups"
+        "the server does not answer clients that offer {offered} alone: {reason}\n  hint:    {library} may have \
+         none of them; name others in {key}"
     )]
-    NoGroup {
-        groups: String,
+    NoCommonTls {
+        /// Groups or versions.
+        offered: String,
+        key: &'static str,
         /// What the server has TLS from.
         library: String,
         /// What happened instead of an answer.
         reason: String,
     },
     /// The server that should be running does not answer.
-    #[error("{0}\n  hint:    {remedy}", remedy = remedy(.0, OptionForm::Set))]
+    #[error("{0}{hint}", hint = hint(.0, OptionForm::Set))]
     Silent(AskError),
 }
 
@@ -75,16 +82,81 @@ impl TargetError {
     }
 }
 
+/// How the clients of a load reach their servers.
+#[derive(Clone, Debug)]
+pub(super) struct Ways {
+    pub(super) address: SocketAddr,
+    tls: Option<TlsSettings>,
+    /// Where the clients of other transports go.
+    others: Vec<Endpoint>,
+    /// The further servers that clients know.
+    further: Vec<Vec<Endpoint>>,
+}
+
+impl Ways {
+    /// One way to one server.
+    fn one(address: SocketAddr, tls: Option<TlsSettings>) -> Self {
+        Self { address, tls, others: Vec::new(), further: Vec::new() }
+    }
+
+    /// Those to servers that run already; `None` for a server that is started.
+    ///
+    /// # Errors
+    /// When TLS cannot be set up.
+    pub(super) fn to_running(variant: &Variant) -> Result<Option<Self>, TlsSettingsError> {
+        let Some(address) = variant.target() else { return Ok(None) };
+        let load = &variant.load;
+        let tls = |transport, target| external_tls_over(variant, transport, target);
+        let endpoint = |transport, target, share| {
+            let tls = tls(transport, target)?;
+            Ok::<_, TlsSettingsError>(Endpoint { transport, target, tls, share })
+        };
+        let mut ways = Self::one(address, tls(load.transport, address)?);
+        for (transport, share) in load.mixed().iter().copied() {
+            let target = variant.target_over(transport).unwrap_or(address);
+            ways.others.push(endpoint(transport, target, share)?);
+        }
+        for transport in load.transports() {
+            for (place, target) in variant.further_over(transport).enumerate() {
+                if ways.further.len() <= place {
+                    ways.further.push(Vec::new());
+                }
+                ways.further[place].push(endpoint(transport, target, 0.0)?);
+            }
+        }
+        Ok(Some(ways))
+    }
+
+    /// The servers that the clients know.
+    pub(super) fn servers(&self) -> u8 {
+        u8::try_from(1 + self.further.len()).unwrap_or(u8::MAX)
+    }
+
+    /// The load of a variant over these ways: what its clients send, before the load and in it.
+    ///
+    /// # Errors
+    /// When a file that the queries need cannot be read.
+    pub(super) fn job(&self, variant: &Variant, asked: &Asked) -> Result<Job, QueriesError> {
+        let job = self.job_of(with_files(variant)?, Arc::clone(&asked.list));
+        Ok(Job { replay: asked.clients.clone(), ..job })
+    }
+
+    /// A load with these settings, whose files have been read, and this list of queries.
+    pub(super) fn job_of(&self, load: Load, queries: Arc<QueryList>) -> Job {
+        Job {
+            tls: self.tls.clone(),
+            others: self.others.clone(),
+            further: self.further.clone(),
+            ..Job::new(load, self.address, queries)
+        }
+    }
+}
+
 /// A server that is ready for the load.
 pub(super) struct Target {
-    pub(super) address: SocketAddr,
-    pub(super) tls: Option<TlsSettings>,
+    pub(super) ways: Ways,
     /// The ports of a server that was started here.
     ports: Vec<(Transport, u16)>,
-    /// Where the clients of other transports go.
-    pub(super) others: Vec<Endpoint>,
-    /// The further servers that clients know.
-    pub(super) further: Vec<Vec<Endpoint>>,
     /// `None` for a server that was not started here.
     pub(super) server: Option<RunningServer>,
     pub(super) watch: Watch,
@@ -92,26 +164,20 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Where the server answers over another transport than the first.
-    fn address_over(&self, variant: &Variant, transport: Transport) -> SocketAddr {
-        let started = self.ports.iter().find(|(known, _)| *known == transport);
-        let started = started.map(|(_, port)| SocketAddr::new(self.address.ip(), *port));
-        started.or_else(|| variant.target_over(transport)).unwrap_or(self.address)
-    }
-
-    /// TLS for another transport than the first, with default settings.
-    fn tls_over(
+    /// Where the clients of another transport than the first reach a server that was started here.
+    fn endpoint(
         &self,
         variant: &Variant,
-        transport: Transport,
-    ) -> Result<Option<TlsSettings>, TlsSettingsError> {
-        match &self.server {
-            None => external_tls_over(variant, transport, self.address),
-            Some(server) => {
-                let name = self.address.ip().to_string();
-                tls(transport, variant.verification().as_ref(), &name, server.authority())
-            }
-        }
+        (transport, share): (Transport, f64),
+    ) -> Result<Endpoint, TlsSettingsError> {
+        let address = self.ways.address;
+        let port = self.ports.iter().find(|(known, _)| *known == transport);
+        let target = port.map_or(address, |(_, port)| SocketAddr::new(address.ip(), *port));
+        let authority = self.server.as_ref().and_then(RunningServer::authority);
+        let name = address.ip().to_string();
+        let tls = tls(transport, variant.verification().as_ref(), &name, authority)?;
+        let tls = tls.map(|tls| as_chosen(tls, &variant.load));
+        Ok(Endpoint { transport, target, tls, share })
     }
 }
 
@@ -122,6 +188,8 @@ pub(super) struct Site<'a> {
     pub(super) seeds: Seeds,
     pub(super) folder: &'a Path,
     pub(super) guard: &'a GuardProgram,
+    /// Whoever waits gives up when it is set.
+    pub(super) stop: &'a AtomicBool,
 }
 
 /// Starts the variant's server with all its state under the run's folder, or checks that the external one
@@ -129,40 +197,16 @@ pub(super) struct Site<'a> {
 pub(super) fn prepare(
     variant: &Variant,
     site: &Site<'_>,
-    queries: &QueryList,
+    asked: &Asked,
 ) -> Result<Target, TargetError> {
-    let mut target = begin(variant, site, queries)?;
+    let mut target = match Ways::to_running(variant)? {
+        Some(ways) => external(variant, ways, asked)?,
+        None => started(variant, site)?,
+    };
     if !variant.server.watch {
         target.watch = Err(SWITCHED_OFF.to_owned());
     }
-    target.tls = target.tls.map(|tls| as_chosen(tls, &variant.load));
-    for (transport, share) in variant.load.mixed().iter().copied() {
-        let tls = target.tls_over(variant, transport)?.map(|tls| as_chosen(tls, &variant.load));
-        let address = target.address_over(variant, transport);
-        target.others.push(Endpoint { transport, target: address, tls, share });
-    }
-    target.further = further(variant)?;
-    let has_own_groups = variant.load.tls_groups != TlsGroup::PRESET;
-    if let Some(tls) = target.tls.as_ref().filter(|_| has_own_groups) {
-        agree(variant, site, (&target, tls), queries)?;
-    }
     Ok(target)
-}
-
-/// The further servers that the clients know, each with its endpoint for each transport.
-fn further(variant: &Variant) -> Result<Vec<Vec<Endpoint>>, TlsSettingsError> {
-    let mut servers = Vec::new();
-    for transport in variant.load.transports() {
-        for (place, target) in variant.further_over(transport).enumerate() {
-            let tls = external_tls_over(variant, transport, target)?;
-            let tls = tls.map(|tls| as_chosen(tls, &variant.load));
-            if servers.len() <= place {
-                servers.push(Vec::new());
-            }
-            servers[place].push(Endpoint { transport, target, tls, share: 0.0 });
-        }
-    }
-    Ok(servers)
 }
 
 /// TLS as a load wants it.
@@ -174,82 +218,71 @@ fn as_chosen(tls: TlsSettings, load: &Load) -> TlsSettings {
         .with_groups(&load.tls_groups)
 }
 
-/// TLS with default settings to an external server. `None` without encryption, and for a server that is
-/// started.
-fn external_tls(variant: &Variant) -> Result<Option<TlsSettings>, TlsSettingsError> {
-    let Some(target) = variant.target() else { return Ok(None) };
-    external_tls_over(variant, variant.load.transport, target)
-}
-
-/// The same over this transport and to this server.
-pub(super) fn external_tls_over(
+/// TLS to this external server over this transport, as the load wants it; `None` without encryption.
+fn external_tls_over(
     variant: &Variant,
     transport: Transport,
     target: SocketAddr,
 ) -> Result<Option<TlsSettings>, TlsSettingsError> {
     let name = variant.server.tls_name.clone().unwrap_or_else(|| target.ip().to_string());
-    tls(transport, variant.verification().as_ref(), &name, None)
+    let tls = tls(transport, variant.verification().as_ref(), &name, None)?;
+    Ok(tls.map(|tls| as_chosen(tls, &variant.load)))
 }
 
-/// Checks that the server has one of the groups that its clients will offer. Before this it was asked with
-/// the groups that every server has.
-fn agree(
-    variant: &Variant,
-    site: &Site<'_>,
-    (target, tls): (&Target, &TlsSettings),
-    queries: &QueryList,
-) -> Result<(), TargetError> {
-    let load = &variant.load;
-    let asked = if variant.target().is_none() {
-        let _visit = site.testbed.visit("client")?;
-        let question = Question::of(variant)?;
-        question.ask(target.address, load.transport, Some(tls), &load.http())
-    } else {
-        let answered = is_answered(variant, target.address, Some(tls), queries);
-        answered.map_err(|error| error.to_string())
-    };
-    asked.map_err(|reason| {
-        let groups: Vec<&str> = load.tls_groups.iter().map(|group| group.name()).collect();
-        let library = match target.facts.tls_library.as_str() {
-            "" => "the server's TLS library".to_owned(),
-            library => format!("the server's TLS library ({library})"),
-        };
-        TargetError::NoGroup { groups: groups.join(", "), library, reason }
-    })
-}
-
-/// [`prepare`] with default TLS settings.
-fn begin(variant: &Variant, site: &Site<'_>, queries: &QueryList) -> Result<Target, TargetError> {
-    if let Some(target) = variant.target() {
-        return external(variant, target, external_tls(variant)?, queries);
-    }
-    let (transport, verification) = (variant.load.transport, variant.verification());
+/// A server that is started for the run. It is ready when it answers clients with default settings of TLS; then it is
+/// asked with those of the load.
+fn started(variant: &Variant, site: &Site<'_>) -> Result<Target, TargetError> {
+    let load = with_files(variant)?;
+    let (transport, verification) = (load.transport, variant.verification());
     let client = site.testbed.network("client");
     let sides = (verification.as_ref(), client.as_deref());
-    start(&spec(variant, site)?, transport, sides, &Question::of(variant)?, site.guard)
+    let question = Question::of(variant)?;
+    let spec = spec(variant, site)?;
+    let mut target = start(&spec, (transport, &load), sides, &question, (site.guard, site.stop))?;
+    target.ways.tls = target.ways.tls.map(|tls| as_chosen(tls, &load));
+    for mixed in load.mixed().iter().copied() {
+        let endpoint = target.endpoint(variant, mixed)?;
+        target.ways.others.push(endpoint);
+    }
+    let Some(tls) = &target.ways.tls else { return Ok(target) };
+    if let Some((offered, key)) = own_tls(&load) {
+        let _visit = site.testbed.visit("client")?;
+        let answered = question.ask(&load, (target.ways.address, transport), Some(tls));
+        answered.map_err(|reason| {
+            let library = match target.facts.tls_library.as_str() {
+                "" => "the server's TLS library".to_owned(),
+                library => format!("the server's TLS library ({library})"),
+            };
+            TargetError::NoCommonTls { offered, key, library, reason }
+        })?;
+    }
+    Ok(target)
 }
 
-fn external(
-    variant: &Variant,
-    target: SocketAddr,
-    tls: Option<TlsSettings>,
-    queries: &QueryList,
-) -> Result<Target, TargetError> {
+/// What clients offer in TLS that is not the default, and the key that says so.
+fn own_tls(load: &Load) -> Option<(String, &'static str)> {
+    if load.tls_groups != TlsGroup::PRESET {
+        let groups: Vec<&str> = load.tls_groups.iter().map(|group| group.name()).collect();
+        return Some((
+            format!("the key exchange groups {}", groups.join(", ")),
+            "`load.tls_groups`",
+        ));
+    }
+    let has_own = load.tls_versions != TlsVersions::Both;
+    has_own.then(|| (format!("TLS {}", load.tls_versions), "`load.tls_versions`"))
+}
+
+fn external(variant: &Variant, ways: Ways, asked: &Asked) -> Result<Target, TargetError> {
     // The run judges whether the answer is right. Here somebody must answer.
-    if let Err(silent) = is_answered(variant, target, tls.as_ref(), queries) {
-        let transport = variant.load.transport;
-        let is_answered_by = |further: SocketAddr| {
-            let tls = external_tls_over(variant, transport, further).ok().flatten();
-            is_answered(variant, further, tls.as_ref(), queries).is_ok()
-        };
-        if !variant.further_over(transport).any(is_answered_by) {
-            return Err(TargetError::Silent(silent));
-        }
+    let job = ways.job(variant, asked)?;
+    if let Err(silent) = is_answered(&job, 0)
+        && !(1..ways.servers()).any(|further| is_answered(&job, further).is_ok())
+    {
+        return Err(TargetError::Silent(silent));
     }
     // A service that waits for its first query has started by now.
     let (facts, watch) = watching::external(variant)?;
-    let (ports, others, further) = (Vec::new(), Vec::new(), Vec::new());
-    Ok(Target { address: target, tls, ports, others, further, server: None, watch, facts })
+    Ok(Target { ways, ports: Vec::new(), server: None, watch, facts })
 }
 
 /// The server under test as it is to be started.
@@ -264,7 +297,7 @@ fn spec(variant: &Variant, site: &Site<'_>) -> Result<ServerSpec, TargetError> {
     spec.root_hints = site.testbed.root_hints(variant);
     if spec.upstream.is_none() && spec.root_hints.is_none() {
         let origin = variant.zone.name.clone();
-        let path = write_zone(&zone(&variant.zone)?, &origin, &spec.directory)?;
+        let path = write_zone(&zone(&variant.zone)?, &origin, &spec.directory, site.stop)?;
         spec.zone = Some(ZoneFile { origin, path });
     }
     if server.dnssec {
@@ -328,11 +361,12 @@ pub(super) fn write_zone(
     zone: &SyntheticZone,
     name: &str,
     directory: &Path,
+    stop: &AtomicBool,
 ) -> Result<PathBuf, TargetError> {
     let path = directory.join(format!("{name}.zone"));
     let written =
         fs::create_dir_all(directory).and_then(|()| File::create(&path)).and_then(|file| {
-            let mut writer = BufWriter::new(file);
+            let mut writer = BufWriter::new(Stoppable { inner: file, stop });
             zone.write_to(&mut writer)?;
             writer.flush()
         });
@@ -348,36 +382,38 @@ pub(super) fn start_with_run_authority(
 ) -> Result<Target, TargetError> {
     let origin = spec.zone.as_ref().map_or(".", |zone| zone.origin.as_str());
     let question = Question::soa(origin)?;
-    start(spec, transport, (Some(&Verification::RunAuthority), None), &question, guard)
+    let sides = (Some(&Verification::RunAuthority), None);
+    let waiting = (guard, &AtomicBool::new(false));
+    start(spec, (transport, &Load::default()), sides, &question, waiting)
 }
 
-/// Waits until the server gives the right answer to a client on the host `client`.
+/// Waits until the server gives the right answer to a client of this load on the host `client`.
 fn start(
     spec: &ServerSpec,
-    transport: Transport,
+    (transport, load): (Transport, &Load),
     (verification, client): (Option<&Verification>, Option<&Path>),
     question: &Question,
-    guard: &GuardProgram,
+    (guard, stop): (&GuardProgram, &AtomicBool),
 ) -> Result<Target, TargetError> {
     let address = spec.socket_address(transport);
     let name = address.ip().to_string();
     let authority = spec.directory.join("authority.pem");
-    let http = HttpSettings { path: spec.http_path.clone(), ..HttpSettings::default() };
+    let load = Load { http_path: spec.http_path.clone(), ..load.clone() };
     let probe = |transport: Transport, address: SocketAddr| {
         let _visit = visit(client).map_err(|error| error.to_string())?;
         // The start makes the authority, so these settings are made here.
         let tls = tls(transport, verification, &name, Some(&authority))
             .map_err(|error| error.to_string())?;
-        question.ask(address, transport, tls.as_ref(), &http)
+        question.ask(&load, (address, transport), tls.as_ref())
     };
-    let server = RunningServer::start(spec, guard, &probe, READY_WITHIN)?;
+    let server =
+        RunningServer::start(spec, guard, &probe, Patience { timeout: READY_WITHIN, stop })?;
     let tls = tls(transport, verification, &name, Some(&authority))?;
     let facts = server.facts().clone();
     let watch = Ok(server.watched());
     let port = |transport: &Transport| (*transport, spec.socket_address(*transport).port());
     let ports = spec.transports.iter().map(port).collect();
-    let (others, further) = (Vec::new(), Vec::new());
-    Ok(Target { address, tls, ports, others, further, server: Some(server), watch, facts })
+    Ok(Target { ways: Ways::one(address, tls), ports, server: Some(server), watch, facts })
 }
 
 /// The query that shows whether a server answers rightly, with records.
@@ -412,15 +448,18 @@ impl Question {
         query.map(Self).map_err(|error| wrong(error.to_string()))
     }
 
+    /// Asks as the first client of this load does, over this transport.
     fn ask(
         &self,
-        address: SocketAddr,
-        transport: Transport,
+        load: &Load,
+        (address, transport): (SocketAddr, Transport),
         tls: Option<&TlsSettings>,
-        http: &HttpSettings,
     ) -> Result<(), String> {
-        let answer = ask(address, transport, &self.0, tls, http, PROBE_TIMEOUT)
-            .map_err(|error| error.to_string())?;
+        let load = Load { transport, mix: None, ..load.clone() };
+        let list = QueryList::from_queries(vec![self.0.clone()], "readiness".to_owned());
+        let job = Job { tls: tls.cloned(), ..Job::new(load, address, Arc::new(list)) };
+        let asker = Asker { client: 0, transport, server: 0 };
+        let answer = ask(&job, asker, &self.0, PROBE_TIMEOUT).map_err(|error| error.to_string())?;
         let response = Response::parse(&answer).map_err(|error| error.to_string())?;
         if response.rcode != 0 || response.answers == 0 {
             let (rcode, records) = (rcode_name(response.rcode.into()), response.answers);
@@ -440,7 +479,7 @@ pub(super) fn probe(
     let name = address.ip().to_string();
     let tls = tls(transport, Some(&Verification::RunAuthority), &name, authority)
         .map_err(|error| error.to_string())?;
-    question.ask(address, transport, tls.as_ref(), &HttpSettings::default())
+    question.ask(&Load::default(), (address, transport), tls.as_ref())
 }
 
 /// `own_authority` is the one made for the run.

@@ -3,13 +3,14 @@
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use dnslab_lab::hosts::{self, EndedPart, Hosts, LinkSettings};
 use dnslab_lab::network::Visit;
 use dnslab_lab::{
-    CounterWatch, GuardProgram, IANA_TRUST_ANCHORS, LabError, Ports, RootHints, RunningServer,
-    Sampler, ServerSpec, Upstream, UpstreamTls, ZoneFile, certificate, ports,
+    CounterWatch, GuardProgram, IANA_TRUST_ANCHORS, LabError, Patience, Ports, RootHints,
+    RunningServer, Sampler, ServerSpec, Upstream, UpstreamTls, ZoneFile, certificate, ports,
 };
 use dnslab_measure::{ChainPart, HostFacts, TestbedFacts};
 use dnslab_settings::{
@@ -61,7 +62,7 @@ impl Testbed {
         queries: &QueryList,
         (cpus, seeds): (&Cpus, Seeds),
         folder: &Path,
-        guard: &GuardProgram,
+        (guard, stop): (&GuardProgram, &AtomicBool),
     ) -> Result<Self, TargetError> {
         let hosts = make_hosts(variant, (cpus, seeds), folder, guard)?;
         let internet = PrivateInternet::of(&variant.upstream).map_err(QueriesError::from)?;
@@ -71,7 +72,7 @@ impl Testbed {
         let mut made = Self { hosts, behind: Vec::new(), internet };
         for behind in variant.behind().iter().rev() {
             let place = behind.role.name();
-            let server = made.start(behind, variant, queries, (cpus, seeds), folder, guard);
+            let server = made.start(behind, variant, queries, (cpus, seeds), folder, (guard, stop));
             let server = server.map_err(|error| error.of(place))?;
             made.behind.insert(0, server);
         }
@@ -236,7 +237,7 @@ impl Testbed {
         queries: &QueryList,
         (cpus, seeds): (&Cpus, Seeds),
         folder: &Path,
-        guard: &GuardProgram,
+        (guard, stop): (&GuardProgram, &AtomicBool),
     ) -> Result<RunningChainServer, TargetError> {
         let directory = folder.join(behind.role.name());
         let listen = self.listen_behind(behind.role, variant.server.address.ip())?;
@@ -256,7 +257,7 @@ impl Testbed {
         give(&mut spec, behind, own_cpus, seeds.of(Role::Upstream));
         match &self.internet {
             Some(internet) => spec.embedded.hierarchy = Some(internet.description.clone()),
-            None => give_data(&mut spec, variant, queries, &directory)?,
+            None => give_data(&mut spec, variant, queries, (&directory, stop))?,
         }
         if kind == ServerKind::Embedded && self.internet.is_none() {
             self.give_behaviour(&mut spec, variant);
@@ -268,7 +269,8 @@ impl Testbed {
             let _visit = self.visit("server").map_err(|error| error.to_string())?;
             probe(transport, address, &question, Some(&authority))
         };
-        let server = RunningServer::start(&spec, guard, &ask, READY_WITHIN)?;
+        let server =
+            RunningServer::start(&spec, guard, &ask, Patience { timeout: READY_WITHIN, stop })?;
         Ok(RunningChainServer { role: behind.role, transport: behind.transport, server })
     }
 
@@ -322,7 +324,7 @@ pub(super) fn names(variant: &Variant) -> Vec<&'static str> {
 }
 
 /// True if a variant must have its own hosts, or may and this user can make them.
-pub(super) fn has_hosts(variant: &Variant) -> bool {
+pub(crate) fn has_hosts(variant: &Variant) -> bool {
     match variant.lab.hosts {
         HostsChoice::Loopback => false,
         HostsChoice::Namespaces => true,
@@ -394,14 +396,14 @@ fn give_data(
     spec: &mut ServerSpec,
     variant: &Variant,
     queries: &QueryList,
-    directory: &Path,
+    (directory, stop): (&Path, &AtomicBool),
 ) -> Result<(), TargetError> {
     if spec.upstream.is_some() {
         return Ok(());
     }
     let settings = &variant.zone;
     if let Queries::Zone(_) = variant.asked() {
-        let path = write_zone(&zone(settings)?, &settings.name, directory)?;
+        let path = write_zone(&zone(settings)?, &settings.name, directory, stop)?;
         spec.zone = Some(ZoneFile { origin: settings.name.clone(), path });
         return Ok(());
     }

@@ -1,26 +1,29 @@
 //! Whether a load that was applied counts.
 
-use std::time::Duration;
-
 use dnslab_load::{Expected, LoadResult};
 use dnslab_measure::{
-    Answers, Cause, ERROR_CODES, InvalidReason, fell_silent, lost_over_transport,
+    Answers, BottleneckFigures, Cause, ERROR_CODES, InvalidReason, SendingLimits, fell_silent,
+    lost_over_transport, not_sent_as_asked,
 };
-use dnslab_settings::{Mode, Variant};
+use dnslab_settings::{Mode, RightCodes, Variant};
+use dnslab_wire::rcode;
 
 use super::case::expected;
 
-/// Why a load that was to last for `asked` does not count; `None` if it does. `cause` may explain that
-/// nothing, or too little, was answered.
+/// Why a load does not count; `None` if it does. `cause` may explain that nothing, or too little, was answered. One
+/// that was left early counts by itself; beside whole ones see [`super::case::leave_out_if_short`].
 pub(super) fn why_invalid(
     variant: &Variant,
     result: &LoadResult,
-    asked: Duration,
+    figures: &BottleneckFigures,
     cause: Option<Cause>,
 ) -> Option<InvalidReason> {
     let measured = &result.measured;
     let (outcomes, answers) = (&measured.counters.outcomes, &measured.counters.answers);
     let warm_up = &measured.warm_up.outcomes;
+    if result.cut_short && measured.window_ns <= 1 {
+        return Some(InvalidReason::TooShort { measured_ns: 0, asked_ns: asked_ns(variant) });
+    }
     if outcomes.answered == 0 {
         return Some(InvalidReason::Unanswered {
             due: outcomes.due,
@@ -39,6 +42,11 @@ pub(super) fn why_invalid(
     if let Some(p99_ns) = measured.start_lag.quantile_ns(0.99).filter(|lag| *lag > limit_ns) {
         return Some(InvalidReason::Late { p99_ns, limit_ns });
     }
+    let limits =
+        SendingLimits { unsent: variant.expect.unsent_limit, lag: variant.expect.lag_limit };
+    if let Some(reason) = not_sent_as_asked(figures, &result.facts, measured, limits) {
+        return Some(reason);
+    }
     let limit = variant.expect.lost_limit;
     if outcomes.lost() as f64 > limit * outcomes.due as f64 {
         return Some(InvalidReason::Lost { outcomes: *outcomes, limit, cause });
@@ -48,7 +56,8 @@ pub(super) fn why_invalid(
     }
     // What a played client may be told is not known, but most of them are told something: unless the experiment
     // says that any answer will do, as where it looks for the load at which a resolver gives up.
-    if variant.load.mode() == Mode::Clients && variant.expect.wrong_limit < 1.0 {
+    let any_will_do = variant.expect.wrong_limit >= 1.0 || variant.right_codes() == RightCodes::Any;
+    if variant.load.mode() == Mode::Clients && !any_will_do {
         let of = |name: &&str| answers.rcodes.get(*name).copied().unwrap_or(0);
         let errors = ERROR_CODES.iter().map(of).sum::<u64>();
         if 2 * errors > outcomes.answered {
@@ -60,26 +69,30 @@ pub(super) fn why_invalid(
     let wrong = answers.wrong + outcomes.malformed;
     let came = outcomes.answered + outcomes.malformed;
     if wrong as f64 > limit * came as f64 {
-        let Expected { rcode, answers: records } = expected(variant);
+        let Expected { codes, answers: records } = expected(variant);
+        let rcode = match codes {
+            RightCodes::One(code) => code,
+            RightCodes::Answers | RightCodes::Any => rcode::NOERROR,
+        };
         return Some(InvalidReason::Wrong {
             wrong,
             answers: came,
             limit,
-            rcode: rcode.into(),
+            rcode,
+            or_nxdomain: codes == RightCodes::Answers,
             has_record: records > 0,
             example: result.wrong_example.clone(),
         });
     }
     // A sample of the answers that looked right was parsed. It stands for all of them.
     let Answers { checked, malformed, checked_stand_for, malformed_stand_for, .. } = *answers;
-    if malformed_stand_for as f64 > limit * checked_stand_for as f64 {
+    (malformed_stand_for as f64 > limit * checked_stand_for as f64).then(|| {
         let example = result.malformed_example.clone().unwrap_or_default();
-        return Some(InvalidReason::Malformed { malformed, checked, limit, example });
-    }
-    let measured_ns = measured.own_ns();
-    let asked_ns = u64::try_from(asked.as_nanos()).unwrap_or(u64::MAX);
-    let sent_all =
-        variant.load.queries_in_all.is_some_and(|most| outcomes.due + warm_up.due >= most);
-    (u128::from(measured_ns) * 2 < asked.as_nanos() && !sent_all)
-        .then_some(InvalidReason::TooShort { measured_ns, asked_ns })
+        InvalidReason::Malformed { malformed, checked, limit, example }
+    })
+}
+
+/// Length of the measured window that a variant asks for.
+pub(super) fn asked_ns(variant: &Variant) -> u64 {
+    u64::try_from(variant.load.duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,8 +1,11 @@
 //! Who watches the server under test, or why nobody does.
 
 use dnslab_lab::{ExternalServer, Identity, NotFound, Watched};
+use dnslab_load::sockets;
 use dnslab_measure::ServerFacts;
-use dnslab_settings::Variant;
+use dnslab_settings::{Mode, Variant};
+use dnslab_wire::Transport;
+use dnslab_wire::units::raised_file_limit;
 
 pub(super) const SWITCHED_OFF: &str = "it was switched off (`server.watch = false`)";
 
@@ -54,6 +57,26 @@ pub(super) fn lacking(variant: &Variant) -> Option<String> {
     let error = find(variant)?.err().filter(NotFound::is_fault)?;
     variant.server.watch.then(|| error.to_string())
 }
+
+/// Why an external server on this machine cannot have all connections of the load open; `None` if it can, or nobody
+/// knows.
+pub(super) fn too_few_files(variant: &Variant) -> Option<String> {
+    let load = &variant.load;
+    let is_by_connection = load.transports().all(Transport::runs_over_tcp);
+    if !is_by_connection || load.mode() == Mode::Clients {
+        return None;
+    }
+    let connections = sockets(load);
+    let limit = find(variant)?.ok()?.file_limit().filter(|limit| *limit < connections)?;
+    Some(format!(
+        "its load has {connections} connections open at once, but the server that runs may open {limit} files: ask \
+         with fewer clients, or {}",
+        raised_file_limit(connections + OTHER_FILES)
+    ))
+}
+
+/// Files that a server needs besides its connections.
+const OTHER_FILES: u64 = 200;
 
 /// The CPUs in `allowed` that an external server on this machine may use, if not all: the others are free for
 /// the load.

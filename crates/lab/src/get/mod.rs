@@ -233,9 +233,9 @@ fn run(
             place.remove_log();
             return Err(GetError::Interrupted { name: request.recipe.name() });
         }
-        if let Some(line) = log_tail(place.log(), 1).ok().and_then(|mut lines| lines.pop()) {
-            progress(line.strip_prefix("I: ").unwrap_or(&line));
-        }
+        let line = log_tail(place.log(), 1).ok().and_then(|mut lines| lines.pop());
+        let line = line.unwrap_or_else(|| format!("making {}", tool.source));
+        progress(line.strip_prefix("I: ").unwrap_or(&line));
         thread::sleep(LOOK_EVERY);
     };
     match report.ending {

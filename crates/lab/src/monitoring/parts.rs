@@ -1,6 +1,7 @@
 //! The programs of the stack, how each is called, and the configuration of Prometheus.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +32,14 @@ pub struct StackSettings {
     pub metrics: SocketAddr,
     /// Statistics channel of the BIND that is watched.
     pub bind_statistics: SocketAddr,
+    /// File with the number of its process.
+    #[serde(default = "bind_pid_file")]
+    pub bind_pid_file: PathBuf,
+}
+
+/// Where Debian's BIND has it.
+fn bind_pid_file() -> PathBuf {
+    "/run/named/named.pid".into()
 }
 
 impl StackSettings {
@@ -128,7 +137,12 @@ impl Part {
                 listen,
             ],
             Self::BindExporter => {
-                vec![format!("--bind.stats-url=http://{}/", settings.bind_statistics), listen]
+                let pid_file = format!("--bind.pid-file={}", settings.bind_pid_file.display());
+                vec![
+                    format!("--bind.stats-url=http://{}/", settings.bind_statistics),
+                    pid_file,
+                    listen,
+                ]
             }
             Self::NodeExporter => vec![listen],
         }
@@ -178,6 +192,7 @@ mod tests {
             node_exporter: 9100,
             metrics: "127.0.0.1:9353".parse().unwrap(),
             bind_statistics: "127.0.0.1:8053".parse().unwrap(),
+            bind_pid_file: bind_pid_file(),
         };
         let lines = Part::ALL.map(|part| {
             format!(

@@ -32,6 +32,7 @@ use std::path::PathBuf;
 
 pub(crate) use dnslab_settings::ServerKind;
 use dnslab_wire::Transport;
+use dnslab_wire::units::raised_file_limit;
 
 use crate::users::User;
 use crate::{GuardProgram, LabError};
@@ -312,7 +313,8 @@ fn check_files(connections: u32, limit: u64) -> Result<(), LabError> {
         value: connections.to_string(),
         reason: format!(
             "a server may open {limit} files, enough for {most} connections over TCP: use \
-             fewer clients, or raise the hard limit (`ulimit -Hn`)"
+             fewer clients, or start dnslab with more: {}",
+            raised_file_limit(u64::from(connections) + OTHER_FILES + u64::from(SPARE_CONNECTIONS))
         ),
     })
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use dnslab_measure::counter;
 use dnslab_wire::Transport;
+use dnslab_wire::units::raised_file_limit;
 
 use super::{
     Access, Adapter, Facts, IDLE_SECONDS, ROOT_HINTS, Rendered, RootHints, ServerKind, ServerSpec,
@@ -95,8 +96,10 @@ fn has_files(spec: &ServerSpec, limit: Option<u64>) -> Result<(), String> {
     }
     Err(format!(
         "Unbound with {} threads and {} TCP clients counts {needed} file descriptors, but a process may \
-         open {limit}: use fewer clients or fewer threads, or raise the hard limit (`ulimit -Hn`)",
-        spec.threads, spec.connections
+         open {limit}: use fewer clients or fewer threads, or start dnslab with more: {}",
+        spec.threads,
+        spec.connections,
+        raised_file_limit(needed)
     ))
 }
 
@@ -370,7 +373,9 @@ mod tests {
         assert_eq!(
             has_files(&spec, Some(20_000)).unwrap_err(),
             "Unbound with 2 threads and 9500 TCP clients counts 38500 file descriptors, but a process \
-             may open 20000: use fewer clients or fewer threads, or raise the hard limit (`ulimit -Hn`)"
+             may open 20000: use fewer clients or fewer threads, or start dnslab with more: raise the limit to \
+             38500: `ulimit -n 38500` in the shell that starts it (as root beyond the hard limit), \
+             `LimitNOFILE=38500` in its unit of systemd"
         );
     }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use dnslab_load::{Expected, Job, LoadResult, Progress, run};
 use dnslab_measure::{Connections, Counters, LiveInterval, Outcomes};
-use dnslab_settings::{Load, Mode, QuotaKind};
+use dnslab_settings::{Load, Mode, QuotaKind, RightCodes};
 use dnslab_traffic::{Pace, QueryList, Rate, SyntheticZone, TypeMix};
 use dnslab_wire::{QueryOptions, Transport};
 
@@ -36,7 +36,7 @@ pub(crate) fn job(target: SocketAddr, transport: Transport) -> Job {
         workers: Some(2),
         ..Load::default()
     };
-    let expected = Some(Expected { rcode: 0, answers: 0 });
+    let expected = Some(Expected { codes: RightCodes::One(0), answers: 0 });
     Job { expected, ..Job::new(settings, target, queries()) }
 }
 
@@ -142,8 +142,9 @@ fn check_live(live: &LiveInterval, so_far: &mut Counters) {
 /// open.
 #[track_caller]
 fn check_connections(connections: &Connections) {
-    let Connections { attempted, opened, failed, lost, closed, .. } = *connections;
+    let Connections { attempted, opened, failed, refused, lost, closed, .. } = *connections;
     assert!(opened + failed <= attempted, "{connections:?}");
+    assert!(refused <= failed + lost, "{connections:?}");
     assert!(lost + closed <= opened, "{connections:?}");
     let handshakes = connections.full_handshakes + connections.resumed_handshakes;
     assert!(handshakes <= opened && connections.early_data <= handshakes, "{connections:?}");

@@ -100,8 +100,10 @@ fn too_few_descriptors_are_found_out_before_the_start() {
             let job = job(server.address(transport), transport);
             let with = |clients| job.clone().with(|load| load.clients = clients);
             let error = run(&with(150), &AtomicBool::new(false), &mut |_| {}).unwrap_err();
-            let LoadError::TooManySockets { sockets, limit } = error else { panic!("{error}") };
-            assert_eq!((sockets, limit), (150, 200));
+            let LoadError::TooManySockets { sockets, needed, limit } = error else {
+                panic!("{error}")
+            };
+            assert_eq!((sockets, needed, limit), (150, 214, 200));
             // The server's connections are in this process too.
             let result = apply(&with(60));
             assert!(both(&result).outcomes.answered > 0);

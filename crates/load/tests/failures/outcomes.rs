@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use dnslab_load::{Expected, Job, Progress, run};
-use dnslab_measure::Answers;
-use dnslab_settings::Load;
+use dnslab_load::{Expected, Job, LoadResult, Progress, run};
+use dnslab_measure::{Answers, Outcomes};
+use dnslab_settings::{Load, RightCodes};
 use dnslab_traffic::Pace;
 use dnslab_wire::Transport;
 
-use crate::applied::{apply, job, open};
+use crate::applied::{apply, both, closed_and_open, job, open};
 use crate::server::{answer, read_query, send, tcp_server, udp_server};
 
 #[test]
@@ -82,7 +82,7 @@ fn alias(query: &[u8]) -> Vec<u8> {
 #[test]
 fn where_a_record_is_expected_an_alias_or_a_truncated_answer_is_none() {
     let load = |target, answers| {
-        let expected = Some(Expected { rcode: 0, answers });
+        let expected = Some(Expected { codes: RightCodes::One(0), answers });
         apply(&Job { expected, ..job(target, Transport::Udp) })
     };
     let aliases = udp_server(|_, query| vec![alias(query)]);
@@ -175,6 +175,26 @@ fn nobody_listening_is_not_sent() {
     assert!(result.last_connection_end.unwrap().starts_with("cannot connect"));
 }
 
+/// Who closes a connection after its first answer has served it. Who accepts connections to close them, and who
+/// refuses them, has turned them away.
+#[test]
+fn connections_that_are_turned_away_are_counted() {
+    let serving = tcp_server(|mut stream| {
+        if let Some(query) = read_query(&mut stream) {
+            send(&mut stream, &answer(&query, 0));
+        }
+    });
+    let closing = tcp_server(|mut stream| drop(read_query(&mut stream)));
+    let closed_port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let connections = |target| both(&apply(&job(target, Transport::Tcp))).connections;
+    let served = connections(serving);
+    assert!(served.lost > 0 && served.refused == 0, "{served:?}");
+    let turned_away = connections(closing);
+    assert!(turned_away.lost > 0 && turned_away.refused == turned_away.lost, "{turned_away:?}");
+    let refused = connections(closed_port);
+    assert!(refused.failed > 0 && refused.refused == refused.failed, "{refused:?}");
+}
+
 #[test]
 fn an_interrupt_ends_the_window_and_keeps_the_sums() {
     let target = udp_server(|_, query| vec![answer(query, 0)]);
@@ -190,6 +210,63 @@ fn an_interrupt_ends_the_window_and_keeps_the_sums() {
     assert!(result.cut_short);
     assert!(result.measured.window_ns < 60_000_000_000);
     assert!(result.measured.counters.outcomes.answered > 0);
+}
+
+/// A load that is left after some ticks, long before its window and the time-outs of its queries are over.
+fn left_early(job: Job) -> LoadResult {
+    let job = job.with(|load| {
+        load.duration = Duration::from_secs(600);
+        load.timeout = Duration::from_secs(100);
+    });
+    let (stop, mut ticks) = (AtomicBool::new(false), 0);
+    run(&job, &stop, &mut |_| {
+        ticks += 1;
+        stop.store(ticks >= 8, Ordering::Relaxed);
+    })
+    .unwrap()
+}
+
+#[test]
+fn a_load_that_is_left_does_not_wait_for_the_time_outs() {
+    let jobs = closed_and_open(job(udp_server(|_, _| Vec::new()), Transport::Udp));
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap();
+    let unread = job(nobody.local_addr().unwrap(), Transport::Tcp);
+    // More than any server takes, more than any generator makes, and a rate that comes by chance or grows.
+    let too_much = [(1e9, Pace::Constant), (50e6, Pace::Poisson)].map(|(rate, pace)| {
+        jobs[0].clone().with(|load| {
+            open(load, rate);
+            load.pace = Some(pace);
+        })
+    });
+    for job in jobs.into_iter().chain([unread]).chain(too_much) {
+        let what = format!("{} {:?}", job.settings.transport, job.settings.rate);
+        let result = left_early(job);
+        let outcomes = [&result.measured.warm_up, &result.measured.counters].map(|it| it.outcomes);
+        let sum = |of: fn(&Outcomes) -> u64| outcomes.iter().map(of).sum::<u64>();
+        // What nobody waited for is neither answered nor lost.
+        assert!(result.cut_short && sum(|it| it.interrupted) > 0, "{what}: {outcomes:?}");
+        assert_eq!(sum(|it| it.timed_out), 0, "{what}: {outcomes:?}");
+        assert_eq!(sum(|it| it.ended()), sum(|it| it.settled() - it.interrupted), "{what}");
+        let in_intervals: u64 = result.measured.intervals.iter().map(|it| it.due).sum();
+        assert_eq!(in_intervals, sum(|it| it.due), "{what}");
+    }
+}
+
+#[test]
+fn a_rate_that_nobody_can_send_ends_and_every_query_has_its_outcome() {
+    let server = udp_server(|_, query| vec![answer(query, 0)]);
+    let job = job(server, Transport::Udp).with(|load| open(load, 1e9));
+    for job in [job.clone(), job.with(|load| load.mix = Some("tcp:40%".parse().unwrap()))] {
+        let measured = apply(&job).measured;
+        let [warm_up, counters] = [&measured.warm_up, &measured.counters];
+        // One a nanosecond, over 100 ms and over 400 ms.
+        let due = [warm_up.outcomes.due, counters.outcomes.due];
+        assert_eq!(due, [100_000_000, 400_000_000]);
+        assert!(counters.outcomes.not_sent > counters.outcomes.due / 2, "{counters:?}");
+        assert_eq!(measured.latency.len(), counters.outcomes.due);
+        let over: u64 = counters.by_transport.values().map(|over| over.due).sum();
+        assert!(over == 0 || over == counters.outcomes.due, "{:?}", counters.by_transport);
+    }
 }
 
 #[test]

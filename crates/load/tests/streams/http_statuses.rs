@@ -6,8 +6,9 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
+use std::time::Duration;
 
-use dnslab_load::Job;
+use dnslab_load::{AskError, Asker, Job, Refusal, ask};
 use dnslab_transport::http2::Server;
 use dnslab_wire::{Method, Transport};
 use rustls::ServerConnection;
@@ -22,9 +23,9 @@ struct Counts {
     refused: AtomicU64,
 }
 
-/// Answers so many requests over HTTP/2, and then refuses them with 503. Requests that came as early data are
-/// refused with 425.
-fn server(identity: &Identity, most: u64) -> (SocketAddr, Arc<Counts>) {
+/// Answers so many requests over HTTP/2, and then refuses them with this status. Requests that came as early data
+/// are refused with 425.
+fn server(identity: &Identity, most: u64, status: u16) -> (SocketAddr, Arc<Counts>) {
     let mut config = identity.server_config("h2");
     config.max_early_data_size = 16_384;
     let config = Arc::new(config);
@@ -36,7 +37,7 @@ fn server(identity: &Identity, most: u64) -> (SocketAddr, Arc<Counts>) {
             let session = ServerConnection::new(Arc::clone(&config)).unwrap();
             let counts = Arc::clone(&counted);
             // A client that has gone is none of the test's business.
-            thread::spawn(move || drop(serve(session, stream.unwrap(), most, &counts)));
+            thread::spawn(move || drop(serve(session, stream.unwrap(), (most, status), &counts)));
         }
     });
     (address, counts)
@@ -45,7 +46,7 @@ fn server(identity: &Identity, most: u64) -> (SocketAddr, Arc<Counts>) {
 fn serve(
     mut tls: ServerConnection,
     mut socket: TcpStream,
-    most: u64,
+    (most, status): (u64, u16),
     counts: &Counts,
 ) -> io::Result<()> {
     let (mut http, mut out) = (Server::new("/dns-query"), Vec::new());
@@ -68,7 +69,7 @@ fn serve(
         while let Some(request) = http.next_request() {
             if counts.answered.load(Ordering::Relaxed) >= most {
                 counts.refused.fetch_add(1, Ordering::Relaxed);
-                http.refuse(request.id, 503);
+                http.refuse(request.id, status);
                 continue;
             }
             counts.answered.fetch_add(1, Ordering::Relaxed);
@@ -89,7 +90,7 @@ fn serve(
 #[test]
 fn requests_that_were_too_early() {
     let identity = Identity::new();
-    let (target, counts) = server(&identity, u64::MAX);
+    let (target, counts) = server(&identity, u64::MAX, 503);
     let tls = settings(&identity).with_early_data(true);
     let job = with_quota(job(target, Transport::Doh2, tls), 40);
     let result = go_well(&with_method(Job { expected: None, ..job }, Method::Get));
@@ -105,7 +106,7 @@ fn requests_that_were_too_early() {
 #[test]
 fn errors_that_begin_in_the_middle() {
     let identity = Identity::new();
-    let (target, counts) = server(&identity, 500);
+    let (target, counts) = server(&identity, 500, 503);
     let job = job(target, Transport::Doh2, settings(&identity));
     let result = go(&Job { expected: None, ..job });
     let counters = &result.measured.counters;
@@ -119,4 +120,18 @@ fn errors_that_begin_in_the_middle() {
     let fastest = result.measured.service_time.min_ns().unwrap();
     assert!(refusals[&503].first_ns > fastest && outcomes.answered >= 500, "{counters:?}");
     assert_eq!(counters.connections.lost, 0, "{counters:?}");
+}
+
+/// Whoever asks before a load is told the status, so that the hint can fit it.
+#[test]
+fn a_first_query_that_is_refused_has_its_status() {
+    let identity = Identity::new();
+    for status in [301, 403, 404, 405, 415, 429, 503] {
+        let (target, _) = server(&identity, 0, status);
+        let job = job(target, Transport::Doh2, settings(&identity));
+        let asker = Asker { client: 0, transport: Transport::Doh2, server: 0 };
+        let error = ask(&job, asker, job.queries.get(0), Duration::from_secs(5)).unwrap_err();
+        let AskError::Refused { refusal, .. } = error else { panic!("{error}") };
+        assert_eq!(refusal, Refusal::Status(status));
+    }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use dnslab_load::{Expected, Job, LoadResult, TlsSettings, Verification, run};
-use dnslab_settings::{Load, QuotaKind};
+use dnslab_settings::{Load, QuotaKind, RightCodes};
 use dnslab_traffic::QueryList;
 use dnslab_wire::{Method, QueryOptions, Transport};
 
@@ -39,7 +39,7 @@ pub(crate) fn job(target: SocketAddr, transport: Transport, tls: TlsSettings) ->
         workers: Some(2),
         ..Load::default()
     };
-    let expected = Some(Expected { rcode: 0, answers: 1 });
+    let expected = Some(Expected { codes: RightCodes::One(0), answers: 1 });
     Job { expected, tls: Some(tls), ..Job::new(settings, target, queries()) }
 }
 

@@ -70,6 +70,25 @@ pub enum Evidence {
         /// Share of one CPU.
         share: f64,
     },
+    /// Other programs used the CPUs of a server, and the server waited for them.
+    ServerHeldUp {
+        /// Role of the server in the chain.
+        role: String,
+        /// Of the time for which its threads could run, the share for which they had no CPU; `None` where that
+        /// is not known.
+        waited_share: Option<f64>,
+        /// Share of its CPUs that others used.
+        others_share: f64,
+    },
+    /// A control group of a side used up its CPU quota.
+    CpuLimit {
+        /// Role of the server in the chain, `load generator`, or `servers and load generator`.
+        role: String,
+        /// The quota in CPUs.
+        cpus: f64,
+        /// Share of the periods in which the quota was used up.
+        throttled_share: f64,
+    },
     /// A load worker was on its CPU or waited for it.
     WorkerWaited {
         /// Share of the time.
@@ -84,6 +103,15 @@ pub enum Evidence {
     ConnectionsHeld {
         /// Share of the time.
         share: f64,
+    },
+    /// The server turned connections away.
+    TurnedAway {
+        /// Attempts to connect.
+        attempted: u64,
+        /// Those that were refused, reset or not taken in time, or whose connection ended before any answer.
+        refused: u64,
+        /// Others that waited for a second or longer, while the queue of a listening socket was full.
+        waited: u64,
     },
     /// Queries by UDP that were never answered.
     Lost {

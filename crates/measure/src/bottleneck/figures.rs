@@ -2,14 +2,15 @@
 
 use std::net::SocketAddr;
 
+use super::others::others_on_load_cpus;
 use super::servers::{ServerUse, WorkerUse, at_its_end, share_together, share_with_load, use_of};
 use super::{
     BottleneckKind, CONNECTIONS_FAIL, CONNECTIONS_HELD, DROPS, Evidence, GENERATOR_BUSY,
-    GENERATOR_IDLE, LITTLE, LOST, RATE_MET, SERVER_BUSY, SOCKET_DROPS,
+    GENERATOR_IDLE, LEAST_TURNED_AWAY, LITTLE, LOST, RATE_MET, SERVER_BUSY, SOCKET_DROPS,
 };
 use crate::{
-    ChainPart, LoadFacts, LoadMode, Measured, ResourceSample, ResourceSeries, ServerFacts,
-    WorkerFacts,
+    ChainPart, Connections, CpuLimit, LoadFacts, LoadMode, Measured, ResourceSample,
+    ResourceSeries, ServerFacts, WorkerFacts,
 };
 
 /// The figures of the measured window that [`crate::Bottleneck::decide`] looks at.
@@ -51,6 +52,11 @@ pub struct BottleneckFigures {
     /// Share of the time for which the worker that others kept from its CPU most was on it or waited
     /// for it, in [0, 1].
     pub generator_wanted_share: f64,
+    /// How many of the load's CPUs were used by others than dnslab and the server under test, at least; `None`
+    /// where that is not known.
+    pub others_on_load_cpus: Option<f64>,
+    /// The CPU quota of the load's control groups.
+    pub load_limit: Option<CpuLimit>,
     /// Answers dropped at the generator's full UDP sockets.
     pub generator_drops: u64,
     /// Share of the time in which connections waited for their turn in the generator, in [0, 1], of
@@ -58,8 +64,47 @@ pub struct BottleneckFigures {
     pub connections_held_share: f64,
     /// Connection attempts that failed as a share of all.
     pub failed_connections_share: f64,
+    /// Connections that the server turned away.
+    pub turned_away: TurnedAway,
     /// Median send lag in nanoseconds; `None` if nothing was sent.
     pub send_lag_p50_ns: Option<u64>,
+}
+
+/// How the server treated connections, those of the warm-up included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TurnedAway {
+    /// Attempts to connect.
+    pub attempted: u64,
+    /// Those that it turned away ([`crate::Connections::refused`]).
+    pub refused: u64,
+    /// Others whose first packet found the queue of a listening socket full: they came about after one second,
+    /// when the kernel had sent it again.
+    pub waited: u64,
+}
+
+impl TurnedAway {
+    /// A kernel sends the first packet of a connection again after one second (RFC 6298, section 2).
+    const SECOND_PACKET_NS: u64 = 900_000_000;
+
+    /// Takes the counts from what was measured. Packets are also lost on the way, so an attempt that took long
+    /// counts only if a queue on this host is known to have been full.
+    fn of(measured: &Measured) -> Self {
+        let sum = |count: fn(&Connections) -> u64| {
+            count(&measured.warm_up.connections) + count(&measured.counters.connections)
+        };
+        let opened = &measured.connect_time;
+        let waited = match measured.network.tcp_listen_overflows {
+            0 => 0,
+            _ => opened.counts_between(&[Self::SECOND_PACKET_NS]).last().copied().unwrap_or(0),
+        };
+        Self { attempted: sum(|of| of.attempted), refused: sum(|of| of.refused), waited }
+    }
+
+    fn is_decisive(self) -> bool {
+        let turned_away = self.refused + self.waited;
+        turned_away >= LEAST_TURNED_AWAY
+            && turned_away as f64 > CONNECTIONS_FAIL * self.attempted as f64
+    }
 }
 
 pub(super) type Named = Option<(BottleneckKind, Vec<Evidence>)>;
@@ -102,14 +147,17 @@ impl BottleneckFigures {
             lost_datagrams,
             lost_datagram_share: share_of_due(lost_datagrams),
             late_share: share_of_due(late),
-            servers: ServerUse::of(server, chain, measured),
+            servers: ServerUse::of(load, server, chain, measured),
             server_udp_drops: udp_drops.unwrap_or(0),
             workers: WorkerUse::of_all(measured),
             generator_busy_share: busiest(measured),
             generator_wanted_share: most_wanted(measured),
+            others_on_load_cpus: others_on_load_cpus(load, server, measured),
+            load_limit: measured.load_cpu_limit.clone(),
             generator_drops: measured.workers.iter().map(|worker| worker.drops).sum(),
             connections_held_share: most_held(&measured.workers),
             failed_connections_share: failed_share(measured),
+            turned_away: TurnedAway::of(measured),
             send_lag_p50_ns: measured.send_lag.quantile_ns(0.5),
         }
     }
@@ -125,7 +173,17 @@ impl BottleneckFigures {
         })
     }
 
-    /// Rules 2 to 4: the CPUs of the two sides, and what else the generator failed to do.
+    /// Rule 2: connections that were turned away.
+    pub(super) fn turned_away(&self) -> Named {
+        let TurnedAway { attempted, refused, waited } = self.turned_away;
+        self.turned_away.is_decisive().then(|| {
+            let turned_away = Evidence::TurnedAway { attempted, refused, waited };
+            let evidence = vec![turned_away, self.server_use(), self.busiest_worker()];
+            (BottleneckKind::ConnectionsRefused, evidence)
+        })
+    }
+
+    /// Rules 5 to 7: the CPUs of the two sides, and what else the generator failed to do.
     pub(super) fn processors(&self) -> Named {
         let server = at_its_end(&self.servers);
         let generator = self.generator_faults();
@@ -144,7 +202,7 @@ impl BottleneckFigures {
         }
     }
 
-    /// Rule 3: the CPUs that servers share with the load.
+    /// Rule 6: the CPUs that servers share with the load.
     fn shared_processors(&self) -> Named {
         let share = share_with_load(&self.servers, &self.workers)?;
         (share >= SERVER_BUSY).then(|| {
@@ -202,9 +260,9 @@ impl BottleneckFigures {
     }
 
     /// Whether a generator that sends less than intended waits for its connections: a worker with
-    /// little to do is not late by itself.
+    /// little to do, and a CPU to do it on, is not late by itself.
     pub(crate) fn waits_for_connections(&self) -> bool {
-        self.is_stream && self.generator_busy_share < GENERATOR_IDLE && !self.holds_connections()
+        self.is_stream && self.generator_wanted_share < GENERATOR_IDLE && !self.holds_connections()
     }
 
     /// Whether the generator's own bound on connections, on their way or open, kept others waiting.
@@ -213,7 +271,7 @@ impl BottleneckFigures {
             && self.failed_connections_share <= CONNECTIONS_FAIL
     }
 
-    /// The exception of rule 4: an open loop whose connections took less than intended.
+    /// The exception of rule 7: an open loop whose connections took less than intended.
     pub(super) fn not_taken(&self) -> Named {
         let (intended_qps, offered_qps) = (self.intended_qps()?, self.offered_qps);
         (offered_qps < RATE_MET * intended_qps && self.waits_for_connections()).then(|| {
@@ -222,7 +280,7 @@ impl BottleneckFigures {
         })
     }
 
-    /// Rule 6: datagrams lost while neither side was busy.
+    /// Rule 9: datagrams lost while neither side was busy.
     pub(super) fn lost_datagrams(&self) -> Named {
         self.server_busy_share()?;
         let mut evidence = vec![self.losses()?];
@@ -246,7 +304,7 @@ impl BottleneckFigures {
         (share > LOST).then_some(Evidence::Lost { share, server_drops })
     }
 
-    /// Rule 7: answers after the time-out while neither side was busy.
+    /// Rule 10: answers after the time-out while neither side was busy.
     pub(super) fn not_in_time(&self) -> Named {
         let mut evidence = vec![self.late()?, self.server_use()];
         // Without the server's figures, losses were not looked at yet.
@@ -258,7 +316,7 @@ impl BottleneckFigures {
         (self.late_share > LOST).then_some(Evidence::Late { share: self.late_share })
     }
 
-    /// Rule 8: a closed loop whose worker had its CPU too seldom.
+    /// Rule 11: a closed loop whose worker had its CPU too seldom.
     pub(super) fn crowded(&self) -> Named {
         self.server_busy_share()?;
         self.window_size()?;
@@ -277,7 +335,7 @@ impl BottleneckFigures {
         is_near.then(|| (BottleneckKind::Window, vec![self.little(window), self.server_use()]))
     }
 
-    /// Rule 10: unclear, or unknown if the server was not watched.
+    /// Rule 13: unclear, or unknown if the server was not watched.
     pub(super) fn nobody(&self) -> BottleneckKind {
         match self.server_busy_share() {
             Some(_) => BottleneckKind::Unclear,
@@ -298,11 +356,11 @@ impl BottleneckFigures {
     }
 
     /// The servers' CPU use, that under test first.
-    fn server_use(&self) -> Evidence {
+    pub(super) fn server_use(&self) -> Evidence {
         use_of(self.servers.iter())
     }
 
-    fn busiest_worker(&self) -> Evidence {
+    pub(super) fn busiest_worker(&self) -> Evidence {
         Evidence::BusiestWorker { share: self.generator_busy_share }
     }
 
@@ -346,7 +404,7 @@ pub(crate) fn busiest(measured: &Measured) -> f64 {
 /// The longest share of the time for which a worker was on its CPU or waited for it, in [0, 1].
 fn most_wanted(measured: &Measured) -> f64 {
     let wanted = |worker: &WorkerFacts| worker.busy_share() + worker.waited_share();
-    measured.workers.iter().map(wanted).fold(0.0, f64::max)
+    measured.workers.iter().map(wanted).fold(0.0, f64::max).min(1.0)
 }
 
 /// The longest share of the time in which connections of a worker waited for their turn, in [0, 1].

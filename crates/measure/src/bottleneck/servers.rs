@@ -2,9 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use super::others::CpusUsed;
 use super::{BottleneckKind, CpuUse, Evidence, SERVER_BUSY};
 use crate::resources::with_interrupts;
-use crate::{ChainPart, CpuShare, Measured, ServerFacts, ThreadShare, UNDER_TEST, WorkerFacts};
+use crate::{
+    ChainPart, CpuLimit, CpuShare, LoadFacts, Measured, ServerFacts, ThreadShare, UNDER_TEST,
+    WorkerFacts,
+};
 
 /// What one server used of its CPUs over the measured window.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -20,6 +24,13 @@ pub struct ServerUse {
     pub pinned: Vec<usize>,
     /// What its busiest threads used, the busiest first.
     pub threads: Vec<ThreadShare>,
+    /// Of the time for which its threads could run, the share for which they had no CPU, in [0, 1]; `None` where
+    /// that is not known.
+    pub waited_share: Option<f64>,
+    /// What was done on its CPUs; `None` where that is not known.
+    pub cpus_used: Option<CpusUsed>,
+    /// The CPU quota of its control groups.
+    pub limit: Option<CpuLimit>,
 }
 
 /// What one load worker used of its CPU over the measured window.
@@ -48,22 +59,27 @@ impl WorkerUse {
 
 impl ServerUse {
     /// The servers of a run, that under test first.
-    pub(crate) fn of(server: &ServerFacts, chain: &[ChainPart], measured: &Measured) -> Vec<Self> {
-        let under_test = Self {
-            role: UNDER_TEST.to_owned(),
-            busy_share: measured.server_used_share(),
-            cpus: measured.resources.cpus,
-            pinned: server.cpus.clone(),
-            threads: measured.threads_of(&measured.resources),
-        };
-        let behind = chain.iter().map(|part| Self {
-            role: part.role.clone(),
-            busy_share: measured.used_share_of(&part.resources),
-            cpus: part.resources.cpus,
-            pinned: part.server.cpus.clone(),
-            threads: measured.threads_of(&part.resources),
-        });
-        std::iter::once(under_test).chain(behind).collect()
+    pub(crate) fn of(
+        load: &LoadFacts,
+        server: &ServerFacts,
+        chain: &[ChainPart],
+        measured: &Measured,
+    ) -> Vec<Self> {
+        let behind = chain.iter().map(|part| (part.role.as_str(), &part.server, &part.resources));
+        let all = std::iter::once((UNDER_TEST, server, &measured.resources)).chain(behind);
+        let used = CpusUsed::of_all(load, server, chain, measured);
+        all.zip(used)
+            .map(|((role, server, resources), cpus_used)| Self {
+                role: role.to_owned(),
+                busy_share: measured.used_share_of(resources),
+                cpus: resources.cpus,
+                pinned: server.cpus.clone(),
+                threads: measured.threads_of(resources),
+                waited_share: measured.waited_share_of(resources),
+                cpus_used,
+                limit: resources.cpu_limit.clone(),
+            })
+            .collect()
     }
 
     /// The bottleneck that this server is when it has no CPU left.
@@ -168,7 +184,7 @@ mod tests {
             busy_share: Some(busy_share),
             cpus: pinned.len(),
             pinned,
-            threads: Vec::new(),
+            ..ServerUse::default()
         }
     }
 

@@ -9,7 +9,7 @@ use super::{BottleneckFigures, BottleneckKind, Evidence};
 const THREAD_BUSY: f64 = 0.90;
 
 impl BottleneckFigures {
-    /// Rule 5: a thread with no CPU left, in a server that has. Of several servers the fullest thread
+    /// Rule 8: a thread with no CPU left, in a server that has. Of several servers the fullest thread
     /// decides.
     pub(super) fn thread(&self) -> Named {
         // With a single CPU a full thread is a full server, but for what the two readings differ by.
@@ -32,6 +32,7 @@ impl BottleneckFigures {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::TurnedAway;
     use crate::{Bottleneck, LoadMode, ServerUse, ThreadShare};
 
     fn server(role: &str, busy_share: f64, threads: &[(&str, f64)]) -> ServerUse {
@@ -65,9 +66,12 @@ mod tests {
             workers: Vec::new(),
             generator_busy_share: 0.4,
             generator_wanted_share: 0.4,
+            others_on_load_cpus: None,
+            load_limit: None,
             generator_drops: 0,
             connections_held_share: 0.0,
             failed_connections_share: 0.0,
+            turned_away: TurnedAway::default(),
             send_lag_p50_ns: None,
         })
     }

@@ -88,7 +88,11 @@ impl Judged {
             (_, Some(measured)) => measured,
         };
         let mut breaches = breaches(record, measured, objective);
-        if let RunStatus::Invalid { reason } = &record.status {
+        // What the generator did not send as asked is no fault of the server. Whether it explains what is not met is
+        // found out below.
+        if let RunStatus::Invalid { reason } = &record.status
+            && !matches!(reason, InvalidReason::NotSentAsAsked { .. })
+        {
             // First, for it may explain all others.
             breaches.insert(0, Breach::Invalid { reason: reason.clone() });
         }

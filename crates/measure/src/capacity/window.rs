@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Step, WindowSweep, tried};
-use crate::BottleneckKind;
+use super::{Step, StepFigures, WindowSweep, tried};
 use crate::statistics::{Estimate, Paired, mean};
+use crate::{BottleneckKind, RunFigure, RunFigures, TimeOuts};
 
 /// A window whose answered rate is below the highest by this share at most is as good as the one
 /// with the highest; a larger one only makes the queue longer.
@@ -21,10 +21,16 @@ pub struct WindowFigures {
     pub runs: u32,
     /// Mean answered queries per second, with its interval.
     pub answered_qps: Estimate,
-    /// Mean of the median latencies, nanoseconds; `None` if no query ended.
+    /// Mean of the median latencies, nanoseconds; `None` if no query ended, or it is the time-out in a run.
     pub p50_ns: Option<f64>,
-    /// Mean of the 0.99 quantiles of the latency, nanoseconds.
+    /// Mean of the 0.99 quantiles of the latency likewise.
     pub p99_ns: Option<f64>,
+    /// In how many runs the median is the time-out; `None` if in none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p50_time_outs: Option<TimeOuts>,
+    /// In how many the 0.99 quantile is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_time_outs: Option<TimeOuts>,
     /// Runs in which the load generator was the bottleneck.
     #[serde(default)]
     pub generator_limited: u32,
@@ -57,11 +63,10 @@ impl WindowFigures {
     fn of(at: f64, sweep: &WindowSweep, steps: &[Step]) -> Option<Self> {
         let own = || steps.iter().filter(move |step| step.at == at && step.figures.is_some());
         let met = own().filter(|step| step.judged.is_met()).count();
-        let average = |figure: fn(&Step) -> Option<u64>| {
-            let values: Vec<u64> = own().filter_map(figure).collect();
-            let sum: f64 = values.iter().map(|ns| *ns as f64).sum();
-            (!values.is_empty()).then(|| sum / values.len() as f64)
+        let quantile = |figure: fn(&StepFigures) -> Option<RunFigure>| -> RunFigures {
+            own().filter_map(|step| figure(step.figures.as_ref()?)).collect()
         };
+        let (p50, p99) = (quantile(StepFigures::p50), quantile(StepFigures::p99));
         let by_generator = |step: &&Step| {
             step.figures
                 .is_some_and(|figures| figures.bottleneck == Some(BottleneckKind::Generator))
@@ -74,8 +79,10 @@ impl WindowFigures {
             met: u32::try_from(met).unwrap_or(u32::MAX),
             runs: u32::try_from(own().count()).unwrap_or(u32::MAX),
             answered_qps: mean(&answered(at, steps), sweep.seed)?,
-            p50_ns: average(|step| step.figures?.p50_ns),
-            p99_ns: average(|step| step.figures?.p99_ns),
+            p50_ns: p50.value(),
+            p99_ns: p99.value(),
+            p50_time_outs: p50.time_outs(),
+            p99_time_outs: p99.time_outs(),
         })
     }
 
@@ -128,7 +135,7 @@ fn answered(at: f64, steps: &[Step]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Breach, CaseId, InvalidReason, Judged, Phase, StepFigures};
+    use crate::{Breach, CaseId, InvalidReason, Judged, Phase};
 
     fn step(window: u64, answered_qps: f64, met: bool) -> Step {
         let reason = InvalidReason::Text("wrong".to_owned());
@@ -147,6 +154,7 @@ mod tests {
                 lost_share: 0.0,
                 p50_ns: Some(1_000 * window),
                 p99_ns: Some(5_000 * window),
+                max_wait_ns: 2_000_000_000,
                 bottleneck: Some(if window < 4 {
                     BottleneckKind::Window
                 } else {

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
-use super::Caveat;
+use super::{AfterTruncation, Caveat};
 use crate::bottleneck::{
-    CONNECTIONS_HELD, GENERATOR_BUSY, RATE_MET, busiest, increase, most_held, share_with_load,
+    CONNECTIONS_HELD, GENERATOR_BUSY, RATE_MET, busiest, increase, most_held, others_on_load_cpus,
+    share_with_load,
 };
 use crate::{
-    Agreement, ChainPart, CpuShare, Interval, LoadFacts, LoadMode, Measured, PacingWindow,
-    ResourceSample, ServerFacts, ServerUse, WorkerFacts, WorkerUse,
+    Agreement, ChainPart, Interval, LoadFacts, LoadMode, Measured, PacingWindow, ServerFacts,
+    ServerUse, WorkerFacts, WorkerUse,
 };
 
 /// A stolen share of the time above this can move a figure by as much as a difference that matters.
@@ -22,6 +23,14 @@ const CROWDED: f64 = 0.05;
 /// How much of a CPU of the load others must use to be blamed for a wait of [`CROWDED`]. It is less than that: the kernel
 /// counts the use of a CPU by ticks, which miss some percent of a load that sleeps often.
 const OTHERS_ON_LOAD: f64 = 0.02;
+
+/// Of the time for which a server could run, the share that it may wait for a CPU, and the share of its CPUs that
+/// others may use, without a doubt: others must have used more, for threads of a server wait for each other, too.
+const SERVER_HELD_UP: f64 = 0.05;
+
+/// From this share of the periods of a CPU quota on in which it was used up, the wait for the next period reaches
+/// into the 0.99 quantile of the latency.
+const THROTTLED: f64 = 0.01;
 
 /// Share of CPUs in common that load and chain may use together without standing in each other's way.
 const SHARED_USE: f64 = 0.5;
@@ -107,9 +116,10 @@ impl Caveat {
         measured: &Measured,
         host_cpus: usize,
     ) -> Vec<Self> {
+        let servers = ServerUse::of(load, server, chain, measured);
         let found = [
             Self::generator_limited(measured),
-            Self::shared_cpus(load, server, chain, measured, host_cpus),
+            Self::shared_cpus(load, (server, chain), &servers, measured, host_cpus),
             Self::shared_core(load, server, chain),
             Self::closed_loop(load),
             Self::window_not_full(load, measured),
@@ -125,10 +135,13 @@ impl Caveat {
             Self::host_drops(load, measured),
             Self::steal(load, server, chain, measured, host_cpus),
             Self::crowded(load, server, measured),
+            Self::server_held_up(&servers),
+            Self::server_cpu_limit(&servers),
+            Self::load_cpu_limit(measured),
             Self::other_processes(chain, measured),
             Self::lost(measured),
             Self::http_errors(measured),
-            Self::truncated(measured),
+            Self::truncated(load, measured),
             Self::empty_answers(measured),
             Self::unsteady(load, measured),
             Self::stray_answers(measured),
@@ -148,15 +161,12 @@ impl Caveat {
     /// query after another does not keep a CPU from its upstream.
     fn shared_cpus(
         load: &LoadFacts,
-        server: &ServerFacts,
-        chain: &[ChainPart],
+        (server, chain): (&ServerFacts, &[ChainPart]),
+        servers: &[ServerUse],
         measured: &Measured,
         host_cpus: usize,
     ) -> Option<Self> {
-        let used = || {
-            let servers = ServerUse::of(server, chain, measured);
-            share_with_load(&servers, &WorkerUse::of_all(measured))
-        };
+        let used = || share_with_load(servers, &WorkerUse::of_all(measured));
         let is_idle = !shares_cpus(load, server, &[], host_cpus)
             && chain.iter().all(|part| !part.server.cpus.is_empty())
             && used().is_some_and(|share| share < SHARED_USE);
@@ -311,6 +321,45 @@ impl Caveat {
         (waited > CROWDED && is_by_others).then_some(Self::Crowded { waited_share: waited })
     }
 
+    /// A server waited for a CPU for more than 5 % of the time for which it could run, and others used more than
+    /// 5 % of its CPUs. Of several servers the one that waited most.
+    fn server_held_up(servers: &[ServerUse]) -> Option<Self> {
+        let held = servers.iter().filter_map(|server| {
+            let waited_share = server.waited_share.filter(|share| *share > SERVER_HELD_UP)?;
+            let others_share = server.cpus_used?.by_others;
+            let role = server.role.clone();
+            (others_share > SERVER_HELD_UP).then_some(Self::ServerHeldUp {
+                role,
+                waited_share,
+                others_share,
+            })
+        });
+        held.max_by(|one, two| one.severity().total_cmp(&two.severity()))
+    }
+
+    /// The CPU quota of a server was used up in more than 1 % of its periods. Of several servers the one where
+    /// it was in most.
+    fn server_cpu_limit(servers: &[ServerUse]) -> Option<Self> {
+        let limited = servers.iter().filter_map(|server| {
+            let limit = server.limit.as_ref()?;
+            let (throttled_share, cpus) = (limit.throttled_share(), limit.cpus);
+            let role = server.role.clone();
+            (throttled_share > THROTTLED).then_some(Self::ServerCpuLimit {
+                role,
+                cpus,
+                throttled_share,
+            })
+        });
+        limited.max_by(|one, two| one.severity().total_cmp(&two.severity()))
+    }
+
+    /// The CPU quota of dnslab itself was used up in more than 1 % of its periods.
+    fn load_cpu_limit(measured: &Measured) -> Option<Self> {
+        let limit = measured.load_cpu_limit.as_ref()?;
+        let (throttled_share, cpus) = (limit.throttled_share(), limit.cpus);
+        (throttled_share > THROTTLED).then_some(Self::LoadCpuLimit { cpus, throttled_share })
+    }
+
     /// Processes that are neither servers of the chain nor dnslab used more than a tenth of a CPU in
     /// the measured window.
     fn other_processes(chain: &[ChainPart], measured: &Measured) -> Option<Self> {
@@ -343,9 +392,21 @@ impl Caveat {
         (!statuses.is_empty()).then_some(Self::HttpErrors { statuses })
     }
 
-    fn truncated(measured: &Measured) -> Option<Self> {
-        let share = share_of_answers(measured, measured.counters.answers.truncated);
-        (share >= TRUNCATED).then_some(Self::Truncated { share })
+    fn truncated(load: &LoadFacts, measured: &Measured) -> Option<Self> {
+        let answers = &measured.counters.answers;
+        // One that was asked again may have had no answer over TCP.
+        let all = measured.counters.outcomes.answered.max(answers.truncated);
+        let share = answers.truncated as f64 / all.max(1) as f64;
+        let mixed = load.mix.split([',', ':']);
+        let has_udp = std::iter::once(load.transport.as_str()).chain(mixed).any(|it| it == "udp");
+        let then = match answers.asked_over_tcp {
+            0 if has_udp => AfterTruncation::Counted,
+            0 => AfterTruncation::WasOverConnection,
+            asked => AfterTruncation::AskedOverTcp {
+                truncated_share: answers.truncated_over_tcp as f64 / asked as f64,
+            },
+        };
+        (share >= TRUNCATED).then_some(Self::Truncated { share, then })
     }
 
     fn empty_answers(measured: &Measured) -> Option<Self> {
@@ -386,27 +447,6 @@ impl Caveat {
         let Agreement { sent, counted, .. } = agreement;
         (agreement.share() > COUNTS).then_some(Self::CountsDiffer { sent, counted })
     }
-}
-
-/// How many of the load's CPUs others than dnslab and the server under test used over the measured window, at least;
-/// `None` where the record does not say.
-fn others_on_load_cpus(load: &LoadFacts, server: &ServerFacts, measured: &Measured) -> Option<f64> {
-    let resources = &measured.resources;
-    let share = |figure: fn(&ResourceSample) -> u64| {
-        let (used_ns, span_ns) = increase(resources, measured.window(), figure)?;
-        Some(used_ns as f64 / span_ns as f64)
-    };
-    let dnslab = share(|at| at.dnslab_ns).filter(|used| *used > 0.0)?;
-    // Of one that may use further CPUs nobody knows where it ran. Then it counts as another.
-    let is_shared =
-        !server.cpus.is_empty() && server.cpus.iter().all(|cpu| load.cpus.contains(cpu));
-    let server = if is_shared { share(|at| at.cpu_ns)? } else { 0.0 };
-    let of = |cpu: &CpuShare| match resources.irq_apart {
-        Some(true) => cpu.used - cpu.irq,
-        _ => cpu.used,
-    };
-    let used: f64 = resources.load_cpus.iter().map(of).sum();
-    (used > 0.0).then_some(used - dnslab - server)
 }
 
 /// The CPUs that servers and load were pinned to; `None` if somebody was not.
@@ -467,7 +507,7 @@ fn shares_cpus(
     chain: &[ChainPart],
     host_cpus: usize,
 ) -> bool {
-    let is_external = server.kind == "external";
+    let is_external = server.is_external();
     let elsewhere = is_external
         && server.cpus.is_empty()
         && !load.target.parse::<SocketAddr>().is_ok_and(|target| target.ip().is_loopback());

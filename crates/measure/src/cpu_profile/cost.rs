@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF as _, Normal};
 
 use super::{CostPart, CpuProfile, CpuProfiles, NotProfiled};
-use crate::statistics::{Comparison, Estimate, Metric, Verdict, mean};
+use crate::statistics::{Comparison, Estimate, Metric, Verdict, mean, mean_of};
 use crate::{RunRecord, RunStatus, Session};
 
 /// The chance that any part of a variant is outside its interval.
@@ -204,7 +204,7 @@ fn variant_cost(profile: &CpuProfile, records: &[RunRecord], seed: u64) -> Optio
     // The server under test alone was sampled, so the servers behind it do not count.
     let cpu: Vec<f64> = valid().filter_map(|measured| measured.server_cpu_per_query_ns()).collect();
     let rates: Vec<f64> = valid().map(crate::Measured::answered_qps).collect();
-    let cpu_per_query_ns = mean(&cpu, seed)?;
+    let (cpu_per_query_ns, answered_qps) = (mean(&cpu, seed)?, mean_of(&rates)?);
     if profile.samples == 0 {
         return None;
     }
@@ -218,7 +218,7 @@ fn variant_cost(profile: &CpuProfile, records: &[RunRecord], seed: u64) -> Optio
         variant: profile.variant.clone(),
         cpu_per_query_ns,
         sampled_cpu_per_query_ns: profile.cpu_per_query_ns,
-        answered_qps: [rates.iter().sum::<f64>() / rates.len() as f64, profile.answered_qps],
+        answered_qps: [answered_qps, profile.answered_qps],
         samples: profile.samples,
         lost: profile.lost,
         rate_hz: profile.rate_hz,

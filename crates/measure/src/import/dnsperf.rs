@@ -70,6 +70,8 @@ struct Block {
     /// Which of [`REQUIRED`] came.
     came: [bool; REQUIRED.len()],
     has_stddev: bool,
+    /// Answers a second, as printed.
+    qps: f64,
 }
 
 /// What all statistics have, in this order.
@@ -88,6 +90,8 @@ impl Reader {
         if line == "DNS Performance Testing Tool" {
             self.end_run()?;
             self.begin();
+        } else if line == "DNS Resolution Performance Testing Tool" {
+            return Err(ImportError::OtherTool { line: self.line, tool: "resperf" });
         } else if let Some(version) = line.strip_prefix("Version ").filter(|_| self.is_in_head()) {
             version.trim().clone_into(&mut self.open().version);
         } else if let Some(status) = line.strip_prefix("[Status] ") {
@@ -154,6 +158,9 @@ impl Reader {
                 self.begin();
             }
             let words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
+            if words.first().is_some_and(|word| word.rsplit('/').next() == Some("resperf")) {
+                return Err(ImportError::OtherTool { line: self.line, tool: "resperf" });
+            }
             let run = self.open();
             run.command = without_secrets(&words);
             run.options = DnsperfOptions::read(run.command.get(1..).unwrap_or_default());
@@ -186,7 +193,7 @@ impl Reader {
         let line = self.line;
         let counted = ForeignStatistics::default();
         let came = [false; REQUIRED.len()];
-        self.last().block = Some(Block { line, counted, came, has_stddev: false });
+        self.last().block = Some(Block { line, counted, came, has_stddev: false, qps: 0.0 });
         Ok(())
     }
 
@@ -242,9 +249,9 @@ impl Reader {
                 counted.mean_octets = Some(lengths.ok_or_else(wrong)?);
             }
             "Run time (s)" => counted.length_ns = seconds_ns(value).ok_or_else(wrong)?,
-            // It follows from the others.
             "Queries per second" => {
-                value.parse::<f64>().map_err(|_| wrong())?;
+                let qps = value.parse().ok().filter(|qps: &f64| qps.is_finite() && *qps >= 0.0);
+                block.qps = qps.ok_or_else(wrong)?;
             }
             "Average Latency (s)" => counted.latency = Some(latency(value).ok_or_else(wrong)?),
             "Latency StdDev (s)" => {
@@ -304,7 +311,7 @@ impl Reader {
         let part = self.part;
         let Some(last) = self.runs.last_mut() else { return Ok(()) };
         let Some(block) = last.block.take() else { return Ok(()) };
-        let Block { line, mut counted, came, has_stddev } = block;
+        let Block { line, mut counted, came, has_stddev, qps } = block;
         if let Some(missing) = came.iter().position(|came| !came) {
             return Err(ImportError::Cut { line, missing: REQUIRED[missing] });
         }
@@ -332,6 +339,7 @@ impl Reader {
             }
             _ => {
                 counted.check(line)?;
+                counted.check_rate(line, qps)?;
                 last.run.totals = counted;
                 last.has_totals = true;
             }
@@ -370,7 +378,22 @@ impl Open {
             for (to_ns, qps) in &rates {
                 let length_ns = to_ns.saturating_sub(from_ns);
                 // A rate is the number of answers in that time, with six digits.
-                let completed = (qps * length_ns as f64 / 1e9).round() as u64;
+                let answers = qps * length_ns as f64 / 1e9;
+                let completed = match (run.intervals.is_empty(), answers) {
+                    // dnsperf 2.10 divides the first number by the seconds since 1970. No interval has less than one
+                    // answer, but more than none.
+                    (true, 0.0..0.5) => {
+                        let all = (qps * *to_ns as f64 / 1e9).round() as u64;
+                        let others = rates.iter().skip(1).zip(&rates);
+                        let others = others.map(|((to, qps), (from, _))| {
+                            (qps * to.saturating_sub(*from) as f64 / 1e9).round() as u64
+                        });
+                        // It has few digits.
+                        let others = others.fold(0, u64::saturating_add);
+                        all.min(run.totals.completed.saturating_sub(others))
+                    }
+                    (_, answers) => answers.round() as u64,
+                };
                 let counted =
                     ForeignStatistics { length_ns, completed, ..ForeignStatistics::default() };
                 run.intervals.push(ForeignInterval { at_ns: from_ns - start_ns, counted });

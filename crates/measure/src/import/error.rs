@@ -8,6 +8,16 @@ pub enum ImportError {
     /// It is the output of something else.
     #[error("no run of dnsperf is in it")]
     NoRun,
+    /// Another tool of the same authors printed it.
+    #[error(
+        "line {line}: this is the output of {tool}, which is not read: dnslab imports that of dnsperf"
+    )]
+    OtherTool {
+        /// Where it says so.
+        line: usize,
+        /// Its name.
+        tool: &'static str,
+    },
     /// The last line has no line break, so it may be cut.
     #[error("line {line} has no line break at its end, so the file may be cut there")]
     NoLineBreak {
@@ -53,6 +63,23 @@ pub enum ImportError {
         parts: u64,
         /// What it must be.
         whole: u64,
+    },
+    /// The rate is not that of the answers and the time.
+    #[error(
+        "the statistics that begin in line {line} do not add up: {answers} answers in {seconds} s are {rate:.0} a second, \
+         not {printed:.0}"
+    )]
+    Rate {
+        /// Where the statistics begin.
+        line: usize,
+        /// How many there are.
+        answers: u64,
+        /// The run time.
+        seconds: f64,
+        /// What follows, a second.
+        rate: f64,
+        /// What stands there, a second.
+        printed: f64,
     },
     /// It is no JSON, or cut.
     #[error("line {line}: {what}")]

@@ -52,6 +52,7 @@ pub fn read(octets: &[u8]) -> Result<Vec<ForeignRun>, ImportError> {
         (Some(b'{' | b'['), _) => dns_metrics::read(octets)?,
         _ => dnsperf::read(&String::from_utf8_lossy(octets))?,
     };
+    runs.iter().try_for_each(ForeignRun::check_sum)?;
     match runs.len() {
         0 => Err(ImportError::NoRun),
         found if found > MAX_RUNS => {

@@ -146,6 +146,7 @@ fn load(run: &ForeignRun) -> LoadFacts {
     LoadFacts {
         transport: word(&options.transport),
         mix: String::new(),
+        played: String::new(),
         target: run.target.clone(),
         further: Vec::new(),
         clients: if is_known { options.clients } else { 0 },

@@ -70,6 +70,28 @@ pub struct ForeignInterval {
     pub counted: ForeignStatistics,
 }
 
+impl ForeignRun {
+    /// Checks that the intervals have no more answers than the whole.
+    ///
+    /// # Errors
+    /// When they have.
+    pub(super) fn check_sum(&self) -> Result<(), ImportError> {
+        /// Intervals are counted by threads one after another, and rates have six digits.
+        const ROUNDING: f64 = 0.001;
+        let counts = self.intervals.iter().map(|interval| interval.counted.completed);
+        let parts = counts.fold(0, u64::saturating_add);
+        let whole = self.totals.completed;
+        let allowed = (ROUNDING * whole as f64) as u64 + self.intervals.len() as u64;
+        match parts <= whole.saturating_add(allowed) {
+            true => Ok(()),
+            false => {
+                let what = "answers of the intervals";
+                Err(ImportError::Unbalanced { line: self.line, what, parts, whole })
+            }
+        }
+    }
+}
+
 impl ForeignStatistics {
     /// The buckets as a histogram: each answer in the middle of its bucket.
     #[must_use]
@@ -112,6 +134,24 @@ impl ForeignStatistics {
         let outcomes = [self.completed, self.lost, self.interrupted];
         let settled = outcomes.into_iter().fold(0, u64::saturating_add);
         balanced(line, "queries completed, lost and interrupted", settled, self.sent)
+    }
+
+    /// Checks the rate that is printed for a whole run, answers a second.
+    ///
+    /// # Errors
+    /// When it is not that of the answers and the run time.
+    pub(super) fn check_rate(&self, line: usize, printed: f64) -> Result<(), ImportError> {
+        /// More than six digits of a time and of a rate are off by, where there is a millisecond.
+        const ROUNDING: f64 = 0.01;
+        /// A run time is printed in whole microseconds.
+        const SHORT_NS: u64 = 1_000_000;
+        let seconds = self.length_ns as f64 / 1e9;
+        let rate = self.completed as f64 / seconds;
+        let is_off = (rate - printed).abs() > ROUNDING * rate.max(printed);
+        if self.length_ns < SHORT_NS || !is_off {
+            return Ok(());
+        }
+        Err(ImportError::Rate { line, answers: self.completed, seconds, rate, printed })
     }
 
     /// Adds what was counted right after, or by another thread meanwhile; the length stays. The mean latency

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 use crate::statistics::Metric;
-use crate::{Caveat, Outcomes, RunRecord, RunStatus, SelfCheck, Session, Summary};
+use crate::{Caveat, Outcomes, RunFigure, RunRecord, RunStatus, SelfCheck, Session, Summary};
 
 macro_rules! sample {
     ($name:literal) => {
@@ -94,6 +94,58 @@ fn intervals_add_up_to_the_whole() {
     assert_eq!(whole.intervals[0].counted.rcodes["NXDOMAIN"], 1);
 }
 
+/// dnsperf 2.10 prints the first rate as the answers divided by the seconds since 1970.
+#[test]
+fn the_first_interval_is_not_lost() {
+    let first = |rate: &str| sample!("2.10-udp").replace("1795570587.008517: 5000.434430", rate);
+    // 5,000 / 1,795,570,587 s, and 44,891 / 1,795,642,646 s, which is more than there is.
+    for (rate, expected) in [
+        ("1795570587.008517: 0.0000027847", [5_000, 5_000, 5_000]),
+        ("1795570587.008517: 0.000003", [5_387, 5_000, 4_613]),
+        ("1795570587.008517: 0.000025", [10_000, 5_000, 0]),
+        ("1795570587.008517: 0.000000", [0, 5_000, 10_000]),
+    ] {
+        let run = one(&first(rate));
+        let counts: Vec<u64> = run.intervals.iter().map(|it| it.counted.completed).collect();
+        assert_eq!(counts, expected, "{rate}");
+    }
+}
+
+#[test]
+fn the_output_of_resperf_is_named() {
+    let text = "DNS Resolution Performance Testing Tool\nVersion 2.10.0\n\n[Status] Command line: resperf -s ::1\n";
+    let named =
+        ": this is the output of resperf, which is not read: dnslab imports that of dnsperf";
+    for (text, line) in [(text, 1), (&text[40..], 3)] {
+        let error = read(text.as_bytes()).unwrap_err().to_string();
+        assert_eq!(error, format!("line {line}{named}"));
+    }
+}
+
+#[test]
+fn sums_that_contradict_the_totals_are_refused() {
+    let error = |from: &str, to: &str| {
+        let text = sample!("2.10-udp");
+        assert!(text.contains(from), "{from}");
+        read(text.replace(from, to).as_bytes()).unwrap_err().to_string()
+    };
+    // The answers of three seconds in one.
+    assert!(
+        error("3.000217", "1.000217")
+            .ends_with("do not add up: 15000 answers in 1.000217 s are 14997 a second, not 5000")
+    );
+    assert!(error("second:   4999.638359", "second:   0.000000").ends_with("not 0"));
+    assert!(
+        error("4999.000200", "49990.00200")
+            .contains("do not add up: answers of the intervals are 55000, not 15000")
+    );
+    let mut metrics = metrics();
+    metrics[3]["responses"] = json!(990);
+    metrics[3]["queries"] = json!(990);
+    let error = read(metrics.to_string().as_bytes()).unwrap_err().to_string();
+    assert!(error.contains("answers of the intervals are 1580, not 985"), "{error}");
+}
+
 #[test]
 fn histograms_are_those_of_the_queries() {
     let run = one(sample!("2.14-dot"));
@@ -132,11 +184,12 @@ fn records_say_what_is_not_known() {
         let is_told = matches!(metric, Metric::AnsweredQps | Metric::LatencyMean);
         assert_eq!(metric.of(udp).is_some(), is_told, "{metric:?}");
     }
-    assert_eq!(Metric::LatencyMean.of(udp), Some(40_000.0));
+    assert_eq!(Metric::LatencyMean.of(udp), Some(RunFigure::Measured(40_000.0)));
     assert_eq!(measured.generator_cpu_per_query_ns(), None);
     assert_eq!(SelfCheck::of(udp), None);
     // With a histogram there are quantiles too.
-    assert!(Metric::LatencyP99.of(dot).is_some_and(|ns| (69_000.0..4_887_000.0).contains(&ns)));
+    let p99_ns = Metric::LatencyP99.of(dot).and_then(RunFigure::measured);
+    assert!(p99_ns.is_some_and(|ns| (69_000.0..4_887_000.0).contains(&ns)));
     let share = lossy.caveats.iter().find_map(|caveat| match caveat {
         Caveat::Imported { lost_share, .. } => Some(*lost_share),
         _ => None,

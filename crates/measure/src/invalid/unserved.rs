@@ -37,7 +37,7 @@ pub fn unserved(
             clients,
             failed_attempts: failed,
             program: server.program().to_owned(),
-            is_started: server.kind != "external",
+            is_started: !server.is_external(),
         });
     }
     let forsaken = workers.iter().map(|worker| u64::from(worker.forsaken_clients)).sum();

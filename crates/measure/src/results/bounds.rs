@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::io;
 use std::path::Path;
+use std::str::FromStr;
 
 use dnslab_settings::{MAX_PAIRS, MAX_RUNS, MAX_TIME_WINDOWS, MAX_VARIANTS};
 use serde::Serialize;
@@ -110,6 +111,7 @@ pub(super) fn check_session(session: &Session, path: &Path) -> Result<(), Result
     at_most(path, "variants", session.variants.len(), MAX_VARIANTS)?;
     at_most(path, "variants left out", session.skipped.len(), MAX_VARIANTS)?;
     at_most(path, "pairs of variants to compare", session.compared.len(), MAX_PAIRS)?;
+    at_most(path, "controls", session.controls.len(), MAX_PAIRS)?;
     at_most(path, "limits", session.limits.len(), MAX_VARIANTS)?;
     let in_sweeps = session.sweeps.iter().map(|sweep| sweep.variants.len()).sum();
     at_most(path, "variants in sweeps", in_sweeps, MAX_VARIANTS)?;
@@ -118,7 +120,7 @@ pub(super) fn check_session(session: &Session, path: &Path) -> Result<(), Result
     let wrong = |what: String| Err(ResultsError::Contradiction { path: path.to_owned(), what });
     let mut variants = HashSet::new();
     for name in &session.variants {
-        if !is_variant_name(name) {
+        if name.parse::<FolderName>().is_err() {
             return wrong(format!("`{}` cannot be the name of a variant", visible(name)));
         }
         if !variants.insert(name.as_str()) {
@@ -140,11 +142,42 @@ pub(super) fn check_session(session: &Session, path: &Path) -> Result<(), Result
     Ok(())
 }
 
-/// True for the name of a variant: that of a folder, without characters that act on a terminal.
-#[must_use]
-pub fn is_variant_name(name: &str) -> bool {
-    let is_plain = !name.contains('/') && !matches!(name, "" | "." | "..");
-    is_plain && name.len() <= MAX_NAME && visible(name) == name
+/// A name that is that of a folder too: no path, and without characters that act on a terminal.
+///
+/// ```
+/// use dnslab_measure::FolderName;
+///
+/// assert_eq!("udp".parse::<FolderName>().unwrap().as_str(), "udp");
+/// assert!("../../x".parse::<FolderName>().is_err());
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FolderName(String);
+
+/// The text cannot be the name of a folder.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{}` cannot be a name, since a folder is named so: write up to {MAX_NAME} octets without a `/`", visible(.0)
+)]
+pub struct FolderNameError(String);
+
+impl FolderName {
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for FolderName {
+    type Err = FolderNameError;
+
+    fn from_str(name: &str) -> Result<Self, FolderNameError> {
+        let is_plain = !name.contains('/') && !matches!(name, "" | "." | "..");
+        match is_plain && name.len() <= MAX_NAME && visible(name) == name {
+            true => Ok(Self(name.to_owned())),
+            false => Err(FolderNameError(name.to_owned())),
+        }
+    }
 }
 
 /// Checks the lists of a comparison of answers.

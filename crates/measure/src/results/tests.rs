@@ -284,6 +284,10 @@ fn lists_of_a_session_are_bounded_and_agree() {
         &|session| session.compared = vec![pair.clone(); 2_001],
         "has 2001 pairs of variants to compare; dnslab reads up to 2000",
     );
+    check(
+        &|session| session.controls = vec![pair.clone(); 2_001],
+        "has 2001 controls; dnslab reads up to 2000",
+    );
     check(&|session| session.plan.push(case(1)), "run udp-1 is planned twice");
     check(&|session| session.variants.push("udp".to_owned()), "variant `udp` is there twice");
     check(

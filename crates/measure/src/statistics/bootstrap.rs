@@ -31,7 +31,7 @@ pub struct Estimate {
 
 impl Estimate {
     /// A value of which nothing but itself is known.
-    fn unbounded(value: f64) -> Self {
+    pub(crate) fn unbounded(value: f64) -> Self {
         Self { value, low: f64::NEG_INFINITY, high: f64::INFINITY }
     }
 
@@ -51,7 +51,12 @@ impl Estimate {
 /// The mean of `runs` with its 95 % interval; `None` if there is no run or one is not finite. With
 /// one run the interval is unbounded.
 ///
-/// The ends are those of the percentile interval of the bootstrap, each moved away from the mean by
+/// It is the geometric mean, the exponential of the mean of the logarithms, as differences of variants are those of
+/// logarithms ([`super::Paired`], [`super::Welch`]): the quotient of two means is then the difference between them,
+/// and one run that took a hundred times as long does not hide all others. Where a run is 0 or below, which has no
+/// logarithm, it is the arithmetic mean; and nothing is compared there.
+///
+/// The interval is that of the mean of the logarithms. The ends are those of the percentile interval of the bootstrap, each moved away from the mean by
 /// the factor `c t / z`, which makes up for its narrowness with few runs and keeps its asymmetry;
 /// the factor is derived beside it in the source (`stretch`). So the interval reaches beyond the
 /// runs. If no run is below zero, as with every rate and time, it ends at zero at the lowest.
@@ -64,16 +69,43 @@ pub fn mean(runs: &[f64], seed: u64) -> Option<Estimate> {
     if runs.len() < 2 {
         return Some(Estimate::unbounded(value));
     }
-    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let percentile = percentile_interval(RESAMPLES, || resampled_mean(runs, &mut random));
-    let estimate = stretched(value, percentile, stretch(runs.len()));
-    let least = if runs.iter().all(|run| *run >= 0.0) { 0.0 } else { f64::NEG_INFINITY };
-    Some(Estimate { low: estimate.low.max(least), ..estimate })
+    let Some(logarithms) = logarithms(runs) else {
+        let estimate = arithmetic_mean(runs, seed)?;
+        let least = if runs.iter().all(|run| *run >= 0.0) { 0.0 } else { f64::NEG_INFINITY };
+        return Some(Estimate { low: estimate.low.max(least), ..estimate });
+    };
+    let Estimate { low, high, .. } = arithmetic_mean(&logarithms, seed)?;
+    // Rounding must not move an end over the value.
+    Some(Estimate { value, low: low.exp().min(value), high: high.exp().max(value) })
 }
 
-fn mean_of(runs: &[f64]) -> Option<f64> {
-    let mean = runs.iter().sum::<f64>() / runs.len() as f64;
-    (!runs.is_empty() && mean.is_finite()).then_some(mean)
+/// The mean of `runs` without an interval, as [`mean`] has it.
+#[must_use]
+pub(crate) fn mean_of(runs: &[f64]) -> Option<f64> {
+    let mean = match logarithms(runs) {
+        // What is alike is its own mean, to the last digit.
+        _ if runs.iter().all(|run| *run == runs[0]) => *runs.first()?,
+        Some(logarithms) => arithmetic_mean_of(&logarithms).exp(),
+        None => arithmetic_mean_of(runs),
+    };
+    mean.is_finite().then_some(mean)
+}
+
+/// `None` if a run has none.
+fn logarithms(runs: &[f64]) -> Option<Vec<f64>> {
+    runs.iter().map(|run| (*run > 0.0).then(|| run.ln())).collect()
+}
+
+fn arithmetic_mean_of(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// The arithmetic mean of two values or more with its interval; `None` if one is not finite.
+fn arithmetic_mean(values: &[f64], seed: u64) -> Option<Estimate> {
+    let value = arithmetic_mean_of(values);
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let percentile = percentile_interval(RESAMPLES, || resampled_mean(values, &mut random));
+    value.is_finite().then(|| stretched(value, percentile, stretch(values.len())))
 }
 
 /// The mean of as many runs drawn from `runs` with replacement.

@@ -4,14 +4,15 @@ use dnslab_settings::Figure;
 use serde::{Deserialize, Serialize};
 
 use super::{Estimate, Paired, rejected};
-use crate::{RunRecord, WindowCounts};
+use crate::quantiles::LatencyQuantiles;
+use crate::{RunFigure, RunRecord, WindowCounts};
 
 /// More rounds than this are not proposed: the difference is better sought in another way.
 const MAX_MORE_ROUNDS: u32 = 100;
 
 /// The chance that a report holds a false word at most: half of it for all of its "costs" and
-/// "gains" together, half for all of its "no difference seen". (What is false for one of the two
-/// kinds can be true for the other, so each kind is a family of its own.)
+/// "gains" together, half for all of its "equal within". (What is false for one of the two kinds can be
+/// true for the other, so each kind is a family of its own.)
 pub const WORD_ERROR: f64 = 0.02;
 
 /// A figure of a run that variants are compared by.
@@ -44,7 +45,8 @@ pub enum Metric {
     ServerCpuPerQuery,
     /// Octets that the server wrote to its logs of queries, per answered query; less is better.
     LogOctetsPerQuery,
-    /// Largest memory of the server, octets; less is better.
+    /// Largest memory of the servers, octets ([`RunRecord::peak_memory_octets`]); less is better. Those of servers that
+    /// ran before are never compared: what a process had needed for earlier loads it keeps.
     PeakMemory,
     /// TLS handshakes for each answered query, full and resumed; less is better.
     HandshakesPerQuery,
@@ -171,69 +173,67 @@ impl Metric {
     /// Whether the run is valid is not asked. Latencies are those of the common load, where there
     /// was one: at different rates they compare nothing.
     #[must_use]
-    pub fn of(self, record: &RunRecord) -> Option<f64> {
+    pub fn of(self, record: &RunRecord) -> Option<RunFigure> {
+        if let Some(quantile) = self.quantile() {
+            return record.latency_quantiles()?.at(quantile);
+        }
         let measured = record.measured.as_ref()?;
-        // What reaches the time-out is the time-out: so many queries were lost.
-        let latency = || {
-            let mut quantile = self.quantile()?;
-            if record.imported.is_some() {
-                // Such a histogram has the answered queries alone; the lost ones are slower than all of them.
-                quantile /= 1.0 - measured.counters.outcomes.lost_share();
-                if quantile.is_nan() || quantile >= 1.0 {
-                    return None;
-                }
-            }
-            let ns = record.compared_times()?.latency.quantile_ns(quantile)?;
-            let longest = record.load.max_wait_ns();
-            (ns < longest || longest == 0).then_some(ns as f64)
-        };
         match self {
             Self::AnsweredQps => Some(measured.answered_qps()),
             Self::LatencyMean => record.latency_mean_ns(),
-            Self::LatencyP50 | Self::LatencyP95 | Self::LatencyP99 => latency(),
             Self::ServerCpuPerQuery => record.servers_cpu_per_query_ns(),
             Self::LogOctetsPerQuery => measured.log_octets_per_query(),
-            Self::PeakMemory => measured.resources.peak_memory_octets().map(|octets| octets as f64),
+            // What a process had needed before it keeps: it says nothing of one run.
+            Self::PeakMemory if record.server.is_external() => None,
+            Self::PeakMemory => record.peak_memory_octets().map(|octets| octets as f64),
             Self::HandshakesPerQuery => measured.handshakes_per_query(),
+            Self::LatencyP50 | Self::LatencyP95 | Self::LatencyP99 => None,
             Self::AnsweredShare | Self::SoundShare => None,
         }
         .filter(|value| value.is_finite())
+        .map(RunFigure::Measured)
     }
 
     /// The value in one time window of a run, in the unit of [`Metric::name`]; `None` if no query became due in
-    /// it, if so many were lost that a quantile is the time-out, and for what is of a whole run only.
+    /// it, and for what is of a whole run only. A lost query waited for `max_wait_ns` at least, nanoseconds.
     #[must_use]
-    pub fn in_window(self, window: &WindowCounts, timeout_ns: u64) -> Option<f64> {
-        let is_below_timeout = |ns: &u64| *ns < timeout_ns || timeout_ns == 0;
+    pub fn in_window(self, window: &WindowCounts, max_wait_ns: u64) -> Option<RunFigure> {
+        if let Some(quantile) = self.quantile() {
+            return LatencyQuantiles::of_window(window, max_wait_ns).at(quantile);
+        }
         match self {
             Self::AnsweredShare if window.outcomes.due > 0 => {
                 Some(1.0 - window.outcomes.lost_share())
             }
             Self::SoundShare => window.outcomes.share_without_error(&window.rcodes),
-            Self::LatencyP50 | Self::LatencyP95 | Self::LatencyP99 => {
-                let ns = window.latency.quantile_ns(self.quantile()?).filter(is_below_timeout)?;
-                Some(ns as f64)
-            }
             _ => None,
         }
+        .map(RunFigure::Measured)
     }
 }
 
 /// What a difference means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
 pub enum Verdict {
     /// Worse than the reference for certain, and not within the margin.
     Costs,
     /// Better than the reference for certain, and not within the margin.
     Gains,
-    /// Within the margin for certain.
-    NoDifferenceSeen,
-    /// Neither is certain.
+    /// Certainly smaller than the margin, to either side.
+    EqualWithin {
+        /// The margin, a relative difference (0.02 = 2 %).
+        margin: f64,
+    },
+    /// Neither is certain. If the interval holds 0, a difference is not seen, and one beyond the interval
+    /// is unlikely.
     CannotTell {
         /// How many more rounds would probably do; `None` if that cannot be said.
         more_runs: Option<u32>,
     },
+    /// Under this load the two do the same, since what their settings differ in does not act there. What
+    /// differs is the error of the method.
+    Control,
 }
 
 /// One metric of one variant against another one.
@@ -271,8 +271,12 @@ pub struct Pair {
     /// What the rounds say.
     pub paired: Paired,
     /// A difference up to this is none of the servers', in the unit of the metric: what the engine
-    /// itself may add ([`crate::latency_floor_ns`]); 0 for what is no latency.
+    /// itself may add to this very figure ([`crate::latency_floor_ns`]); 0 for what is no latency.
     pub floor: f64,
+    /// The two do the same where this was measured ([`Verdict::Control`]).
+    pub is_control: bool,
+    /// Others held up half of the runs of either variant, or more: nothing of it is certain.
+    pub is_disturbed: bool,
 }
 
 impl Comparison {
@@ -282,13 +286,15 @@ impl Comparison {
     ///
     /// Two hypotheses are tried for each comparison: that there is no difference, and that there is
     /// one of the margin or more. Either falls only if it does so among all of its kind in the
-    /// report, at [`WORD_ERROR`] halved ([`rejected`]). The word, in this order:
-    /// 1. the second one falls: no difference seen. This goes first, so a difference that is
+    /// report, at [`WORD_ERROR`] halved ([`rejected`]). Controls ([`Pair::is_control`]) are not tried, so
+    /// they spend nothing of it. The word, in this order:
+    /// 1. the second one falls: equal within the margin. This goes first, so a difference that is
     ///    certain but too small to matter is none;
     /// 2. the first one falls: costs or gains, by the side that is good for the metric;
     /// 3. else, and where the difference is not beyond what the engine itself may add
     ///    ([`Pair::floor`]), it cannot be told, and the number of rounds is given that would probably do, at the
-    ///    present estimate and spread.
+    ///    present estimate and spread. Where others held up the runs ([`Pair::is_disturbed`]) there is no other
+    ///    word.
     ///
     /// The interval beside a word is the usual one of 95 % for that comparison alone. It may
     /// exclude zero where the word is "cannot tell": of twenty such intervals one misses the truth.
@@ -296,30 +302,39 @@ impl Comparison {
     pub fn of_report(pairs: Vec<Pair>, margin: f64, answered_by: Option<Metric>) -> Vec<Self> {
         let weight = |metric: Metric| metric.weight(answered_by);
         let error = WORD_ERROR / 2.0;
+        let tried = || pairs.iter().filter(|pair| !pair.is_control);
         let chances = |of: &dyn Fn(&Paired) -> f64| -> Vec<(f64, f64)> {
-            pairs.iter().map(|pair| (of(&pair.paired), weight(pair.metric))).collect()
+            tried().map(|pair| (of(&pair.paired), weight(pair.metric))).collect()
         };
         let differ = rejected(&chances(&Paired::p_of_none), error);
         let within = rejected(&chances(&|paired| paired.p_of_margin(margin)), error);
-        let weights: f64 = pairs.iter().map(|pair| weight(pair.metric)).sum();
-        let words = differ.into_iter().zip(within);
-        let compare = |(pair, (differs, is_within)): (Pair, (bool, bool))| {
-            let Pair { variant, against, metric, paired, floor } = pair;
+        let weights: f64 = tried().map(|pair| weight(pair.metric)).sum();
+        let mut words = differ.into_iter().zip(within);
+        let verdict = |pair: &Pair| {
+            if pair.is_control {
+                return Verdict::Control;
+            }
+            let Pair { metric, paired, floor, is_disturbed, .. } = pair;
+            let (differs, is_within) = words.next().expect("what was tried has a word");
             let is_more = paired.relative.value > 0.0;
-            let is_beyond_floor = paired.absolute.value.abs() > floor;
-            let differs = differs && is_beyond_floor;
-            let verdict = match (is_within, differs) {
-                (true, _) => Verdict::NoDifferenceSeen,
+            let is_beyond_floor = paired.absolute.value.abs() > *floor;
+            let differs = differs && is_beyond_floor && !is_disturbed;
+            match (is_within && !is_disturbed, differs) {
+                (true, _) => Verdict::EqualWithin { margin },
                 (false, true) if is_more == metric.higher_is_better() => Verdict::Gains,
                 (false, true) => Verdict::Costs,
                 (false, false) => Verdict::CannotTell {
                     // The strictest share of the error that this word can have to meet. No number of
-                    // rounds helps against the engine's own error.
+                    // rounds helps against the engine's own error, nor against a machine that others use.
                     more_runs: paired
-                        .more_pairs(margin, error * weight(metric) / weights, MAX_MORE_ROUNDS)
-                        .filter(|_| is_beyond_floor),
+                        .more_pairs(margin, error * weight(*metric) / weights, MAX_MORE_ROUNDS)
+                        .filter(|_| is_beyond_floor && !is_disturbed),
                 },
-            };
+            }
+        };
+        let verdicts: Vec<Verdict> = pairs.iter().map(verdict).collect();
+        let compared = |(pair, verdict): (Pair, Verdict)| {
+            let Pair { variant, against, metric, paired, .. } = pair;
             Self {
                 variant,
                 against,
@@ -330,7 +345,7 @@ impl Comparison {
                 verdict,
             }
         };
-        pairs.into_iter().zip(words).map(compare).collect()
+        pairs.into_iter().zip(verdicts).map(compared).collect()
     }
 }
 
@@ -339,6 +354,7 @@ mod tests {
     use super::*;
 
     const MARGIN: f64 = 0.02;
+    const EQUAL: Verdict = Verdict::EqualWithin { margin: MARGIN };
 
     /// A comparison of these ratios to the reference, one for each round.
     fn pair(metric: Metric, ratios: &[f64]) -> Pair {
@@ -349,6 +365,8 @@ mod tests {
             metric,
             paired: Paired::of(&values).unwrap(),
             floor: if metric == Metric::LatencyP95 { 20.0 } else { 0.0 },
+            is_control: false,
+            is_disturbed: false,
         }
     }
 
@@ -366,14 +384,14 @@ mod tests {
 
     #[test]
     fn four_words() {
-        use Verdict::{CannotTell, Costs, Gains, NoDifferenceSeen};
+        use Verdict::{CannotTell, Costs, Gains};
         assert_eq!(words(Metric::AnsweredQps, &[LESS]), [Costs]);
         for metric in [Metric::LatencyP50, Metric::ServerCpuPerQuery, Metric::PeakMemory] {
             assert_eq!(words(metric, &[LESS]), [Gains]);
         }
-        assert_eq!(words(Metric::AnsweredQps, &[SAME]), [NoDifferenceSeen]);
+        assert_eq!(words(Metric::AnsweredQps, &[SAME]), [EQUAL]);
         // Inside the margin first, though the interval excludes zero.
-        assert_eq!(words(Metric::AnsweredQps, &[CERTAIN_AND_SMALL]), [NoDifferenceSeen]);
+        assert_eq!(words(Metric::AnsweredQps, &[CERTAIN_AND_SMALL]), [EQUAL]);
         let [CannotTell { more_runs: Some(more) }] = words(Metric::AnsweredQps, &[WIDE])[..] else {
             panic!()
         };
@@ -386,7 +404,16 @@ mod tests {
     fn nothing_is_claimed_within_the_engines_own_error() {
         let [word] = words(Metric::LatencyP95, &[LESS])[..] else { panic!() };
         assert!(matches!(word, Verdict::CannotTell { .. }), "{word:?}");
-        assert_eq!(words(Metric::LatencyP95, &[SAME]), [Verdict::NoDifferenceSeen]);
+        assert_eq!(words(Metric::LatencyP95, &[SAME]), [EQUAL]);
+    }
+
+    #[test]
+    fn nothing_is_certain_where_others_used_the_machine() {
+        for ratios in [LESS, SAME] {
+            let pair = Pair { is_disturbed: true, ..pair(Metric::AnsweredQps, ratios) };
+            let found = Comparison::of_report(vec![pair], MARGIN, None);
+            assert_eq!(found[0].verdict, Verdict::CannotTell { more_runs: None });
+        }
     }
 
     /// What is certain alone is not certain any more as the best of many.
@@ -402,6 +429,28 @@ mod tests {
         let mut report = vec![LESS; 15];
         report.push(barely);
         assert_eq!(words(Metric::AnsweredQps, &report), [Verdict::Costs; 16]);
+    }
+
+    /// What is the same by its settings is no hypothesis: beside controls a word is as easy as alone.
+    #[test]
+    fn controls_spend_nothing_of_the_error_rate() {
+        let barely: &[f64] = &[0.93, 0.96, 0.95, 0.93, 0.975];
+        let report = |is_control| {
+            let beside = Pair { is_control, ..pair(Metric::AnsweredQps, WIDE) };
+            let mut pairs = vec![beside; 15];
+            pairs.insert(7, pair(Metric::AnsweredQps, barely));
+            Comparison::of_report(pairs, MARGIN, None)
+        };
+        assert!(matches!(report(false)[7].verdict, Verdict::CannotTell { .. }));
+        let words: Vec<Verdict> = report(true).iter().map(|of| of.verdict).collect();
+        let mut expected = [Verdict::Control; 16];
+        expected[7] = Verdict::Costs;
+        assert_eq!(words, expected);
+        // A control is none however far its two sides are apart.
+        let apart = Pair { is_control: true, ..pair(Metric::AnsweredQps, LESS) };
+        let [only] = Comparison::of_report(vec![apart], MARGIN, None).try_into().unwrap();
+        assert_eq!(only.verdict, Verdict::Control);
+        assert!((only.difference.value + 0.3).abs() < 0.02);
     }
 
     /// Beside many that are not certain a difference is, where its metric answers the question.

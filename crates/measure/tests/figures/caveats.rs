@@ -1,8 +1,9 @@
 //! The doubts and the limit that follow from the figures of a run.
 
 use dnslab_measure::{
-    Answers, Bottleneck, BottleneckFigures, BottleneckKind, Caveat, CpuShare, Histogram, Interval,
-    LoadFacts, LoadMode, Measured, Outcomes, PacingTally, ResourceSample, ServerFacts,
+    AfterTruncation, Answers, Bottleneck, BottleneckFigures, BottleneckKind, Caveat, CpuShare,
+    Histogram, Interval, LoadFacts, LoadMode, Measured, Outcomes, PacingTally, ResourceSample,
+    ServerFacts,
 };
 
 use crate::example;
@@ -348,7 +349,26 @@ fn answers_that_are_not_whole() {
     };
     let truncated = |truncated| answers(Answers { truncated, ..Answers::default() });
     check(truncated(9), &[]);
-    check(truncated(10), &[Caveat::Truncated { share: 0.001 }]);
+    let then = AfterTruncation::Counted;
+    check(truncated(10), &[Caveat::Truncated { share: 0.001, then }]);
+    // Each that was asked again over TCP counts once, and is no more than all of them.
+    let again = |asked_over_tcp, truncated_over_tcp| {
+        answers(Answers {
+            truncated: 10_000,
+            asked_over_tcp,
+            truncated_over_tcp,
+            ..Answers::default()
+        })
+    };
+    let then = |truncated_share| AfterTruncation::AskedOverTcp { truncated_share };
+    check(again(10_000, 10_000), &[Caveat::Truncated { share: 1.0, then: then(1.0) }]);
+    check(again(10_000, 0), &[Caveat::Truncated { share: 1.0, then: then(0.0) }]);
+    let over_tcp = |run: &mut Run| {
+        truncated(5_000)(run);
+        run.load.transport = "tcp".to_owned();
+    };
+    let then = AfterTruncation::WasOverConnection;
+    check(over_tcp, &[Caveat::Truncated { share: 0.5, then }]);
     let empty = |empty| answers(Answers { empty, ..Answers::default() });
     check(empty(1_000), &[]);
     check(empty(1_001), &[Caveat::EmptyAnswers { share: 0.1001 }]);

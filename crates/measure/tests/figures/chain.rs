@@ -3,8 +3,8 @@
 use dnslab_measure::statistics::Metric;
 use dnslab_measure::{
     Agreement, Bottleneck, BottleneckFigures, BottleneckKind, Caveat, ChainPart, CounterSample,
-    CounterSeries, CpuUse, Evidence, ResourceSample, ResourceSeries, RunRecord, ServerFacts,
-    ServerFigures, Summary, UNDER_TEST, counter,
+    CounterSeries, CpuUse, Evidence, ResourceSample, ResourceSeries, RunFigure, RunRecord,
+    ServerFacts, ServerFigures, Summary, UNDER_TEST, counter,
 };
 
 use crate::example::{record, session};
@@ -106,6 +106,24 @@ fn each_server_of_a_chain_has_its_figures() {
     );
     assert_eq!(all.queries_per_connection(), Some(83.5));
     assert_eq!(ServerFigures::of_run(&record("udp", 0, 1_000)), []);
+}
+
+#[test]
+fn the_memory_of_a_chain_is_the_sum_over_its_servers_as_cpu_time_is() {
+    let own = record("udp", 0, 1_000);
+    let memory = |record: &RunRecord| Metric::PeakMemory.of(record).and_then(RunFigure::measured);
+    let alone = memory(&own).unwrap();
+    let mut run = chained(0);
+    assert_eq!(memory(&run), Some(alone + 300_001_000.0));
+    let summary = Summary::of(&session(), &[run.clone()]);
+    let udp = &summary.variants[0];
+    assert_eq!(udp.peak_memory_octets.map(|octets| octets as f64), memory(&run));
+    // It stands for servers of others.
+    run.chain[0].server.kind = "embedded".to_owned();
+    assert_eq!(memory(&run), Some(alone));
+    run.chain[0].server.kind = "stubby".to_owned();
+    run.chain[0].resources.samples.clear();
+    assert_eq!((memory(&run), Metric::ServerCpuPerQuery.of(&run)), (None, None));
 }
 
 #[test]
@@ -251,8 +269,9 @@ fn octets_of_log_are_those_of_the_window_for_each_answer() {
     for (sample, octets) in samples.iter_mut().zip([500, 1_000, 151_000]) {
         sample.log_octets = octets;
     }
-    assert_eq!(Metric::LogOctetsPerQuery.of(&run), Some(150.0));
-    assert!((Metric::LatencyMean.of(&run).unwrap() / 1e6 - 1.0).abs() < 0.001);
+    let value = |metric: Metric| metric.of(&run).and_then(RunFigure::measured).unwrap();
+    assert_eq!(value(Metric::LogOctetsPerQuery), 150.0);
+    assert!((value(Metric::LatencyMean) / 1e6 - 1.0).abs() < 0.001);
 }
 
 #[test]

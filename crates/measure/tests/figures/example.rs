@@ -34,6 +34,7 @@ pub(crate) fn session() -> Session {
 pub(crate) fn load() -> LoadFacts {
     LoadFacts {
         transport: "udp".to_owned(),
+        played: String::new(),
         target: "127.0.0.1:5300".to_owned(),
         further: Vec::new(),
         mix: String::new(),
@@ -106,6 +107,8 @@ pub(crate) fn measured(answered: u64) -> Measured {
         intervals: Vec::new(),
         seconds: Vec::new(),
         server_counters: None,
+        load_cpu_limit: None,
+        load_pressure_share: None,
         resources: ResourceSeries {
             cpus: 1,
             samples: vec![

@@ -2,8 +2,8 @@
 
 use dnslab_measure::self_check::{VariantSelfCheck, Verdict};
 use dnslab_measure::{
-    Bottleneck, BottleneckKind, Caveat, Evidence, Finding, LoadMode, RunRecord, RunStatus,
-    SelfCheck, Summary,
+    AfterTruncation, Bottleneck, BottleneckKind, Caveat, Evidence, Finding, LoadMode, RunRecord,
+    RunStatus, SelfCheck, Summary,
 };
 
 use crate::example::{record, session};
@@ -46,7 +46,7 @@ fn a_run_without_findings_is_clean() {
     let results = [
         Caveat::ClosedLoop { window: 400 },
         Caveat::Lost { share: 0.5 },
-        Caveat::Truncated { share: 0.5 },
+        Caveat::Truncated { share: 0.5, then: AfterTruncation::Counted },
         Caveat::Other { text: "The moon was full.".to_owned() },
     ];
     check(&run(BottleneckKind::ServerCpu, &results), Verdict::Clean, &[]);

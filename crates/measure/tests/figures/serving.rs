@@ -1,6 +1,7 @@
 //! What a server does to its clients that a rate does not show: answers that wait, clients that are not
 //! served; and the smallest latency that can be told from nothing.
 
+use dnslab_measure::statistics::Metric;
 use dnslab_measure::{Caveat, Histogram, InvalidReason, LoadMode, latency_floor_ns, unserved};
 
 use crate::caveats::{Run, check, run};
@@ -95,7 +96,7 @@ fn the_floor_of_a_latency() {
         let mut run = run();
         run.load.batch_delay_ns = 0;
         change(&mut run);
-        (latency_floor_ns(&run.load, &run.measured) / 1_000.0).round()
+        (latency_floor_ns(&run.load, &run.measured, Metric::LatencyP50) / 1_000.0).round()
     };
     // 1 us, the send lag of 10 us, and a step of 1 us at the median of 1 ms.
     assert_eq!(floor_us(&|_| {}), 12.0);
@@ -123,6 +124,26 @@ fn the_floor_of_a_latency() {
         (run.measured.latency, run.measured.send_lag) = (Histogram::new(), Histogram::new());
     };
     assert_eq!(floor_us(&empty), 1.0);
+}
+
+/// Each figure has the floor of its own place in the distributions.
+#[test]
+fn the_floor_of_each_figure() {
+    let mut run = run();
+    run.load.batch_delay_ns = 0;
+    let (mut lag, mut latency) = (Histogram::new(), Histogram::new());
+    for (ns, count) in [(20_000, 900), (100_000, 80), (480_000, 20)] {
+        lag.record_many_ns(ns, count);
+        latency.record_many_ns(ns + 1_000_000, count);
+    }
+    (run.measured.send_lag, run.measured.latency) = (lag, latency);
+    let floor_us =
+        |metric: Metric| (latency_floor_ns(&run.load, &run.measured, metric) / 1_000.0).round();
+    // 1 us, the lag, and a thousandth of the latency: of the median, of the p95 and of the p99.
+    let quantiles = [Metric::LatencyP50, Metric::LatencyP95, Metric::LatencyP99].map(floor_us);
+    assert_eq!(quantiles, [22.0, 102.0, 483.0]);
+    // 0.9 * 20 + 0.08 * 100 + 0.02 * 480.
+    assert_eq!(floor_us(Metric::LatencyMean), (1.0_f64 + 35.6 + 1.0356).round());
 }
 
 /// A thousand answers over DoT with `connections` new connections, of which `held` took 41 ms.

@@ -2,13 +2,15 @@
 
 use dnslab_measure::statistics::Metric;
 use dnslab_measure::{
-    Caveat, Condition, CostLimit, Fact, InvalidReason, Ruling, RunRecord, RunStatus, Session,
-    SessionComparison, SkippedVariant, WholeSession,
+    BottleneckKind, Caveat, Condition, CostLimit, Fact, Histogram, InvalidReason, LoadMode,
+    NotCompared, Ruling, RunRecord, RunStatus, Session, SessionComparison, SkippedVariant,
+    TimeOuts, WholeSession,
 };
 
 use crate::example::{record, session as example};
 
 /// A session of the variants `udp` and `tcp`, and its runs.
+#[derive(Clone)]
 struct Made {
     session: Session,
     records: Vec<RunRecord>,
@@ -75,7 +77,7 @@ fn equal_is_within_slower_is_worse_and_one_run_cannot_tell() {
     let found = slower.rulings[0].variants[0].found.unwrap();
     assert!((found.value + 0.2).abs() < 1e-9 && found.high < -0.18, "{found:?}");
     let cpu = slower.changes.iter().find(|of| of.metric == Metric::ServerCpuPerQuery).unwrap();
-    assert!((cpu.difference.value - 0.25).abs() < 1e-9, "{cpu:?}");
+    assert!((cpu.difference.unwrap().value - 0.25).abs() < 1e-9, "{cpu:?}");
     assert_eq!(cpu.runs, [5, 5]);
 
     // Improvements never fail.
@@ -97,6 +99,28 @@ fn equal_is_within_slower_is_worse_and_one_run_cannot_tell() {
     let few = compare(&made(&[100_000, 106_000, 95_000]), &made(&[99_000, 105_000, 96_000]), &all);
     assert_eq!(few.ruling(), Ruling::Unclear);
     assert!(few.more_runs().is_some_and(|more| more > 3), "{:?}", few.more_runs());
+}
+
+/// A rate that the generator bounded in either session is compared with none, and leaves the error to others.
+#[test]
+fn a_rate_of_the_generator_is_unclear() {
+    let (base, slower) = (made(&RATES), made(&RATES.map(|rate| rate * 8 / 10)));
+    let texts = ["qps>-3%", "p99<+5%", "qps>=70000", "qps>=90000"];
+    for is_base in [true, false] {
+        let mut sides = [base.clone(), slower.clone()];
+        let side = if is_base { 0 } else { 1 };
+        for record in &mut sides[side].records {
+            record.bottleneck.kind = BottleneckKind::Generator;
+        }
+        let found = compare(&sides[0], &sides[1], &texts);
+        let rulings: Vec<Ruling> = found.rulings.iter().map(|of| of.ruling).collect();
+        let absolute = if is_base { Ruling::Fail } else { Ruling::Unclear };
+        assert_eq!(rulings, [Ruling::Unclear, Ruling::Pass, Ruling::Pass, absolute], "{is_base}");
+        let qps = &found.rulings[0].variants[0];
+        assert_eq!((qps.found, qps.not_compared), (None, Some(NotCompared::Generator)));
+        let change = found.changes.iter().find(|of| of.metric == Metric::AnsweredQps).unwrap();
+        assert_eq!((change.difference, change.not_compared), (None, Some(NotCompared::Generator)));
+    }
 }
 
 #[test]
@@ -246,6 +270,74 @@ fn a_quantile_that_became_the_time_out_is_worse() {
     }
     let found = compare(&base, &new, &["p99<+5%"]);
     assert_eq!((found.ruling(), found.rulings[0].variants[0].found), (Ruling::Fail, None));
+    let time_outs = found.rulings[0].variants[0].time_outs;
+    assert_eq!(time_outs, Some(TimeOuts { runs: 5, of: 5 }));
+    let change = found.changes.iter().find(|of| of.metric == Metric::LatencyP99).unwrap();
+    assert!(change.base.is_some(), "{change:?}");
+    assert_eq!((change.new, change.difference), (None, None));
+    assert_eq!((change.time_outs, change.runs), ([None, time_outs], [5, 5]));
+    // The other way round there is nothing to hold it against.
+    let found = compare(&new, &base, &["p99<+5%"]);
+    assert_eq!(found.ruling(), Ruling::Unclear);
+    assert_eq!(found.rulings[0].variants[0].reference_time_outs, time_outs);
+    // The runs that are left would be those that went well.
+    let kept = made(&RATES);
+    for (record, before) in new.records.iter_mut().zip(kept.records).take(4) {
+        record.measured = before.measured;
+    }
+    let found = compare(&base, &new, &["p99<+5%", "p99<10ms"]);
+    for ruling in &found.rulings {
+        let judged = &ruling.variants[0];
+        assert_eq!((judged.found, judged.ruling), (None, Ruling::Unclear), "{ruling:?}");
+        assert_eq!(judged.time_outs, Some(TimeOuts { runs: 3, of: 5 }));
+    }
+}
+
+/// Runs whose latencies are these, milliseconds; each has one.
+fn with_latencies(latencies_ms: &[u64]) -> Made {
+    let mut made = made(&vec![100_000; latencies_ms.len()]);
+    for record in &mut made.records {
+        let measured = record.measured.as_mut().unwrap();
+        measured.latency = Histogram::new();
+        let ms = latencies_ms[record.repetition as usize - 1];
+        measured.latency.record_many_ns(1_000_000 * ms, 100);
+    }
+    made
+}
+
+/// The arithmetic means fall from 220 to 190 ms, the logarithms rise by 34 %.
+#[test]
+fn the_columns_and_the_difference_agree() {
+    let base = with_latencies(&[50, 50, 50, 50, 900]);
+    let new = with_latencies(&[150, 150, 150, 150, 350]);
+    let found = compare(&base, &new, &[]);
+    assert_eq!(found.changes.len(), 2 * (Metric::ALL.len() - 2));
+    for change in &found.changes {
+        let (base, new) = (change.base.unwrap().value, change.new.unwrap().value);
+        let difference = change.difference.unwrap().value;
+        assert!((new / base - 1.0 - difference).abs() < 1e-9, "{change:?}");
+    }
+    let p95 = found.changes.iter().find(|of| of.metric == Metric::LatencyP95).unwrap();
+    assert!(p95.difference.unwrap().value > 0.3, "{p95:?}");
+}
+
+/// A difference of 0.1 ms in p99 is certain by its spread, and is less than what leaves late.
+#[test]
+fn what_dnslab_itself_may_add_is_not_worse() {
+    let with_lag = |lag_ns: u64| {
+        let ended = |mut made: Made| {
+            for record in &mut made.records {
+                let pace = "constant".to_owned();
+                record.load.mode = LoadMode::Open { rate_qps: 100_000.0, pace };
+                let measured = record.measured.as_mut().unwrap();
+                measured.send_lag.record_many_ns(lag_ns, 2);
+            }
+            made
+        };
+        let (base, new) = (ended(made(&RATES)), ended(with_latencies(&[2; 5])));
+        compare(&base, &new, &["p99<+5%"]).ruling()
+    };
+    assert_eq!((with_lag(20_000), with_lag(2_000_000)), (Ruling::Fail, Ruling::Unclear));
 }
 
 #[test]

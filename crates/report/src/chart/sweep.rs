@@ -1,6 +1,6 @@
 //! Figures of servers over the size of their load.
 
-use dnslab_measure::{SweepLine, SweepPoint, SweepRun, held_share};
+use dnslab_measure::{RunFigure, SweepLine, SweepPoint, SweepRun, held_share};
 use serde::Serialize;
 
 use super::{Curve, short};
@@ -35,12 +35,19 @@ impl Sweep {
         load_qps.dedup();
         let held = held_share(lines);
         let line = |line: &SweepLine| {
-            let curve = |figure: fn(&SweepRun) -> Option<f64>| over(&load_qps, line, figure);
+            let latency = |figure: fn(&SweepRun) -> Option<RunFigure>| {
+                over(&load_qps, line, |curve, runs| {
+                    curve.push_quantile(&runs.iter().filter_map(|run| figure(run)).collect());
+                })
+            };
+            let answered = |curve: &mut Curve, runs: &[&SweepRun]| {
+                curve.push_runs(runs.iter().map(|run| run.sound_share * 100.0));
+            };
             Line {
                 name: line.name.clone(),
-                answered_percent: curve(|run| Some(run.sound_share * 100.0)),
-                p50_ms: curve(|run| Some(run.p50_ns? as f64 / 1e6)),
-                p99_ms: curve(|run| Some(run.p99_ns? as f64 / 1e6)),
+                answered_percent: over(&load_qps, line, answered),
+                p50_ms: latency(SweepRun::p50),
+                p99_ms: latency(SweepRun::p99),
                 breaks_qps: line.breaking(held).breaks_qps.map(short),
             }
         };
@@ -49,14 +56,15 @@ impl Sweep {
     }
 }
 
-/// The figure of a line at each load, over the runs of all its points there.
-fn over(loads: &[f64], line: &SweepLine, figure: fn(&SweepRun) -> Option<f64>) -> Curve {
+/// A figure of a line at each load, which `push` adds from the runs of all its points there.
+fn over(loads: &[f64], line: &SweepLine, push: impl Fn(&mut Curve, &[&SweepRun])) -> Curve {
     let runs = line.points.iter().map(|at| at.runs.len()).max().unwrap_or(0);
     let mut curve = Curve::default();
     for load in loads {
         let here = |at: &&SweepPoint| short(at.load_qps) == *load;
-        let runs = line.points.iter().filter(here).flat_map(|at| &at.runs);
-        curve.push_runs(runs.filter_map(figure));
+        let runs: Vec<&SweepRun> =
+            line.points.iter().filter(here).flat_map(|at| &at.runs).collect();
+        push(&mut curve, &runs);
     }
     curve.without_band_of(runs)
 }

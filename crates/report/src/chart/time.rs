@@ -575,6 +575,8 @@ mod tests {
             workers: Vec::new(),
             tls: None,
             seconds: Vec::new(),
+            load_cpu_limit: None,
+            load_pressure_share: None,
         }
     }
 

@@ -79,7 +79,10 @@ fn table(sums: &PairSums<'_>) -> String {
 fn queries_and_questions(queries: u64, questions: u64) -> String {
     match queries {
         0 => "0".to_owned(),
-        queries => format!("{} ({} questions)", number::count(queries), number::count(questions)),
+        queries => {
+            let questions = number::counted(questions, "question", "questions");
+            format!("{} ({questions})", number::count(queries))
+        }
     }
 }
 

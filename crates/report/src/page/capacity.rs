@@ -119,10 +119,10 @@ fn method(capacity: &Capacity) -> String {
             (
                 "Search",
                 format!(
-                    "Open loop from {} queries per second by factors of two until the objective is \
+                    "Open loop from {} by factors of two until the objective is \
                      violated twice in a row; bisection until the bracket is within {}; then {} \
                      runs at each rate around the edge, in rounds of random order (seed {}).",
-                    number::qps(search.from_qps),
+                    number::queries_per_second(search.from_qps),
                     number::size(search.tolerance),
                     search.repeats,
                     search.seed

@@ -2,19 +2,20 @@
 
 use std::fmt::Write as _;
 
-use dnslab_measure::{Histogram, RunRecord, Summary, VariantSummary};
+use dnslab_measure::{Connections, Histogram, RunRecord, Summary, VariantSummary};
 
 use super::group::Grouping;
 use super::html::escape;
 use crate::number::{self, NONE};
 use crate::transport::transport_name;
 
-const HEADER: [&str; 11] = [
+const HEADER: [&str; 12] = [
     "variant",
     "transport",
     "opened",
     "failed",
     "lost",
+    "refused",
     "closed by us",
     "not processed",
     "connect",
@@ -40,7 +41,8 @@ pub(crate) fn section(records: &[RunRecord], summary: &Summary, grouping: &Group
          <p class=\"hint\">Of all valid runs, warm-up included. Times: the median, the p99 and how \
          many. Connect: until the TCP connection was there. Handshakes: TLS from there on, QUIC \
          from the first packet; with early data, until the handshake was confirmed (queries leave \
-         before). Lost: ended before we ended them. Not processed: queries that the server left \
+         before). Lost: ended before we ended them. Refused: those of the failed and lost ones that the server turned \
+         away, before any answer. Not processed: queries that the server left \
          alone when it ended the connection.</p>\n\
          <div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Connections\">\n\
          <table class=\"figures\">\n<thead><tr>{header}</tr></thead>\n<tbody>\n"
@@ -63,8 +65,8 @@ fn row(class: &str, variant: &VariantSummary, transport: &str) -> String {
         escape(&variant.name),
         escape(transport)
     );
-    let counts = &of.counts;
-    for count in [counts.opened, counts.failed, counts.lost, counts.closed, counts.not_processed] {
+    let Connections { opened, failed, lost, refused, closed, not_processed, .. } = of.counts;
+    for count in [opened, failed, lost, refused, closed, not_processed] {
         let _ = write!(html, "<td>{}</td>", number::count(count));
     }
     for time in

@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 use dnslab_measure::Summary;
-use dnslab_measure::statistics::{Comparison, Metric, Verdict};
+use dnslab_measure::statistics::{Comparison, Estimate, Metric, Verdict};
 
 use super::group::Grouping;
 use super::html::escape;
 use super::picture::{push_text, shortened};
-use crate::answer::{are_many, headline_metric};
+use crate::answer::{are_many, controls, headline_metric, unseen};
 use crate::intervals::{in_time, signed_interval};
 use crate::number::{self, NONE};
 
@@ -84,8 +84,14 @@ pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
             "<figure class=\"drawn\">\n<figcaption><h2>{title}</h2><p>{text}</p></figcaption>\n"
         )
     };
-    let text = "Mean difference inside the rounds, with its 95\u{a0}% interval; the axis is logarithmic. Arrow: \
-         the interval goes on. Hollow: not certain, or within the margin.";
+    let mut text = "Mean difference inside the rounds, with its 95\u{a0}% interval; the axis is logarithmic. Arrow: \
+         the interval goes on. Hollow: not certain, or equal within the margin."
+        .to_owned();
+    let controls = controls(summary);
+    if !controls.is_empty() {
+        let _ = write!(text, " Control: {}.", escape(&controls));
+    }
+    let text = text.as_str();
     let metric = headline_metric(summary);
     let (first, others): (Vec<&Comparison>, Vec<&Comparison>) =
         drawn.iter().copied().partition(|comparison| comparison.metric == metric);
@@ -158,7 +164,7 @@ pub(super) fn table(summary: &Summary, grouping: &Grouping, comparisons: &[Compa
             number::change(difference.value),
             interval,
             in_time(*metric, absolute.as_ref()).unwrap_or_else(|| NONE.to_owned()),
-            word(verdict).to_owned(),
+            words(verdict, difference),
             format!("{rounds}{more}"),
         ] {
             let _ = write!(html, "<td>{}</td>", escape(&cell));
@@ -169,12 +175,26 @@ pub(super) fn table(summary: &Summary, grouping: &Grouping, comparisons: &[Compa
     html
 }
 
-fn word(verdict: &Verdict) -> &'static str {
+/// What a difference means, in two or three words.
+fn word(verdict: &Verdict, difference: &Estimate) -> String {
     match verdict {
-        Verdict::Costs => "worse",
-        Verdict::Gains => "better",
-        Verdict::NoDifferenceSeen => "no difference",
-        Verdict::CannotTell { .. } => "not certain",
+        Verdict::Costs => "worse".to_owned(),
+        Verdict::Gains => "better".to_owned(),
+        Verdict::EqualWithin { margin } => format!("equal within {}", number::size(*margin)),
+        Verdict::CannotTell { .. } if unseen(difference).is_some() => "not seen".to_owned(),
+        Verdict::CannotTell { .. } => "not certain".to_owned(),
+        Verdict::Control => "control".to_owned(),
+    }
+}
+
+/// The same in full.
+fn words(verdict: &Verdict, difference: &Estimate) -> String {
+    let word = word(verdict, difference);
+    match (verdict, unseen(difference)) {
+        (Verdict::CannotTell { .. }, Some(most)) => {
+            format!("{word}; more than {} is unlikely", number::size(most))
+        }
+        _ => word,
     }
 }
 
@@ -355,7 +375,7 @@ fn push_difference(
     let Comparison { difference, verdict, .. } = comparison;
     let hollow = match verdict {
         Verdict::Costs | Verdict::Gains => "",
-        Verdict::NoDifferenceSeen | Verdict::CannotTell { .. } => " hollow",
+        Verdict::EqualWithin { .. } | Verdict::CannotTell { .. } | Verdict::Control => " hollow",
     };
     let layout = axis.layout;
     let (value, is_beyond) = axis.place(difference.value);
@@ -392,7 +412,7 @@ fn push_difference(
     html.push_str("</g>");
     push_text(html, "figure", (layout.figure, y), "end", &number::change(difference.value));
     if let Some(x) = layout.word {
-        push_text(html, "metric", (x, y), "start", word(verdict));
+        push_text(html, "metric", (x, y), "start", &word(verdict, difference));
     }
     html.push('\n');
 }
@@ -427,8 +447,6 @@ fn metric_name(metric: Metric) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use dnslab_measure::statistics::Estimate;
-
     use super::*;
 
     fn drawn(value: f64, low: f64, high: f64) -> String {

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use dnslab_measure::statistics::Metric;
 use dnslab_measure::{
-    CaseId, CertificateFacts, LoadFacts, LoadMode, ResourceSeries, RunRecord, RunStatus, SelfCheck,
-    TlsFacts,
+    CaseId, CertificateFacts, LoadFacts, LoadMode, ResourceSeries, RunFigure, RunRecord, RunStatus,
+    SelfCheck, TlsFacts,
 };
 
 use super::Page;
@@ -17,6 +17,7 @@ use crate::csv::status;
 use crate::imported;
 use crate::number::{self, NONE};
 use crate::transport::transport_name;
+use crate::words::TIME_OUT;
 use crate::words::bottleneck::bottleneck_text;
 use crate::words::caveat::caveat_text;
 use crate::words::self_check::remark;
@@ -69,12 +70,13 @@ fn runs(page: &Page<'_>) -> String {
 fn run_row(record: &RunRecord) -> String {
     let measured = record.measured.as_ref();
     let figure = |text: Option<String>| text.unwrap_or_else(|| NONE.to_owned());
+    let latency = record.main_latency_quantiles();
     let quantile = |share: f64| {
-        figure(
-            measured
-                .and_then(|measured| measured.latency.quantile_ns(share))
-                .map(|ns| number::duration(ns as f64)),
-        )
+        let found = latency.as_ref().and_then(|latency| latency.at(share));
+        figure(found.map(|found| match found {
+            RunFigure::Measured(ns) => number::duration(ns),
+            RunFigure::TimeOut(_) => TIME_OUT.to_owned(),
+        }))
     };
     let percent = |share: f64| number::percent(share, 0);
     let busiest = measured.and_then(|measured| {
@@ -200,6 +202,7 @@ fn variant_facts(record: &RunRecord) -> String {
     // Each by its name, so that a new fact is not forgotten here. Seed and number of queries stand elsewhere.
     let LoadFacts {
         transport,
+        played: _,
         target,
         further,
         clients,
@@ -229,7 +232,7 @@ fn variant_facts(record: &RunRecord) -> String {
             format!("closed loop, {outstanding} outstanding per client")
         }
         LoadMode::Open { rate_qps, pace } => {
-            format!("open loop, {} queries per second, {pace}", number::qps(*rate_qps))
+            format!("open loop, {}, {pace}", number::queries_per_second(*rate_qps))
         }
     };
     let tls = record.measured.as_ref().and_then(|measured| measured.tls.as_ref());

@@ -1,5 +1,6 @@
 //! The table of all figures, how the queries ended, and the places of the charts.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use dnslab_measure::{LoadMode, Outcomes, Summary, VariantSummary};
@@ -12,6 +13,7 @@ use crate::chart::{Charts, Figure};
 use crate::imported::has_imported;
 use crate::number::{self, NONE};
 use crate::table::{self, MarkedTable};
+use crate::variants::shown;
 
 /// The column of [`MarkedTable::header`] that the page sets below the figure of the column before it.
 const INTERVAL: usize = 2;
@@ -86,8 +88,13 @@ pub(crate) fn outcomes(summary: &Summary, grouping: &Grouping) -> String {
         ("malformed", |of| of.malformed),
         ("refused", |of| of.refused),
     ];
-    let measured: Vec<(usize, &VariantSummary)> =
-        summary.variants.iter().enumerate().filter(|(_, of)| of.outcomes.due > 0).collect();
+    let all: Vec<Cow<'_, VariantSummary>> = summary.variants.iter().map(shown).collect();
+    let measured: Vec<(usize, &VariantSummary)> = all
+        .iter()
+        .map(|variant| &**variant)
+        .enumerate()
+        .filter(|(_, of)| of.outcomes.due > 0)
+        .collect();
     if measured.is_empty() {
         return String::new();
     }
@@ -100,7 +107,8 @@ pub(crate) fn outcomes(summary: &Summary, grouping: &Grouping) -> String {
     let never: Vec<&str> = never.iter().map(|(name, _)| *name).collect();
     let mut html = format!(
         "<section id=\"outcomes\">\n<details><summary>How the queries ended</summary>\n\
-         <p class=\"hint\">Queries of all valid runs, and their shares of those due; response codes and \
+         <p class=\"hint\">Queries of all valid runs (of invalid ones where that stands beside the name), and their \
+         shares of those due; response codes and \
          their shares of the answers.{}{}</p>\n\
          <div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"How the queries ended\">\n\
          <table class=\"figures\">\n<thead><tr><th scope=\"col\">variant</th>\
@@ -165,7 +173,8 @@ pub(crate) fn charts(page: &Page<'_>, charts: &Charts) -> String {
     );
     let percentiles = format!(
         "How long the slowest queries took: at 1 % stands the latency that the slowest hundredth reach \
-         or exceed, over all valid runs together.{}{latency_note}",
+         or exceed, the p99 of the tables. A line meets the left side at the time-out where queries went unanswered in a \
+         run.{}{latency_note}",
         if is_common { " All variants at the same rate." } else { "" }
     );
     push_place(&mut html, "percentiles", "full large", "Latency, the slowest first", &percentiles);

@@ -1,5 +1,6 @@
 //! The charts of the first view: what the study asks for, and the percentiles of all variants.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use dnslab_measure::statistics::{Estimate, Metric};
@@ -11,7 +12,8 @@ use super::picture::{Ticks, push_text, short_count, shortened, trimmed};
 use crate::answer::headline_metric;
 use crate::imported::has_imported;
 use crate::number::{self, NONE};
-use crate::variants::{asks_one_by_one, has_open_loop};
+use crate::variants::{asks_one_by_one, has_open_loop, is_at_least, shown};
+use crate::words::{TIME_OUT, time_out};
 
 /// Where things stand in the coordinates of a picture; the style sheet scales it.
 struct Layout {
@@ -34,7 +36,9 @@ const AXIS: f64 = 22.0;
 pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
     let metric = headline_metric(summary);
     let is_measured = |variant: &VariantSummary| {
+        let variant = shown(variant);
         variant.metrics.keys().any(|of| *of == metric || of.is_latency())
+            || !variant.time_outs.is_empty()
     };
     if !summary.variants.iter().any(is_measured) {
         return String::new();
@@ -58,7 +62,7 @@ pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
         "As many queries as each variant answers. Line: 95 % interval."
     };
     let at = match common {
-        Some(qps) => format!("All variants at {} queries per second. ", number::qps(qps)),
+        Some(qps) => format!("All variants at {}. ", number::queries_per_second(qps)),
         None => String::new(),
     };
     let unit = Unit::of(summary);
@@ -72,7 +76,9 @@ pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
     push_figure(&mut html, "first-answer", title, text, &bars);
     // What another tool measured has no quantiles, unless it printed a histogram.
     let has_quantiles = |variant: &VariantSummary| {
-        QUANTILES.iter().any(|metric| variant.metrics.contains_key(metric))
+        QUANTILES.iter().any(|metric| {
+            variant.metrics.contains_key(metric) || variant.time_outs(*metric).is_some()
+        })
     };
     if !has_imported(summary) || summary.variants.iter().any(has_quantiles) {
         push_figure(&mut html, "first-percentiles", "Latency: p50, p95, p99", &percentiles, &spans);
@@ -127,18 +133,25 @@ impl Rows {
 }
 
 fn names_width(summary: &Summary, layout: &Layout) -> f64 {
-    let longest = summary.variants.iter().map(|of| of.name.chars().count()).max().unwrap_or(0);
+    let names = summary.variants.iter().map(|of| shown(of).name.chars().count());
+    let longest = names.max().unwrap_or(0);
     longest.min(layout.longest_name) as f64 * (LETTER + 0.6) + 10.0
 }
 
 fn bars(summary: &Summary, grouping: &Grouping, metric: Metric, layout: &Layout) -> String {
     let rows = Rows::of(grouping);
-    let of = |place: usize| summary.variants[place].metrics.get(&metric);
+    let variants: Vec<Cow<'_, VariantSummary>> = summary.variants.iter().map(shown).collect();
+    let of = |place: usize| variants[place].metrics.get(&metric);
     let write = |value: f64| match metric {
         Metric::AnsweredQps => number::qps(value),
         _ => number::duration(value),
     };
-    let figures = |place: usize| of(place).map(|found| with_half_width(found, &write));
+    let is_bound =
+        |place: usize| metric == Metric::AnsweredQps && is_at_least(&summary.variants[place]);
+    let figures = |place: usize| {
+        let at_least = if is_bound(place) { "at least " } else { "" };
+        of(place).map(|found| at_least.to_owned() + &with_half_width(found, &write))
+    };
     let widest = (0..summary.variants.len()).filter_map(figures).map(|of| of.chars().count()).max();
     let (left, right) =
         (names_width(summary, layout), layout.width - widest.unwrap_or(0) as f64 * LETTER - 6.0);
@@ -163,7 +176,10 @@ fn bars(summary: &Summary, grouping: &Grouping, metric: Metric, layout: &Layout)
     for &(place, y) in &rows.rows {
         push_name(&mut svg, summary, place, layout, y);
         let Some(found) = of(place) else {
-            push_text(&mut svg, "metric", (left + 4.0, y), "start", "not measured");
+            let time_outs = variants[place].time_outs(metric);
+            let text = time_outs.map(|found| time_out(found, "rounds"));
+            let text = text.unwrap_or_else(|| "not measured".to_owned());
+            push_text(&mut svg, "metric", (left + 4.0, y), "start", &text);
             continue;
         };
         let thick = (rows.height * 0.56).min(20.0);
@@ -172,7 +188,7 @@ fn bars(summary: &Summary, grouping: &Grouping, metric: Metric, layout: &Layout)
             "<g class=\"{}\"><title>{}</title><rect x=\"{left:.1}\" y=\"{:.1}\" width=\"{:.1}\" \
              height=\"{thick:.1}\" rx=\"2\"/>",
             grouping.class(place),
-            escape(&told(&summary.variants[place].name, found, &write)),
+            escape(&told(&variants[place].name, found, is_bound(place), &write)),
             y - thick / 2.0,
             x(found.value) - left
         );
@@ -191,7 +207,13 @@ fn bars(summary: &Summary, grouping: &Grouping, metric: Metric, layout: &Layout)
             );
         }
         svg.push_str("</g>");
-        push_text(&mut svg, "figure", (layout.width, y), "end", &with_half_width(found, &write));
+        push_text(
+            &mut svg,
+            "figure",
+            (layout.width, y),
+            "end",
+            &figures(place).unwrap_or_default(),
+        );
         svg.push('\n');
     }
     wrapped(
@@ -212,8 +234,12 @@ fn with_half_width(found: &Estimate, write: &dyn Fn(f64) -> String) -> String {
     }
 }
 
-fn told(name: &str, found: &Estimate, write: &dyn Fn(f64) -> String) -> String {
+fn told(name: &str, found: &Estimate, is_bound: bool, write: &dyn Fn(f64) -> String) -> String {
     match found.is_bounded() {
+        _ if is_bound => format!(
+            "{name}: at least {}, the load generator was the bottleneck",
+            write(found.value)
+        ),
         true => format!(
             "{name}: {}, 95 % interval {} to {}",
             write(found.value),
@@ -249,13 +275,21 @@ const QUANTILES: [Metric; 3] = [Metric::LatencyP50, Metric::LatencyP95, Metric::
 
 fn spans(summary: &Summary, grouping: &Grouping, unit: &Unit, layout: &Layout) -> String {
     let rows = Rows::of(grouping);
+    let variants: Vec<Cow<'_, VariantSummary>> = summary.variants.iter().map(shown).collect();
     let of = |place: usize| {
-        QUANTILES.map(|metric| summary.variants[place].metrics.get(&metric).map(|of| of.value))
+        QUANTILES.map(|metric| variants[place].metrics.get(&metric).map(|of| of.value))
     };
     let all = || (0..summary.variants.len()).flat_map(of).flatten().filter(|ns| *ns > 0.0);
     let (least, most) = (all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max));
     let figures = |place: usize| {
-        of(place).map(|ns| ns.map_or_else(|| NONE.to_owned(), |ns| unit.write(ns))).join(" \u{b7} ")
+        let variant = &variants[place];
+        let text = |metric: Metric| match (variant.metrics.get(&metric), variant.time_outs(metric))
+        {
+            (Some(found), _) => unit.write(found.value),
+            (None, Some(_)) => TIME_OUT.to_owned(),
+            (None, None) => NONE.to_owned(),
+        };
+        QUANTILES.map(text).join(" \u{b7} ")
     };
     let widest = (0..summary.variants.len()).map(|at| figures(at).chars().count()).max();
     let (left, right) = (
@@ -308,7 +342,7 @@ fn spans(summary: &Summary, grouping: &Grouping, unit: &Unit, layout: &Layout) -
 }
 
 fn push_name(svg: &mut String, summary: &Summary, place: usize, layout: &Layout, y: f64) {
-    let name = shortened(&summary.variants[place].name, layout.longest_name);
+    let name = shortened(&shown(&summary.variants[place]).name, layout.longest_name);
     push_text(svg, "name", (0.0, y), "start", &name);
 }
 

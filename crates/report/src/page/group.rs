@@ -62,7 +62,7 @@ impl Grouping {
                 slots[place] = slot;
                 let known = loads.iter().position(|(load_qps, _)| *load_qps == point.load_qps);
                 let known = known.unwrap_or_else(|| {
-                    let name = format!("{} queries per second", number::qps(point.load_qps));
+                    let name = number::queries_per_second(point.load_qps);
                     loads.push((point.load_qps, Group { name, members: vec![], labels: vec![] }));
                     loads.len() - 1
                 });

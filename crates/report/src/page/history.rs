@@ -9,7 +9,7 @@ use super::html::escape;
 use super::picture::push_text;
 use super::shell;
 use crate::answer::noun;
-use crate::history::{LEGEND, answer, began, notes, servers, table};
+use crate::history::{LEGEND, answer, began, notes, point_text, servers, table};
 use crate::screen::cell::figure;
 use crate::words::session_comparison::difference;
 
@@ -108,7 +108,7 @@ fn push_picture(body: &mut String, history: &History, variant: &VariantHistory) 
         let session = &history.sessions[point.session];
         let (at, value) = (x(point.session), &point.value);
         let text =
-            format!("{}: {}, {}", began(session), figure(history.metric, value), servers(session));
+            format!("{}: {}, {}", began(session), point_text(history, point), servers(session));
         if value.is_bounded() {
             let (low, high) = (y(value.low), y(value.high));
             let _ = write!(
@@ -145,7 +145,9 @@ fn push_levels(
     for ends in borders.windows(2) {
         let points = &variant.points[ends[0]..ends[1]];
         let (Some(first), Some(last)) = (points.first(), points.last()) else { continue };
-        let mean = points.iter().map(|point| point.value.value).sum::<f64>() / points.len() as f64;
+        // As the change between two levels is one of logarithms.
+        let logarithms = points.iter().map(|point| point.value.value.max(f64::MIN_POSITIVE).ln());
+        let mean = (logarithms.sum::<f64>() / points.len() as f64).exp();
         let _ = write!(
             body,
             "<path d=\"M{:.1} {:.1}H{:.1}\" stroke=\"currentColor\" stroke-width=\"2\" opacity=\"0.5\"/>",

@@ -103,10 +103,10 @@ fn load(records: &[RunRecord]) -> String {
         let _ = write!(
             text,
             "Closed loop: each client keeps a window of outstanding queries and sends the next \
-             when one ends ({} clients with {} outstanding each), so a query is due when it is \
+             when one ends ({} with {} outstanding each), so a query is due when it is \
              sent. The rate is the one at that window. When the server stalls, a closed loop \
              stops asking: stalls are hidden from the latency figures (coordinated omission).",
-            number::count(clients.into()),
+            number::counted(clients.into(), "client", "clients"),
             number::count(outstanding.into())
         );
     }

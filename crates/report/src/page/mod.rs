@@ -23,14 +23,14 @@ mod sweep;
 mod testbed;
 mod windows;
 
-use dnslab_measure::{Capacity, CpuProfiles, LoadMode, RunRecord, Session, Summary};
+use dnslab_measure::{Capacity, CpuProfiles, RunRecord, Session, Summary};
 
-use crate::answer::answer;
 use crate::capacity::CapacityChart;
 use crate::chart::Charts;
-use crate::imported::load_text;
+use crate::gate::{overall_text, ruling_texts};
+use crate::needs::headline;
 use crate::number;
-use crate::server::title;
+use crate::screen::conditions::conditions;
 use crate::server_files::ServerFiles;
 use crate::words::capacity::{Answer, Part};
 use html::{escape, escape_json};
@@ -117,7 +117,7 @@ impl Page<'_> {
     }
 
     fn hero(&self) -> String {
-        let answer = answer(self.summary, self.session.margin);
+        let answer = headline(self.summary, self.records);
         // With many variants the sentence is set smaller, so that it stays on one screen.
         let size = match answer.len() {
             0..=90 => "",
@@ -125,87 +125,34 @@ impl Page<'_> {
             _ => " class=\"longest\"",
         };
         format!(
-            "<section class=\"hero\">\n<p class=\"question\">{}</p>\n<h1{size}>{}</h1>\n\
+            "<section class=\"hero\">\n{}<p class=\"question\">{}</p>\n<h1{size}>{}</h1>\n\
              <p class=\"scope\">{}</p>\n</section>\n",
+            self.verdict(),
             escape(&self.session.question),
             escape(&answer),
             escape(&self.scope())
         )
     }
 
-    /// What was measured, in half a line: servers, loads, runs, date. The window stands here
-    /// because a closed-loop rate means nothing without it.
+    /// What all limits say together, and each of them; nothing without a limit.
+    fn verdict(&self) -> String {
+        let Some(overall) = overall_text(self.summary) else { return String::new() };
+        let item = |ruling: String| format!("<li>{}</li>\n", escape(&ruling));
+        let rulings: String = ruling_texts(self.summary).into_iter().map(item).collect();
+        let overall = escape(&overall);
+        format!("<h2 id=\"verdict\">{overall}</h2>\n<ul class=\"notes\">\n{rulings}</ul>\n")
+    }
+
+    /// What was measured, in half a line: the conditions, runs, date. The window stands here because a
+    /// closed-loop rate means nothing without it.
     fn scope(&self) -> String {
-        let mut servers: Vec<String> = Vec::new();
-        let mut loads: Vec<String> = Vec::new();
-        for record in self.records {
-            let server = match &record.imported {
-                Some(imported) => format!("measured by {}", imported.title()),
-                None => title(&record.server.kind, &record.server.version),
-            };
-            let clients = match record.load.clients {
-                1 => "1 client".to_owned(),
-                clients => format!("{} clients", number::count(clients.into())),
-            };
-            let load = match record.load.mode {
-                _ if record.imported.is_some() => {
-                    record.imported.as_ref().map(|it| load_text(record, it)).unwrap_or_default()
-                }
-                LoadMode::Closed { outstanding } => {
-                    format!("{clients} with {outstanding} outstanding")
-                }
-                LoadMode::Open { rate_qps, .. } => {
-                    format!("{clients}, {} queries per second", number::qps(rate_qps))
-                }
-            };
-            for (known, new) in [(&mut servers, server.trim()), (&mut loads, &load)] {
-                if !known.iter().any(|known| known == new) {
-                    known.push(new.to_owned());
-                }
-            }
-        }
         let valid: u32 = self.summary.variants.iter().map(|variant| variant.valid_runs).sum();
-        let planned = self.session.plan.len();
-        let mut parts = servers;
-        match loads.len() > MAX_LOADS {
-            true => parts.push(self.range_of_loads()),
-            false => parts.append(&mut loads),
-        }
-        parts.push(format!("{valid} of {planned} planned runs valid"));
-        parts.push(self.session.started.clone());
-        parts.join(" \u{b7} ")
+        let planned =
+            number::counted(self.session.plan.len() as u64, "planned run", "planned runs");
+        let conditions = conditions(self.session, self.records);
+        let runs = format!("{valid} of {planned} valid");
+        [conditions, runs, self.session.started.clone()].join(" \u{b7} ")
     }
-
-    /// The smallest and the largest of many loads.
-    fn range_of_loads(&self) -> String {
-        let clients = self.records.iter().map(|record| f64::from(record.load.clients));
-        let (mut windows, mut rates) = (Vec::new(), Vec::new());
-        for record in self.records {
-            match record.load.mode {
-                LoadMode::Closed { outstanding } => windows.push(f64::from(outstanding)),
-                LoadMode::Open { rate_qps, .. } => rates.push(rate_qps),
-            }
-        }
-        let parts = [
-            range(clients, "clients"),
-            range(windows.into_iter(), "outstanding"),
-            range(rates.into_iter(), "queries per second"),
-        ];
-        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
-    }
-}
-
-/// More different loads than these are told as a range.
-const MAX_LOADS: usize = 3;
-
-/// The smallest and the largest of these figures; `None` without any.
-fn range(figures: impl Iterator<Item = f64> + Clone, unit: &str) -> Option<String> {
-    let least = figures.clone().reduce(f64::min)?;
-    let most = figures.reduce(f64::max)?;
-    Some(match least == most {
-        true => format!("{} {unit}", number::qps(least)),
-        false => format!("{} to {} {unit}", number::qps(least), number::qps(most)),
-    })
 }
 
 /// A whole page; `script_source` is a source of its Content Security Policy.

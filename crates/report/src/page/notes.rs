@@ -3,25 +3,29 @@
 use std::fmt::Write as _;
 
 use dnslab_measure::self_check::Verdict;
-use dnslab_measure::{Session, Summary, VariantSummary};
+use dnslab_measure::{Finding, Session, Summary, VariantSummary};
 
 use super::html::{escape, prose};
 use super::self_check::verdict_html;
-use crate::number;
 use crate::table::{in_runs, note_texts};
 use crate::variants::listed;
-use crate::words::{Remark, caveat, self_check};
+use crate::words::{Amount, Remark, amounts, caveat, self_check};
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 struct Note {
     /// What is to be said, a sentence without its full stop.
     what: String,
-    /// How much of it, for each variant in the order of [`Note::variants`]; empty where there is no
-    /// figure.
-    figures: Vec<String>,
     /// What can be done, a sentence without its full stop; empty if nothing.
     remedy: String,
-    variants: Vec<String>,
+    /// How much of it, for each variant that has it.
+    amounts: Vec<Amount>,
+}
+
+/// A doubt about one variant.
+struct Doubt {
+    remark: Remark,
+    /// As [`Amount::size`].
+    size: f64,
 }
 
 /// The notes of all variants, and what was not measured; nothing if there is nothing to say.
@@ -74,71 +78,59 @@ fn verdicts(variants: &[&VariantSummary]) -> String {
 }
 
 /// The doubts about one variant: what the self-check found, then the others.
-fn doubts(variant: &VariantSummary) -> Vec<Remark> {
+fn doubts(variant: &VariantSummary) -> Vec<Doubt> {
     let runs = variant.self_check.runs();
-    let doubt = |remark: Remark, runs: String| {
+    let doubt = |remark: Remark, runs: String, size: f64| {
         let asides = [remark.figure, runs.trim().to_owned()];
         let asides: Vec<String> = asides.into_iter().filter(|aside| !aside.is_empty()).collect();
-        Remark { figure: asides.join("; "), ..remark }
+        Doubt { remark: Remark { figure: asides.join("; "), ..remark }, size }
+    };
+    let size = |finding: &Finding| match finding {
+        Finding::Caveat { caveat, .. } => caveat.severity(),
+        _ => 0.0,
     };
     let findings = variant.self_check.findings.iter();
-    let found =
-        findings.map(|found| doubt(self_check::remark(&found.finding), in_runs(found.runs, runs)));
+    let found = findings.map(|found| {
+        let remark = self_check::remark(&found.finding);
+        doubt(remark, in_runs(found.runs, runs), size(&found.finding))
+    });
     let caveats = variant.caveats.iter().filter(|caveat| !caveat.worst.is_of_measuring_side());
     let caveats = caveats.map(|caveat| {
-        doubt(caveat::remark(&caveat.worst), in_runs(caveat.runs, variant.valid_runs))
+        let runs = in_runs(caveat.runs, variant.valid_runs);
+        doubt(caveat::remark(&caveat.worst), runs, caveat.worst.severity())
     });
-    let texts =
-        note_texts(variant).into_iter().map(|text| Remark::new(text.trim_end_matches('.'), "", ""));
+    let texts = note_texts(variant)
+        .into_iter()
+        .map(|text| Doubt { remark: Remark::new(text.trim_end_matches('.'), "", ""), size: 0.0 });
     texts.chain(found).chain(caveats).collect()
 }
 
 /// Each doubt once, in the order in which they are met.
-fn merged<'a>(variants: impl Iterator<Item = (&'a str, Vec<Remark>)>) -> Vec<Note> {
+fn merged<'a>(variants: impl Iterator<Item = (&'a str, Vec<Doubt>)>) -> Vec<Note> {
     let mut notes: Vec<Note> = Vec::new();
     for (name, doubts) in variants {
-        for Remark { what, figure, remedy } in doubts {
+        for Doubt { remark: Remark { what, figure, remedy }, size } in doubts {
+            let amount = Amount { variant: name.to_owned(), figure, size };
             match notes.iter_mut().find(|note| note.what == what && note.remedy == remedy) {
-                Some(note) if note.variants.last().map(String::as_str) == Some(name) => {}
-                Some(note) => {
-                    note.variants.push(name.to_owned());
-                    note.figures.push(figure);
-                }
-                None => notes.push(Note {
-                    what,
-                    figures: vec![figure],
-                    remedy,
-                    variants: vec![name.to_owned()],
-                }),
+                Some(note) if note.amounts.last().is_some_and(|last| last.variant == name) => {}
+                Some(note) => note.amounts.push(amount),
+                None => notes.push(Note { what, remedy, amounts: vec![amount] }),
             }
         }
     }
     notes
 }
 
-/// A note: who, what, how much, then the remedy set apart. Up to this many figures are written out; of
-/// more the first and how many others.
+/// A note: who, what, how much, then the remedy set apart.
 fn note_html(note: &Note, measured: usize) -> String {
-    const MAX_FIGURES: usize = 3;
-    let names: Vec<&str> = note.variants.iter().map(String::as_str).collect();
+    let names: Vec<&str> = note.amounts.iter().map(|of| of.variant.as_str()).collect();
     let who = match names.len() == measured && measured > 1 {
         true => "all variants".to_owned(),
         false => listed(&names),
     };
-    let mut figures: Vec<&str> = Vec::new();
-    for figure in note.figures.iter().map(String::as_str).filter(|figure| !figure.is_empty()) {
-        if !figures.contains(&figure) {
-            figures.push(figure);
-        }
-    }
-    let figures = match figures.as_slice() {
-        [] => String::new(),
-        several if several.len() > MAX_FIGURES => format!(
-            " ({}; alike for the {} others)",
-            prose(several[0]),
-            number::count(note.variants.len() as u64 - 1)
-        ),
-        few => format!(" ({})", few.iter().map(|of| prose(of)).collect::<Vec<_>>().join(" / ")),
+    let figures = match amounts(&note.amounts).as_str() {
+        "" => String::new(),
+        figures => format!(" ({})", prose(figures)),
     };
     let remedy = match note.remedy.as_str() {
         "" => String::new(),
@@ -168,8 +160,10 @@ fn skipped(session: &Session) -> String {
 mod tests {
     use super::*;
 
-    fn doubt(what: &str, figure: &str) -> Remark {
-        Remark::new(what, figure, "Wait")
+    /// A doubt whose figure is in percent.
+    fn doubt(what: &str, figure: &str) -> Doubt {
+        let size = figure.split(' ').next().and_then(|number| number.parse().ok());
+        Doubt { remark: Remark::new(what, figure, "Wait"), size: size.unwrap_or(0.0) }
     }
 
     #[test]
@@ -183,7 +177,7 @@ mod tests {
         assert_eq!(notes.len(), 2);
         assert_eq!(
             note_html(&notes[0], 3),
-            "<b>udp and tcp:</b> Time was stolen (3\u{a0}% / 5\u{a0}%). <em>Wait.</em>"
+            "<b>udp and tcp:</b> Time was stolen (udp: 3\u{a0}% / tcp: 5\u{a0}%). <em>Wait.</em>"
         );
         assert_eq!(note_html(&notes[1], 3), "<b>udp and dot:</b> Slow. <em>Wait.</em>");
         assert_eq!(note_html(&notes[1], 2), "<b>all variants:</b> Slow. <em>Wait.</em>");
@@ -191,11 +185,21 @@ mod tests {
 
     #[test]
     fn many_figures_of_one_note_are_not_listed() {
-        let names = ["a", "b", "c", "d", "e"];
-        let figures = ["1 %", "2 %", "3 %", "4 %", "4 %"];
-        let all = names.iter().zip(figures).map(|(name, of)| (*name, vec![doubt("Stolen", of)]));
-        let [note] = merged(all).try_into().unwrap();
-        let html = note_html(&note, 9);
-        assert!(html.contains("(1\u{a0}%; alike for the 4 others)"), "{html}");
+        let html = |figures: [&str; 5]| {
+            let names = ["a", "b", "c", "d", "e"];
+            let all =
+                names.iter().zip(figures).map(|(name, of)| (*name, vec![doubt("Stolen", of)]));
+            let [note] = merged(all).try_into().unwrap();
+            note_html(&note, 9)
+        };
+        let range = html(["14 %", "60 %", "3 %", "4 %", "4 %"]);
+        assert!(range.contains("(from 3\u{a0}% (c) to 60\u{a0}% (b))"), "{range}");
+        let few = html(["3 %", "5 %", "3 %", "5 %", "3 %"]);
+        assert!(few.contains("(a, c and e: 3\u{a0}% / b and d: 5\u{a0}%)"), "{few}");
+        let alike = html(["3 %"; 5]);
+        assert!(alike.contains("Stolen (3\u{a0}%)."), "{alike}");
+        // Some have no figure: the figure is not theirs.
+        let some = html(["", "3 %", "", "", ""]);
+        assert!(some.contains("(b: 3\u{a0}%)"), "{some}");
     }
 }

@@ -111,17 +111,13 @@ fn error_cells(window: &PacingWindow) -> Vec<String> {
     vec![
         width(window.width_ns),
         number::count(window.windows),
-        window.mean_due().map_or_else(|| NONE.to_owned(), due),
+        window.mean_due().map_or_else(|| NONE.to_owned(), number::qps),
         share(window.share_within_1_percent()),
         number::share(window.mean_error),
         number::share(window.p50_error),
         number::share(window.p99_error),
         number::share(window.max_error),
     ]
-}
-
-fn due(mean: f64) -> String {
-    if mean < 99.95 { number::three_digits(mean) } else { number::qps(mean) }
 }
 
 /// A width that was chosen: digits that say nothing are left away.

@@ -18,7 +18,7 @@ pub(crate) fn section(page: &Page<'_>) -> String {
         "<section class=\"charts\" id=\"time-windows\">\n<h2>Time windows</h2>\n\
          <p class=\"hint\">Latency of the queries that became due in each time window, the slowest first: at \
          1\u{a0}% stands the latency that the slowest hundredth reach or exceed. A line meets the left side at \
-         the time-out where queries went unanswered. Lines are of all valid runs together, bands run from the \
+         the time-out where queries went unanswered in a run. Lines are means over the valid runs, bands run from the \
          smallest to the largest run.</p>\n",
     );
     for (place, window) in windows.iter().enumerate() {

@@ -1,10 +1,12 @@
 //! Figures and differences in the cells of the table.
 
+use dnslab_measure::VariantSummary;
 use dnslab_measure::statistics::{Comparison, Estimate, Metric, Verdict};
 
 use super::{Look, Piece};
 use crate::answer::unseen;
 use crate::number;
+use crate::variants::is_at_least;
 
 /// A figure of the reference, in its unit, with no more digits than its interval leaves certain.
 pub(crate) fn figure(metric: Metric, figure: &Estimate) -> String {
@@ -23,12 +25,27 @@ pub(crate) fn figure(metric: Metric, figure: &Estimate) -> String {
     number::certain(&written, value, half)
 }
 
+/// A figure of a variant: an answered rate that is a lower bound is one, cut to three digits.
+pub(crate) fn of_variant(variant: &VariantSummary, metric: Metric, of: &Estimate) -> String {
+    if metric != Metric::AnsweredQps || !is_at_least(variant) {
+        return figure(metric, of);
+    }
+    let step = 10_f64.powf((of.value.max(1.0).log10().floor() - 2.0).max(0.0));
+    format!("{AT_LEAST}{}", number::qps((of.value / step).floor() * step))
+}
+
+/// What stands before a lower bound.
+pub(super) const AT_LEAST: &str = "\u{2265} ";
+
 /// A figure per query as one per second at a rate, in queries per second.
-pub(super) fn per_second(figure: &Estimate, qps: f64) -> String {
+pub(crate) fn per_second(figure: &Estimate, qps: f64) -> String {
     let value = figure.value * qps;
     let half = figure.half_width().unwrap_or(0.0) * qps;
     number::certain(&number::three_digits(value), value, half)
 }
+
+/// What stands before the margin within which two figures are equal.
+pub(super) const EQUAL: &str = "= ";
 
 /// Where a difference of this size (10 times as much) would stay hidden, nothing is known of it.
 const HARDLY_MEASURED: f64 = 9.0;
@@ -36,9 +53,9 @@ const HARDLY_MEASURED: f64 = 9.0;
 pub(super) const UNKNOWN: &str = "unknown";
 
 /// A difference: `-34 ±2 %`, beyond a factor of two `3.1 ±0.2 x`. What is not certain is dimmed: `~ 5 %`
-/// is a difference that may be zero, with the largest one that its interval allows; `-34 ±2 % ?` is one
-/// whose interval excludes zero, but which is one of too many comparisons to be certain. `< 1 %` is certainly
-/// within the margin.
+/// is a difference that is not seen, with the largest one that its interval allows; `-34 ±2 % ?` is one
+/// whose interval excludes zero, but which is one of too many comparisons to be certain. `= 2 %` is equal
+/// within the margin, and `(0.3 ±0.8 %)` is a control.
 pub(super) fn difference(comparison: &Comparison) -> Piece {
     let difference = &comparison.difference;
     let value = difference.value;
@@ -46,11 +63,14 @@ pub(super) fn difference(comparison: &Comparison) -> Piece {
         return Piece::new(Look::Dim, format!("{} ?", number::change(value)));
     };
     match (comparison.verdict, unseen(difference)) {
+        (Verdict::Control, _) => {
+            Piece::new(Look::Dim, format!("({})", with_interval(difference, half)))
+        }
         (Verdict::Costs | Verdict::Gains, _) => {
             Piece::new(Look::Plain, with_interval(difference, half))
         }
-        (Verdict::NoDifferenceSeen, _) => {
-            Piece::new(Look::Dim, format!("< {}", percent(value.abs() + half, half)))
+        (Verdict::EqualWithin { margin }, _) => {
+            Piece::new(Look::Dim, format!("{EQUAL}{}", number::size(margin)))
         }
         (_, Some(unseen)) if unseen >= HARDLY_MEASURED => Piece::new(Look::Dim, UNKNOWN),
         (_, Some(unseen)) if unseen >= number::TIMES_FROM => {
@@ -92,6 +112,8 @@ fn decimals(half: f64) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use dnslab_measure::NotCompared;
+
     use super::*;
 
     #[track_caller]
@@ -118,13 +140,31 @@ mod tests {
         check([2.13, 2.02, 2.24], Verdict::Costs, Look::Plain, "3.1 ±0.1 x");
         check([41.0, 38.0, 44.0], Verdict::Costs, Look::Plain, "42 ±3 x");
         check([0.004, -0.05, 0.06], unclear, Look::Dim, "~ 6 %");
-        check([0.004, -0.004, 0.006], Verdict::NoDifferenceSeen, Look::Dim, "< 0.9 %");
+        let equal = Verdict::EqualWithin { margin: 0.02 };
+        check([0.004, -0.004, 0.006], equal, Look::Dim, "= 2 %");
+        check([0.004, -0.004, 0.012], Verdict::Control, Look::Dim, "(+0.4 ±0.8 %)");
         check([0.4, -0.9, 3.0], unclear, Look::Dim, "~ 4 x");
         check([0.4, -0.9, 30.0], unclear, Look::Dim, "unknown");
         check([93.0, 30.0, 279.0], Verdict::Costs, Look::Plain, "31 to 280 x");
-        check([0.012, 0.008, 0.016], Verdict::NoDifferenceSeen, Look::Dim, "< 1.6 %");
+        check([0.012, 0.008, 0.016], equal, Look::Dim, "= 2 %");
         check([-0.343, -0.36, -0.325], unclear, Look::Dim, "-34 ±2 % ?");
         check([-0.3, f64::NEG_INFINITY, f64::INFINITY], unclear, Look::Dim, "-30 % ?");
+    }
+
+    #[test]
+    fn a_lower_bound_is_never_rounded_up() {
+        let bound = VariantSummary {
+            not_compared: Some(NotCompared::Generator),
+            ..VariantSummary::default()
+        };
+        let estimate = |value| Estimate { value, low: f64::NEG_INFINITY, high: f64::INFINITY };
+        let of = |value| of_variant(&bound, Metric::AnsweredQps, &estimate(value));
+        assert_eq!(of(151_999.0), "\u{2265} 151,000");
+        assert_eq!(of(99.7), "\u{2265} 99");
+        // Its other figures are the server's.
+        assert_eq!(of_variant(&bound, Metric::ServerCpuPerQuery, &estimate(6_123.0)), "6.12 us");
+        let plain = VariantSummary::default();
+        assert_eq!(of_variant(&plain, Metric::AnsweredQps, &estimate(151_999.0)), "151,999");
     }
 
     #[test]

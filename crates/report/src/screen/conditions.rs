@@ -1,18 +1,20 @@
 //! Under which conditions it was measured, once.
 
-use dnslab_measure::{LoadMode, RunRecord, Session};
+use dnslab_measure::{Caveat, LoadMode, RunRecord, Session};
 
 use crate::imported::load_text;
 use crate::number;
 use crate::server::title;
+use crate::words::invalid::left_early;
 
-pub(super) fn conditions(session: &Session, records: &[RunRecord]) -> String {
+pub(crate) fn conditions(session: &Session, records: &[RunRecord]) -> String {
     let counted = || records.iter().filter(|record| record.measured.is_some());
     let mut parts: Vec<String> = Vec::new();
     parts.extend(servers(counted()));
-    parts.extend(shared(counted().map(load)));
-    if let Some(rate_qps) = session.common_rate_qps {
-        parts.push(format!("latencies at {} queries/s", number::qps(rate_qps)));
+    parts.extend(loads(counted()));
+    let common = shared(counted().filter_map(common_rate).map(number::qps));
+    if let Some(rate) = &common {
+        parts.push(format!("latencies at {rate} queries/s"));
     }
     let is_closed = |record: &RunRecord| {
         // What another tool was asked for is not always its full rate (dnsperf -Q).
@@ -21,20 +23,62 @@ pub(super) fn conditions(session: &Session, records: &[RunRecord]) -> String {
             && record.load.clients > 1
     };
     let is_alone = session.variants.len() == 1;
-    if session.common_rate_qps.is_none() && !is_alone && counted().any(is_closed) {
+    // A run that ended before its common load has no latency at all.
+    let has_own_rates = session.common_rate_qps.is_none()
+        && counted().all(|record| common_rate(record).is_none() && !record.lacks_common_load);
+    if has_own_rates && !is_alone && counted().any(is_closed) {
         parts.push("latencies at each variant's own full rate".to_owned());
     }
     let rounds = counted().map(|record| record.repetition).max().unwrap_or(0);
-    let plural = if rounds == 1 { "" } else { "s" };
     if counted().any(|record| record.imported.is_some()) {
         // Their repetitions did not alternate, and their times differ by the last answer.
-        parts.push(format!("{} run{}", records.len(), if records.len() == 1 { "" } else { "s" }));
+        parts.push(number::counted(records.len() as u64, "run", "runs"));
         return parts.join("; ");
     }
-    let length = shared(counted().map(length));
+    let length = length_of(counted());
     let length = length.map_or_else(String::new, |length| format!(" of {length}"));
-    parts.push(format!("{rounds} round{plural}{length}"));
+    parts.push(number::counted(rounds.into(), "round", "rounds") + &length);
     parts.join("; ")
+}
+
+/// The rate at which latencies were measured, if there was a common load.
+fn common_rate(record: &RunRecord) -> Option<f64> {
+    match record.common_load.as_ref()?.load.mode {
+        LoadMode::Open { rate_qps, .. } => Some(rate_qps),
+        LoadMode::Closed { .. } => None,
+    }
+}
+
+/// What all were asked; the smallest and the largest of loads that differ.
+fn loads<'a>(records: impl Iterator<Item = &'a RunRecord> + Clone) -> Option<String> {
+    if let Some(load) = shared(records.clone().map(load)) {
+        return Some(load);
+    }
+    let clients = records.clone().map(|record| f64::from(record.load.clients));
+    let (mut windows, mut rates) = (Vec::new(), Vec::new());
+    for record in records {
+        match record.load.mode {
+            LoadMode::Closed { outstanding } => windows.push(f64::from(outstanding)),
+            LoadMode::Open { rate_qps, .. } => rates.push(rate_qps),
+        }
+    }
+    let parts = [
+        range(clients, ["client", "clients"]),
+        range(windows.into_iter(), ["outstanding", "outstanding"]),
+        range(rates.into_iter(), ["query/s", "queries/s"]),
+    ];
+    Some(parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
+}
+
+/// The smallest and the largest of these figures with their unit, of one and of many; `None` without any.
+fn range(figures: impl Iterator<Item = f64> + Clone, [one, many]: [&str; 2]) -> Option<String> {
+    let least = number::qps(figures.clone().reduce(f64::min)?);
+    let most = number::qps(figures.reduce(f64::max)?);
+    Some(match least == most {
+        true if least == "1" => format!("1 {one}"),
+        true => format!("{least} {many}"),
+        false => format!("{least} to {most} {many}"),
+    })
 }
 
 /// More servers than these are counted.
@@ -63,25 +107,39 @@ fn servers<'a>(records: impl Iterator<Item = &'a RunRecord> + Clone) -> Option<S
 /// The same for a search, whose runs differ in what they ask.
 pub(super) fn of_search(records: &[RunRecord]) -> String {
     let counted = || records.iter().filter(|record| record.measured.is_some());
-    let runs = counted().count();
-    let plural = if runs == 1 { "" } else { "s" };
+    let runs = number::counted(counted().count() as u64, "run", "runs");
     let clients = shared(counted().map(clients));
-    let length = shared(counted().map(length)).map_or_else(String::new, |it| format!(" of {it}"));
+    let length = length_of(counted()).map_or_else(String::new, |it| format!(" of {it}"));
     let parts = servers(counted()).into_iter().chain(clients);
-    parts.chain([format!("{runs} run{plural}{length}")]).collect::<Vec<String>>().join("; ")
+    parts.chain([runs + &length]).collect::<Vec<String>>().join("; ")
 }
 
-/// The measured window in seconds as they were asked for: 10 s, 0.2 s; or its queries, where those end it.
+/// The length of the runs; of those that were left early only where there are no others.
+fn length_of<'a>(records: impl Iterator<Item = &'a RunRecord> + Clone) -> Option<String> {
+    let whole = records.clone().filter(|record| cut_short(record).is_none());
+    shared(whole.map(length)).or_else(|| {
+        let cut = records.filter_map(cut_short);
+        shared(cut.map(|(measured_ns, asked_ns)| left_early(measured_ns, asked_ns)))
+    })
+}
+
+fn cut_short(record: &RunRecord) -> Option<(u64, u64)> {
+    record.caveats.iter().find_map(|caveat| match *caveat {
+        Caveat::CutShort { measured_ns, asked_ns, .. } => Some((measured_ns, asked_ns)),
+        _ => None,
+    })
+}
+
+/// The measured window in seconds: 10 s, 0.2 s; or its queries, where those end it.
 fn length(record: &RunRecord) -> String {
     match record.load.max_queries {
-        Some(queries) => format!("{} queries", number::count(queries)),
-        None => format!("{} s", record.load.duration_ns as f64 / 1e9),
+        Some(queries) => number::counted(queries, "query", "queries"),
+        None => number::in_seconds(record.load.duration_ns),
     }
 }
 
 fn clients(record: &RunRecord) -> String {
-    let plural = if record.load.clients == 1 { "" } else { "s" };
-    format!("{} client{plural}", number::count(record.load.clients.into()))
+    number::counted(record.load.clients.into(), "client", "clients")
 }
 
 fn shared(mut texts: impl Iterator<Item = String>) -> Option<String> {
@@ -111,8 +169,16 @@ fn load(record: &RunRecord) -> String {
             format!("{clients}, one query after the other")
         }
         LoadMode::Closed { outstanding } => format!("{clients}, {outstanding} outstanding"),
+        // One query has no rate.
+        LoadMode::Open { .. } if due(record) == Some(1) => format!("{clients}, 1 query"),
         LoadMode::Open { rate_qps, .. } => {
-            format!("{clients}, {} queries/s", number::qps(*rate_qps))
+            let rate = range(std::iter::once(*rate_qps), ["query/s", "queries/s"]);
+            [clients].into_iter().chain(rate).collect::<Vec<_>>().join(", ")
         }
     }
+}
+
+/// Queries that became due in the measured window.
+fn due(record: &RunRecord) -> Option<u64> {
+    record.measured.as_ref().map(|measured| measured.counters.outcomes.due)
 }

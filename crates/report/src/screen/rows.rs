@@ -4,8 +4,9 @@ use dnslab_measure::statistics::{Comparison, Metric};
 use dnslab_measure::{Summary, VariantSummary};
 
 use super::{Line, Look, Piece, cell};
-use crate::variants::has_open_loop;
-use crate::{answer, number};
+use crate::variants::{INVALID, has_open_loop, shown};
+use crate::words::{TIME_OUT, time_out};
+use crate::{answer, memory, number};
 
 const INDENT: usize = 2;
 const GAP: usize = 2;
@@ -31,6 +32,8 @@ const ORDER: [Metric; 9] = [
 
 /// From this lost share on there is a column for it.
 const LOST: f64 = 0.0001;
+/// Above this share of answers with an error there is a column for it: they are not what the figures are of.
+pub(crate) const ERRORS: f64 = 0.001;
 
 /// The heading and a row for each variant, as many columns as have room in `width`.
 pub(super) fn table(summary: &Summary, width: usize) -> Vec<Vec<Piece>> {
@@ -55,25 +58,38 @@ pub(super) fn table(summary: &Summary, width: usize) -> Vec<Vec<Piece>> {
     table
 }
 
-/// What the signs in the table mean; `is_short` in few words.
-pub(super) fn legend(table: &[Vec<Piece>], is_short: bool) -> Option<String> {
-    let cells = || table.iter().flatten().map(|piece| piece.text.as_str());
+/// What the signs in the table mean; `is_short` in few words. `controls` says which variants do the same.
+pub(super) fn legend(table: &[Vec<Piece>], controls: &str, is_short: bool) -> Option<String> {
+    let cells = || table.iter().flatten().flat_map(|piece| piece.text.split(FIGURE_END));
+    let is_control = cells().any(|text| text.starts_with('(') && text.ends_with(')'));
+    let control = is_control.then(|| match is_short {
+        true => "(): control".to_owned(),
+        false => format!("(): control, {controls}"),
+    });
+    let is_bound = cells().any(|text| text.starts_with(cell::AT_LEAST));
+    let bound = is_bound.then(|| {
+        let sign = cell::AT_LEAST.trim();
+        format!("{sign}: at least, the load generator was the bottleneck")
+    });
     let unseen = cells().find_map(|text| text.strip_prefix("~ "));
     let unseen = unseen.map(|size| match is_short {
-        true => format!("~ {size}: none seen, at most {size}"),
-        false => format!("~ {size}: no difference seen, and more than {size} is unlikely"),
+        true => format!("~ {size}: not seen"),
+        false => format!("~ {size}: not seen; more than {size} is unlikely"),
     });
     let is_unclear = cells().any(|text| text.ends_with(" ?"));
     let unclear = is_unclear.then(|| "?: not certain yet".to_owned());
-    let within = cells().find_map(|text| text.strip_prefix("< "));
-    let within = within.map(|size| format!("< {size}: certainly less"));
-    let is_late = cells().any(|text| text == TIME_OUT);
+    let equal = cells().find_map(|text| text.strip_prefix(cell::EQUAL));
+    let equal = equal.map(|size| format!("{}{size}: equal within {size}", cell::EQUAL));
+    let is_late = cells().any(|text| text.starts_with(TIME_OUT));
     let late = is_late.then(|| format!("{TIME_OUT}: so many queries were lost"));
     let unknown = cells().any(|text| text == cell::UNKNOWN);
     let unknown = unknown.then(|| format!("{}: hardly measured", cell::UNKNOWN));
-    let others = [within, unclear, late, unknown];
+    let is_kept = cells().any(|text| text == memory::NOT_KNOWN);
+    let kept =
+        is_kept.then(|| format!("{}: the server kept memory of earlier loads", memory::NOT_KNOWN));
+    let others = [equal, unclear, control, bound, late, unknown, kept];
     let meanings: Vec<String> = unseen.into_iter().chain(others.into_iter().flatten()).collect();
-    (!meanings.is_empty()).then(|| meanings.join("; "))
+    (!meanings.is_empty()).then(|| meanings.join(". "))
 }
 
 /// The columns, each with its heading and its place from left to right, in the order of their
@@ -83,7 +99,12 @@ fn columns(summary: &Summary) -> Vec<(usize, Vec<Piece>)> {
     let has_chain = summary.variants.iter().any(|it| it.chain.len() > 1);
     let further = FURTHER.into_iter().filter(|metric| !metrics.contains(metric));
     let is_measured = |metric: &Metric| {
-        let has = |it: &VariantSummary| it.metrics.get(metric).is_some_and(|of| of.value > 0.0);
+        let has = |it: &VariantSummary| match (metric, shown(it).metrics.get(metric)) {
+            (Metric::PeakMemory, None) => memory::of_running(it).is_some(),
+            (_, figure) => {
+                figure.is_some_and(|of| of.value > 0.0) || shown(it).time_outs(*metric).is_some()
+            }
+        };
         // A rate that was asked says nothing of the server.
         let is_told = *metric != Metric::AnsweredQps || !has_open_loop(summary);
         is_told && summary.variants.iter().any(has)
@@ -97,6 +118,7 @@ fn columns(summary: &Summary) -> Vec<(usize, Vec<Piece>)> {
                 (Metric::ServerCpuPerQuery, None) if has_chain => "CPU/query (sum)",
                 (Metric::ServerCpuPerQuery, Some(_)) => "CPUs",
                 (Metric::HandshakesPerQuery, Some(_)) => "handshakes/s",
+                (Metric::PeakMemory, _) if has_chain => "memory (sum)",
                 _ => heading(metric),
             };
             let mut column = vec![Piece::new(Look::Dim, title)];
@@ -110,8 +132,9 @@ fn columns(summary: &Summary) -> Vec<(usize, Vec<Piece>)> {
     if rate.is_some() && summary.variants.iter().any(|it| per_connection(it).is_some()) {
         let mut column = vec![Piece::new(Look::Dim, "per conn.")];
         column.extend(summary.variants.iter().map(|it| {
-            let text = per_connection(it).map(|octets| number::octets(octets as u64));
-            Piece::new(Look::Plain, text.unwrap_or_default())
+            let text = memory::per_connection(it);
+            let look = if per_connection(it).is_some() { Look::Plain } else { Look::Dim };
+            Piece::new(look, text.unwrap_or_default())
         }));
         // Beside the memory.
         columns.insert(columns.len().min(3), (order(Metric::PeakMemory), column));
@@ -119,7 +142,19 @@ fn columns(summary: &Summary) -> Vec<(usize, Vec<Piece>)> {
     if let Some(column) = upstream_connections(summary) {
         columns.insert(columns.len().min(3), (ORDER.len() + 1, column));
     }
-    let lost = |it: &VariantSummary| it.outcomes.lost_share();
+    if summary.variants.iter().any(|it| shown(it).error_share > ERRORS) {
+        let mut column = vec![Piece::new(Look::Dim, "errors")];
+        column.extend(summary.variants.iter().map(|it| match no_figures(it) {
+            Some(_) => Piece::new(Look::Dim, ""),
+            None if shown(it).error_share > ERRORS => {
+                Piece::new(Look::Strong, number::share(shown(it).error_share))
+            }
+            None => Piece::new(Look::Plain, number::share(shown(it).error_share)),
+        }));
+        // It has room before all others but the first.
+        columns.insert(columns.len().min(1), (ORDER.len() + 2, column));
+    }
+    let lost = |it: &VariantSummary| shown(it).outcomes.lost_share();
     if summary.variants.iter().any(|it| lost(it) >= LOST) {
         let mut column = vec![Piece::new(Look::Dim, "lost")];
         column.extend(summary.variants.iter().map(|it| match no_figures(it) {
@@ -208,35 +243,61 @@ fn cell(
     if let Some(word) = no_figures(variant) {
         return Piece::new(Look::Dim, if place == 0 { word } else { "" });
     }
+    if variant.of_invalid.is_some() {
+        let figure = own_figure(&shown(variant), metric, rate).text;
+        let mark = if place == 0 { format!("{INVALID} {figure}") } else { figure };
+        return Piece::new(Look::Dim, mark);
+    }
     let against = reference(summary, variant);
     let is_own = |of: &&Comparison| {
         of.variant == variant.name && of.metric == metric && Some(of.against.as_str()) == against
     };
     if let Some(comparison) = summary.comparisons.iter().find(is_own) {
-        return cell::difference(comparison);
+        let difference = cell::difference(comparison);
+        let cpus = variant.metrics.get(&metric).zip(rate);
+        // What it takes at this rate is the figure that is asked for.
+        return match cpus.filter(|_| metric == Metric::ServerCpuPerQuery) {
+            Some((figure, qps)) => Piece {
+                text: format!(
+                    "{}{FIGURE_END}{}",
+                    cell::per_second(figure, qps / 1e9),
+                    difference.text
+                ),
+                ..difference
+            },
+            None => difference,
+        };
     }
+    own_figure(variant, metric, rate)
+}
+
+/// A figure of a variant by itself.
+fn own_figure(variant: &VariantSummary, metric: Metric, rate: Option<f64>) -> Piece {
     let Some(figure) = variant.metrics.get(&metric) else {
-        let is_lost = metric.is_latency()
-            && variant.outcomes.lost_share() > 0.0
-            && variant.imported.is_none();
-        return Piece::new(Look::Dim, if is_lost { TIME_OUT } else { "" });
+        if let Some(text) = memory::of_running(variant).filter(|_| metric == Metric::PeakMemory) {
+            let look = if text == memory::NOT_KNOWN { Look::Dim } else { Look::Plain };
+            return Piece::new(look, text);
+        }
+        let found = variant.time_outs(metric).map(|found| time_out(found, "rounds"));
+        return Piece::new(Look::Dim, found.unwrap_or_default());
     };
     let text = match rate {
         // Nanoseconds in a second are CPUs.
         Some(qps) if metric == Metric::ServerCpuPerQuery => cell::per_second(figure, qps / 1e9),
         Some(qps) if metric == Metric::HandshakesPerQuery => cell::per_second(figure, qps),
-        _ => cell::figure(metric, figure),
+        _ => cell::of_variant(variant, metric, figure),
     };
     Piece::new(Look::Plain, text)
 }
 
-/// What stands for a quantile that so many lost queries reach.
-const TIME_OUT: &str = "time-out";
+/// Between a figure and its difference.
+const FIGURE_END: &str = ", ";
 
 fn no_figures(variant: &VariantSummary) -> Option<&'static str> {
     match variant {
         VariantSummary { skipped: Some(_), .. } => Some("not run"),
         VariantSummary { valid_runs: 0, other_runs: 0, .. } => Some("no run"),
+        VariantSummary { of_invalid: Some(_), .. } => None,
         VariantSummary { valid_runs: 0, .. } => Some("no valid run"),
         _ => None,
     }

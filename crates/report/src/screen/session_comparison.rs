@@ -14,7 +14,8 @@ const MAX_ROWS: usize = 16;
 pub fn session_comparison_screen(comparison: &SessionComparison, width: usize) -> Vec<Line> {
     let width = width.clamp(40, WIDEST);
     let answer = words::answer(comparison);
-    let mut lines = wrapped(&answer, Look::Strong, 0, width);
+    let mut lines = wrapped(&words::overall(comparison), Look::Strong, 0, width);
+    lines.extend(wrapped(&answer, Look::Strong, 0, width));
     lines.extend(wrapped(&words::conditions(comparison), Look::Dim, 0, width));
     let table = limits_table(comparison);
     let all = table.rows.len();

@@ -1,6 +1,7 @@
 //! How far to trust the figures, in one line.
 
-use dnslab_measure::{BottleneckKind, RunRecord, Summary};
+use dnslab_measure::statistics::Metric;
+use dnslab_measure::{BottleneckKind, RunRecord, Summary, latency_floor_of_runs_ns};
 
 use crate::imported::has_imported;
 use crate::number;
@@ -25,22 +26,30 @@ pub(super) fn of_the_machine(records: &[RunRecord], summary: &Summary) -> Vec<St
     if let Some(share) = stolen {
         parts.push(format!("CPU steal (by the hypervisor): {}.", number::share(share)));
     }
-    let own = records.iter().filter(|record| record.imported.is_none());
-    let mut floors: Vec<f64> = own.filter_map(RunRecord::latency_floor_ns).collect();
-    floors.sort_by(f64::total_cmp);
-    if let Some(ns) = floors.get(floors.len() / 2) {
-        // What leaves late is in the latency of that query. Where connections come and go, queries wait for
-        // the server too, so that of the reference is told.
-        let reference = find(summary, &summary.baseline);
-        let late = reference.and_then(|of| of.send_lag.quantile_ns(0.99));
-        let late = late.map(|ns| format!(" and {} to a p99", number::duration(ns as f64)));
-        parts.push(format!(
-            "dnslab itself may add {} to a median{}.",
-            number::duration(*ns),
-            late.unwrap_or_default()
-        ));
+    let floors = [(Metric::LatencyP50, "median"), (Metric::LatencyP99, "p99")];
+    let told = floors.into_iter().filter_map(|(metric, name)| {
+        Some(format!(
+            "{} to a {name}",
+            number::duration(latency_floor_ns(metric, records, summary)?)
+        ))
+    });
+    let told: Vec<String> = told.collect();
+    if !told.is_empty() {
+        parts.push(format!("dnslab itself may add {}.", told.join(" and ")));
     }
     parts
+}
+
+/// By how much dnslab itself may have moved a latency: that of the reference, since where connections come and go
+/// queries wait for the server, too. A search has none; there it is over all runs.
+fn latency_floor_ns(metric: Metric, records: &[RunRecord], summary: &Summary) -> Option<f64> {
+    let reference = find(summary, &summary.baseline).filter(|of| of.valid_runs > 0);
+    let own = records.iter().filter(|record| record.imported.is_none());
+    match reference {
+        Some(variant) if variant.imported.is_some() => None,
+        Some(variant) => variant.latency_floors_ns.get(&metric).copied(),
+        None => latency_floor_of_runs_ns(own, metric),
+    }
 }
 
 /// The most frequent bottleneck of each variant, those with the same one together.

@@ -90,7 +90,7 @@ pub(crate) fn text(sums: &PairSums<'_>) -> String {
     if *compared == 0 {
         return format!("The answers of {variant} and {against} have no query in common.");
     }
-    let queries = counted(*compared, "query", "queries");
+    let queries = number::counted(*compared, "query", "queries");
     let share = |count: u64| number::share(count as f64 / *compared as f64);
     let mut sentences = vec![match same == compared {
         true => format!("{variant} and {against} gave the same answer to all {queries}."),
@@ -117,7 +117,7 @@ pub(crate) fn text(sums: &PairSums<'_>) -> String {
     let alone: u64 = alone.iter().sum();
     if alone > 0 {
         let were = if alone == 1 { "was" } else { "were" };
-        let queries = counted(alone, "query", "queries");
+        let queries = number::counted(alone, "query", "queries");
         sentences.push(format!("{queries} {were} asked, or noted, on one side alone."));
     }
     sentences.join(" ")
@@ -129,7 +129,7 @@ fn asked_again(sums: &PairSums<'_>) -> String {
     if let Some(reason) = sums.not_asked_because.filter(|_| again + not_again == 0) {
         return format!("They could not be asked again: {reason}.");
     }
-    let questions = counted(sums.total(|it| it.questions_again), "question", "questions");
+    let questions = number::counted(sums.total(|it| it.questions_again), "question", "questions");
     let mut parts = vec![match again {
         0 if differing == 1 => "it does not differ again".to_owned(),
         0 => "none of them differs again".to_owned(),
@@ -144,10 +144,6 @@ fn asked_again(sums: &PairSums<'_>) -> String {
         parts.push(format!("{} were not asked again", number::count(not_asked)));
     }
     format!("Asked again, {}.", parts.join(", "))
-}
-
-fn counted(count: u64, one: &str, many: &str) -> String {
-    format!("{} {}", number::count(count), if count == 1 { one } else { many })
 }
 
 #[cfg(test)]

@@ -13,7 +13,10 @@ pub fn bottleneck_name(kind: BottleneckKind) -> &'static str {
         BottleneckKind::UpstreamCpu => "upstream CPU",
         BottleneckKind::ServersCpu => "servers' CPU",
         BottleneckKind::SharedCpu => "shared CPU",
+        BottleneckKind::ServerCpuLimit => "CPU limit of the server",
+        BottleneckKind::OtherPrograms => "shared with other programs",
         BottleneckKind::ServerThread => "one thread of the server",
+        BottleneckKind::ConnectionsRefused => "connections refused",
         BottleneckKind::Generator => "load generator",
         BottleneckKind::Window => "window",
         BottleneckKind::Rate => "offered rate",
@@ -85,6 +88,13 @@ fn clause(evidence: &Evidence) -> String {
                 percent(thread.share)
             )
         }
+        Evidence::CpuLimit { role, cpus, throttled_share } => {
+            let quota = cpu_limit(*cpus, *throttled_share);
+            if role == UNDER_TEST { quota } else { format!("{role}: {quota}") }
+        }
+        Evidence::ServerHeldUp { role, waited_share, others_share } => {
+            held_up(role, *waited_share, *others_share)
+        }
         Evidence::BusiestWorker { share } => {
             format!("the busiest load worker used {} of a CPU", percent(*share))
         }
@@ -100,6 +110,20 @@ fn clause(evidence: &Evidence) -> String {
             "connections waited for their turn in the generator for {} of the time",
             percent(*share)
         ),
+        Evidence::TurnedAway { attempted, refused, waited } => {
+            let queue = match waited {
+                0 => String::new(),
+                waited => format!(
+                    ", and let {} wait for a second because the queue of its listening socket was full",
+                    number::count(*waited)
+                ),
+            };
+            format!(
+                "the server turned {} of {} connections away{queue}",
+                number::count(*refused),
+                number::count(*attempted)
+            )
+        }
         Evidence::Lost { share, server_drops: 0 } => {
             format!("{} of the queries were lost", percent(*share))
         }
@@ -124,6 +148,24 @@ fn clause(evidence: &Evidence) -> String {
         ),
         Evidence::Text(text) => text.clone(),
     }
+}
+
+/// A CPU quota as it held a side up: `cgroup quota 0.1 CPUs, throttled in 77 % of its periods`.
+pub(crate) fn cpu_limit(cpus: f64, throttled_share: f64) -> String {
+    let cpus = (cpus * 100.0).round() / 100.0;
+    let unit = if cpus == 1.0 { "CPU" } else { "CPUs" };
+    format!("cgroup quota {cpus} {unit}, throttled in {} of its periods", percent(throttled_share))
+}
+
+/// How other programs held a server up.
+pub(crate) fn held_up(role: &str, waited_share: Option<f64>, others_share: f64) -> String {
+    let waited = waited_share.map_or_else(String::new, |waited| {
+        format!(", and it waited for {} of the time for which it had work", percent(waited))
+    });
+    format!(
+        "other programs held the {role}'s CPU: they used {} of what it may use{waited}",
+        percent(others_share)
+    )
 }
 
 /// The CPU use of servers: `the server used 97 % of 1 CPU, the upstream 61 % of 2 CPUs`. Of those that were

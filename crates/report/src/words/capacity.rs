@@ -136,7 +136,7 @@ fn words(text: impl Into<String>) -> Part {
 }
 
 fn qps(rate: f64) -> Part {
-    Part::Figure(format!("{} queries per second", number::qps(rate)))
+    Part::Figure(number::queries_per_second(rate))
 }
 
 /// The interval of a rate as a part, if it has ends.
@@ -157,7 +157,7 @@ fn at_least(target: &str, objective: &str, rate: f64, generator: Option<&Finding
         Some(generator) => {
             format!("; above, the load generator was the bottleneck: {}", finding(generator))
         }
-        None => ", the highest rate that was to be tried (--max)".to_owned(),
+        None => ", the highest rate that was to be tried (`--max`)".to_owned(),
     };
     Answer { parts, remarks }
 }
@@ -179,7 +179,7 @@ fn below(
         return Answer { parts, remarks };
     }
     let parts = vec![words(format!("{target} does not meet {objective} even at ")), qps(rate)];
-    let remarks = format!("; {reasons}; a search from a lower rate: --from");
+    let remarks = format!("; {reasons}; a search from a lower rate: `--from`");
     Answer { parts, remarks }
 }
 
@@ -210,14 +210,14 @@ fn window(capacity: &Capacity, best: &BestWindow) -> Answer {
         }
     };
     if !certain {
-        remarks.push_str("; that it is within 2 % is not certain: more --repeats would tell");
+        remarks.push_str("; that it is within 2 % is not certain: more `--repeats` would tell");
     }
     for figures in [best, highest] {
         if figures.is_generator_limited() {
             let window = number::count(figures.window);
             remarks.push_str(&format!(
                 "; at {window} outstanding the load generator was the bottleneck, so the server may \
-                 answer more: add a worker with a CPU of its own (--workers)"
+                 answer more: give the load more CPUs (`--workers`), on a machine that has them"
             ));
             break;
         }

@@ -1,9 +1,11 @@
 //! Caveats in words: the doubt, its figure, and what can be done about it.
 
-use dnslab_measure::{Caveat, VariantCaveat};
+use dnslab_measure::{AfterTruncation, Caveat, UNDER_TEST, VariantCaveat};
+use dnslab_settings::Remedy;
 
-use super::invalid::{http_statuses, invalid_text};
-use super::{Remark, add_worker};
+use super::bottleneck::{cpu_limit, held_up};
+use super::invalid::{http_statuses, invalid_text, left_early};
+use super::{MORE_CPUS, Remark};
 use crate::number;
 
 /// One caveat as sentences: the doubt with its figure first, then its remedy.
@@ -22,33 +24,30 @@ pub(crate) fn variant_caveat_text(caveat: &VariantCaveat, valid_runs: u32) -> St
 }
 
 pub(crate) fn remark(caveat: &Caveat) -> Remark {
-    remark_with(caveat, None)
-}
-
-/// A caveat in words, with the remedies for a load of this many workers.
-pub(super) fn remark_with(caveat: &Caveat, workers: Option<u32>) -> Remark {
     const QUIETER: &str = "End what else runs on this machine, and measure again";
+    const RAISE_LIMIT: &str = "Raise it or lift it (`cpu.max`, `cpu.cfs_quota_us`, `CPUQuota=` of a \
+         unit, the CPU limit of a container), and measure again";
     match caveat {
         Caveat::GeneratorLimited { busy_share } => Remark::new(
             "The load generator had no CPU left: the server may do more than this figure says",
             format!("busiest worker: {} of its CPU", number::share(*busy_share)),
-            format!("{}, or give the server fewer CPUs", add_worker(workers)),
+            format!("{MORE_CPUS}, or give the server fewer"),
         ),
         Caveat::RateMissed { intended_qps, offered_qps } => Remark::new(
             "Fewer queries were sent than intended; the bottleneck says on which side",
             format!(
-                "{} of {} queries per second",
+                "{} of {}",
                 number::qps(*offered_qps),
-                number::qps(*intended_qps)
+                number::queries_per_second(*intended_qps)
             ),
-            format!("{}, or ask for a lower rate", add_worker(workers)),
+            format!("{MORE_CPUS}, or ask for less"),
         ),
         Caveat::SendLag { p50_ns, p99_ns } => Remark::new(
             "Queries left later than they were due, by more than a tenth of the latency: that \
              part of it passed before they were sent, in the generator or before a full \
              connection",
             lags(*p50_ns, *p99_ns),
-            format!("{}, or ask for a lower rate", add_worker(workers)),
+            format!("{MORE_CPUS}, or ask for less"),
         ),
         Caveat::Pacing { width_ns, share_within, p99_error } => Remark::new(
             "The rate was met on average but not evenly, so the server saw gaps and bursts",
@@ -58,7 +57,7 @@ pub(super) fn remark_with(caveat: &Caveat, workers: Option<u32>) -> Remark {
                 number::duration(*width_ns as f64).replace(".0 ", " "),
                 number::share(*p99_error)
             ),
-            format!("{}, or ask for a lower rate", add_worker(workers)),
+            format!("{MORE_CPUS}, or ask for less"),
         ),
         Caveat::BatchDelay { batch_delay_ns, p50_ns } => Remark::new(
             "The batching of sends and receives is a large part of the latency, and in a \
@@ -68,13 +67,13 @@ pub(super) fn remark_with(caveat: &Caveat, workers: Option<u32>) -> Remark {
                 number::duration(*batch_delay_ns as f64),
                 number::duration(*p50_ns as f64)
             ),
-            "Set `load.batch_delay = \"0us\"`",
+            format!("Set {}", Remedy::set("load.batch_delay", "0us")),
         ),
         Caveat::GeneratorDrops { datagrams } => Remark::new(
             "The generator's own sockets dropped answers, which count as lost although the \
              server answered",
             format!("{} datagrams", number::count(*datagrams)),
-            format!("Raise `net.core.rmem_max`. {}", add_worker(workers)),
+            format!("Raise `net.core.rmem_max`. {MORE_CPUS}"),
         ),
         Caveat::ConnectionsFailed { attempted, failed, lost, example } => Remark::new(
             "Connections failed or were lost",
@@ -108,9 +107,8 @@ pub(super) fn remark_with(caveat: &Caveat, workers: Option<u32>) -> Remark {
              worker on their way at once, and no more open than it may have files",
             format!("{} of the time", number::share(*share)),
             format!(
-                "{}, let connections carry more queries (`load.queries_per_connection`), or find why \
-                 they take so long to open",
-                add_worker(workers)
+                "{MORE_CPUS}, let connections carry more queries (`load.queries_per_connection`), or find why \
+                 they take so long to open"
             ),
         ),
         Caveat::SharedCpus => Remark::new(
@@ -145,6 +143,24 @@ pub(super) fn remark_with(caveat: &Caveat, workers: Option<u32>) -> Remark {
             "Others held the CPUs of the load generator while it could have run",
             format!("it waited for {} of the time", number::share(*waited_share)),
             QUIETER,
+        ),
+        Caveat::ServerHeldUp { role, waited_share, others_share } => Remark::new(
+            "Other programs held a CPU of a server while it could have run",
+            held_up(role, Some(*waited_share), *others_share),
+            QUIETER,
+        ),
+        Caveat::ServerCpuLimit { role, cpus, throttled_share } => Remark::new(
+            "The CPU limit of a server held it up: the figures are those of a server with this limit",
+            match role.as_str() {
+                UNDER_TEST => cpu_limit(*cpus, *throttled_share),
+                role => format!("{role}: {}", cpu_limit(*cpus, *throttled_share)),
+            },
+            RAISE_LIMIT,
+        ),
+        Caveat::LoadCpuLimit { cpus, throttled_share } => Remark::new(
+            "The CPU limit of dnslab itself held the load up: the server may do more",
+            cpu_limit(*cpus, *throttled_share),
+            RAISE_LIMIT,
         ),
         Caveat::OtherProcesses { cpus } => Remark::new(
             "Processes that are neither server nor load used CPU time",
@@ -187,7 +203,10 @@ pub(super) fn remark_with(caveat: &Caveat, workers: Option<u32>) -> Remark {
         Caveat::WrongAnswers { count, example } => Remark::new(
             "Answers were not what the experiment expects",
             format!("{}, for example: {example}", number::count(*count)),
-            "Correct the zone or the expected answer",
+            format!(
+                "Correct the zone or what is expected (`expect.rcode`); {} takes every code",
+                Remedy::set("expect.rcode", "any")
+            ),
         ),
         Caveat::MalformedAnswers { malformed, checked, example } => Remark::new(
             "Answers had a right header, but not what it promised",
@@ -214,7 +233,7 @@ pub(super) fn remark_with(caveat: &Caveat, workers: Option<u32>) -> Remark {
             "A closed loop waits when the server stalls, so it hides stalls from the latency figures \
              (coordinated omission); and the rate is the one at this window, another gives another",
             format!("{} outstanding queries", number::count(*window)),
-            "Use an open loop (`rate`) to see the stalls",
+            "Use an open loop (`load.rate`) to see the stalls",
         ),
         Caveat::AnswersWaitForNextQuery { share, gap_ns } => Remark::new(
             "Answers waited in the server for the next query of their connection: it leaves \
@@ -226,9 +245,11 @@ pub(super) fn remark_with(caveat: &Caveat, workers: Option<u32>) -> Remark {
                 number::share(*share),
                 number::duration(*gap_ns as f64)
             ),
-            "The server can set TCP_NODELAY; `load.quickack = \"open-loop\"` makes the clients \
-             acknowledge at once, and shows the latency without the wait; real clients with \
-             such a gap between their queries wait too",
+            format!(
+                "The server can set TCP_NODELAY; {} makes the clients acknowledge at once, and shows the latency \
+                 without the wait; real clients with such a gap between their queries wait too",
+                Remedy::set("load.quickack", "open-loop")
+            ),
         ),
         Caveat::FirstAnswersWait { share, connections } => Remark::new(
             "The first answer of a new connection came after 40 ms: the server leaves Nagle's \
@@ -239,24 +260,23 @@ pub(super) fn remark_with(caveat: &Caveat, workers: Option<u32>) -> Remark {
                 number::share(*share),
                 number::share(*connections)
             ),
-            "The server can set TCP_NODELAY; `load.quickack = \"always\"` makes the clients \
-             acknowledge at once, and shows the latency without the wait",
+            format!(
+                "The server can set TCP_NODELAY; {} makes the clients acknowledge at once, and shows the latency \
+                 without the wait",
+                Remedy::set("load.quickack", "always")
+            ),
         ),
         Caveat::Lost { share } => Remark::new(
             "Queries were not answered; each counts in the latency with its time-out at least",
             number::share(*share),
             "See how the queries ended, and ask for less if the server was full",
         ),
-        Caveat::Truncated { share } => Remark::new(
-            "Answers were truncated (TC); a real client asks again over TCP, which is in no \
-             figure here unless the clients were told to",
-            format!("{} of the answers", number::share(*share)),
-            "Ask for smaller answers, or measure `tcp` beside it",
-        ),
+        Caveat::Truncated { share, then } => truncated(*share, then),
         Caveat::EmptyAnswers { share } => Remark::new(
-            "Answers were NOERROR without a record: NODATA, or referrals",
+            "Answers were NOERROR without a record: NODATA, as names have that lack the type that was asked for (AAAA, \
+             say), or referrals",
             format!("{} of the answers", number::share(*share)),
-            "Make sure that this is the right zone, or the right resolver, for these queries",
+            "If these names have such records, make sure that this is their server, or a resolver",
         ),
         Caveat::Unsteady { lowest_qps, median_qps } => Remark::new(
             "The rate broke down inside the measured window",
@@ -273,25 +293,39 @@ pub(super) fn remark_with(caveat: &Caveat, workers: Option<u32>) -> Remark {
             "Run dnslab on the server's machine, as root or as its owner, and leave \
              `server.watch` at `true`",
         ),
-        Caveat::CutShort { measured_ns } => Remark::new(
-            "The run was ended before its time",
-            format!("after {} of measurement", number::duration(*measured_ns as f64)),
+        Caveat::CutShort { measured_ns, asked_ns, in_flight } => Remark::new(
+            "The run was left early, and its figures are those of the time that it had",
+            match in_flight {
+                0 => left_early(*measured_ns, *asked_ns),
+                queries => format!(
+                    "{}; {} queries in flight then are in no figure",
+                    left_early(*measured_ns, *asked_ns),
+                    number::count(*queries)
+                ),
+            },
             "Resume the experiment to repeat it",
         ),
         Caveat::CertificateNotVerified => Remark::new(
             "The certificate of the server was not verified, so the cost of verifying it is \
              not in the figures",
             "",
-            "Leave `--insecure` away",
+            "Leave `server.insecure` away; a server that runs already also needs its `server.authority`",
         ),
         Caveat::TurnBacklog { ns } => Remark::new(
             "When its turn ends, the server still has queries to answer, and part of that is in the \
              figures of the variant after it",
             format!("it needs up to {} for them", number::duration(*ns as f64)),
-            format!(
-                "Set `repeat.guard = \"{}ms\"` and a `repeat.slice` five times as long",
-                ns.div_ceil(1_000_000)
-            ),
+            {
+                let ms = ns.div_ceil(1_000_000);
+                let guard = Remedy::set("repeat.guard", format!("{ms}ms"));
+                format!("Set {}", guard.and("repeat.slice", format!("{}ms", 5 * ms)))
+            },
+        ),
+        Caveat::MemoryKept => Remark::new(
+            "The server ran before, and kept memory that earlier loads had needed, so what this variant needs is \
+             not known",
+            "",
+            "Restart the server, and measure this variant alone",
         ),
         Caveat::CommonLoadInvalid { reason } => Remark::new(
             "The common load does not count, so this run has no latencies",
@@ -311,6 +345,41 @@ pub(super) fn remark_with(caveat: &Caveat, workers: Option<u32>) -> Remark {
             "Compare these runs with each other, and not with runs of dnslab",
         ),
         Caveat::Other { text } => Remark::new(text.trim_end_matches('.'), "", ""),
+    }
+}
+
+fn truncated(share: f64, then: &AfterTruncation) -> Remark {
+    let figure = format!("{} of the answers", number::share(share));
+    match then {
+        AfterTruncation::Counted => Remark::new(
+            "Answers were truncated (TC); a real client asks again over TCP, which is in no figure here",
+            figure,
+            format!(
+                "{} lets the clients ask again; or ask for smaller answers, or measure `tcp` beside it",
+                Remedy::set("load.truncated", "ask-over-tcp")
+            ),
+        ),
+        AfterTruncation::AskedOverTcp { truncated_share: 0.0 } => Remark::new(
+            "Answers were truncated (TC), and their clients asked again over TCP; the latency is that of both",
+            figure,
+            "",
+        ),
+        AfterTruncation::AskedOverTcp { truncated_share } => Remark::new(
+            format!(
+                "Answers were truncated (TC), and their clients asked again over TCP, where {} of the answers were \
+                 truncated too",
+                number::share(*truncated_share)
+            ),
+            figure,
+            "No answer over TCP needs to be: look at it with another program (`dig +tcp`); the server makes it wrongly, \
+             or is asked for more than 65,535 octets",
+        ),
+        AfterTruncation::WasOverConnection => Remark::new(
+            "Answers were truncated (TC), though they came over a connection",
+            figure,
+            "No such answer needs to be: look at it with another program (`dig +tcp`); the server makes it wrongly, or is \
+             asked for more than 65,535 octets",
+        ),
     }
 }
 

@@ -1,12 +1,23 @@
 //! Why runs do not count, in words.
 
 use dnslab_measure::{Cause, HttpRefusals, InvalidReason, Outcomes, Silence};
+use dnslab_settings::Remedy;
 use dnslab_wire::rcode_name;
 use dnslab_wire::units::share::in_sentence;
 
 use super::bottleneck::evidence_text;
 use super::server_options::connection_bound;
 use crate::number;
+
+/// How much of its time a run had that was left early: `11.95 s of 60 s`. The time that was asked for is 0 where it is
+/// not known.
+pub(crate) fn left_early(measured_ns: u64, asked_ns: u64) -> String {
+    let measured = format!("{:.2} s", measured_ns as f64 / 1e9);
+    match asked_ns {
+        0 => measured,
+        asked_ns => format!("{measured} of {} s", asked_ns as f64 / 1e9),
+    }
+}
 
 /// Why a run does not count, as a sentence without its full stop.
 #[must_use]
@@ -16,10 +27,11 @@ pub fn invalid_text(reason: &InvalidReason) -> String {
             unanswered(*due, *warm_up_due, *warm_up_answered) + &cause_text(cause.as_ref())
         }
         InvalidReason::SlowerThanSlices { slice_ns, max_ns } => format!(
-            "half of the answers took more than {}, which is too long for slices of {}: set \
-             `repeat.alternate` to \"runs\", or make `repeat.slice` longer",
+            "half of the answers took more than {}, which is too long for slices of {}: set {}, or make \
+             `repeat.slice` longer",
             number::as_set(*max_ns),
-            number::as_set(*slice_ns)
+            number::as_set(*slice_ns),
+            Remedy::set("repeat.alternate", "runs")
         ),
         InvalidReason::FellSilent { silence, cause } => {
             silent(silence) + &cause_text(cause.as_ref())
@@ -59,14 +71,47 @@ pub fn invalid_text(reason: &InvalidReason) -> String {
             number::duration(*p99_ns as f64),
             number::as_set(*limit_ns)
         ),
-        InvalidReason::Wrong { wrong, answers, limit, rcode, has_record, example } => {
-            let record = if *has_record { " with a record" } else { "" };
-            let example = example.as_deref();
+        InvalidReason::NotSentAsAsked {
+            intended_qps,
+            offered_qps,
+            unsent_limit,
+            lag_p50_ns,
+            lag_limit_ns,
+        } => {
+            let missing = 1.0 - offered_qps / intended_qps;
+            let what = match missing > *unsent_limit {
+                true => format!(
+                    "only {} of {} queries per second were sent, and more than {} were missing \
+                     (`expect.unsent_limit`)",
+                    number::qps(*offered_qps),
+                    number::qps(*intended_qps),
+                    in_sentence(*unsent_limit)
+                ),
+                false => format!(
+                    "half of the queries left more than {} after their time, beyond the limit of {} \
+                     (`expect.lag_limit`)",
+                    number::duration(*lag_p50_ns as f64),
+                    number::as_set(*lag_limit_ns)
+                ),
+            };
             format!(
-                "{wrong} of {answers} answers were not {}{record}, more than the limit of {}: {}",
+                "the generator did not send what it was asked to: {what}. Ask for a lower rate, give the \
+                 load more CPUs, or end what else runs there"
+            )
+        }
+        InvalidReason::Wrong { wrong, answers, limit, rcode, or_nxdomain, has_record, example } => {
+            let record = if *has_record { " with a record" } else { "" };
+            let or = if *or_nxdomain { " or NXDOMAIN" } else { "" };
+            let way_out = Remedy::set("expect.rcode", "any");
+            let example = match example {
+                Some(example) => format!("{example}; {way_out} takes every code as right"),
+                None => "they could not be read as DNS messages".to_owned(),
+            };
+            format!(
+                "{wrong} of {answers} answers were not {}{or}{record}, more than the limit of {} \
+                 (`expect.wrong_limit`): {example}",
                 rcode_name(*rcode),
                 in_sentence(*limit),
-                example.unwrap_or("they could not be read as DNS messages")
             )
         }
         InvalidReason::Malformed { malformed, checked, limit, example } => format!(
@@ -74,11 +119,14 @@ pub fn invalid_text(reason: &InvalidReason) -> String {
              more than the limit of {}: {example}",
             in_sentence(*limit)
         ),
-        InvalidReason::TooShort { measured_ns, asked_ns } => format!(
-            "interrupted after {:.3} s of {:.3} s: too little to stand beside whole runs",
-            *measured_ns as f64 / 1e9,
-            *asked_ns as f64 / 1e9
-        ),
+        InvalidReason::TooShort { measured_ns: 0, .. } => {
+            "left before the measured window began: stay longer, or make `load.warm_up` shorter"
+                .to_owned()
+        }
+        InvalidReason::TooShort { measured_ns, asked_ns } => {
+            let time = left_early(*measured_ns, *asked_ns);
+            format!("left early, after {time}: too little to stand beside whole runs")
+        }
         InvalidReason::Unserved { served, clients, failed_attempts, program, is_started } => {
             let attempts = match failed_attempts {
                 0 => String::new(),

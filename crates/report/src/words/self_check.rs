@@ -1,29 +1,34 @@
 //! What the self-check finds, in words.
 
 use dnslab_measure::Finding;
+use dnslab_settings::Remedy;
 
 use super::bottleneck::evidence_text;
-use super::caveat::remark_with;
 use super::server_options::socket_buffer;
-use super::{Remark, add_worker};
+use super::{MORE_CPUS, Remark, caveat};
 use crate::number;
+
+/// The most that `load.outstanding` takes: a client has so many message ids for each connection.
+const MAX_OUTSTANDING: u32 = 65_535;
 
 /// A finding of a self-check, or what a generator lacked in a search for the capacity.
 pub(crate) fn remark(finding: &Finding) -> Remark {
     match finding {
-        Finding::Caveat { caveat, workers } => remark_with(caveat, Some(*workers)),
-        Finding::Generator { evidence, workers } => Remark::new(
+        Finding::Caveat { caveat, .. } => caveat::remark(caveat),
+        Finding::Generator { evidence, .. } => Remark::new(
             "The load generator was the bottleneck: the server may do more",
             evidence_text(evidence),
-            add_worker(Some(*workers)),
+            MORE_CPUS,
         ),
         Finding::SmallWindow { evidence, outstanding } => Remark::new(
             "The window was too small to fill the server: the rate is that of the window",
             evidence_text(evidence),
-            format!(
-                "Enlarge the window (`--set load.outstanding={}`)",
-                outstanding.saturating_mul(2)
-            ),
+            match outstanding.saturating_mul(2) {
+                twice @ ..=MAX_OUTSTANDING => {
+                    format!("Enlarge the window ({})", Remedy::set("load.outstanding", twice))
+                }
+                _ => "Ask from more clients (`load.clients`)".to_owned(),
+            },
         ),
         Finding::SharedCpu { evidence } => Remark::new(
             "A CPU that servers and load generator share was full: both may do more",

@@ -2,11 +2,11 @@
 
 use dnslab_measure::statistics::Estimate;
 use dnslab_measure::{
-    Condition, ConditionChange, CostLimit, Judgement, LimitRuling, Ruling, SessionComparison,
-    SessionSide,
+    Condition, ConditionChange, CostLimit, Judgement, LimitRuling, NotCompared, Ruling,
+    SessionComparison, SessionSide,
 };
 
-use crate::gate::{change_bound, value};
+use crate::gate::{self, change_bound, not_compared, value, without_value};
 use crate::number;
 use crate::screen::cell::with_interval;
 use crate::server::title;
@@ -23,6 +23,13 @@ const MAX_CHANGES: usize = 4;
 
 /// Longer values are cut: a configuration is no word of a sentence.
 const MAX_VALUE: usize = 40;
+
+/// The ruling over all limits, and how many of them say what.
+pub(crate) fn overall(comparison: &SessionComparison) -> String {
+    let runs = not_counted(&comparison.new).map(|runs| format!("after the change {runs}"));
+    let runs: Vec<String> = runs.into_iter().collect();
+    gate::overall(comparison.ruling(), &comparison.rulings, &runs)
+}
 
 /// The answer in one sentence.
 pub(crate) fn answer(comparison: &SessionComparison) -> String {
@@ -106,11 +113,20 @@ fn clauses(comparison: &SessionComparison, ruling: Ruling) -> String {
 /// What a judgement is about: `-20 ±2 %`, or a figure where the limit bounds that.
 pub(crate) fn found(of: &LimitRuling, judgement: &Judgement) -> String {
     match (&of.limit, judgement.found) {
-        (_, None) if judgement.ruling == Ruling::Fail => "is the time-out".to_owned(),
-        (_, None) => "was not measured".to_owned(),
+        (CostLimit::Absolute(bound), Some(found)) if is_lower_bound(judgement) => {
+            format!("at least {}", value(bound.quantity, found.value))
+        }
+        (_, None) if judgement.not_compared.is_some() => {
+            judgement.not_compared.map_or_else(String::new, |why| not_compared(why).to_owned())
+        }
+        (_, None) => without_value(judgement, "runs"),
         (CostLimit::Relative { .. }, Some(found)) => difference(&found),
         (CostLimit::Absolute(bound), Some(found)) => value(bound.quantity, found.value),
     }
+}
+
+fn is_lower_bound(judgement: &Judgement) -> bool {
+    judgement.not_compared == Some(NotCompared::Generator)
 }
 
 /// A relative difference with half the width of its interval; nothing has no sign.
@@ -166,8 +182,8 @@ pub(crate) fn conditions(comparison: &SessionComparison) -> String {
     if let Some([base, new]) =
         runs.reduce(|one, other| [one[0].max(other[0]), one[1].max(other[1])])
     {
-        let plural = if new == 1 { "" } else { "s" };
-        text.push_str(&format!("; {base} and {new} run{plural} of a variant"));
+        let new = number::counted(new.into(), "run", "runs");
+        text.push_str(&format!("; {base} and {new} of a variant"));
     }
     text
 }

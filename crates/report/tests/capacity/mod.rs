@@ -66,7 +66,7 @@ fn every_end_has_its_sentence() {
     assert_eq!(
         text(&|it| it.end = Some(End::Max { qps: 64_000.0 })),
         "ns1.example meets lost<0.1%, p99<10ms up to at least 64,000 queries per second, the \
-         highest rate that was to be tried (--max)."
+         highest rate that was to be tried (`--max`)."
     );
     let generator = text(&|it| {
         limit(it);
@@ -76,8 +76,8 @@ fn every_end_has_its_sentence() {
         generator,
         "ns1.example meets lost<0.1%, p99<10ms up to at least 64,000 queries per second; above, the \
          load generator was the bottleneck: The load generator had no CPU left: the server may do more than \
-         this figure says (busiest worker: 97.0 % of its CPU). Add a worker with a CPU of its own \
-         (`--set load.workers=2`), or give the server fewer CPUs."
+         this figure says (busiest worker: 97.0 % of its CPU). Give the load more CPUs and workers \
+         (`load.cpus`, `load.workers`), on a machine that has them, or give the server fewer."
     );
     let below = text(&|it| {
         it.steps.truncate(9);
@@ -86,7 +86,7 @@ fn every_end_has_its_sentence() {
     let expected = "ns1.example does not meet lost<0.1%, p99<10ms even at 1,000 queries per second; \
                     lost 4";
     assert!(below.starts_with(expected), "{below}");
-    assert!(below.ends_with("; a search from a lower rate: --from."), "{below}");
+    assert!(below.ends_with("; a search from a lower rate: `--from`."), "{below}");
     let failed = text(&|it| it.end = Some(End::Failed { reason: "it is gone".to_owned() }));
     let expected = "The search ended without an answer: ns1.example met lost<0.1%, p99<10ms at 69,";
     assert!(failed.starts_with(expected), "{failed}");

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{FILES, copy, read};
 
-const SAMPLES: [&str; 5] = ["v1", "v2", "v3", "v4", "v5"];
+pub(crate) const SAMPLES: [&str; 5] = ["v1", "v2", "v3", "v4", "v5"];
 
 /// The parts of the page that `npm run build` makes. A marker stands for each in the golden page, so that
 /// a change of the bundle alone leaves it as it is.

@@ -158,11 +158,7 @@ pub(crate) fn run(of: &Behaviour, repetition: u32, position: u32, window_ns: u64
             _ => vec![Caveat::ClosedLoop { window }],
         },
         bottleneck: Bottleneck {
-            kind: if of.name == "udp" {
-                BottleneckKind::Generator
-            } else {
-                BottleneckKind::ServerCpu
-            },
+            kind: BottleneckKind::ServerCpu,
             evidence: vec![Evidence::Servers {
                 servers: vec![CpuUse {
                     role: UNDER_TEST.to_owned(),
@@ -177,6 +173,7 @@ pub(crate) fn run(of: &Behaviour, repetition: u32, position: u32, window_ns: u64
 fn load(of: &Behaviour, window_ns: u64) -> LoadFacts {
     LoadFacts {
         transport: of.transport.to_owned(),
+        played: String::new(),
         target: "127.0.0.1:5300".to_owned(),
         further: Vec::new(),
         mix: String::new(),
@@ -262,6 +259,8 @@ fn measured(
         seconds: Vec::new(),
         resources: resources(of, warm_up_ns + window_ns, noise),
         server_counters: None,
+        load_cpu_limit: None,
+        load_pressure_share: None,
         workers: vec![WorkerFacts {
             cpu: Some(1),
             cpu_ns: window_ns / 10 * if of.name == "udp" { 9 } else { 6 },

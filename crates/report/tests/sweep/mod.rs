@@ -53,7 +53,7 @@ fn many_variants_are_drawn_by_their_loads() {
     }
     assert!(data["baseline"].is_null(), "another load says nothing beside this one");
     let scope = between(&STUDY[0], "<p class=\"scope\">", "</p>");
-    assert!(scope.contains("clients, 1,000 to 15,000 queries per second \u{b7} "), "{scope}");
+    assert!(scope.contains("clients, 1,000 to 15,000 queries/s"), "{scope}");
 }
 
 #[test]

@@ -1,27 +1,11 @@
 //! From a zone file (RFC 1035, section 5) to a [`Zone`].
 
-use std::io;
-use std::path::{Path, PathBuf};
-
-use bytes::Bytes;
-use domain::base::Name;
-use domain::base::iana::Class;
-use domain::zonefile::inplace::{Entry, Zonefile};
-
 use super::Zone;
-use super::draft::Draft;
+use super::entries::read;
 
 /// A zone file could not be read or served.
 #[derive(Debug, thiserror::Error)]
 pub enum ZoneError {
-    /// The file could not be read.
-    #[error("cannot read zone file `{}`", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
     /// The text is no zone file.
     #[error("zone file: line {line}: {reason}")]
     Syntax {
@@ -51,17 +35,8 @@ pub enum ZoneError {
 }
 
 impl Zone {
-    /// Reads a zone file. `origin` is the name for relative owners before the first `$ORIGIN`.
-    ///
-    /// # Errors
-    /// When the file cannot be read or holds what cannot be served.
-    pub fn load(path: &Path, origin: Option<&str>) -> Result<Self, ZoneError> {
-        let text = std::fs::read(path)
-            .map_err(|source| ZoneError::Read { path: path.to_owned(), source })?;
-        Self::parse(&text, origin)
-    }
-
-    /// Reads the text of a zone file. The records of one RRset get its smallest TTL (RFC 2181, section 5.2);
+    /// Reads the text of a zone file. `origin` is the name for relative names before the first `$ORIGIN`; without it, the
+    /// owner of the SOA record is. The records of one RRset get its smallest TTL (RFC 2181, section 5.2);
     /// duplicates are dropped.
     ///
     /// # Errors
@@ -75,55 +50,6 @@ impl Zone {
         draft.check_aliases(&apex)?;
         draft.build(apex)
     }
-}
-
-fn read(text: &[u8], origin: Option<&str>) -> Result<Draft, ZoneError> {
-    let mut file = Zonefile::from(text);
-    if !text.ends_with(b"\n") {
-        // The parser wants a line feed after the last line too; editors do not always write one.
-        file.extend_from_slice(b"\n");
-    }
-    file.set_default_class(Class::IN);
-    if let Some(origin) = origin {
-        let no_name = |_| ZoneError::Origin(origin.to_owned());
-        file.set_origin(Name::<Bytes>::from_chars(origin.chars()).map_err(no_name)?);
-    }
-    let (mut draft, mut line, mut seen) = (Draft::default(), 1, 0);
-    loop {
-        let entry = file.next_entry().map_err(|error| syntax(text, origin, &error.to_string()))?;
-        // The parser is behind the line feed that ended the record.
-        let now = file.current_offset().saturating_sub(1).clamp(seen, text.len());
-        line += text[seen..now].iter().filter(|&&octet| octet == b'\n').count();
-        seen = now;
-        match entry {
-            None => return Ok(draft),
-            Some(Entry::Record(record)) => draft.push(&record, line)?,
-            Some(Entry::Include { path, .. }) => {
-                let reason = format!("$INCLUDE {path} is not supported: write one file");
-                return Err(ZoneError::Syntax { line, reason });
-            }
-        }
-    }
-}
-
-/// The error that `domain` words as `line:column: reason`, with the right line.
-///
-/// If the last item of a line is at fault, the parser is already in column 1 of the next line, as if the
-/// first item there were at fault. Reading the text up to there again shows which of the two it is.
-fn syntax(text: &[u8], origin: Option<&str>, worded: &str) -> ZoneError {
-    let mut parts = worded.splitn(3, ':');
-    let mut number = || parts.next()?.parse::<usize>().ok();
-    let (line, column) = (number().unwrap_or(1), number().unwrap_or(0));
-    let reason = parts.next().unwrap_or(worded).trim().to_owned();
-    if column == 1 && line > 1 {
-        let before: usize =
-            text.split_inclusive(|&octet| octet == b'\n').take(line - 1).map(<[u8]>::len).sum();
-        let is_broken = || matches!(read(&text[..before], origin), Err(ZoneError::Syntax { .. }));
-        if before == text.len() || is_broken() {
-            return ZoneError::Syntax { line: line - 1, reason };
-        }
-    }
-    ZoneError::Syntax { line, reason }
 }
 
 #[cfg(test)]
@@ -170,8 +96,6 @@ mod tests {
         let error = Zone::parse(b"a 60 IN A 192.0.2.1\n", None).unwrap_err();
         assert!(error.to_string().contains("origin"), "{error}");
         assert!(matches!(Zone::parse(b"", Some("a..b")), Err(ZoneError::Origin(_))));
-        let error = Zone::load(Path::new("/nowhere/x.zone"), None).unwrap_err();
-        assert!(error.to_string().contains("/nowhere/x.zone"));
     }
 
     #[test]

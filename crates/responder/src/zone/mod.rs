@@ -5,6 +5,8 @@
 
 mod denial;
 mod draft;
+mod entries;
+mod further_types;
 mod load;
 mod made;
 mod zones;

@@ -172,7 +172,7 @@ fn the_answers_are_those_of_bind_and_nsd() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("zone");
     fs::write(&file, ZONE).unwrap();
-    let zone = Zone::load(&file, None).unwrap();
+    let zone = Zone::parse(&std::fs::read(&file).unwrap(), None).unwrap();
     let server = Running::start(|config| config.content = zone.into());
     let (bind, nsd) = (bind(&file), nsd(&file));
     // Three labels more than `long.example.` leaves room for.

@@ -9,7 +9,7 @@ use dnslab_wire::units::duration::write as write_duration;
 use dnslab_wire::units::{number, share};
 use dnslab_wire::{Method, Transport};
 
-use super::Check;
+use super::{Check, PathKind};
 use crate::key::Field;
 use crate::{
     HostsChoice, Kind, LoadDraft, Mode, PopulationSource, Queries, Records, ServerChoice,
@@ -191,7 +191,7 @@ impl Check<'_> {
             None => path,
         };
         load.population.value = Some(PopulationSource::File(whole.clone()));
-        if !self.machine.is_file(&whole) {
+        if self.machine.kind_of(&whole) != PathKind::File {
             return None;
         }
         match self.machine.read_population(&whole) {

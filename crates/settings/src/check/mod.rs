@@ -5,7 +5,7 @@ mod server;
 
 pub use server::is_name;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
 use dnslab_traffic::population::Population;
@@ -35,10 +35,10 @@ pub trait Machine {
         Path::new("")
     }
 
-    /// Whether this file is there.
-    fn is_file(&self, path: &Path) -> bool {
+    /// What this path leads to.
+    fn kind_of(&self, path: &Path) -> PathKind {
         let _ = path;
-        true
+        PathKind::File
     }
 
     /// The population that this file describes; that of [`Population::typical`] where no file is read.
@@ -59,6 +59,15 @@ pub trait Machine {
         Ok(())
     }
 
+    /// The number of the interface on whose link an address is meant.
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn find_link(&self, address: Ipv6Addr, name: &str) -> Result<u32, String> {
+        let _ = address;
+        Err(format!("no interface is looked up here, so `{name}` is unknown"))
+    }
+
     /// The address of a host.
     ///
     /// # Errors
@@ -66,6 +75,21 @@ pub trait Machine {
     fn find_address(&self, name: &str) -> Result<IpAddr, String> {
         Err(format!("no name is looked up here, so `{name}` is unknown"))
     }
+}
+
+/// What a path leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathKind {
+    /// A file.
+    File,
+    /// Nothing, or something that may not be seen.
+    Missing,
+    /// A folder.
+    Folder,
+    /// A pipe.
+    Pipe,
+    /// A device or a socket.
+    Device,
 }
 
 /// Answers with the defaults of [`Machine`].
@@ -550,11 +574,28 @@ impl Check<'_> {
 
     fn file_at(&mut self, path: &Path, place: &Place, what: &str) -> PathBuf {
         let whole = self.folder_of(place).join(path);
-        if !self.machine.is_file(&whole) {
-            let message = format!("there is no {what} `{}`", shown(&path.to_string_lossy()));
-            let help = format!("looked for {}", whole.display());
-            self.problem(message, [Some(place.mark("no such file"))], help);
-        }
+        let named = shown(&path.to_string_lossy());
+        let once = || {
+            "dnslab reads it more than once: write it into a file first, and name that".to_owned()
+        };
+        let (message, label, help) = match self.machine.kind_of(&whole) {
+            PathKind::File => return whole,
+            PathKind::Missing => (
+                format!("there is no {what} `{named}`"),
+                "no such file",
+                format!("looked for {}", whole.display()),
+            ),
+            PathKind::Folder => (
+                format!("the {what} `{named}` is a folder"),
+                "a folder",
+                "name a file in it".to_owned(),
+            ),
+            PathKind::Pipe => (format!("the {what} `{named}` is a pipe"), "a pipe", once()),
+            PathKind::Device => {
+                (format!("the {what} `{named}` is a device or a socket"), "not a file", once())
+            }
+        };
+        self.problem(message, [Some(place.mark(label))], help);
         whole
     }
 }

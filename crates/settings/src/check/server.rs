@@ -7,9 +7,10 @@ use dnslab_wire::Transport;
 
 use super::{Check, Use};
 use crate::key::Field;
+use crate::problem::shown;
 use crate::{
-    CacheSize, CacheUnit, Host, HostAddress, HostsChoice, Queries, ServerChoice, ServerKind,
-    UpstreamChoice, VariantDraft, Written,
+    CacheSize, CacheUnit, Host, HostAddress, HostsChoice, Interface, Queries, ServerChoice,
+    ServerKind, UpstreamChoice, VariantDraft, Written,
 };
 
 impl Check<'_> {
@@ -76,6 +77,13 @@ impl Check<'_> {
             );
         }
         let ip = address.value.ip();
+        if address.value.link.take().is_some() {
+            self.problem(
+                "a started server needs an address that is the same on all links",
+                [address.mark("is one of a link")],
+                "write \"::1\", or ask the server that runs there: `server.kind = \"external\"`",
+            );
+        }
         if address.value.port.take().is_some() {
             self.problem(
                 "`server.address` has a port, but a started server gets a free one",
@@ -136,7 +144,8 @@ impl Check<'_> {
             server.port_for(transport).value = Some(port);
         }
         let (address, name) = self.look_up(&draft.server.address);
-        draft.server.address.value = HostAddress { host: Host::Address(address), port: None };
+        let link = self.link(&draft.server.address);
+        draft.server.address.value = HostAddress { host: Host::Address(address), link, port: None };
         let is_encrypted = transports.into_iter().any(Transport::is_encrypted);
         if is_encrypted && draft.server.tls_name.value.is_none() {
             draft.server.tls_name.value = name.clone();
@@ -191,13 +200,38 @@ impl Check<'_> {
         };
         let address = found.unwrap_or_else(|reason| {
             self.problem(
-                format!("`server.address` cannot be looked up: {reason}"),
+                format!("the address of `{name}` cannot be looked up: {reason}"),
                 [written.mark("no address")],
                 "write its address, or mend its name",
             );
             written.value.ip()
         });
         (address, Some(name.clone()))
+    }
+
+    /// The link of a link-local address, with its number.
+    fn link(&mut self, written: &Written<HostAddress>) -> Option<Interface> {
+        let IpAddr::V6(address) = written.value.ip() else { return None };
+        let Some(link) = &written.value.link else {
+            if address.is_unicast_link_local() {
+                self.problem(
+                    format!("`{address}` is a link-local address, and each link of this host may have one"),
+                    [written.mark("on which link?")],
+                    format!("write the interface behind it, as in \"{address}%eth0\"; `ip link` lists them"),
+                );
+            }
+            return None;
+        };
+        let name = link.name.clone();
+        match self.machine.find_link(address, &name) {
+            Ok(index) => Some(Interface { name, index }),
+            Err(reason) => {
+                let message = format!("`{address}%{}`: {reason}", shown(&name));
+                let help = "`ip link` lists the interfaces of this host";
+                self.problem(message, [written.mark("no such link")], help);
+                None
+            }
+        }
     }
 
     /// How the certificate of an external server is verified. Of `server.authority` and `server.insecure`,
@@ -473,7 +507,8 @@ mod tests {
         let (variants, asked) = external("192.0.2.1");
         assert_eq!((of(&variants.unwrap()[1]).2, asked), (None, Vec::new()));
         let (variants, asked) = external("nowhere.example");
-        let message = "`server.address` cannot be looked up: `nowhere.example` is unknown";
+        let message =
+            "the address of `nowhere.example` cannot be looked up: `nowhere.example` is unknown";
         assert_eq!(variants.unwrap_err(), message);
         assert_eq!(asked.len(), 1, "a name that is not found is looked up once, too");
     }

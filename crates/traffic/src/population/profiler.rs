@@ -959,6 +959,10 @@ fn name_key(name: &[u8]) -> u64 {
     key(&lower[..length])
 }
 
+fn as_set(length: Duration) -> String {
+    duration::as_set(nanoseconds(length))
+}
+
 fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -1085,9 +1089,15 @@ impl fmt::Display for ProfileNote {
 /// There are too few queries for a profile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "cannot profile {queries} queries within {}: at least {} within {} are needed{}",
-    duration::in_words(*length), ProfileError::FEWEST_QUERIES, duration::in_words(ProfileError::SHORTEST),
-    if *unread > 0 { format!("; {unread} messages are no standard queries") } else { String::new() }
+    "{} in {}: at least {} queries over at least {} are needed{}",
+    number::counted(*queries, "query", "queries"), as_set(*length), ProfileError::FEWEST_QUERIES,
+    as_set(ProfileError::SHORTEST),
+    if *unread > 0 {
+        let one = "message is no standard query";
+        format!("; {}", number::counted(*unread, one, "messages are no standard queries"))
+    } else {
+        String::new()
+    }
 )]
 pub struct ProfileError {
     /// Queries that there are.

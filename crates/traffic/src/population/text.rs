@@ -16,7 +16,7 @@ use super::{
     Activity, ActivityDistribution, Bursts, LookupKind, Lookups, MAX_TYPES, PopularNames,
     Population, Stubs, Zipf,
 };
-use crate::query_file::rtype;
+use crate::query_file::{is_transfer, rtype};
 
 /// The version of the form.
 const FORMAT: i64 = 1;
@@ -275,7 +275,8 @@ impl Population {
             let types = kind.types.iter().enumerate().map(|(place, word)| {
                 let key = || format!("lookups.kinds.{at}.types.{place}");
                 let needed = "a query type: a mnemonic such as A or AAAA, or TYPE65280";
-                rtype(word).ok_or_else(|| Unfit::new(key(), format!("`{word}`"), needed))
+                let rtype = rtype(word).filter(|rtype| !is_transfer(*rtype));
+                rtype.ok_or_else(|| Unfit::new(key(), format!("`{word}`"), needed))
             });
             Ok(LookupKind { types: types.collect::<Result<_, _>>()?, weight: kind.weight })
         });

@@ -60,6 +60,16 @@ pub enum QuicError {
     Protocol(&'static str),
 }
 
+impl QuicError {
+    /// The alert of TLS with which the peer ended the handshake (RFC 9001, section 4.8).
+    #[must_use]
+    pub fn alert(&self) -> Option<u8> {
+        const FIRST: u64 = 0x100;
+        let Self::Transport(ConnectionError::ConnectionClosed(close)) = self else { return None };
+        u8::try_from(u64::from(close.error_code).checked_sub(FIRST)?).ok()
+    }
+}
+
 /// Codes of the protocol above QUIC, as far as they have to be told apart.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ErrorCodes {

@@ -261,6 +261,7 @@ proptest! {
         client in clients(),
         id in any::<u16>(),
         checking_disabled in any::<bool>(),
+        behind in prop::collection::vec(any::<u8>(), 1..40),
     ) {
         let options = QueryOptions { recursion_desired, edns };
         let query = Query::new(&name, Rtype::from_int(rtype), &options).unwrap();
@@ -288,12 +289,28 @@ proptest! {
         taken.append_to(id, &client.additions(), &mut again);
         prop_assert_eq!(again.len(), taken.length_with(&client.additions()));
         prop_assert!(Message::from_octets(&again[..]).unwrap().opt().is_some() || client.additions().is_empty());
-        // A part of it is no query, and neither is more than it.
+        // A part of it is no query.
         for end in 0..message.len() {
             prop_assert!(Query::from_message(&message[..end]).is_err(), "{} octets", end);
         }
-        message.push(0);
-        prop_assert_eq!(Query::from_message(&message), Err(NotAQuery::Malformed));
+        // What is behind it stays there, unless a client adds something.
+        message.extend(&behind);
+        let with_more = Query::from_message(&message).unwrap();
+        prop_assert_eq!(with_more.octets(), [taken.octets(), &behind].concat());
+        prop_assert_eq!(Query::from_message(with_more.octets()).unwrap(), with_more.clone());
+        prop_assert_eq!((with_more.question(), with_more.has_opt()), (taken.question(), taken.has_opt()));
+        let additions = client.additions();
+        let mut sent_again = Vec::new();
+        with_more.append_to(id, &additions, &mut sent_again);
+        prop_assert_eq!(sent_again.len(), with_more.length_with(&additions));
+        if additions.is_empty() {
+            prop_assert_eq!(&sent_again[2..], &with_more.octets()[2..]);
+        } else {
+            prop_assert_eq!(&sent_again, &again);
+        }
+        sent_again.clear();
+        with_more.append_records_to(id, &additions, &mut sent_again);
+        prop_assert_eq!(sent_again, again);
     }
 
     #[test]

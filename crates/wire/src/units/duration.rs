@@ -129,6 +129,29 @@ pub fn as_set(ns: u64) -> String {
     rounded(ns as f64).replace(".00 ", " ").replace(".0 ", " ")
 }
 
+/// A duration in seconds, with three significant digits below 100 s and without trailing zeros: `0.6 s`, `4.28 s`.
+#[must_use]
+pub fn in_seconds(ns: u64) -> String {
+    format!("{} s", number::without_zeros(&number::three_digits(ns as f64 / 1e9)))
+}
+
+/// An estimated duration as people say it, with two units at most: `55 s`, `2 min 30 s`, `2 h`, `2 h 5 min`.
+#[must_use]
+pub fn spoken(duration: Duration) -> String {
+    let seconds = duration.as_secs_f64();
+    let rounded = |to: f64| ((seconds / to).round() * to) as u64;
+    let (whole, (larger, unit), smaller) = match seconds {
+        seconds if seconds < 89.5 => return format!("{} s", (seconds.round() as u64).max(1)),
+        seconds if seconds < 595.0 => (rounded(10.0), (60, "min"), (1, "s")),
+        seconds if seconds < 3_570.0 => (rounded(60.0), (60, "min"), (1, "s")),
+        _ => (rounded(300.0), (3_600, "h"), (60, "min")),
+    };
+    match (whole / larger, whole % larger / smaller.0) {
+        (count, 0) => format!("{count} {unit}"),
+        (count, rest) => format!("{count} {unit} {rest} {}", smaller.1),
+    }
+}
+
 /// A duration in words, cut to a whole number of the largest unit of which there are two: `36 hours`.
 #[must_use]
 pub fn in_words(duration: Duration) -> String {
@@ -203,10 +226,32 @@ mod tests {
         }
         assert_eq!(rounded(999.4), "999 ns");
         assert_eq!(as_set(1_000_000_000), "1 s");
+        let seconds = [600_000_000, 4_275_839_550, 10_000_000_000, 604_800_000_000_000];
+        assert_eq!(seconds.map(in_seconds), ["0.6 s", "4.28 s", "10 s", "604800 s"]);
         assert_eq!(write_ns(0.5), "0.5ns");
         assert_eq!(read_ns("0.5ns"), Ok(0.5));
         let words = [1, 119, 7_199, 172_799, 172_800].map(Duration::from_secs).map(in_words);
         assert_eq!(words, ["1 second", "119 seconds", "119 minutes", "47 hours", "2 days"]);
+    }
+
+    #[test]
+    fn estimates_are_said_as_people_say_them() {
+        for (seconds, expected) in [
+            (0.2, "1 s"),
+            (54.6, "55 s"),
+            (89.0, "89 s"),
+            (91.0, "1 min 30 s"),
+            (120.0, "2 min"),
+            (594.0, "9 min 50 s"),
+            (599.0, "10 min"),
+            (3_569.0, "59 min"),
+            (3_590.0, "1 h"),
+            (7_200.0, "2 h"),
+            (7_480.0, "2 h 5 min"),
+            (200_000.0, "55 h 35 min"),
+        ] {
+            assert_eq!(spoken(Duration::from_secs_f64(seconds)), expected);
+        }
     }
 
     proptest! {

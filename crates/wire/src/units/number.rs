@@ -26,10 +26,34 @@ pub fn count(value: u64) -> String {
     text
 }
 
-/// A rate in queries per second, to the whole query, with commas as in [`count`].
+/// A count with its noun, in the singular of one: `1 query`, `1,234 queries`.
+#[must_use]
+pub fn counted(value: u64, one: &str, many: &str) -> String {
+    format!("{} {}", count(value), if value == 1 { one } else { many })
+}
+
+/// A rate in queries per second: three digits below 100, and from there on to the whole query, with commas as in
+/// [`count`].
+///
+/// ```
+/// use dnslab_wire::units::number::qps;
+///
+/// assert_eq!(qps(0.5), "0.5");
+/// assert_eq!(qps(304_512.3), "304,512");
+/// ```
 #[must_use]
 pub fn qps(value: f64) -> String {
+    if (0.0..99.95).contains(&value) {
+        return without_zeros(&three_digits(value)).to_owned();
+    }
     count(value.round().max(0.0) as u64)
+}
+
+/// A rate as [`qps`] writes it, with its noun: `1 query per second`, `0.5 queries per second`.
+#[must_use]
+pub fn queries_per_second(value: f64) -> String {
+    let rate = qps(value);
+    format!("{rate} {} per second", if rate == "1" { "query" } else { "queries" })
 }
 
 /// A rate of bits in the largest decimal unit of which there is at least one: `100 Mbit/s`.
@@ -164,7 +188,18 @@ mod tests {
     #[test]
     fn rates_and_counts() {
         let check = |found: String, expected: &str| assert_eq!(found, expected);
-        check(qps(0.4), "0");
+        check(qps(0.0), "0");
+        check(qps(0.2), "0.2");
+        check(qps(1.0), "1");
+        check(qps(12.34), "12.3");
+        check(qps(99.96), "100");
+        check(queries_per_second(0.5), "0.5 queries per second");
+        check(queries_per_second(1.001), "1 query per second");
+        check(queries_per_second(1.01), "1.01 queries per second");
+        check(queries_per_second(30_000.0), "30,000 queries per second");
+        check(counted(0, "query", "queries"), "0 queries");
+        check(counted(1, "query", "queries"), "1 query");
+        check(counted(1_500, "query", "queries"), "1,500 queries");
         check(qps(999.6), "1,000");
         check(qps(304_512.3), "304,512");
         check(count(0), "0");

@@ -59,7 +59,7 @@ pub(crate) struct Compared {
     /// In the metric's own unit: ns, qps, octets.
     #[serde(default)]
     pub(crate) absolute: Option<Estimate>,
-    /// `costs`, `gains`, `no-difference-seen` or `cannot-tell`.
+    /// `costs`, `gains`, `equal-within`, `cannot-tell` or `control`.
     pub(crate) verdict: String,
 }
 

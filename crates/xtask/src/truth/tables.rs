@@ -207,13 +207,12 @@ pub(crate) fn costs(played: &[&Played]) -> String {
                     time per query in ns, and should hold the planted time.\n\n"
             .to_owned();
     text += "| planted | experiments | found in CPU time per query | 95 % interval | found there or in \
-             the answered rate | 95 % interval | \"no difference\" said of CPU time | interval holds \
+             the answered rate | 95 % interval | \"equal within\" said of CPU time | interval holds \
              the planted time | 95 % interval | width | time |\n\
              | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n";
     for kind in COSTS {
         let of_kind = of(played, &[kind]);
-        let none =
-            of_kind.iter().filter(|it| has_verdict(it, "no-difference-seen", &[CPU])).count();
+        let none = of_kind.iter().filter(|it| has_verdict(it, "equal-within", &[CPU])).count();
         let _ = writeln!(
             text,
             "| {} | {} of {} | {} | {} | {none} | {} | {} | {} |",
@@ -232,7 +231,7 @@ pub(crate) fn costs(played: &[&Played]) -> String {
     let _ = writeln!(
         text,
         "\nIn {}, the report called the planted cost a gain in the CPU time or in the answered rate. Over UDP \
-         the load generator is the bottleneck of both variants, so the rate need not fall.",
+         the load generator is the bottleneck of both variants, so the rate is compared with none.",
         counts(gains)
     );
     text + &measured_part(&costs)

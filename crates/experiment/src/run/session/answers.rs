@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dnslab_load::{AskError, Fed, Job, ask};
+use dnslab_load::{AskError, Asker, Fed, Job, ask};
 use dnslab_measure::{
     AnswerComparison, AnswerExample, AnswerRecord, AnswerRelation, COMPARISON_FORMAT, CaseId,
     ClassCount, Compared, Difference, DifferenceClass, HowEnded, Joined, RunRecord, join_answers,
@@ -208,10 +208,6 @@ impl Session {
         let [Some(variant), Some(against)] = variants else {
             return Ok(Err("the experiment has no such variants any more".to_owned()));
         };
-        if variant.load.is_signed() || against.load.is_signed() {
-            let reason = "the queries of the load are signed (RFC 8945), and single ones are not";
-            return Ok(Err(reason.to_owned()));
-        }
         let seed = seed_of(self.experiment.repeat.seed, repetition);
         let asked = self.lists.borrow_mut().of(variant, seed)?;
         // One question may differ in several classes.
@@ -285,14 +281,13 @@ impl Session {
         };
         let said = (|| {
             let cpus = Cpus::of(variant).map_err(|error| error.to_string())?;
-            let (testbed, target) = case.start(&cpus).map_err(|error| error.to_string())?;
+            let (testbed, target) = case.start(&cpus, stop).map_err(|error| error.to_string())?;
             let said = {
                 let _visit = testbed.visit("client").map_err(|error| error.to_string())?;
-                let tls = target.tls.as_ref();
+                let job = target.ways.job(variant, &asked).map_err(|error| error.to_string())?;
                 let to_server = |query: &Query, transport: Transport| {
-                    let tls = tls.filter(|_| transport.is_encrypted());
-                    let load = &variant.load;
-                    ask(target.address, transport, query, tls, &load.http(), load.timeout)
+                    let asker = Asker { client: 0, transport, server: 0 };
+                    ask(&job, asker, query, variant.load.timeout)
                 };
                 let began = Instant::now();
                 // Each time has its part of the whole.
@@ -390,8 +385,12 @@ fn answer(variant: &Variant, query: &Query, ask: &Ask<'_>) -> (AnswerRecord, Str
         Err(error) => {
             let ended = match &error {
                 AskError::Refused { .. } => HowEnded::Refused,
+                AskError::Signature { fault, .. } if fault.refusal().is_some() => HowEnded::Refused,
                 AskError::Exchange { .. }
+                | AskError::NoSocket { .. }
+                | AskError::Tls { .. }
                 | AskError::Certificate { .. }
+                | AskError::Signature { .. }
                 | AskError::Mismatch { .. } => HowEnded::TimedOut,
             };
             (ended, AnswerDigest::default(), format!(";; no answer: {error}\n"))

@@ -10,7 +10,7 @@ use dnslab_measure::{
 use dnslab_settings::{Draft, Experiment, Variant};
 use dnslab_traffic::Rate;
 
-use super::{Session, SessionError, SessionOptions, seed_of};
+use super::{Session, SessionError, SessionOptions, TakenAddress, seed_of};
 use crate::capacity::{Next, Search, Spread, Sweep};
 use crate::run::case::is_cut_short;
 use crate::{ExperimentError, Here, Source};
@@ -110,9 +110,13 @@ impl CapacitySession {
     ///
     /// # Errors
     /// When the plan is wrong, a query file cannot be read, or the directory cannot be made.
-    pub fn begin(plan: CapacityPlan, options: SessionOptions) -> Result<Self, CapacityError> {
+    pub fn begin(mut plan: CapacityPlan, options: SessionOptions) -> Result<Self, CapacityError> {
         let (driver, experiment) = plan.first_step()?;
         let mut session = Session::begin(experiment, options)?;
+        // All steps ask the address that answered.
+        if let [variant, ..] = &session.experiment.variants[..] {
+            plan.draft.variants[0].server.address.set(variant.server.address.clone());
+        }
         // The first step is planned when it begins, like all others.
         session.facts.plan.clear();
         let capacity = Capacity {
@@ -125,6 +129,12 @@ impl CapacitySession {
         let own = Self { session, plan, capacity, driver };
         own.write()?;
         Ok(own)
+    }
+
+    /// The hosts that are asked at another address than their first.
+    #[must_use]
+    pub fn taken_addresses(&self) -> &[TakenAddress] {
+        self.session.taken_addresses()
     }
 
     /// Where the results are.

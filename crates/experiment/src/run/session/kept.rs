@@ -1,5 +1,7 @@
 //! The laboratory of a variant, left up for a user who wants to look around.
 
+use std::sync::atomic::AtomicBool;
+
 use dnslab_lab::hosts::NamedHosts;
 use dnslab_measure::CaseId;
 
@@ -20,11 +22,11 @@ pub struct KeptTestbed {
 
 impl Session {
     /// Starts the hosts and servers of a variant as for a run, and leaves them up. Their state replaces what
-    /// was in the folder `kept` of the results directory.
+    /// was in the folder `kept` of the results directory. `stop` gives up.
     ///
     /// # Errors
     /// When there is no such variant, or its servers cannot be started.
-    pub fn keep(&self, variant: &str) -> Result<KeptTestbed, SessionError> {
+    pub fn keep(&self, variant: &str, stop: &AtomicBool) -> Result<KeptTestbed, SessionError> {
         let wrong = |reason: String| SessionError::Variant { variant: variant.to_owned(), reason };
         let names = || self.facts.variants.join(", ");
         let found = self.experiment.variant(variant);
@@ -45,7 +47,8 @@ impl Session {
             sampling: None,
         };
         let cpus = Cpus::of(found).map_err(|error| wrong(error.to_string()))?;
-        let (testbed, target) = case.start(&cpus).map_err(|error| wrong(error.to_string()))?;
+        let (testbed, target) =
+            case.start(&cpus, stop).map_err(|error| wrong(error.to_string()))?;
         let named = testbed.hosts().map(dnslab_lab::hosts::Hosts::name).transpose();
         let named = named.map_err(|error| wrong(error.to_string()))?;
         let is_external = found.target().is_some();
@@ -63,7 +66,7 @@ impl KeptTestbed {
         }
         let kind = &self.target.facts.kind;
         let where_it_is = if self.is_external { ", which runs elsewhere" } else { "" };
-        lines.push(format!("server: {kind} answers at {}{where_it_is}", self.target.address));
+        lines.push(format!("server: {kind} answers at {}{where_it_is}", self.target.ways.address));
         lines.extend(self.testbed.describe());
         lines
     }

@@ -1,11 +1,11 @@
 //! Which runs are made together, and at which common rate.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use dnslab_load::{check_sockets, sockets};
-use dnslab_measure::{CaseId, Compared, LiveLoad, RunRecord, SkippedVariant};
+use dnslab_measure::{CaseId, Compared, LiveLoad, Measured, RunRecord, RunStatus, SkippedVariant};
 use dnslab_settings::{Alternate, Experiment, Mode, Variant};
 
 use super::{Observer, Session, SessionError, came_to_nothing, seed_of};
@@ -27,7 +27,7 @@ const TRIAL_WARM_UP: Duration = Duration::from_millis(300);
 ///
 /// # Errors
 /// When slices were asked for and are impossible.
-pub(super) fn in_slices(
+pub(crate) fn in_slices(
     experiment: &Experiment,
     skipped: &[SkippedVariant],
 ) -> Result<Result<(), String>, SessionError> {
@@ -99,7 +99,7 @@ pub(super) fn compared(experiment: &Experiment) -> Vec<Compared> {
 }
 
 /// The runs that are made together: those of one repetition if variants take turns, otherwise each by itself.
-pub(super) fn rounds(cases: Vec<CaseId>, in_slices: bool) -> Vec<Vec<CaseId>> {
+pub(crate) fn rounds(cases: Vec<CaseId>, in_slices: bool) -> Vec<Vec<CaseId>> {
     let together = |one: &CaseId, other: &CaseId| in_slices && one.repetition == other.repetition;
     cases.chunk_by(together).map(<[CaseId]>::to_vec).collect()
 }
@@ -118,9 +118,40 @@ fn half(rate_qps: f64) -> f64 {
     (half / unit).floor() * unit
 }
 
+/// A variant with the short load of the trial.
+pub(crate) fn tried(variant: &Variant) -> Variant {
+    let mut short = variant.clone();
+    short.load.duration = short.load.duration.min(TRIAL);
+    short.load.warm_up = short.load.warm_up.min(TRIAL_WARM_UP);
+    short
+}
+
+/// What a variant answered in its trial, queries per second.
+///
+/// # Errors
+/// When the trial failed. What had been measured until then is not what the variant bears.
+fn tried_qps(record: &RunRecord) -> Result<f64, SessionError> {
+    if let Some(error) = came_to_nothing(record) {
+        return Err(error);
+    }
+    match &record.status {
+        RunStatus::Failed { reason, .. } => Err(SessionError::TrialFailed {
+            variant: record.variant.clone(),
+            reason: reason.clone(),
+        }),
+        RunStatus::Valid | RunStatus::Invalid { .. } => {
+            Ok(record.measured.as_ref().map_or(0.0, Measured::answered_qps))
+        }
+    }
+}
+
 impl Session {
     /// The rate of the common load: the configured one, or half of what the slowest variant answers in one
     /// trial. `None` if nothing was answered, or `stop` was set.
+    ///
+    /// # Errors
+    /// When the trial of a variant failed: the rate that it bears is not known, and that of the others may be
+    /// too high for it.
     pub(super) fn common_rate(
         &mut self,
         stop: &AtomicBool,
@@ -132,12 +163,15 @@ impl Session {
             return Ok(None);
         }
         if let Some(known) = common.rate.map(f64::from).or(self.facts.common_rate_qps) {
-            self.facts.common_rate_qps = Some(known);
+            if self.facts.common_rate_qps != Some(known) {
+                self.facts.common_rate_qps = Some(known);
+                self.results.write_session(&self.facts)?;
+            }
             return Ok(Some(known));
         }
         observer.trial_begins();
         let slowest = self.trial(stop)?;
-        if stop.load(std::sync::atomic::Ordering::Relaxed) {
+        if stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
         self.facts.common_rate_qps = slowest.map(half);
@@ -154,12 +188,7 @@ impl Session {
             .variants
             .iter()
             .filter(|variant| names.contains(variant.name.as_str()))
-            .map(|variant| {
-                let mut short = variant.clone();
-                short.load.duration = short.load.duration.min(TRIAL);
-                short.load.warm_up = short.load.warm_up.min(TRIAL_WARM_UP);
-                short
-            })
+            .map(tried)
             .collect();
         let ids: Vec<CaseId> = variants
             .iter()
@@ -173,15 +202,17 @@ impl Session {
             let runs: Vec<_> = together.iter().filter_map(|id| Some((of(id)?, id))).collect();
             let folders = |id: &CaseId| folder.join(id.folder());
             let records = self.play(&runs, seed, &folders, None, stop, &mut |_, _| {})?;
-            // What cannot be tried cannot be measured.
-            if let Some(error) = records.iter().find_map(came_to_nothing) {
-                return Err(error);
+            // An interrupt also ends what the trial needs.
+            if stop.load(Ordering::Relaxed) {
+                break;
             }
-            let measured = records.iter().filter_map(|record| record.measured.as_ref());
-            answered.extend(measured.map(dnslab_measure::Measured::answered_qps));
+            for record in &records {
+                answered.push(tried_qps(record)?);
+            }
         }
         // What cannot be removed only takes disk space.
         self.results.remove_scratch(SCRATCH).ok();
+        // One that answers nothing bears no rate. Its runs say so: none of them counts.
         Ok(answered.into_iter().filter(|qps| *qps > 0.0).reduce(f64::min))
     }
 
@@ -232,8 +263,7 @@ impl Session {
             }
         };
         let cases = (0..runs.len()).map(&mut case).collect();
-        let slices = self.experiment.slices();
-        let round = Round { cases, slices, common, seed };
+        let round = Round { cases, slices: &self.slices, common, seed };
         Ok(round.run(stop, observe))
     }
 }

@@ -45,7 +45,17 @@ fn check(factor: f64, estimate: Option<Estimate>, expected: (f64, f64, f64, f64)
 fn scipy_gives_the_same_means() {
     #[track_caller]
     fn check_mean(runs: &[f64], seed: u64, expected: (f64, f64, f64, f64)) {
-        check(stretch(runs.len()), mean(runs, seed), expected);
+        check(stretch(runs.len()), arithmetic_mean(runs, seed), expected);
+        // Of their exponentials it is the same on the other scale.
+        let exponentials: Vec<f64> = runs.iter().map(|run| (run / 100.0).exp()).collect();
+        let found = mean(&exponentials, seed).unwrap();
+        let logarithm = |end: f64| 100.0 * end.ln();
+        let found = Estimate {
+            value: logarithm(found.value),
+            low: logarithm(found.low),
+            high: logarithm(found.high),
+        };
+        check(stretch(runs.len()), Some(found), expected);
     }
     check_mean(&A, 1, (1.5837842021560746, 148.98, 142.23307929881517, 155.4418395447968));
     check_mean(&C, 2, (1.2166157331007248, 142.71, 136.46876128919325, 148.8417432948277));
@@ -65,8 +75,17 @@ fn scipy_gives_the_same_means() {
 #[test]
 fn no_end_is_where_no_figure_can_be() {
     // 9.2 times the half width 0.5 below 1.5 would be -3.1.
-    assert_eq!(mean(&[1.0, 2.0], 1).unwrap().low, 0.0);
+    assert!(mean(&[1.0, 2.0], 1).unwrap().low > 0.0);
+    assert_eq!(mean(&[0.0, 1.0], 1).unwrap().low, 0.0);
     assert!(mean(&[-1.0, 2.0], 1).unwrap().low < -1.0);
+}
+
+#[test]
+fn the_mean_is_geometric_where_there_are_logarithms() {
+    assert!((mean(&[1.0, 100.0], 1).unwrap().value - 10.0).abs() < 1e-9);
+    assert_eq!(mean(&[0.0, 100.0], 1).unwrap().value, 50.0);
+    // To the last digit, though a logarithm is rounded.
+    assert_eq!(mean(&[0.1; 3], 1).unwrap().value, 0.1);
 }
 
 #[test]

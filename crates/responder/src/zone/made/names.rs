@@ -1,8 +1,6 @@
 //! The names of a made-up DNS: a list as people and dnsperf write it.
 
 use std::collections::BTreeSet;
-use std::io;
-use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use domain::base::Name;
@@ -25,14 +23,6 @@ pub struct NameList(pub(super) Vec<Name<Bytes>>);
 /// A list of names cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum NameListError {
-    /// The file cannot be read.
-    #[error("cannot read the list of names `{}`: {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
     /// A line cannot be read.
     #[error("list of names: line {line}: {reason}")]
     Line {
@@ -47,16 +37,6 @@ pub enum NameListError {
 }
 
 impl NameList {
-    /// Reads a file.
-    ///
-    /// # Errors
-    /// When the file cannot be read or is no list of names.
-    pub fn load(path: &Path) -> Result<Self, NameListError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| NameListError::Read { path: path.to_owned(), source })?;
-        Self::parse(&text)
-    }
-
     /// Reads the text of a list.
     ///
     /// # Errors
@@ -124,7 +104,5 @@ mod tests {
         check("a.example BOGUS\n", "line 1: `BOGUS` is no type");
         check("\na.example A 300\n", "line 2: `300` is one word too many");
         check(&format!("{}.example", "a".repeat(64)), "line 1: ");
-        let error = NameList::load(Path::new("/nowhere/names")).unwrap_err().to_string();
-        assert!(error.contains("/nowhere/names"), "{error}");
     }
 }
