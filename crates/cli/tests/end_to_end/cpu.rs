@@ -52,7 +52,8 @@ fn check(room: &Room, done: &Done) {
         let own = records.iter().filter(|record| record.variant == variant);
         let measured: Vec<f64> =
             own.filter_map(|record| record.measured.as_ref()?.server_cpu_per_query_ns()).collect();
-        let mean = measured.iter().sum::<f64>() / measured.len() as f64;
+        // Means of runs are geometric.
+        let mean = (measured.iter().map(|ns| ns.ln()).sum::<f64>() / measured.len() as f64).exp();
         let sum: f64 = of.parts.iter().map(|part| part.ns.value).sum();
         assert!((sum / mean - 1.0).abs() < 1e-9, "{variant}: {sum} is not {mean}: {of:?}");
         assert!(of.samples > 50, "{variant}: {of:?}");

@@ -245,7 +245,11 @@ fn queries_are_signed() {
     let room = Room::with_load();
     room.write("key.txt", key);
     room.write("queries", &queries());
-    let text = "key \"a.key\" { algorithm hmac-sha256; secret \"c2VjcmV0LW9mLXRoZS10ZXN0\"; };";
+    // Servers run as a user of their own.
+    room.open_to_all();
+    let of_bind = "key \"a.key\" { algorithm hmac-sha256; secret \"c2VjcmV0LW9mLXRoZS10ZXN0\"; };";
+    room.write("bind.key", of_bind);
+    let text = format!("include \"{}\";", room.path().join("bind.key").display());
     let common =
         format!("server = {{ kind = \"bind\", extra = '{text}' }}\nrepeat.runs = 1\n{SHORT}");
     let variants = "[[variant]]\nname = \"signed\"\nload.tsig_file = \"key.txt\"\n\

@@ -287,7 +287,7 @@ fn row(key: &str) -> Shows {
         "load.tls_records" | "load.resumption" | "load.early_data" => {
             Nothing("one query is one record, and the first connection has no ticket")
         }
-        "expect.wrong_limit" | "expect.lost_limit" | "expect.lag_limit" => {
+        "expect.wrong_limit" | "expect.lost_limit" | "expect.lag_limit" | "expect.unsent_limit" => {
             Nothing("they judge what came")
         }
         // What dnslab starts, and how it watches a server.
@@ -700,7 +700,7 @@ fn codes_of_names_that_the_user_brings_are_shown() {
         "the page lacks the figures"
     );
     let table = std::fs::read_to_string(folder.join("table.md")).unwrap();
-    assert!(table.contains("| load (INVALID) |"), "{table}");
+    assert!(table.contains("| load (INVALID) [a] |"), "{table}");
     let any = [&asked[..], &["--set", "expect.rcode=any"]].concat();
     load(&room, &target, &any).exits_with(0);
     // An error is none of a name.

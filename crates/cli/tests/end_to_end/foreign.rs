@@ -148,8 +148,9 @@ fn a_window_that_no_socket_buffer_holds() {
         measured(&record).network
     );
     // On a machine that does other things, too, the rate may have another bottleneck.
-    let says = |text: &str| done.stdout.contains(text);
-    assert!(says("socket buffer was full") || says("full sockets on this host dropped"), "{done}");
+    let table = room.results().written("table.md").unwrap();
+    let says = |text: &str| table.contains(text);
+    assert!(says("socket buffer was full") || says("full sockets on this host dropped"), "{table}");
 }
 
 #[test]

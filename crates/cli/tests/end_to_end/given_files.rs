@@ -125,7 +125,7 @@ fn nobody_waits_for_a_pipe_without_a_writer_or_reads_without_an_end() {
             vec!["serve", "--zone", file, "--listen", "127.0.0.1:0"],
             vec!["serve", "--names", file, "--listen", "127.0.0.1:0"],
             vec!["serve", "--hierarchy", file],
-            vec!["make", "internet", "--hierarchy", file, "--folder", "made"],
+            vec!["make", "internet", file, "--folder", "made"],
         ] {
             room.dnslab(&words).exits_with(2).complains(reason);
         }

@@ -107,7 +107,7 @@ fn what_cannot_be_imported_is_named_with_its_line() {
     };
     check(&["whole.txt", "cut.txt"], "cut.txt: the statistics that begin in line 12 are cut");
     check(&["none.txt"], "cannot read none.txt");
-    check(&["a/b=whole.txt"], "`a/b` cannot be the name of a variant");
+    check(&["a/b=whole.txt"], "`a/b` cannot be a name, since a folder is named so");
     room.write("other.txt", "hello\n");
     check(&["other.txt"], "other.txt: no run of dnsperf is in it");
     room.dnslab(&["import", "dnsperf", "whole.txt", "--out", "out", "--json"]).exits_with(0);
