@@ -165,25 +165,31 @@ fn opens_something(pid: u32) -> bool {
     ["257 ", "56 "].iter().any(|number| syscall.starts_with(number))
 }
 
-/// Each of these states lasts for a minute or longer if nobody ends it.
+/// One Ctrl-C ends a state that lasts for a minute or longer if nobody does.
+#[track_caller]
+fn one_ctrl_c_ends(
+    mut running: Running,
+    is_there: &dyn Fn(&Running) -> bool,
+    codes: &[i32],
+    said: &str,
+) {
+    let so_far = || running.so_far();
+    wait_for(&format!("the state that ends with `{said}`"), so_far, || {
+        is_there(&running).then_some(())
+    });
+    running.press_ctrl_c();
+    let done = running.finish().exits_with_one_of(codes);
+    assert!(done.stdout.contains(said) || done.stderr.contains(said), "not `{said}`: {done}");
+}
+
 #[test]
-fn one_ctrl_c_ends_whatever_is_waited_for() {
-    #[track_caller]
-    fn check(mut running: Running, is_there: &dyn Fn(&Running) -> bool, codes: &[i32], said: &str) {
-        let so_far = || running.so_far();
-        wait_for(&format!("the state that ends with `{said}`"), so_far, || {
-            is_there(&running).then_some(())
-        });
-        running.press_ctrl_c();
-        let done = running.finish().exits_with_one_of(codes);
-        assert!(done.stdout.contains(said) || done.stderr.contains(said), "not `{said}`: {done}");
-    }
-    // A server that says its version and never gets ready.
+fn one_ctrl_c_ends_the_wait_for_a_server_that_never_gets_ready() {
     let room = Room::with_load();
     room.open_to_all();
     let began = room.path().join("began");
     let named =
         find(ServerKind::Bind, None, &guard()).unwrap_or_else(|error| panic!("{error}")).binary;
+    // It says its version.
     let script = format!(
         "#!/bin/sh\ncase \"$*\" in -v|-V) exec {} \"$@\";; esac\n: > {}\nexec sleep 600\n",
         named.display(),
@@ -196,9 +202,12 @@ fn one_ctrl_c_ends_whatever_is_waited_for() {
         never.display()
     ));
     let running = room.start(&["run", "./experiment.toml"]);
-    check(running, &|_| began.exists(), &[130], "interrupted before bind was ready");
+    one_ctrl_c_ends(running, &|_| began.exists(), &[130], "interrupted before bind was ready");
     room.wait_for_silence();
-    // A zone of ten million records is written.
+}
+
+#[test]
+fn one_ctrl_c_ends_the_writing_of_a_zone_of_ten_million_records() {
     let room = Room::with_load();
     room.write("queries", &queries());
     room.experiment(&format!(
@@ -211,52 +220,50 @@ fn one_ctrl_c_ends_whatever_is_waited_for() {
             folder.and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
         names.any(|entry| entry.path().extension().is_some_and(|it| it == "zone"))
     };
-    check(room.start(&["run", "./experiment.toml"]), &is_written, &[130], "interrupted");
+    let running = room.start(&["run", "./experiment.toml"]);
+    one_ctrl_c_ends(running, &is_written, &[130], "interrupted");
     let record = records(&room.results()).remove(0);
     assert!(failure(&record).0.contains("interrupted"), "{:?}", record.status);
-    // A billion queries a second, for ten minutes.
+}
+
+#[test]
+fn one_ctrl_c_ends_a_billion_queries_a_second_and_an_hour_of_last_metrics() {
     let room = Room::with_load();
     room.write("queries", &queries());
     let (_running, at) = serve(&room, "127.0.0.1", &[]);
     let target = at(Transport::Udp).to_string();
-    let words =
-        ["load", &target, "--queries", "queries", "--rate", "1000000000", "--duration", "10m"];
+    let load = ["load", &target, "--queries", "queries"];
+    let words = [&load[..], &["--rate", "1000000000", "--duration", "10m"]].concat();
     let goes_on = |running: &Running| running.so_far().contains(" qps  p50 ");
-    check(room.start(&words), &goes_on, &[130], "interrupted; to go on");
+    one_ctrl_c_ends(room.start(&words), &goes_on, &[130], "interrupted; to go on");
     let record = records(&room.results()).remove(0);
     assert!(is_cut(&record), "{:?}", record.caveats);
-    // An hour for whoever wants the last metrics.
-    let linger = [
-        "load",
-        &target,
-        "--queries",
-        "queries",
-        "--rate",
-        "300",
-        "--duration",
-        "500ms",
-        "--metrics-listen",
-        "127.0.0.1:0",
-        "--metrics-linger",
-        "1h",
-        "--results",
-        "none",
-    ];
+
+    let short = ["--rate", "300", "--duration", "500ms", "--results", "none"];
+    let linger = ["--metrics-listen", "127.0.0.1:0", "--metrics-linger", "1h"];
     let is_reported = |running: &Running| running.so_far().contains("report: none");
-    check(room.start(&linger), &is_reported, &[0, 130], "report: none, and no results are kept");
-    // An hour between two rounds.
+    let running = room.start(&[&load[..], &short, &linger].concat());
+    one_ctrl_c_ends(running, &is_reported, &[0, 130], "report: none, and no results are kept");
+}
+
+#[test]
+fn one_ctrl_c_ends_an_hour_between_two_rounds() {
     let room = Room::with_load();
     room.experiment(&format!("repeat.runs = 2\nrepeat.pause = \"1h\"\n{SHORT}{UDP_AND_TCP}"));
     let rests = |running: &Running| running.so_far().contains("[2/4]");
-    check(room.start(&["run", "./experiment.toml"]), &rests, &[130], "interrupted; to go on");
-    // Pipes at whose other end nobody is.
+    let running = room.start(&["run", "./experiment.toml"]);
+    one_ctrl_c_ends(running, &rests, &[130], "interrupted; to go on");
+}
+
+#[test]
+fn one_ctrl_c_ends_the_wait_for_the_other_end_of_a_pipe() {
     let room = Room::quiet();
     let pipe = room.path().join("pipe");
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0)
         .unwrap();
     let listens = |_: &Running| room.path().join("sock").exists();
     let recording = room.start(&["record", "unix:sock", "pipe"]);
-    check(recording, &listens, &[130], "nobody reads from the pipe");
+    one_ctrl_c_ends(recording, &listens, &[130], "nobody reads from the pipe");
     let mut importing = room.start(&["import", "dnsperf", "pipe"]);
     wait_for(
         "a pipe is opened",
