@@ -171,7 +171,11 @@ fn of_figures(summary: &Summary) -> String {
     };
     let once: Vec<&Comparison> =
         compared.iter().copied().filter(|of| !is_told_before(of)).collect();
-    few(&once, &instead, offered_qps(summary))
+    let disturbed = |name: &str| {
+        summary.variants.iter().any(|variant| variant.name == name && variant.is_disturbed)
+    };
+    let is_disturbed = |of: &Comparison| disturbed(&of.variant) || disturbed(&of.against);
+    few(&once, &instead, offered_qps(summary), &is_disturbed)
 }
 
 /// Each pair of variants by the first metric that says how they differ. A control is no difference.
@@ -341,6 +345,7 @@ fn few<'a>(
     compared: &[&'a Comparison],
     instead: &dyn Fn(&Comparison) -> Option<&'a Comparison>,
     offered_qps: Option<f64>,
+    is_disturbed: &dyn Fn(&Comparison) -> bool,
 ) -> String {
     let (certain, others): (Vec<&Comparison>, Vec<&Comparison>) =
         compared.iter().copied().partition(|of| is_certain(of));
@@ -356,7 +361,7 @@ fn few<'a>(
     for rounds in rounds {
         let of_rounds: Vec<&Comparison> =
             unclear.iter().copied().filter(|of| of.rounds == rounds).collect();
-        sentences.extend(groups(&of_rounds).iter().map(|group| not_certain(group)));
+        sentences.extend(groups(&of_rounds).iter().map(|group| not_certain(group, is_disturbed)));
     }
     sentences.join(" ")
 }
@@ -405,7 +410,7 @@ fn differences<'a>(
 }
 
 /// That the differences of these from their reference are not certain, and why.
-fn not_certain(unclear: &[&Comparison]) -> String {
+fn not_certain(unclear: &[&Comparison], is_disturbed: &dyn Fn(&Comparison) -> bool) -> String {
     let against = &unclear[0].against;
     let variants: Vec<&str> = unclear.iter().map(|of| of.variant.as_str()).collect();
     let widest = unclear.iter().filter_map(|of| unseen(&of.difference)).reduce(f64::max);
@@ -419,6 +424,8 @@ fn not_certain(unclear: &[&Comparison]) -> String {
                 "A difference of {names} from {against} in {noun} is not seen; more than {hidden} is unlikely."
             );
         }
+        // More rounds of such an hour would not make it certain.
+        _ if unclear.iter().any(|of| is_disturbed(of)) => "others used this machine".to_owned(),
         _ if rounds == 1 => "one round is too few".to_owned(),
         _ => format!("{rounds} rounds are too few"),
     };
@@ -606,7 +613,16 @@ mod tests {
     fn check(compared: &[Comparison], second: &[Comparison], expected: &str) {
         let compared: Vec<&Comparison> = compared.iter().collect();
         let instead = |of: &Comparison| second.iter().find(|other| other.variant == of.variant);
-        assert_eq!(few(&compared, &instead, None), expected);
+        assert_eq!(few(&compared, &instead, None, &|_| false), expected);
+    }
+
+    #[test]
+    fn where_others_used_the_machine_rounds_are_not_blamed() {
+        let compared = of("a", Metric::AnsweredQps, 0.06, UNCLEAR);
+        assert_eq!(
+            few(&[&compared], &|_| None, None, &|_| true),
+            "Whether a differs from none in the answered rate is not certain: others used this machine."
+        );
     }
 
     #[test]

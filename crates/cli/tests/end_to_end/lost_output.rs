@@ -24,7 +24,7 @@ fn commands(target: &str) -> Vec<Vec<String>> {
         "plan encryption".to_owned(),
         "run encryption --dry-run".to_owned(),
         "lab list".to_owned(),
-        "make zone".to_owned(),
+        "make zone example.test".to_owned(),
         "make population".to_owned(),
         "monitor status".to_owned(),
         "report a".to_owned(),

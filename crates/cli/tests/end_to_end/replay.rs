@@ -222,7 +222,7 @@ fn a_transport_that_never_answers_makes_a_run_invalid() {
     let done = room.dnslab(&[&words[..], &[&free, "--results", "none"]].concat()).exits_with(1);
     done.complains("does not answer over dot");
     // Here somebody goes away after the first queries.
-    let away = goes_away(at(Transport::Dot)).to_string();
+    let away = goes_away(at(Transport::Dot)).port().to_string();
     let words = [&words[..], &[&away]].concat();
     let patient = ["--set", "expect.lag_limit=1m", "--timeout", "300ms"];
     let done = room.dnslab(&[&words[..], &patient].concat()).exits_with(3);

@@ -159,12 +159,23 @@ fn a_cost_over_the_limit_has_its_own_exit_code() {
     let read = |limit: &str, name: &str| {
         std::fs::read_to_string(results(limit).path().join(name)).unwrap()
     };
-    let done = limited("p50=1%", &["--limit", "memory<500GiB"]).exits_with(4);
+    // A machine that others use gives no certain word.
+    let is_disturbed = |limit: &str| {
+        let summary: serde_json::Value =
+            serde_json::from_str(&read(limit, "summary.json")).unwrap();
+        summary["variants"].as_array().unwrap().iter().any(|it| it["is_disturbed"] == true)
+    };
+    let done = limited("p50=1%", &["--limit", "memory<500GiB"]);
+    let (code, word, says) = match is_disturbed("p50=1%") {
+        false => (4, "FAIL", "fails"),
+        true => (3, "UNCLEAR", "is unclear"),
+    };
+    let done = done.exits_with(code);
     valid_records(&results("p50=1%"), 6);
     // The verdict is the first thing everywhere: one line for all limits, then one for each.
-    let overall = "FAIL: 1 of 2 limits fails";
-    let is_ruling =
-        |line: &str| line.starts_with("FAIL slow: p50 ") && line.ends_with("(limit 1 %)");
+    let overall = format!("{word}: 1 of 2 limits {says}");
+    let begins = format!("{word} slow: p50 ");
+    let is_ruling = |line: &str| line.starts_with(&begins) && line.contains("limit 1 %)");
     let after_runs = |line: &&str| !line.starts_with('[') && !line.is_empty();
     let last_run = done.stdout.lines().rev().position(|line| line.starts_with('['));
     let from = done.stdout.lines().count() - last_run.unwrap_or_default();
@@ -180,12 +191,12 @@ fn a_cost_over_the_limit_has_its_own_exit_code() {
     let first = format!("<section class=\"hero\">\n<h2 id=\"verdict\">{overall}</h2>");
     assert!(main.starts_with(&first), "{}", &main[..200]);
     let summary: serde_json::Value = serde_json::from_str(&read("p50=1%", "summary.json")).unwrap();
-    assert_eq!(summary["ruling"], "fail");
+    assert_eq!(summary["ruling"], word.to_lowercase());
     let ruling = &summary["rulings"][0];
     assert_eq!((&ruling["limit"], &ruling["metric"]), (&"p50=1%".into(), &"p50".into()));
     assert_eq!(
         (&ruling["ruling"], &ruling["variants"][0]["variant"]),
-        (&"fail".into(), &"slow".into())
+        (&word.to_lowercase().into(), &"slow".into())
     );
     assert!(ruling["variants"][0]["found"]["value"].as_f64().unwrap() > 0.01, "{ruling}");
 
@@ -196,9 +207,14 @@ fn a_cost_over_the_limit_has_its_own_exit_code() {
 
     // A limit that nothing exceeds, in its older name.
     let limit = "peak_memory_octets=100000%";
-    let done = limited(limit, &[]).exits_with(0).prints("PASS slow: memory ");
+    let done = limited(limit, &[]);
+    let (code, word, says) = match is_disturbed(limit) {
+        false => (0, "PASS", "passes"),
+        true => (3, "UNCLEAR", "is unclear"),
+    };
+    let done = done.exits_with(code).prints(&format!("{word} slow: memory "));
     let table = read(limit, "table.md");
-    assert!(table.starts_with("**PASS: 1 of 1 limit passes**\n"), "{done}");
+    assert!(table.starts_with(&format!("**{word}: 1 of 1 limit {says}**\n")), "{done}");
 }
 
 /// One line of conditions is everywhere, and each of them is what the records say.
