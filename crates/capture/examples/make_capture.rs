@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         message.clear();
         message.extend_from_slice(&[0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 11]);
         message.extend_from_slice(format!("host-{:06}", number % 1_000 + 1).as_bytes());
-        message.extend_from_slice(b"\x06melmac\x04univ\0\0\x01\0\x01");
+        message.extend_from_slice(b"\x07example\x04test\0\0\x01\0\x01");
         // A multiplier that is prime to any number of clients below 2^32 but its own multiples.
         let client = (number.wrapping_mul(2_654_435_761) >> 7) % u64::from(clients);
         let client = std::net::Ipv4Addr::from_bits(0x0a00_0000 + client as u32);

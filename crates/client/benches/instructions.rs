@@ -76,7 +76,7 @@ fn schedule_next(mut schedule: Schedule) -> Schedule {
 }
 
 fn queries(edns: Option<Edns>) -> QueryList {
-    let origin = Name::from_str("melmac.univ").expect("the name is legal");
+    let origin = Name::from_str("example.test").expect("the name is legal");
     let zone = SyntheticZone::new(origin, TIMES, Duration::from_secs(1));
     let options = QueryOptions { edns, ..QueryOptions::default() };
     QueryList::from_zone(&zone.expect("the zone is legal"), &TypeMix::default(), 1, &options)

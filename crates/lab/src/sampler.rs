@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use dnslab_measure::{CpuShare, LiveServer, ResourceSample, ResourceSeries};
+use dnslab_measure::{CpuLimit, CpuShare, LiveLimit, LiveServer, ResourceSample, ResourceSeries};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::cgroup::{self, CpuSource, MemorySource, Sources};
@@ -254,12 +254,20 @@ impl Seen {
             let used = last.cpu_ns.saturating_sub(before.cpu_ns) as f64;
             used / (last.at_ns - before.at_ns).max(1) as f64
         };
+        let limit = self.group.over((first.at_ns, last.at_ns)).limit;
+        let waited_ns = last.waited_ns.zip(first.waited_ns);
         let server = LiveServer {
             cpu_ns: last.cpu_ns.saturating_sub(first.cpu_ns),
             cpu_share: before.map(share),
             cpus,
             memory_octets: last.memory_octets,
             udp_drops: last.udp_drops.saturating_sub(first.udp_drops),
+            waited_ns: waited_ns.map(|(now, before)| now.saturating_sub(before)),
+            limit: limit.map(|CpuLimit { cpus, periods, throttled, .. }| LiveLimit {
+                cpus,
+                periods,
+                throttled,
+            }),
         };
         let since = before.map(|before| (before.at_ns, last.at_ns));
         let load = &self.load[self.load.len().saturating_sub(2)..];
@@ -510,6 +518,7 @@ mod tests {
             cpu_ns,
             memory_octets: 5,
             udp_drops: 3,
+            waited_ns: Some(at_ns as u64 * 2),
             ..ResourceSample::default()
         };
         let time = |used_ns| vec![CpuTime { used_ns, irq_ns: 0 }];
@@ -522,7 +531,9 @@ mod tests {
         seen.samples.push(sample(200, 1_150));
         seen.load.push((200, time(50)));
         let second = seen.latest(2, &[3]).unwrap();
-        let LiveServer { cpu_ns, cpu_share, cpus, memory_octets, udp_drops } = second.server;
+        let LiveServer { cpu_ns, cpu_share, cpus, memory_octets, udp_drops, waited_ns, limit } =
+            second.server;
+        assert_eq!((waited_ns, limit), (Some(200), None));
         assert_eq!((cpu_ns, cpu_share, cpus), (150, Some(1.5), 2));
         assert_eq!((memory_octets, udp_drops), (5, 0));
         assert_eq!(second.load_cpus, [CpuShare { cpu: 3, used: 0.5, irq: 0.0 }]);

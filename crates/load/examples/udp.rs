@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (clients, outstanding) = (next("4").parse()?, Some(next("100").parse()?));
     let seconds = next("5").parse()?;
     let batch_delay_us = next("50").parse()?;
-    let zone = SyntheticZone::new("melmac.univ.".parse()?, 1_000, Duration::from_secs(1))?;
+    let zone = SyntheticZone::new("example.test.".parse()?, 1_000, Duration::from_secs(1))?;
     let queries = QueryList::from_zone(&zone, &TypeMix::default(), 1, &QueryOptions::default());
     let settings = Load {
         clients,

@@ -99,7 +99,7 @@ pub use invalid::{
     not_sent_as_asked, unserved,
 };
 pub use latency_floor::{latency_floor_ns, latency_floor_of_runs_ns};
-pub use live::{ByPhase, LiveInterval, LiveLoad, LiveServer, LoadPart};
+pub use live::{ByPhase, LiveInterval, LiveLimit, LiveLoad, LiveServer, LoadPart};
 pub use measured::{CertificateFacts, Measured, Tls, TurnsTaken, WindowCounts, WorkerFacts};
 pub use memory::{MemoryLog, RunMemory};
 pub use network::{NetworkCounters, NetworkDrops, NetworkError};

@@ -91,6 +91,22 @@ pub struct LiveServer {
     pub memory_octets: u64,
     /// Datagrams dropped at its UDP sockets since the watch began, because their buffer was full.
     pub udp_drops: u64,
+    /// Time for which its threads could run and had no CPU since the watch began, nanoseconds; `None` where the
+    /// kernel does not say.
+    pub waited_ns: Option<u64>,
+    /// The CPU quota of its control groups; `None` without one.
+    pub limit: Option<LiveLimit>,
+}
+
+/// A CPU quota, and how often it was used up since the watch began.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LiveLimit {
+    /// How many CPUs' time the server may use.
+    pub cpus: f64,
+    /// Periods of the quota in which the server ran.
+    pub periods: u64,
+    /// Those of them in which the quota was used up.
+    pub throttled: u64,
 }
 
 /// What a run tells while it is under load.

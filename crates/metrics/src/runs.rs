@@ -415,6 +415,7 @@ pub(crate) fn server_at(measured: &Measured, at_ns: i64) -> Option<LiveServer> {
         cpus: resources.cpus,
         memory_octets: last.memory_octets,
         udp_drops: last.udp_drops.saturating_sub(first.udp_drops),
+        ..LiveServer::default()
     })
 }
 

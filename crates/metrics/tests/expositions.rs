@@ -78,6 +78,7 @@ fn live(latest: &LiveInterval) -> LiveLoad<'_> {
             cpus: 1,
             memory_octets: 10_000_000,
             udp_drops: 3,
+            ..LiveServer::default()
         }),
         load_cpus: vec![CpuShare { cpu: 1, used: 0.25, irq: 0.0 }],
     }

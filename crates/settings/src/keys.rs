@@ -360,7 +360,7 @@ settings! {
     /// The zone that is served and asked for.
     pub struct Zone, draft ZoneDraft, at "server.zone." {
         /// Name of the zone that is served and asked for
-        name: String = "melmac.univ".to_owned(), kind(Kind::DomainName), flag("zone", "NAME"),
+        name: String = "example.test".to_owned(), kind(Kind::DomainName), flag("zone", "NAME"),
             conflicts("queries");
         /// Address records in the zone
         records: u32 = 1_000, count(1, 10_000_000), flag("records", "N");

@@ -204,7 +204,7 @@ impl Kind {
             Self::Factor => "1.5".to_owned(),
             Self::Text | Self::Parsed(_) => "\"...\"".to_owned(),
             Self::FolderName => "\"two-threads\"".to_owned(),
-            Self::DomainName => "\"melmac.univ\"".to_owned(),
+            Self::DomainName => "\"example.test\"".to_owned(),
             Self::Choice(words) => format!("\"{}\"", words.first().unwrap_or(&"")),
             Self::Words(words) => format!("[\"{}\"]", words.first().unwrap_or(&"")),
             Self::Cpus => "[0, 1]".to_owned(),

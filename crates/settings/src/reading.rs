@@ -322,7 +322,7 @@ impl Reader<'_> {
         }
         let help = format!(
             "it takes labels of letters, digits, `-` and `_`, 1 to 63 long and {MAX_LENGTH} in all, \
-             for example \"melmac.univ\""
+             for example \"example.test\""
         );
         let what = format!("is not a domain name: `{}`", shown(text));
         Err(self.fault(&what, "not a domain name", help))

@@ -22,7 +22,7 @@ baseline = "udp"
 
 [server]
 kind = "bind"                       # embedded | bind | knot | nsd | unbound | ... | external
-zone = { name = "melmac.univ", records = 1_000, ttl = "1s" }
+zone = { name = "example.test", records = 1_000, ttl = "1s" }
 
 [load]
 clients = 4

@@ -27,7 +27,7 @@ warm_up = "2s"
 
 [server]
 kind = "bnid"
-zone = { name = "melmac.univ", records = 0, tll = "1s" }
+zone = { name = "example.test", records = 0, tll = "1s" }
 
 [load]
 clinets = 4
@@ -147,7 +147,7 @@ fn values() {
         ("port_above_the_last", "server.address = \"[2001:db8::1]:65536\""),
         ("range_of_ports", "server.address = \"ns1.example:53-60\""),
         ("port_is_missing", "server.address = \"192.0.2.1:\""),
-        ("zone_is_no_name", "server.zone.name = \"melmac..univ\""),
+        ("zone_is_no_name", "server.zone.name = \"example..test\""),
         ("empty_text", "question = \"\""),
     ];
     for (name, lines) in cases {

@@ -132,7 +132,7 @@ impl QueryList {
         self.queries.iter()
     }
 
-    /// The source of the queries, and what they share: `1000 names of the zone melmac.univ., type A`.
+    /// The source of the queries, and what they share: `1000 names of the zone example.test., type A`.
     #[must_use]
     pub fn description(&self) -> &str {
         &self.description
@@ -173,12 +173,12 @@ mod tests {
 
     #[test]
     fn a_zone_is_asked_for_its_hosts() {
-        let origin = "melmac.univ".parse().unwrap();
+        let origin = "example.test".parse().unwrap();
         let zone = SyntheticZone::new(origin, 1_000, Duration::from_secs(1)).unwrap();
         let queries = QueryList::from_zone(&zone, &TypeMix::default(), 1, &QueryOptions::default());
         assert_eq!(queries.len(), 1_000);
-        assert_eq!(queries.get(999).to_string(), "host-001000.melmac.univ. A");
-        assert_eq!(queries.description(), "1000 names of the zone melmac.univ., type A");
+        assert_eq!(queries.get(999).to_string(), "host-001000.example.test. A");
+        assert_eq!(queries.description(), "1000 names of the zone example.test., type A");
         let length = queries.get(0).octets().len();
         assert!(queries.iter().all(|query| query.octets().len() == length));
     }

@@ -226,19 +226,19 @@ mod tests {
     #[test]
     fn the_file() {
         let expected = "\
-            $ORIGIN melmac.univ.\n\
+            $ORIGIN example.test.\n\
             $TTL 5\n\
-            @ IN SOA ns.melmac.univ. hostmaster.melmac.univ. 1 3600 3600 86400 5\n\
-            @ IN NS ns.melmac.univ.\n\
+            @ IN SOA ns.example.test. hostmaster.example.test. 1 3600 3600 86400 5\n\
+            @ IN NS ns.example.test.\n\
             ns IN A 192.0.2.53\n\
             host-000001 IN A 10.0.0.1\n\
             host-000002 IN A 10.0.0.2\n";
-        assert_eq!(text(&zone("melmac.univ", 2)), expected);
+        assert_eq!(text(&zone("example.test", 2)), expected);
     }
 
     #[test]
     fn a_parser_reads_the_same_zone() {
-        for (origin, records) in [("melmac.univ", 700), (".", 3), (r"a\.b.x\032y.\007", 2)] {
+        for (origin, records) in [("example.test", 700), (".", 3), (r"a\.b.x\032y.\007", 2)] {
             let zone = zone(origin, records);
             let mut file = Zonefile::load(&mut text(&zone).as_bytes()).unwrap();
             file.set_default_class(domain::base::iana::Class::IN);

@@ -31,7 +31,7 @@ impl Write for Watch {
 }
 
 fn write(format: &ZoneFormat, records: u32) -> Watch {
-    let zone = SyntheticZone::named("melmac.univ", records, Duration::from_secs(1)).unwrap();
+    let zone = SyntheticZone::named("example.test", records, Duration::from_secs(1)).unwrap();
     let before = ALLOCATOR.allocated();
     let mut watch = Watch::default();
     zone.write_as(format, &mut watch).unwrap();

@@ -28,7 +28,7 @@ const OPT: &[u8] = b"\0\0\x29\x04\xd0\0\0\0\0\0\x1c\0\x0a\0\x18a client16 octets
 fn queries(edns: Option<Edns>) -> Vec<Query> {
     let options = QueryOptions { edns, ..QueryOptions::default() };
     let query = |number| {
-        let name = Name::<Vec<u8>>::from_str(&format!("host-{number:06}.melmac.univ."));
+        let name = Name::<Vec<u8>>::from_str(&format!("host-{number:06}.example.test."));
         Query::new(&name.expect("the name is legal"), Rtype::A, &options)
     };
     (0..TIMES).map(|number| query(number).expect("the query is short")).collect()

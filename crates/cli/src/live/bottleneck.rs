@@ -1,7 +1,8 @@
 //! What bounds the answered rate as it looks while the load runs.
 
 use dnslab_measure::{
-    Bottleneck, BottleneckFigures, BottleneckKind, Counters, ServerUse, TurnedAway, UNDER_TEST,
+    Bottleneck, BottleneckFigures, BottleneckKind, Counters, CpuLimit, LiveLimit, ServerUse,
+    TurnedAway, UNDER_TEST,
 };
 use dnslab_report::bottleneck_text;
 
@@ -9,6 +10,10 @@ use super::view::{Kind, Sum};
 
 /// Seconds of the measured window before which nothing is said: queries that have no outcome yet would look lost.
 const TOO_EARLY: f64 = 1.0;
+
+/// Of the time for which a server could run, the share that it waits for a CPU from which on nobody knows yet what holds
+/// it up.
+const WAITED: f64 = 0.1;
 
 /// What is known while a load runs.
 pub(super) struct Seen<'a> {
@@ -38,6 +43,13 @@ pub(super) fn so_far(seen: &Seen<'_>) -> Option<Bottleneck> {
         role: UNDER_TEST.to_owned(),
         busy_share: sum.server_cpu(),
         cpus: sum.server_cpus(),
+        waited_share: sum.server_waited(),
+        limit: sum.server_limit().map(|LiveLimit { cpus, periods, throttled }| CpuLimit {
+            cpus,
+            periods,
+            throttled,
+            ..CpuLimit::default()
+        }),
         ..ServerUse::default()
     };
     let connections = &counters.connections;
@@ -55,9 +67,7 @@ pub(super) fn so_far(seen: &Seen<'_>) -> Option<Bottleneck> {
         lost_datagram_share: share(lost),
         late_share: share(late),
         servers: vec![server],
-        server_udp_drops: sum
-            .server_drops
-            .map_or(0, |(before, after)| after.saturating_sub(before)),
+        server_udp_drops: sum.server_drops(),
         workers: Vec::new(),
         generator_busy_share: load_cpu,
         generator_wanted_share: load_cpu,
@@ -73,7 +83,9 @@ pub(super) fn so_far(seen: &Seen<'_>) -> Option<Bottleneck> {
         failed_connections_share: connections.failed as f64 / connections.attempted.max(1) as f64,
         send_lag_p50_ns: None,
     });
-    if kind.has_more_servers && found.kind == BottleneckKind::Window {
+    // Who else had the CPUs is told after the run only.
+    let waits = sum.server_waited().is_some_and(|waited| waited >= WAITED);
+    if (kind.has_more_servers || waits) && found.kind == BottleneckKind::Window {
         found.kind = BottleneckKind::Unclear;
     }
     Some(found)

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use dnslab_measure::{
-    ByPhase, CaseId, Counters, Histogram, Interval, LiveInterval, LiveLoad, LiveServer, LoadMode,
-    LoadPart, Outcomes,
+    ByPhase, CaseId, Counters, Histogram, Interval, LiveInterval, LiveLimit, LiveLoad, LiveServer,
+    LoadMode, LoadPart, Outcomes,
 };
 
 use super::view::{Kind, Latest, Model};
@@ -28,6 +28,10 @@ pub(super) struct Told {
     pub(super) lost_before: u64,
     /// CPU use of the server, in thousandths.
     pub(super) busy: u64,
+    /// How long its threads wait for a CPU, in thousandths of the time.
+    pub(super) waited: u64,
+    /// In how many of 100 periods its CPU quota is used up; `None` without one.
+    pub(super) throttled: Option<u64>,
     pub(super) part: LoadPart,
 }
 
@@ -90,6 +94,12 @@ impl Told {
                 memory_octets: 20 << 20,
                 // All that is lost was dropped there.
                 udp_drops: self.lost * number.saturating_sub(19),
+                waited_ns: Some((number + 1) * TENTH * self.waited / 1_000),
+                limit: self.throttled.map(|share| LiveLimit {
+                    cpus: 0.5,
+                    periods: (number + 1) * 100,
+                    throttled: (number + 1) * share,
+                }),
             };
             let live = LiveLoad {
                 part: self.part,
@@ -105,7 +115,17 @@ impl Told {
 }
 
 pub(super) fn told(name: &'static str, tenths: u64, qps: u64) -> Told {
-    Told { name, tenths, qps, lost: 0, lost_before: 0, busy: 985, part: LoadPart::Main }
+    Told {
+        name,
+        tenths,
+        qps,
+        lost: 0,
+        lost_before: 0,
+        busy: 985,
+        waited: 0,
+        throttled: None,
+        part: LoadPart::Main,
+    }
 }
 
 pub(super) fn closed() -> LoadMode {

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use dnslab_measure::{
-    Bottleneck, CaseId, Counters, Histogram, Interval, LiveLoad, LiveServer, LoadMode, LoadPart,
-    visible,
+    Bottleneck, CaseId, Counters, Histogram, Interval, LiveLimit, LiveLoad, LiveServer, LoadMode,
+    LoadPart, visible,
 };
 use dnslab_report::number;
 use dnslab_settings::{Experiment, Mode, Variant};
@@ -142,10 +142,8 @@ pub(crate) struct Sum {
     pub(crate) answered: u64,
     lost: u64,
     pub(crate) latency: Histogram,
-    /// CPU time of the server before it and at its end, nanoseconds.
-    server_cpu_ns: Option<(u64, u64)>,
-    server_cpus: usize,
-    pub(crate) server_drops: Option<(u64, u64)>,
+    /// The server before it and at its end.
+    server: Option<(LiveServer, LiveServer)>,
     /// CPU time of the busiest worker.
     load_cpu_ns: u64,
 }
@@ -157,8 +155,7 @@ impl Sum {
         let interval = &latest.interval;
         if self.until_ns == 0 {
             self.from_ns = interval.at_ns;
-            self.server_cpu_ns = before.map(|server| (server.cpu_ns, server.cpu_ns));
-            self.server_drops = before.map(|server| (server.udp_drops, server.udp_drops));
+            self.server = before.map(|server| (server, server));
         }
         self.until_ns = interval.at_ns + interval.length_ns;
         self.own_ns += interval.own_ns.unwrap_or(interval.length_ns);
@@ -169,10 +166,7 @@ impl Sum {
         self.latency.merge(&latest.latency);
         self.load_cpu_ns += load_cpu_ns;
         if let Some(server) = live.server {
-            let (cpu_ns, drops) = (server.cpu_ns, server.udp_drops);
-            self.server_cpu_ns = Some((self.server_cpu_ns.map_or(cpu_ns, |it| it.0), cpu_ns));
-            self.server_drops = Some((self.server_drops.map_or(drops, |it| it.0), drops));
-            self.server_cpus = server.cpus;
+            self.server = Some((self.server.map_or(server, |it| it.0), server));
         }
     }
 
@@ -182,8 +176,36 @@ impl Sum {
 
     /// What the server used of its CPUs, in [0, 1].
     pub(crate) fn server_cpu(&self) -> Option<f64> {
-        let (before, after) = self.server_cpu_ns.filter(|(before, after)| after > before)?;
-        share_of((after - before) / self.server_cpus.max(1) as u64, self.own_ns)
+        let used_ns = self.server_cpu_ns().filter(|used_ns| *used_ns > 0)?;
+        share_of(used_ns / self.server_cpus().max(1) as u64, self.own_ns)
+    }
+
+    fn server_cpu_ns(&self) -> Option<u64> {
+        self.server.map(|(before, now)| now.cpu_ns.saturating_sub(before.cpu_ns))
+    }
+
+    /// Datagrams dropped at the server's sockets.
+    pub(crate) fn server_drops(&self) -> u64 {
+        self.server.map_or(0, |(before, now)| now.udp_drops.saturating_sub(before.udp_drops))
+    }
+
+    /// Of the time for which the server's threads could run, the share for which they had no CPU, in [0, 1].
+    pub(crate) fn server_waited(&self) -> Option<f64> {
+        let (before, now) = self.server?;
+        let waited = now.waited_ns?.saturating_sub(before.waited_ns?) as f64;
+        let ran = self.server_cpu_ns()? as f64;
+        Some(if waited > 0.0 { waited / (waited + ran) } else { 0.0 })
+    }
+
+    /// The server's CPU quota, and how often it was used up.
+    pub(crate) fn server_limit(&self) -> Option<LiveLimit> {
+        let (before, now) = self.server?;
+        let (before, now) = (before.limit.unwrap_or_default(), now.limit?);
+        Some(LiveLimit {
+            cpus: now.cpus,
+            periods: now.periods.saturating_sub(before.periods),
+            throttled: now.throttled.saturating_sub(before.throttled),
+        })
     }
 
     /// What the busiest worker of the load generator used of its CPU, in [0, 1].
@@ -192,7 +214,7 @@ impl Sum {
     }
 
     pub(crate) fn server_cpus(&self) -> usize {
-        self.server_cpus
+        self.server.map_or(0, |(_, now)| now.cpus)
     }
 
     pub(crate) fn figures(&self) -> Figures {
@@ -365,10 +387,7 @@ impl Load {
             in_flight: self.in_flight,
             open_connections: self.open_connections,
             server: self.server,
-            server_drops: self
-                .sum
-                .server_drops
-                .map_or(0, |(before, now)| now.saturating_sub(before)),
+            server_drops: self.sum.server_drops(),
             peak_memory_octets: self.peak_memory_octets,
             bottleneck: so_far(&seen),
         }
@@ -663,17 +682,25 @@ mod tests {
 
     #[test]
     fn the_bottleneck_follows_the_rules_of_the_result() {
-        let of = |busy, mode: LoadMode| {
+        let of = |told: Told, mode: LoadMode| {
             let estimate = Estimate { runs: 1, all: Duration::from_secs(12) };
             let mut model = Model::of_kinds("why?", vec![kind("udp", mode)], estimate);
-            Told { busy, ..told("udp", 60, 10_000) }.feed(&mut model, START);
+            told.feed(&mut model, START);
             model.view().loads[0].bottleneck.as_ref().map(|found| found.kind)
         };
-        assert_eq!(of(985, closed()), Some(BottleneckKind::ServerCpu));
+        let slow = || told("udp", 60, 10_000);
+        assert_eq!(of(slow(), closed()), Some(BottleneckKind::ServerCpu));
         let paced = LoadMode::Open { rate_qps: 10_000.0, pace: String::new() };
-        assert_eq!(of(500, paced), Some(BottleneckKind::Rate));
+        assert_eq!(of(Told { busy: 500, ..slow() }, paced), Some(BottleneckKind::Rate));
         // 100 clients with one query each, but hardly one is in flight.
-        assert_eq!(of(500, closed()), Some(BottleneckKind::Unclear));
+        assert_eq!(of(Told { busy: 500, ..slow() }, closed()), Some(BottleneckKind::Unclear));
+        let fast = || Told { busy: 500, ..told("udp", 60, 900_000) };
+        assert_eq!(of(fast(), closed()), Some(BottleneckKind::Window));
+        // A server that wants more CPU time than it gets is not waited for by the window.
+        let waits = Told { waited: 100, ..fast() };
+        assert_eq!(of(waits, closed()), Some(BottleneckKind::Unclear));
+        let at_its_quota = Told { throttled: Some(70), ..fast() };
+        assert_eq!(of(at_its_quota, closed()), Some(BottleneckKind::ServerCpuLimit));
     }
 
     #[test]

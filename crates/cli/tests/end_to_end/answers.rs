@@ -88,14 +88,14 @@ fn check_changed_record(address: &str, transport: &str) {
     };
     assert_eq!(classes, [expected]);
     let [example] = found.examples.as_slice() else { panic!("{:?}", found.examples) };
-    assert_eq!(example.question, "host3.melmac.univ. A");
+    assert_eq!(example.question, "host3.example.test. A");
     assert!(example.said.contains("192.0.2.8"), "{}", example.said);
     assert!(example.against_said.contains("192.0.2.7"), "{}", example.against_said);
 
     report_is_whole(&results, &["target", "other"]);
     let read = |name: &str| fs::read_to_string(results.path().join(name)).unwrap();
     let page = read("report.html");
-    let title = format!("host3.melmac.univ. A: answer section, {queries} time");
+    let title = format!("host3.example.test. A: answer section, {queries} time");
     assert!(page.contains(&title), "`{title}` is not on the page");
     let row = format!("target,other,1,80,answer,{queries},1,{queries},1,0,0");
     assert!(read("answers.csv").contains(&row), "{}", read("answers.csv"));
@@ -205,7 +205,7 @@ fn bind_knot_and_nsd_agree_on_a_zone() {
 #[test]
 fn started_servers_are_asked_again() {
     let room = Room::with_load();
-    let names: String = (1..=10).map(|n| format!("host-{n:06}.melmac.univ A\n")).collect();
+    let names: String = (1..=10).map(|n| format!("host-{n:06}.example.test A\n")).collect();
     room.write("queries", &names);
     room.experiment(
         "repeat.runs = 2\ncompare.answers = true\nexpect.wrong_limit = \"100%\"\n\

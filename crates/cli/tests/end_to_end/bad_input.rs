@@ -134,9 +134,9 @@ fn too_many_clients_are_too_many() {
 #[test]
 fn a_query_file_is_refused_with_the_line() {
     let room = Room::quiet();
-    room.write("queries", "host1.melmac.univ A\nhost2.melmac.univ\nhost3.melmac.univ B\n");
+    room.write("queries", "host1.example.test A\nhost2.example.test\nhost3.example.test B\n");
     let load = ["load", "127.0.0.1:1", "--queries"];
-    let texts = ["line 2: `host2.melmac.univ` has no type", "line 3: `B` is no query type"];
+    let texts = ["line 2: `host2.example.test` has no type", "line 3: `B` is no query type"];
     check_in(&room, &[&load[..], &["queries"]].concat(), 1, &texts);
     check_in(&room, &[&load[..], &["absent"]].concat(), 1, &["there is no query file `absent`"]);
     room.write("empty", "; nothing but a comment\n");

@@ -25,7 +25,7 @@ const COOKED: u32 = 113;
 
 /// A query for a host of the tests' zone. Those with numbers of as many digits are of one length.
 fn message(id: u16) -> Vec<u8> {
-    let name: Name<Vec<u8>> = format!("host{}.melmac.univ", id % 10).parse().unwrap();
+    let name: Name<Vec<u8>> = format!("host{}.example.test", id % 10).parse().unwrap();
     let options = QueryOptions { recursion_desired: true, edns: None };
     let query = Query::new(&name, Rtype::A, &options).unwrap();
     let mut message = Vec::new();

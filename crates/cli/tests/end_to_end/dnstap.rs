@@ -72,7 +72,7 @@ fn free_port() -> u16 {
     ports::free(Ipv4Addr::LOCALHOST.into()).unwrap().plain
 }
 
-/// Unbound, which knows all names of `melmac.univ`, with these lines for dnstap.
+/// Unbound, which knows all names of `example.test`, with these lines for dnstap.
 #[track_caller]
 fn unbound(room: &Room, dnstap: &str) -> (Guarded, SocketAddr) {
     let folder = room.path().join("unbound");
@@ -80,8 +80,8 @@ fn unbound(room: &Room, dnstap: &str) -> (Guarded, SocketAddr) {
     let port = free_port();
     let configuration = format!(
         "server:\n  directory: \"{}\"\n  chroot: \"\"\n  username: \"\"\n  pidfile: \"\"\n  use-syslog: no\n  \
-         interface: 127.0.0.1@{port}\n  local-zone: \"melmac.univ.\" redirect\n  \
-         local-data: \"melmac.univ. A 192.0.2.7\"\nremote-control:\n  control-enable: no\n\
+         interface: 127.0.0.1@{port}\n  local-zone: \"example.test.\" redirect\n  \
+         local-data: \"example.test. A 192.0.2.7\"\nremote-control:\n  control-enable: no\n\
          dnstap:\n  dnstap-enable: yes\n  {dnstap}\n  dnstap-log-client-query-messages: yes\n  \
          dnstap-log-client-response-messages: yes\n",
         folder.display()
@@ -89,7 +89,7 @@ fn unbound(room: &Room, dnstap: &str) -> (Guarded, SocketAddr) {
     fs::write(folder.join("unbound.conf"), configuration).unwrap();
     let address = SocketAddr::from(([127, 0, 0, 1], port));
     let arguments = ["-d", "-d", "-c", "unbound.conf"];
-    let ready = "ready.melmac.univ";
+    let ready = "ready.example.test";
     (start(&folder, ("/usr/sbin/unbound", &arguments), address, ready), address)
 }
 
@@ -107,7 +107,7 @@ fn dnsdist(room: &Room, behind: SocketAddr, socket: &Path) -> (Guarded, SocketAd
     fs::write(folder.join("dnsdist.conf"), configuration).unwrap();
     let address = SocketAddr::from(([127, 0, 0, 1], port));
     let arguments = ["--supervised", "--disable-syslog", "-C", "dnsdist.conf"];
-    (start(&folder, ("/usr/bin/dnsdist", &arguments), address, "host7.melmac.univ"), address)
+    (start(&folder, ("/usr/bin/dnsdist", &arguments), address, "host7.example.test"), address)
 }
 
 /// Names that were asked for, with how reading ended.
@@ -164,7 +164,7 @@ fn servers_are_recorded_one_after_another_and_at_once() {
     let mut recording = listen(&room, &["record", &place, "live.dnstap", "--socket-mode", "666"]);
     assert!(recording.stderr().contains("everybody on this machine may connect; Ctrl-C ends it"));
     let first = bind(&room, "first", &socket);
-    ask_until_written(&[first.plain], &["host1.melmac.univ", "host2.melmac.univ"], 1, &file);
+    ask_until_written(&[first.plain], &["host1.example.test", "host2.example.test"], 1, &file);
     drop(first);
     let second = bind(&room, "second", &socket);
     let (_unbound, resolver) =
@@ -172,7 +172,7 @@ fn servers_are_recorded_one_after_another_and_at_once() {
     let (_dnsdist, balancer) = dnsdist(&room, second.plain, &socket);
     let servers = [second.plain, resolver, balancer];
     // BIND knows of what dnsdist asks it, and both write it down.
-    ask_until_written(&servers, &["host3.melmac.univ", "host4.melmac.univ"], 4, &file);
+    ask_until_written(&servers, &["host3.example.test", "host4.example.test"], 4, &file);
     recording.press_ctrl_c();
     let done = recording.finish().exits_with(0);
     let done = done.complains("a server has begun to send").complains("live.dnstap");
@@ -180,7 +180,7 @@ fn servers_are_recorded_one_after_another_and_at_once() {
     end.unwrap();
     assert!(!socket.exists(), "{done}");
     let count = |name: &str| names.iter().filter(|it| *it == name).count();
-    assert_eq!((count("host1.melmac.univ."), count("host3.melmac.univ.")), (1, 4), "{done}");
+    assert_eq!((count("host1.example.test."), count("host3.example.test.")), (1, 4), "{done}");
     // What another reader says of it.
     let output = Command::new("dnstap-read").arg(&file).output().unwrap();
     let lines = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -197,11 +197,11 @@ fn what_came_before_a_kill_can_be_read() {
     let place = format!("unix:{}", socket.display());
     let mut recording = listen(&room, &["record", &place, "live.dnstap"]);
     let server = bind(&room, "bind", &socket);
-    ask_until_written(&[server.plain], &["host1.melmac.univ", "host2.melmac.univ"], 1, &file);
+    ask_until_written(&[server.plain], &["host1.example.test", "host2.example.test"], 1, &file);
     recording.signal(Signal::KILL);
     recording.finish();
     let (names, end) = asked(&file);
-    assert!(names.contains(&"host2.melmac.univ.".to_owned()), "{names:?}");
+    assert!(names.contains(&"host2.example.test.".to_owned()), "{names:?}");
     assert!(matches!(end, Err(CaptureError::Cut { .. })), "{end:?}");
     // The socket that was left is replaced.
     assert!(socket.exists());
@@ -224,7 +224,7 @@ fn live_clients_are_played_and_can_be_played_again() {
     let place = said(&replaying, "dnstap to tcp:").replace(':', "@");
     let (_unbound, resolver) = unbound(&room, &format!("dnstap-ip: \"{place}\"\n  dnstap-tls: no"));
     for _ in 0..8 {
-        for name in ["host1.melmac.univ", "host2.melmac.univ"] {
+        for name in ["host1.example.test", "host2.example.test"] {
             ask(Transport::Udp, resolver, None, name);
         }
     }
@@ -236,7 +236,7 @@ fn live_clients_are_played_and_can_be_played_again() {
     let counters = &measured(&record).counters;
     assert!(counters.outcomes.answered >= 16, "{:?}{done}", counters.outcomes);
     let names: BTreeSet<String> = asked(&capture).0.into_iter().collect();
-    assert!(names.contains("host2.melmac.univ."), "{names:?}");
+    assert!(names.contains("host2.example.test."), "{names:?}");
     let left = fs::read_dir(room.path().join("results")).unwrap().count();
     assert_eq!(left, 1, "the recording has moved");
     // The whole of it, and once more with the experiment that was kept.
@@ -256,7 +256,7 @@ fn send_clients(socket: &Path, clients: u32, queries: u64) {
         let mut message = b"\0\0\x01\0\0\x01\0\0\0\0\0\0".to_vec();
         message.push(name.len() as u8);
         message.extend(name.as_bytes());
-        message.extend(b"\x06melmac\x04univ\0\0\x01\0\x01");
+        message.extend(b"\x07example\x04test\0\0\x01\0\x01");
         let captured = Captured {
             at_ns: 1_700_000_000_000_000_000 + number * 7_000_000,
             client: (Ipv4Addr::from_bits(0x0a00_0000 + client), 40_000).into(),

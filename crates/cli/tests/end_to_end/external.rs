@@ -116,7 +116,7 @@ fn memory_that_a_running_server_had_needed_before_is_none_of_a_variant() {
          [[variant]]\nname = \"udp\"\nload.transport = \"udp\"\n\
          [[variant]]\nname = \"dot\"\nload.transport = \"dot\"\n"
     ));
-    room.write("host7", "host7.melmac.univ A\n");
+    room.write("host7", "host7.example.test A\n");
     let run = |folder: &str| {
         room.dnslab(&["run", "./experiment.toml", "--results", folder]).exits_with(0)
     };
@@ -328,19 +328,19 @@ fn all_queries_of_the_file_are_asked() {
 fn wrong_answers_make_the_run_invalid_and_show_an_example() {
     let room = Room::with_load();
     let bind = RunningBind::start(&room.path().join("bind"), "127.0.0.1");
-    room.write("absent", "absent1.melmac.univ A\nabsent2.melmac.univ AAAA\n");
+    room.write("absent", "absent1.example.test A\nabsent2.example.test AAAA\n");
     let target = bind.plain.to_string();
     let strict = ["--queries", "absent", "--expect", "NOERROR"];
     let done = load(&room, &target, &strict).exits_with(1).errors(1);
-    let done = done.complains(&format!("{target} answers `absent1.melmac.univ. A` with NXDOMAIN"));
+    let done = done.complains(&format!("{target} answers `absent1.example.test. A` with NXDOMAIN"));
     let done = done.complains("none of 2 queries").complains("`--expect NXDOMAIN`");
     assert!(room.results_so_far().is_none(), "{done}");
 
     // One right answer among the first is enough to begin.
-    room.write("absent", "absent1.melmac.univ A\nabsent2.melmac.univ AAAA\nmelmac.univ SOA\n");
+    room.write("absent", "absent1.example.test A\nabsent2.example.test AAAA\nexample.test SOA\n");
     let done = load(&room, &target, &strict).exits_with(3);
     let done = done.prints("INVALID").prints("were not NOERROR").prints("NXDOMAIN");
-    assert!(done.stdout.contains(".melmac.univ"), "no example of a query: {done}");
+    assert!(done.stdout.contains(".example.test"), "no example of a query: {done}");
     let found = records(&room.results());
     let [RunRecord { status: RunStatus::Invalid { reason }, .. }] = found.as_slice() else {
         panic!("{found:?}{done}");
@@ -352,7 +352,7 @@ fn wrong_answers_make_the_run_invalid_and_show_an_example() {
     report_is_whole(&room.results(), &["load"]);
 
     // An expected answer is not wrong.
-    room.write("absent", "absent1.melmac.univ A\nabsent2.melmac.univ AAAA\n");
+    room.write("absent", "absent1.example.test A\nabsent2.example.test AAAA\n");
     let arguments = ["--queries", "absent", "--expect", "NXDOMAIN", "--results", "expected"];
     load(&room, &target, &arguments).exits_with(0);
 }

@@ -428,14 +428,14 @@ fn a_server_that_answers_one_network_is_asked_from_there() {
              allow-query {{ 127.0.1.0/24; }}; listen-on-v6 {{ none; }};
              listen-on port {port} {{ 127.0.0.1; }}; }};
          controls {{ }};
-         zone \"melmac.univ\" {{ type primary; file \"zone\"; }};"
+         zone \"example.test\" {{ type primary; file \"zone\"; }};"
     );
     let _bind = named(&folder, &configuration);
     let log = || std::fs::read_to_string(folder.join("log")).unwrap_or_default();
     wait_for("named answers", log, || {
         let port = port.to_string();
         let words = ["@127.0.0.1", "-b", "127.0.1.5", "-p", &port, "+tries=1", "+time=1", "+short"];
-        let asked = Command::new("dig").args(words).args(["host7.melmac.univ", "A"]).output();
+        let asked = Command::new("dig").args(words).args(["host7.example.test", "A"]).output();
         (asked.ok()?.stdout == b"192.0.2.7\n").then_some(())
     });
     room.write("queries", &queries());
@@ -676,8 +676,9 @@ fn answers_that_are_truncated_over_tcp_too() {
 fn codes_of_names_that_the_user_brings_are_shown() {
     let room = Room::with_load();
     let bind = RunningBind::start(&room.path().join("bind"), "127.0.0.1");
-    let mut names: String = (0..80).map(|number| format!("host{number}.melmac.univ A\n")).collect();
-    names.extend((0..20).map(|number| format!("absent{number}.melmac.univ A\n")));
+    let mut names: String =
+        (0..80).map(|number| format!("host{number}.example.test A\n")).collect();
+    names.extend((0..20).map(|number| format!("absent{number}.example.test A\n")));
     room.write("queries", &names);
     let target = bind.plain.to_string();
     let asked = ["--queries", "queries", "--duration", "20s", "--set", "load.queries_in_all=200"];

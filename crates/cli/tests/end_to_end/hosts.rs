@@ -117,7 +117,7 @@ fn askers(address: &str, sources: &str) -> BTreeSet<String> {
 fn asked_from(results: &ResultsDirectory, done: &Done) -> BTreeSet<String> {
     let log = results.path().join("runs/chain-1/server/query.log");
     let log = fs::read_to_string(&log).unwrap_or_else(|error| panic!("{log:?}: {error}{done}"));
-    // `client @0x7f2c 10.99.0.1#40000 (host7.melmac.univ): query: ...`
+    // `client @0x7f2c 10.99.0.1#40000 (host7.example.test): query: ...`
     let asker = |line: &str| {
         let (_, rest) = line.split_once("client @")?;
         // Only the readiness probe asks for an SOA record.

@@ -23,7 +23,7 @@ fn totals_of_a_real_dnsperf_are_its_own() {
     let room = Room::with_load();
     // Some answers are lost, and some names do not exist.
     let (_serving, at) = serve(&room, "127.0.0.1", &["--loss", "1%"]);
-    room.write("queries.txt", &(queries() + "none.melmac.univ A\n"));
+    room.write("queries.txt", &(queries() + "none.example.test A\n"));
     let port = at(Transport::Udp).port().to_string();
     for (file, words) in [
         ("first.txt", &["-c", "4", "-q", "8", "-l", "1", "-S", "0.2"][..]),

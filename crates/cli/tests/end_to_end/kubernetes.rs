@@ -152,7 +152,7 @@ fn the_corefiles_forward_and_the_jobs_load_them() {
         let bind = RunningBind::start(&room.path().join("bind"), "127.0.0.1");
         let coredns = CoreDns::start(path, &room.path().join(path), &bind, certificate::NAME);
         wait_for("it forwards", String::new, || {
-            let answer = ask(Transport::Udp, coredns.address, None, "host7.melmac.univ");
+            let answer = ask(Transport::Udp, coredns.address, None, "host7.example.test");
             (answer == "192.0.2.7").then_some(())
         });
         let (queries, results) = (queries(&room), room.path().join("results"));
@@ -180,7 +180,7 @@ fn an_upstream_of_another_name_is_not_asked() {
     let failed = |log: &str| log.contains("certificate is valid for") && log.contains("other.test");
     let log = || fs::read_to_string(room.path().join("tls/log")).unwrap_or_default();
     wait_for("it complains of the name", log, || {
-        let answer = ask(Transport::Udp, coredns.address, None, "host7.melmac.univ");
+        let answer = ask(Transport::Udp, coredns.address, None, "host7.example.test");
         assert_eq!(answer, "", "it forwarded to a server of another name");
         failed(&log()).then_some(())
     });

@@ -37,7 +37,7 @@ fn play(
     seed: u64,
     send: &mut dyn FnMut(u64, u32, &[u8]),
 ) -> Figures {
-    let zone = SyntheticZone::named("melmac.univ", 10_000_000, Duration::from_secs(1)).unwrap();
+    let zone = SyntheticZone::named("example.test", 10_000_000, Duration::from_secs(1)).unwrap();
     let load = PopulationLoad::of(population, length, seed);
     let (mut last, mut clients) = (HashMap::new(), HashMap::new());
     let (mut hits, mut count, mut message) = ([0_u64; 3], 0_u64, Vec::new());
@@ -101,7 +101,7 @@ fn a_third_of_the_clients_asks_over_tls() {
         };
         assert_eq!((*rate_qps, pace.as_str()), (3_000.0, LoadMode::CLIENTS), "{variant}");
         let expected = "1,500 clients of a typical population, 3,000 queries per second on average, for \
-                        1,000 names of the zone melmac.univ";
+                        1,000 names of the zone example.test";
         assert_eq!(record.load.queries, expected);
         let measured = measured(&record);
         let (warm_up, counters) = (&measured.warm_up, &measured.counters);

@@ -35,7 +35,7 @@ pub(crate) fn capture(room: &Room, clients: u32, periods: u64, period_ns: u64) -
                 IpAddr::V6(_) => Ipv6Addr::from_bits((0x2001_0db8 << 96) + 0x53).into(),
             };
             let options = QueryOptions { recursion_desired: true, edns: None };
-            let name: Name<Vec<u8>> = format!("host{}.melmac.univ", client % 10).parse().unwrap();
+            let name: Name<Vec<u8>> = format!("host{}.example.test", client % 10).parse().unwrap();
             let query = Query::new(&name, Rtype::A, &options).unwrap();
             let captured = Captured {
                 at_ns: BEGIN * 1_000_000_000 + period * period_ns + within,

@@ -17,7 +17,7 @@ const HOSTS: usize = 100;
 
 /// The zone as a file.
 pub(crate) fn zone() -> String {
-    let mut text = "$ORIGIN melmac.univ.\n$TTL 60\n@ SOA ns hostmaster 1 3600 600 86400 60\n\
+    let mut text = "$ORIGIN example.test.\n$TTL 60\n@ SOA ns hostmaster 1 3600 600 86400 60\n\
                     @ NS ns\nns A 192.0.2.1\n"
         .to_owned();
     for number in 0..HOSTS {
@@ -30,9 +30,9 @@ pub(crate) fn zone() -> String {
 pub(crate) fn queries() -> String {
     let mut text = ";; queries of the test\n\n".to_owned();
     for number in 0..HOSTS {
-        text.push_str(&format!("host{number}.melmac.univ. A\n"));
+        text.push_str(&format!("host{number}.example.test. A\n"));
     }
-    text.push_str("melmac.univ\tsoa\nmelmac.univ NS\n");
+    text.push_str("example.test\tsoa\nexample.test NS\n");
     text
 }
 
@@ -97,7 +97,7 @@ impl RunningBind {
                  {listen} port {dot} tls {tls} {{ {address}; }};
                  {listen} port {doh2} tls {tls} http own {{ {address}; }}; }};
              controls {{ }};
-             zone \"melmac.univ\" {{ type primary; file \"zone\"; }};",
+             zone \"example.test\" {{ type primary; file \"zone\"; }};",
             certificate::CERTIFICATE,
             certificate::KEY,
         );
@@ -109,7 +109,7 @@ impl RunningBind {
         // A verifying client gets no answer if the certificate is BIND's own.
         for (transport, address) in asked.into_iter().take(if tls == "own" { 2 } else { 1 }) {
             wait_for("named answers", log, || {
-                let answer = ask(transport, address, Some(&own.authority), "host7.melmac.univ");
+                let answer = ask(transport, address, Some(&own.authority), "host7.example.test");
                 (answer == "192.0.2.7").then_some(())
             });
         }
@@ -129,7 +129,7 @@ impl RunningBind {
     }
 }
 
-/// An `unbound` that answers for `melmac.univ`, over UDP, TCP and DNS over TLS. It gives nothing of its memory back.
+/// An `unbound` that answers for `example.test`, over UDP, TCP and DNS over TLS. It gives nothing of its memory back.
 /// Dropping it ends it.
 pub(crate) struct RunningUnbound {
     pub(crate) plain: SocketAddr,
@@ -152,8 +152,8 @@ impl RunningUnbound {
             "server:\n directory: \"{folder}\"\n chroot: \"\"\n username: \"\"\n pidfile: \"\"\n \
              use-syslog: no\n interface: 127.0.0.1@{}\n interface: 127.0.0.1@{}\n tls-port: {}\n \
              tls-service-pem: \"{}\"\n tls-service-key: \"{}\"\n incoming-num-tcp: 1000\n \
-             outgoing-range: 100\n num-threads: 1\n local-zone: \"melmac.univ.\" redirect\n \
-             local-data: \"melmac.univ. A 192.0.2.7\"\nremote-control:\n control-enable: no\n",
+             outgoing-range: 100\n num-threads: 1\n local-zone: \"example.test.\" redirect\n \
+             local-data: \"example.test. A 192.0.2.7\"\nremote-control:\n control-enable: no\n",
             plain.port(),
             dot.port(),
             dot.port(),
@@ -177,7 +177,7 @@ impl RunningUnbound {
         let log = || fs::read_to_string(folder.join("log")).unwrap_or_default();
         for (transport, address) in [(Transport::Udp, plain), (Transport::Dot, dot)] {
             wait_for("unbound answers", log, || {
-                let answer = ask(transport, address, Some(&own.authority), "host7.melmac.univ");
+                let answer = ask(transport, address, Some(&own.authority), "host7.example.test");
                 (answer == "192.0.2.7").then_some(())
             });
         }

@@ -26,9 +26,9 @@ fn foreign_clients_get_their_answers_and_sigterm_ends_it() {
         for transport in asked_over.clone() {
             let asked = |name| ask(transport, at(transport), Some(&authority), name);
             let context = || format!("over {transport}: {}", running.so_far());
-            assert_eq!(asked("host42.melmac.univ"), "192.0.2.7", "{}", context());
+            assert_eq!(asked("host42.example.test"), "192.0.2.7", "{}", context());
             assert_eq!(asked("HOST42.Melmac.UNIV"), "192.0.2.7", "{}", context());
-            assert_eq!(asked("absent.melmac.univ"), "", "{}", context());
+            assert_eq!(asked("absent.example.test"), "", "{}", context());
         }
         running.signal(signal);
         let done = running.finish().exits_with(0);
@@ -43,7 +43,7 @@ fn foreign_clients_get_their_answers_and_sigterm_ends_it() {
 fn a_lossy_responder_loses() {
     let room = Room::quiet();
     let (mut running, at) = start(&room, "127.0.0.1", &["--loss", "100%"]);
-    assert_eq!(ask(Transport::Udp, at(Transport::Udp), None, "host1.melmac.univ"), "");
+    assert_eq!(ask(Transport::Udp, at(Transport::Udp), None, "host1.example.test"), "");
     running.signal(Signal::TERM);
     let done = running.finish().exits_with(0);
     done.complains("udp: 1 received, 0 answered, 1 lost by program");
@@ -99,7 +99,7 @@ fn counters_can_be_watched() {
     let before = read()["at_ns"].as_u64().unwrap();
     let asked_over = [Transport::Udp, Transport::Tcp, Transport::Dot, Transport::Doq];
     for transport in asked_over {
-        for name in ["host1.melmac.univ", "host2.melmac.univ"] {
+        for name in ["host1.example.test", "host2.example.test"] {
             let answer = ask(transport, at(transport), Some(&authority), name);
             assert_eq!(answer, "192.0.2.7", "over {transport}: {}", running.so_far());
         }
@@ -108,7 +108,7 @@ fn counters_can_be_watched() {
     let dot = at(Transport::Dot);
     let output = Command::new("kdig")
         .args([&format!("@{}", dot.ip()), "-p", &dot.port().to_string(), "+tls", "+keepopen"])
-        .args(["+short", "host3.melmac.univ", "A", "host4.melmac.univ", "A"])
+        .args(["+short", "host3.example.test", "A", "host4.example.test", "A"])
         .output()
         .unwrap_or_else(|error| panic!("kdig: {error}: apt-get install knot-dnsutils"));
     assert_eq!(String::from_utf8_lossy(&output.stdout), "192.0.2.7\n192.0.2.7\n");
@@ -163,7 +163,7 @@ fn an_idle_connection_is_closed() {
 fn what_cannot_be_served_is_said() {
     let room = Room::quiet();
     room.write("zone", &zone());
-    room.write("broken", "$ORIGIN melmac.univ.\n@ SOA ns hostmaster 1 2 3\n");
+    room.write("broken", "$ORIGIN example.test.\n@ SOA ns hostmaster 1 2 3\n");
     let owner = UdpSocket::bind("127.0.0.1:0").unwrap();
     let taken = owner.local_addr().unwrap().to_string();
     room.write("names", "www.example.com BOGUS\n");

@@ -65,8 +65,8 @@ fn check(kind: ServerKind, address: &str, runs: usize) {
             ServerKind::PowerDnsAuthoritative => "server/named.conf",
             _ => configuration,
         };
-        holds(zones, "melmac.univ");
-        holds("server/melmac.univ.zone", "SOA");
+        holds(zones, "example.test");
+        holds("server/example.test.zone", "SOA");
         holds("server/server.log", "");
         if record.variant.parse().is_ok_and(Transport::is_encrypted) {
             holds("server/server.pem", "BEGIN CERTIFICATE");

@@ -70,37 +70,37 @@ fn run(zone: &str, records: &str, further: &[&str]) -> (Done, String) {
 
 #[test]
 fn records_go_in_batches() {
-    let (done, asked) = run("melmac.univ", "600", &["--batch", "250"]);
+    let (done, asked) = run("example.test", "600", &["--batch", "250"]);
     done.exits_with(0).prints("600 records added");
     let lines: Vec<&str> = asked.lines().collect();
     assert_eq!(
         lines[..5],
         [
-            "dnszone-add melmac.univ. admin_email=hostmaster.melmac.univ. default_ttl=7 expire=86400 \
-             minimum=7 name_server=ns.melmac.univ. refresh=3600 retry=3600 \
+            "dnszone-add example.test. admin_email=hostmaster.example.test. default_ttl=7 expire=86400 \
+             minimum=7 name_server=ns.example.test. refresh=3600 retry=3600 \
              skip_nameserver_check=True ttl=7",
-            "dnsrecord-add melmac.univ. ns a_rec=192.0.2.53 ttl=7",
-            "dnsrecord-add melmac.univ. @ force=True ns_rec=ns.melmac.univ.",
+            "dnsrecord-add example.test. ns a_rec=192.0.2.53 ttl=7",
+            "dnsrecord-add example.test. @ force=True ns_rec=ns.example.test.",
             "batch of 250",
-            "dnsrecord_add melmac.univ. host-000001 10.0.0.1 7",
+            "dnsrecord_add example.test. host-000001 10.0.0.1 7",
         ],
         "{asked}"
     );
-    assert_eq!(lines.last(), Some(&"dnsrecord_add melmac.univ. host-000600 10.0.2.88 7"));
+    assert_eq!(lines.last(), Some(&"dnsrecord_add example.test. host-000600 10.0.2.88 7"));
     assert_eq!(lines.len(), 3 + 3 + 600, "{asked}");
 }
 
 #[test]
 fn a_batch_of_one_is_a_command() {
-    let (done, asked) = run("melmac.univ", "3", &["--batch", "1"]);
+    let (done, asked) = run("example.test", "3", &["--batch", "1"]);
     done.exits_with(0);
-    assert!(asked.ends_with("\ndnsrecord-add melmac.univ. host-000003 a_rec=10.0.0.3 ttl=7\n"));
+    assert!(asked.ends_with("\ndnsrecord-add example.test. host-000003 a_rec=10.0.0.3 ttl=7\n"));
     assert_eq!(asked.lines().count(), 3 + 3, "{asked}");
 }
 
 #[test]
 fn a_record_that_is_refused_ends_the_script() {
-    let (done, asked) = run("melmac.univ", "2000", &[]);
+    let (done, asked) = run("example.test", "2000", &[]);
     done.exits_with(1).complains("host-000700: no such luck");
     assert_eq!(asked.lines().count(), 3 + 2 * 501, "{asked}");
 }

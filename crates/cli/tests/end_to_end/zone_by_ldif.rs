@@ -92,22 +92,22 @@ count '(&(objectClass=idnsRecord)(aRecord=*)(dNSTTL=7))'
 ldapsearch LDAP -LLL -o ldif-wrap=no -b cn=dns,dc=example,dc=test '(idnsName=host-001500)'
 ldapsearch LDAP -LLL -o ldif-wrap=no -b cn=dns,dc=example,dc=test '(objectClass=idnsZone)'
 "#;
-    let done = in_directory("melmac.univ", "1500", then).exits_with(0);
+    let done = in_directory("example.test", "1500", then).exits_with(0);
     let mut parts = done.stdout.splitn(5, '\n');
     // All are added; the zone, the hosts, and the hosts with their name server are found.
     let counts: Vec<&str> = parts.by_ref().take(4).collect();
     assert_eq!(counts, ["1502", "1", "1500", "1501"], "{done}");
     let entries = parts.next().unwrap_or_default();
-    let base = "idnsname=melmac.univ.,cn=dns,dc=example,dc=test";
+    let base = "idnsname=example.test.,cn=dns,dc=example,dc=test";
     for line in [
         format!("dn: idnsname=host-001500,{base}"),
         "aRecord: 10.0.5.220".to_owned(),
         format!("dn: {base}"),
         "idnsZoneActive: TRUE".to_owned(),
-        "idnsSOAmName: ns.melmac.univ.".to_owned(),
-        "idnsSOArName: hostmaster.melmac.univ.".to_owned(),
+        "idnsSOAmName: ns.example.test.".to_owned(),
+        "idnsSOArName: hostmaster.example.test.".to_owned(),
         "idnsSOAminimum: 7".to_owned(),
-        "nSRecord: ns.melmac.univ.".to_owned(),
+        "nSRecord: ns.example.test.".to_owned(),
     ] {
         // An attribute's name has the case in which it was written, a class the case of the schema.
         let found = entries.lines().any(|it| it.eq_ignore_ascii_case(&line));

@@ -88,15 +88,15 @@ fn hosts(below: &str) -> BTreeSet<String> {
 #[test]
 fn all_records_are_there_and_are_answered() {
     let room = Room::with_load();
-    let bind = UpdatedBind::start(room.path(), "melmac.univ", "allow-update { 127.0.0.1; };");
-    update(&room, &bind, "melmac.univ", &[]).exits_with(0);
-    assert!(bind.addresses(&room, "melmac.univ") == hosts("melmac.univ."));
+    let bind = UpdatedBind::start(room.path(), "example.test", "allow-update { 127.0.0.1; };");
+    update(&room, &bind, "example.test", &[]).exits_with(0);
+    assert!(bind.addresses(&room, "example.test") == hosts("example.test."));
     // Repeating it is no error, and changes nothing.
-    update(&room, &bind, "melmac.univ", &[]).exits_with(0);
-    assert!(bind.addresses(&room, "melmac.univ") == hosts("melmac.univ."));
+    update(&room, &bind, "example.test", &[]).exits_with(0);
+    assert!(bind.addresses(&room, "example.test") == hosts("example.test."));
 
     let target = bind.target();
-    let load = ["load", &target, "--zone", "melmac.univ", "--records", "4000"];
+    let load = ["load", &target, "--zone", "example.test", "--records", "4000"];
     let rest = ["--duration", "300ms", "--warm-up", "100ms"];
     room.dnslab(&[&load[..], &rest].concat()).exits_with(0);
     let record = valid_records(&room.results(), 1).remove(0);

@@ -17,10 +17,10 @@ fn make(room: &Room, arguments: &str) -> crate::command::Done {
 #[test]
 fn the_zone_goes_to_the_standard_output_or_a_file() {
     let room = Room::quiet();
-    let done = make(&room, "melmac.univ --records 3 --ttl 1h").exits_with(0);
-    assert!(done.stdout.starts_with("$ORIGIN melmac.univ.\n$TTL 3600\n@ IN SOA "), "{done}");
+    let done = make(&room, "example.test --records 3 --ttl 1h").exits_with(0);
+    assert!(done.stdout.starts_with("$ORIGIN example.test.\n$TTL 3600\n@ IN SOA "), "{done}");
     assert!(done.stdout.ends_with("host-000003 IN A 10.0.0.3\n"), "{done}");
-    let written = make(&room, "melmac.univ --records 3 --ttl 1h --output a.zone").exits_with(0);
+    let written = make(&room, "example.test --records 3 --ttl 1h --output a.zone").exits_with(0);
     assert!(written.stdout.is_empty() && written.stderr.is_empty(), "{written}");
     assert_eq!(fs::read_to_string(room.path().join("a.zone")).unwrap(), done.stdout);
     // A pipe is no file that could be lost.
@@ -34,7 +34,7 @@ fn the_zone_goes_to_the_standard_output_or_a_file() {
 #[test]
 fn bind_takes_the_zone_for_one() {
     let room = Room::quiet();
-    for (argument, name) in [("melmac.univ", "melmac.univ"), (r"a\;b.x\032y", r"a\;b.x\032y")] {
+    for (argument, name) in [("example.test", "example.test"), (r"a\;b.x\032y", r"a\;b.x\032y")] {
         let output = ["make", "zone", argument, "--records", "20", "--output", "z", "--force"];
         room.dnslab(&output).exits_with(0);
         let mut command = Command::new("/usr/bin/named-checkzone");

@@ -9,7 +9,7 @@ pub(crate) fn spec(kind: ServerKind, transports: &[Transport]) -> ServerSpec {
     let ports = Ports { plain: 5300, dot: 8530, doh2: 4430, doq: 8531, doh3: 4431, control: 8053 };
     let directory = PathBuf::from("/results/runs/udp-1/server");
     ServerSpec {
-        zone: Some(melmac()),
+        zone: Some(example()),
         threads: 2,
         connections: 4,
         cpus: vec![0],
@@ -17,8 +17,8 @@ pub(crate) fn spec(kind: ServerKind, transports: &[Transport]) -> ServerSpec {
     }
 }
 
-fn melmac() -> ZoneFile {
-    ZoneFile { origin: "melmac.univ".to_owned(), path: "/tmp/melmac.zone".into() }
+fn example() -> ZoneFile {
+    ZoneFile { origin: "example.test".to_owned(), path: "/tmp/example.zone".into() }
 }
 
 /// `upstream` is the transport to its upstream.
@@ -53,7 +53,7 @@ pub(crate) fn live(kind: ServerKind) -> ServerSpec {
 }
 
 fn named(spec: &mut ServerSpec, origin: &str) {
-    spec.zone = Some(ZoneFile { origin: origin.to_owned(), ..melmac() });
+    spec.zone = Some(ZoneFile { origin: origin.to_owned(), ..example() });
 }
 
 /// All files, the command and the notes, for snapshots.
@@ -149,7 +149,7 @@ fn more_clients_than_files_are_refused() {
 #[test]
 fn zones_have_file_names() {
     let cases = [
-        ("melmac.univ.", "melmac.univ.zone"),
+        ("example.test.", "example.test.zone"),
         (".", "root.zone"),
         ("0/25.2.0.192.in-addr.arpa", "0_25.2.0.192.in-addr.arpa.zone"),
     ];

@@ -136,7 +136,8 @@ remote-control:
         way = match &spec.root_hints {
             Some(RootHints::Zone(_)) => format!("    root-hints: \"{ROOT_HINTS}\"\n"),
             Some(RootHints::BuiltIn) => String::new(),
-            None => "    do-not-query-localhost: no\n".to_owned(),
+            None =>
+                "    do-not-query-localhost: no\n    local-zone: \"test.\" nodefault\n".to_owned(),
         },
         cache = match spec.cache_octets().map(cache_parts) {
             Some([messages, rrsets]) => {
@@ -235,7 +236,8 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
                 hints_note(hints, "root-hints")
             ),
             None => "all queries are forwarded to the one upstream server, and it may be asked on the \
-                     loopback address (do-not-query-localhost no)"
+                     loopback address (do-not-query-localhost no), also for names below `test` \
+                     (local-zone nodefault; by default Unbound itself says that there are none, RFC 6761)"
                 .to_owned(),
         },
         format!("{}{signaling}", trust_note(spec, no_validation)),

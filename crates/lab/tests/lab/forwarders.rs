@@ -160,7 +160,7 @@ fn forwarder(
 fn ask_for_all(server: &RunningServer, folder: &Path, transport: Transport) -> u64 {
     let at = (transport, server.address(transport).unwrap());
     for number in 0..NAMES {
-        let name = format!("{transport}-{number}.melmac.univ");
+        let name = format!("{transport}-{number}.example.test");
         let kind = &server.facts().kind;
         ask_for(&name, &format!("192.0.2.{number}"), folder, at, PATIENCE.as_secs())
             .unwrap_or_else(|error| panic!("{kind} {transport}: {error}"));
@@ -266,7 +266,7 @@ fn queries_are_logged() {
         let (log, dnstap) = (spec.directory.join(QUERY_LOG), spec.directory.join(DNSTAP_LOG));
         let lines = fs::read_to_string(log).unwrap();
         let lines =
-            lines.lines().filter(|line| line.contains("query: alf.melmac.univ IN A")).count();
+            lines.lines().filter(|line| line.contains("query: alf.example.test IN A")).count();
         assert_eq!(lines as u64, asked, "forwarder: {is_forwarder}");
         // Its end writes what dnstap has in its buffers.
         stop(server);

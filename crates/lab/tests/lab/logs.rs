@@ -11,7 +11,7 @@ use dnslab_wire::Transport;
 
 use crate::support::{ask, refused, spec, started, wait_until};
 
-const LINE: &str = "query: alf.melmac.univ IN A";
+const LINE: &str = "query: alf.example.test IN A";
 
 /// Gives `look` the server's folder and the number of queries that it answered, after it has ended.
 fn logged(to: LogDestination, look: impl FnOnce(&Path, usize)) {

@@ -43,10 +43,10 @@ pub(crate) fn copy_program(from: &Path, to: &Path) {
 
 pub(crate) fn zone(folder: &Path) -> ZoneFile {
     let path = folder.join("zone-of-the-test");
-    let text = "$ORIGIN melmac.univ.\n$TTL 1\n@ SOA ns hostmaster 1 3600 600 86400 1\n@ NS ns\n\
+    let text = "$ORIGIN example.test.\n$TTL 1\n@ SOA ns hostmaster 1 3600 600 86400 1\n@ NS ns\n\
                 ns A 192.0.2.1\nalf A 192.0.2.7\n";
     fs::write(&path, text).expect("a temporary folder can be written");
-    ZoneFile { origin: "melmac.univ".to_owned(), path }
+    ZoneFile { origin: "example.test".to_owned(), path }
 }
 
 pub(crate) fn spec(
@@ -84,11 +84,11 @@ pub(crate) fn guarded(folder: &Path, command: &[&str]) -> GuardSpec {
     GuardSpec::new(command, folder.to_owned(), folder.join("server.log"))
 }
 
-/// Asks for `alf.melmac.univ A` with `kdig`, encrypted with the run's own authority. (Not with `dig`: its
+/// Asks for `alf.example.test A` with `kdig`, encrypted with the run's own authority. (Not with `dig`: its
 /// socket may get the port of a server, and then it asks itself.)
 pub(crate) fn ask(folder: &Path, transport: Transport, address: SocketAddr) -> Result<(), String> {
     // A probe must return soon.
-    ask_for("alf.melmac.univ", "192.0.2.7", folder, (transport, address), 1)
+    ask_for("alf.example.test", "192.0.2.7", folder, (transport, address), 1)
 }
 
 /// Like [`ask`], for the address of `name`: one query, `seconds` of patience, and the answer must be

@@ -93,7 +93,7 @@ mod tests {
     use crate::Session;
 
     fn holder(pid: u32) -> Holder {
-        Holder { pid, host: "melmac".to_owned(), since: "2026-11-01T00:00:00Z".to_owned() }
+        Holder { pid, host: "server1".to_owned(), since: "2026-11-01T00:00:00Z".to_owned() }
     }
 
     fn results(folder: &std::path::Path) -> ResultsDirectory {
@@ -107,7 +107,7 @@ mod tests {
         let first = results.lock(&holder(7)).unwrap();
         let again = ResultsDirectory::open(results.path()).unwrap();
         let error = again.lock(&holder(8)).unwrap_err().to_string();
-        assert!(error.contains("process 7 on melmac, since 2026-11-01T00:00:00Z"), "{error}");
+        assert!(error.contains("process 7 on server1, since 2026-11-01T00:00:00Z"), "{error}");
         drop(first);
         assert!(!results.path().join(FILE).exists());
         again.lock(&holder(8)).unwrap();
@@ -121,7 +121,7 @@ mod tests {
             .unwrap();
         let _lock = results.lock(&holder(8)).unwrap();
         let text = fs::read_to_string(results.path().join(FILE)).unwrap();
-        assert_eq!(text, "process 8 on melmac, since 2026-11-01T00:00:00Z\n");
+        assert_eq!(text, "process 8 on server1, since 2026-11-01T00:00:00Z\n");
     }
 
     #[test]

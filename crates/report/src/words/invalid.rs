@@ -47,7 +47,7 @@ pub fn invalid_text(reason: &InvalidReason) -> String {
         ),
         InvalidReason::LostOverTransport { transport, due, answered, limit, cause } => {
             let what = match answered {
-                0 => format!("none of the {due} queries of clients over {transport} was answered"),
+                0 => none_answered(*due, &format!("clients over {transport}")),
                 answered => format!(
                     "{} of {due} queries of clients over {transport} were not answered, more than the limit of {} \
                      (`expect.lost_limit`)",
@@ -166,19 +166,26 @@ pub fn invalid_text(reason: &InvalidReason) -> String {
 fn unanswered(due: u64, warm_up_due: u64, warm_up_answered: u64) -> String {
     let before = match (warm_up_answered, warm_up_due) {
         (_, 0) => String::new(),
-        (0, due) => format!(", nor of {due} in the warm-up before it"),
+        (0, due) => format!(", nor any of {} in the warm-up before it", number::count(due)),
         (answered, due) => format!("; in the warm-up before it {answered} of {due} were answered"),
     };
     match (due, warm_up_due) {
         (0, 0) => "no query was sent".to_owned(),
         // All places of a closed loop still waited.
         (0, due) if warm_up_answered == 0 => {
-            format!("none of the {due} queries of the warm-up was answered, and no other was sent")
+            format!("{}, and no other was sent", none_answered(due, "the warm-up"))
         }
         (0, _) => format!("no query was sent in the measured window{before}"),
         (due, _) => {
-            format!("none of the {due} queries of the measured window was answered{before}")
+            format!("{}{before}", none_answered(due, "the measured window"))
         }
+    }
+}
+
+fn none_answered(due: u64, whose: &str) -> String {
+    match due {
+        1 => format!("the only query of {whose} was not answered"),
+        due => format!("none of the {} queries of {whose} was answered", number::count(due)),
     }
 }
 

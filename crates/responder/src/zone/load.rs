@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn a_large_zone_stays_compact() {
         use std::fmt::Write;
-        let mut text = "$ORIGIN melmac.univ.\n$TTL 1\n@ SOA ns host 1 2 3 4 5\n".to_owned();
+        let mut text = "$ORIGIN example.test.\n$TTL 1\n@ SOA ns host 1 2 3 4 5\n".to_owned();
         for host in 0..50_000 {
             writeln!(text, "host{host} A 192.0.2.{}", host % 256).unwrap();
         }
@@ -116,7 +116,7 @@ mod tests {
         assert!(zone.memory() / zone.record_count() < 100, "{} octets", zone.memory());
         for host in 0..50_000 {
             let label = format!("host{host}");
-            let name = format!("{}{label}\x06melmac\x04univ\0", char::from(label.len() as u8));
+            let name = format!("{}{label}\x07example\x04test\0", char::from(label.len() as u8));
             assert!(zone.node(name.as_bytes()).unwrap().rrset(1).is_some());
         }
     }

@@ -239,15 +239,15 @@ mod tests {
     fn zones_have_the_names() {
         for (records, ranks) in [(10, [0, 9, 4_000_000]), (16_000_000, [0, 999_999, u32::MAX])] {
             let zone =
-                SyntheticZone::named("melmac.univ", records, Duration::from_secs(1)).unwrap();
+                SyntheticZone::named("example.test", records, Duration::from_secs(1)).unwrap();
             let names = ZoneNames::new(&zone).unwrap();
             for rank in ranks {
                 assert_eq!(names.name(NameChoice::Popular(rank)), zone.name(rank));
             }
             let name = |choice| names.name(choice).to_string();
-            assert_eq!(name(NameChoice::Missing(0)), "missing-000001.melmac.univ");
-            assert_eq!(name(NameChoice::Random(0xbeef)), "000000000000beef.random.melmac.univ");
-            assert_eq!(name(NameChoice::Random(u64::MAX)), "ffffffffffffffff.random.melmac.univ");
+            assert_eq!(name(NameChoice::Missing(0)), "missing-000001.example.test");
+            assert_eq!(name(NameChoice::Random(0xbeef)), "000000000000beef.random.example.test");
+            assert_eq!(name(NameChoice::Random(u64::MAX)), "ffffffffffffffff.random.example.test");
         }
     }
 

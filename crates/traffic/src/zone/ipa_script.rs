@@ -122,14 +122,14 @@ mod tests {
 
     #[test]
     fn one_command_for_each_record() {
-        let text = text("melmac.univ", 2, 1);
+        let text = text("example.test", 2, 1);
         let (_, commands) = text.split_once("set -eu\n").unwrap();
-        let expected = r#"zone='melmac.univ.'
-ipa dnszone-add "$zone" --name-server='ns.melmac.univ.' --skip-nameserver-check \
-    --admin-email='hostmaster.melmac.univ.' --refresh=3600 --retry=3600 --expire=86400 --minimum=5 \
+        let expected = r#"zone='example.test.'
+ipa dnszone-add "$zone" --name-server='ns.example.test.' --skip-nameserver-check \
+    --admin-email='hostmaster.example.test.' --refresh=3600 --retry=3600 --expire=86400 --minimum=5 \
     --ttl=5 --default-ttl=5
 ipa dnsrecord-add "$zone" ns --a-rec=192.0.2.53 --ttl=5
-ipa dnsrecord-add "$zone" @ --ns-rec='ns.melmac.univ.' --force
+ipa dnsrecord-add "$zone" @ --ns-rec='ns.example.test.' --force
 ipa dnsrecord-add "$zone" host-000001 --a-rec=10.0.0.1 --ttl=5
 ipa dnsrecord-add "$zone" host-000002 --a-rec=10.0.0.2 --ttl=5
 "#;
@@ -138,7 +138,7 @@ ipa dnsrecord-add "$zone" host-000002 --a-rec=10.0.0.2 --ttl=5
 
     #[test]
     fn many_records_in_a_request() {
-        let text = text("melmac.univ", 3, 500);
+        let text = text("example.test", 3, 500);
         assert!(text.contains("itertools.islice(sys.stdin, 500)"), "{text}");
         assert!(text.contains("'dnsttl': 5}"), "{text}");
         let (_, records) = text.split_once("\nexit\n#### records\n").unwrap();

@@ -166,14 +166,14 @@ mod tests {
         let expected = "\
             version: 1\n\
             \n\
-            dn: idnsname=melmac.univ.,cn=dns,dc=example,dc=test\n\
+            dn: idnsname=example.test.,cn=dns,dc=example,dc=test\n\
             objectClass: top\n\
             objectClass: idnsRecord\n\
             objectClass: idnsZone\n\
-            idnsName: melmac.univ.\n\
+            idnsName: example.test.\n\
             idnsZoneActive: TRUE\n\
-            idnsSOAmName: ns.melmac.univ.\n\
-            idnsSOArName: hostmaster.melmac.univ.\n\
+            idnsSOAmName: ns.example.test.\n\
+            idnsSOArName: hostmaster.example.test.\n\
             idnsSOAserial: 1\n\
             idnsSOArefresh: 3600\n\
             idnsSOAretry: 3600\n\
@@ -183,22 +183,22 @@ mod tests {
             idnsAllowTransfer: none;\n\
             idnsAllowDynUpdate: FALSE\n\
             dNSTTL: 5\n\
-            nSRecord: ns.melmac.univ.\n\
+            nSRecord: ns.example.test.\n\
             \n\
-            dn: idnsname=ns,idnsname=melmac.univ.,cn=dns,dc=example,dc=test\n\
+            dn: idnsname=ns,idnsname=example.test.,cn=dns,dc=example,dc=test\n\
             objectClass: top\n\
             objectClass: idnsRecord\n\
             idnsName: ns\n\
             dNSTTL: 5\n\
             aRecord: 192.0.2.53\n\
             \n\
-            dn: idnsname=host-000001,idnsname=melmac.univ.,cn=dns,dc=example,dc=test\n\
+            dn: idnsname=host-000001,idnsname=example.test.,cn=dns,dc=example,dc=test\n\
             objectClass: top\n\
             objectClass: idnsRecord\n\
             idnsName: host-000001\n\
             dNSTTL: 5\n\
             aRecord: 10.0.0.1\n";
-        assert_eq!(text("melmac.univ", 1, "dc=example,dc=test"), expected);
+        assert_eq!(text("example.test", 1, "dc=example,dc=test"), expected);
     }
 
     fn read(ldif: &str) -> Vec<(String, String)> {

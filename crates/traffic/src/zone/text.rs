@@ -58,7 +58,7 @@ mod tests {
     fn names_are_written_as_bind_writes_them() {
         for (name, text) in [
             (".", "."),
-            ("Melmac.univ", "Melmac.univ."),
+            ("Example.test", "Example.test."),
             (r"a\.b.x\032y.\007", r"a\.b.x\032y.\007."),
             (r#"\;\$\@.\(\)\"'*.\\.\228"#, r#"\;\$\@.\(\)\"'*.\\.\228."#),
         ] {

@@ -103,16 +103,16 @@ mod tests {
     fn the_commands() {
         let expected = "\
             server 192.0.2.1 5300\n\
-            zone melmac.univ.\n\
-            update add ns.melmac.univ. 5 IN A 192.0.2.53\n\
-            update add melmac.univ. 5 IN NS ns.melmac.univ.\n\
+            zone example.test.\n\
+            update add ns.example.test. 5 IN A 192.0.2.53\n\
+            update add example.test. 5 IN NS ns.example.test.\n\
             send\n\
-            update add host-000001.melmac.univ. 5 IN A 10.0.0.1\n\
-            update add host-000002.melmac.univ. 5 IN A 10.0.0.2\n\
+            update add host-000001.example.test. 5 IN A 10.0.0.1\n\
+            update add host-000002.example.test. 5 IN A 10.0.0.2\n\
             send\n\
-            update add host-000003.melmac.univ. 5 IN A 10.0.0.3\n\
+            update add host-000003.example.test. 5 IN A 10.0.0.3\n\
             send\n";
-        assert_eq!(text(&zone("melmac.univ", 3), Some("192.0.2.1:5300"), Some(2)), expected);
+        assert_eq!(text(&zone("example.test", 3), Some("192.0.2.1:5300"), Some(2)), expected);
         let root = text(&zone(".", 2), None, Some(2));
         assert!(root.starts_with("zone .\nupdate add ns. 5 "), "{root}");
         let odd = text(&zone("_a.x", 1), None, None);
@@ -124,7 +124,7 @@ mod tests {
     fn messages_fit() {
         let label = "a".repeat(59);
         let longest = [label.as_str(); 3].join(".") + "." + &"b".repeat(50);
-        for name in [".", "x", "melmac.univ", &longest] {
+        for name in [".", "x", "example.test", &longest] {
             let zone = zone(name, 5_000);
             let text = text(&zone, None, None);
             let sizes =

@@ -35,10 +35,10 @@ const MODES: [(Transport, &str); 4] = [
 pub(super) fn serve(room: &Room<'_>, further: &[String]) -> Result<(SocketAddr, Running)> {
     let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let zone = output(
-        Command::new(&room.dnslab.path).args(["make", "zone", "melmac.univ", "--format", "bind"]),
+        Command::new(&room.dnslab.path).args(["make", "zone", "example.test", "--format", "bind"]),
         "is it a dnslab that runs on this machine?",
     )?;
-    let file = room.folder.join("melmac.univ.zone");
+    let file = room.folder.join("example.test.zone");
     write(&file, zone)?;
     let plain = SocketAddr::new(address, ports::free(address).context("no free ports")?.plain);
     let log = room.folder.join("serve.log");
@@ -83,7 +83,7 @@ fn asked(transport: Transport, mode: &str, window: Window, room: &Room<'_>) -> R
     let (plain, serving) = serve(room, &further)?;
     let queries = room.folder.join("queries");
     let names: String =
-        (1..=100).map(|number| format!("host-{number:06}.melmac.univ A\n")).collect();
+        (1..=100).map(|number| format!("host-{number:06}.example.test A\n")).collect();
     write(&queries, names)?;
     let port = match transport {
         Transport::Dot => free.dot,
