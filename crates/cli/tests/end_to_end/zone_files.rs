@@ -68,7 +68,7 @@ ipseck IPSECKEY 10 1 2 192.0.2.38 AQNRU3mG7TVTO2BkR47usntb102uFJtugbo6BSGvgqt4AQ
 ipseck3 IPSECKEY 10 3 2 ns AQNRU3mG7TVTO2BkR47usntb102uFJtugbo6BSGvgqt4AQ==
 unk TYPE65280 \# 4 0A000001
 known A \# 4 0A000001
-knownmx MX \# 4 000a 0000
+knownmx MX \# 3 000a 00
 knownspf SPF \# 2 0161
 caa CAA 0 issue "ca.example"
 svcb SVCB 1 . alpn=h2,h3 port=8443
@@ -197,7 +197,7 @@ fn faults_name_the_word() {
         room.write("zone", &format!("{BEGIN}{line}\n"));
         let done =
             room.dnslab(&["serve", "--zone", "zone", "--origin", "x", "--listen", "[::1]:0"]);
-        done.exits_with(2).errors(1).complains("zone file: line 5: ").complains(expected);
+        done.exits_with(2).errors(1).complains("zone file: line 6: ").complains(expected);
     };
     check("a 1y A 192.0.2.1", "`1y` is no TTL");
     check(
