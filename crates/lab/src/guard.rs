@@ -288,7 +288,7 @@ fn spawn(spec: &GuardSpec, groups: &Groups) -> io::Result<(Pid, Option<JoinHandl
         }
     };
     let stage = launch::Stage {
-        command: spec.command.clone(),
+        command: spec.command.iter().map(OsString::from).collect(),
         groups: groups.folders.clone(),
         cpus: spec.cpus.clone(),
         network: spec.network.clone(),

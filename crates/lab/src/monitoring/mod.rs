@@ -6,8 +6,10 @@
 pub(crate) mod daemon;
 mod parts;
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
+use std::iter;
 use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::ExitStatusExt as _;
@@ -385,17 +387,18 @@ impl Starting<'_> {
             Some(Ok(run_as)) => Some(run_as),
             None => None,
         };
-        let mut command = vec![path.display().to_string()];
-        command.extend(part.arguments(settings));
+        let arguments = part.arguments(settings);
+        let words = arguments.iter().map(OsString::from);
         let spec = DaemonSpec {
-            command: command.clone(),
+            command: iter::once(path.into()).chain(words).collect(),
             log: self.place.log(part),
             record: self.place.record_path(part),
             directory,
             run_as,
         };
         let child = daemon::start(program, &spec).map_err(refused("start", path))?;
-        self.children.push((part, (child, command)));
+        let shown = iter::once(path.display().to_string()).chain(arguments).collect();
+        self.children.push((part, (child, shown)));
         Ok(())
     }
 
