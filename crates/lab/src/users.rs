@@ -62,7 +62,7 @@ fn users(text: &str) -> impl Iterator<Item = Named> {
     text.lines().filter_map(|line| {
         let mut fields = line.split(':');
         let name = fields.next()?.to_owned();
-        let mut number = |skipped: usize| fields.nth(skipped)?.parse().ok();
+        let mut number = |skipped: usize| number(fields.nth(skipped)?);
         Some(Named { name, uid: number(1)?, gid: number(0)? })
     })
 }
@@ -76,7 +76,7 @@ fn groups(text: &str) -> impl Iterator<Item = u32> {
 fn named_groups(text: &str) -> impl Iterator<Item = (&str, u32)> {
     text.lines().filter_map(|line| {
         let mut fields = line.split(':');
-        Some((fields.next()?, fields.nth(1)?.parse().ok()?))
+        Some((fields.next()?, number(fields.nth(1)?)?))
     })
 }
 
@@ -98,9 +98,16 @@ pub fn group_described(gid: u32) -> String {
 }
 
 /// The user of this name or number; `None` if the system has none.
+/// The number of a user or group in decimal digits. 4294967295 is nobody's: system calls take it for "no change"
+/// (chown(2)).
+fn number(text: &str) -> Option<u32> {
+    let is_plain = text.bytes().all(|octet| octet.is_ascii_digit());
+    text.parse().ok().filter(|number| is_plain && *number != u32::MAX)
+}
+
 #[must_use]
 pub fn find(text: &str) -> Option<User> {
-    let number: Option<u32> = text.parse().ok();
+    let number = number(text);
     let passwd = fs::read_to_string("/etc/passwd").unwrap_or_default();
     let found = users(&passwd).find(|user| user.name == text || Some(user.uid) == number);
     let found = found.map(|user| User { uid: user.uid, gid: user.gid });
@@ -111,7 +118,7 @@ pub fn find(text: &str) -> Option<User> {
 /// The number of the group of this name or number; `None` if the system has none.
 #[must_use]
 pub fn find_group(text: &str) -> Option<u32> {
-    let number: Option<u32> = text.parse().ok();
+    let number = number(text);
     let group = fs::read_to_string("/etc/group").unwrap_or_default();
     let found = named_groups(&group).find(|(name, _)| *name == text).map(|(_, gid)| gid);
     found.or(number)
@@ -193,3 +200,14 @@ mod tests {
         assert_eq!(described(4_000_000_000), "4000000000");
     }
 }
+
+    #[test]
+    fn what_system_calls_take_for_no_change_is_nobody() {
+        assert_eq!(find("4294967294"), Some(User { uid: 4_294_967_294, gid: 4_294_967_294 }));
+        assert_eq!(find_group("4294967294"), Some(4_294_967_294));
+        for wrong in ["4294967295", "4294967296", "-1", "+1", ""] {
+            assert_eq!((find(wrong), find_group(wrong)), (None, None), "`{wrong}`");
+        }
+        assert_eq!(users("x:x:4294967295:0::/:/bin/sh\n").count(), 0);
+        assert_eq!(groups("x:x:4294967295:\n").count(), 0);
+    }
