@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::fs;
+use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde::{Deserialize, Serialize};
@@ -97,7 +98,6 @@ pub fn group_described(gid: u32) -> String {
     name.map_or_else(|| gid.to_string(), |name| format!("{name} ({gid})"))
 }
 
-/// The user of this name or number; `None` if the system has none.
 /// The number of a user or group in decimal digits. 4294967295 is nobody's: system calls take it for "no change"
 /// (chown(2)).
 fn number(text: &str) -> Option<u32> {
@@ -105,6 +105,7 @@ fn number(text: &str) -> Option<u32> {
     text.parse().ok().filter(|number| is_plain && *number != u32::MAX)
 }
 
+/// The user of this name or number; `None` if the system has none.
 #[must_use]
 pub fn find(text: &str) -> Option<User> {
     let number = number(text);
@@ -168,6 +169,81 @@ pub fn own() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
+/// The bits that let the group and everybody write (chmod(2)).
+const GROUP_MAY_WRITE: u32 = 0o020;
+const ALL_MAY_WRITE: u32 = 0o002;
+
+/// The bit that keeps strangers from replacing what is in a folder that they may write (unlink(2)).
+const STICKY: u32 = 0o1000;
+
+/// Users who can run something as this process's user anyway.
+#[derive(Clone, Copy, Debug)]
+pub struct Trusted {
+    own: u32,
+    /// Who became root by sudo(8) to run this process.
+    caller: Option<u32>,
+    /// The owner of `/`: root, by whatever number a user namespace shows it (user_namespaces(7)).
+    root: u32,
+}
+
+impl Trusted {
+    /// Those that this process trusts.
+    #[must_use]
+    pub fn of_this_process() -> Self {
+        let own = own();
+        let caller = std::env::var("SUDO_UID").ok().filter(|_| own == 0);
+        Self {
+            own,
+            caller: caller.and_then(|caller| number(&caller)),
+            root: fs::metadata("/").map_or(0, |facts| facts.uid()),
+        }
+    }
+
+    fn has(&self, user: u32) -> bool {
+        [Some(self.own), Some(0), self.caller].contains(&Some(user))
+    }
+
+    /// Why somebody else may have written a file, or what is in a folder, as half a sentence in which it is called
+    /// `what`. `None` if only this user, or one who can be this user, may write it. `facts` are `None` if the system does
+    /// not give them.
+    #[must_use]
+    pub fn doubt_of(&self, what: &str, facts: Option<&Metadata>) -> Option<String> {
+        let Some(facts) = facts else { return Some(unknown(what)) };
+        self.doubt(what, facts, self.has(facts.uid()))
+    }
+
+    /// Why somebody else may replace what is in `folder` (absolute, without symbolic links), or one of the folders above
+    /// it, as half a sentence that names the folder after `title`. `None` if nobody can. In a sticky folder strangers may
+    /// add files, but not replace this user's.
+    #[must_use]
+    pub fn doubt_of_folders(&self, folder: &Path, title: &str) -> Option<String> {
+        folder.ancestors().find_map(|folder| {
+            let what = format!("{title}{}", folder.display());
+            let Ok(facts) = fs::metadata(folder) else { return Some(unknown(&what)) };
+            let is_trusted = self.has(facts.uid()) || facts.uid() == self.root;
+            let is_sticky = facts.mode() & STICKY != 0;
+            if is_sticky && is_trusted { None } else { self.doubt(&what, &facts, is_trusted) }
+        })
+    }
+
+    fn doubt(&self, what: &str, facts: &Metadata, is_trusted: bool) -> Option<String> {
+        let mode = facts.mode();
+        if !is_trusted {
+            let (owner, own) = (described(facts.uid()), described(self.own));
+            return Some(format!("{what} belongs to the user {owner}, not to {own}"));
+        }
+        if mode & ALL_MAY_WRITE != 0 {
+            return Some(format!("everybody may write {what}"));
+        }
+        let is_shared = mode & GROUP_MAY_WRITE != 0 && !is_alone_in(facts.uid(), facts.gid());
+        is_shared.then(|| format!("the group {} may write {what}", facts.gid()))
+    }
+}
+
+fn unknown(what: &str) -> String {
+    format!("the system does not say whose {what} is")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -199,7 +275,6 @@ mod tests {
         assert_eq!(described(0), "root (0)");
         assert_eq!(described(4_000_000_000), "4000000000");
     }
-}
 
     #[test]
     fn what_system_calls_take_for_no_change_is_nobody() {
@@ -211,3 +286,4 @@ mod tests {
         assert_eq!(users("x:x:4294967295:0::/:/bin/sh\n").count(), 0);
         assert_eq!(groups("x:x:4294967295:\n").count(), 0);
     }
+}
