@@ -214,6 +214,12 @@ fn is_name(path: &Path) -> bool {
     !path.as_os_str().as_encoded_bytes().contains(&b'/')
 }
 
+/// Whether a server's program is where [`find`] looks for it. Nothing is run.
+#[must_use]
+pub fn is_installed(kind: ServerKind) -> bool {
+    kind == ServerKind::Embedded || look_up(kind.profile().program.as_ref()).is_some()
+}
+
 pub(crate) fn looked_in() -> Vec<String> {
     ["PATH"].into_iter().chain(SYSTEM_FOLDERS).map(str::to_owned).collect()
 }
