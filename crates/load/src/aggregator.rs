@@ -79,7 +79,8 @@ pub(crate) struct Aggregate {
     /// Open loop: how close to its schedule the load was sent, in the measured window.
     pub(crate) pacing: Option<Pacing>,
     /// What the network stack dropped in the measured window.
-    pub(crate) network: NetworkDrops,
+    /// `None` if the kernel did not say.
+    pub(crate) network: Option<NetworkDrops>,
 }
 
 /// Takes the reports of all workers of a load.
