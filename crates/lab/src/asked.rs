@@ -102,8 +102,9 @@ impl Question {
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = piped.spawn()?;
         let deadline = Instant::now() + patience;
-        let outputs = (child.stdout.take().map(read), child.stderr.take().map(read));
-        let said = collect(&mut child, outputs, deadline);
+        let outputs = child.stdout.take().map(read).transpose();
+        let outputs = outputs.and_then(|it| Ok((it, child.stderr.take().map(read).transpose()?)));
+        let said = outputs.and_then(|outputs| collect(&mut child, outputs, deadline));
         if said.is_err() {
             end(&mut child);
         }
@@ -173,14 +174,14 @@ fn run(asked: Asked) -> io::Result<Ending> {
 }
 
 /// The text comes when the output ends or exceeds [`MAX_COUNT`].
-fn read(output: impl Read + Send + 'static) -> Receiver<String> {
+fn read(output: impl Read + Send + 'static) -> io::Result<Receiver<String>> {
     let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || {
+    thread::Builder::new().spawn(move || {
         let mut octets = Vec::new();
         output.take(MAX_COUNT).read_to_end(&mut octets).ok();
         sender.send(String::from_utf8_lossy(&octets).into_owned()).ok();
-    });
-    receiver
+    })?;
+    Ok(receiver)
 }
 
 fn collect(
