@@ -455,6 +455,15 @@ impl ResultsDirectory {
         self.root.write(name, content)
     }
 
+    /// Removes a file of the directory, if it is there.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn remove_file(&self, name: &str) -> Result<(), ResultsError> {
+        let path = self.path().join(name);
+        self.root.unlink(name).map_err(|error| io_error("remove", &path)(error.into()))
+    }
+
     /// Moves a file of the same file system into the directory, and returns its path there. It takes the place of
     /// a file of that name.
     ///
