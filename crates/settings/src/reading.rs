@@ -373,9 +373,14 @@ impl Reader<'_> {
         }
     }
 
-    /// An empty list leaves the choice to dnslab.
+    /// At least one CPU, each once.
     fn cpus(&self, list: &DeArray<'_>) -> Result<Value, Fault> {
-        let mut cpus = Vec::with_capacity(list.len());
+        if list.is_empty() {
+            let what = "is an empty list: nothing can run on no CPU";
+            let help = format!("name CPUs, {}, or remove it", self.for_example());
+            return Err(self.fault(what, "no CPU", help));
+        }
+        let mut cpus = Vec::new();
         for entry in list.iter() {
             let DeValue::Integer(number) = entry.get_ref() else {
                 return Err(self.wrong_type(entry.get_ref()));
