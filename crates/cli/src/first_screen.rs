@@ -1,6 +1,7 @@
 //! What is printed when an experiment is over: the first screen, the place of the report, and what to do
 //! next.
 
+use dnslab_lab::{is_installed, title};
 use dnslab_measure::{Capacity, ResultsDirectory, Summary};
 use dnslab_report::{capacity_screen, dns_metrics, more_rounds, screen, write_report};
 use dnslab_settings::{Experiment, ServerKind};
@@ -84,10 +85,8 @@ fn next(experiment: &Experiment, summary: &Summary) -> Option<String> {
             && plain.contains(&variant.load.transport)
     });
     // Both serve all three transports as Debian installs them.
-    let guard = crate::run::guard();
-    let is_installed = |kind: &ServerKind| dnslab_lab::find(*kind, None, &guard).is_ok();
-    let kind = [ServerKind::Bind, ServerKind::Nsd].into_iter().find(is_installed);
-    let (title, name) =
-        kind.filter(|_| could_be_another).map(|it| (dnslab_lab::title(it), it.name()))?;
+    let mut known = [ServerKind::Bind, ServerKind::Nsd].into_iter().filter(|_| could_be_another);
+    let kind = known.find(|kind| is_installed(*kind))?;
+    let (title, name) = (title(kind), kind.name());
     Some(format!("the same on {title}, which is installed here: --set server.kind={name}"))
 }

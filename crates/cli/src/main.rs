@@ -59,6 +59,7 @@ use arguments::{Arguments, Command};
 use exit::{Exit, Failure};
 
 fn main() -> ExitCode {
+    signals::outlive_large_files();
     // The guard is another process, with private arguments.
     let words: Vec<OsString> = std::env::args_os().collect();
     if words.get(1).is_some_and(|word| word == "guard") {

@@ -1,6 +1,7 @@
 //! `--metrics-listen` and `--remote-write`: others watch the runs of a command.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -55,7 +56,9 @@ impl Doors {
         {
             say!("metrics: http://{}/metrics", listener.address());
         }
-        let pusher = endpoint.map(|endpoint| (Pusher::start(endpoint.clone()), endpoint));
+        let start = |endpoint: Endpoint| Ok((Pusher::start(endpoint.clone())?, endpoint));
+        let pusher: io::Result<_> = endpoint.map(start).transpose();
+        let pusher = pusher.context("cannot push metrics")?;
         let is_open = listener.is_some() || pusher.is_some();
         let linger = options.metrics_linger;
         Ok(is_open.then_some(Self { listener, linger, pusher }))

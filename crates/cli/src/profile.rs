@@ -1,5 +1,8 @@
 //! `dnslab profile`: the population behind a capture.
 
+use std::os::fd::AsRawFd as _;
+use std::path::PathBuf;
+
 use anyhow::{Context as _, anyhow};
 use dnslab_capture::{CaptureOptions, ServerAddresses};
 use dnslab_experiment::CaptureProfile;
@@ -59,13 +62,14 @@ fn find_live(
 ) -> Result<CaptureProfile, Failure> {
     let stop = signals::stop_flag().context("cannot listen to signals")?;
     let live = Live::open(address, &arguments.access, false)?;
-    let recording = tempfile::Builder::new().prefix("dnslab-recording-").tempfile();
-    let recording = recording.context("cannot make a temporary file")?;
-    let file = recording.reopen().context("cannot open the temporary file")?;
+    // A file without a name is gone with the process, however that ends.
+    let recording = tempfile::tempfile().context("cannot make a temporary file")?;
+    let file = recording.try_clone().context("cannot open the temporary file")?;
     let until = ReceiveUntil { duration: arguments.duration, queries: None };
     let received = live.receive(file, (until, options.clone()), &stop)?;
-    live.conclude(&received, recording.path())?;
-    CaptureProfile::find(recording.path(), &options).map_err(Failure::bad_input)
+    live.conclude(&received, "a temporary file")?;
+    let path = PathBuf::from(format!("/proc/self/fd/{}", recording.as_raw_fd()));
+    CaptureProfile::find(&path, &options).map_err(Failure::bad_input)
 }
 
 /// What to know about the profile, in lines.

@@ -1,5 +1,6 @@
 //! `dnslab record`: dnstap from a live socket into a file. `replay` and `profile` take a socket, too.
 
+use std::fmt;
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
@@ -36,7 +37,7 @@ pub(crate) fn record(arguments: &Record) -> Result<Exit, Failure> {
     let live = Live::open(socket, access, *quiet)?;
     let output = create(file, *force, &stop)?;
     let received = live.receive(output, (until, CaptureOptions::default()), &stop)?;
-    live.conclude(&received, file)?;
+    live.conclude(&received, file.display())?;
     Ok(Exit::Fine)
 }
 
@@ -179,7 +180,11 @@ impl Live {
     ///
     /// # Errors
     /// When nothing came.
-    pub(crate) fn conclude(&self, received: &Received, file: &Path) -> Result<(), Failure> {
+    pub(crate) fn conclude(
+        &self,
+        received: &Received,
+        file: impl fmt::Display,
+    ) -> Result<(), Failure> {
         for refused in &received.refused {
             let count = number::count(refused.count);
             self.tell(&format!("connections sent away: {count}: {}", refused.example));
@@ -198,7 +203,7 @@ impl Live {
             )
             .into());
         }
-        self.tell(&format!("{} in {}", what_came(received), file.display()));
+        self.tell(&format!("{} in {file}", what_came(received)));
         Ok(())
     }
 

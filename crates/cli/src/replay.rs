@@ -122,7 +122,7 @@ fn replay_live(arguments: &Replay, address: &DnstapAddress) -> Result<Exit, Fail
     let until = ReceiveUntil { duration: Some(wanted.saturating_add(LATE)), queries: None };
     let options = capture_options(&load.checked());
     let received = live.receive(file, (until, options.clone()), &stop)?;
-    live.conclude(&received, &path)?;
+    live.conclude(&received, path.display())?;
     drop(live);
     let (_, path) = recording.keep().context("cannot keep the recording")?;
     let how = format!("dnslab replay {} {}", path.display(), traffic.target);

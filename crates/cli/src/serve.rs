@@ -27,11 +27,12 @@ pub(crate) fn serve(arguments: Serve) -> Result<Exit, Failure> {
     let server = Server::bind(config)?;
     let handle = server.stop_handle();
     let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot listen to signals")?;
-    std::thread::spawn(move || {
+    let wait = move || {
         if signals.forever().next().is_some() {
             handle.stop();
         }
-    });
+    };
+    std::thread::Builder::new().spawn(wait).context("cannot listen to signals")?;
     let listeners = listeners(&server);
     let served = listeners.iter().flat_map(|(_, _, transports)| *transports).copied().collect();
     // The file must exist before the lines that say that the server is ready.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level;
 
@@ -18,6 +18,14 @@ static TEMPORARY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 /// Removes this folder when a second signal ends the process, which drops nothing then.
 pub(crate) fn remove_at_exit(folder: &Path) {
     TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner).push(folder.to_owned());
+}
+
+/// A file that outgrows the limit of `ulimit -f` is an error of whoever writes it, and no end without a word
+/// (setrlimit(2)). A handler that does nothing, not "ignore": an ignored signal stays ignored in programs that are
+/// executed.
+pub(crate) fn outlive_large_files() {
+    // Without it the program ends as other programs do.
+    signal_hook::flag::register(SIGXFSZ, Arc::default()).ok();
 }
 
 /// A flag that the first SIGINT, SIGTERM or SIGHUP sets. The second one ends the process at once, and the

@@ -1,13 +1,15 @@
 //! Text for a user at a terminal.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 
 use anstyle::{Effects, Style};
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
 use dnslab_experiment::{ExperimentError, SessionError};
 use dnslab_measure::{visible, visible_lines};
 use dnslab_report::{Line, Look, Piece};
+use dnslab_wire::units::raised_thread_limit;
 use indicatif::ProgressBar;
+use rustix::io::Errno;
 
 use crate::arguments::Output;
 use crate::output;
@@ -23,6 +25,22 @@ pub(crate) fn error(error: &anyhow::Error) {
         if !text.contains(&*cause) {
             tell!("  cause:   {cause}");
         }
+    }
+    if let Some(remedy) = system_remedy(error).filter(|_| !text.contains("ulimit")) {
+        tell!("  hint:    {remedy}");
+    }
+}
+
+/// What to do where a limit of the system stopped it, whoever met it.
+fn system_remedy(error: &anyhow::Error) -> Option<&'static str> {
+    let cause = error.chain().find_map(|cause| cause.downcast_ref::<io::Error>())?;
+    match Errno::from_io_error(cause)? {
+        Errno::FBIG => Some(
+            "files may not become larger here: raise the limit with `ulimit -f unlimited` in the shell that starts it, or \
+             write to another file system",
+        ),
+        Errno::AGAIN => Some(raised_thread_limit()),
+        _ => None,
     }
 }
 

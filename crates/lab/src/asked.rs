@@ -3,7 +3,7 @@
 //! Each runs under a guard of its own, the stage [`answer`]. So it has no terminal into which it could write or type
 //! (TIOCSTI, ioctl_tty(2)), and nothing that it starts outlives it.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -43,7 +43,7 @@ const SIGNALED: i32 = 128;
 #[derive(Clone, Debug)]
 pub(crate) struct Question {
     /// The program and its arguments.
-    command: Vec<String>,
+    command: Vec<OsString>,
     directory: Option<PathBuf>,
     user: Option<User>,
 }
@@ -51,7 +51,7 @@ pub(crate) struct Question {
 /// What the stage is told.
 #[derive(Debug, Serialize, Deserialize)]
 struct Asked {
-    command: Vec<String>,
+    command: Vec<OsString>,
     run_as: Option<RunAs>,
 }
 
@@ -66,14 +66,14 @@ pub(crate) struct Said {
 }
 
 impl Question {
-    /// Of a program with these arguments, as this process's user and in its working directory. Fails if the path is
-    /// no text.
-    pub(crate) fn new(program: &Path, arguments: &[&str]) -> io::Result<Self> {
-        let path = program.to_str();
-        let path = path.ok_or_else(|| io::Error::other("its path is no UTF-8 text"))?;
-        let arguments = arguments.iter().map(|&argument| argument.to_owned());
-        let command = [path.to_owned()].into_iter().chain(arguments).collect();
-        Ok(Self { command, directory: None, user: None })
+    /// Of a program with these arguments, as this process's user and in its working directory.
+    pub(crate) fn new<A: AsRef<OsStr>>(
+        program: &Path,
+        arguments: impl IntoIterator<Item = A>,
+    ) -> Self {
+        let arguments = arguments.into_iter().map(|argument| argument.as_ref().to_owned());
+        let command = [program.into()].into_iter().chain(arguments).collect();
+        Self { command, directory: None, user: None }
     }
 
     pub(crate) fn within(self, directory: PathBuf) -> Self {
@@ -102,8 +102,9 @@ impl Question {
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = piped.spawn()?;
         let deadline = Instant::now() + patience;
-        let outputs = (child.stdout.take().map(read), child.stderr.take().map(read));
-        let said = collect(&mut child, outputs, deadline);
+        let outputs = child.stdout.take().map(read).transpose();
+        let outputs = outputs.and_then(|it| Ok((it, child.stderr.take().map(read).transpose()?)));
+        let said = outputs.and_then(|outputs| collect(&mut child, outputs, deadline));
         if said.is_err() {
             end(&mut child);
         }
@@ -173,14 +174,14 @@ fn run(asked: Asked) -> io::Result<Ending> {
 }
 
 /// The text comes when the output ends or exceeds [`MAX_COUNT`].
-fn read(output: impl Read + Send + 'static) -> Receiver<String> {
+fn read(output: impl Read + Send + 'static) -> io::Result<Receiver<String>> {
     let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || {
+    thread::Builder::new().spawn(move || {
         let mut octets = Vec::new();
         output.take(MAX_COUNT).read_to_end(&mut octets).ok();
         sender.send(String::from_utf8_lossy(&octets).into_owned()).ok();
-    });
-    receiver
+    })?;
+    Ok(receiver)
 }
 
 fn collect(

@@ -1,5 +1,6 @@
 //! A thread that reads what a server counted itself, once a second.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
@@ -29,7 +30,7 @@ pub(crate) struct Counted {
 #[derive(Debug)]
 pub struct CounterWatch {
     stop: mpsc::Sender<()>,
-    thread: JoinHandle<Readings>,
+    thread: io::Result<JoinHandle<Readings>>,
     source: &'static str,
 }
 
@@ -47,8 +48,8 @@ impl CounterWatch {
         let source = adapter(counted.kind).facts().counter_source?;
         let (stop, stopped) = mpsc::channel();
         let (began, has_begun) = mpsc::channel();
-        let thread = thread::spawn(move || read_until(counted, &began, &stopped));
-        // An error means that the thread has ended already, which `finish` finds out.
+        let thread = thread::Builder::new().spawn(move || read_until(counted, &began, &stopped));
+        // An error means that the thread has ended already, or never was, which `finish` finds out.
         has_begun.recv().ok();
         Some(Self { stop, thread, source })
     }
@@ -58,7 +59,10 @@ impl CounterWatch {
     #[must_use]
     pub fn finish(self, origin: Instant) -> CounterSeries {
         self.stop.send(()).ok();
-        let readings = self.thread.join().unwrap_or_default();
+        let readings = match self.thread {
+            Ok(thread) => thread.join().unwrap_or_default(),
+            Err(error) => Readings { failure: Some(error.to_string()), ..Readings::default() },
+        };
         let on_timeline = |(at, sample)| CounterSample { at_ns: signed_ns(at, origin), ..sample };
         CounterSeries {
             source: self.source.to_owned(),

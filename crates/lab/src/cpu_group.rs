@@ -180,7 +180,7 @@ pub struct GroupWatch {
 }
 
 impl GroupWatch {
-    /// Takes the first reading before it returns; `None` where there is nothing to read.
+    /// Takes the first reading before it returns; `None` where there is nothing to read, or no thread for it.
     #[must_use]
     pub fn start() -> Option<Self> {
         let mut log = GroupLog::of(std::iter::once("self"));
@@ -190,7 +190,7 @@ impl GroupWatch {
         let (stop, stopped) = mpsc::channel();
         let began = Instant::now();
         log.read(0);
-        let thread = thread::spawn(move || {
+        let watch = move || {
             loop {
                 let end = stopped.recv_timeout(INTERVAL);
                 log.read(signed_ns(Instant::now(), began));
@@ -198,7 +198,8 @@ impl GroupWatch {
                     return log;
                 }
             }
-        });
+        };
+        let thread = thread::Builder::new().spawn(watch).ok()?;
         Some(Self { stop, thread, began })
     }
 

@@ -6,7 +6,6 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs as _};
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
-use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,6 +30,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What came is in the file after so long, and an interrupt is noticed.
 const TICK: Duration = Duration::from_millis(100);
+
+/// Connections that wait to be accepted, at most: more than a server has threads.
+const BACKLOG: i32 = 128;
 
 /// Octets that are read at once.
 const CHUNK: usize = 64 * 1024;
@@ -134,12 +136,15 @@ impl FromStr for SocketOwner {
             Some((user, group)) => (user, Some(group)),
             None => (text, None),
         };
-        let user = users::find(user).ok_or_else(|| format!("there is no user `{user}`"))?;
+        let none = |what: &str, text: &str| {
+            format!(
+                "there is no {what} `{text}`: write a name that this system has, or a number up to 4294967294"
+            )
+        };
+        let user = users::find(user).ok_or_else(|| none("user", user))?;
         let gid = match group {
             None => user.gid,
-            Some(group) => {
-                users::find_group(group).ok_or_else(|| format!("there is no group `{group}`"))?
-            }
+            Some(group) => users::find_group(group).ok_or_else(|| none("group", group))?,
         };
         Ok(Self { uid: user.uid, gid })
     }
@@ -321,9 +326,10 @@ impl DnstapSocket {
             }
             DnstapAddress::Unix(path) => {
                 make_way(path, address)?;
-                let listener = UnixListener::bind(path).map_err(refused)?;
+                let listener = bind_closed(path).map_err(refused)?;
                 let file = SocketFile::open(path, access)?;
-                (OwnedFd::from(listener), address.clone(), Some(file))
+                rustix::net::listen(&listener, BACKLOG).map_err(|error| refused(error.into()))?;
+                (listener, address.clone(), Some(file))
             }
         };
         rustix::io::ioctl_fionbio(&listener, true)
@@ -613,6 +619,26 @@ impl Sender {
     }
 }
 
+/// Makes a socket in the file system, to which nobody but its owner may connect, and nobody can before it listens.
+fn bind_closed(path: &Path) -> io::Result<OwnedFd> {
+    let place = SocketAddrUnix::new(path)?;
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "senders of dnstap are no clients of DNS: neither load nor responder has them"
+    )]
+    let socket = rustix::net::socket_with(
+        AddressFamily::UNIX,
+        SocketType::STREAM,
+        SocketFlags::CLOEXEC,
+        None,
+    )?;
+    // Linux makes the file with the mode of the socket (`unix_bind_bsd` in net/unix/af_unix.c). The umask would do it
+    // too, but all threads share that.
+    rustix::fs::fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
+    rustix::net::bind(&socket, &place)?;
+    Ok(socket)
+}
+
 /// Removes a socket that nobody listens at.
 fn make_way(path: &Path, address: &DnstapAddress) -> Result<(), DnstapSocketError> {
     let refused = |source| DnstapSocketError::Listen { address: address.clone(), source };
@@ -692,7 +718,7 @@ impl SocketFile {
 mod tests {
     use std::io::Write as _;
     use std::net::{IpAddr, TcpStream};
-    use std::os::unix::net::UnixStream;
+    use std::os::unix::net::{UnixListener, UnixStream};
     use std::thread;
 
     use dnslab_capture::{CaptureReader, CaptureWriter, Captured};
@@ -910,6 +936,16 @@ mod tests {
     }
 
     #[test]
+    fn nobody_else_may_connect_before_the_mode_is_set() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let _socket = bind_closed(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o077, 0);
+        let early = UnixStream::connect(&path).unwrap_err();
+        assert_eq!(early.kind(), io::ErrorKind::ConnectionRefused);
+    }
+
+    #[test]
     fn owner_and_mode_are_as_asked() {
         let folder = tempfile::tempdir().unwrap();
         let socket = listen(&folder);
@@ -956,5 +992,9 @@ mod tests {
         assert_eq!("nobody-of-this-name".parse::<SocketOwner>().ok(), None);
         assert_eq!("root:no-such-group".parse::<SocketOwner>().ok(), None);
         assert_eq!("7:8".parse(), Ok(SocketOwner { uid: 7, gid: 8 }));
+        for nobody in ["4294967295", "7:4294967295"] {
+            let error = nobody.parse::<SocketOwner>().unwrap_err();
+            assert!(error.contains("or a number up to 4294967294"), "{error}");
+        }
     }
 }

@@ -238,7 +238,7 @@ fn listen() -> io::Result<Receiver<Event>> {
     // would ignore it too.
     let mut signals = signal_hook::iterator::Signals::new([SIGCHLD, SIGTERM, SIGINT, SIGHUP])?;
     let for_signals = sender.clone();
-    thread::spawn(move || {
+    thread::Builder::new().spawn(move || {
         for signal in signals.forever() {
             let event = match signal {
                 SIGCHLD => Event::Child,
@@ -249,8 +249,8 @@ fn listen() -> io::Result<Receiver<Event>> {
                 return;
             }
         }
-    });
-    thread::spawn(move || forward_input(&sender));
+    })?;
+    thread::Builder::new().spawn(move || forward_input(&sender))?;
     Ok(receiver)
 }
 
@@ -284,11 +284,11 @@ fn spawn(spec: &GuardSpec, groups: &Groups) -> io::Result<(Pid, Option<JoinHandl
             let (mut pipe, end) = io::pipe()?;
             // A full disk ends the reading, and then the writing, as it does for a server's own file.
             let copy = move || drop(io::copy(&mut pipe, &mut file));
-            (Stdio::from(end), Some(thread::spawn(copy)))
+            (Stdio::from(end), Some(thread::Builder::new().spawn(copy)?))
         }
     };
     let stage = launch::Stage {
-        command: spec.command.clone(),
+        command: spec.command.iter().map(OsString::from).collect(),
         groups: groups.folders.clone(),
         cpus: spec.cpus.clone(),
         network: spec.network.clone(),

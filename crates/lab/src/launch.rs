@@ -84,7 +84,7 @@ impl Environment {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Stage {
-    pub(crate) command: Vec<String>,
+    pub(crate) command: Vec<OsString>,
     pub(crate) groups: Vec<PathBuf>,
     /// CPUs to run on; empty for no change.
     pub(crate) cpus: Vec<usize>,
@@ -125,7 +125,7 @@ fn become_server(stage: &Stage) -> String {
     // Before the user changes: the new one may not see the program at its path.
     let executed = match stage.run_as {
         Some(_) => privileges::executed(program),
-        None => OsStr::new(program),
+        None => program,
     };
     if let Err(error) = prepare(stage) {
         return error;
@@ -133,7 +133,7 @@ fn become_server(stage: &Stage) -> String {
     let mut command = Command::new(executed);
     stage.environment.apply(&mut command);
     let error = command.arg0(program).args(arguments).exec();
-    format!("cannot execute {program}: {error}")
+    format!("cannot execute {}: {error}", program.display())
 }
 
 fn bind_to_guard(guard: u32) -> Result<(), String> {

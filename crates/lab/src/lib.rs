@@ -89,5 +89,6 @@ pub use server::{
     DNSTAP_LOG, EmbeddedSettings, IANA_TRUST_ANCHORS, Installed, LogDestination, LogFile,
     LogPrefix, Logging, Needs, Ports, QUERY_LOG, QUERY_LOG_FOLDER, QueryLog, ROOT_HINTS, Rendered,
     RenderedFile, RootHints, Rotation, SYSLOG_SOCKET, ServerSpec, UPSTREAM_AUTHORITY, Upstream,
-    UpstreamTls, Version, ZoneFile, check_connections, find, named_program, render, title,
+    UpstreamTls, Version, ZoneFile, check_connections, find, is_installed, named_program, render,
+    title,
 };

@@ -146,7 +146,7 @@ impl Perf {
     /// When it cannot be executed, or is no perf that works.
     pub fn at(program: PathBuf, guard: &GuardProgram) -> Result<Self, PerfError> {
         let broken = |program: PathBuf, reason: String| PerfError::Broken { program, reason };
-        match Question::new(&program, &["--version"]).and_then(|question| question.ask(guard)) {
+        match Question::new(&program, ["--version"]).ask(guard) {
             Ok(said) if said.succeeded && said.output.starts_with("perf version") => {
                 let version = said.output.lines().next().unwrap_or_default().trim().to_owned();
                 Ok(Self { program, version: version.replace(" version", "") })

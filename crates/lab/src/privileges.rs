@@ -237,9 +237,9 @@ fn is_this_program(facts: &Metadata) -> bool {
 
 /// The path by which to execute `program`. If it is this process's own, that is one which works for a user
 /// who may not enter its folder.
-pub(crate) fn executed(program: &str) -> &OsStr {
+pub(crate) fn executed(program: &OsStr) -> &OsStr {
     let is_own = fs::metadata(program).is_ok_and(|facts| is_this_program(&facts));
-    OsStr::new(if is_own { OWN_PROGRAM } else { program })
+    if is_own { OsStr::new(OWN_PROGRAM) } else { program }
 }
 
 fn open_folder(path: &Path) -> io::Result<OwnedFd> {

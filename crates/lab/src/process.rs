@@ -1,10 +1,12 @@
 //! A guarded process as dnslab sees it.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
+
+use dnslab_wire::units::raised_thread_limit;
 
 use crate::LabError;
 use crate::cgroup::Sources;
@@ -48,7 +50,7 @@ impl RunningProcess {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .map_err(|error| failed(error.to_string()))?;
+            .map_err(|error| failed(no_process(&error)))?;
         let mut input = child.stdin.take().expect("the input was asked for as a pipe");
         let output = child.stdout.take().expect("the output was asked for as a pipe");
         let line = serde_json::to_string(spec).map_err(|error| failed(error.to_string()))?;
@@ -57,8 +59,11 @@ impl RunningProcess {
         let exit = Arc::new(Exit::default());
         let (sender, started) = mpsc::channel();
         let for_reader = Arc::clone(&exit);
-        thread::spawn(move || read_reports(output, &sender, &for_reader));
         let guard = Mutex::new(Guard { child, input: Some(input) });
+        let read = move || read_reports(output, &sender, &for_reader);
+        if let Err(error) = thread::Builder::new().spawn(read) {
+            return Err(reap(guard, failed(no_process(&error))));
+        }
         match started.recv() {
             Ok(Report::Started { pid, sources }) => Ok(Self { pid, sources, guard, exit }),
             Ok(Report::Failed { reason }) => Err(reap(guard, failed(reason))),
@@ -154,6 +159,14 @@ fn reap(guard: Mutex<Guard>, error: LabError) -> LabError {
     guard.input = None;
     guard.child.wait().ok();
     error
+}
+
+/// What the system said, with a remedy if it gives this user no more processes (fork(2)).
+fn no_process(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::WouldBlock => format!("{error}; {}", raised_thread_limit()),
+        _ => error.to_string(),
+    }
 }
 
 /// Locks; a thread that panicked while holding the lock left plain values, which stay usable.

@@ -6,6 +6,7 @@
 //! process and its children and go away with the last of them: nobody has to unmount anything, and no other
 //! process sees them. Configurations name only relative paths, so they mean the same inside.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use dnslab_settings::is_name;
@@ -233,11 +234,15 @@ impl Root {
         // Only root may enter, so the tool gives up root and not its caller.
         let user = privileges::to_ask_as(binary, Some(&self.folder));
         let user = user.map(|User { uid, gid }| format!("--userspec=+{uid}:+{gid}"));
-        let (folder, inside) = (self.folder.to_string_lossy(), binary.to_string_lossy());
-        let options = user.iter().flat_map(|user| [user.as_str(), "--groups="]);
-        let arguments: Vec<&str> = options.chain([&*folder, &*inside, argument]).collect();
+        let options = user.iter().flat_map(|user| [user.as_str(), "--groups="].map(OsStr::new));
+        let command = [self.folder.as_os_str(), binary.as_os_str(), OsStr::new(argument)];
         let outside = self.folder.join(binary.strip_prefix("/").unwrap_or(binary));
-        ask_version(Question::new(Path::new(CHROOT), &arguments), &outside, argument, guard)
+        ask_version(
+            &Question::new(Path::new(CHROOT), options.chain(command)),
+            &outside,
+            argument,
+            guard,
+        )
     }
 }
 

@@ -155,7 +155,7 @@ impl Processes {
 #[derive(Debug)]
 pub struct Sampler {
     stop: mpsc::Sender<()>,
-    thread: JoinHandle<Seen>,
+    thread: Option<JoinHandle<Seen>>,
     watched: Watched,
     latest: Arc<Mutex<Option<Latest>>>,
 }
@@ -181,8 +181,9 @@ impl Sampler {
         let for_thread = watched.clone();
         let latest = Arc::new(Mutex::new(None));
         let told = Arc::clone(&latest);
-        let thread = thread::spawn(move || sample_until(&for_thread, &told, &began, &stopped));
-        // An error means that the thread has ended already, which `finish` finds out.
+        let sample = move || sample_until(&for_thread, &told, &began, &stopped);
+        let thread = thread::Builder::new().spawn(sample).ok();
+        // An error means that the thread has ended already, or never was, which `finish` finds out.
         has_begun.recv().ok();
         Self { stop, thread, watched, latest }
     }
@@ -209,8 +210,8 @@ impl Sampler {
     #[must_use]
     pub fn finish_over(self, origin: Instant, window: (i64, i64)) -> ResourceSeries {
         self.stop.send(()).ok();
-        // After a panic the run has no resources and says so.
-        let seen = self.thread.join().unwrap_or_else(|_| Seen::new());
+        // After a panic, or without a thread, the run has no resources and says so.
+        let seen = self.thread.and_then(|thread| thread.join().ok()).unwrap_or_else(Seen::new);
         let Watched { sources, cpus, load_cpus, .. } = self.watched;
         let began = signed_ns(seen.began, origin);
         let window = (window.0 - began, window.1 - began);

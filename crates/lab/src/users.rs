@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::fs;
+use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde::{Deserialize, Serialize};
@@ -62,7 +63,7 @@ fn users(text: &str) -> impl Iterator<Item = Named> {
     text.lines().filter_map(|line| {
         let mut fields = line.split(':');
         let name = fields.next()?.to_owned();
-        let mut number = |skipped: usize| fields.nth(skipped)?.parse().ok();
+        let mut number = |skipped: usize| number(fields.nth(skipped)?);
         Some(Named { name, uid: number(1)?, gid: number(0)? })
     })
 }
@@ -76,7 +77,7 @@ fn groups(text: &str) -> impl Iterator<Item = u32> {
 fn named_groups(text: &str) -> impl Iterator<Item = (&str, u32)> {
     text.lines().filter_map(|line| {
         let mut fields = line.split(':');
-        Some((fields.next()?, fields.nth(1)?.parse().ok()?))
+        Some((fields.next()?, number(fields.nth(1)?)?))
     })
 }
 
@@ -97,10 +98,17 @@ pub fn group_described(gid: u32) -> String {
     name.map_or_else(|| gid.to_string(), |name| format!("{name} ({gid})"))
 }
 
+/// The number of a user or group in decimal digits. 4294967295 is nobody's: system calls take it for "no change"
+/// (chown(2)).
+fn number(text: &str) -> Option<u32> {
+    let is_plain = text.bytes().all(|octet| octet.is_ascii_digit());
+    text.parse().ok().filter(|number| is_plain && *number != u32::MAX)
+}
+
 /// The user of this name or number; `None` if the system has none.
 #[must_use]
 pub fn find(text: &str) -> Option<User> {
-    let number: Option<u32> = text.parse().ok();
+    let number = number(text);
     let passwd = fs::read_to_string("/etc/passwd").unwrap_or_default();
     let found = users(&passwd).find(|user| user.name == text || Some(user.uid) == number);
     let found = found.map(|user| User { uid: user.uid, gid: user.gid });
@@ -111,7 +119,7 @@ pub fn find(text: &str) -> Option<User> {
 /// The number of the group of this name or number; `None` if the system has none.
 #[must_use]
 pub fn find_group(text: &str) -> Option<u32> {
-    let number: Option<u32> = text.parse().ok();
+    let number = number(text);
     let group = fs::read_to_string("/etc/group").unwrap_or_default();
     let found = named_groups(&group).find(|(name, _)| *name == text).map(|(_, gid)| gid);
     found.or(number)
@@ -161,6 +169,81 @@ pub fn own() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
+/// The bits that let the group and everybody write (chmod(2)).
+const GROUP_MAY_WRITE: u32 = 0o020;
+const ALL_MAY_WRITE: u32 = 0o002;
+
+/// The bit that keeps strangers from replacing what is in a folder that they may write (unlink(2)).
+const STICKY: u32 = 0o1000;
+
+/// Users who can run something as this process's user anyway.
+#[derive(Clone, Copy, Debug)]
+pub struct Trusted {
+    own: u32,
+    /// Who became root by sudo(8) to run this process.
+    caller: Option<u32>,
+    /// The owner of `/`: root, by whatever number a user namespace shows it (user_namespaces(7)).
+    root: u32,
+}
+
+impl Trusted {
+    /// Those that this process trusts.
+    #[must_use]
+    pub fn of_this_process() -> Self {
+        let own = own();
+        let caller = std::env::var("SUDO_UID").ok().filter(|_| own == 0);
+        Self {
+            own,
+            caller: caller.and_then(|caller| number(&caller)),
+            root: fs::metadata("/").map_or(0, |facts| facts.uid()),
+        }
+    }
+
+    fn has(&self, user: u32) -> bool {
+        [Some(self.own), Some(0), self.caller].contains(&Some(user))
+    }
+
+    /// Why somebody else may have written a file, or what is in a folder, as half a sentence in which it is called
+    /// `what`. `None` if only this user, or one who can be this user, may write it. `facts` are `None` if the system does
+    /// not give them.
+    #[must_use]
+    pub fn doubt_of(&self, what: &str, facts: Option<&Metadata>) -> Option<String> {
+        let Some(facts) = facts else { return Some(unknown(what)) };
+        self.doubt(what, facts, self.has(facts.uid()))
+    }
+
+    /// Why somebody else may replace what is in `folder` (absolute, without symbolic links), or one of the folders above
+    /// it, as half a sentence that names the folder after `title`. `None` if nobody can. In a sticky folder strangers may
+    /// add files, but not replace this user's.
+    #[must_use]
+    pub fn doubt_of_folders(&self, folder: &Path, title: &str) -> Option<String> {
+        folder.ancestors().find_map(|folder| {
+            let what = format!("{title}{}", folder.display());
+            let Ok(facts) = fs::metadata(folder) else { return Some(unknown(&what)) };
+            let is_trusted = self.has(facts.uid()) || facts.uid() == self.root;
+            let is_sticky = facts.mode() & STICKY != 0;
+            if is_sticky && is_trusted { None } else { self.doubt(&what, &facts, is_trusted) }
+        })
+    }
+
+    fn doubt(&self, what: &str, facts: &Metadata, is_trusted: bool) -> Option<String> {
+        let mode = facts.mode();
+        if !is_trusted {
+            let (owner, own) = (described(facts.uid()), described(self.own));
+            return Some(format!("{what} belongs to the user {owner}, not to {own}"));
+        }
+        if mode & ALL_MAY_WRITE != 0 {
+            return Some(format!("everybody may write {what}"));
+        }
+        let is_shared = mode & GROUP_MAY_WRITE != 0 && !is_alone_in(facts.uid(), facts.gid());
+        is_shared.then(|| format!("the group {} may write {what}", facts.gid()))
+    }
+}
+
+fn unknown(what: &str) -> String {
+    format!("the system does not say whose {what} is")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -191,5 +274,16 @@ mod tests {
     fn numbers_are_shown_with_their_names() {
         assert_eq!(described(0), "root (0)");
         assert_eq!(described(4_000_000_000), "4000000000");
+    }
+
+    #[test]
+    fn what_system_calls_take_for_no_change_is_nobody() {
+        assert_eq!(find("4294967294"), Some(User { uid: 4_294_967_294, gid: 4_294_967_294 }));
+        assert_eq!(find_group("4294967294"), Some(4_294_967_294));
+        for wrong in ["4294967295", "4294967296", "-1", "+1", ""] {
+            assert_eq!((find(wrong), find_group(wrong)), (None, None), "`{wrong}`");
+        }
+        assert_eq!(users("x:x:4294967295:0::/:/bin/sh\n").count(), 0);
+        assert_eq!(groups("x:x:4294967295:\n").count(), 0);
     }
 }

@@ -2,9 +2,10 @@
 //! not delay measuring, even on a machine without a spare CPU.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::io;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender, TrySendError};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -79,7 +80,8 @@ pub(crate) struct Aggregate {
     /// Open loop: how close to its schedule the load was sent, in the measured window.
     pub(crate) pacing: Option<Pacing>,
     /// What the network stack dropped in the measured window.
-    pub(crate) network: NetworkDrops,
+    /// `None` if the kernel did not say.
+    pub(crate) network: Option<NetworkDrops>,
 }
 
 /// Takes the reports of all workers of a load.
@@ -295,28 +297,55 @@ fn give_back(spares: &Sender<Histogram>, mut histogram: Histogram) {
     spares.send(histogram).ok();
 }
 
-/// Takes the reports of all loads until their workers have ended, and tells the observer in the calling
-/// thread. Each load has a thread that runs only when no other has work for its CPU.
-pub(crate) fn observe_all(
-    aggregators: Vec<Aggregator>,
-    clock: Clock,
-    observe: &mut dyn FnMut(usize, Progress<'_>),
-) -> Vec<Aggregate> {
-    let (sender, intervals) = mpsc::sync_channel(UNSEEN);
-    let began_unix_ns = clock.began_unix_ns();
-    let loads: Vec<usize> = aggregators.iter().map(|aggregator| aggregator.load).collect();
-    thread::scope(|scope| {
+/// The clock of a load that is to begin. Whoever waits for it is told `None` if the load does not begin.
+#[derive(Debug, Default)]
+pub(crate) struct AwaitedClock(OnceLock<Option<(Clock, u64)>>);
+
+impl AwaitedClock {
+    /// # Panics
+    /// At the second call.
+    pub(crate) fn set(&self, clock: Option<Clock>) {
+        let clock = clock.map(|clock| (clock, clock.began_unix_ns()));
+        self.0.set(clock).expect("a load begins once");
+    }
+}
+
+/// Takes the reports of all loads. Each load has a thread that runs only when no other has work for its CPU.
+pub(crate) struct Observers<'scope> {
+    loads: Vec<usize>,
+    intervals: Receiver<Finished>,
+    threads: Vec<thread::ScopedJoinHandle<'scope, Option<Aggregate>>>,
+}
+
+impl<'scope> Observers<'scope> {
+    /// Starts the threads, which wait for the clock.
+    ///
+    /// # Errors
+    /// When there is no thread for one of the loads. Those of the others still wait for the clock.
+    pub(crate) fn start(
+        scope: &'scope thread::Scope<'scope, '_>,
+        aggregators: Vec<Aggregator>,
+        clock: &'scope AwaitedClock,
+    ) -> io::Result<Self> {
+        let (sender, intervals) = mpsc::sync_channel(UNSEEN);
+        let loads: Vec<usize> = aggregators.iter().map(|aggregator| aggregator.load).collect();
         let start = |aggregator: Aggregator| {
             let sender = sender.clone();
-            let aggregator = Aggregator { began_unix_ns, ..aggregator };
-            scope.spawn(move || {
+            thread::Builder::new().spawn_scoped(scope, move || {
+                let (clock, began_unix_ns) = (*clock.0.wait())?;
                 set_idle_policy();
                 aggregator.thread.store(gettid().as_raw_nonzero().get(), Ordering::Relaxed);
-                aggregator.run(clock, &sender)
+                let aggregator = Aggregator { began_unix_ns, ..aggregator };
+                Some(aggregator.run(clock, &sender))
             })
         };
-        let threads: Vec<_> = aggregators.into_iter().map(start).collect();
-        drop(sender);
+        let threads = aggregators.into_iter().map(start).collect::<io::Result<_>>()?;
+        Ok(Self { loads, intervals, threads })
+    }
+
+    /// Tells the observer in the calling thread, until the workers of all loads have ended.
+    pub(crate) fn observe(self, observe: &mut dyn FnMut(usize, Progress<'_>)) -> Vec<Aggregate> {
+        let Self { loads, intervals, threads } = self;
         loop {
             match intervals.recv_timeout(TICK) {
                 Ok(Finished { load, live, back }) => {
@@ -332,14 +361,25 @@ pub(crate) fn observe_all(
         let join = |thread: thread::ScopedJoinHandle<'_, _>| {
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
-        threads.into_iter().map(join).collect()
-    })
+        threads.into_iter().filter_map(join).collect()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use dnslab_client::{Events, Millisecond};
+
+    fn observe_one(
+        aggregator: Aggregator,
+        observe: &mut dyn FnMut(usize, Progress<'_>),
+    ) -> Vec<Aggregate> {
+        let clock = AwaitedClock::default();
+        clock.set(Some(Clock::start()));
+        thread::scope(|scope| {
+            Observers::start(scope, vec![aggregator], &clock).unwrap().observe(observe)
+        })
+    }
 
     #[test]
     fn milliseconds_of_all_workers_are_added_and_the_warm_up_is_left_out() {
@@ -361,7 +401,7 @@ mod tests {
         }
         drop(ends);
         let mut told = 0;
-        let aggregates = observe_all(vec![aggregator], Clock::start(), &mut |load, progress| {
+        let aggregates = observe_one(aggregator, &mut |load, progress| {
             assert_eq!(load, 0);
             if let Progress::Interval(live) = progress {
                 told += 1;
@@ -395,7 +435,7 @@ mod tests {
             }
         }
         drop(ends);
-        let aggregates = observe_all(vec![aggregator], Clock::start(), &mut |_, _| {});
+        let aggregates = observe_one(aggregator, &mut |_, _| {});
         let [aggregate] = <[Aggregate; 1]>::try_from(aggregates).ok().unwrap();
         let [first, second] = aggregate.seconds.as_slice() else {
             panic!("{:?}", aggregate.seconds)
@@ -424,7 +464,7 @@ mod tests {
             }
         });
         let (mut told, mut latencies, mut watch) = (0, 0, Some(watch));
-        let aggregates = observe_all(vec![aggregator], Clock::start(), &mut |_, progress| {
+        let aggregates = observe_one(aggregator, &mut |_, progress| {
             if let Progress::Interval(live) = progress {
                 (told, latencies) = (told + 1, latencies + live.latency.len());
                 // It hangs at first, and misses what then does not fit.

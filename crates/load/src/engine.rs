@@ -16,7 +16,7 @@ use dnslab_wire::Method;
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 
-use crate::aggregator::{Aggregator, Reports, observe_all};
+use crate::aggregator::{Aggregator, AwaitedClock, Observers, Reports};
 use crate::clock::{Clock, instant_in, sleep_until};
 use crate::kernel::Kernel;
 use crate::result::finish;
@@ -92,30 +92,42 @@ pub fn run_together(
     let loads: Vec<usize> = (0..members.len()).filter(runs).collect();
     let workers: u32 = loads.iter().map(|load| members[*load].job.workers()).sum();
     let barrier = Barrier::new(workers as usize + 1);
-    let origin = OnceLock::new();
-    let (ended, zero) = thread::scope(|scope| {
+    let (origin, all_are_here, clock) = (OnceLock::new(), OnceLock::new(), AwaitedClock::default());
+    let ended = thread::scope(|scope| {
         let (mut aggregators, mut threads, mut writers) = (Vec::new(), Vec::new(), Vec::new());
-        for load in &loads {
-            let Member { job, stop, told } = members[*load];
+        let mut begin = |load: usize| -> io::Result<()> {
+            let Member { job, stop, told } = members[load];
             let (teller, writer) = told.filter(|_| job.tells).map(Writer::new).unzip();
-            writers
-                .push(writer.map(|writer| scope.spawn(move || writer.write(&job.settings.cpus))));
+            let writer = writer.map(|writer| {
+                let write = move || writer.write(&job.settings.cpus);
+                thread::Builder::new().spawn_scoped(scope, write)
+            });
+            writers.push(writer.transpose()?);
             let (phases, workers) = (Phases::of(job), job.workers());
             let mut feeds = feeds.next().expect("one for each load").into_iter();
-            let (aggregator, reports) = Aggregator::new(*load, workers, phases, job.turns.clone());
+            let (aggregator, reports) = Aggregator::new(load, workers, phases, job.turns.clone());
             aggregators.push(aggregator);
             let start = |(number, reports): (u32, Reports)| {
-                let start = Start { job, number, barrier: &barrier, origin: &origin };
+                let all_are_here = &all_are_here;
+                let start = Start { job, number, barrier: &barrier, origin: &origin, all_are_here };
                 let (feed, teller) = (feeds.next(), teller.clone());
-                scope.spawn(move || start.work(stop, feed, (reports, teller)))
+                let work = move || start.work(stop, feed, (reports, teller));
+                thread::Builder::new().spawn_scoped(scope, work)
             };
-            threads.push((0..workers).zip(reports).map(start).collect::<Vec<_>>());
-        }
+            threads.push((0..workers).zip(reports).map(start).collect::<io::Result<Vec<_>>>()?);
+            Ok(())
+        };
+        let begun = loads.iter().try_for_each(|load| begin(*load));
+        let observers = begun.and_then(|()| Observers::start(scope, aggregators, &clock));
+        all_are_here.set(observers.is_ok()).expect("it is set once, here");
+        // Those who have come leave again.
+        let observers = observers.inspect_err(|_| clock.set(None))?;
         barrier.wait();
         let zero = instant_in(LEAD);
         origin.set(zero).expect("the origin is set once, here");
         barrier.wait();
-        let aggregates = observe_all(aggregators, Clock::starting_at(zero), observe);
+        clock.set(Some(Clock::starting_at(zero)));
+        let aggregates = observers.observe(observe);
         let ends = threads.into_iter().zip(writers).map(|(threads, writer)| {
             let ends = threads.into_iter().map(join).collect::<Result<Vec<WorkerEnd>, _>>();
             // It has ended with the last worker.
@@ -124,13 +136,18 @@ pub fn run_together(
             written.map_err(LoadError::Told)?;
             Ok::<_, LoadError>(ends)
         });
-        (ends.zip(aggregates).collect::<Vec<_>>(), zero)
+        Ok::<_, io::Error>((ends.zip(aggregates).collect::<Vec<_>>(), zero))
     });
-    let mut ended = ended.into_iter();
+    let mut ended = ended.map(|(ended, zero)| (ended.into_iter(), zero));
     let result = |(member, checked): (&Member<'_>, Result<(), LoadError>)| {
         checked?;
+        let (ended, zero) = ended.as_mut().map_err(|error| {
+            let code = error.raw_os_error();
+            let source = code.map_or_else(|| error.kind().into(), io::Error::from_raw_os_error);
+            LoadError::Threads { workers, source }
+        })?;
         let (ends, aggregate) = ended.next().expect("each load that was applied has ended");
-        finish(member.job, Phases::of(member.job), zero, ends?, aggregate)
+        finish(member.job, Phases::of(member.job), *zero, ends?, aggregate)
     };
     members.iter().zip(checked).map(result).collect()
 }
@@ -250,6 +267,8 @@ struct Start<'a> {
     number: u32,
     barrier: &'a Barrier,
     origin: &'a OnceLock<Instant>,
+    /// Whether every worker has a thread. Without one of them nobody would come past the barrier.
+    all_are_here: &'a OnceLock<bool>,
 }
 
 impl Start<'_> {
@@ -261,6 +280,9 @@ impl Start<'_> {
         feed: Option<Box<dyn Feed>>,
         (reports, teller): (Reports, Option<Teller>),
     ) -> Result<WorkerEnd, LoadError> {
+        if !*self.all_are_here.wait() {
+            return Err(LoadError::Worker(io::ErrorKind::WouldBlock.into()));
+        }
         let ready = AssertUnwindSafe(|| self.ready(stop, feed, (reports, teller)));
         let worker = catch_unwind(ready);
         self.barrier.wait();

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use dnslab_measure::Unbalanced;
-use dnslab_wire::units::raised_file_limit;
+use dnslab_wire::units::{raised_file_limit, raised_thread_limit};
 
 /// Why a load did not begin, or cannot be trusted.
 #[derive(Debug, thiserror::Error)]
@@ -77,6 +77,17 @@ pub enum LoadError {
     /// A worker could not begin.
     #[error("cannot start a load worker: {0}")]
     Worker(#[source] io::Error),
+    /// The system gives the load no thread for each of its workers.
+    #[error(
+        "cannot start {workers} threads for the load: {source}; use fewer workers, {}",
+        raised_thread_limit()
+    )]
+    Threads {
+        /// Workers of all loads together.
+        workers: u32,
+        /// What the system said.
+        source: io::Error,
+    },
     /// A CPU cannot be used.
     #[error(
         "cannot pin a load worker to CPU {cpu}: {source}; `dnslab doctor` lists the usable CPUs"

@@ -31,11 +31,12 @@ impl NetworkWindow {
         began.min(ended).min(MAX_LENGTH)
     }
 
-    /// What was counted in the window, or up to now if its end was not seen.
-    pub(crate) fn drops(self) -> NetworkDrops {
-        match (self.began, self.ended.or_now()) {
-            (Reading::Taken(Some(before)), Some(after)) => after.since(&before),
-            _ => NetworkDrops::default(),
+    /// What was counted in the window, or up to now if its end was not seen. Nothing in a window that never began;
+    /// `None` if the kernel does not give the counters.
+    pub(crate) fn drops(self) -> Option<NetworkDrops> {
+        match self.began {
+            Reading::Awaited => Some(NetworkDrops::default()),
+            Reading::Taken(before) => Some(self.ended.or_now()?.since(&before?)),
         }
     }
 }
@@ -65,8 +66,11 @@ impl Reading {
 fn read() -> Option<NetworkCounters> {
     let text = |file: &str| std::fs::read_to_string(format!("/proc/thread-self/net/{file}")).ok();
     let counters = NetworkCounters::parse(&text("snmp")?, &text("netstat")?).ok()?;
-    // Without IPv6 there is no file of it.
-    Some(text("snmp6").and_then(|snmp6| counters.with_ipv6(&snmp6).ok()).unwrap_or(counters))
+    match text("snmp6") {
+        Some(snmp6) => counters.with_ipv6(&snmp6).ok(),
+        // Without IPv6 there is no file of it.
+        None => Some(counters),
+    }
 }
 
 #[cfg(test)]
@@ -95,9 +99,9 @@ mod tests {
         drop_one();
         assert_eq!(window.look(&PHASES, 300), MAX_LENGTH);
         drop_one();
-        let at_end = window.clone().drops();
+        let at_end = window.clone().drops().unwrap();
         assert!(at_end.udp_no_port >= 1, "{at_end:?}");
-        assert_eq!(window.drops(), at_end, "nothing is added after the end");
+        assert_eq!(window.drops(), Some(at_end), "nothing is added after the end");
     }
 
     #[test]
@@ -105,7 +109,16 @@ mod tests {
         let mut window = NetworkWindow::default();
         window.look(&PHASES, 150);
         drop_one();
-        assert!(window.drops().udp_no_port >= 1);
-        assert_eq!(NetworkWindow::default().drops(), NetworkDrops::default());
+        assert!(window.drops().unwrap().udp_no_port >= 1);
+        assert_eq!(NetworkWindow::default().drops(), Some(NetworkDrops::default()));
+    }
+
+    #[test]
+    fn what_the_kernel_does_not_say_is_unknown() {
+        let read = || Reading::Taken(read());
+        let unknown = || Reading::Taken(None);
+        for (began, ended) in [(unknown(), read()), (read(), unknown()), (unknown(), unknown())] {
+            assert_eq!(NetworkWindow { began, ended }.drops(), None);
+        }
     }
 }

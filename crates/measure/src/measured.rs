@@ -248,9 +248,10 @@ pub struct Measured {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load_pressure_share: Option<f64>,
     /// What the network stack of the generator's host dropped and sent again from the start of the
-    /// load to its end, on behalf of whatever process; all 0 in records that do not have it.
+    /// load to its end, on behalf of whatever process; `None` where the kernel does not say, and in records that do
+    /// not have it.
     #[serde(default)]
-    pub network: NetworkDrops,
+    pub network: Option<NetworkDrops>,
     /// The workers.
     pub workers: Vec<WorkerFacts>,
     /// What TLS agreed on.

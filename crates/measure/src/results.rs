@@ -25,7 +25,7 @@ use bounds::Budget;
 pub use bounds::{FolderName, FolderNameError};
 pub use error::ResultsError;
 use error::io_error;
-use folder::Folder;
+use folder::{Folder, MAX_ENTRIES};
 pub use lock::{Holder, SessionLock};
 
 const SESSION: &str = "session.json";
@@ -455,6 +455,15 @@ impl ResultsDirectory {
         self.root.write(name, content)
     }
 
+    /// Removes a file of the directory, if it is there.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn remove_file(&self, name: &str) -> Result<(), ResultsError> {
+        let path = self.path().join(name);
+        self.root.unlink(name).map_err(|error| io_error("remove", &path)(error.into()))
+    }
+
     /// Moves a file of the same file system into the directory, and returns its path there. It takes the place of
     /// a file of that name.
     ///
@@ -497,7 +506,8 @@ impl ResultsDirectory {
         let mut files = BTreeMap::new();
         let Some(run) = self.run_folder(case)? else { return Ok(files) };
         let Some(folder) = run.folder(folder)? else { return Ok(files) };
-        let names = folder.names()?.into_iter().filter_map(|name| name.into_string().ok());
+        let (names, are_more) = folder.names()?;
+        let names = names.into_iter().filter_map(|name| name.into_string().ok());
         let mut shown = names.filter(|name| SHOWN.iter().any(|ending| name.ends_with(ending)));
         for name in shown.by_ref().take(bounds::MAX_SERVER_FILES) {
             let text = match folder.read(&name, bounds::MAX_SERVER_FILE) {
@@ -514,12 +524,15 @@ impl ResultsDirectory {
             };
             files.insert(name, text);
         }
-        let further = shown.count();
-        if further > 0 {
-            // No file of this name would be shown.
-            files
-                .insert("further files".to_owned(), format!("not shown: {further} of this folder"));
-        }
+        let further = match (shown.count(), are_more) {
+            (0, false) => return Ok(files),
+            (further, false) => format!("not shown: {further} of this folder"),
+            (_, true) => format!(
+                "not shown: this folder holds more than {MAX_ENTRIES} files, of which some were looked at"
+            ),
+        };
+        // No file of this name would be shown.
+        files.insert("further files".to_owned(), further);
         Ok(files)
     }
 

@@ -107,9 +107,10 @@ pub struct VariantSummary {
     /// The connections of all runs and their times.
     #[serde(default)]
     pub connections: ConnectionFigures,
-    /// What the network stack of the generator's host dropped and sent again in all runs.
+    /// What the network stack of the generator's host dropped and sent again in all runs; `None` if that is not known
+    /// of one of them.
     #[serde(default)]
-    pub network: NetworkDrops,
+    pub network: Option<NetworkDrops>,
     /// Send lags of all runs merged; empty for a closed loop, which has no schedule to lag behind.
     #[serde(default)]
     pub send_lag: Histogram,
@@ -373,7 +374,11 @@ impl<'a> VariantRuns<'a> {
         let (mut latency, mut send_lag) = (Histogram::new(), Histogram::new());
         let mut start_lag = Histogram::new();
         let mut connections = ConnectionFigures::default();
-        let mut network = NetworkDrops::default();
+        let network =
+            self.valid.iter().try_fold(NetworkDrops::default(), |mut sum, (_, measured)| {
+                sum.merge(measured.network.as_ref()?);
+                Some(sum)
+            });
         for (record, measured) in &self.valid {
             counters.merge(&measured.counters);
             if let Some(common) = &record.common_load {
@@ -388,7 +393,6 @@ impl<'a> VariantRuns<'a> {
             }
             start_lag.merge(&measured.start_lag);
             connections.add(measured);
-            network.merge(&measured.network);
         }
         let counts = &connections.counts;
         let handshakes = counts.full_handshakes + counts.resumed_handshakes;

@@ -3,8 +3,9 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -17,11 +18,15 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::sync::{Notify, Semaphore};
+use tokio::task::JoinHandle;
 
-/// Connections at once. A scraper needs one.
+/// Connections at once. A scraper needs one. A further one takes the place of the oldest.
 const MAX_CONNECTIONS: usize = 16;
 
-/// Who sends no request for this long is not waited for.
+/// The head of a request must come within this time.
+const HEAD_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Whoever has not taken the answer after this time gets no more of it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How often to look whether a wait is over.
@@ -58,7 +63,7 @@ fn remedy(error: &io::Error) -> &'static str {
 pub struct Listener {
     shared: Arc<Shared>,
     address: SocketAddr,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<thread::JoinHandle<()>>,
 }
 
 #[derive(Debug, Default)]
@@ -148,7 +153,7 @@ impl Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         self.shared.stop.notify_one();
-        self.thread.take().map(JoinHandle::join);
+        self.thread.take().map(thread::JoinHandle::join);
     }
 }
 
@@ -164,27 +169,48 @@ async fn serve(listener: TcpListener, shared: Arc<Shared>) {
     tokio::time::timeout(LOOK, last).await.ok();
 }
 
+/// A connection that may still be open.
+struct Connection {
+    /// A request has come.
+    has_asked: Arc<AtomicBool>,
+    task: JoinHandle<()>,
+}
+
 async fn accept(listener: tokio::net::TcpListener, places: Arc<Semaphore>, shared: Arc<Shared>) {
-    while let Ok(place) = Arc::clone(&places).acquire_owned().await {
+    // The oldest first.
+    let mut open: Vec<Connection> = Vec::new();
+    loop {
         let Ok((stream, _)) = listener.accept().await else {
             // No descriptor is left, or the client has gone.
             tokio::time::sleep(LOOK).await;
             continue;
         };
-        let shared = Arc::clone(&shared);
+        open.retain(|connection| !connection.task.is_finished());
+        if open.len() >= MAX_CONNECTIONS {
+            // Clients that say nothing, or do not take their answer, keep nobody else away.
+            let is_silent = |it: &Connection| !it.has_asked.load(Ordering::Relaxed);
+            open.remove(open.iter().position(is_silent).unwrap_or(0)).task.abort();
+        }
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        let has_asked = Arc::new(AtomicBool::new(false));
+        let (shared, asks) = (Arc::clone(&shared), Arc::clone(&has_asked));
         let service = service_fn(move |request| {
+            asks.store(true, Ordering::Relaxed);
             let response = answer(&request, &shared);
             async move { Ok::<_, Infallible>(response) }
         });
+        // A connection that stays open for the next request could not be told from one that never asks.
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(PATIENCE)
+            .header_read_timeout(HEAD_PATIENCE)
+            .keep_alive(false)
             .serve_connection(TokioIo::new(stream), service);
-        tokio::spawn(async move {
+        let task = tokio::spawn(async move {
             // What a client does wrong is its own trouble.
-            connection.await.ok();
+            tokio::time::timeout(PATIENCE, connection).await.ok();
             drop(place);
         });
+        open.push(Connection { has_asked, task });
     }
 }
 
@@ -215,4 +241,51 @@ fn answer(request: &Request<Incoming>, shared: &Shared) -> Response<Full<Bytes>>
     let content_type = header::HeaderValue::from_static(format.content_type());
     response.headers_mut().insert(header::CONTENT_TYPE, content_type);
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpStream;
+
+    use super::*;
+
+    fn connect(listener: &Listener) -> TcpStream {
+        let stream = TcpStream::connect(listener.address()).unwrap();
+        // Much longer than it takes, and much shorter than a minute.
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream
+    }
+
+    /// All that comes until the end.
+    fn read(mut stream: TcpStream) -> String {
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text
+    }
+
+    fn fetch(listener: &Listener) -> String {
+        let mut stream = connect(listener);
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        read(stream)
+    }
+
+    #[test]
+    fn silent_connections_keep_no_scraper_away() {
+        let listener = Listener::start("127.0.0.1:0".parse().unwrap()).unwrap();
+        let mut silent: Vec<TcpStream> =
+            (0..2 * MAX_CONNECTIONS).map(|_| connect(&listener)).collect();
+        for _ in 0..3 {
+            assert!(fetch(&listener).starts_with("HTTP/1.1 200 OK"));
+        }
+        assert_eq!(read(silent.remove(0)), "", "the oldest is still open");
+    }
+
+    #[test]
+    fn half_a_request_is_not_waited_for() {
+        let listener = Listener::start("127.0.0.1:0".parse().unwrap()).unwrap();
+        let mut stream = connect(&listener);
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost:").unwrap();
+        read(stream);
+    }
 }

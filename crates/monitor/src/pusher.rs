@@ -1,6 +1,7 @@
 //! Pushes points, with patience and within bounds.
 
 use std::collections::VecDeque;
+use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -84,15 +85,18 @@ impl Shared {
 
 impl Pusher {
     /// Starts the thread.
-    #[must_use]
-    pub fn start(endpoint: Endpoint) -> Self {
+    ///
+    /// # Errors
+    /// When there is none to be had.
+    pub fn start(endpoint: Endpoint) -> io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let own = Arc::clone(&shared);
-        let thread = thread::spawn(move || {
+        let push = move || {
             set_idle_policy();
             work(&endpoint, &own);
-        });
-        Self { shared, thread: Some(thread) }
+        };
+        let thread = thread::Builder::new().name("push".to_owned()).spawn(push)?;
+        Ok(Self { shared, thread: Some(thread) })
     }
 
     /// Takes points, in the order of time, and returns at once.
@@ -265,7 +269,7 @@ mod tests {
     fn the_oldest_points_go_when_too_many_wait() {
         // Nothing listens at the discard port of this address.
         let endpoint = Endpoint::new("http://127.0.0.1:9/", None, None).unwrap();
-        let pusher = Pusher::start(endpoint);
+        let pusher = Pusher::start(endpoint).unwrap();
         let point = |at_ms| Point { at_ms, series: Arc::default() };
         let count = MAX_WAITING as i64 + 100;
         pusher.push((0..count).map(point).collect());

@@ -317,7 +317,7 @@ fn pacing_fields(name: &str, window: Option<&PacingWindow>) -> Vec<(String, Stri
 
 /// What the generator's host dropped and sent again, on behalf of whatever process.
 fn network_fields(measured: Option<&Measured>) -> Vec<Field> {
-    let drops = measured.map(|measured| &measured.network);
+    let drops = measured.and_then(|measured| measured.network.as_ref());
     vec![
         ("host_udp_receive_drops", text(drops, |drops| drops.udp_receive_buffer.to_string())),
         ("host_udp_send_drops", text(drops, |drops| drops.udp_send_buffer.to_string())),

@@ -85,23 +85,21 @@ pub fn write_report(results: &ResultsDirectory) -> Result<ReportPaths, ReportErr
         results.write(name, content.as_bytes())?;
         Ok(results.path().join(name))
     };
-    if records.iter().any(|record| !record.chain.is_empty()) {
-        write("chain.csv", &csv::chain(&records))?;
-    }
-    if csv::has_resources(&records) {
-        write("resources.csv", &csv::resources(&records))?;
-    }
-    if !summary.windows.is_empty() {
-        write("windows.csv", &csv::windows(&records))?;
-    }
-    if !summary.answers.is_empty() {
-        write("answers.csv", &csv::answers(&summary.answers))?;
-    }
-    if let Some(cost) = summary.cpu.as_ref().filter(|cost| !cost.variants.is_empty()) {
-        write("cpu.csv", &csv::cpu(cost))?;
-    }
-    if let Some(capacity) = &capacity {
-        write("capacity.csv", &capacity_csv(capacity))?;
+    let has_chain = records.iter().any(|record| !record.chain.is_empty());
+    let cost = summary.cpu.as_ref().filter(|cost| !cost.variants.is_empty());
+    for (name, content) in [
+        ("chain.csv", has_chain.then(|| csv::chain(&records))),
+        ("resources.csv", csv::has_resources(&records).then(|| csv::resources(&records))),
+        ("windows.csv", (!summary.windows.is_empty()).then(|| csv::windows(&records))),
+        ("answers.csv", (!summary.answers.is_empty()).then(|| csv::answers(&summary.answers))),
+        ("cpu.csv", cost.map(csv::cpu)),
+        ("capacity.csv", capacity.as_ref().map(capacity_csv)),
+    ] {
+        match content {
+            Some(content) => drop(write(name, &content)?),
+            // That of an earlier report would contradict this one.
+            None => results.remove_file(name)?,
+        }
     }
     Ok(ReportPaths {
         summary: write("summary.json", &summary_json(&session, &records, &summary, answer))?,

@@ -170,6 +170,22 @@ fn a_profile_is_told_drawn_and_escaped() {
 }
 
 #[test]
+fn a_table_of_an_earlier_report_does_not_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let session = sample::session(2);
+    let results = ResultsDirectory::create(&folder.path().join("results"), &session).unwrap();
+    let optional =
+        ["chain.csv", "resources.csv", "windows.csv", "answers.csv", "cpu.csv", "capacity.csv"];
+    for name in optional {
+        fs::write(results.path().join(name), "of before").unwrap();
+    }
+    write_report(&results).unwrap();
+    for name in optional {
+        assert!(!results.path().join(name).exists(), "{name} is still there");
+    }
+}
+
+#[test]
 fn a_directory_without_a_run_has_a_report() {
     let session = sample::session(2);
     let [page, _, runs, series, table] = report_of(&session, &[]);

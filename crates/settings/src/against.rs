@@ -42,7 +42,8 @@ impl Document {
     fn put(&mut self, variant: &mut WrittenVariant, path: &str, text: &str) {
         let key = find(path).expect("it is a key");
         let option = format!("{OPTION}={text}");
-        let place = Place { span: OPTION.len() + 1..option.len(), origin: Origin::Option(option) };
+        let place =
+            Place { span: OPTION.len() + 1..option.len(), origin: Origin::Option(option.into()) };
         let value = read(key, text, Syntax::Option(OPTION));
         let entry = Entry::of(value, place, Layer::VariantCommandLine, &mut self.problems);
         variant.entries.insert(key.path, entry);

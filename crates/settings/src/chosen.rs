@@ -2,7 +2,7 @@
 
 use crate::document::Document;
 use crate::problem::shown;
-use crate::suggestion::closest_word;
+use crate::suggestion::{listed, near};
 use crate::{Origin, Place, Problem, Value};
 
 /// Of the command line: which variants are made.
@@ -29,9 +29,9 @@ impl Document {
         for (option, names) in options {
             for name in names.iter().filter(|name| !all.contains(name)) {
                 let place = place(option, name);
-                let help = match closest_word(name, all.iter().map(String::as_str)) {
+                let help = match near(name, &all, self.problems.len()) {
                     Some(near) => format!("did you mean `{near}`?"),
-                    None => format!("the variants are {}", all.join(", ")),
+                    None => format!("the variants are {}", listed(&all)),
                 };
                 let message = format!("there is no variant `{}`", shown(name));
                 self.problems.push(Problem::new(message, place.mark("no such variant")).help(help));
@@ -50,7 +50,7 @@ impl Document {
         };
         let place = place(option, &written.join(","));
         let Some(first) = left.first() else {
-            let help = format!("the variants are {}", all.join(", "));
+            let help = format!("the variants are {}", listed(&all));
             let mark = place.mark("all of them");
             self.problems.push(Problem::new("no variant is left", mark).help(help));
             return;
@@ -146,7 +146,7 @@ fn text(value: Option<&Value>) -> Option<String> {
 
 fn place(option: &str, written: &str) -> Place {
     let text = format!("{option}={written}");
-    Place { span: option.len() + 1..text.len(), origin: Origin::Option(text) }
+    Place { span: option.len() + 1..text.len(), origin: Origin::Option(text.into()) }
 }
 
 #[cfg(test)]

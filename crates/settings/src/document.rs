@@ -3,14 +3,15 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::keys::{VARIANT_NAME, keys};
-use crate::problem::shown;
+use crate::problem::{MAX_SHOWN, shown};
 use crate::reading::{Fault, Syntax};
-use crate::suggestion::{closest_group, closest_key, closest_word};
+use crate::suggestion::{closest_group, closest_key, listed, near};
 use crate::{FlagForm, Key, Kind, MAX_VARIANTS, Origin, Place, Problem, Problems, Value};
 
 #[derive(Clone, Debug, PartialEq)]
@@ -84,8 +85,10 @@ impl Document {
         // After any other error the parser may have lost the borders of tables and see keys twice.
         let is_twice = |error: &&toml::de::Error| error.message().starts_with("duplicate key");
         let all_twice = errors.iter().all(|error| is_twice(&error));
-        let told = errors.iter().filter(|error| all_twice || !is_twice(error));
-        if let Some(problems) = Problems::of(told.map(|error| not_toml(error, text)).collect()) {
+        let mut told = errors.iter().filter(|error| all_twice || !is_twice(error));
+        let shown: Vec<Problem> =
+            told.by_ref().take(MAX_SHOWN).map(|error| not_toml(error, text)).collect();
+        if let Some(problems) = Problems::with_others(shown, told.count()) {
             return Err(problems);
         }
         let mut walk = Walk { entries: Entries::new(), problems: Vec::new(), scope: Layer::File };
@@ -128,7 +131,7 @@ impl Document {
             (FlagForm::OnOff, Some("off")) => "false",
             (_, value) => value.unwrap_or_default(),
         };
-        let place = Place { span: from..text.len(), origin: Origin::Option(text) };
+        let place = Place { span: from..text.len(), origin: Origin::Option(text.into()) };
         let read = read(key, value, Syntax::Option(&option));
         let entry = Entry::of(read, place, Layer::File, &mut self.problems);
         self.entries.insert(key.path, entry);
@@ -137,7 +140,7 @@ impl Document {
     /// Takes an argument of the command line that has no option, as it stands. What is wrong with it becomes a
     /// problem.
     pub fn argument(&mut self, key: &'static Key, text: &str) {
-        let place = Place { span: 0..text.len(), origin: Origin::Option(text.to_owned()) };
+        let place = Place { span: 0..text.len(), origin: Origin::Option(text.into()) };
         let read = read(key, text, Syntax::Option(""));
         let entry = Entry::of(read, place, Layer::File, &mut self.problems);
         self.entries.insert(key.path, entry);
@@ -154,8 +157,9 @@ impl Document {
     }
 
     fn try_set(&mut self, set: &str) -> Result<(), Problem> {
+        let text: Arc<str> = set.into();
         let place = |from: usize, to: usize| Place {
-            origin: Origin::CommandLine(set.to_owned()),
+            origin: Origin::CommandLine(Arc::clone(&text)),
             span: from..to,
         };
         let Some((path, text)) = set.split_once('=') else {
@@ -170,7 +174,8 @@ impl Document {
             Some((name, path)) => (Some(self.variant_at(name, &key_place)?), path),
             None => (None, full_path),
         };
-        let key = find(path).ok_or_else(|| unknown_key(path, key_place.clone()))?;
+        let key =
+            find(path).ok_or_else(|| unknown_key(path, key_place.clone(), self.problems.len()))?;
         if variant.is_some() && !key.is_overridable() {
             let help = format!("write `--set {}=...`", key.path);
             return Err(not_overridable(key, key_place).help(help));
@@ -187,13 +192,13 @@ impl Document {
     }
 
     fn variant_at(&self, name: &str, place: &Place) -> Result<usize, Problem> {
-        let names: Vec<&str> = self.names().collect();
         let found = self.variants.iter().position(|variant| variant.name.as_deref() == Some(name));
         found.ok_or_else(|| {
             let message = format!("there is no variant `{}`", shown(name));
-            let help = match closest_word(name, names.iter().copied()) {
+            let names: Vec<&str> = self.names().collect();
+            let help = match near(name, &names, self.problems.len()) {
                 Some(near) => format!("did you mean `variant.{near}`?"),
-                None => format!("the variants are {}", names.join(", ")),
+                None => format!("the variants are {}", listed(&names)),
             };
             Problem::new(message, place.mark("no such variant")).help(help)
         })
@@ -269,6 +274,7 @@ fn not_toml(error: &toml::de::Error, text: &str) -> Problem {
     let problem = Problem::new(format!("the file is not TOML: {message}"), in_file(span).mark(""));
     match needs_quotes {
         Some(value) => {
+            let value = shown(value);
             problem.help(format!("text and values with a unit need quotes: \"{value}\""))
         }
         None => problem,
@@ -313,7 +319,8 @@ fn read_variant(
     span: Range<usize>,
     problems: &mut Vec<Problem>,
 ) -> WrittenVariant {
-    let mut walk = Walk { entries: Entries::new(), problems: Vec::new(), scope: Layer::Variant };
+    let found = std::mem::take(problems);
+    let mut walk = Walk { entries: Entries::new(), problems: found, scope: Layer::Variant };
     let mut variant = WrittenVariant::default();
     let mut named = false;
     for (key, value) in table {
@@ -329,9 +336,10 @@ fn read_variant(
     }
     if !named {
         let mark = in_file(span).mark("this variant");
-        problems.push(Problem::new("a variant has no name", mark).help("add `name = \"...\"`"));
+        let problem = Problem::new("a variant has no name", mark);
+        walk.problems.push(problem.help("add `name = \"...\"`"));
     }
-    problems.append(&mut walk.problems);
+    *problems = walk.problems;
     WrittenVariant { entries: walk.entries, ..variant }
 }
 
@@ -377,9 +385,10 @@ impl Walk {
                 }
             }
         } else {
-            let is_table = value.get_ref().is_table();
-            let problem = unknown_key(&path, in_file(key.span()));
-            self.problems.push(match closest_group(&path).filter(|_| is_table) {
+            let is_table = value.get_ref().is_table() && self.problems.len() < MAX_SHOWN;
+            let problem = unknown_key(&path, in_file(key.span()), self.problems.len());
+            let group = if is_table { closest_group(&path) } else { None };
+            self.problems.push(match group {
                 Some(group) => problem.help(format!("did you mean `{group}`?")),
                 None => problem,
             });
@@ -400,13 +409,15 @@ fn example_below(group: &str) -> String {
         .map_or_else(String::new, |key| format!("`{} = {}`", key.path, key.kind.example()))
 }
 
-fn unknown_key(path: &str, place: Place) -> Problem {
+/// `found` is how many problems there were before: of many, no more than are shown need a suggestion.
+fn unknown_key(path: &str, place: Place, found: usize) -> Problem {
     let problem = Problem::new(format!("unknown key `{}`", shown(path)), place.mark("unknown key"));
     // `variants` looks little like any key, but is a frequent slip.
     if path == "variants" {
         return problem.help("did you mean `[[variant]]`?");
     }
-    match closest_key(path) {
+    let closest = if found < MAX_SHOWN { closest_key(path) } else { None };
+    match closest {
         Some(key) => problem.help(format!("did you mean `{}`?", key.path)),
         None => problem.help("docs/EXPERIMENT.md lists all keys"),
     }

@@ -300,6 +300,7 @@ impl Kind {
             }),
             Self::Cpus => json!({
                 "type": "array",
+                "minItems": 1,
                 "uniqueItems": true,
                 "items": { "type": "integer", "minimum": 0, "maximum": Self::MAX_CPU },
             }),

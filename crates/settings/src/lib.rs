@@ -73,7 +73,7 @@ pub use schema::schema;
 pub use suggestion::closest_word;
 pub use types::{
     CacheSize, CacheSizeError, ExpectedCode, Factor, NoCode, NoPopulation, PopulationSource,
-    RightCodes, ServerChoice, Subnets, UpstreamChoice, VariantNames,
+    RightCodes, ServerChoice, Subnets, TooManyNames, UpstreamChoice, VariantNames,
 };
 pub use words::{
     Alternate, CacheUnit, CertificateKind, Figure, HostsChoice, LogSuffix, LogTarget, Mode,

@@ -1,10 +1,13 @@
 //! What can be wrong with an experiment, and where.
 
+use std::collections::HashSet;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// One thing that is wrong with an experiment.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Problem {
     /// A lowercase fragment with the culprit and its value.
     pub message: String,
@@ -15,7 +18,7 @@ pub struct Problem {
 }
 
 /// A marked piece of the experiment as written.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Mark {
     /// Where it is.
     pub place: Place,
@@ -24,7 +27,7 @@ pub struct Mark {
 }
 
 /// A piece of the experiment as written.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
     /// The text that the piece is in.
     pub origin: Origin,
@@ -32,15 +35,22 @@ pub struct Place {
     pub span: Range<usize>,
 }
 
-/// A text that the experiment was written in.
+/// A text that the experiment was written in. All places in it share the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The experiment file.
     File,
     /// One `--set` with its text.
-    CommandLine(String),
+    CommandLine(Arc<str>),
     /// An option of a command, with its value.
-    Option(String),
+    Option(Arc<str>),
+}
+
+impl Hash for Origin {
+    /// Without the text, which may be long and have many places.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        std::mem::discriminant(self).hash(state);
+    }
 }
 
 impl Place {
@@ -77,23 +87,41 @@ impl Problem {
     }
 }
 
-/// At least one problem, each once, in the order of reading.
+/// Problems that are shown. Nobody corrects more at once.
+pub(crate) const MAX_SHOWN: usize = 100;
+
+/// At least one problem, each once, in the order of reading. Beyond 100 of them, the last one only says how many more
+/// there are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problems(Vec<Problem>);
 
 impl Problems {
     /// `None` if there are no problems.
     #[must_use]
-    pub fn of(mut problems: Vec<Problem>) -> Option<Self> {
+    pub fn of(problems: Vec<Problem>) -> Option<Self> {
+        Self::with_others(problems, 0)
+    }
+
+    /// With so many others that are not among them; `None` if there are no problems.
+    pub(crate) fn with_others(mut problems: Vec<Problem>, others: usize) -> Option<Self> {
         problems.sort_by_key(Problem::position);
-        let mut once: Vec<Problem> = Vec::with_capacity(problems.len());
-        for problem in problems {
-            // A fault at the top is found again in every variant.
-            if !once.contains(&problem) {
-                once.push(problem);
-            }
+        // A fault at the top is found again in every variant.
+        let mut seen = HashSet::new();
+        let is_first: Vec<bool> = problems.iter().map(|problem| seen.insert(problem)).collect();
+        let count = seen.len() + others;
+        let mut is_first = is_first.into_iter();
+        problems.retain(|_| is_first.next() == Some(true));
+        problems.truncate(MAX_SHOWN);
+        let further = count - problems.len();
+        if further > 0 {
+            let message = match further {
+                1 => "1 further problem is not shown".to_owned(),
+                _ => format!("{further} further problems are not shown"),
+            };
+            let further = Problem { message, marks: Vec::new(), help: None };
+            problems.push(further.help("correct these first"));
         }
-        (!once.is_empty()).then_some(Self(once))
+        (!problems.is_empty()).then_some(Self(problems))
     }
 
     /// In the order of reading.

@@ -2,7 +2,7 @@
 
 use dnslab_traffic::Rate;
 use dnslab_wire::EdnsOption;
-use dnslab_wire::units::{duration, share};
+use dnslab_wire::units::{duration, number, share};
 use toml::de::{DeArray, DeInteger, DeValue};
 
 use crate::problem::{on_one_line, shown};
@@ -252,7 +252,7 @@ impl Reader<'_> {
     }
 
     fn factor(&self, number: &str) -> Result<Value, Fault> {
-        let factor = number.replace('_', "").parse().unwrap_or(f64::NAN);
+        let factor = number::read(number).unwrap_or(f64::NAN);
         if factor > 0.0 && factor <= Kind::MAX_FACTOR {
             return Ok(Value::Factor(factor));
         }
@@ -261,7 +261,7 @@ impl Reader<'_> {
     }
 
     fn rate(&self, number: &str) -> Result<Value, Fault> {
-        let rate = number.parse::<f64>().unwrap_or(f64::NAN);
+        let rate = number::read(number).unwrap_or(f64::NAN);
         if rate > 0.0 && rate <= Kind::MAX_RATE && Rate::Constant(rate).check().is_ok() {
             return Ok(Value::Rate(Rate::Constant(rate)));
         }
@@ -373,9 +373,14 @@ impl Reader<'_> {
         }
     }
 
-    /// An empty list leaves the choice to dnslab.
+    /// At least one CPU, each once.
     fn cpus(&self, list: &DeArray<'_>) -> Result<Value, Fault> {
-        let mut cpus = Vec::with_capacity(list.len());
+        if list.is_empty() {
+            let what = "is an empty list: nothing can run on no CPU";
+            let help = format!("name CPUs, {}, or remove it", self.for_example());
+            return Err(self.fault(what, "no CPU", help));
+        }
+        let mut cpus = Vec::new();
         for entry in list.iter() {
             let DeValue::Integer(number) = entry.get_ref() else {
                 return Err(self.wrong_type(entry.get_ref()));

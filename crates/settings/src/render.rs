@@ -37,7 +37,7 @@ fn masked(mark: &Mark) -> Mark {
     let mut mark = mark.clone();
     match &mut mark.place.origin {
         Origin::File => {}
-        Origin::CommandLine(text) | Origin::Option(text) => *text = without_secrets(text),
+        Origin::CommandLine(text) | Origin::Option(text) => *text = without_secrets(text).into(),
     }
     mark
 }
@@ -100,8 +100,8 @@ fn group<'a>(problem: &'a Problem, source: &'a str, name: &'a str) -> Group<'a> 
     for origin in origins {
         let (text, path) = match origin {
             Origin::File => (source, name),
-            Origin::CommandLine(set) => (set.as_str(), "--set"),
-            Origin::Option(option) => (option.as_str(), "<arguments>"),
+            Origin::CommandLine(set) => (&**set, "--set"),
+            Origin::Option(option) => (&**option, "<arguments>"),
         };
         // There is nothing to point at in an empty text.
         if text.is_empty() {

@@ -3,6 +3,7 @@
 
 use crate::Key;
 use crate::keys::keys;
+use crate::problem::MAX_SHOWN;
 
 /// Words of the field. A user who writes one of them means it, even if a key is spelled much like it.
 const FIELD_WORDS: [&str; 33] = [
@@ -40,6 +41,10 @@ fn slips(written: &str, known: &str) -> Option<usize> {
         SHORT..LONG => 1,
         _ => 2,
     };
+    // As many letters as one has more are slips, and the distance of a long word takes long.
+    if written.chars().count().abs_diff(known.chars().count()) > most {
+        return None;
+    }
     let slips = strsim::osa_distance(&written, &known);
     (slips <= most).then_some(slips)
 }
@@ -49,6 +54,23 @@ fn slips(written: &str, known: &str) -> Option<usize> {
 pub fn closest_word<'a>(word: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let near = words.into_iter().filter_map(|known| Some((slips(word, known)?, known)));
     near.min_by_key(|(slips, _)| *slips).map(|(_, known)| known)
+}
+
+/// The name that a user who wrote `name` most likely meant. `found` is how many problems there were before: of many, no
+/// more than are shown need a suggestion.
+pub(crate) fn near<'a>(name: &str, names: &'a [impl AsRef<str>], found: usize) -> Option<&'a str> {
+    if found < MAX_SHOWN { closest_word(name, names.iter().map(AsRef::as_ref)) } else { None }
+}
+
+/// The first of these names, and how many more there are.
+pub(crate) fn listed(names: &[impl AsRef<str>]) -> String {
+    /// More would push the reason off the screen.
+    const MAX_LISTED: usize = 20;
+    let first: Vec<&str> = names.iter().take(MAX_LISTED).map(AsRef::as_ref).collect();
+    match names.len().saturating_sub(MAX_LISTED) {
+        0 => first.join(", "),
+        more => format!("{} and {more} more", first.join(", ")),
+    }
 }
 
 /// The key that a user who wrote `path` most likely meant. There is a slip in its last part or in its group,

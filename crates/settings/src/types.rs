@@ -21,8 +21,8 @@ use crate::problem::on_one_line;
 use crate::suggestion::closest_word;
 use crate::{
     Alternate, CertificateKind, Figure, Host, HostAddress, HostsChoice, Interface, Kind, LogSuffix,
-    LogTarget, Quickack, QuotaKind, ReceiveTime, Records, ServerKind, TimeForm, TlsVersions,
-    Unread, Value,
+    LogTarget, MAX_VARIANTS, Quickack, QuotaKind, ReceiveTime, Records, ServerKind, TimeForm,
+    TlsVersions, Unread, Value,
 };
 
 /// A type with its own variant of [`Value`].
@@ -683,11 +683,34 @@ impl VariantNames {
     const NONE: &'static str = "-";
 }
 
+/// A text that names more variants than an experiment has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooManyNames(
+    /// So many.
+    pub usize,
+);
+
+impl fmt::Display for TooManyNames {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(count) = self;
+        write!(
+            formatter,
+            "it names {count} variants, and an experiment has at most {MAX_VARIANTS}: name fewer"
+        )
+    }
+}
+
+impl std::error::Error for TooManyNames {}
+
 impl FromStr for VariantNames {
-    type Err = std::convert::Infallible;
+    type Err = TooManyNames;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let names = text.split(',').map(|name| name.trim().to_owned());
+        let count = names.clone().count();
+        if count > MAX_VARIANTS {
+            return Err(TooManyNames(count));
+        }
         Ok(Self(if text.trim() == Self::NONE { Vec::new() } else { names.collect() }))
     }
 }

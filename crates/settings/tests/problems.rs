@@ -2,7 +2,7 @@
 //!
 //! Each case is a small file with its overrides. Messages are snapshots, so that a changed word is looked at.
 
-use dnslab_settings::{check_text, render};
+use dnslab_settings::{Origin, check_text, render};
 
 fn check(name: &str, text: &str, sets: &[&str]) {
     let problems = check_text(text, sets).expect_err(name);
@@ -96,6 +96,71 @@ fn what_does_not_change_the_queries_may_differ() {
         + "load.transport = \"dot\"\nload.padding = 128\n[[variant]]\nname = \"b\"\n\
            server.kind = \"bind\"\nload.connect = \"on-demand\"\nload.edns_payload = 1232\n";
     check_text(&text, &[]).unwrap_or_else(|problems| panic!("{problems:?}"));
+}
+
+/// What is shown of many problems has bounds: a hundred and a sum, each of a few lines.
+#[test]
+fn many_problems_are_counted_and_the_first_are_shown() {
+    let check = |text: &str, sets: &[&str], count: usize| {
+        let problems = check_text(text, sets).expect_err("it was taken");
+        let shown = problems.as_slice();
+        assert_eq!(shown.len(), 101);
+        let further = format!("{} further problems are not shown", count - 100);
+        assert_eq!(shown[100].message, further);
+        let rendered = render(shown, text, "experiment.toml");
+        assert!(rendered.contains(&further), "{rendered}");
+        assert!(rendered.len() < 100_000, "{} octets", rendered.len());
+    };
+    let lines =
+        |count: usize, line: &dyn Fn(usize) -> String| -> String { (0..count).map(line).collect() };
+    check(&format!("{}{HEAD}", lines(20_000, &|n| format!("k{n} = 1\n"))), &[], 20_000);
+    let variants = lines(400, &|n| format!("[[variant]]\nname = \"v{n}\"\nx{n} = 1\n"));
+    check(&format!("name = \"x\"\n{variants}"), &[], 400);
+    let names = lines(999, &|n| format!("w{n},")) + "w999";
+    let variants = lines(2, &|n| format!("[[variant]]\nname = \"v{n}\"\n"));
+    let text = format!("name = \"x\"\n{variants}");
+    // They are wrong at the top, and counted once.
+    check(&text, &[&format!("compare.with={names}")], 1_000);
+    let sets: Vec<String> = (0..5_000).map(|n| format!("load.clinets{n}=1")).collect();
+    check(HEAD, &sets.iter().map(String::as_str).collect::<Vec<_>>(), 5_000);
+    // One line, which is not repeated for each of them.
+    let keys = lines(20_000, &|n| format!("k{n}=1,"));
+    check(&format!("load = {{ {keys} clients = 1 }}\n{HEAD}"), &[], 20_000);
+}
+
+#[test]
+fn places_in_one_text_share_it() {
+    let set = format!("compare.with={}", "x,".repeat(50) + &"y".repeat(10_000));
+    let problems = check_text(HEAD, &[&set]).expect_err("it was taken");
+    let texts: Vec<&str> = problems
+        .as_slice()
+        .iter()
+        .flat_map(|problem| &problem.marks)
+        .filter_map(|mark| match &mark.place.origin {
+            Origin::CommandLine(text) => Some(&**text),
+            _ => None,
+        })
+        .collect();
+    assert!(texts.len() > 1 && texts.iter().all(|text| std::ptr::eq(*text, texts[0])), "{texts:?}");
+}
+
+#[test]
+fn more_names_than_there_can_be_variants_are_refused_at_once() {
+    let set = format!("compare.with={}", "a,".repeat(50_000));
+    let problems = check_text(HEAD, &[&set]).expect_err("it was taken");
+    let [problem] = problems.as_slice() else { panic!("{problems:?}") };
+    let help = problem.help.as_deref().unwrap_or_default();
+    assert!(help.contains("it names 50001 variants") && help.contains("at most 1000"), "{help}");
+}
+
+#[test]
+fn nothing_runs_on_no_cpu() {
+    for (text, set) in [("load.cpus = []", ""), ("", "load.cpus=[]"), ("", "server.cpus=")] {
+        let sets: Vec<&str> = Some(set).into_iter().filter(|set| !set.is_empty()).collect();
+        let problems = check_text(&top(text), &sets).expect_err("it was taken");
+        let message = &problems.as_slice()[0].message;
+        assert!(message.contains("is an empty list: nothing can run on no CPU"), "{message}");
+    }
 }
 
 #[test]

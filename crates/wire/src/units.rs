@@ -17,6 +17,13 @@ pub fn raised_file_limit(files: u64) -> String {
     )
 }
 
+/// How a process gets another thread or process when the system gives it none, as the end of a sentence.
+#[must_use]
+pub fn raised_thread_limit() -> &'static str {
+    "end other processes of this user, or raise the limit on processes and threads: `ulimit -u` in the shell that starts \
+     it, `TasksMax` in its unit of systemd, `pids.max` of its container"
+}
+
 /// The number before one of these units, which are tried in order, and the unit's length.
 fn split<'a>(text: &'a str, units: &[(&str, u64)]) -> Option<(&'a str, u64)> {
     let text = text.trim();

@@ -33,7 +33,7 @@ impl CountersFile {
     /// Writes the file for the first time, and begins to replace it.
     ///
     /// # Errors
-    /// When the file cannot be written: better now than after a measurement.
+    /// When the file cannot be written, or there is no thread for it: better now than after a measurement.
     pub(super) fn begin(
         path: PathBuf,
         served: Vec<Transport>,
@@ -44,12 +44,13 @@ impl CountersFile {
             .map_err(Failure::bad_input)?;
         let (stop, stopped) = mpsc::channel();
         let (to, what) = (path.clone(), served.clone());
-        let thread = std::thread::spawn(move || {
+        let write = move || {
             while stopped.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 // A full disk may have room later, and `end` reports a fault.
                 let _ = replace(&to, &object(&what, &counters.read(PATIENCE)));
             }
-        });
+        };
+        let thread = std::thread::Builder::new().spawn(write).with_context(|| cannot(&path))?;
         Ok(Self { path, served, stop, thread })
     }
 

@@ -36,6 +36,7 @@ mod internet;
 mod interruption;
 mod kubernetes;
 mod laboratory;
+mod limits;
 mod live;
 mod lost_output;
 mod manual;

@@ -515,9 +515,16 @@ fn a_folder_of_somebody_else_ends_no_process_and_is_not_written() {
     refuse("belongs to the user 54321, not to root (0)");
     std::os::unix::fs::chown(&folder, Some(0), None).unwrap();
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
-    refuse("may be written by others");
-    // In root's own folder no link is followed.
+    refuse("everybody may write ");
+    // Nor does the sticky bit keep strangers from adding files that say what to do.
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o1777)).unwrap();
+    refuse("everybody may write ");
+    // Who may write the folder above can put another one in its place.
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(room.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    refuse("everybody may write ");
+    fs::set_permissions(room.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    // In root's own folder no link is followed.
     room.dnslab(&["monitor", "down", "--folder", "stack"]).exits_with(1);
     assert!(!room.path().join("made").exists());
     fs::remove_file(folder.join("lock")).unwrap();

@@ -272,7 +272,7 @@ fn version_of(recipe: &Recipe, place: &Place, guard: &GuardProgram) -> Result<St
         let program = place.folder().join(path);
         // CoreDNS says `CoreDNS-1.15.0`, of which only Go's own version could be read.
         let user = privileges::to_ask_as(&program, None);
-        let said = Question::new(&program, &[argument]).and_then(|it| it.by(user).ask(guard));
+        let said = Question::new(&program, [argument]).by(user).ask(guard);
         let fine = said.is_ok_and(|said| said.succeeded);
         let version = version.trim_start_matches('v').to_owned();
         return if fine { Ok(version) } else { Err(GetError::NotWhole { program }) };

@@ -4,7 +4,7 @@
 //! Before, it writes who it is into a file. So a process that has no such file never runs the program, even if dnslab
 //! is killed while it starts one.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::process::CommandExt as _;
@@ -38,7 +38,7 @@ const NICENESS: i32 = 19;
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct DaemonSpec {
     /// The program and its arguments.
-    pub(super) command: Vec<String>,
+    pub(super) command: Vec<OsString>,
     /// Working directory.
     pub(super) directory: PathBuf,
     /// File that its outputs are appended to.
@@ -187,7 +187,7 @@ fn become_daemon(spec: &DaemonSpec) -> String {
         return error;
     }
     let error = Command::new(program).args(arguments).exec();
-    format!("cannot execute {program}: {error}")
+    format!("cannot execute {}: {error}", program.display())
 }
 
 /// Whole or not at all.

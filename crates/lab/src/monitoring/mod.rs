@@ -6,10 +6,11 @@
 pub(crate) mod daemon;
 mod parts;
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
+use std::iter;
 use std::net::SocketAddr;
-use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Child;
@@ -30,7 +31,7 @@ use crate::regular::open_regular;
 use crate::running::log_tail;
 use crate::server::{http, look_up, looked_in};
 use crate::sockets::{self, Owner};
-use crate::users;
+use crate::users::{self, Trusted};
 use daemon::{DaemonRecord, DaemonSpec};
 
 /// File that says with which settings the stack was started last. A folder with it is a stack's.
@@ -62,13 +63,13 @@ pub enum MonitoringError {
     Foreign(PathBuf),
     /// Somebody else says what is in the folder.
     #[error(
-        "{} {doubt}: its files say which processes to end, and where to write\n  hint:    name a folder of your own with \
-         --folder", folder.display()
+        "the folder {} is not safe, because {doubt}: its files say which processes to end, and where to write\n  \
+         hint:    name a folder of your own, in one of your own, with --folder", folder.display()
     )]
     NotOwn {
         /// The folder.
         folder: PathBuf,
-        /// Whose it is or who may write it, as half a sentence.
+        /// Which folder is somebody else's or may be written by others, as half a sentence.
         doubt: String,
     },
     /// Another call works there.
@@ -251,8 +252,10 @@ impl Place {
     /// Takes a folder that exists.
     fn take(folder: &Path) -> Result<Self, MonitoringError> {
         let folder = folder.canonicalize().map_err(refused("find", folder))?;
-        let facts = folder.metadata().map_err(refused("look at", &folder))?;
-        if let Some(doubt) = doubt_of(&facts) {
+        let trusted = Trusted::of_this_process();
+        // In the folder itself a stranger must not even add files: they say what to do.
+        let own = trusted.doubt_of(&folder.display().to_string(), folder.metadata().ok().as_ref());
+        if let Some(doubt) = own.or_else(|| trusted.doubt_of_folders(&folder, "")) {
             return Err(MonitoringError::NotOwn { folder, doubt });
         }
         let path = folder.join(LOCK);
@@ -335,21 +338,6 @@ impl Place {
     }
 }
 
-/// Why somebody else may have written what is in a folder with this owner and mode; `None` if only this user can have.
-fn doubt_of(facts: &fs::Metadata) -> Option<String> {
-    /// The bits that let the group and everybody write (chmod(2)).
-    const GROUP_MAY_WRITE: u32 = 0o020;
-    const ALL_MAY_WRITE: u32 = 0o002;
-    let own = users::own();
-    if facts.uid() != own {
-        let (owner, own) = (users::described(facts.uid()), users::described(own));
-        return Some(format!("belongs to the user {owner}, not to {own}"));
-    }
-    let of_group = facts.mode() & GROUP_MAY_WRITE != 0 && !users::is_alone_in(own, facts.gid());
-    let is_shared = facts.mode() & ALL_MAY_WRITE != 0 || of_group;
-    is_shared.then(|| "may be written by others".to_owned())
-}
-
 /// Parts that are being started.
 struct Starting<'a> {
     place: &'a Place,
@@ -385,17 +373,18 @@ impl Starting<'_> {
             Some(Ok(run_as)) => Some(run_as),
             None => None,
         };
-        let mut command = vec![path.display().to_string()];
-        command.extend(part.arguments(settings));
+        let arguments = part.arguments(settings);
+        let words = arguments.iter().map(OsString::from);
         let spec = DaemonSpec {
-            command: command.clone(),
+            command: iter::once(path.into()).chain(words).collect(),
             log: self.place.log(part),
             record: self.place.record_path(part),
             directory,
             run_as,
         };
         let child = daemon::start(program, &spec).map_err(refused("start", path))?;
-        self.children.push((part, (child, command)));
+        let shown = iter::once(path.display().to_string()).chain(arguments).collect();
+        self.children.push((part, (child, shown)));
         Ok(())
     }
 

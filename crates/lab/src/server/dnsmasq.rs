@@ -95,17 +95,25 @@ impl Adapter for Dnsmasq {
         };
         // The readings before this one.
         let own = access.earlier * NAMES.len() as u64;
-        Ok(counts(hits.saturating_sub(own), misses, authoritative, &servers))
+        counts(hits.saturating_sub(own), misses, authoritative, &servers)
     }
 }
 
-fn counts(hits: u64, misses: u64, authoritative: u64, servers: &[String]) -> BTreeMap<String, u64> {
+/// Fails with half a sentence if a line of a server cannot be read.
+fn counts(
+    hits: u64,
+    misses: u64,
+    authoritative: u64,
+    servers: &[String],
+) -> Result<BTreeMap<String, u64>, String> {
     let (mut sent, mut failed) = (0, 0);
     for server in servers {
         // `ADDRESS#PORT SENT FAILED`, for each server.
-        let mut numbers = server.split(' ').skip(1).map(|text| text.parse::<u64>().unwrap_or(0));
-        sent += numbers.next().unwrap_or(0);
-        failed += numbers.next().unwrap_or(0);
+        let mut numbers = server.split(' ').skip(1).map(|text| text.parse::<u64>().ok());
+        let mut number = || numbers.next().flatten();
+        let read = number().zip(number());
+        let read = read.ok_or_else(|| format!("`{server}` is no server with its counts"))?;
+        (sent, failed) = (sent + read.0, failed + read.1);
     }
     let named = [
         (counter::QUERIES_UDP, hits + misses + authoritative),
@@ -114,7 +122,7 @@ fn counts(hits: u64, misses: u64, authoritative: u64, servers: &[String]) -> BTr
         (counter::UPSTREAM_QUERIES, sent),
         ("upstream.failures", failed),
     ];
-    named.map(|(name, count)| (name.to_owned(), count)).into()
+    Ok(named.map(|(name, count)| (name.to_owned(), count)).into())
 }
 
 fn configuration(spec: &ServerSpec) -> String {
@@ -262,12 +270,16 @@ mod tests {
     #[test]
     fn counts_have_common_names() {
         let servers = ["127.0.0.1#53 4 1", "::1#53 2 0"].map(str::to_owned);
-        let counts = counts(7, 5, 1, &servers);
-        let of = |name: &str| counts.get(name).copied();
+        let found = counts(7, 5, 1, &servers).unwrap();
+        let of = |name: &str| found.get(name).copied();
         assert_eq!(of(counter::QUERIES_UDP), Some(13));
         assert_eq!(of(counter::CACHE_HITS), Some(7));
         assert_eq!(of(counter::UPSTREAM_QUERIES), Some(6));
         assert_eq!(of("upstream.failures"), Some(1));
         assert_eq!(of(counter::QUERIES), None);
+        for unreadable in ["127.0.0.1#53", "127.0.0.1#53 4", "127.0.0.1#53 4 x"] {
+            let error = counts(7, 5, 1, &[unreadable.to_owned()]).unwrap_err();
+            assert_eq!(error, format!("`{unreadable}` is no server with its counts"));
+        }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::env;
 use std::fmt;
-use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -179,8 +178,8 @@ pub fn find(
     };
     let argument = adapter(kind).facts().version_argument;
     let user = privileges::to_ask_as(&binary, None);
-    let question = Question::new(&binary, &[argument]).map(|question| question.by(user));
-    let version = ask_version(question, &binary, argument, guard)?;
+    let question = Question::new(&binary, [argument]).by(user);
+    let version = ask_version(&question, &binary, argument, guard)?;
     Ok(Installed { kind, binary, version })
 }
 
@@ -215,6 +214,12 @@ fn is_name(path: &Path) -> bool {
     !path.as_os_str().as_encoded_bytes().contains(&b'/')
 }
 
+/// Whether a server's program is where [`find`] looks for it. Nothing is run.
+#[must_use]
+pub fn is_installed(kind: ServerKind) -> bool {
+    kind == ServerKind::Embedded || look_up(kind.profile().program.as_ref()).is_some()
+}
+
 pub(crate) fn looked_in() -> Vec<String> {
     ["PATH"].into_iter().chain(SYSTEM_FOLDERS).map(str::to_owned).collect()
 }
@@ -246,14 +251,13 @@ pub(crate) fn is_executable(path: &Path) -> bool {
 /// Asks a program for its version, which NSD writes to standard error and the others to standard output. The question
 /// ends with `argument`.
 pub(crate) fn ask_version(
-    question: io::Result<Question>,
+    question: &Question,
     binary: &Path,
     argument: &str,
     guard: &GuardProgram,
 ) -> Result<Version, LabError> {
     let unknown = |reason| LabError::Version { binary: binary.to_owned(), reason };
-    let said = question.and_then(|question| question.ask(guard));
-    let said = said.map_err(|error| unknown(error.to_string()))?;
+    let said = question.ask(guard).map_err(|error| unknown(error.to_string()))?;
     let text = said.output + &said.error;
     Version::find(&text).ok_or_else(|| {
         unknown(format!("`{argument}` printed `{}`", text.lines().next().unwrap_or_default()))

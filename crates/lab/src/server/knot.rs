@@ -82,8 +82,10 @@ impl Adapter for Knot {
             File::open(&access.directory).map_err(|error| format!("its folder: {error}"))?;
         let arguments = ["-s", CONTROL_SOCKET, "-t", PATIENCE_SECONDS, "-f", "stats"];
         let here = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd()));
-        let said = Question::new(&program, &arguments)
-            .and_then(|it| it.within(here).by(access.user.clone()).ask(&access.guard))
+        let said = Question::new(&program, arguments)
+            .within(here)
+            .by(access.user.clone())
+            .ask(&access.guard)
             .map_err(|error| format!("{}: {error}", program.display()))?;
         match said.succeeded {
             true => Ok(read_statistics(&said.output)),

@@ -36,7 +36,7 @@ use dnslab_wire::units::raised_file_limit;
 
 use crate::users::User;
 use crate::{GuardProgram, LabError};
-pub use installed::{Installed, Needs, Version, find, named_program};
+pub use installed::{Installed, Needs, Version, find, is_installed, named_program};
 pub(crate) use installed::{ask_version, is_executable, look_up, looked_in};
 pub use logging::{
     DNSTAP_LOG, LogDestination, LogFile, LogPrefix, Logging, QUERY_LOG, QUERY_LOG_FOLDER, QueryLog,

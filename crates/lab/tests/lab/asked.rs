@@ -1,15 +1,17 @@
 //! Programs that are asked for their version have nothing of the asker's: no terminal, no variables, no rights, and
 //! nothing of them lives on.
 
+use std::ffi::OsStr;
 use std::fs::{self, Permissions};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output};
 
 use crate::program::{guard, program};
-use crate::support::alive;
+use crate::support::{alive, copy_program};
 use dnslab_lab::perf::Perf;
-use dnslab_lab::{LabError, ServerKind, users};
+use dnslab_lab::{LabError, ServerKind, find_in_root, users};
 
 /// Makes a program that everybody may execute, in a folder that everybody may write.
 fn script(folder: &Path, text: &str) -> String {
@@ -38,6 +40,7 @@ fn a_program_has_nothing_of_who_asks_it() {
         "if (: < /dev/tty) 2> /dev/null; then touch terminal; fi\n\
          env > environment\n\
          cp /proc/self/status status\n\
+         (id -u; id -g; id -G) > ids\n\
          setsid sh -c 'echo $$ > left; exec sleep 1000' > /dev/null 2>&1 &\n\
          while [ ! -s left ]; do sleep 0.01; done\n\
          echo NSD version 4.6.1\n",
@@ -56,7 +59,75 @@ fn a_program_has_nothing_of_who_asks_it() {
         {
             assert!(status.contains(expected), "{status}");
         }
+        let ids = read("ids");
+        let ids: Vec<&str> = ids.lines().collect();
+        let [uid, gid, groups] = ids.as_slice() else { panic!("{ids:?}") };
+        let number: u32 = uid.parse().unwrap();
+        assert!((61_184..=65_519).contains(&number), "it is no unused user: {number}");
+        assert_eq!((gid, groups), (uid, uid), "it has other groups than its own");
     }
+}
+
+/// A path is what the kernel takes, which need not be text.
+#[test]
+fn a_program_is_asked_wherever_it_is() {
+    let name = OsStr::from_bytes(b"caf\xe9");
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+    let root = folder.path().join(name);
+    // With a shell and what it is linked to, this is a root.
+    for inside in ["dev", "proc", "sys", "usr/sbin", "mnt"] {
+        fs::create_dir_all(root.join(inside)).unwrap();
+    }
+    let linked = Command::new("ldd").arg("/bin/sh").output().unwrap();
+    let linked = String::from_utf8(linked.stdout).unwrap();
+    let libraries = linked.split_ascii_whitespace().filter(|word| word.starts_with('/'));
+    for file in libraries.chain(["/bin/sh"]) {
+        let inside = root.join(file.trim_start_matches('/'));
+        fs::create_dir_all(inside.parent().unwrap()).unwrap();
+        copy_program(file.as_ref(), &inside);
+    }
+    let nsd = root.join("usr/sbin/nsd");
+    fs::write(&nsd, "#!/bin/sh\necho NSD version 4.6.1\n").unwrap();
+    fs::set_permissions(&nsd, Permissions::from_mode(0o755)).unwrap();
+    let found = dnslab_lab::find(ServerKind::Nsd, Some(&nsd), &guard()).unwrap();
+    assert_eq!((found.version.text.as_str(), found.binary), ("4.6.1", nsd));
+    if users::own() == 0 {
+        let found = find_in_root(ServerKind::Nsd, &root, &guard()).unwrap();
+        assert_eq!(found.version.text, "4.6.1");
+    }
+}
+
+#[test]
+fn what_is_read_of_an_output_ends_at_a_mebibyte() {
+    let folder = tempfile::tempdir().unwrap();
+    let nsd = script(folder.path(), "printf '%1048572s%s\\n' '' 1.234\n");
+    let found = dnslab_lab::find(ServerKind::Nsd, Some(nsd.as_ref()), &guard()).unwrap();
+    assert_eq!(found.version.text, "1.23", "the last digit is behind the bound");
+}
+
+#[test]
+fn a_program_that_ends_with_an_error_has_not_succeeded() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |status: u8| {
+        let perf = script(folder.path(), &format!("echo perf version 6.1; exit {status}\n"));
+        Perf::at(perf.into(), &guard()).map(|_| ()).map_err(|error| error.to_string())
+    };
+    assert_eq!(at(0), Ok(()));
+    let error = at(3).unwrap_err();
+    assert!(error.contains("does not work (perf version 6.1)"), "{error}");
+}
+
+#[test]
+fn a_program_that_closes_its_outputs_and_stays_is_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let stays = "echo NSD version 4.6.1; echo $$ > left; exec >&- 2>&-; sleep 1000\n";
+    let nsd = script(folder.path(), stays);
+    let found = dnslab_lab::find(ServerKind::Nsd, Some(nsd.as_ref()), &guard());
+    let Err(LabError::Version { reason, .. }) = found else { panic!("{found:?}") };
+    assert_eq!(reason, "it does not end by itself");
+    let left = fs::read_to_string(folder.path().join("left")).unwrap();
+    assert!(!alive(left.trim().parse().unwrap()), "it lives on");
 }
 
 #[test]

@@ -93,9 +93,11 @@ impl TurnedAway {
             count(&measured.warm_up.connections) + count(&measured.counters.connections)
         };
         let opened = &measured.connect_time;
-        let waited = match measured.network.tcp_listen_overflows {
-            0 => 0,
-            _ => opened.counts_between(&[Self::SECOND_PACKET_NS]).last().copied().unwrap_or(0),
+        let waited = match measured.network.map(|drops| drops.tcp_listen_overflows) {
+            None | Some(0) => 0,
+            Some(_) => {
+                opened.counts_between(&[Self::SECOND_PACKET_NS]).last().copied().unwrap_or(0)
+            }
         };
         Self { attempted: sum(|of| of.attempted), refused: sum(|of| of.refused), waited }
     }

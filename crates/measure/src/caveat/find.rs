@@ -288,7 +288,7 @@ impl Caveat {
             return None;
         }
         let own: u64 = measured.workers.iter().map(|worker| worker.drops).sum();
-        let datagrams = measured.network.udp_receive_buffer.saturating_sub(own);
+        let datagrams = measured.network?.udp_receive_buffer.saturating_sub(own);
         let of_server = increase(&measured.resources, measured.window(), |at| at.udp_drops);
         let of_server = of_server.map_or(0, |(dropped, _)| dropped);
         let any = datagrams as f64 > HOST_DROPS * measured.counters.sent as f64;

@@ -18,7 +18,7 @@ use rustix::io::Errno;
 use super::{ResultsError, io_error};
 
 /// Entries of a folder that are looked at, at most: servers leave some ten.
-const MAX_ENTRIES: usize = 10_000;
+pub(super) const MAX_ENTRIES: usize = 10_000;
 
 /// An open folder. Each name that it is given is that of something directly in it.
 #[derive(Debug)]
@@ -184,14 +184,15 @@ impl Folder {
             if (named.st_dev, named.st_ino) == (own.st_dev, own.st_ino))
     }
 
-    /// Names of what is in the folder, sorted.
+    /// Names of what is in the folder, sorted, and whether there are more than [`MAX_ENTRIES`]; then these are some
+    /// of them.
     ///
     /// # Errors
-    /// When it cannot be read, or holds too many.
-    pub(super) fn names(&self) -> Result<Vec<OsString>, ResultsError> {
+    /// When it cannot be read.
+    pub(super) fn names(&self) -> Result<(Vec<OsString>, bool), ResultsError> {
         let refused = io_error("read", &self.path);
         let listed = Dir::read_from(&self.descriptor).map_err(|it| refused(it.into()))?;
-        let mut names = Vec::new();
+        let (mut names, mut are_more) = (Vec::new(), false);
         for entry in listed {
             let entry = entry.map_err(|it| refused(it.into()))?;
             let octets = entry.file_name().to_bytes();
@@ -199,14 +200,13 @@ impl Folder {
                 continue;
             }
             if names.len() == MAX_ENTRIES {
-                let (path, found) = (self.path.clone(), MAX_ENTRIES + 1);
-                let (what, most) = ("entries", MAX_ENTRIES);
-                return Err(ResultsError::TooMany { path, what, found, most });
+                are_more = true;
+                break;
             }
             names.push(std::os::unix::ffi::OsStringExt::from_vec(octets.to_vec()));
         }
         names.sort();
-        Ok(names)
+        Ok((names, are_more))
     }
 
     /// Gives a folder or file another name, in the place of a file that has it.

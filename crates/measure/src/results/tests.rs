@@ -373,6 +373,19 @@ fn a_folder_of_many_logs_is_bounded() {
     assert_eq!(files.len(), bounds::MAX_SERVER_FILES + 1);
 }
 
+#[test]
+fn a_folder_of_too_many_files_is_said_and_takes_nothing_away() {
+    let stranger = Stranger::new();
+    let server = stranger.at("runs/udp-1/server");
+    for number in 0..=folder::MAX_ENTRIES {
+        fs::write(server.join(format!("{number}.tmp")), "").unwrap();
+    }
+    let files = stranger.results.files_of(&stranger.first(), "server").unwrap();
+    let expected =
+        "not shown: this folder holds more than 10000 files, of which some were looked at";
+    assert_eq!(files["further files"], expected);
+}
+
 /// A comparison of format 1, which must be readable for ever.
 const COMPARISON_1: &str = r#"{
   "format": 1, "variant": "new", "against": "old", "repetition": 1,

@@ -2,8 +2,8 @@
 
 use dnslab_measure::{
     AfterTruncation, Answers, Bottleneck, BottleneckFigures, BottleneckKind, Caveat, CpuShare,
-    Histogram, Interval, LoadFacts, LoadMode, Measured, Outcomes, PacingTally, ResourceSample,
-    ServerFacts,
+    Histogram, Interval, LoadFacts, LoadMode, Measured, NetworkDrops, Outcomes, PacingTally,
+    ResourceSample, ServerFacts,
 };
 
 use crate::example;
@@ -280,7 +280,8 @@ fn full_sockets_of_the_host() {
     // 1,000 queries were sent, so one drop is 0.1 %.
     let dropped = |all, own, server| {
         move |run: &mut Run| {
-            run.measured.network.udp_receive_buffer = all;
+            run.measured.network =
+                Some(NetworkDrops { udp_receive_buffer: all, ..NetworkDrops::default() });
             run.measured.workers[0].drops = own;
             run.measured.resources.samples[2].udp_drops = server;
         }

@@ -103,7 +103,7 @@ pub(crate) fn measured(answered: u64) -> Measured {
         early_data_time: Histogram::new(),
         windows: Vec::new(),
         pacing: None,
-        network: NetworkDrops::default(),
+        network: Some(NetworkDrops::default()),
         intervals: Vec::new(),
         seconds: Vec::new(),
         server_counters: None,

@@ -92,7 +92,11 @@ fn time_html(times: &Histogram) -> String {
 
 fn network(variants: &[(usize, &VariantSummary)]) -> String {
     let told = variants.iter().filter_map(|(_, variant)| {
-        let drops = &variant.network;
+        let Some(drops) = &variant.network else {
+            // Nobody expects the tool that an import is of to know.
+            let unknown = || format!("{}: unknown, the kernel did not say", variant.name);
+            return variant.imported.is_none().then(unknown);
+        };
         let (again, overflows) = (drops.tcp_retransmitted, drops.tcp_listen_overflows);
         (again + overflows > 0).then(|| {
             format!(

@@ -254,7 +254,7 @@ fn measured(
         early_data_time: Histogram::new(),
         windows: Vec::new(),
         pacing: None,
-        network: NetworkDrops::default(),
+        network: Some(NetworkDrops::default()),
         intervals: intervals(of, luck, warm_up_ns + window_ns, noise),
         seconds: Vec::new(),
         resources: resources(of, warm_up_ns + window_ns, noise),

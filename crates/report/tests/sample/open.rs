@@ -149,11 +149,11 @@ fn measure(of: &Behaviour, measured: &mut Measured, position: u32) {
     resumed.into_iter().for_each(|ns| measured.resumed_handshake_time.record_ns(ns));
     let early = times(early_data, 0.6);
     early.into_iter().for_each(|ns| measured.early_data_time.record_ns(ns));
-    measured.network = NetworkDrops {
+    measured.network = Some(NetworkDrops {
         udp_receive_buffer: if of.transport == "doq" { 1_300 } else { 0 },
         tcp_retransmitted: 3 * over_tcp,
         ..NetworkDrops::default()
-    };
+    });
 }
 
 /// A schedule of 20 queries each millisecond, of which a share of the milliseconds sends half as

@@ -28,6 +28,7 @@ use std::time::Duration;
 
 use dnslab_internet::Network;
 use dnslab_wire::Transport;
+use dnslab_wire::units::raised_thread_limit;
 use rustix::event::{EventfdFlags, eventfd};
 
 use self::bind::WorkerSockets;
@@ -179,6 +180,12 @@ pub enum ResponderError {
     /// A system call failed that cannot with right arguments, or the machine is out of resources.
     #[error("the responder's event loop failed: {0}")]
     EventLoop(#[source] io::Error),
+    /// The system gives no thread for each of the workers.
+    #[error("cannot start the responder's threads: {source}; {}", raised_thread_limit())]
+    Threads {
+        /// What the system said.
+        source: io::Error,
+    },
 }
 
 impl ResponderError {
@@ -340,7 +347,7 @@ impl Server {
     /// are not sent.
     ///
     /// # Errors
-    /// When the process has no descriptors left for the event loops.
+    /// When the process has no descriptors left for the event loops, or no threads for the workers.
     ///
     /// # Panics
     /// When a worker does, which is a fault of this crate.
@@ -358,14 +365,16 @@ impl Server {
             outcome
         };
         std::thread::scope(|scope| {
-            let threads: Vec<_> = workers
-                .into_iter()
-                .enumerate()
-                .map(|(number, sockets)| {
-                    let work = &work;
-                    scope.spawn(move || work(number, sockets))
-                })
-                .collect();
+            let threads = workers.into_iter().enumerate().map(|(number, sockets)| {
+                let work = &work;
+                std::thread::Builder::new().spawn_scoped(scope, move || work(number, sockets))
+            });
+            let threads: io::Result<Vec<_>> = threads.collect();
+            let threads = threads.map_err(|source| {
+                // Those that run would serve without the others.
+                StopHandle { state: Arc::clone(&shared.stop) }.stop();
+                ResponderError::Threads { source }
+            })?;
             let mut counters = Counters::default();
             for thread in threads {
                 let outcome = thread.join().expect("a worker does not panic");

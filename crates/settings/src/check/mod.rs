@@ -5,6 +5,7 @@ mod server;
 
 pub use server::is_name;
 
+use std::collections::HashSet;
 use std::net::{IpAddr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
@@ -15,7 +16,7 @@ use dnslab_wire::units::duration;
 use crate::document::{Document, Layer};
 use crate::key::{Field, Setting, Unused, When};
 use crate::problem::shown;
-use crate::suggestion::closest_word;
+use crate::suggestion::{listed, near};
 use crate::{
     CommonDraft, Experiment, LogTarget, MAX_PAIRS, MAX_RUNS, Mark, Origin, Place, Problem,
     Problems, RepeatDraft, ServerChoice, ServerKind, TopDraft, Variant, VariantDraft, VariantNames,
@@ -169,7 +170,8 @@ impl Draft {
     /// Everything that is wrong, at once.
     pub fn check(mut self, machine: &dyn Machine) -> Result<Experiment, Problems> {
         let problems = std::mem::take(&mut self.document.problems);
-        let mut check = Check { machine, problems, uses: vec![], names: vec![] };
+        let mut check =
+            Check { machine, problems, uses: vec![], names: vec![], compared: HashSet::new() };
         let experiment = check.experiment(self);
         match Problems::of(check.problems) {
             Some(problems) => Err(problems),
@@ -198,6 +200,8 @@ struct Check<'a> {
     uses: Vec<Use>,
     /// Host names that were looked up, each with its answer.
     names: Vec<(String, Result<IpAddr, String>)>,
+    /// Where `compare.with` was written that was looked at already.
+    compared: HashSet<Place>,
 }
 
 impl Check<'_> {
@@ -206,7 +210,7 @@ impl Check<'_> {
         if !top.name.is_written() {
             self.problem("the experiment has no name", [], "add `name = \"...\"` at the top");
         }
-        let mut held: Vec<Place> = Vec::new();
+        let mut held: HashSet<Place> = HashSet::new();
         let variants: Vec<Variant> = drafts
             .iter_mut()
             .map(|draft| {
@@ -452,10 +456,10 @@ impl Check<'_> {
 
     fn unused(&mut self) {
         let uses = std::mem::take(&mut self.uses);
-        let is_used = |one: &Use| uses.iter().any(|it| it.place == one.place && it.is_used);
-        for (at, one) in uses.iter().enumerate() {
-            let is_first = !uses[..at].iter().any(|earlier| earlier.place == one.place);
-            if is_first && !is_used(one) {
+        let used = uses.iter().filter(|one| one.is_used).map(|one| &one.place);
+        let mut done: HashSet<&Place> = used.collect();
+        for one in &uses {
+            if done.insert(&one.place) {
                 self.problem(
                     one.message.as_str(),
                     [Some(one.place.mark(one.label))],
@@ -466,7 +470,7 @@ impl Check<'_> {
     }
 
     /// Otherwise an override that no variant takes would be lost without a word.
-    fn idle_overrides(&mut self, document: &Document, held: &[Place]) {
+    fn idle_overrides(&mut self, document: &Document, held: &HashSet<Place>) {
         for (path, entry) in &document.entries {
             let reaches_variants = find(path).is_some_and(crate::Key::is_overridable);
             let is_set = entry.layer == Layer::CommandLine;
@@ -501,10 +505,16 @@ impl Check<'_> {
         let mark = draft.compare.with.mark("no such variant");
         let Some(VariantNames(wanted)) = &mut draft.compare.with.value else { return };
         wanted.retain(|name| *name != draft.name);
+        // What is wrong at the top is wrong in every variant.
+        if mark.as_ref().is_some_and(|mark| !self.compared.insert(mark.place.clone())) {
+            return;
+        }
         let names: Vec<&str> = document.names().collect();
-        for name in wanted.iter().filter(|name| !names.contains(&name.as_str())) {
+        let known: HashSet<&str> = names.iter().copied().collect();
+        for name in wanted.iter().filter(|name| !known.contains(name.as_str())) {
             let message = format!("`{}` in `compare.with` is not a variant", shown(name));
-            self.problem(message, [mark.clone()], near_name(name, &names));
+            let help = near_name(name, &names, self.problems.len());
+            self.problem(message, [mark.clone()], help);
         }
     }
 
@@ -552,7 +562,8 @@ impl Check<'_> {
         if all_named && !names.is_empty() && !names.contains(&baseline.as_str()) {
             let message = format!("the baseline `{}` is not a variant", shown(baseline));
             let mark = top.baseline.mark("no such variant");
-            self.problem(message, [mark], near_name(baseline, &names));
+            let help = near_name(baseline, &names, 0);
+            self.problem(message, [mark], help);
         }
         baseline.clone()
     }
@@ -600,10 +611,10 @@ impl Check<'_> {
     }
 }
 
-/// Help for a name that no variant has.
-fn near_name(name: &str, names: &[&str]) -> String {
-    let list = names.join(", ");
-    match closest_word(name, names.iter().copied()) {
+/// Help for a name that no variant has; `found` is how many problems there were before.
+fn near_name(name: &str, names: &[&str], found: usize) -> String {
+    let list = listed(names);
+    match near(name, names, found) {
         Some(near) => format!("did you mean \"{near}\"? The variants are {list}"),
         None => format!("the variants are {list}"),
     }

@@ -34,7 +34,8 @@ pub enum Fault {
 /// When it is something else.
 pub fn read(text: &str) -> Result<Duration, Fault> {
     let (number, unit_ns) = super::split(text, &UNITS).ok_or(Fault::NoUnit)?;
-    let ns = match exact(&number.replace('_', ""), unit_ns) {
+    let digits = number::without_separators(number).ok_or(Fault::NoNumber)?;
+    let ns = match exact(&digits, unit_ns) {
         Some(ns) => ns,
         None => match read_ns(text)?.round() {
             ns if (0.0..u64::MAX as f64).contains(&ns) => ns as u64,
@@ -202,6 +203,7 @@ mod tests {
         };
         check(&["", "10", "10 sec", "10S", "5d"], Fault::NoUnit);
         check(&["s", "ms", "1m30s", "1,5ms", "1.2.3s"], Fault::NoNumber);
+        check(&["_1s", "1_s", "1__0s", "1_.5s", "1._5s", "_ms"], Fault::NoNumber);
         check(&["-1s", "infs", "NaNms", "600000000000h", "1e30ns"], Fault::OutOfRange);
         check(&["18446744073709551616ns"], Fault::OutOfRange);
     }

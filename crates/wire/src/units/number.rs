@@ -3,7 +3,17 @@
 /// Reads a number: `30000`, `100_000`, `0.5`, `1e3`. It may be negative or infinite.
 #[must_use]
 pub fn read(text: &str) -> Option<f64> {
-    text.trim().replace('_', "").parse().ok()
+    without_separators(text.trim())?.parse().ok()
+}
+
+/// The number without the `_` between its digits; `None` if one stands elsewhere, where TOML has none either.
+pub(super) fn without_separators(text: &str) -> Option<String> {
+    let parts = text.split('_');
+    let is_digit = |letter: char| letter.is_ascii_digit();
+    let (mut after, mut before) = (parts.clone().skip(1), parts.clone().rev().skip(1));
+    let is_between =
+        after.all(|part| part.starts_with(is_digit)) && before.all(|part| part.ends_with(is_digit));
+    is_between.then(|| parts.collect())
 }
 
 /// A number with at most ten significant digits, which drops the error of a conversion.
@@ -180,6 +190,11 @@ mod tests {
         check("1e3", Some(1_000.0));
         check(".5", Some(0.5));
         check("-1", Some(-1.0));
+        check("+1", Some(1.0));
+        check("1_0.2_5e1_0", Some(10.25e10));
+        for bad in ["_1", "1_", "1__0", "1_.5", "1._5", "-_1", "1e_3", "1_e3"] {
+            check(bad, None);
+        }
         for bad in ["", "_", "1.2.3", "1,5", "fast", "1 0"] {
             check(bad, None);
         }

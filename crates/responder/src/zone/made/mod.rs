@@ -62,8 +62,16 @@ impl Zones {
         let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let zones = std::thread::scope(|scope| {
             let parts = plans.chunks(plans.len().div_ceil(threads));
-            let parts: Vec<_> = parts.map(|part| scope.spawn(move || make(part))).collect();
-            let made = parts.into_iter().map(|part| part.join().expect("no zone is out of order"));
+            let begin = |part| {
+                let thread = std::thread::Builder::new().spawn_scoped(scope, move || make(part));
+                // Without a thread of its own, this one makes it.
+                thread.map_err(|_| make(part))
+            };
+            let parts: Vec<_> = parts.map(begin).collect();
+            let made = parts.into_iter().map(|part| match part {
+                Ok(thread) => thread.join().expect("no zone is out of order"),
+                Err(made) => made,
+            });
             made.flatten().collect()
         });
         Self::new(Role::Recursive, zones)
