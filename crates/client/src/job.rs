@@ -428,7 +428,7 @@ mod tests {
         let interval_ms = |slice| {
             // Two seconds of each of two loads, on a timeline of four.
             let load = Load { warm_up: ms(0), duration: ms(4_000), ..closed(1, 1) };
-            let mut job = job(load);
+            let job = job(load);
             let plan = SlicePlan { slice, lead: ms(0), tail: ms(0), mirrored: true };
             let turns = plan.turns(2, ms(4_000), 1).pop().unwrap();
             let phases = Phases::of(&Job { turns: Some(turns.clone()), ..job });
