@@ -356,6 +356,7 @@ mod tests {
     use dnslab_traffic::{Rate, SlicePlan};
 
     use super::*;
+    use crate::recorder::Phases;
 
     fn closed(clients: u32, outstanding: u32) -> Load {
         Load { clients, outstanding: Some(outstanding), ..Load::default() }
@@ -419,6 +420,27 @@ mod tests {
         let plan = SlicePlan { slice: ms(2_500), mirrored: false, ..plan };
         job.turns = plan.turns(2, ms(5_000), 1).pop();
         assert_eq!(spans(&job)[1], (1_500_000_000, 2_500_000_000));
+    }
+
+    #[test]
+    fn an_interval_is_as_short_as_equal_turns_allow() {
+        let ms = Duration::from_millis;
+        let interval_ms = |slice| {
+            // Two seconds of each of two loads, on a timeline of four.
+            let load = Load { warm_up: ms(0), duration: ms(4_000), ..closed(1, 1) };
+            let job = job(load);
+            let plan = SlicePlan { slice, lead: ms(0), tail: ms(0), mirrored: true };
+            let turns = plan.turns(2, ms(4_000), 1).pop().unwrap();
+            let phases = Phases::of(&Job { turns: Some(turns.clone()), ..job });
+            let whole = (0..4_000_000_000 / phases.interval).map(|nth| nth * phases.interval);
+            let own = |at| turns.own_between(at, at + phases.interval);
+            assert!(whole.map(own).all(|own| 2 * own == phases.interval), "{slice:?}");
+            phases.interval / 1_000_000
+        };
+        assert_eq!(interval_ms(ms(50)), 100);
+        assert_eq!(interval_ms(ms(20)), 120);
+        // It was 2 s, a whole block: all of the load's own time in two intervals.
+        assert_eq!(interval_ms(ms(500)), 1_000);
     }
 
     #[test]

@@ -378,16 +378,16 @@ impl Phases {
 
     /// The phases of a load. Intervals are 100 ms long, or longer so that there are at most
     /// [`Phases::MAX_SERIES`] of them, but no longer than a second as far as that is possible: somebody watches.
-    /// If the load takes turns again and again, intervals are whole blocks of turns, so that each has the same
-    /// share of the load's time.
+    /// If the load takes turns again and again, each load has as many slices in an interval as any other, so that
+    /// all intervals have the same share of the load's time.
     #[must_use]
     pub fn of(job: &Job) -> Self {
         let tenth = Duration::from_millis(100);
         let length = job.length();
         let unit = match &job.turns {
-            Some(turns) if 2 * u128::from(turns.block_ns()) <= length.as_nanos() => {
-                let block = u128::from(turns.block_ns());
-                tenth.as_nanos().div_ceil(block) * block
+            Some(turns) if !turns.is_single() => {
+                let once_each = u128::from(turns.once_each_ns());
+                tenth.as_nanos().div_ceil(once_each) * once_each
             }
             _ => tenth.as_nanos(),
         };

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::statistics::mean_of;
 use crate::{ChainPart, CounterSeries, Measured, RunRecord, counter};
 
 /// What the server under test is called beside the roles of [`ChainPart`].
@@ -194,8 +195,7 @@ impl ServerFigures {
     /// The same server over several runs, at least one.
     fn mean(runs: &[&Self]) -> Self {
         let mean = |figure: fn(&Self) -> Option<f64>| {
-            let values: Vec<f64> = runs.iter().filter_map(|run| figure(run)).collect();
-            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+            mean_of(&runs.iter().filter_map(|run| figure(run)).collect::<Vec<f64>>())
         };
         let sum = |figure: fn(&Self) -> Reached| {
             runs.iter().map(|run| figure(run)).reduce(Reached::plus).unwrap_or_default()

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::disturbed::are_disturbed;
 use crate::self_check::VariantSelfCheck;
-use crate::statistics::{Comparison, Estimate, Metric, Pair, Paired, drift};
+use crate::statistics::{Comparison, Estimate, Metric, Pair, Paired, drift, mean_of};
 use crate::{
     Agreement, AnswerComparison, AttemptCounts, Bottleneck, Caveat, Compared, ConnectionFigures,
     CostSummary, Counters, Histogram, LimitRuling, LoadMode, Measured, MemoryLog, NetworkDrops,
@@ -579,8 +579,7 @@ fn average<'a>(
     runs: impl Iterator<Item = &'a Measured>,
     figure: fn(&Measured) -> Option<f64>,
 ) -> Option<f64> {
-    let values: Vec<f64> = runs.filter_map(figure).collect();
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    mean_of(&runs.filter_map(figure).collect::<Vec<f64>>())
 }
 
 /// The first bottleneck of each kind, the most frequent kind first; of equally frequent ones the one

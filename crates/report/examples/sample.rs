@@ -2,11 +2,14 @@
 //! `cargo run -p dnslab-report --example sample -- FOLDER`, with `open` after it for the sample of an
 //! open loop, `capacity` for that of a search for the highest rate, `window` for a sweep of windows,
 //! `chain` for forwarders in front of an upstream, `logs` for logs of queries, `sweep` for resolvers under
-//! rising loads. Prints the path of the page.
+//! rising loads, `import` for what dnsperf printed, `history` for nine sessions. Prints the path of the page.
 
 use std::path::PathBuf;
 
-use dnslab_report::write_report;
+use dnslab_measure::import::{ImportFacts, ImportSource, read, results_of};
+use dnslab_measure::statistics::Metric;
+use dnslab_measure::{History, RunRecord, Session, WholeSession};
+use dnslab_report::{history_page, write_report};
 
 #[path = "../tests/sample/mod.rs"]
 mod sample;
@@ -16,6 +19,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args_os().skip(1);
     let folder: PathBuf = arguments.next().ok_or("name a folder to create")?.into();
     let results = match arguments.next() {
+        Some(kind) if kind == "history" => {
+            let page = folder.with_extension("html");
+            std::fs::write(&page, history_page(&history()))?;
+            println!("{}", page.display());
+            return Ok(());
+        }
+        Some(kind) if kind == "import" => {
+            let text = include_bytes!("../../measure/tests/dnsperf/2.10-udp.txt");
+            let source =
+                |run| ImportSource { variant: "udp".to_owned(), file: "udp.txt".to_owned(), run };
+            let sources = read(text)?.into_iter().map(source).collect();
+            let (session, records) = results_of(ImportFacts::default(), sources);
+            sample::sweep::write(&folder, &session, &records)?
+        }
         Some(kind) if kind == "open" => sample::open::write(&folder, 2_000_000_000)?,
         Some(kind) if kind == "capacity" => sample::capacity::write_rate(&folder)?,
         Some(kind) if kind == "window" => sample::capacity::write_window(&folder)?,
@@ -30,3 +47,32 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{}", write_report(&results)?.page.display());
     Ok(())
 }
+
+/// The answered rate over nine days; from the sixth on it is lower.
+fn history() -> History {
+    let made: Vec<(Session, Vec<RunRecord>)> = (1..=9)
+        .map(|day: u32| {
+            let started = format!("2026-03-{day:02}T03:04:05Z");
+            let session = Session { started, ..sample::session(3) };
+            let run = |(position, case): (u32, &dnslab_measure::CaseId)| {
+                let of = sample::VARIANTS.iter().find(|of| of.name == case.variant);
+                let of = of.expect("the plan names these variants only");
+                let qps = of.qps * if day < 6 { 1.0 } else { 0.9 };
+                // Each day has noise of its own.
+                let of = sample::Behaviour { qps, ..*of };
+                let run = sample::run(&of, case.repetition, position + 100 * day, 1_000_000_000);
+                RunRecord { position, ..run }
+            };
+            let records = (0..).zip(&session.plan).map(run).collect();
+            (session, records)
+        })
+        .collect();
+    let sessions: Vec<WholeSession<'_>> = made
+        .iter()
+        .map(|(session, records)| WholeSession { session, records, experiment: EXPERIMENT })
+        .collect();
+    History::of(Metric::AnsweredQps, &sessions)
+}
+
+const EXPERIMENT: &str = "name = \"sample\"\n[[variant]]\nname = \"udp\"\n[[variant]]\nname = \"tcp\"\n\
+    load.transport = \"tcp\"\n[[variant]]\nname = \"dot\"\nload.transport = \"dot\"\n";

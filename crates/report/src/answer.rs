@@ -492,7 +492,7 @@ fn hidden(compared: &[&Comparison]) -> String {
     let time = widest(&|of| of.absolute).filter(|_| is_latency);
     let size = match time {
         Some(ns) => Some(number::certain(&number::duration(ns), ns, ns / 10.0)),
-        None => widest(&|of| Some(of.difference)).map(number::size),
+        None => widest(&|of| Some(of.difference)).map(number::largest),
     };
     size.map_or_else(String::new, |size| format!("; more than {size} is unlikely"))
 }

@@ -2,6 +2,7 @@
 
 mod chart;
 
+use dnslab_measure::statistics::mean_of;
 use dnslab_measure::{
     Capacity, Judged, RunFigure, RunFigures, Sought, Step, StepFigures, TimeOuts, WindowFigures,
     tried,
@@ -30,8 +31,7 @@ fn rates(steps: &[Step]) -> Table {
         let own: Vec<&Step> = steps.iter().filter(|step| step.at == at).collect();
         let met = own.iter().filter(|step| step.judged.is_met()).count();
         let mean = |figure: &dyn Fn(&Step) -> Option<f64>| {
-            let values: Vec<f64> = own.iter().filter_map(|step| figure(step)).collect();
-            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+            mean_of(&own.iter().filter_map(|step| figure(step)).collect::<Vec<f64>>())
         };
         let cell = |value: Option<f64>, write: fn(f64) -> String| {
             value.map_or_else(|| NONE.to_owned(), write)

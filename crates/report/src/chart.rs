@@ -6,6 +6,7 @@
 mod sweep;
 mod time;
 
+use dnslab_measure::statistics::mean_of;
 use dnslab_measure::{
     LatencyQuantiles, Measured, RunFigure, RunFigures, RunRecord, RunStatus, Summary, WindowSummary,
 };
@@ -24,7 +25,8 @@ const DECADES: u32 = 5;
 pub(crate) struct Charts {
     /// Names of the variants; every list "per variant" is in this order.
     variants: Vec<String>,
-    slots: Vec<usize>,
+    /// The numbers of their colours; `None` for the reference, which is grey.
+    slots: Vec<Option<usize>>,
     groups: Vec<Group>,
     baseline: Option<usize>,
     percentiles: Percentiles,
@@ -41,8 +43,9 @@ struct Percentiles {
     latency_ms: Vec<Curve>,
 }
 
+/// A line with its band: the mean of the runs that the tables have, the smallest and the largest run.
 #[derive(Clone, Debug, Default, Serialize)]
-struct Curve {
+pub(crate) struct Curve {
     mean: Vec<Option<f64>>,
     /// Lower edge of the band; empty if there is one run only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -71,23 +74,30 @@ impl Charts {
             }))
         };
         let places = 0..summary.variants.len();
-        let is_reference = |&place: &usize| {
-            grouping.has_reference && summary.variants[place].name == summary.baseline
-        };
         Self {
             variants: summary.variants.iter().map(|variant| variant.name.clone()).collect(),
-            slots: places.clone().map(|place| grouping.slot(place)).collect(),
+            slots: places.map(|place| grouping.slot(place)).collect(),
             groups: grouping.groups.clone(),
-            baseline: places.clone().find(is_reference),
+            baseline: grouping.reference,
             percentiles: Percentiles::of(compared),
             windows: summary.windows.iter().map(of_window).collect(),
-            sweep: Sweep::of(&summary.sweep),
+            sweep: Sweep::of(summary, grouping),
             timeline: Timeline::of(&own).with_cores(&runs).with_rcodes(&runs),
         }
     }
 
     pub(crate) fn timeline(&self) -> &Timeline {
         &self.timeline
+    }
+
+    /// False where no latency has quantiles: another tool may have printed none.
+    pub(crate) fn has_percentiles(&self) -> bool {
+        self.percentiles.has_any()
+    }
+
+    /// The same of the nth time window.
+    pub(crate) fn has_window(&self, nth: usize) -> bool {
+        self.windows[nth].has_any()
     }
 
     /// Whether latencies are those of a common load, and the charts over time of another one.
@@ -106,6 +116,10 @@ fn valid_runs<'a>(
 }
 
 impl Percentiles {
+    fn has_any(&self) -> bool {
+        self.latency_ms.iter().any(Curve::has_any)
+    }
+
     /// A curve for each variant from its runs: at each share the mean of their quantiles, which is the figure that
     /// the tables have, with a band over the runs.
     fn of<'a>(variants: impl Iterator<Item = Vec<LatencyQuantiles<'a>>>) -> Self {
@@ -140,6 +154,10 @@ fn slowest(latency: &LatencyQuantiles<'_>, share: f64) -> Option<RunFigure> {
 }
 
 impl Curve {
+    fn has_any(&self) -> bool {
+        self.mean.iter().any(Option::is_some)
+    }
+
     fn over<R>(steps: usize, runs: &[R], figure: impl Fn(&R, usize) -> Option<f64>) -> Self {
         let mut curve = Self::default();
         for at in 0..steps {
@@ -149,16 +167,15 @@ impl Curve {
     }
 
     /// Adds the mean of these figures, one of each run, and the smallest and the largest.
-    fn push_runs(&mut self, figures: impl Iterator<Item = f64>) {
+    pub(crate) fn push_runs(&mut self, figures: impl Iterator<Item = f64>) {
         let values: Vec<f64> = figures.collect();
-        let mean = values.iter().sum::<f64>() / values.len() as f64;
         let (low, high) = range(values.iter().copied());
-        self.push((!values.is_empty()).then_some(mean), low, high);
+        self.push(mean_of(&values), low, high);
     }
 
     /// Adds a quantile of each run, in nanoseconds, as milliseconds: its mean over the runs as the tables have it, with
     /// the smallest and the largest. If it is the time-out in one of them, the line is there, too.
-    fn push_quantile(&mut self, figures: &RunFigures) {
+    pub(crate) fn push_quantile(&mut self, figures: &RunFigures) {
         let least = figures.at_least();
         let (low, high) = range(least.iter().map(|ns| ns / 1e6));
         let mean = figures.value().map(|ns| ns / 1e6);

@@ -5,7 +5,7 @@ pub use dnslab_wire::units::number::{
     bits_per_second, certain, certain_value, count, counted, qps, queries_per_second, three_digits,
 };
 pub use dnslab_wire::units::octets::rounded as octets;
-pub use dnslab_wire::units::share::{TIMES_FROM, change, percent, rounded as share, size};
+pub use dnslab_wire::units::share::{TIMES_FROM, change, largest, percent, rounded as share, size};
 
 /// What stands where there is no figure.
 pub const NONE: &str = "-";

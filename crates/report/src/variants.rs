@@ -2,12 +2,21 @@
 
 use std::borrow::Cow;
 
-use dnslab_measure::{Caveat, LoadMode, NotCompared, Summary, VariantSummary};
+use dnslab_measure::{Caveat, LoadMode, NotCompared, RunRecord, Session, Summary, VariantSummary};
 
 use crate::number;
 
 pub(crate) fn find<'a>(summary: &'a Summary, name: &str) -> Option<&'a VariantSummary> {
     summary.variants.iter().find(|variant| variant.name == name)
+}
+
+/// The records in the order of the variants, and of their repetitions. The order of the runs is random: what is listed
+/// by it says nothing, and differs from one session to the next.
+pub(crate) fn in_order<'a>(session: &Session, records: &'a [RunRecord]) -> Vec<&'a RunRecord> {
+    let place = |record: &RunRecord| session.variants.iter().position(|of| *of == record.variant);
+    let mut ordered: Vec<&RunRecord> = records.iter().collect();
+    ordered.sort_by_cached_key(|record| (place(record), record.repetition));
+    ordered
 }
 
 /// True if its answered rate is a lower bound of what the server answers.

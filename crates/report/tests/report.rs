@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use dnslab_measure::{
-    CaseId, Caveat, CostPart, CpuProfile, CpuProfiles, Evidence, Interval, InvalidReason,
+    CaseId, Caveat, Compared, CostPart, CpuProfile, CpuProfiles, Evidence, Interval, InvalidReason,
     LibrarySamples, LoadMode, Measured, NotProfiled, PROFILE_FORMAT, PartSamples, RECORD_FORMAT,
     ResultsDirectory, ResultsError, RunRecord, RunStatus, SESSION_FORMAT, Session, StackSamples,
 };
@@ -18,6 +18,7 @@ mod chain;
 mod figures;
 mod golden;
 mod history;
+mod imported;
 mod sample;
 mod schema;
 mod screens;
@@ -210,6 +211,42 @@ fn a_variant_with_failed_runs_only_is_shown_and_not_compared() {
     assert!(table.contains("Whether tcp differs from udp"), "{table}");
     assert_eq!(runs.matches(",failed,named exited with status 1").count(), 2);
     assert!(serde_json::from_str::<serde_json::Value>(&summary).is_ok());
+}
+
+#[test]
+fn a_difference_is_from_what_it_was_compared_with() {
+    let against = |pairs: &[[&str; 2]]| {
+        let compared = |[variant, against]: &[&str; 2]| Compared {
+            variant: (*variant).to_owned(),
+            against: (*against).to_owned(),
+        };
+        let compared = pairs.iter().map(compared).collect();
+        let session = Session { compared, ..sample::session(3) };
+        let [page, ..] = report_of(&session, &runs_of(&session));
+        let section = between(&page, "<section id=\"differences\">", "</section>");
+        let title = between(section, "<h2>", "</h2>").to_owned();
+        let zero = between(section, "<line class=\"zero\"", "</text>");
+        let heading = between(section, "<table", "</thead>").contains(&title.to_lowercase());
+        (title, zero.rsplit('>').next().unwrap().to_owned(), heading)
+    };
+    let (title, zero, is_in_table) = against(&[["tcp", "udp"], ["dot", "udp"]]);
+    assert_eq!((title.as_str(), zero.as_str()), ("Difference from udp", "udp"));
+    assert!(is_in_table);
+    // It was "from udp", the baseline of the session.
+    let (title, zero, is_in_table) = against(&[["udp", "dot"], ["tcp", "dot"]]);
+    assert_eq!((title.as_str(), zero.as_str()), ("Difference from dot", "dot"));
+    assert!(is_in_table);
+    let (title, zero, _) = against(&[["tcp", "udp"], ["dot", "tcp"]]);
+    assert_eq!(title, "Difference from what each is compared with");
+    assert_eq!(zero.replace('\u{a0}', " "), "0 %");
+}
+
+#[test]
+fn a_picture_without_its_page_says_what_was_measured_where_and_when() {
+    let session = sample::session(2);
+    let [page, ..] = report_of(&session, &runs_of(&session));
+    let origin = between(&page, "data-origin=\"", "\"");
+    assert_eq!(origin, "BIND 9.18.0, 1 CPU \u{b7} synthetic, 2 cores \u{b7} 2026-01-02");
 }
 
 #[test]

@@ -74,7 +74,6 @@ impl SlicePlan {
             order: Arc::clone(&order),
             own: own as u8,
             loads: loads as u32,
-            block_ns: nanos(self.block(loads)),
             slice_ns,
             lead_ns: nanos(self.lead),
             tail_ns: nanos(self.tail),
@@ -105,7 +104,6 @@ pub struct Turns {
     own_slices: Arc<[u32]>,
     own: u8,
     loads: u32,
-    block_ns: u64,
     slice_ns: u64,
     lead_ns: u64,
     tail_ns: u64,
@@ -142,10 +140,11 @@ impl Turns {
         self.own_slices.len() == 1
     }
 
-    /// Length of a block, in which each load has as many slices as any other, nanoseconds.
+    /// The shortest time in which each load has as many slices as any other, one: a block, or half of a mirrored one,
+    /// nanoseconds.
     #[must_use]
-    pub fn block_ns(&self) -> u64 {
-        self.block_ns
+    pub fn once_each_ns(&self) -> u64 {
+        self.slice_ns.saturating_mul(u64::from(self.loads))
     }
 
     /// True if the instant (nanoseconds of the timeline) lies in a slice of this load.

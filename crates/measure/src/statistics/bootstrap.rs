@@ -79,9 +79,9 @@ pub fn mean(runs: &[f64], seed: u64) -> Option<Estimate> {
     Some(Estimate { value, low: low.exp().min(value), high: high.exp().max(value) })
 }
 
-/// The mean of `runs` without an interval, as [`mean`] has it.
+/// The mean of `runs` without an interval, as [`mean()`] has it.
 #[must_use]
-pub(crate) fn mean_of(runs: &[f64]) -> Option<f64> {
+pub fn mean_of(runs: &[f64]) -> Option<f64> {
     let mean = match logarithms(runs) {
         // What is alike is its own mean, to the last digit.
         _ if runs.iter().all(|run| *run == runs[0]) => *runs.first()?,

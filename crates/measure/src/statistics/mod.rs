@@ -5,8 +5,7 @@ mod comparison;
 mod paired;
 mod welch;
 
-pub(crate) use bootstrap::mean_of;
-pub use bootstrap::{Estimate, mean};
+pub use bootstrap::{Estimate, mean, mean_of};
 pub use comparison::{Comparison, Metric, Pair, Verdict, WORD_ERROR};
 pub use paired::{Paired, drift, rejected};
 pub use welch::Welch;

@@ -1,21 +1,17 @@
 // Charts of a search for the capacity: one mark for each run, a line through their means.
 
-import { type ChartOptions, type Frame, drawChart } from "./chart";
-import type { CapacityPoints, CapacityStep, Curve } from "./data";
+import { type ChartOptions, type Frame, type Line, drawChart } from "./chart";
+import type { CapacityPoints, CapacityStep } from "./data";
 import { milliseconds, qps, shortCount, shortMilliseconds, tick } from "./format";
-import { colourClass } from "./palette";
+import { COLOURS, colourClass } from "./palette";
 import { MARK, crossed, rounded, svg } from "./svg";
-
-/** A figure of a step; null where nothing was measured. */
-type Figure = (step: CapacityStep) => number | null;
 
 /** Draws the charts of a search. */
 export function drawCapacity(points: CapacityPoints): void {
   const isRate = points.sought === "rate";
-  const at = [...new Set(points.steps.map((step) => step.at))].sort((one, other) => one - other);
   // A sweep doubles its window from step to step.
   const scaled = (value: number) => (isRate ? value : Math.log2(value));
-  const x = at.map(scaled);
+  const x = points.at.map(scaled);
   const first = x[0] ?? 0;
   const last = x[x.length - 1] ?? 1;
   const room = (last - (isRate ? 0 : first)) * 0.03 || 1;
@@ -31,29 +27,24 @@ export function drawCapacity(points: CapacityPoints): void {
   const draw = (id: string, own: Own): void => {
     const figure = document.getElementById(`chart-capacity-${id}`);
     if (!figure) return;
-    const lines = own.figures.map(([label, value], slot) => ({
-      label,
-      slot,
-      curve: curveOf(points.steps, at, value),
-    }));
     const under = (frame: Frame) => [
       ...answerShade(frame, points.answer?.map(scaled)),
       ...(own.isDiagonal ? [diagonal(frame, last + room, own.atLeast ?? 0)] : []),
       ...own.bounds.flatMap((bound) => boundLine(frame, bound.text, Math.log10(bound.ms))),
     ];
     const over = (frame: Frame) =>
-      own.figures.flatMap(([, value], slot) =>
+      own.lines.flatMap(({ figure, slot }) =>
         points.steps.flatMap((step) => {
-          const figure = value(step);
-          if (figure === null || (own.log && figure <= 0)) return [];
-          const y = own.log ? Math.log10(figure) : figure;
+          const value = figure(step);
+          if (value === null || (own.log && value <= 0)) return [];
+          const y = own.log ? Math.log10(value) : value;
           return [mark(frame, scaled(step.at), y, step.outcome === "met", slot)];
         }),
       );
-    drawChart(figure, { ...axis, ...own, panels: [{ title: "", lines }], under, over });
+    drawChart(figure, { ...axis, ...own, panels: [{ title: "", lines: own.lines }], under, over });
   };
   draw("answered", {
-    figures: [["answered", (step) => step.answered]],
+    lines: [{ label: "answered", slot: 0, curve: points.answered, figure: (step) => step.answered }],
     bounds: [],
     isDiagonal: isRate,
     // Room in which the diagonal parts from the line.
@@ -65,9 +56,10 @@ export function drawCapacity(points: CapacityPoints): void {
   });
   const logs = points.bounds.map((bound) => Math.log10(bound.ms));
   draw("latency", {
-    figures: [
-      ["p50", (step) => step.p50_ms],
-      ["p99", (step) => step.p99_ms],
+    // One server has one colour; the second round through the palette is dashed.
+    lines: [
+      { label: "p99", slot: 0, curve: points.p99_ms, figure: (step) => step.p99_ms },
+      { label: "p50", slot: COLOURS, curve: points.p50_ms, figure: (step) => step.p50_ms },
     ],
     bounds: points.bounds,
     isDiagonal: false,
@@ -79,33 +71,20 @@ export function drawCapacity(points: CapacityPoints): void {
   });
 }
 
+/** A line with the figure of each step; null where nothing was measured. */
+type StepLine = Line & { slot: number; figure: (step: CapacityStep) => number | null };
+
 /** What one of these charts says for itself. */
 type Own = Pick<
   ChartOptions,
   "height" | "yText" | "yTick" | "log" | "including" | "atLeast"
 > & {
-  /** Lines: their names and figures. */
-  figures: [string, Figure][];
+  lines: StepLine[];
   /** Bounds of the objective that are drawn as lines. */
   bounds: { text: string; ms: number }[];
   /** True if the line on which everything offered is answered is drawn. */
   isDiagonal: boolean;
 };
-
-/** Means over the steps at each place, and the band around them. */
-function curveOf(steps: CapacityStep[], places: number[], value: Figure): Curve {
-  const curve: Required<Curve> = { mean: [], low: [], high: [] };
-  for (const place of places) {
-    const own = steps.filter((step) => step.at === place).map(value);
-    const figures = own.filter((figure) => figure !== null);
-    const none = figures.length === 0;
-    const sum = figures.reduce((before, figure) => before + figure, 0);
-    curve.mean.push(none ? null : sum / figures.length);
-    curve.low.push(none ? null : Math.min(...figures));
-    curve.high.push(none ? null : Math.max(...figures));
-  }
-  return curve;
-}
 
 /** The line on which everything offered is answered, as far as the plot reaches. */
 function diagonal(frame: Frame, right: number, top: number): SVGElement {

@@ -53,6 +53,8 @@ export interface Sweep {
   load_qps: number[];
   lines: {
     name: string;
+    /** The number of its colour. */
+    slot: number;
     /** Answered without an error. */
     answered_percent: Curve;
     p50_ms: Curve;
@@ -67,9 +69,10 @@ export interface Sweep {
 /** Everything that the charts draw. */
 export interface Charts {
   variants: string[];
-  /** Per variant, the number of its colour. */
-  slots: number[];
+  /** Per variant, the number of its colour; null for the reference, which is grey. */
+  slots: (number | null)[];
   groups: Group[];
+  /** The reference, if it is drawn in every group. */
   baseline: number | null;
   percentiles: Percentiles;
   /** Those of the time windows. */
@@ -96,6 +99,11 @@ export interface CapacityStep {
 export interface CapacityPoints {
   sought: "rate" | "window";
   steps: CapacityStep[];
+  /** Where the lines have their points, ascending, in the unit of `at` of a step. */
+  at: number[];
+  answered: Curve;
+  p50_ms: Curve;
+  p99_ms: Curve;
   /** Bounds of the objective on latency. */
   bounds: { text: string; ms: number }[];
   /** The answer with the ends of its interval, in the unit of `at`. */

@@ -51,11 +51,19 @@ function fileName(title: string): string {
   return `${experiment} ${title}`.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "");
 }
 
-/** The figure as one picture that needs no style sheet: its title, its legends and its plots. */
-export function standalone(figure: HTMLElement): SVGSVGElement {
+/**
+ * The figure as one picture that needs no style sheet: its title, its legends and its plots, and what was measured
+ * where and when, because a picture loses its report.
+ */
+function standalone(figure: HTMLElement): SVGSVGElement {
+  // It is on the page for a moment, so that the browser breaks it into lines.
+  const origin = document.createElement("p");
+  origin.className = "origin";
+  origin.textContent = document.querySelector<HTMLElement>("header")?.dataset["origin"] ?? "";
+  figure.append(origin);
   const frame = figure.getBoundingClientRect();
   const ground = getComputedStyle(document.documentElement).getPropertyValue("--ground").trim();
-  const texts = figure.querySelectorAll<HTMLElement>("h2, h3, h4, figcaption p, .legend button");
+  const texts = figure.querySelectorAll<HTMLElement>("h2, h3, h4, p, .legend button");
   const pictures = [...figure.querySelectorAll<SVGSVGElement>("svg")];
   const seen = pictures.filter((one) => one.getBoundingClientRect().width > 0);
   const [width, height] = [frame.width + 2 * EDGE, frame.height + 2 * EDGE];
@@ -81,6 +89,7 @@ export function standalone(figure: HTMLElement): SVGSVGElement {
     }
     whole.append(copy);
   }
+  origin.remove();
   return whole;
 }
 

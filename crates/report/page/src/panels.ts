@@ -12,7 +12,7 @@ export function panelsOf(charts: Charts, curves: Curve[]): Panel[] {
     const lines = group.members.flatMap((variant, place): Line[] => {
       const curve = curves[variant];
       if (!curve || (groups.length > 1 && !isMeasured(variant))) return [];
-      return [{ label: group.labels[place] ?? "", slot: slots[variant] ?? variant, curve }];
+      return [{ label: group.labels[place] ?? "", slot: slots[variant] ?? null, curve }];
     });
     const own = baseline === null ? undefined : curves[baseline];
     const isElsewhere = baseline !== null && !group.members.includes(baseline);

@@ -33,7 +33,7 @@ export function drawSweep(sweep: Sweep | null): void {
       return share == null ? [] : [crossed(frame.x(load_qps[at] ?? 0), frame.y(share), 2 * MARK)];
     });
   draw("answered", {
-    lines: lines.map(({ name, answered_percent }, slot) => ({ label: name, slot, curve: answered_percent })),
+    lines: lines.map(({ name, slot, answered_percent }) => ({ label: name, slot, curve: answered_percent })),
     yText: percent,
     yTick: (y) => `${tick(y)} %`,
     log: false,
@@ -46,7 +46,7 @@ export function drawSweep(sweep: Sweep | null): void {
   });
   draw("latency", {
     // The second round through the palette is dashed.
-    lines: lines.flatMap(({ name, p50_ms, p99_ms }, slot) => [
+    lines: lines.flatMap(({ name, slot, p50_ms, p99_ms }) => [
       { label: `${name} p99`, slot: slot % COLOURS, curve: p99_ms },
       { label: `${name} p50`, slot: (slot % COLOURS) + COLOURS, curve: p50_ms },
     ]),

@@ -23,6 +23,8 @@ let searches;
 let chain;
 let logs;
 let sweep;
+let imported;
+let history;
 
 before(async () => {
   mkdirSync(shots, { recursive: true });
@@ -32,6 +34,8 @@ before(async () => {
   chain = makeSample("chain", "chain");
   logs = makeSample("logs", "logs");
   sweep = makeSample("sweep", "sweep");
+  imported = makeSample("import", "import");
+  history = makeSample("history", "history");
   browser = await chromium.launch({
     executablePath: "/usr/bin/chromium",
     args: [
@@ -251,6 +255,13 @@ for (const width of [1280, 400]) {
         const drawn = await page.evaluate(drawnCharts);
         const of = (name) => drawn.find(({ id }) => id === `chart-${name}`);
         assert.deepEqual([of("percentiles").plots, of("percentiles").lines], [4, 14 + 3]);
+        // The baseline is grey in each of them, in that of its own program too, and so is its bar.
+        const greys = await page.$$eval("#chart-percentiles .panel", (all) =>
+          all.map((panel) => panel.querySelectorAll(".line.reference").length),
+        );
+        assert.deepEqual(greys, [1, 1, 1, 1]);
+        const bar = await page.$eval("#first-answer svg.broad g", (one) => one.getAttribute("class"));
+        assert.equal(bar, "reference");
         await page.$$eval("details", (all) => all.forEach((one) => { one.open = true; }));
         assert.ok(of("counted").lines >= 10, "the servers' own counts are not drawn");
         await page.waitForTimeout(100);
@@ -279,6 +290,14 @@ for (const width of [1280, 400]) {
       for (const name of ["percentiles", "window-0", "window-1", "qps", "cpu", "memory"]) {
         const { plots, lines, colours } = of(name);
         assert.deepEqual([name, plots, lines, colours], [name, 4, 12, 3]);
+      }
+      // A server has one colour over the load and under each load.
+      const strokes = (place) =>
+        page.$$eval(`${place} .line path:not(.band)`, (all) => [...new Set(all.map((one) => getComputedStyle(one).stroke))]);
+      const hues = await strokes("#chart-sweep-answered");
+      assert.equal(hues.length, 3);
+      for (const place of ["#chart-sweep-latency", "#chart-percentiles .panel:nth-child(2)", "#chart-qps .panel"]) {
+        assert.deepEqual(await strokes(place), hues, place);
       }
       // A line for each server, and both quantiles of each; two servers break.
       assert.deepEqual([of("sweep-answered").lines, of("sweep-latency").lines], [3, 6]);
@@ -323,6 +342,12 @@ for (const width of [1280, 400]) {
           const marks = await page.$$(`#chart-capacity-${id} svg .run`);
           assert.ok(marks.length > 3, `${kind}: ${marks.length} runs in the chart of ${id}`);
         }
+        // One server has one colour; its quantiles differ by their dashes.
+        const looks = await page.$$eval("#chart-capacity-latency .line path:not(.band)", (all) =>
+          all.map((one) => [getComputedStyle(one).stroke, one.getAttribute("stroke-dasharray")]),
+        );
+        assert.equal(looks[0][0], looks[1][0]);
+        assert.notEqual(looks[0][1], looks[1][1]);
         const excess = await page.evaluate(
           () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
         );
@@ -332,6 +357,45 @@ for (const width of [1280, 400]) {
     }
   });
 }
+
+for (const width of [1280, 400]) {
+  for (const colorScheme of ["light", "dark"]) {
+    test(`a history: ${width} px, ${colorScheme}`, () =>
+      open({ width, colorScheme, at: history }, async (page) => {
+        // Each interval lies between the lines of the axis, and is seen on its ground.
+        const faults = await page.$$eval("svg.history", (all) =>
+          all.flatMap((picture) => {
+            const ground = getComputedStyle(document.body).backgroundColor;
+            const lines = [...picture.querySelectorAll(".mark")].map((one) => one.getBoundingClientRect().top);
+            const intervals = [...picture.querySelectorAll(".interval")];
+            if (intervals.length !== 9) return [`${intervals.length} intervals`];
+            return intervals.flatMap((one) => {
+              const { top, bottom } = one.getBoundingClientRect();
+              const isCut = top <= Math.min(...lines) + 1 || bottom >= Math.max(...lines) - 1;
+              const isSeen = ![ground, "none"].includes(getComputedStyle(one).stroke);
+              return isCut || !isSeen ? [`${top} to ${bottom}, axis ${lines}`] : [];
+            });
+          }),
+        );
+        assert.deepEqual(faults, []);
+        assert.equal((await page.$$("svg.history")).length, 3);
+        const excess = await page.evaluate(
+          () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+        );
+        assert.equal(excess, 0, `the page is ${excess} px wider than the window`);
+        await page.screenshot({ path: join(shots, `history-${width}-${colorScheme}.png`), fullPage: true });
+      }));
+  }
+}
+
+test("an import has no empty figure", () =>
+  open({ width: 1280, colorScheme: "light", at: imported }, async (page) => {
+    const drawn = await page.evaluate(drawnCharts);
+    assert.deepEqual(drawn.map(({ id, lines }) => [id, lines]), [["chart-qps", 1]]);
+    assert.equal((await page.$$(".plot.empty")).length, 0);
+    assert.equal((await page.$$("figure.drawn")).length, 1);
+    await page.screenshot({ path: join(shots, "import.png"), fullPage: true });
+  }));
 
 test("every control is reached by Tab and works by key", () =>
   open({ width: 1280, colorScheme: "light" }, async (page) => {
@@ -413,6 +477,12 @@ test("each chart is a file, as SVG and as PNG", () =>
       };
       const svg = (await saved("SVG")).toString("utf8");
       assert.ok(svg.startsWith("<?xml") && !svg.includes("var("), "it needs no style sheet");
+      // A picture loses its page: server, machine and day stand in it.
+      const words = svg.replace(/<[^>]*>/g, " ").replace(/\s+/g, " ");
+      const origin = await page.$eval("header", (one) => one.dataset.origin);
+      assert.match(origin, /^dnsmasq .* synthetic, 2 cores · 2026-01-02$/);
+      assert.ok(words.includes(origin), `no ${origin} in the SVG of ${figure}`);
+      assert.equal(await page.$(`${figure} .origin`), null, "the page itself is as before");
       for (const text of texts) assert.ok(svg.includes(`>${text}`), `no ${text} in the SVG of ${figure}`);
       const png = await saved("PNG");
       assert.equal(png.subarray(1, 4).toString("latin1"), "PNG");

@@ -1,8 +1,10 @@
 //! What the charts of a search draw, as the JSON that the page's script reads;
 //! `page/src/capacity.ts` declares the same form for TypeScript.
 
-use dnslab_measure::{Answer, Capacity, Judged, Sought};
+use dnslab_measure::{Answer, Capacity, Judged, RunFigure, Sought, Step, StepFigures, tried};
 use serde::Serialize;
+
+use crate::chart::Curve;
 
 #[derive(Debug, Serialize)]
 pub(crate) struct CapacityChart {
@@ -15,6 +17,11 @@ struct Points {
     /// `rate` or `window`.
     sought: &'static str,
     steps: Vec<Point>,
+    /// Where the lines have their points, ascending, in the unit of [`Point::at`].
+    at: Vec<f64>,
+    answered: Curve,
+    p50_ms: Curve,
+    p99_ms: Curve,
     bounds: Vec<Bound>,
     /// The capacity with its interval, queries per second; or the window to use, three times.
     answer: Option<[f64; 3]>,
@@ -39,7 +46,7 @@ struct Bound {
 impl CapacityChart {
     pub(crate) fn of(capacity: &Capacity) -> Self {
         let ms = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e6);
-        let point = |step: &dnslab_measure::Step| {
+        let point = |step: &Step| {
             let figures = step.figures.as_ref()?;
             Some(Point {
                 at: step.at,
@@ -62,6 +69,20 @@ impl CapacityChart {
             Answer::Window(best) => Some([best.best.window as f64; 3]),
             Answer::Below { .. } | Answer::Nothing { .. } => None,
         };
+        let at = tried(&capacity.steps);
+        let over = |push: &dyn Fn(&mut Curve, &[&StepFigures])| {
+            let mut curve = Curve::default();
+            for place in &at {
+                let own = capacity.steps.iter().filter(|step| step.at == *place);
+                push(&mut curve, &own.filter_map(|step| step.figures.as_ref()).collect::<Vec<_>>());
+            }
+            curve
+        };
+        let latency = |figure: fn(&StepFigures) -> Option<RunFigure>| {
+            over(&|curve, steps| {
+                curve.push_quantile(&steps.iter().filter_map(|step| figure(step)).collect());
+            })
+        };
         Self {
             capacity: Points {
                 sought: match capacity.sought {
@@ -69,6 +90,12 @@ impl CapacityChart {
                     Sought::Window(_) => "window",
                 },
                 steps: capacity.steps.iter().filter_map(point).collect(),
+                answered: over(&|curve, steps| {
+                    curve.push_runs(steps.iter().map(|step| step.answered_qps));
+                }),
+                p50_ms: latency(StepFigures::p50),
+                p99_ms: latency(StepFigures::p99),
+                at,
                 bounds: bounds
                     .map(|demand| Bound { text: demand.to_string(), ms: demand.bound / 1e6 })
                     .collect(),

@@ -1,9 +1,10 @@
 //! Figures of servers over the size of their load.
 
-use dnslab_measure::{RunFigure, SweepLine, SweepPoint, SweepRun, held_share};
+use dnslab_measure::{RunFigure, Summary, SweepLine, SweepPoint, SweepRun, held_share};
 use serde::Serialize;
 
 use super::{Curve, short};
+use crate::page::Grouping;
 
 /// Charts with one axis, intended queries per second. The lines are means over the runs of each load, and a line
 /// goes from one load of its own to the next.
@@ -18,6 +19,8 @@ pub(super) struct Sweep {
 #[derive(Debug, Serialize)]
 struct Line {
     name: String,
+    /// The number of its colour.
+    slot: usize,
     /// Queries answered without an error, percent of the due ones.
     answered_percent: Curve,
     p50_ms: Curve,
@@ -28,13 +31,14 @@ struct Line {
 
 impl Sweep {
     /// `None` if there is no line.
-    pub(super) fn of(lines: &[SweepLine]) -> Option<Self> {
+    pub(super) fn of(summary: &Summary, grouping: &Grouping) -> Option<Self> {
+        let lines = &summary.sweep;
         let mut load_qps: Vec<f64> =
             lines.iter().flat_map(|line| &line.points).map(|at| short(at.load_qps)).collect();
         load_qps.sort_by(f64::total_cmp);
         load_qps.dedup();
         let held = held_share(lines);
-        let line = |line: &SweepLine| {
+        let line = |(nth, line): (usize, &SweepLine)| {
             let latency = |figure: fn(&SweepRun) -> Option<RunFigure>| {
                 over(&load_qps, line, |curve, runs| {
                     curve.push_quantile(&runs.iter().filter_map(|run| figure(run)).collect());
@@ -45,13 +49,14 @@ impl Sweep {
             };
             Line {
                 name: line.name.clone(),
+                slot: grouping.slot_of_line(summary, nth),
                 answered_percent: over(&load_qps, line, answered),
                 p50_ms: latency(SweepRun::p50),
                 p99_ms: latency(SweepRun::p99),
                 breaks_qps: line.breaking(held).breaks_qps.map(short),
             }
         };
-        let lines: Vec<Line> = lines.iter().map(line).collect();
+        let lines: Vec<Line> = lines.iter().enumerate().map(line).collect();
         (!lines.is_empty()).then_some(Self { load_qps, lines, held_percent: short(held * 100.0) })
     }
 }

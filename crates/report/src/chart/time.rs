@@ -239,7 +239,7 @@ fn buckets(run: &Measured, width_ns: u64, before: u64, after: u64) -> Vec<Bucket
         let inside = (from + width).min(end) - from.max(0);
         // The rest of a run that is no whole bucket would be a rate of hardly any queries.
         let is_whole = 2 * inside >= width;
-        let is_alone = run.turns.is_none() && is_whole;
+        let is_alone = run.turns.is_none() && is_whole && !run.intervals.is_empty();
         Bucket {
             span: (from.max(0), (from + width).min(end)),
             own_ns: if is_alone { inside as u64 } else { 0 },
@@ -301,10 +301,8 @@ impl Timeline {
             widths.reverse();
         }
         widths.dedup();
-        // A chart of one or two points shows nothing.
-        if widths.len() > 1 {
-            widths.retain(|&width| width == fine || points(width) > 2);
-        }
+        // A chart of one point shows nothing, and one of two little.
+        widths.retain(|&width| points(width) > if width == fine { 1 } else { 2 });
         Self { series: widths.iter().map(|&width| Series::of(runs, width)).collect() }
     }
 }
@@ -455,7 +453,7 @@ fn cores(name: &str, runs: &[&RunRecord], series: &Series) -> Option<Plot> {
         })
     };
     let curves: Vec<Curve> = (0..cpus.len()).map(curve).collect();
-    let is_known = curves.iter().any(|curve| curve.mean.iter().any(Option::is_some));
+    let is_known = curves.iter().any(Curve::has_any);
     let labels = cpus.iter().map(label).collect();
     is_known.then(|| Plot { name: name.to_owned(), labels, curves })
 }
@@ -685,7 +683,14 @@ mod tests {
         two.intervals[5].answered = 20;
         let timeline = Timeline::of(&[vec![&one, &two]]);
         let qps = curve(&timeline, 0, Figure::Qps, 0);
-        assert_eq!((qps.low[5], qps.mean[5], qps.high[5]), (Some(100.), Some(150.), Some(200.)));
+        assert_eq!((qps.low[5], qps.mean[5], qps.high[5]), (Some(100.), Some(141.4), Some(200.)));
+    }
+
+    #[test]
+    fn what_no_interval_tells_is_no_rate() {
+        let whole = Measured { intervals: Vec::new(), ..run(20) };
+        assert!(Timeline::of(&[vec![&whole]]).figures().is_empty());
+        assert!(Timeline::of(&[vec![&run(1)]]).figures().is_empty(), "a chart of one point");
     }
 
     #[test]

@@ -81,7 +81,7 @@ fn charts(capacity: &Capacity) -> String {
             ),
             (
                 "Latency against offered rate",
-                "Dashed: the bounds of the objective. Logarithmic scale. A lost query counts with \
+                "Dashed in grey: the bounds of the objective. Logarithmic scale. A lost query counts with \
                  the time-out at least.",
             ),
         ],
@@ -101,7 +101,13 @@ fn charts(capacity: &Capacity) -> String {
          lines are means over the runs, the bands run from the smallest to the largest. Arrow keys \
          move along a chart.</p>\n",
     );
-    for (id, (title, text)) in ["answered", "latency"].into_iter().zip(figures) {
+    let measured = || capacity.steps.iter().filter_map(|step| step.figures.as_ref());
+    let is_drawn = [measured().next().is_some(), measured().any(|step| step.p50_ns.is_some())];
+    if is_drawn == [false; 2] {
+        return String::new();
+    }
+    let all = ["answered", "latency"].into_iter().zip(figures).zip(is_drawn);
+    for ((id, (title, text)), _) in all.filter(|(_, is_drawn)| *is_drawn) {
         let _ = writeln!(
             html,
             "<figure class=\"chart full\" id=\"chart-capacity-{id}\">\n<figcaption><h3>{title}</h3>\

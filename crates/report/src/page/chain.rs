@@ -10,6 +10,7 @@ use super::html::escape;
 use super::testbed;
 use crate::chain::{Cell, HEADER, LEGEND, rows};
 use crate::transport::transport_name;
+use crate::variants::in_order;
 
 /// The line of hosts and the table of servers; nothing without a chain.
 pub(crate) fn section(page: &Page<'_>) -> String {
@@ -24,7 +25,7 @@ pub(crate) fn section(page: &Page<'_>) -> String {
          <details><summary>Each server of the chain</summary>\n<p class=\"hint\">{}</p>\n\
          <div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"The servers of the chain\">\n\
          <table class=\"figures chain\">\n<thead><tr>{header}</tr></thead>\n",
-        testbed::pictures(page.records),
+        testbed::pictures(&in_order(page.session, page.records)),
         escape(LEGEND),
     );
     for row in &rows {

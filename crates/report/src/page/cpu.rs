@@ -95,6 +95,14 @@ fn picture(cost: &CostSummary, layout: &Layout) -> String {
         let middle = (place as f64 + 0.5) * ROW;
         let name = shortened(&of.variant, layout.longest_name);
         push_text(&mut svg, "name", (0.0, middle), "start", &name);
+        let figure = number::duration(whole(of));
+        // Inside of the bar, figures are in the unit of the one behind it.
+        let unit_ns = match figure.split_once(' ') {
+            Some((_, "ns")) => 1.0,
+            Some((_, "us")) => 1e3,
+            Some((_, "ms")) => 1e6,
+            _ => 1e9,
+        };
         let mut before = 0.0;
         for part in &of.parts {
             let (from, to) = (x(before), x(before + part.ns.value));
@@ -117,14 +125,12 @@ fn picture(cost: &CostSummary, layout: &Layout) -> String {
                 middle - BAR / 2.0,
                 (to - from).max(0.0)
             );
-            // In microseconds; the axis has the unit.
-            let short = format!("{:.1}", part.ns.value / 1e3);
+            let short = format!("{:.1}", part.ns.value / unit_ns);
             if to - from > short.chars().count() as f64 * LETTER + 6.0 {
                 push_text(&mut svg, "inside", ((from + to) / 2.0, middle), "middle", &short);
             }
             svg.push_str("</g>");
         }
-        let figure = number::duration(whole(of));
         push_text(&mut svg, "figure", (x(before) + 6.0, middle), "start", &figure);
         svg.push('\n');
     }

@@ -77,7 +77,7 @@ pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
     if drawn.is_empty() {
         return String::new();
     }
-    let baseline = escape(&summary.baseline);
+    let from = escape(reference(&drawn).unwrap_or(EACH));
     let mut html = String::from("<section id=\"differences\">\n");
     let caption = |title: &str, text: &str| {
         format!(
@@ -96,23 +96,24 @@ pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
     let (first, others): (Vec<&Comparison>, Vec<&Comparison>) =
         drawn.iter().copied().partition(|comparison| comparison.metric == metric);
     if !are_many(summary) || first.is_empty() || others.is_empty() {
-        html.push_str(&caption(&format!("Difference from {baseline}"), text));
+        html.push_str(&caption(&format!("Difference from {from}"), text));
         html.push_str(&pictures(summary, grouping, &drawn));
         html.push_str("</figure>\n");
     } else {
-        let title = format!("Difference from {baseline}: {}", escape(metric_name(metric)));
+        let title = format!("Difference from {from}: {}", escape(metric_name(metric)));
         html.push_str(&caption(&title, text));
+        let reference = reference(&drawn);
         let longest =
-            first.iter().map(|of| name_of(summary, of).chars().count()).max().unwrap_or(0);
+            first.iter().map(|of| name_of(of, reference).chars().count()).max().unwrap_or(0);
         let fits = |layout: &Layout| longest <= layout.longest_name;
         let broad = if fits(&BROAD_NAMES) { &BROAD_NAMES } else { &BROAD_LONG_NAMES };
         let narrow = if fits(&NARROW_NAMES) { &NARROW_NAMES } else { &NARROW };
-        html.push_str(&picture(summary, grouping, &first, broad, true));
-        html.push_str(&picture(summary, grouping, &first, narrow, true));
+        html.push_str(&picture(summary, grouping, (&first, reference), broad, true));
+        html.push_str(&picture(summary, grouping, (&first, reference), narrow, true));
         let _ = write!(
             html,
             "</figure>\n<details><summary>Every metric</summary>\n<figure class=\"drawn\">\n\
-             <figcaption><h3>Difference from {baseline}</h3></figcaption>\n{}</figure>\n</details>\n",
+             <figcaption><h3>Difference from {from}</h3></figcaption>\n{}</figure>\n</details>\n",
             pictures(summary, grouping, &drawn)
         );
     }
@@ -125,13 +126,26 @@ pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
     html
 }
 
+/// What the differences are from, where each variant is compared with another one.
+const EACH: &str = "what each is compared with";
+
+/// What all of these are compared with, if it is one variant.
+fn reference<'a>(compared: &[&'a Comparison]) -> Option<&'a str> {
+    let first = compared.first()?.against.as_str();
+    compared.iter().all(|comparison| comparison.against == first).then_some(first)
+}
+
 pub(super) fn table(summary: &Summary, grouping: &Grouping, comparisons: &[Comparison]) -> String {
-    const HEADER: [&str; 7] =
-        ["variant", "metric", "difference", "95 % interval", "as time", "", "rounds"];
-    let header: String = HEADER
-        .iter()
-        .map(|heading| format!("<th scope=\"col\">{}</th>", escape(heading)))
-        .collect();
+    let reference = reference(&comparisons.iter().collect::<Vec<_>>());
+    let difference = match reference {
+        Some(name) => format!("difference from {name}"),
+        None => "difference".to_owned(),
+    };
+    let header: String =
+        ["variant", "metric", &difference, "95 % interval", "as time", "", "rounds"]
+            .iter()
+            .map(|heading| format!("<th scope=\"col\">{}</th>", escape(heading)))
+            .collect();
     let mut html = format!(
         "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Differences\">\n\
          <table class=\"figures words\">\n<thead><tr>{header}</tr></thead>\n<tbody>\n"
@@ -140,9 +154,9 @@ pub(super) fn table(summary: &Summary, grouping: &Grouping, comparisons: &[Compa
         let Comparison { variant, against, metric, difference, absolute, verdict, rounds } =
             comparison;
         let place = summary.variants.iter().position(|known| known.name == *variant);
-        let name = match *against == summary.baseline {
-            true => escape(variant),
-            false => format!("{} <small>from {}</small>", escape(variant), escape(against)),
+        let name = match reference {
+            Some(_) => escape(variant),
+            None => format!("{} <small>from {}</small>", escape(variant), escape(against)),
         };
         let interval = match difference.is_bounded() {
             true => signed_interval(difference),
@@ -192,24 +206,25 @@ fn words(verdict: &Verdict, difference: &Estimate) -> String {
     let word = word(verdict, difference);
     match (verdict, unseen(difference)) {
         (Verdict::CannotTell { .. }, Some(most)) => {
-            format!("{word}; more than {} is unlikely", number::size(most))
+            format!("{word}; more than {} is unlikely", number::largest(most))
         }
         _ => word,
     }
 }
 
 fn pictures(summary: &Summary, grouping: &Grouping, drawn: &[&Comparison]) -> String {
-    let fits = |of: &&Comparison| name_of(summary, of).chars().count() <= BROAD.longest_name;
+    let reference = reference(drawn);
+    let fits = |of: &&Comparison| name_of(of, reference).chars().count() <= BROAD.longest_name;
     let broad = if drawn.iter().all(fits) { &BROAD } else { &BROAD_LINES };
-    picture(summary, grouping, drawn, broad, false)
-        + &picture(summary, grouping, drawn, &NARROW, false)
+    picture(summary, grouping, (drawn, reference), broad, false)
+        + &picture(summary, grouping, (drawn, reference), &NARROW, false)
 }
 
-/// The name of a variant, with what it is compared with unless that is the baseline.
-fn name_of(summary: &Summary, comparison: &Comparison) -> String {
-    match comparison.against == summary.baseline {
-        true => comparison.variant.clone(),
-        false => format!("{} from {}", comparison.variant, comparison.against),
+/// The name of a variant, with what it is compared with unless all are compared with one `reference`.
+fn name_of(comparison: &Comparison, reference: Option<&str>) -> String {
+    match reference {
+        Some(_) => comparison.variant.clone(),
+        None => format!("{} from {}", comparison.variant, comparison.against),
     }
 }
 
@@ -218,7 +233,7 @@ fn name_of(summary: &Summary, comparison: &Comparison) -> String {
 fn picture(
     summary: &Summary,
     grouping: &Grouping,
-    drawn: &[&Comparison],
+    (drawn, reference): (&[&Comparison], Option<&str>),
     layout: &Layout,
     is_one: bool,
 ) -> String {
@@ -231,7 +246,7 @@ fn picture(
         let compared = (&comparison.variant, &comparison.against);
         let first = before != Some(compared);
         before = Some(compared);
-        let name = shortened(&name_of(summary, comparison), layout.longest_name);
+        let name = shortened(&name_of(comparison, reference), layout.longest_name);
         let has_line = !is_one || layout.name_line > 0.0;
         if first {
             y += gap + layout.name_line;
@@ -256,15 +271,15 @@ fn picture(
     }
     format!(
         "<svg class=\"picture differences {}\" viewBox=\"0 0 {} {y}\" role=\"img\" \
-         aria-label=\"Differences from the baseline with their intervals; the table below has the same \
+         aria-label=\"Differences with their intervals; the table below has the same \
          figures\">\n{}{rows}</svg>\n",
         layout.class,
         layout.width,
-        axis.lines(&shortened(&summary.baseline, BROAD.longest_name), y)
+        axis.lines(&shortened(reference.unwrap_or("0 %"), BROAD.longest_name), y)
     )
 }
 
-/// A logarithmic axis of ratios: half and double are equally far from the baseline.
+/// A logarithmic axis of ratios: half and double are equally far from the reference.
 struct Axis<'a> {
     layout: &'a Layout,
     /// The binary logarithm of the ratio at its left end.
@@ -274,7 +289,7 @@ struct Axis<'a> {
 }
 
 impl<'a> Axis<'a> {
-    /// An axis on which the baseline and all differences have their place, as far as they are within a
+    /// An axis on which the reference and all differences have their place, as far as they are within a
     /// factor of [`MAX_COUNT`]; of intervals what is within a factor of [`BEYOND`] of any difference.
     fn of(drawn: &[&Comparison], layout: &'a Layout) -> Self {
         let most = MAX_COUNT.log2();
@@ -304,8 +319,8 @@ impl<'a> Axis<'a> {
         left + share * (right - left)
     }
 
-    /// The line of the baseline, and lines with their labels to read the others by.
-    fn lines(&self, baseline: &str, height: f64) -> String {
+    /// The line of no difference, and lines with their labels to read the others by.
+    fn lines(&self, zero_label: &str, height: f64) -> String {
         // From fine to coarse; the first that leaves room between the labels is taken.
         const CHOICES: [&[f64]; 7] = [
             &[-0.1, -0.05, 0.05, 0.1],
@@ -328,8 +343,8 @@ impl<'a> Axis<'a> {
             let mut places: Vec<f64> =
                 marks.iter().chain([&0.0]).map(|&mark| self.x(mark)).collect();
             places.sort_by(f64::total_cmp);
-            // The name of the baseline is longer than the other labels.
-            let beside = (LEAST_GAP + WIDTH * baseline.chars().count() as f64) / 2.0;
+            // The name of the reference is longer than the other labels.
+            let beside = (LEAST_GAP + WIDTH * zero_label.chars().count() as f64) / 2.0;
             places.windows(2).all(|pair| {
                 let least = if pair.contains(&zero) { beside.max(LEAST_GAP) } else { LEAST_GAP };
                 pair[1] - pair[0] >= least
@@ -353,12 +368,12 @@ impl<'a> Axis<'a> {
             };
             push("mark", self.x(mark), &escape(&label));
         }
-        push("zero", zero, &escape(baseline));
+        push("zero", zero, &escape(zero_label));
         html
     }
 }
 
-/// The binary logarithm of the ratio to the baseline; cut where nobody tells ratios apart.
+/// The binary logarithm of the ratio to the reference; cut where nobody tells ratios apart.
 fn ratio_log(difference: f64) -> f64 {
     (1.0 + difference).clamp(1e-6, 1e6).log2()
 }

@@ -17,6 +17,7 @@ use crate::csv::status;
 use crate::imported;
 use crate::number::{self, NONE};
 use crate::transport::transport_name;
+use crate::variants::in_order;
 use crate::words::TIME_OUT;
 use crate::words::bottleneck::bottleneck_text;
 use crate::words::caveat::caveat_text;
@@ -349,7 +350,7 @@ fn asked_tls(tls: &TlsFacts) -> String {
 
 fn servers(page: &Page<'_>) -> String {
     let mut html = String::new();
-    for record in page.records {
+    for record in in_order(page.session, page.records) {
         let case = case_of(record);
         let mut content = String::new();
         if let RunStatus::Failed { log_tail, .. } = &record.status

@@ -157,6 +157,12 @@ pub(crate) fn outcomes(summary: &Summary, grouping: &Grouping) -> String {
 }
 
 pub(crate) fn charts(page: &Page<'_>, charts: &Charts) -> String {
+    let timeline = charts.timeline();
+    let over_time = timeline.figures();
+    let (has_cores, has_rcodes) = (timeline.has_cores(), timeline.has_rcodes());
+    if !charts.has_percentiles() && over_time.is_empty() && !has_cores && !has_rcodes {
+        return String::new();
+    }
     let records = page.records;
     let closed = records.iter().any(|record| matches!(record.load.mode, LoadMode::Closed { .. }));
     let is_common = Charts::has_common_load(page.summary);
@@ -177,8 +183,10 @@ pub(crate) fn charts(page: &Page<'_>, charts: &Charts) -> String {
          run.{}{latency_note}",
         if is_common { " All variants at the same rate." } else { "" }
     );
-    push_place(&mut html, "percentiles", "full large", "Latency, the slowest first", &percentiles);
-    let over_time = charts.timeline().figures();
+    if charts.has_percentiles() {
+        let title = "Latency, the slowest first";
+        push_place(&mut html, "percentiles", "full large", title, &percentiles);
+    }
     if !over_time.is_empty() {
         html.push_str(
             "<div class=\"time\"><h3>Over time</h3><span id=\"width\" hidden></span>\
@@ -190,8 +198,7 @@ pub(crate) fn charts(page: &Page<'_>, charts: &Charts) -> String {
     let (open, folded): (Vec<Figure>, Vec<Figure>) =
         over_time.into_iter().partition(|figure| !grouped || !figure.is_aside());
     let push = |html: &mut String, figure: Figure| {
-        let (title, text) =
-            caption(figure, is_common && closed, charts.timeline().has_exact_quantiles());
+        let (title, text) = caption(figure, is_common && closed, timeline.has_exact_quantiles());
         let class = match figure {
             Figure::Qps | Figure::CountedQps => "full",
             _ if grouped => "full",
@@ -200,7 +207,6 @@ pub(crate) fn charts(page: &Page<'_>, charts: &Charts) -> String {
         push_place(html, figure.id(), class, title, &text);
     };
     open.into_iter().for_each(|figure| push(&mut html, figure));
-    let has_cores = charts.timeline().has_cores();
     let cores = |html: &mut String| {
         let text =
             "Whoever used it: server, load and others. Where variants take turns, all of them.";
@@ -209,7 +215,7 @@ pub(crate) fn charts(page: &Page<'_>, charts: &Charts) -> String {
     if has_cores && !grouped {
         cores(&mut html);
     }
-    if charts.timeline().has_rcodes() {
+    if has_rcodes {
         let text = "Shares of the queries that ended, answered or not.";
         push_place(&mut html, "rcodes", "full", "Response codes", text);
     }

@@ -65,22 +65,20 @@ pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
         Some(qps) => format!("All variants at {}. ", number::queries_per_second(qps)),
         None => String::new(),
     };
-    let unit = Unit::of(summary);
-    let percentiles = format!(
-        "{at}Dot: p50. Bar: p95. Ring: p99. Figures in {}; the axis is logarithmic.",
-        unit.name
-    );
+    let percentiles = format!("{at}Dot: p50. Bar: p95. Ring: p99. The axis is logarithmic.");
     let mut html = String::from("<section class=\"first\">\n");
     let bars = |layout| bars(summary, grouping, metric, layout);
-    let spans = |layout| spans(summary, grouping, &unit, layout);
-    push_figure(&mut html, "first-answer", title, text, &bars);
+    let spans = |layout| spans(summary, grouping, layout);
     // What another tool measured has no quantiles, unless it printed a histogram.
-    let has_quantiles = |variant: &VariantSummary| {
-        QUANTILES.iter().any(|metric| {
+    let has = |metric: &Metric| {
+        summary.variants.iter().map(shown).any(|variant| {
             variant.metrics.contains_key(metric) || variant.time_outs(*metric).is_some()
         })
     };
-    if !has_imported(summary) || summary.variants.iter().any(has_quantiles) {
+    if has(&metric) {
+        push_figure(&mut html, "first-answer", title, text, &bars);
+    }
+    if QUANTILES.iter().any(has) {
         push_figure(&mut html, "first-percentiles", "Latency: p50, p95, p99", &percentiles, &spans);
     }
     html.push_str("</section>\n");
@@ -250,30 +248,20 @@ fn told(name: &str, found: &Estimate, is_bound: bool, write: &dyn Fn(f64) -> Str
     }
 }
 
-struct Unit {
-    name: &'static str,
-    ns: f64,
-}
-
-impl Unit {
-    fn of(summary: &Summary) -> Self {
-        let medians = summary.variants.iter().filter_map(|of| of.metrics.get(&Metric::LatencyP50));
-        let least = medians.map(|found| found.value).fold(f64::INFINITY, f64::min);
-        match least {
-            least if least < 100_000.0 => Self { name: "us", ns: 1e3 },
-            least if least < 1e9 || least.is_infinite() => Self { name: "ms", ns: 1e6 },
-            _ => Self { name: "s", ns: 1e9 },
-        }
-    }
-
-    fn write(&self, ns: f64) -> String {
-        number::three_digits(ns / self.ns)
-    }
+/// Figures in a row, each in its own unit, which stands once for those that share it: `1.20 · 4.80 · 9.10 ms`,
+/// `0.81 · 2.10 ms · 1.30 s`.
+fn in_a_row(figures: &[String]) -> String {
+    let unit = |place: usize| figures.get(place)?.split_once(' ').map(|(_, unit)| unit);
+    let text = |(place, figure): (usize, &String)| match figure.split_once(' ') {
+        Some((number, own)) if unit(place + 1) == Some(own) => number.to_owned(),
+        _ => figure.clone(),
+    };
+    figures.iter().enumerate().map(text).collect::<Vec<_>>().join(" \u{b7} ")
 }
 
 const QUANTILES: [Metric; 3] = [Metric::LatencyP50, Metric::LatencyP95, Metric::LatencyP99];
 
-fn spans(summary: &Summary, grouping: &Grouping, unit: &Unit, layout: &Layout) -> String {
+fn spans(summary: &Summary, grouping: &Grouping, layout: &Layout) -> String {
     let rows = Rows::of(grouping);
     let variants: Vec<Cow<'_, VariantSummary>> = summary.variants.iter().map(shown).collect();
     let of = |place: usize| {
@@ -285,11 +273,11 @@ fn spans(summary: &Summary, grouping: &Grouping, unit: &Unit, layout: &Layout) -
         let variant = &variants[place];
         let text = |metric: Metric| match (variant.metrics.get(&metric), variant.time_outs(metric))
         {
-            (Some(found), _) => unit.write(found.value),
+            (Some(found), _) => number::duration(found.value),
             (None, Some(_)) => TIME_OUT.to_owned(),
             (None, None) => NONE.to_owned(),
         };
-        QUANTILES.map(text).join(" \u{b7} ")
+        in_a_row(&QUANTILES.map(text))
     };
     let widest = (0..summary.variants.len()).map(|at| figures(at).chars().count()).max();
     let (left, right) = (
@@ -377,4 +365,19 @@ fn wrapped(layout: &Layout, height: f64, described: &str, content: &str) -> Stri
          aria-label=\"{described}\">\n{content}</svg>\n",
         layout.class, layout.width
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_has_the_units_of_its_own_figures() {
+        let row = |ns: [f64; 3]| in_a_row(&ns.map(number::duration));
+        assert_eq!(row([61e3, 84e3, 310e3]), "61.0 \u{b7} 84.0 \u{b7} 310 us");
+        // It was "0.0610 · 310 · 1200" where another variant was slow.
+        assert_eq!(row([61e3, 310e6, 1.2e9]), "61.0 us \u{b7} 310 ms \u{b7} 1.20 s");
+        let late = ["2.00 ms", "5.00 ms", TIME_OUT].map(str::to_owned);
+        assert_eq!(in_a_row(&late), format!("2.00 \u{b7} 5.00 ms \u{b7} {TIME_OUT}"));
+    }
 }

@@ -15,8 +15,8 @@ const MAX_IN_PART: usize = 6;
 pub(crate) struct Grouping {
     /// At least one, in the order of the variants; every variant is in one of them.
     pub(crate) groups: Vec<Group>,
-    /// The baseline is drawn in every group too.
-    pub(crate) has_reference: bool,
+    /// The place of the baseline where it is drawn in every group: it has no colour of theirs.
+    pub(crate) reference: Option<usize>,
     slots: Vec<usize>,
 }
 
@@ -30,12 +30,11 @@ pub(crate) struct Group {
 }
 
 impl Grouping {
-    /// Up to [`COLOURS`] variants are one group. More are grouped by their loads where several servers are under
-    /// loads of several sizes; else by the beginnings of their names, as far as the first `-`, or by their
-    /// servers where most names have nothing in common.
+    /// Variants are grouped by their loads where several servers are under loads of several sizes. Else up to
+    /// [`COLOURS`] variants are one group, and more are grouped by the beginnings of their names, as far as the first
+    /// `-`, or by their servers where most names have nothing in common.
     pub(crate) fn of(summary: &Summary, records: &[RunRecord]) -> Self {
-        let lines = summary.sweep.len();
-        if summary.variants.len() > COLOURS && (2..=COLOURS).contains(&lines) {
+        if (2..=COLOURS).contains(&summary.sweep.len()) {
             return Self::by_load(summary);
         }
         let named: Vec<(&str, Option<&str>)> = summary
@@ -46,13 +45,15 @@ impl Grouping {
                 (variant.name.as_str(), record.map(|record| record.server.kind.as_str()))
             })
             .collect();
-        Self::of_names(&named)
+        let baseline = summary.variants.iter().position(|of| of.name == summary.baseline);
+        Self::of_names(&named, baseline)
     }
 
     /// A group for each load, with the servers under it, each in the same colour in all groups.
     fn by_load(summary: &Summary) -> Self {
         let names: Vec<&str> = summary.variants.iter().map(|of| of.name.as_str()).collect();
-        let mut slots: Vec<usize> = (0..names.len()).collect();
+        // Who is no server of them has a colour of none of them.
+        let mut slots: Vec<usize> = (summary.sweep.len()..).take(names.len()).collect();
         let mut loads: Vec<(f64, Group)> = Vec::new();
         for (slot, line) in summary.sweep.iter().enumerate() {
             for point in &line.points {
@@ -78,18 +79,18 @@ impl Grouping {
         if !rest.is_empty() {
             groups.extend(divided("others", &rest, &names));
         }
-        Self { groups, slots, has_reference: false }
+        Self { groups, slots, reference: None }
     }
 
-    /// The same of names and kinds of servers.
-    fn of_names(named: &[(&str, Option<&str>)]) -> Self {
+    /// The same of names and kinds of servers, and of the place of the baseline.
+    fn of_names(named: &[(&str, Option<&str>)], baseline: Option<usize>) -> Self {
         let names: Vec<&str> = named.iter().map(|(name, _)| *name).collect();
         if names.len() <= COLOURS {
             let members: Vec<usize> = (0..names.len()).collect();
             let labels = names.iter().map(|name| (*name).to_owned()).collect();
             let group = Group { name: String::new(), labels, members };
             let slots = (0..names.len()).collect();
-            return Self { slots, groups: vec![group], has_reference: true };
+            return Self { slots, groups: vec![group], reference: None };
         }
         // What a server is called in the names says more than its kind: one program may stand in front
         // of another. Where most names begin in a way of their own the kinds are left.
@@ -120,22 +121,34 @@ impl Grouping {
             [(name, members)] => groups.extend(divided(name, members, &names)),
             _ => groups.extend(divided("others", &rest, &names)),
         }
-        Self { slots: slots(&groups, names.len()), groups, has_reference: true }
+        let reference = baseline.filter(|_| groups.len() > 1);
+        Self { slots: slots(&groups, names.len()), groups, reference }
     }
 
     pub(crate) fn is_grouped(&self) -> bool {
         self.groups.len() > 1
     }
 
-    /// The number of a variant's colour, by its place in the summary.
-    pub(crate) fn slot(&self, place: usize) -> usize {
-        self.slots.get(place).copied().unwrap_or(place)
+    /// The number of a variant's colour, by its place in the summary; `None` for the reference, which is grey.
+    pub(crate) fn slot(&self, place: usize) -> Option<usize> {
+        let slot = self.slots.get(place).copied().unwrap_or(place);
+        (self.reference != Some(place)).then_some(slot)
+    }
+
+    /// The number of the colour of a server under loads of several sizes, which are the variants of these names: that
+    /// of the variants, or one that no variant has.
+    pub(crate) fn slot_of_line(&self, summary: &Summary, nth: usize) -> usize {
+        let points = summary.sweep[nth].points.iter();
+        let place = |name: &str| summary.variants.iter().position(|of| of.name == name);
+        let mut slots = points.map(|point| place(&point.variant).and_then(|at| self.slot(at)));
+        let first = slots.next().flatten();
+        first.filter(|_| slots.all(|slot| slot == first)).unwrap_or(self.slots.len() + nth)
     }
 
     /// The classes that give a variant its colour, and set it apart from an earlier one of the same
     /// colour.
     pub(crate) fn class(&self, place: usize) -> String {
-        let slot = self.slot(place);
+        let Some(slot) = self.slot(place) else { return "reference".to_owned() };
         let again = if slot >= COLOURS { " again" } else { "" };
         format!("v{}{again}", slot % COLOURS)
     }
@@ -218,7 +231,7 @@ mod tests {
     fn few_variants_are_one_group() {
         let named: Vec<(&str, Option<&str>)> =
             vec![("udp", Some("bind")), ("tcp", Some("bind")), ("dot", None)];
-        let grouping = Grouping::of_names(&named);
+        let grouping = Grouping::of_names(&named, Some(0));
         assert_eq!(told(&grouping), [("", vec!["udp", "tcp", "dot"])]);
         assert!(!grouping.is_grouped());
         assert_eq!(grouping.class(2), "v2");
@@ -237,7 +250,9 @@ mod tests {
             ("stubby", "stubby"),
         ];
         let named: Vec<_> = names.iter().map(|(name, kind)| (*name, Some(*kind))).collect();
-        let grouping = Grouping::of_names(&named);
+        let grouping = Grouping::of_names(&named, Some(1));
+        // It is in every group, so its colour is none of theirs, in its own group too.
+        assert_eq!((grouping.class(1), grouping.slot(1)), ("reference".to_owned(), None));
         assert_eq!(
             told(&grouping),
             [
@@ -259,7 +274,7 @@ mod tests {
         let names = ["plain", "logged", "signed", "old", "new", "small", "large", "none"];
         let kind = |at: usize| if at < 5 { Some("bind") } else { Some("nsd") };
         let named: Vec<_> = names.iter().enumerate().map(|(at, name)| (*name, kind(at))).collect();
-        let grouping = Grouping::of_names(&named);
+        let grouping = Grouping::of_names(&named, None);
         let groups: Vec<(&str, usize)> =
             told(&grouping).into_iter().map(|(name, labels)| (name, labels.len())).collect();
         assert_eq!(groups, [("bind", 5), ("nsd", 3)]);
@@ -270,7 +285,7 @@ mod tests {
         let names = ["none", "file", "file-bare", "file-full", "syslog", "cpus-2", "cpus-2-file"];
         let mut named: Vec<_> = names.iter().map(|name| (*name, Some("bind"))).collect();
         named.push(("both", None));
-        let grouping = Grouping::of_names(&named);
+        let grouping = Grouping::of_names(&named, None);
         assert_eq!(
             told(&grouping),
             [
@@ -285,10 +300,10 @@ mod tests {
     fn no_chart_has_more_lines_than_colours() {
         let names: Vec<String> = (0..20).map(|at| format!("load-{at}")).collect();
         let named: Vec<_> = names.iter().map(|name| (name.as_str(), Some("bind"))).collect();
-        let grouping = Grouping::of_names(&named);
+        let grouping = Grouping::of_names(&named, None);
         assert_eq!(grouping.groups.len(), 4);
         assert!(grouping.groups.iter().all(|group| group.members.len() <= COLOURS));
         assert_eq!(grouping.groups[3].name, "load (4 of 4)");
-        assert_eq!(grouping.slot(5), 0, "by the place in its chart");
+        assert_eq!(grouping.slot(5), Some(0), "by the place in its chart");
     }
 }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use dnslab_measure::statistics::Estimate;
 use dnslab_measure::{History, VariantHistory};
 
+use super::group::COLOURS;
 use super::html::escape;
 use super::picture::push_text;
 use super::shell;
@@ -41,8 +42,8 @@ pub fn history_page(history: &History) -> String {
         }
         body.push_str("</ul>\n</section>\n");
     }
-    for variant in &history.variants {
-        push_picture(&mut body, history, variant);
+    for (nth, variant) in history.variants.iter().enumerate() {
+        push_picture(&mut body, history, variant, nth % COLOURS);
     }
     push_table(&mut body, history);
     let _ = write!(body, "</main>\n<footer>{}</footer>\n", escape(LEGEND));
@@ -69,13 +70,15 @@ fn push_table(body: &mut String, history: &History) {
 }
 
 /// The sessions from left to right at equal distances: a point with its interval for each, a line for each
-/// level, and a word where one begins. The axis begins where the figures do.
-fn push_picture(body: &mut String, history: &History, variant: &VariantHistory) {
-    let values: Vec<f64> = variant.points.iter().map(|point| point.value.value).collect();
-    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = values.iter().copied().fold(0.0, f64::max);
+/// level, and a word where one begins. The axis begins where the intervals do.
+fn push_picture(body: &mut String, history: &History, variant: &VariantHistory, slot: usize) {
+    let ends = |Estimate { value, low, high }: Estimate| [value, low, high];
+    let figures = variant.points.iter().flat_map(|point| ends(point.value));
+    let figures = figures.filter(|figure| figure.is_finite());
+    let (least, most) =
+        figures.fold((f64::INFINITY, 0.0_f64), |(low, high), it| (low.min(it), high.max(it)));
     // A tenth of the middle at least, so that noise does not look like a change.
-    let room = ((most - least) * 0.25).max((most + least) * 0.025);
+    let room = ((most - least) * 0.1).max((most + least) * 0.025);
     let (least, most) = ((least - room).max(0.0), most + room);
     let y = |value: f64| {
         let share = (value.clamp(least, most) - least) / (most - least).max(f64::MIN_POSITIVE);
@@ -86,8 +89,9 @@ fn push_picture(body: &mut String, history: &History, variant: &VariantHistory) 
     let name = escape(&variant.variant);
     let _ = write!(
         body,
-        "<section>\n<h2>{name}</h2>\n<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"100%\" role=\"img\" \
-         aria-label=\"{} of {name}, session by session\" font-size=\"12\" fill=\"currentColor\">\n",
+        "<section>\n<h2>{name}</h2>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"{name}\">\n\
+         <svg class=\"picture history\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" \
+         aria-label=\"{} of {name}, session by session\">\n",
         escape(noun(history.metric))
     );
     for share in [0.0, 0.5, 1.0] {
@@ -97,13 +101,14 @@ fn push_picture(body: &mut String, history: &History, variant: &VariantHistory) 
         let rounded = Estimate { value, low: value - half, high: value + half };
         let _ = write!(
             body,
-            "<path d=\"M{LEFT} {y:.1}H{}\" stroke=\"currentColor\" opacity=\"0.15\"/>",
+            "<path class=\"mark\" d=\"M{LEFT} {y:.1}H{}\"/>",
             WIDTH - RIGHT,
             y = y(value)
         );
-        push_text(body, "", (LEFT - 8.0, y(value)), "end", &figure(history.metric, &rounded));
+        push_text(body, "end", (LEFT - 8.0, y(value)), "end", &figure(history.metric, &rounded));
     }
     push_levels(body, variant, (&x, &y));
+    let _ = writeln!(body, "<g class=\"v{slot}\">");
     for point in &variant.points {
         let session = &history.sessions[point.session];
         let (at, value) = (x(point.session), &point.value);
@@ -111,10 +116,7 @@ fn push_picture(body: &mut String, history: &History, variant: &VariantHistory) 
             format!("{}: {}, {}", began(session), point_text(history, point), servers(session));
         if value.is_bounded() {
             let (low, high) = (y(value.low), y(value.high));
-            let _ = write!(
-                body,
-                "<path d=\"M{at:.1} {low:.1}V{high:.1}\" stroke=\"currentColor\" opacity=\"0.4\"/>"
-            );
+            let _ = write!(body, "<path class=\"interval\" d=\"M{at:.1} {low:.1}V{high:.1}\"/>");
         }
         let _ = writeln!(
             body,
@@ -123,14 +125,15 @@ fn push_picture(body: &mut String, history: &History, variant: &VariantHistory) 
             escape(&text)
         );
     }
+    body.push_str("</g>\n");
     for (place, anchor) in [(0, "start"), (history.sessions.len() - 1, "end")] {
         let day: String = began(&history.sessions[place]).chars().take(10).collect();
-        push_text(body, "", (x(place), HEIGHT - BOTTOM + 18.0), anchor, &day);
+        push_text(body, "end", (x(place), HEIGHT - BOTTOM + 18.0), anchor, &day);
         if history.sessions.len() == 1 {
             break;
         }
     }
-    body.push_str("</svg>\n</section>\n");
+    body.push_str("</svg>\n</div>\n</section>\n");
 }
 
 fn push_levels(
@@ -150,7 +153,7 @@ fn push_levels(
         let mean = (logarithms.sum::<f64>() / points.len() as f64).exp();
         let _ = write!(
             body,
-            "<path d=\"M{:.1} {:.1}H{:.1}\" stroke=\"currentColor\" stroke-width=\"2\" opacity=\"0.5\"/>",
+            "<path class=\"zero\" d=\"M{:.1} {:.1}H{:.1}\" stroke-width=\"2\"/>",
             x(first.session) - 8.0,
             y(mean),
             x(last.session) + 8.0
@@ -161,7 +164,7 @@ fn push_levels(
             (x(variant.points[change.at - 1].session) + x(variant.points[change.at].session)) / 2.0;
         let _ = write!(
             body,
-            "<path d=\"M{at:.1} {TOP}V{:.1}\" stroke=\"currentColor\" stroke-dasharray=\"3 3\"/>",
+            "<path class=\"zero\" d=\"M{at:.1} {TOP}V{:.1}\" stroke-dasharray=\"3 3\"/>",
             HEIGHT - BOTTOM
         );
         push_text(body, "", (at, TOP - 12.0), "middle", &difference(&change.difference));

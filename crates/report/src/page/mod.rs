@@ -30,7 +30,7 @@ use crate::chart::Charts;
 use crate::gate::{overall_text, ruling_texts};
 use crate::needs::headline;
 use crate::number;
-use crate::screen::conditions::conditions;
+use crate::screen::conditions::{conditions, origin};
 use crate::server_files::ServerFiles;
 use crate::words::capacity::{Answer, Part};
 use html::{escape, escape_json};
@@ -93,7 +93,7 @@ impl Page<'_> {
             sweep::section(summary),
             differences::section(summary, grouping),
             notes::section(session, summary),
-            windows::section(self),
+            windows::section(self, charts),
             cpu::section(summary.cpu.as_ref(), self.profiles),
             answers::section(&summary.answers),
             figures::charts(self, charts),
@@ -110,8 +110,9 @@ impl Page<'_> {
 
     fn top(&self) -> String {
         format!(
-            "<header><p><b>dnslab</b> <span>{}</span></p>\
+            "<header data-origin=\"{}\"><p><b>dnslab</b> <span>{}</span></p>\
              <button type=\"button\" id=\"theme\" hidden>Dark</button></header>\n",
+            escape(&origin(self.session, self.records)),
             escape(&self.session.name)
         )
     }

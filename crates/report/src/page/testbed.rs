@@ -30,7 +30,7 @@ struct Role {
 }
 
 /// A picture of each laboratory in which a chain ran, and what is to be said of it.
-pub(crate) fn pictures(records: &[RunRecord]) -> String {
+pub(crate) fn pictures(records: &[&RunRecord]) -> String {
     let places = places(records);
     let mut html = String::new();
     for (number, place) in places.iter().enumerate() {
@@ -50,8 +50,8 @@ pub(crate) fn pictures(records: &[RunRecord]) -> String {
     html
 }
 
-/// The distinct lines of hosts, each with its variants, in the order of the runs.
-fn places(records: &[RunRecord]) -> Vec<Place> {
+/// The distinct lines of hosts, each with its variants, in the order of the records.
+fn places(records: &[&RunRecord]) -> Vec<Place> {
     let mut places: Vec<Place> = Vec::new();
     for record in records.iter().filter(|record| !record.chain.is_empty()) {
         let new = Place::of(record);

@@ -6,10 +6,11 @@ use super::Page;
 use super::differences::table;
 use super::figures::push_place;
 use super::html::escape;
+use crate::chart::Charts;
 use crate::windows::{HEADER, LEGEND, rows, title};
 
 /// Charts, table and differences; nothing without time windows.
-pub(crate) fn section(page: &Page<'_>) -> String {
+pub(crate) fn section(page: &Page<'_>, charts: &Charts) -> String {
     let windows = &page.summary.windows;
     if windows.is_empty() {
         return String::new();
@@ -21,7 +22,8 @@ pub(crate) fn section(page: &Page<'_>) -> String {
          the time-out where queries went unanswered in a run. Lines are means over the valid runs, bands run from the \
          smallest to the largest run.</p>\n",
     );
-    for (place, window) in windows.iter().enumerate() {
+    for (place, window) in windows.iter().enumerate().filter(|(place, _)| charts.has_window(*place))
+    {
         let id = format!("window-{place}");
         push_place(&mut html, &id, "full large", &format!("Latency in {}", title(window)), "");
     }

@@ -5,10 +5,12 @@ use dnslab_measure::{Caveat, LoadMode, RunRecord, Session};
 use crate::imported::load_text;
 use crate::number;
 use crate::server::title;
+use crate::variants::in_order;
 use crate::words::invalid::left_early;
 
 pub(crate) fn conditions(session: &Session, records: &[RunRecord]) -> String {
-    let counted = || records.iter().filter(|record| record.measured.is_some());
+    let ordered = in_order(session, records);
+    let counted = || ordered.iter().copied().filter(|record| record.measured.is_some());
     let mut parts: Vec<String> = Vec::new();
     parts.extend(servers(counted()));
     parts.extend(loads(counted()));
@@ -102,6 +104,18 @@ fn servers<'a>(records: impl Iterator<Item = &'a RunRecord> + Clone) -> Option<S
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         (!titles.is_empty()).then(|| titles.join(", ") + &more)
     })
+}
+
+/// Servers, machine and day: what a picture that leaves its report has to say.
+pub(crate) fn origin(session: &Session, records: &[RunRecord]) -> String {
+    let ordered = in_order(session, records);
+    let counted = ordered.iter().copied().filter(|record| record.measured.is_some());
+    // The session of an import began on another day, and not every import knows when its runs did.
+    let started = records.iter().map(|record| record.started.as_str()).filter(|it| !it.is_empty());
+    let day = started.min().map(|started| started.chars().take("2026-11-25".len()).collect());
+    let fact = |name: &str| session.host.iter().find(|fact| fact.name == name);
+    let cpu = fact("CPU").map(|fact| fact.value.clone());
+    servers(counted).into_iter().chain(cpu).chain(day).collect::<Vec<String>>().join(" \u{b7} ")
 }
 
 /// The same for a search, whose runs differ in what they ask.

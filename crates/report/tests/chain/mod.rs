@@ -70,6 +70,30 @@ fn the_hosts_are_drawn_and_described() {
 }
 
 #[test]
+fn places_and_servers_are_in_the_order_of_the_variants() {
+    let mut session = sample::chain::session();
+    session.plan.reverse();
+    let mut records = sample::chain::records(&session);
+    let is_elsewhere = |name: &str| name.starts_with("unbound");
+    for record in records.iter_mut().filter(|record| is_elsewhere(&record.variant)) {
+        record.testbed = None;
+        record.chain[0].host = "elsewhere".to_owned();
+    }
+    let [page, ..] = report_of(&session, &records);
+    let section = between(&page, "<section id=\"chain\">", "</section>");
+    let titles: Vec<&str> =
+        section.split("<h3>").skip(1).map(|of| of.split("</h3>").next().unwrap()).collect();
+    let of_place = |elsewhere: bool| {
+        let names = session.variants.iter().filter(|name| is_elsewhere(name) == elsewhere);
+        names.map(String::as_str).collect::<Vec<_>>().join(", ")
+    };
+    assert_eq!(titles, [of_place(false), of_place(true)]);
+    assert!(section.contains("with under test: dnsmasq, knot-resolver, coredns"), "{section}");
+    let scope = between(&page, "<p class=\"scope\">", "</p>");
+    assert!(scope.starts_with("dnsmasq"), "{scope}");
+}
+
+#[test]
 fn a_chain_without_namespaces_says_so() {
     let session = sample::chain::session();
     let mut records = RECORDS.clone();

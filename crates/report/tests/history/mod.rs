@@ -51,6 +51,25 @@ fn a_level_that_falls_is_named_with_what_changed_there() {
 }
 
 #[test]
+fn the_axis_holds_every_interval() {
+    let page = history_page(&history(&[1.0, 1.01, 0.99, 1.0, 1.02], usize::MAX));
+    // Of each: the end below and the end above, in the coordinates of the picture, whose plot is from 24 to 160.
+    let intervals: Vec<[f64; 2]> = page
+        .split("<path class=\"interval\" d=\"M")
+        .skip(1)
+        .map(|path| {
+            let (_, ends) = path.split('"').next().unwrap().split_once(' ').unwrap();
+            let (low, high) = ends.split_once('V').unwrap();
+            [low.parse().unwrap(), high.parse().unwrap()]
+        })
+        .collect();
+    assert_eq!(intervals.len(), 3 * 5);
+    for [low, high] in intervals {
+        assert!(24.0 < high && high < low && low < 160.0, "cut: {high} to {low}");
+    }
+}
+
+#[test]
 fn a_level_that_stays_and_few_sessions_have_no_change() {
     for (name, speeds) in [("same", &[1.0; 7][..]), ("few", &[1.0, 0.5])] {
         let found = history(speeds, usize::MAX);

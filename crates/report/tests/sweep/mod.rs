@@ -57,6 +57,43 @@ fn many_variants_are_drawn_by_their_loads() {
 }
 
 #[test]
+fn a_server_has_one_colour_in_all_charts() {
+    let hues = |servers: &[&str], loads: &[&str]| {
+        let mut session = sample::sweep::session(2);
+        let is_in = |name: &str| {
+            servers.iter().any(|it| name.starts_with(it))
+                && loads.iter().any(|it| name.ends_with(it))
+        };
+        session.variants.retain(|name| is_in(name));
+        session.plan.retain(|case| is_in(&case.variant));
+        session.compared.retain(|of| is_in(&of.variant) && is_in(&of.against));
+        session.sweeps.iter_mut().for_each(|sweep| sweep.variants.retain(|name| is_in(name)));
+        session.sweeps.retain(|sweep| !sweep.variants.is_empty());
+        let records = sample::sweep::records(&session);
+        let [page, ..] = report_of(&session, &records);
+        let data = data(&page);
+        let lines = data["sweep"]["lines"].as_array().unwrap();
+        let lines: Vec<(String, u64)> = lines
+            .iter()
+            .map(|line| (line["name"].as_str().unwrap().to_owned(), line["slot"].as_u64().unwrap()))
+            .collect();
+        let slots = data["slots"].as_array().unwrap().iter().map(|slot| slot.as_u64().unwrap());
+        let slots: Vec<(String, u64)> = session.variants.iter().cloned().zip(slots).collect();
+        (lines, slots)
+    };
+    // Few variants: each had a colour of its own, and its server another one over the load.
+    let (lines, slots) = hues(&["bind-9-18", "bind-9-20"], &["-x1", "-x5"]);
+    assert_eq!((lines.len(), slots.len()), (2, 4));
+    for (variant, slot) in &slots {
+        let (_, hue) = lines.iter().find(|(name, _)| variant.starts_with(name)).unwrap();
+        assert_eq!(slot, hue, "{variant}");
+    }
+    // The loads of one server are told apart, and none of them is the line.
+    let (lines, slots) = hues(&["bind-9-18"], &["-x1", "-x5", "-x10"]);
+    assert_eq!((lines[0].1, slots.iter().map(|it| it.1).collect()), (3, vec![0, 1, 2]));
+}
+
+#[test]
 fn where_a_server_breaks_is_said_and_marked() {
     let section = between(&STUDY[0], "<section class=\"charts\" id=\"sweep\">", "</section>");
     let sentences = [

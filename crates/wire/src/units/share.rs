@@ -1,6 +1,6 @@
 //! Shares of a whole, in [0, 1], and relative differences, of which 0.1 is 10 % more.
 
-use super::number::{self, three_digits, two_digits};
+use super::number::{self, count, three_digits, two_digits};
 
 /// From this relative difference on, "3.5 times" is easier to read than "250 % more".
 pub const TIMES_FROM: f64 = 1.0;
@@ -84,6 +84,29 @@ pub fn size(difference: f64) -> String {
         return format!("{:.1} %", (percent * 10.0).floor() / 10.0);
     }
     format!("{} %", two_digits(percent))
+}
+
+/// The largest relative difference that something allows, for a sentence: `5 %`; from [`TIMES_FROM`] on as a multiple
+/// with two significant digits, `9,800 times`.
+///
+/// ```
+/// use dnslab_wire::units::share::largest;
+///
+/// assert_eq!(largest(0.05), "5 %");
+/// assert_eq!(largest(2.5), "3.5 times");
+/// assert_eq!(largest(9_823.34), "9,800 times");
+/// ```
+#[must_use]
+pub fn largest(difference: f64) -> String {
+    if difference < TIMES_FROM {
+        return size(difference);
+    }
+    let times = 1.0 + difference;
+    if times < 99.5 {
+        return format!("{} times", two_digits(times));
+    }
+    let step = 10_f64.powf(times.log10().floor() - 1.0);
+    format!("{} times", count(((times / step).round() * step).round() as u64))
 }
 
 #[cfg(test)]
