@@ -126,7 +126,7 @@ fn a_peer_that_vanishes_and_comes_back() {
             assert!(first > 0 && last > 0, "{first} and {last} answered, {context}");
             assert!(counters.outcomes.timed_out > 20, "{context}");
             assert_eq!(counters.connections.lost, 0, "{context}");
-            let network = result.measured.network;
+            let network = result.measured.network.unwrap();
             assert!(network.tcp_retransmitted > 0, "{context} {network:?}");
         }
     });
