@@ -288,7 +288,9 @@ impl Reader {
                 let form = "write `$` or `${OFFSET,WIDTH,BASE}` where the number is to stand; BASE is d, o, x, X, n or N";
                 fault(entry, form.to_owned())
             })?;
-            let text = [&owner[..], &between, b" ", &data, b"\n"].concat();
+            // It is a name and no control entry.
+            let escape: &[u8] = if owner.starts_with(b"$") { br"\" } else { b"" };
+            let text = [escape, &owner, &between, b" ", &data, b"\n"].concat();
             for made in (Entries { text: &text, line: entry.lines.0 }) {
                 self.record(&Entry { lines: entry.lines, ..made })?;
             }
