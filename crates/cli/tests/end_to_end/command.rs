@@ -163,13 +163,26 @@ impl Done {
         self
     }
 
-    /// White space does not matter.
+    /// White space does not matter. A screen has three notes, and those of the machine come first: others are in the
+    /// table then.
     #[track_caller]
     pub(crate) fn prints(self, text: &str) -> Self {
         let in_one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let is_there = in_one_line(&self.stdout).contains(&in_one_line(text));
+        let has = |said: &str| in_one_line(said).contains(&in_one_line(text));
+        let is_there = has(&self.stdout) || self.table().is_some_and(|table| has(&table));
         assert!(is_there, "`{text}` is not printed: {self}");
         self
+    }
+
+    /// The table of results whose notes do not all fit on the screen.
+    fn table(&self) -> Option<String> {
+        let lines: Vec<&str> = self.stdout.lines().collect();
+        let is_rest = |line: &&str| {
+            line.ends_with("notes in the report") || line.ends_with("note in the report")
+        };
+        lines.iter().find(|line| is_rest(line))?;
+        let page = lines.iter().find_map(|line| line.strip_prefix("report: "))?;
+        std::fs::read_to_string(self.folder.join(page).with_file_name("table.md")).ok()
     }
 
     #[track_caller]

@@ -92,8 +92,7 @@ fn dnsdist_refuses_what_is_beyond_a_rate() {
     assert_eq!(refusals.count, refused, "{refusals:?}{done}");
     assert!(warm_up.outcomes.answered + counters.outcomes.answered >= 500, "{counters:?}{done}");
     assert!(refusals.first_ns > 0, "{refusals:?}{done}");
-    let table = room.results().written("table.md").unwrap();
-    assert!(table.contains("queries were refused (HTTP status 503, "), "{table}{done}");
+    done.prints("queries were refused (HTTP status 503, ");
 }
 
 /// Knot DNS allows 1,024 streams on a connection and never more. It also takes a token of its own for one of
