@@ -424,9 +424,9 @@ fn not_certain(unclear: &[&Comparison], is_disturbed: &dyn Fn(&Comparison) -> bo
                 "A difference of {names} from {against} in {noun} is not seen; more than {hidden} is unlikely."
             );
         }
+        _ if rounds == 1 => "one round is too few".to_owned(),
         // More rounds of such an hour would not make it certain.
         _ if unclear.iter().any(|of| is_disturbed(of)) => "others used this machine".to_owned(),
-        _ if rounds == 1 => "one round is too few".to_owned(),
         _ => format!("{rounds} rounds are too few"),
     };
     let verb = if variants.len() == 1 { "differs" } else { "differ" };

@@ -15,7 +15,7 @@ pub(crate) fn left_early(measured_ns: u64, asked_ns: u64) -> String {
     let measured = format!("{:.2} s", measured_ns as f64 / 1e9);
     match asked_ns {
         0 => measured,
-        asked_ns => format!("{measured} of {} s", asked_ns as f64 / 1e9),
+        asked_ns => format!("{measured} of {}", number::in_seconds(asked_ns)),
     }
 }
 
