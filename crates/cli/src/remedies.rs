@@ -144,7 +144,17 @@ fn spans(text: &str) -> BTreeSet<&str> {
 }
 
 /// Words of others: options of servers, variables of systemd, values.
-const OTHERS: [&str; 6] = ["true", "reuseport", "CPUAffinity=", "encryption", "udp", "tcp"];
+const OTHERS: [&str; 9] = [
+    "true",
+    "reuseport",
+    "CPUAffinity=",
+    "CPUQuota=",
+    "cpu.max",
+    "cpu.cfs_quota_us",
+    "encryption",
+    "udp",
+    "tcp",
+];
 
 /// Programs that remedies name.
 const PROGRAMS: [&str; 9] =
