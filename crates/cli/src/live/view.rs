@@ -609,7 +609,9 @@ impl Model {
             self.loads.iter().position(|load| load.kind.name == variant)
         })?;
         let load = &mut self.loads[place];
-        if load.part != live.part {
+        // A load whose turns were too short is applied again, from its beginning.
+        let begins_again = live.latest.interval.at_ns < load.at_ns;
+        if load.part != live.part || begins_again {
             *load = Load::new(load.kind.clone(), live.part);
         }
         load.add(live, &self.bounds_ns, now)
@@ -740,6 +742,18 @@ mod tests {
         assert_eq!((load.part, load.at_ns), (LoadPart::Common, 3 * SECOND));
         assert!(load.bottleneck.is_none());
         assert!(load.points.iter().all(|point| point.answered_qps() < 5_000.0));
+    }
+
+    #[test]
+    fn a_load_that_is_applied_again_begins_again() {
+        let mut model = model(1, Duration::from_secs(12));
+        told("a", 55, 10_000).feed(&mut model, START);
+        told("a", 40, 4_000).feed(&mut model, START + Duration::from_secs(13));
+        let load = &model.view().loads[0];
+        assert_eq!((load.part, load.at_ns), (LoadPart::Main, 4 * SECOND));
+        let so_far = load.so_far.as_ref().unwrap();
+        assert_eq!(so_far.length_ns, 2 * SECOND);
+        assert!(so_far.answered_qps < 5_000.0, "{so_far:?}");
     }
 
     #[test]
