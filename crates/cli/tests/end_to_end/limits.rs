@@ -17,7 +17,7 @@ fn said(output: &Output) -> String {
 #[test]
 fn a_limit_on_the_size_of_files_is_an_error_with_its_remedy() {
     let room = Room::quiet();
-    for words in ["plan encryption > plan", "make zone --records 100 --output zone"] {
+    for words in ["plan encryption > plan", "make zone example.test --records 100 --output zone"] {
         let line = format!("ulimit -f 0; exec {} {words}", program().display());
         let mut command = Command::new("sh");
         let output = command.args(["-c", &line]).current_dir(room.path()).output().unwrap();
