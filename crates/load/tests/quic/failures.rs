@@ -77,8 +77,8 @@ fn handshakes_that_fail() {
     let (doq, doh3) = (server.addresses(Transport::Doq)[0], server.addresses(Transport::Doh3)[0]);
     let settings = || server.identity.settings();
     // No protocol in common: alert 120 (RFC 7301, section 3.2).
-    check_refused(doh3, Transport::Doq, settings(), "error 120");
-    check_refused(doq, Transport::Doh3, settings(), "error 120");
+    check_refused(doh3, Transport::Doq, settings(), "NoApplicationProtocol");
+    check_refused(doq, Transport::Doh3, settings(), "NoApplicationProtocol");
     let other = Verification::Authority(server.identity.chain.clone());
     let other = TlsSettings::new("elsewhere.example", &other).unwrap();
     check_refused(doq, Transport::Doq, other, "certificate not valid for name");
