@@ -302,6 +302,11 @@ pub(crate) fn controls(summary: &Summary) -> String {
     texts.join(", ")
 }
 
+/// What the figures of one load at a rate begin with.
+pub(crate) fn at(rate: String) -> String {
+    format!("At {rate}: ")
+}
+
 fn of_one(variant: &VariantSummary) -> String {
     let time = |metric: Metric, name: &str| match (
         variant.metrics.get(&metric),
@@ -328,7 +333,7 @@ fn of_one(variant: &VariantSummary) -> String {
             format!("One query: {rest}.")
         }
         (Some(LoadMode::Open { rate_qps, .. }), _) => {
-            format!("At {}: {rest}.", number::queries_per_second(*rate_qps))
+            format!("{}{rest}.", at(number::queries_per_second(*rate_qps)))
         }
         (_, Some(rate)) => {
             let verb = if variant.imported.is_some() { "answered" } else { "answers" };

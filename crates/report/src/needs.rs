@@ -3,7 +3,7 @@
 use dnslab_measure::statistics::Metric;
 use dnslab_measure::{RunRecord, Summary, VariantSummary};
 
-use crate::answer::{answer, offered_qps};
+use crate::answer::{answer, at, offered_qps};
 use crate::screen::cell::per_second;
 use crate::variants::listed;
 use crate::{memory, number};
@@ -17,9 +17,12 @@ const LOST: f64 = 0.01;
 /// What the variants need, where all were asked at one rate, then what differs between them.
 pub(crate) fn headline(summary: &Summary, records: &[RunRecord]) -> String {
     let answer = answer(summary);
-    match needs(summary, records) {
-        Some(needs) => format!("{needs} {answer}"),
-        None => answer,
+    let Some(needs) = needs(summary, records) else { return answer };
+    // The rate stands in front of all of it.
+    let at_rate = offered_qps(summary).map(|qps| at(number::queries_per_second(qps)));
+    match at_rate.and_then(|at_rate| answer.strip_prefix(&at_rate)) {
+        Some(rest) => format!("{needs} {}{}", rest[..1].to_uppercase(), &rest[1..]),
+        None => format!("{needs} {answer}"),
     }
 }
 
@@ -171,6 +174,18 @@ mod tests {
         assert_eq!(
             said(vec![VariantSummary { name: "load".to_owned(), ..dot() }], &[1]).unwrap(),
             "At 30,000 queries/s from 1 client the server takes 3.90 CPUs, 480 MiB and 420 handshakes/s."
+        );
+    }
+
+    #[test]
+    fn one_server_has_its_rate_once() {
+        let p99 = (Metric::LatencyP99, 1e6);
+        let alone = variant("load", &[(CPU, 30_000.0), p99], Some(38 << 20));
+        let summary = Summary { variants: vec![alone], ..summary() };
+        assert_eq!(
+            headline(&summary, &[record("load", 100)]),
+            "At 30,000 queries/s from 100 clients the server takes 0.90 CPUs and 38.0 MiB. P99 1.00 ms, 0 % \
+             lost."
         );
     }
 
