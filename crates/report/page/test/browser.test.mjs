@@ -13,6 +13,7 @@ import { chromium } from "playwright-core";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const scratch = mkdtempSync(join(tmpdir(), "dnslab-page-"));
+let program;
 const shots = process.env.DNSLAB_SHOTS ?? mkdtempSync(join(tmpdir(), "dnslab-shots-"));
 const isSample = process.env.DNSLAB_REPORT === undefined;
 
@@ -55,15 +56,13 @@ after(async () => {
   console.log(`screenshots: ${shots}`);
 });
 
-let program;
-
 /** Builds what writes the samples; returns its path. With the whole workspace, as its tests are built: cargo builds
  *  the dependencies of one crate alone anew. */
 function sampleProgram() {
   const root = join(here, "../../../..");
   const words = ["build", "--quiet", "--locked", "--workspace", "--example", "sample"];
   execFileSync("cargo", words, { cwd: root });
-  return join(process.env.CARGO_TARGET_DIR ?? join(root, "target"), "debug/examples/sample");
+  return resolve(root, process.env.CARGO_TARGET_DIR ?? "target", "debug/examples/sample");
 }
 
 /** Writes a synthetic results directory and its report; returns the path of the page. */
