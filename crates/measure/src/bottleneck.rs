@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 pub use evidence::{CpuUse, Evidence};
 pub use figures::{BottleneckFigures, TurnedAway};
 pub(crate) use figures::{busiest, increase, most_held};
-pub use others::CpusUsed;
 pub(crate) use others::others_on_load_cpus;
+pub use others::{CpusUsed, SERVER_WAITED};
 pub(crate) use servers::share_with_load;
 pub use servers::{ServerUse, WorkerUse};
 

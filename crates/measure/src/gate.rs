@@ -292,9 +292,6 @@ fn relative(
             }
         }
     };
-    let is_disturbed = |name: &str| {
-        summary.variants.iter().any(|variant| variant.name == name && variant.is_disturbed)
-    };
     let judge = |variant: &VariantSummary| -> Vec<Judgement> {
         let name = &variant.name;
         let of_variant = |of: &&Comparison| of.variant == *name && of.metric == metric;
@@ -309,7 +306,7 @@ fn relative(
                     found.map_or(0, |variant| variant.valid_runs)
                 };
                 let rounds = valid(name).min(valid(&comparison.against));
-                let reference_is_disturbed = is_disturbed(&comparison.against);
+                let reference_is_disturbed = summary.is_disturbed(&comparison.against);
                 let ruling = match rule(comparison, largest) {
                     Ruling::Pass if comparison.rounds < rounds => Ruling::Unclear,
                     // It may have looked worse than it is.
@@ -338,7 +335,7 @@ fn relative(
                 beside_time_outs((metric, largest), [reference, variant], records)
             });
             if let Some(mut found) = beside {
-                if variant.is_disturbed || is_disturbed(against) {
+                if variant.is_disturbed || summary.is_disturbed(against) {
                     found.ruling = Ruling::Unclear;
                 }
                 judgements.push(found);

@@ -69,8 +69,8 @@ pub use answer_comparison::{
     MAX_QUESTIONS, header as answers_header, join as join_answers,
 };
 pub use bottleneck::{
-    Bottleneck, BottleneckFigures, BottleneckKind, CpuUse, CpusUsed, Evidence, ServerUse,
-    TurnedAway, WorkerUse,
+    Bottleneck, BottleneckFigures, BottleneckKind, CpuUse, CpusUsed, Evidence, SERVER_WAITED,
+    ServerUse, TurnedAway, WorkerUse,
 };
 pub use capacity::{
     Answer, BestWindow, Breach, CAPACITY_FORMAT, Capacity, End, Judged, Outlook, Phase, RateSearch,

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::resources::share_of_waiting;
 use crate::{Counters, CpuShare, Histogram, Interval};
 
 /// The same of the warm-up and of the measured window.
@@ -96,6 +97,17 @@ pub struct LiveServer {
     pub waited_ns: Option<u64>,
     /// The CPU quota of its control groups; `None` without one.
     pub limit: Option<LiveLimit>,
+}
+
+impl LiveServer {
+    /// Of the time since an earlier sample for which its threads could run, the share for which they had no CPU, in
+    /// [0, 1]; `None` where the kernel does not say.
+    #[must_use]
+    pub fn waited_share_since(&self, before: &Self) -> Option<f64> {
+        let waited = self.waited_ns?.saturating_sub(before.waited_ns?);
+        let ran = self.cpu_ns.saturating_sub(before.cpu_ns);
+        Some(share_of_waiting(waited as f64, ran as f64))
+    }
 }
 
 /// A CPU quota, and how often it was used up since the watch began.

@@ -74,6 +74,12 @@ impl CpuLimit {
     }
 }
 
+/// Of the time for which threads could run, the share for which they had no CPU, in [0, 1], from how long they waited and
+/// ran in one unit.
+pub(crate) fn share_of_waiting(waited: f64, ran: f64) -> f64 {
+    if waited > 0.0 { waited / (waited + ran) } else { 0.0 }
+}
+
 /// What one thread of a server used.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ThreadShare {
@@ -213,7 +219,7 @@ impl ResourceSeries {
         self.samples.first()?.waited_ns?;
         let waited = self.growth_between(from_ns, to_ns, |it| it.waited_ns.unwrap_or(0))? as f64;
         let ran = self.cpu_between_ns(from_ns, to_ns)? as f64;
-        Some(if waited > 0.0 { waited / (waited + ran) } else { 0.0 })
+        Some(share_of_waiting(waited, ran))
     }
 
     /// The largest memory figure, octets.

@@ -197,6 +197,12 @@ impl VariantSummary {
 }
 
 impl Summary {
+    /// Whether others held up this variant's runs, so that nothing is certain of it.
+    #[must_use]
+    pub fn is_disturbed(&self, name: &str) -> bool {
+        self.variants.iter().any(|variant| variant.name == name && variant.is_disturbed)
+    }
+
     /// Computes the figures from the runs in any order; the same runs give the same figures, since
     /// the bootstrap takes the seed of the session. Differences are taken inside each repetition, and
     /// their words have one error rate ([`Comparison::of_report`]).

@@ -171,10 +171,8 @@ fn of_figures(summary: &Summary) -> String {
     };
     let once: Vec<&Comparison> =
         compared.iter().copied().filter(|of| !is_told_before(of)).collect();
-    let disturbed = |name: &str| {
-        summary.variants.iter().any(|variant| variant.name == name && variant.is_disturbed)
-    };
-    let is_disturbed = |of: &Comparison| disturbed(&of.variant) || disturbed(&of.against);
+    let is_disturbed =
+        |of: &Comparison| summary.is_disturbed(&of.variant) || summary.is_disturbed(&of.against);
     few(&once, &instead, offered_qps(summary), &is_disturbed)
 }
 

@@ -1,8 +1,8 @@
 //! What bounds the answered rate as it looks while the load runs.
 
 use dnslab_measure::{
-    Bottleneck, BottleneckFigures, BottleneckKind, Counters, CpuLimit, LiveLimit, ServerUse,
-    TurnedAway, UNDER_TEST,
+    Bottleneck, BottleneckFigures, BottleneckKind, Counters, CpuLimit, LiveLimit, SERVER_WAITED,
+    ServerUse, TurnedAway, UNDER_TEST,
 };
 use dnslab_report::bottleneck_text;
 
@@ -10,10 +10,6 @@ use super::view::{Kind, Sum};
 
 /// Seconds of the measured window before which nothing is said: queries that have no outcome yet would look lost.
 const TOO_EARLY: f64 = 1.0;
-
-/// Of the time for which a server could run, the share that it waits for a CPU from which on nobody knows yet what holds
-/// it up.
-const WAITED: f64 = 0.1;
 
 /// What is known while a load runs.
 pub(super) struct Seen<'a> {
@@ -84,7 +80,7 @@ pub(super) fn so_far(seen: &Seen<'_>) -> Option<Bottleneck> {
         send_lag_p50_ns: None,
     });
     // Who else had the CPUs is told after the run only.
-    let waits = sum.server_waited().is_some_and(|waited| waited >= WAITED);
+    let waits = sum.server_waited().is_some_and(|waited| waited >= SERVER_WAITED);
     if (kind.has_more_servers || waits) && found.kind == BottleneckKind::Window {
         found.kind = BottleneckKind::Unclear;
     }

@@ -192,9 +192,7 @@ impl Sum {
     /// Of the time for which the server's threads could run, the share for which they had no CPU, in [0, 1].
     pub(crate) fn server_waited(&self) -> Option<f64> {
         let (before, now) = self.server?;
-        let waited = now.waited_ns?.saturating_sub(before.waited_ns?) as f64;
-        let ran = self.server_cpu_ns()? as f64;
-        Some(if waited > 0.0 { waited / (waited + ran) } else { 0.0 })
+        now.waited_share_since(&before)
     }
 
     /// The server's CPU quota, and how often it was used up.

@@ -1,18 +1,16 @@
 //! What keeps a side from its CPUs is named for what it is: a quota, other programs, a kernel that is too old.
 
 use std::fs;
-use std::io;
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
-use std::time::Duration;
 
 use dnslab_measure::{BottleneckKind, Caveat, Evidence, RunStatus};
 
 use crate::command::{Done, Guarded, Running, program};
 use crate::evidence::{measured, records, valid_records};
-use crate::processes::{kill, processes_of, wait_for, working};
+use crate::processes::{kill, processes_of, remove_group, wait_for, working};
 use crate::room::{Room, UDP_AND_TCP};
 use crate::running_server::{queries, zone};
 
@@ -56,18 +54,7 @@ impl Quota {
 
 impl Drop for Quota {
     fn drop(&mut self) {
-        let parent = self.0.parent().expect("it was made below a folder").join("cgroup.procs");
-        for pid in fs::read_to_string(self.0.join("cgroup.procs")).unwrap_or_default().lines() {
-            fs::write(&parent, pid).ok();
-        }
-        for _ in 0..100 {
-            match fs::remove_dir(&self.0) {
-                Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
-                    thread::sleep(Duration::from_millis(10));
-                }
-                _ => return,
-            }
-        }
+        remove_group(&self.0);
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::command::Done;
+use crate::evidence::is_disturbed;
 use crate::room::{Room, folders};
 
 /// Short closed loops over UDP on the embedded server.
@@ -159,10 +160,7 @@ fn both_programs_of_a_server_in_the_same_rounds() {
         serde_json::from_str(&results(limit).written("summary.json").unwrap()).unwrap()
     };
     // A machine that others use gives no certain word.
-    let is_disturbed = |limit: &str| {
-        let summary = summary(limit);
-        summary["variants"].as_array().unwrap().iter().any(|it| it["is_disturbed"] == true)
-    };
+    let is_disturbed = |limit: &str| is_disturbed(&results(limit));
     let ends_with = |done: Done, limit: &str, (code, word): (i32, &str)| {
         let (code, word) = if is_disturbed(limit) { (2, "UNCLEAR") } else { (code, word) };
         done.exits_with(code).prints(word)

@@ -9,6 +9,15 @@ use dnslab_measure::{Caveat, Measured, ResultsDirectory, RunRecord, RunStatus};
 pub(crate) const REPORT: [&str; 5] =
     ["report.html", "summary.json", "runs.csv", "series.csv", "table.md"];
 
+/// Whether others used the machine while a variant was measured, by the summary: no word is certain then.
+#[track_caller]
+pub(crate) fn is_disturbed(results: &ResultsDirectory) -> bool {
+    let text = results.written("summary.json").unwrap_or_else(|error| panic!("{error}"));
+    let summary: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
+    let variants = summary["variants"].as_array().expect("it has variants");
+    variants.iter().any(|variant| variant["is_disturbed"] == true)
+}
+
 /// Reads all records. Every one that measured anything must add up.
 #[track_caller]
 pub(crate) fn records(results: &ResultsDirectory) -> Vec<RunRecord> {

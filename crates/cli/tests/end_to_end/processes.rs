@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -135,5 +136,21 @@ pub(crate) fn ports_are_free(records: &[RunRecord]) {
             target.parse().unwrap_or_else(|_| panic!("the target `{target}` is no address"));
         TcpListener::bind(address).unwrap_or_else(|error| panic!("TCP {target}: {error}"));
         UdpSocket::bind(address).unwrap_or_else(|error| panic!("UDP {target}: {error}"));
+    }
+}
+
+/// Removes a control group. Its processes go on in the group above.
+pub(crate) fn remove_group(folder: &Path) {
+    let parent = folder.parent().expect("it was made below a folder").join("cgroup.procs");
+    for pid in fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default().lines() {
+        fs::write(&parent, pid).ok();
+    }
+    for _ in 0..100 {
+        match fs::remove_dir(folder) {
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
+                thread::sleep(Duration::from_millis(10));
+            }
+            _ => return,
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 
 use dnslab_measure::LoadMode;
 
-use crate::evidence::{REPORT, files, valid_records};
+use crate::evidence::{REPORT, files, is_disturbed, valid_records};
 use crate::room::{Room, SHORT, UDP_AND_TCP};
 
 #[test]
@@ -160,11 +160,7 @@ fn a_cost_over_the_limit_has_its_own_exit_code() {
         std::fs::read_to_string(results(limit).path().join(name)).unwrap()
     };
     // A machine that others use gives no certain word.
-    let is_disturbed = |limit: &str| {
-        let summary: serde_json::Value =
-            serde_json::from_str(&read(limit, "summary.json")).unwrap();
-        summary["variants"].as_array().unwrap().iter().any(|it| it["is_disturbed"] == true)
-    };
+    let is_disturbed = |limit: &str| is_disturbed(&results(limit));
     let done = limited("p50=1%", &["--limit", "memory<500GiB"]);
     let (code, word, says) = match is_disturbed("p50=1%") {
         false => (4, "FAIL", "fails"),

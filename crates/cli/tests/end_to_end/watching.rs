@@ -1,17 +1,15 @@
 //! Who watches an external server: by its port, process or unit, as root, as its owner, and not at all.
 
 use std::fs;
-use std::io;
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread;
-use std::time::Duration;
 
 use dnslab_measure::{Caveat, RunRecord};
 
 use crate::command::{Done, Running};
 use crate::evidence::{measured, valid_records};
+use crate::processes::remove_group;
 use crate::room::{Room, SHORT};
 use crate::running_server::{RunningBind, queries};
 
@@ -173,18 +171,7 @@ impl TestUnit {
 
 impl Drop for TestUnit {
     fn drop(&mut self) {
-        let parent = self.0.parent().expect("it was made below a folder").join("cgroup.procs");
-        for pid in fs::read_to_string(self.0.join("cgroup.procs")).unwrap_or_default().lines() {
-            fs::write(&parent, pid).ok();
-        }
-        for _ in 0..100 {
-            match fs::remove_dir(&self.0) {
-                Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
-                    thread::sleep(Duration::from_millis(10));
-                }
-                _ => return,
-            }
-        }
+        remove_group(&self.0);
     }
 }
 

@@ -13,7 +13,7 @@ const LIMIT_REACHED: f64 = 0.5;
 
 /// Of the time for which a server could run, the share that it waits for a CPU from which on others hold it up.
 /// Threads of one server wait for each other too, so it takes others on its CPUs besides ([`OTHERS_HOLD`]).
-const WAITED: f64 = 0.1;
+pub const SERVER_WAITED: f64 = 0.1;
 
 /// Share of the CPUs of a side that others use from which on they can bound its rate. The kernel counts the use
 /// of CPUs by ticks, which are some percent off where threads sleep often.
@@ -103,7 +103,7 @@ fn reached(limit: Option<&CpuLimit>) -> Option<&CpuLimit> {
 impl ServerUse {
     /// Whether other programs held CPUs of this server that it waited for, and left none of them idle.
     fn is_held_up(&self) -> bool {
-        let waited = self.waited_share.is_none_or(|waited| waited >= WAITED);
+        let waited = self.waited_share.is_none_or(|waited| waited >= SERVER_WAITED);
         let held = |used: CpusUsed| used.by_others >= OTHERS_HOLD && used.by_all >= SERVER_BUSY;
         waited && self.cpus_used.is_some_and(held)
     }
