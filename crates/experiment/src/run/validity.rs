@@ -24,7 +24,14 @@ pub(super) fn why_invalid(
     if result.cut_short && measured.window_ns <= 1 {
         return Some(InvalidReason::TooShort { measured_ns: 0, asked_ns: asked_ns(variant) });
     }
+    let limits =
+        SendingLimits { unsent: variant.expect.unsent_limit, lag: variant.expect.lag_limit };
+    let not_sent = not_sent_as_asked(figures, &result.facts, measured, limits);
     if outcomes.answered == 0 {
+        // What left after its time-out cannot be answered in time. Over a connection it may have waited for the server.
+        if not_sent.is_some() && !figures.is_stream {
+            return not_sent;
+        }
         return Some(InvalidReason::Unanswered {
             due: outcomes.due,
             warm_up_due: warm_up.due,
@@ -42,9 +49,7 @@ pub(super) fn why_invalid(
     if let Some(p99_ns) = measured.start_lag.quantile_ns(0.99).filter(|lag| *lag > limit_ns) {
         return Some(InvalidReason::Late { p99_ns, limit_ns });
     }
-    let limits =
-        SendingLimits { unsent: variant.expect.unsent_limit, lag: variant.expect.lag_limit };
-    if let Some(reason) = not_sent_as_asked(figures, &result.facts, measured, limits) {
+    if let Some(reason) = not_sent {
         return Some(reason);
     }
     let limit = variant.expect.lost_limit;

@@ -37,7 +37,8 @@ const ASKING: Duration = Duration::from_secs(30);
 const MAX_EXAMPLES_OF_CLASS: usize = 10;
 const MAX_EXAMPLES: usize = 50;
 
-/// Octets of an answer as text.
+/// Octets of an answer as text: while it is compared, and of an example.
+const MAX_COMPARED_TEXT: usize = 100_000;
 const MAX_TEXT: usize = 4_000;
 
 /// Folder of the servers in the results directory.
@@ -248,8 +249,8 @@ impl Session {
                 classes: classes.clone(),
                 question: query.to_string(),
                 relations,
-                said: own.text.clone(),
-                against_said: other.text.clone(),
+                said: beside(&own.text, &other.text),
+                against_said: beside(&other.text, &own.text),
             };
             of_it.map(of).collect::<Vec<_>>()
         });
@@ -398,12 +399,26 @@ fn answer(variant: &Variant, query: &Query, ask: &Ask<'_>) -> (AnswerRecord, Str
     };
     let question = query.digest();
     let record = AnswerRecord { client: 0, number: 0, question, ended, digest };
-    (record, shortened(text))
+    (record, shortened(text, MAX_COMPARED_TEXT))
 }
 
-fn shortened(mut text: String) -> String {
-    if text.len() > MAX_TEXT {
-        let end = (0..=MAX_TEXT).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+/// What one server said beside what another one said. Of a text that is too long to be shown the records that both
+/// say are left out: in a random order (`rrset-order` of BIND) the one that differs would be among those cut off.
+fn beside(own: &str, other: &str) -> String {
+    if own.len() <= MAX_TEXT {
+        return own.to_owned();
+    }
+    let others: HashSet<&str> = other.lines().collect();
+    let is_shown = |line: &&str| line.is_empty() || line.starts_with(';') || !others.contains(line);
+    let shown: Vec<&str> = own.lines().filter(is_shown).collect();
+    let count = own.lines().count() - shown.len();
+    let text = format!("{}\n;; {count} records that both say are left out\n", shown.join("\n"));
+    shortened(text, MAX_TEXT)
+}
+
+fn shortened(mut text: String, most: usize) -> String {
+    if text.len() > most {
+        let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
         text.truncate(end);
         text.push_str("\n;; and more\n");
     }
@@ -591,8 +606,27 @@ mod tests {
 
     #[test]
     fn long_answers_are_cut_between_characters() {
-        let long = shortened("\u{20ac}".repeat(MAX_TEXT));
+        let long = shortened("\u{20ac}".repeat(MAX_TEXT), MAX_TEXT);
         assert!(long.len() < MAX_TEXT + 20 && long.ends_with(";; and more\n"), "{}", long.len());
-        assert_eq!(shortened("short".to_owned()), "short");
+        assert_eq!(shortened("short".to_owned(), MAX_TEXT), "short");
+    }
+
+    #[test]
+    fn a_long_answer_shows_what_is_not_in_the_other() {
+        let record = |n: usize| format!("host.example. 60 IN A 192.0.2.{n}");
+        let text = |all: &[String]| format!(";; ANSWER SECTION:\n{}\n", all.join("\n"));
+        let mut own: Vec<String> = (0..200).map(record).collect();
+        let mut other = own.clone();
+        own.push(record(201));
+        other.reverse();
+        other.push(record(202));
+        let (own, other) = (text(&own), text(&other));
+        let left_out = ";; 200 records that both say are left out\n";
+        let expected = format!(";; ANSWER SECTION:\n{}\n{left_out}", record(201));
+        assert_eq!(beside(&own, &other), expected);
+        let expected = format!(";; ANSWER SECTION:\n{}\n{left_out}", record(202));
+        assert_eq!(beside(&other, &own), expected);
+        // What is short is shown as it is.
+        assert_eq!(beside("one\ntwo\n", "two\n"), "one\ntwo\n");
     }
 }
