@@ -25,6 +25,9 @@ pub enum GivenFault {
     /// What comes through a pipe can be read only once.
     #[error("it is a pipe, and dnslab reads it more than once: write it into a file first")]
     Pipe,
+    /// What stands for standard input elsewhere.
+    #[error("there is no such file, and standard input is not read: write it into a file first")]
+    StandardInput,
     /// More octets than anybody needs.
     #[error("it has more than {0} octets")]
     TooLarge(u64),
@@ -127,7 +130,13 @@ pub fn read_given_text(path: &Path, most: u64) -> io::Result<String> {
 /// Opens without a wait for the other end of a pipe.
 fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK.bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let is_dash = path.file_name().is_some_and(|name| name == "-");
+    let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && is_dash => {
+            return Err(GivenFault::StandardInput.into());
+        }
+        opened => opened?,
+    };
     let facts = file.metadata()?;
     let kind = facts.file_type();
     let is_null = (major(facts.rdev()), minor(facts.rdev())) == (1, 3);
@@ -184,6 +193,7 @@ mod tests {
         assert!(fault(Path::new("/nowhere/x")).contains("No such file"));
         assert_eq!(open_given(&pipe).unwrap_err().to_string(), GivenFault::Pipe.to_string());
         assert_eq!(read_given(Path::new("/dev/null"), 8).unwrap(), b"");
+        assert_eq!(fault(Path::new("-")), GivenFault::StandardInput.to_string());
     }
 
     #[test]

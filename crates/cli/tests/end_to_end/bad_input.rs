@@ -139,6 +139,8 @@ fn a_query_file_is_refused_with_the_line() {
     let texts = ["line 2: `host2.example.test` has no type", "line 3: `B` is no query type"];
     check_in(&room, &[&load[..], &["queries"]].concat(), 1, &texts);
     check_in(&room, &[&load[..], &["absent"]].concat(), 1, &["there is no query file `absent`"]);
+    let texts = ["the query file `-` would be standard input", "write it into a file first"];
+    check_in(&room, &[&load[..], &["-"]].concat(), 1, &texts);
     room.write("empty", "; nothing but a comment\n");
     check_in(&room, &[&load[..], &["empty"]].concat(), 1, &["holds no query"]);
 }

@@ -348,7 +348,7 @@ fn text(doubt: &Doubt, all: Option<usize>) -> Note {
 
 fn not_made(session: &Session, records: &[RunRecord]) -> Option<String> {
     let (made, planned) = (records.len(), session.plan.len());
-    let text = "`dnslab run --resume` with the results directory makes the others.";
+    let text = "Where the results are kept, `dnslab run --resume` makes the others.";
     (made < planned).then(|| format!("{made} of {planned} runs were made. {text}"))
 }
 
@@ -449,7 +449,7 @@ fn said(caveat: &Caveat, setting: &Setting<'_>, has_chain: bool) -> Option<(u8, 
             2,
             "a run was left early",
             left_early(*measured_ns, *asked_ns),
-            "`dnslab run --resume` with the results directory makes it again.",
+            "Where the results are kept, `dnslab run --resume` makes it again.",
         ),
         Caveat::SharedCpus => of(
             3,

@@ -591,6 +591,10 @@ impl Check<'_> {
         };
         let (message, label, help) = match self.machine.kind_of(&whole) {
             PathKind::File => return whole,
+            // What stands for standard input elsewhere.
+            PathKind::Missing if path == Path::new("-") => {
+                (format!("the {what} `-` would be standard input"), "no file", once())
+            }
             PathKind::Missing => (
                 format!("there is no {what} `{named}`"),
                 "no such file",
