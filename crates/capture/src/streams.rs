@@ -250,8 +250,15 @@ impl Connection {
         ready: &mut Ready,
         counts: &mut Counts,
     ) {
-        match (self.state, self.ahead(sequence)) {
+        let ahead = self.ahead(sequence);
+        // Beyond the end there is another connection of the same ports, whose beginning was not captured.
+        if self.state == State::Closed && !data.is_empty() && !(-MAX_AHEAD..=0).contains(&ahead) {
+            counts.connections_without_start += 1;
+            self.state = State::Lost(Reason::StreamStart);
+        }
+        match (self.state, ahead) {
             _ if data.is_empty() => counts.carriers += 1,
+            // Sent again.
             (State::Closed, _) => counts.carriers += 1,
             (State::Lost(reason), _) => {
                 if self.resume(at_ns, ends, sequence, data, ready, counts) {

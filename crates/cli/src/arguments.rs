@@ -13,7 +13,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
+use clap::{
+    Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum, value_parser,
+};
 use dnslab_experiment::{Changes, ExperimentError, Source, load_changed};
 use dnslab_lab::dnstap_socket::{DnstapAddress, SocketOwner};
 use dnslab_measure::statistics::Metric;
@@ -244,6 +246,49 @@ pub(crate) enum JsonForm {
     Summary,
     /// <https://github.com/DNS-OARC/dns-metrics>, one object a line
     DnsMetrics,
+}
+
+/// What a capture says itself, so `replay` refuses it.
+const SAID_BY_CAPTURE: [&str; 12] = [
+    "clients",
+    "outstanding",
+    "rate",
+    "pace",
+    "connections",
+    "queries",
+    "types",
+    "edns-payload",
+    "dnssec-ok",
+    "recursion-desired",
+    "edns-option",
+    "keepalive",
+];
+
+/// The command line that is read, and that help, man pages and completions show. A capture is played for as long as
+/// it lasts, and most of the options of a load are not for it.
+pub(crate) fn program() -> clap::Command {
+    Arguments::command().mut_subcommand("replay", |replay| {
+        let replay = SAID_BY_CAPTURE
+            .into_iter()
+            .fold(replay, |replay, name| replay.mut_arg(name, |option| option.hide(true)));
+        replay
+            .mut_arg("duration", |option| {
+                option.help("Length of the measured window [default: to the end of the capture]")
+            })
+            .mut_arg("capture-ports", |option| option.hide_short_help(false))
+    })
+}
+
+/// Reads a command line, which begins with the program.
+///
+/// # Errors
+/// When clap refuses it.
+pub(crate) fn parse<T: Into<OsString> + Clone>(
+    words: impl IntoIterator<Item = T>,
+) -> Result<Arguments, clap::Error> {
+    let mut program = program();
+    let mut matches = program.try_get_matches_from_mut(words)?;
+    Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut program))
 }
 
 /// The words of a command line with `--json` and the form behind it as one word. Without this, clap would take a

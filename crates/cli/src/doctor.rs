@@ -1,5 +1,10 @@
 //! `dnslab doctor`: what would spoil a measurement on this machine, and whether its latencies can be trusted.
 
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+
 use anyhow::Context as _;
 use dnslab_experiment::{CalibrationCheck, calibrate};
 use dnslab_lab::doctor::{Diagnosis, Severity, examine};
@@ -7,6 +12,7 @@ use dnslab_lab::doctor::{Diagnosis, Severity, examine};
 use crate::arguments::Doctor;
 use crate::exit::{Exit, Failure};
 use crate::run::guard;
+use crate::signals;
 
 pub(crate) fn doctor(arguments: &Doctor) -> Result<Exit, Failure> {
     for finding in std::iter::once(kernel()).chain(examine(&guard())) {
@@ -22,6 +28,7 @@ pub(crate) fn doctor(arguments: &Doctor) -> Result<Exit, Failure> {
         .prefix("dnslab-calibration-")
         .tempdir()
         .context("cannot make a folder for the responder's files")?;
+    leave_nothing(folder.path())?;
     let calibration = calibrate(&guard(), folder.path(), &mut show_check)?;
     if calibration.passed() {
         say!("calibration passed");
@@ -29,6 +36,21 @@ pub(crate) fn doctor(arguments: &Doctor) -> Result<Exit, Failure> {
     }
     say!("calibration failed: do not trust latencies measured on this machine as it is now");
     Ok(Exit::Invalid)
+}
+
+/// Ends the program with the folder removed as soon as somebody interrupts it. Its servers end with it.
+fn leave_nothing(folder: &Path) -> Result<(), Failure> {
+    let stop = signals::stop_flag().context("cannot listen to signals")?;
+    let folder = folder.to_owned();
+    let wait = move || {
+        while !stop.load(Ordering::Relaxed) {
+            thread::sleep(Duration::from_millis(50));
+        }
+        std::fs::remove_dir_all(&folder).ok();
+        std::process::exit(Exit::Interrupted.code().into());
+    };
+    thread::Builder::new().spawn(wait).context("cannot start a thread")?;
+    Ok(())
 }
 
 /// Whether the load and the embedded server can wait here.

@@ -53,9 +53,7 @@ mod tests;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser as _};
-
-use arguments::{Arguments, Command};
+use arguments::Command;
 use exit::{Exit, Failure};
 
 fn main() -> ExitCode {
@@ -66,7 +64,7 @@ fn main() -> ExitCode {
         return dnslab_lab::guard::main(&words[2..]);
     }
     let words = arguments::with_json_forms(words);
-    let command = match Arguments::try_parse_from(&words) {
+    let command = match arguments::parse(&words) {
         Ok(arguments) => arguments.command.unwrap_or_default(),
         Err(refused) => return usage(&refused, &words),
     };
@@ -150,7 +148,7 @@ fn act(command: Command) -> Result<Exit, Failure> {
         Command::Monitor(arguments) => monitoring_stack::monitor(&arguments),
         Command::Completions { shell } => {
             let mut text = Vec::new();
-            clap_complete::generate(shell, &mut Arguments::command(), "dnslab", &mut text);
+            clap_complete::generate(shell, &mut arguments::program(), "dnslab", &mut text);
             output::write_plain(|output| output.write_all(&text));
             Ok(Exit::Fine)
         }

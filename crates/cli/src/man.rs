@@ -4,9 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context as _;
-use clap::CommandFactory as _;
 
-use crate::arguments::Arguments;
+use crate::arguments;
 use crate::exit::{Exit, Failure};
 
 /// Writes `dnslab.1`, `dnslab-run.1`, `dnslab-make-zone.1` and so on into the folder, which is made. Pages that are
@@ -14,7 +13,7 @@ use crate::exit::{Exit, Failure};
 pub(crate) fn man(folder: &Path) -> Result<Exit, Failure> {
     let cannot_write = || format!("cannot write man pages into {}", folder.display());
     fs::create_dir_all(folder).with_context(cannot_write)?;
-    clap_mangen::generate_to(Arguments::command(), folder).with_context(cannot_write)?;
+    clap_mangen::generate_to(arguments::program(), folder).with_context(cannot_write)?;
     Ok(Exit::Fine)
 }
 
@@ -48,7 +47,7 @@ mod tests {
     #[test]
     fn each_command_has_a_page_with_each_of_its_options() {
         let pages = pages();
-        let mut program = Arguments::command();
+        let mut program = arguments::program();
         program.build();
         let mut expected = Vec::new();
         commands(&program, "dnslab", &mut expected);
@@ -64,7 +63,10 @@ mod tests {
         };
         for (name, command) in expected {
             let page = &pages[&format!("{name}.1")];
-            let longs = command.get_arguments().filter_map(clap::Arg::get_long);
+            let longs = command
+                .get_arguments()
+                .filter(|it| !it.is_hide_set())
+                .filter_map(clap::Arg::get_long);
             for option in longs.map(|long| format!("--{long}")) {
                 assert!(is_there(&option, page), "{name}.1 lacks {option}:\n{page}");
             }

@@ -79,7 +79,7 @@ fn said(found: &CaptureProfile) -> Vec<String> {
         "found from {} of {} in {}; of all queries {} were repetitions, which are left out",
         number::counted(profile.queries, "query", "queries"),
         number::counted(profile.clients_seen, "client", "clients"),
-        duration::in_words(profile.length),
+        duration::rounded(profile.length.as_nanos() as f64),
         share::rounded(profile.retransmitted_share),
     )];
     lines.extend(profile.notes.iter().map(|note| format!("note: {note}")));

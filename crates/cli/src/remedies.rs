@@ -8,7 +8,6 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use clap::{CommandFactory as _, Parser as _};
 use dnslab_experiment::{FirstQueryError, WrongAnswer};
 use dnslab_load::{AskError, CertificateFault, ConnectionEnd, Refusal, TlsRefusal};
 use dnslab_measure::{Caveat, Fact, InvalidReason, LoadMode, RunRecord, Session, Summary};
@@ -16,7 +15,7 @@ use dnslab_report::{invalid_text, screen, table};
 use dnslab_settings::{Experiment, OptionForm, find, keys};
 use dnslab_wire::{Method, Transport};
 
-use crate::arguments::{Arguments, Command};
+use crate::arguments::{self, Command};
 use crate::{capacity, load, replay, run};
 
 /// A command line as a remedy is printed for it.
@@ -194,7 +193,7 @@ fn words(line: &str) -> Vec<String> {
 /// The experiment of a command line, or what its parser or the check says.
 fn experiment(line: &str) -> Result<Experiment, String> {
     let words = std::iter::once("dnslab".to_owned()).chain(words(line));
-    let arguments = Arguments::try_parse_from(words).map_err(|error| error.to_string())?;
+    let arguments = arguments::parse(words).map_err(|error| error.to_string())?;
     let found = match arguments.command.unwrap_or_default() {
         Command::Load(arguments) => load::experiment(&arguments),
         Command::Replay(arguments) => replay::experiment(&arguments),
@@ -207,7 +206,7 @@ fn experiment(line: &str) -> Result<Experiment, String> {
 }
 
 fn has_option(command: &str, option: &str) -> bool {
-    let program = Arguments::command();
+    let program = arguments::program();
     let command = program.find_subcommand(command).expect("lines begin with commands");
     command.get_arguments().any(|it| it.get_long() == Some(option.trim_start_matches("--")))
 }

@@ -15,7 +15,7 @@ use crate::kept::needs_folder;
 use crate::load::{aim, apply, check, draft_without_target};
 use crate::monitoring::Doors;
 use crate::record::{self, Live};
-use crate::signals;
+use crate::{signals, terminal};
 
 /// A whole capture has no more than a week, the longest load.
 const WEEK: Duration = Duration::from_secs(7 * 24 * 3_600);
@@ -27,7 +27,12 @@ pub(crate) fn replay(arguments: &Replay) -> Result<Exit, Failure> {
     match live_address(&arguments.capture)? {
         Some(address) => replay_live(arguments, &address),
         None => {
-            let (experiment, traffic) = (experiment(arguments)?, &arguments.load.traffic);
+            let ((experiment, census), traffic) = (found(arguments)?, &arguments.load.traffic);
+            if !traffic.output.is_quiet() {
+                for text in census.iter().flat_map(Census::remarks) {
+                    terminal::remark(&format!("note: {text}"), traffic.output);
+                }
+            }
             let doors = Doors::open(&traffic.monitor, traffic.output)?;
             apply(experiment, doors, traffic, None)
         }
@@ -41,20 +46,27 @@ pub(crate) fn live_address(capture: &Path) -> Result<Option<DnstapAddress>, Fail
 }
 
 pub(crate) fn experiment(arguments: &Replay) -> Result<Experiment, Failure> {
+    found(arguments).map(|(experiment, _)| experiment)
+}
+
+/// The experiment, and what the capture has, where its length is that of the load.
+fn found(arguments: &Replay) -> Result<(Experiment, Option<Census>), Failure> {
     // The folder that a command is given in is that of its paths.
     let path = std::path::absolute(&arguments.capture).context("there is no current folder")?;
     let mut draft = draft_of(arguments, &path)?;
     let load = &draft.variants[0].load;
+    let mut census = None;
     if !load.duration.is_written() {
         let options = capture_options(&load.checked());
-        let census = Census::take(&path, &options, WEEK).map_err(Failure::bad_input)?;
-        if census.goes_on || !last_as_long_as(&census, &mut draft) {
+        let taken = Census::take(&path, &options, WEEK).map_err(Failure::bad_input)?;
+        let taken = census.insert(taken);
+        if taken.goes_on || !last_as_long_as(taken, &mut draft) {
             return Err(Failure::bad_input(anyhow!(
                 "the load would last longer than a week: say how long it is to be with --duration"
             )));
         }
     }
-    check(draft)
+    Ok((check(draft)?, census))
 }
 
 /// The experiment of the command line, with the capture at this path.
@@ -89,10 +101,12 @@ fn draft_of(arguments: &Replay, path: &Path) -> Result<Draft, Failure> {
 fn last_as_long_as(census: &Census, draft: &mut Draft) -> bool {
     let load = &draft.variants[0].load;
     let chunks = load.factor.value.0.ceil().max(1.0);
-    let seconds = census.length.as_secs_f64() / (load.speed.value.0 * chunks);
+    let speed = load.speed.value.0;
+    let seconds = census.length.as_secs_f64() / (speed * chunks);
     let length = Duration::try_from_secs_f64(seconds).ok().filter(|length| *length < WEEK);
     let Some(length) = length else { return false };
-    let length = length + Duration::from_millis(1);
+    // The last query is within, and no more of the capture is asked for than there is.
+    let length = length + Duration::from_millis(1).div_f64(speed.max(1.0));
     let duration = length.saturating_sub(load.warm_up.value).max(Duration::from_millis(1));
     draft.variants.iter_mut().for_each(|variant| variant.load.duration.set(duration));
     true

@@ -1,9 +1,9 @@
 //! Which experiment a command line describes, as results keep it.
 
-use clap::{CommandFactory as _, Parser as _};
 use dnslab_experiment::BUILT_IN;
+use dnslab_settings::When;
 
-use crate::arguments::{Arguments, Command};
+use crate::arguments::{self, Command};
 use crate::exit::Failure;
 use crate::{capacity, load, replay, run};
 
@@ -134,7 +134,7 @@ fn command_lines_describe_experiments() {
 /// The experiment of a command line as TOML, or the error.
 fn answer(line: &str) -> String {
     let words = std::iter::once("dnslab".to_owned()).chain(words(line));
-    match Arguments::try_parse_from(words) {
+    match arguments::parse(words) {
         Ok(arguments) => experiment(arguments.command.unwrap_or_default())
             .unwrap_or_else(|failure| format!("{:?}: {}", failure.exit, failure.error)),
         Err(error) => error.to_string(),
@@ -171,7 +171,7 @@ fn command_lines_have_every_option_and_every_built_in_experiment() {
     for (name, _) in BUILT_IN {
         assert!(given.iter().any(|word| word == name), "no command line has `run {name}`");
     }
-    let program = Arguments::command();
+    let program = arguments::program();
     for command in ["load", "capacity"] {
         for option in program.find_subcommand(command).unwrap().get_arguments() {
             let Some(name) = option.get_long().map(|name| format!("--{name}")) else { continue };
@@ -184,7 +184,7 @@ fn command_lines_have_every_option_and_every_built_in_experiment() {
 /// `-h` fits a screen, and leaves out nothing that `--help` does not have.
 #[test]
 fn the_usual_options_fit_a_screen() {
-    let mut program = Arguments::command().term_width(100);
+    let mut program = arguments::program().term_width(100);
     program.build();
     for command in ["load", "run", "replay"] {
         let command = program.find_subcommand_mut(command).unwrap();
@@ -197,9 +197,33 @@ fn the_usual_options_fit_a_screen() {
             command.get_name()
         );
         assert!(short.contains("--help"), "{short}");
-        for option in command.get_arguments().filter_map(clap::Arg::get_long) {
+        let shown = command.get_arguments().filter(|option| !option.is_hide_set());
+        for option in shown.filter_map(clap::Arg::get_long) {
             assert!(long.contains(&format!("--{option}")), "--{option} is not in the help");
         }
+    }
+}
+
+/// What a capture says itself is no option of `replay`, and all others are.
+#[test]
+fn the_help_of_replay_has_what_it_takes() {
+    let parsed = arguments::parse(["dnslab", "load", "192.0.2.7"]).unwrap();
+    let Command::Load(load) = parsed.command.unwrap() else { panic!("no load") };
+    let mut variant = load::experiment(&load).unwrap().variants.remove(0);
+    variant.load.capture = Some("a.pcap".into());
+    let program = arguments::program();
+    let replay = program.find_subcommand("replay").unwrap();
+    for key in dnslab_settings::keys() {
+        let Some(flag) = key.flag else { continue };
+        let options = replay.get_arguments();
+        let option = options.into_iter().find(|it| it.get_long() == Some(flag.name)).unwrap();
+        let is_refused = key.when.iter().any(|when| match when {
+            When::Variant(is_used) => {
+                is_used(&variant).is_err_and(|unused| unused.why.contains("capture says"))
+            }
+            When::Transport { .. } | When::Server(_) => false,
+        });
+        assert_eq!(option.is_hide_set(), is_refused, "--{}", flag.name);
     }
 }
 

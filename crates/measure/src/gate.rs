@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use dnslab_wire::units::share;
 use serde::{Deserialize, Serialize};
+use statrs::distribution::{Beta, ContinuousCDF as _};
 
 use crate::disturbed::are_disturbed;
 use crate::quantity::{QuantityError, Unit};
@@ -200,6 +201,12 @@ pub struct Judgement {
     /// Why the figure is compared with none, of the variant or of what it is compared with; `None` if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_compared: Option<NotCompared>,
+    /// Whether it is open only because other programs used the machine meanwhile ([`RunRecord::is_disturbed`]).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_disturbed: bool,
+    /// What dnslab itself may add to the figure, as a share of it, where that leaves it open; else `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub floor: Option<f64>,
     /// How many more runs of each side would probably tell; `None` where that is not asked or cannot be
     /// said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -307,14 +314,14 @@ fn relative(
                 };
                 let rounds = valid(name).min(valid(&comparison.against));
                 let reference_is_disturbed = summary.is_disturbed(&comparison.against);
-                let ruling = match rule(comparison, largest) {
-                    Ruling::Pass if comparison.rounds < rounds => Ruling::Unclear,
+                let (ruling, is_disturbed) = match rule(comparison, largest) {
+                    Ruling::Pass if comparison.rounds < rounds => (Ruling::Unclear, false),
                     // It may have looked worse than it is.
-                    Ruling::Pass if reference_is_disturbed => Ruling::Unclear,
+                    Ruling::Pass if reference_is_disturbed => (Ruling::Unclear, true),
                     Ruling::Fail if reference_is_disturbed || variant.is_disturbed => {
-                        Ruling::Unclear
+                        (Ruling::Unclear, true)
                     }
-                    ruling => ruling,
+                    ruling => (ruling, false),
                 };
                 Judgement {
                     variant: name.clone(),
@@ -324,6 +331,8 @@ fn relative(
                     reference_time_outs: None,
                     ruling,
                     not_compared: None,
+                    is_disturbed,
+                    floor: is_coarse(comparison, largest).then_some(comparison.floor),
                     more_runs: None,
                 }
             })
@@ -335,8 +344,9 @@ fn relative(
                 beside_time_outs((metric, largest), [reference, variant], records)
             });
             if let Some(mut found) = beside {
-                if variant.is_disturbed || summary.is_disturbed(against) {
-                    found.ruling = Ruling::Unclear;
+                let is_disturbed = variant.is_disturbed || summary.is_disturbed(against);
+                if is_disturbed && found.ruling != Ruling::Unclear {
+                    (found.ruling, found.is_disturbed) = (Ruling::Unclear, true);
                 }
                 judgements.push(found);
                 continue;
@@ -354,6 +364,8 @@ fn relative(
                 reference_time_outs: None,
                 ruling: Ruling::Unclear,
                 not_compared: why,
+                is_disturbed: false,
+                floor: None,
                 more_runs: None,
             });
         }
@@ -395,8 +407,38 @@ fn beside_time_outs(
         reference_time_outs,
         ruling: if is_too_slow { Ruling::Fail } else { Ruling::Unclear },
         not_compared: None,
+        is_disturbed: false,
+        floor: None,
         more_runs: None,
     })
+}
+
+/// The ends between which a share of all queries of these runs lies with 95 %, as that of independent trials (Clopper and
+/// Pearson, Biometrika 26, 1934). The spread of the runs knows nothing of what is too seldom to be in any: of 300
+/// queries without a loss the share that is lost may be 1.2 %.
+fn share_of_all<'a>(quantity: Quantity, runs: impl Iterator<Item = &'a RunRecord>) -> [f64; 2] {
+    let counts = runs.filter_map(RunRecord::compared_times).map(|measured| {
+        let outcomes = &measured.counters.outcomes;
+        let found = if quantity == Quantity::Lost { outcomes.lost() } else { outcomes.answered };
+        [found as f64, outcomes.due as f64]
+    });
+    let [found, all] = counts.fold([0.0, 0.0], |sum, of| [sum[0] + of[0], sum[1] + of[1]]);
+    let quantile = |one: f64, other: f64, at: f64| {
+        Beta::new(one, other).map_or(f64::NAN, |beta| beta.inverse_cdf(at))
+    };
+    let low = if found <= 0.0 { 0.0 } else { quantile(found, all - found + 1.0, SIDE_ERROR) };
+    let high =
+        if found >= all { 1.0 } else { quantile(found + 1.0, all - found, 1.0 - SIDE_ERROR) };
+    [low, high]
+}
+
+/// Error on each side of an interval of 95 %.
+const SIDE_ERROR: f64 = 0.025;
+
+/// Whether what dnslab itself may add leaves it open what the intervals tell.
+fn is_coarse(comparison: &Comparison, largest: f64) -> bool {
+    let without = Comparison { floor: 0.0, ..comparison.clone() };
+    rule(comparison, largest) == Ruling::Unclear && rule(&without, largest) != Ruling::Unclear
 }
 
 fn rule(comparison: &Comparison, largest: f64) -> Ruling {
@@ -404,9 +446,12 @@ fn rule(comparison: &Comparison, largest: f64) -> Ruling {
     let (least, most) =
         if comparison.metric.higher_is_better() { (-high, -low) } else { (low, high) };
     // Whether there is a difference is another question than whether there is the gain that is asked for.
-    let doubtful = matches!(comparison.verdict, Verdict::CannotTell { .. }) && largest >= 0.0;
+    let doubtful = largest >= 0.0
+        && (matches!(comparison.verdict, Verdict::CannotTell { .. })
+            || comparison.difference.value.abs() <= comparison.floor);
     if most <= largest {
-        Ruling::Pass
+        // A difference as large as the limit could hide in what dnslab itself may add.
+        if comparison.floor > largest.abs() { Ruling::Unclear } else { Ruling::Pass }
     } else if least > largest && !doubtful {
         Ruling::Fail
     } else {
@@ -425,19 +470,26 @@ pub(crate) fn absolute(
     let time_outs = figures.time_outs();
     let is_whole = figures.count() == valid().count() && time_outs.is_none();
     let at_least = mean(&figures.at_least(), seed);
-    let ruling = at_least.map_or(Ruling::Unclear, |Estimate { low, high, .. }| {
-        let (best, worst) = match demand.relation {
-            Relation::Below | Relation::AtMost => (low, high),
-            Relation::Above | Relation::AtLeast => (high, low),
-        };
-        match (demand.is_met_by(best), demand.is_met_by(worst)) {
-            (true, true) if is_whole => Ruling::Pass,
-            (true, true) => Ruling::Unclear,
-            (false, _) if are_disturbed(valid().copied()) => Ruling::Unclear,
-            (false, _) => Ruling::Fail,
-            (true, false) => Ruling::Unclear,
+    let at_least = match demand.quantity {
+        Quantity::Lost | Quantity::Answered => {
+            at_least.map(|found| found.joined(share_of_all(demand.quantity, valid().copied())))
         }
-    });
+        _ => at_least,
+    };
+    let (ruling, is_disturbed) =
+        at_least.map_or((Ruling::Unclear, false), |Estimate { low, high, .. }| {
+            let (best, worst) = match demand.relation {
+                Relation::Below | Relation::AtMost => (low, high),
+                Relation::Above | Relation::AtLeast => (high, low),
+            };
+            match (demand.is_met_by(best), demand.is_met_by(worst)) {
+                (true, true) if is_whole => (Ruling::Pass, false),
+                (true, true) => (Ruling::Unclear, false),
+                (false, _) if are_disturbed(valid().copied()) => (Ruling::Unclear, true),
+                (false, _) => (Ruling::Fail, false),
+                (true, false) => (Ruling::Unclear, false),
+            }
+        });
     let not_compared = NotCompared::of(valid().map(|record| &record.bottleneck));
     let not_compared =
         not_compared.filter(|why| demand.quantity.metric().is_some_and(|of| why.includes(of)));
@@ -454,6 +506,8 @@ pub(crate) fn absolute(
         reference_time_outs: None,
         ruling,
         not_compared,
+        is_disturbed: is_disturbed && ruling == Ruling::Unclear && not_compared.is_none(),
+        floor: None,
         more_runs: None,
     }
 }
@@ -476,6 +530,24 @@ mod tests {
         rule(&comparison(metric, difference, verdict), largest)
     }
 
+    /// What dnslab itself may add hides a difference as large as the limit, and is no larger one.
+    #[test]
+    fn a_limit_within_the_engines_own_error_is_neither_kept_nor_exceeded() {
+        let check = |[low, high]: [f64; 2], floor: f64, limit: f64, expected: Ruling| {
+            let difference = Estimate { value: f64::midpoint(low, high), low, high };
+            let verdict = Verdict::EqualWithin { margin: 0.02 };
+            let found = comparison(Metric::LatencyP50, difference, verdict);
+            let found = Comparison { floor, ..found };
+            assert_eq!(rule(&found, limit), expected, "{floor} {limit}");
+            let is_known = rule(&Comparison { floor: 0.0, ..found.clone() }, limit);
+            assert_eq!(is_coarse(&found, limit), is_known != expected);
+        };
+        check([0.0, 0.01], 0.04, 0.05, Ruling::Pass);
+        check([0.0, 0.01], 0.06, 0.05, Ruling::Unclear);
+        check([0.009, 0.011], 0.009, 0.005, Ruling::Fail);
+        check([0.009, 0.011], 0.010_1, 0.005, Ruling::Unclear);
+    }
+
     fn comparison(metric: Metric, difference: Estimate, verdict: Verdict) -> Comparison {
         Comparison {
             variant: "v".to_owned(),
@@ -484,6 +556,7 @@ mod tests {
             difference,
             absolute: None,
             rounds: 5,
+            floor: 0.0,
             verdict,
         }
     }

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
+use crate::disturbed::are_disturbed;
 use crate::session_comparison::conditions;
 use crate::statistics::{Estimate, Metric, mean};
 use crate::{ConditionChange, NotCompared, RunFigures, TimeOuts, WholeSession};
@@ -67,6 +68,8 @@ pub struct HistoryPoint {
     pub runs: u32,
     /// Why this value is not the server's; `None` if it is.
     pub not_compared: Option<NotCompared>,
+    /// Other programs held up half of these runs or more: no change is looked for here.
+    pub is_disturbed: bool,
 }
 
 /// A place between two points where the level of a variant changed.
@@ -103,7 +106,15 @@ impl History {
                     Some(NotCompared::Generator) => Estimate::unbounded(value.value),
                     _ => value,
                 };
-                let point = HistoryPoint { session: place, value, time_outs, runs, not_compared };
+                let is_disturbed = are_disturbed(counted());
+                let point = HistoryPoint {
+                    session: place,
+                    value,
+                    time_outs,
+                    runs,
+                    not_compared,
+                    is_disturbed,
+                };
                 match variants.iter_mut().find(|of| of.variant == *name) {
                     Some(known) => known.points.push(point),
                     None => variants.push(VariantHistory {
@@ -118,8 +129,15 @@ impl History {
             if variant.points.iter().any(|point| point.not_compared.is_some()) {
                 continue;
             }
-            let values: Vec<f64> = variant.points.iter().map(|point| point.value.value).collect();
+            // What others did to the machine is no change of the server.
+            let quiet =
+                || variant.points.iter().enumerate().filter(|(_, point)| !point.is_disturbed);
+            let values: Vec<f64> = quiet().map(|(_, point)| point.value.value).collect();
+            let places: Vec<usize> = quiet().map(|(place, _)| place).collect();
             variant.changes = level_changes(&values);
+            for change in &mut variant.changes {
+                change.at = places[change.at];
+            }
         }
         let facts = (0..sessions.len()).map(|place| {
             let whole = sessions[place];

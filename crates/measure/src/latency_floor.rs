@@ -46,6 +46,18 @@ pub fn latency_floor_ns(load: &LoadFacts, measured: &Measured, metric: Metric) -
     SYSTEM_CALL_NS + pause_ns + lag_ns + RESOLUTION * figure(&measured.latency)
 }
 
+/// By how much dnslab itself may have moved a figure over several runs, or in what steps it is measured, in the unit of
+/// the metric; `None` where there is neither.
+pub(crate) fn floor_of_runs<'a>(
+    runs: impl Iterator<Item = &'a RunRecord>,
+    metric: Metric,
+) -> Option<f64> {
+    match metric {
+        Metric::PeakMemory => runs.map(RunRecord::memory_step_octets).reduce(f64::max),
+        _ => latency_floor_of_runs_ns(runs, metric),
+    }
+}
+
 /// The floor of a figure over several runs: their mean, as the figure itself is the mean of theirs. `None` for what
 /// is no latency, and without a run that has one.
 #[must_use]

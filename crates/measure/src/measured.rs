@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bottleneck::increase;
 use crate::{
     CounterSeries, Counters, CpuLimit, Histogram, HttpRefusals, Interval, InvalidReason,
     NetworkDrops, Outcomes, Pacing, ResourceSeries, ThreadShare,
@@ -341,6 +342,14 @@ impl Measured {
     #[must_use]
     pub fn window(&self) -> (i64, i64) {
         (self.window_start_ns as i64, (self.window_start_ns + self.window_ns) as i64)
+    }
+
+    /// Share in [0, 1] of the time of so many CPUs that the hypervisor kept in the measured window, if all that it
+    /// kept was theirs; `None` where the machine was not sampled.
+    #[must_use]
+    pub fn stolen_share(&self, cpus: usize) -> Option<f64> {
+        let (stolen_ns, span_ns) = increase(&self.resources, self.window(), |at| at.steal_ns)?;
+        Some((stolen_ns as f64 / (span_ns as f64 * cpus.max(1) as f64)).min(1.0))
     }
 
     /// The server's CPU use in [0, 1] of the CPUs it was given, over its own part of the measured

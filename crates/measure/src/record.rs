@@ -178,6 +178,15 @@ impl RunRecord {
         Some(latency_floor_ns(load, compared, metric))
     }
 
+    /// Memory is charged to a control group 64 pages at once for each CPU (`MEMCG_CHARGE_BATCH`, mm/memcontrol.c of
+    /// Linux), so two equal servers may differ by so many octets.
+    pub(crate) fn memory_step_octets(&self) -> f64 {
+        const AT_ONCE: usize = 64 * 4_096;
+        let behind = self.watched_behind().map(|part| part.server.cpus.len());
+        let cpus: usize = behind.chain([self.server.cpus.len()]).map(|cpus| cpus.max(1)).sum();
+        (AT_ONCE * cpus) as f64
+    }
+
     /// The largest memory of the servers, octets: the sum over the server under test and those behind it, each at its
     /// largest. An embedded upstream stands for servers of others and is left out. `None` if one of them was not
     /// watched. Of a server that ran before, [`crate::MemoryLog`] says whether that is the run's own.
@@ -194,17 +203,15 @@ impl RunRecord {
         self.chain.iter().filter(|part| part.server.kind != "embedded")
     }
 
-    /// Share of the time of the CPUs of servers and load that the hypervisor kept in the measured window,
-    /// in [0, 1], if all that it kept was theirs; `None` where the server was not watched, or somebody was
-    /// not pinned.
+    /// Share of the time of the CPUs of servers and load that the hypervisor kept in the measured window of the
+    /// load, or of the common load where it kept more, in [0, 1], if all that it kept was theirs; `None` where the
+    /// server was not watched, or somebody was not pinned.
     #[must_use]
     pub fn stolen_share(&self) -> Option<f64> {
-        let measured = self.measured.as_ref()?;
-        let cpus = pinned_cpus(&self.load, &self.server, &self.chain)?;
-        let (from, to) = measured.window();
-        let stolen = measured.resources.growth_between(from, to, |at| at.steal_ns)?;
-        let span = to.saturating_sub(from).max(1) as f64;
-        Some((stolen as f64 / (span * cpus.len() as f64)).min(1.0))
+        let cpus = pinned_cpus(&self.load, &self.server, &self.chain)?.len();
+        let common = self.common_load.as_ref().map(|common| &common.measured);
+        let loads = self.measured.iter().chain(common);
+        loads.filter_map(|measured| measured.stolen_share(cpus)).reduce(f64::max)
     }
 
     /// CPU time for each answered query over the measured window, nanoseconds: the sum over the

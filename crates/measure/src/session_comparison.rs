@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::disturbed::are_disturbed;
 use crate::gate::absolute;
+use crate::latency_floor::floor_of_runs;
 use crate::statistics::{Estimate, Metric, Welch, mean_of, rejected};
 use crate::{
     CostLimit, Judgement, LimitRuling, NotCompared, Ruling, RunFigures, RunRecord, Session,
@@ -397,6 +398,8 @@ struct Trial {
     base_time_outs: Option<TimeOuts>,
     /// The two means differ by more than dnslab itself may add.
     is_beyond_floor: bool,
+    /// What that is, as a share of the earlier mean.
+    floor: f64,
     /// [`Side::is_disturbed`] holds in either session.
     is_disturbed: bool,
     /// It holds in the earlier one, which then may look worse than it is.
@@ -426,9 +429,11 @@ impl Trial {
             base.is_empty() && new.is_empty() && !metric.is_latency() && sides.iter().all(has_runs)
         };
         let floors = sides.each_ref().map(|side| {
-            let floors = side.variant(name).map(|it| &it.latency_floors_ns);
-            floors.and_then(|floors| floors.get(&metric).copied()).unwrap_or(0.0)
+            let records = side.whole.records.iter();
+            let runs = records.filter(|of| of.variant == name && of.is_valid());
+            floor_of_runs(runs, metric).unwrap_or(0.0)
         });
+        let floor = floors[0].max(floors[1]);
         let distance = mean_of(&new).zip(mean_of(&base)).map(|(new, base)| (new - base).abs());
         let found = match Welch::of(&base, &new) {
             Some(change) if base.len().min(new.len()) < LEAST_RUNS => {
@@ -447,7 +452,8 @@ impl Trial {
             is_base_whole: base_whole,
             time_outs: new_figures.time_outs(),
             base_time_outs: base_figures.time_outs(),
-            is_beyond_floor: distance.is_some_and(|it| it > floors[0].max(floors[1])),
+            is_beyond_floor: distance.is_some_and(|it| it > floor),
+            floor: mean_of(&base).map_or(0.0, |base| floor / base),
             is_disturbed: sides.iter().any(|side| side.is_disturbed(name)),
             is_base_disturbed: sides[0].is_disturbed(name),
             not_compared: not_compared(sides, name, metric),
@@ -479,13 +485,23 @@ impl Trial {
 
     /// `error` is what this trial would have of the common error if it were the last to be judged.
     fn judgement(&self, is_worse: bool, is_judged: bool, error: f64) -> Judgement {
-        let ruling = match (self.is_within(), is_worse) {
-            _ if !is_judged => Ruling::Unclear,
-            (true, _) if self.is_whole && !self.is_base_disturbed => Ruling::Pass,
-            (false, true) if !self.is_disturbed && self.is_base_whole && self.is_told_apart() => {
-                Ruling::Fail
+        let is_coarse = match self.is_within() {
+            true => self.floor > self.bound.abs(),
+            false => is_worse && !self.is_told_apart(),
+        };
+        let (ruling, is_disturbed) = match (self.is_within(), is_worse) {
+            _ if !is_judged => (Ruling::Unclear, false),
+            // A change as large as the bound could hide in it.
+            (true, _) if self.floor > self.bound.abs() => (Ruling::Unclear, false),
+            (true, _) if self.is_whole && self.is_base_disturbed => (Ruling::Unclear, true),
+            (true, _) if self.is_whole => (Ruling::Pass, false),
+            (false, true) if self.is_base_whole && self.is_told_apart() => {
+                match self.is_disturbed {
+                    true => (Ruling::Unclear, true),
+                    false => (Ruling::Fail, false),
+                }
             }
-            _ => Ruling::Unclear,
+            _ => (Ruling::Unclear, false),
         };
         let (found, more_runs) = match &self.found {
             _ if self.not_compared.is_some() => (None, None),
@@ -499,7 +515,8 @@ impl Trial {
                     && is_judged
                     && self.is_whole
                     && !(is_worse && (self.is_disturbed || !self.is_told_apart()))
-                    && !self.is_base_disturbed;
+                    && !self.is_base_disturbed
+                    && !is_coarse;
                 let more = || change.more_runs(self.bound, error, MAX_MORE_RUNS);
                 (Some(change.relative), is_asked.then(more).flatten())
             }
@@ -514,6 +531,8 @@ impl Trial {
             reference_time_outs: self.base_time_outs,
             ruling,
             not_compared: self.not_compared,
+            is_disturbed,
+            floor: (is_coarse && ruling == Ruling::Unclear).then_some(self.floor),
             more_runs,
         }
     }
@@ -559,6 +578,7 @@ mod tests {
                 time_outs: None,
                 base_time_outs: None,
                 is_beyond_floor: true,
+                floor: 0.0,
                 is_disturbed: false,
                 is_base_disturbed: false,
                 not_compared: None,

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::disturbed::are_disturbed;
+use crate::latency_floor::floor_of_runs;
 use crate::self_check::VariantSelfCheck;
 use crate::statistics::{Comparison, Estimate, Metric, Pair, Paired, drift, mean_of};
 use crate::{
@@ -16,6 +17,9 @@ use crate::{
     RunFigures, RunMemory, RunRecord, RunStatus, ServerFigures, Session, SweepLine, TimeOuts,
     WindowOfVariant, WindowSummary, latency_floor_of_runs_ns,
 };
+
+/// From this share of the rate that another load generator was told on, it kept to it.
+const RATE_KEPT: f64 = 0.98;
 
 /// The figures of one variant over its valid runs; none of them by default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -469,6 +473,26 @@ impl<'a> VariantRuns<'a> {
         }
     }
 
+    /// Whether all is of another load generator.
+    fn is_imported(&self) -> bool {
+        self.valid.iter().any(|(record, _)| record.imported.is_some())
+    }
+
+    /// Whether another load generator kept to a rate that it was told (`-Q` of dnsperf), and all of it was answered:
+    /// then that says nothing of the server.
+    fn is_as_asked(&self) -> bool {
+        self.valid.iter().any(|(record, _)| {
+            let most = record.imported.as_ref().and_then(|imported| imported.max_qps);
+            let answered = Metric::AnsweredQps.of(record).and_then(RunFigure::measured);
+            most.zip(answered).is_some_and(|(most, answered)| answered >= RATE_KEPT * most)
+        })
+    }
+
+    /// By how much dnslab itself may have moved this metric, or in what steps it is measured, in its unit.
+    fn floor(&self, metric: Metric) -> Option<f64> {
+        floor_of_runs(self.valid.iter().map(|(record, _)| *record), metric)
+    }
+
     /// By how much the engine may have moved this metric; `None` for what is no latency.
     fn latency_floor_ns(&self, metric: Metric) -> Option<f64> {
         latency_floor_of_runs_ns(self.valid.iter().map(|(record, _)| *record), metric)
@@ -506,8 +530,11 @@ impl VariantPair<'_> {
     /// in no run of either.
     fn of_runs(&self) -> Vec<Pair> {
         let why = [self.own.not_compared(), self.reference.not_compared()];
-        let is_compared =
-            |metric: &Metric| !why.into_iter().flatten().any(|it| it.includes(*metric));
+        let is_asked = [self.own, self.reference].iter().any(|side| side.is_as_asked());
+        let is_compared = |metric: &Metric| {
+            !why.into_iter().flatten().any(|it| it.includes(*metric))
+                && !(is_asked && *metric == Metric::AnsweredQps)
+        };
         let metrics: Vec<Metric> = Metric::ALL.into_iter().filter(is_compared).collect();
         let has_common_load = self.own.common_rate_qps().is_some();
         let mut pairs = self.pairs(&metrics, |metric, record| metric.of(record));
@@ -546,8 +573,18 @@ impl VariantPair<'_> {
             });
             rounds.collect()
         };
+        // Runs of another load generator are as they came.
+        let is_imported = own.is_imported() || reference.is_imported();
+        let alone = |side: &VariantRuns<'_>, metric: Metric| -> Vec<f64> {
+            let found = side.valid.iter().filter_map(|(record, _)| figure(metric, record));
+            found.filter_map(RunFigure::measured).collect()
+        };
+        let compared = |metric: Metric| match is_imported {
+            true => Paired::of_unpaired(&alone(reference, metric), &alone(own, metric)),
+            false => Paired::of(&values(metric)),
+        };
         let floor = |metric: Metric| {
-            let floors = [own, reference].map(|side| side.latency_floor_ns(metric));
+            let floors = [own, reference].map(|side| side.floor(metric));
             floors.into_iter().flatten().fold(0.0, f64::max)
         };
         let is_disturbed = own.is_disturbed() || reference.is_disturbed();
@@ -559,7 +596,7 @@ impl VariantPair<'_> {
                 variant: own.name.to_owned(),
                 against: reference.name.to_owned(),
                 metric,
-                paired: Paired::of(&values(metric))?,
+                paired: compared(metric)?,
                 floor: floor(metric),
                 is_control: false,
                 is_disturbed,

@@ -7,6 +7,7 @@ use dnslab_measure::{LoadMode, NotCompared, Summary, TimeOuts, VariantSummary};
 
 use crate::imported::has_imported;
 use crate::number;
+use crate::screen::cell;
 use crate::sweep;
 use crate::variants::{
     INVALID, asks_one_by_one, code_shares, find, has_open_loop, is_at_least, listed,
@@ -173,7 +174,7 @@ fn of_figures(summary: &Summary) -> String {
         compared.iter().copied().filter(|of| !is_told_before(of)).collect();
     let is_disturbed =
         |of: &Comparison| summary.is_disturbed(&of.variant) || summary.is_disturbed(&of.against);
-    few(&once, &instead, offered_qps(summary), &is_disturbed)
+    few(&once, &instead, borne_qps(summary), &is_disturbed)
 }
 
 /// Each pair of variants by the first metric that says how they differ. A control is no difference.
@@ -310,7 +311,7 @@ fn of_one(variant: &VariantSummary) -> String {
         variant.metrics.get(&metric),
         variant.time_outs(metric),
     ) {
-        (Some(figure), _) => Some(format!("{name} {}", number::duration(figure.value))),
+        (Some(figure), _) => Some(format!("{name} {}", cell::figure(metric, figure))),
         (None, Some(found)) => Some(format!("{name} {}", time_out(found, "rounds"))),
         (None, None) => None,
     };
@@ -335,9 +336,9 @@ fn of_one(variant: &VariantSummary) -> String {
         }
         (_, Some(rate)) => {
             let verb = if variant.imported.is_some() { "answered" } else { "answers" };
-            let at_least = if is_at_least(variant) { "at least " } else { "" };
-            let rate = number::queries_per_second(rate.value);
-            format!("The server {verb} {at_least}{rate}: {rest}.")
+            let rate = cell::of_variant(variant, Metric::AnsweredQps, rate);
+            let rate = rate.replace(cell::AT_LEAST, "at least ");
+            format!("The server {verb} {rate} queries per second: {rest}.")
         }
         (_, None) => format!("{rest}."),
     }
@@ -557,6 +558,16 @@ pub(crate) fn offered_qps(summary: &Summary) -> Option<f64> {
     rates.all(|rate| rate == Some(first)).then_some(first)
 }
 
+/// Where so many queries were lost, a server did not have the work of the rate.
+pub(crate) const LOST: f64 = 0.01;
+
+/// The rate at which all variants answered all but a hundredth: figures for each answered query are figures of it.
+/// Queries per second; `None` as [`offered_qps`], and where one lost more.
+pub(crate) fn borne_qps(summary: &Summary) -> Option<f64> {
+    let is_borne = |variant: &VariantSummary| variant.outcomes.lost_share() < LOST;
+    offered_qps(summary).filter(|_| summary.variants.iter().all(is_borne))
+}
+
 /// A difference of the CPU time per query at a rate, as CPUs: `1.70 more`.
 fn cpus(comparison: &Comparison, offered_qps: Option<f64>) -> Option<String> {
     let absolute =
@@ -606,6 +617,7 @@ mod tests {
                 high: (value + 0.03) * 1e6,
             }),
             rounds: 5,
+            floor: 0.0,
             verdict,
         }
     }

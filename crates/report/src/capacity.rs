@@ -55,7 +55,8 @@ fn rates(steps: &[Step]) -> Table {
     Table {
         header: header.map(str::to_owned).to_vec(),
         rows: tried(steps).into_iter().map(row).collect(),
-        legend: "Means over the runs at each rate; what was not met, with the number of runs."
+        legend: "Means over the runs at each rate; what was not met, with the number of runs. A run that the \
+                 generator limited is not met, and says nothing of the server."
             .to_owned(),
         notes: Vec::new(),
     }

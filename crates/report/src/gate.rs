@@ -189,6 +189,9 @@ pub(crate) fn without_value(judgement: &Judgement, runs: &str) -> String {
     }
 }
 
+/// Why nothing certain is said of a machine that others use.
+pub(crate) const OTHERS_USED: &str = "not judged: other programs used this machine";
+
 /// Why it cannot be judged, before the limit; empty where it can.
 fn doubt(limit: &CostLimit, judgement: &Judgement) -> String {
     let (Ruling::Unclear, Some(found)) = (judgement.ruling, judgement.found) else {
@@ -196,6 +199,12 @@ fn doubt(limit: &CostLimit, judgement: &Judgement) -> String {
     };
     if let Some(why) = judgement.not_compared {
         return format!("it {}, ", not_compared(why));
+    }
+    if judgement.is_disturbed {
+        return format!("{OTHERS_USED}, ");
+    }
+    if let Some(floor) = judgement.floor {
+        return format!("dnslab itself may add {}, ", number::size(floor));
     }
     if !found.is_bounded() {
         return "too few rounds for an interval, ".to_owned();
@@ -233,6 +242,8 @@ mod tests {
             against: matches!(limit, CostLimit::Relative { .. }).then(|| "udp".to_owned()),
             time_outs: None,
             reference_time_outs: None,
+            is_disturbed: false,
+            floor: None,
             found: value.is_finite().then(|| Estimate {
                 value: *value,
                 low: value - half,

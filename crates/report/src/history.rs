@@ -9,7 +9,7 @@ use dnslab_measure::{
 use crate::answer::noun;
 use crate::csv::push_row;
 use crate::gate::not_compared;
-use crate::number::NONE;
+use crate::number::{self, NONE};
 use crate::screen::cell::figure;
 use crate::server::title;
 use crate::table::Table;
@@ -34,13 +34,22 @@ pub(crate) fn answer(history: &History) -> String {
         })
         .collect();
     let names: Vec<&str> = history.variants.iter().map(|of| of.variant.as_str()).collect();
-    let points = history.variants.iter().map(|of| of.points.len()).max().unwrap_or(0);
+    let quiet = |of: &VariantHistory| of.points.iter().filter(|point| !point.is_disturbed).count();
+    let points = history.variants.iter().map(quiet).max().unwrap_or(0);
     match named.len() {
         0 if names.is_empty() => format!("No session has {noun}."),
-        0 if points < MIN_SESSIONS => format!(
-            "{points} sessions are too few to tell a change of {noun} from the spread: it takes \
-             {MIN_SESSIONS} or more."
-        ),
+        0 if points < MIN_SESSIONS => {
+            let verb = if points == 1 { "is" } else { "are" };
+            let sessions = number::counted(points as u64, "session", "sessions");
+            let which = match disturbed(history).next().is_some() {
+                true => " in which no other program used the machine",
+                false => "",
+            };
+            format!(
+                "{sessions}{which} {verb} too few to tell a change of {noun} from the spread: it takes \
+                 {MIN_SESSIONS} or more."
+            )
+        }
         0 => format!("No change of {noun} beyond the spread of the sessions: {}.", listed(&names)),
         count => {
             let more = match count.saturating_sub(MAX_NAMED) {
@@ -99,7 +108,20 @@ pub(crate) fn notes(history: &History) -> Vec<String> {
             not_compared(why)
         ))
     });
-    changes(history).map(note).chain(unsearched).collect()
+    let disturbed = disturbed(history).map(|(variant, count)| {
+        let sessions = number::counted(count as u64, "session", "sessions");
+        format!(
+            "{}: in {sessions} other programs used the machine, so no change is looked for there.",
+            variant.variant
+        )
+    });
+    changes(history).map(note).chain(unsearched).chain(disturbed).collect()
+}
+
+/// The variants that other programs disturbed, and in how many sessions.
+fn disturbed(history: &History) -> impl Iterator<Item = (&VariantHistory, usize)> {
+    let count = |of: &VariantHistory| of.points.iter().filter(|it| it.is_disturbed).count();
+    history.variants.iter().map(move |of| (of, count(of))).filter(|(_, count)| *count > 0)
 }
 
 /// A value, and whether it is a lower bound.

@@ -3,16 +3,13 @@
 use dnslab_measure::statistics::Metric;
 use dnslab_measure::{RunRecord, Summary, VariantSummary};
 
-use crate::answer::{answer, at, offered_qps};
-use crate::screen::cell::per_second;
+use crate::answer::{LOST, answer, at, offered_qps};
+use crate::screen::cell::{figure, per_second};
 use crate::variants::listed;
 use crate::{memory, number};
 
 /// Of more variants the table tells.
 const MAX_VARIANTS: usize = 6;
-
-/// Where so many queries were lost, the server did not have the work of this rate.
-const LOST: f64 = 0.01;
 
 /// What the variants need, where all were asked at one rate, then what differs between them.
 pub(crate) fn headline(summary: &Summary, records: &[RunRecord]) -> String {
@@ -33,6 +30,10 @@ fn needs(summary: &Summary, records: &[RunRecord]) -> Option<String> {
     let counted: Vec<&VariantSummary> =
         summary.variants.iter().filter(|variant| variant.valid_runs > 0).collect();
     if counted.len() > MAX_VARIANTS {
+        return None;
+    }
+    // One query has no rate.
+    if counted.iter().any(|variant| variant.outcomes.due <= u64::from(variant.valid_runs)) {
         return None;
     }
     let of_counted = |record: &&RunRecord| counted.iter().any(|it| it.name == record.variant);
@@ -93,7 +94,11 @@ fn parts(variant: &VariantSummary, qps: f64) -> Vec<String> {
         variant.metrics.get(&metric).map(|figure| per_second(figure, factor))
     };
     let cpus = at_rate(Metric::ServerCpuPerQuery, qps / 1e9).map(|cpus| format!("{cpus} CPUs"));
-    let memory = variant.peak_memory_octets.and_then(|_| memory::peak(variant));
+    // The figure of the table; of a server that ran before its largest.
+    let memory = match variant.metrics.get(&Metric::PeakMemory) {
+        Some(octets) => Some(figure(Metric::PeakMemory, octets)),
+        None => variant.peak_memory_octets.and_then(|_| memory::peak(variant)),
+    };
     let handshakes = at_rate(Metric::HandshakesPerQuery, qps);
     let handshakes = handshakes.map(|number| format!("{number} handshakes/s"));
     [cpus, memory, handshakes].into_iter().flatten().collect()

@@ -8,7 +8,7 @@ mod capacity;
 pub(crate) mod cell;
 pub(crate) mod conditions;
 mod history;
-mod notes;
+pub(crate) mod notes;
 mod rows;
 mod session_comparison;
 mod trust;

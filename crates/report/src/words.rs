@@ -81,8 +81,8 @@ pub(crate) fn amounts(amounts: &[Amount]) -> String {
             let known = || amounts.iter().filter(|of| !of.figure.is_empty());
             match (known().min_by(by_size), known().max_by(by_size)) {
                 (Some(least), Some(most)) if least.size < most.size => format!(
-                    "from {} ({}) to {} ({})",
-                    least.figure, least.variant, most.figure, most.variant
+                    "least in {}: {}; most in {}: {}",
+                    least.variant, least.figure, most.variant, most.figure
                 ),
                 _ => format!("for example {}", named(&several[0])),
             }

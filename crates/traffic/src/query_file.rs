@@ -50,16 +50,16 @@ pub enum QueryFileError {
         /// Its first word.
         word: String,
     },
-    /// Two octets for each character.
+    /// Two or four octets for each character.
     #[error(
-        "query file {file} is UTF-16: write it again as UTF-8, `iconv -f UTF-16{} -t UTF-8 {file} > queries.txt`",
-        if *is_little_endian { "LE" } else { "BE" }
+        "query file {file} is {}: write it again as UTF-8, `iconv -f {encoding} -t UTF-8 {file} > queries.txt`",
+        &encoding[..6]
     )]
-    Utf16 {
+    Wide {
         /// The file.
         file: String,
-        /// The lower octet of a character comes first.
-        is_little_endian: bool,
+        /// `UTF-16LE`, `UTF-16BE`, `UTF-32LE` or `UTF-32BE`.
+        encoding: &'static str,
     },
     /// A line without an end: the file is no text.
     #[error("query file {file} is no text: line {line} has more than {MAX_LINE} octets")]
@@ -168,9 +168,9 @@ pub(crate) fn read(
             break;
         }
         if line == 1
-            && let Some(is_little_endian) = utf16(&octets)
+            && let Some(encoding) = wide(&octets)
         {
-            return Err(QueryFileError::Utf16 { file: file(), is_little_endian });
+            return Err(QueryFileError::Wide { file: file(), encoding });
         }
         if octets.len() as u64 > MAX_LINE {
             return Err(QueryFileError::LongLine { file: file(), line });
@@ -208,21 +208,28 @@ pub(crate) fn read(
 /// At the beginning of UTF-8, where some editors write it.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// Whether the lower octet comes first, in the first line of a file in UTF-16; `None` if it is none. Without a mark, it
-/// is known by the zeros in every second octet.
-fn utf16(line: &[u8]) -> Option<bool> {
+/// The encoding of the first line of a file that has more than one octet for each character; `None` if it has one.
+/// Without a mark, it is known by its zeros.
+fn wide(line: &[u8]) -> Option<&'static str> {
     match line {
-        [0xff, 0xfe, ..] => return Some(true),
-        [0xfe, 0xff, ..] => return Some(false),
+        [0xff, 0xfe, 0, 0, ..] => return Some("UTF-32LE"),
+        [0, 0, 0xfe, 0xff, ..] => return Some("UTF-32BE"),
+        [0xff, 0xfe, ..] => return Some("UTF-16LE"),
+        [0xfe, 0xff, ..] => return Some("UTF-16BE"),
         _ => {}
     }
-    let is_ascii = |pairs: &[u8], zero: usize| {
-        let mut pairs = pairs.chunks_exact(2).take(16).peekable();
-        pairs.peek().is_some() && pairs.all(|pair| pair[zero] == 0 && pair[1 - zero] != 0)
+    // All octets of a character but this one are zeros.
+    let is_ascii = |width: usize, letter: usize| {
+        let mut characters = line.chunks_exact(width).take(16).peekable();
+        let is_letter = |octets: &[u8]| {
+            octets.iter().enumerate().all(|(place, octet)| (*octet != 0) == (place == letter))
+        };
+        characters.peek().is_some() && characters.all(is_letter)
     };
     // The line ends in the middle of the line feed.
-    let little_endian = is_ascii(line, 1);
-    (little_endian || is_ascii(line, 0)).then_some(little_endian)
+    let encodings =
+        [("UTF-16LE", 2, 0), ("UTF-16BE", 2, 1), ("UTF-32LE", 4, 0), ("UTF-32BE", 4, 3)];
+    encodings.into_iter().find(|(_, width, letter)| is_ascii(*width, *letter)).map(|it| it.0)
 }
 
 /// The query on one line; `None` if it is empty or a comment.
@@ -394,6 +401,21 @@ mod tests {
                 check_error(
                     utf16(mark, octets),
                     &format!("query file q.txt is UTF-16: write it again as UTF-8, {how}"),
+                );
+            }
+        }
+        let utf32 = |mark: bool, octets: fn(u32) -> [u8; 4]| -> Vec<u8> {
+            let text = format!("{}a.example A\r\n", if mark { "\u{feff}" } else { "" });
+            text.chars().flat_map(|letter| octets(u32::from(letter))).collect()
+        };
+        for mark in [true, false] {
+            for (octets, name) in
+                [(u32::to_le_bytes as fn(u32) -> [u8; 4], "LE"), (u32::to_be_bytes, "BE")]
+            {
+                let how = format!("`iconv -f UTF-32{name} -t UTF-8 q.txt > queries.txt`");
+                check_error(
+                    utf32(mark, octets),
+                    &format!("query file q.txt is UTF-32: write it again as UTF-8, {how}"),
                 );
             }
         }

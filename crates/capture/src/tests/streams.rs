@@ -92,6 +92,23 @@ fn a_port_may_be_used_again() {
 }
 
 #[test]
+fn a_port_that_is_used_again_without_a_beginning_has_its_queries() {
+    let (first, second) = (stream(&[query(1)]), stream(&[query(2)]));
+    let end = FIRST + first.len() as u32;
+    for again in [FIRST.wrapping_sub(3_000_000), FIRST + 3_000_000] {
+        let packets = [syn(), segment(FIRST, &first), fin(end), segment(again, &second)];
+        let counts = check(&packets, &[1, 2]);
+        assert_eq!((counts.connections_without_start, counts.resumed), (1, 1));
+        // What is no whole query there is counted.
+        let packets = [syn(), segment(FIRST, &first), fin(end), segment(again, &second[3..])];
+        assert_eq!(check(&packets, &[1]).skipped(Reason::StreamStart), 1);
+    }
+    // Sent again.
+    let packets = [syn(), segment(FIRST, &first), fin(end), segment(FIRST, &first)];
+    assert_eq!(check(&packets, &[1]).all_skipped(), 0);
+}
+
+#[test]
 fn messages_that_are_no_queries_have_their_reasons() {
     let mut response = query(1);
     response[2] |= 0x80;

@@ -72,6 +72,9 @@ const KNOWN: [Known; 27] = [
     known('O', true, Ours::Long),
 ];
 
+/// Queries that dnsperf keeps outstanding over all clients without `-q`.
+const WINDOW: u64 = 100;
+
 /// One that was given.
 struct Given {
     known: &'static Known,
@@ -90,6 +93,13 @@ pub(crate) fn answer(words: &[OsString]) -> Option<String> {
     for Given { known, value } in &given {
         let name = value.split('=').next().unwrap_or_default();
         let (ours, differs) = row(known.letter, name).unwrap_or(("not there", ""));
+        let is_maximum =
+            command == "capacity" && known.letter == 'm' && value.parse::<f64>().is_ok();
+        let (ours, differs) = match is_maximum {
+            // resperf has another `-m`.
+            true => ("--max", "the highest rate, as for resperf"),
+            false => (ours, differs),
+        };
         let option = format!("-{} {value}", known.letter);
         let colon = if differs.is_empty() { "" } else { ": " };
         text.push_str(&format!(
@@ -151,7 +161,7 @@ fn row(letter: char, name: &str) -> Option<(&'static str, &'static str)> {
         })
     };
     let is_of_name = |words: &[&str]| words.iter().any(|word| word.split('=').next() == Some(name));
-    let named = rows().find(|(_, words)| !name.is_empty() && is_of_name(words));
+    let named = rows().find(|(_, words)| letter == 'O' && !name.is_empty() && is_of_name(words));
     let (cells, _) = named.or_else(|| rows().next())?;
     let cell = |place: usize| cells.get(place).copied().unwrap_or_default();
     // In most tables the key is between them.
@@ -188,8 +198,9 @@ fn same_load(given: &[Given], rest: &[String]) -> Vec<String> {
     };
     let number = |letter: char| value(letter).and_then(|text| text.parse::<u64>().ok());
     let mut words = Vec::new();
+    let is_named = rest.first().is_some_and(|word| !word.starts_with('-'));
     let server = value('s').or(rest.is_empty().then_some("127.0.0.1"));
-    if let Some(server) = server {
+    if let Some(server) = server.filter(|_| !is_named) {
         words.push(match (value('p'), server.contains(':')) {
             (Some(port), true) => format!("[{server}]:{port}"),
             (Some(port), false) => format!("{server}:{port}"),
@@ -199,7 +210,10 @@ fn same_load(given: &[Given], rest: &[String]) -> Vec<String> {
     words.extend_from_slice(rest);
     // dnsperf has one window for all clients.
     let clients = number('c').unwrap_or(1).max(1);
-    let window = number('q').filter(|_| value('Q').is_none());
+    let window = match value('Q') {
+        Some(_) => None,
+        None => number('q').or(number('c').map(|_| WINDOW)),
+    };
     for Given { known, value } in given {
         let mut add = |option: &str, value: &str| words.extend([option, value].map(str::to_owned));
         match known.ours {
@@ -208,6 +222,9 @@ fn same_load(given: &[Given], rest: &[String]) -> Vec<String> {
                     "--clients",
                     &window.map_or(clients, |all| clients.min(all.max(1))).to_string(),
                 );
+                if let (Some(all), None) = (window, number('q')) {
+                    add("--outstanding", &(all / clients).max(1).to_string());
+                }
             }
             Ours::Outstanding => {
                 if let Some(all) = window {
@@ -260,15 +277,13 @@ fn long(option: &str) -> Vec<String> {
 mod tests {
     use std::process::Command;
 
-    use clap::Parser as _;
-
     use super::*;
-    use crate::arguments::{self, Arguments};
+    use crate::arguments;
     use crate::load;
 
     fn said(line: &str) -> Option<String> {
         let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-        assert!(Arguments::try_parse_from(&words).is_err(), "{line} is accepted");
+        assert!(arguments::parse(&words).is_err(), "{line} is accepted");
         answer(&words)
     }
 
@@ -278,7 +293,7 @@ mod tests {
         let hint = text.lines().find_map(|line| line.strip_prefix("  hint:    "));
         let hint = hint.unwrap_or_else(|| panic!("no hint: {text}"));
         let words = hint.split(' ').map(str::to_owned);
-        let parsed = Arguments::try_parse_from(words).unwrap_or_else(|it| panic!("{hint}: {it}"));
+        let parsed = arguments::parse(words).unwrap_or_else(|it| panic!("{hint}: {it}"));
         let Some(arguments::Command::Load(load)) = parsed.command else { panic!("{hint}") };
         load::experiment(&load).unwrap_or_else(|it| panic!("{hint}: {}", it.error));
         hint.to_owned()
@@ -355,10 +370,15 @@ mod tests {
             "192.0.2.7 --warm-up 0s --rate 500 --timeout 1s",
         );
         check("192.0.2.7 -q -v", "192.0.2.7 -q");
+        check("192.0.2.7:5300 -s 127.0.0.1", "192.0.2.7:5300");
+        check("-s 192.0.2.7 -c 10", "192.0.2.7 --clients 10 --outstanding 10");
+        check("-s 192.0.2.7 -c 10 -Q 500", "192.0.2.7 --clients 10 --rate 500");
         check(
             "-s 192.0.2.7 -m doh -O doh-uri=https://dns.example.test/resolve -O doh-method=GET",
             "192.0.2.7 --transport doh2 --insecure --http-path /resolve --http-method get",
         );
+        let text = said("dnslab capacity 192.0.2.7 -m 20000").unwrap();
+        assert!(text.contains("-m 20000  --max"), "{text}");
         let text = said("dnslab load -s 127.0.0.1").unwrap();
         assert!(text.contains("the server is an argument of its own"), "{text}");
         // What is wrong otherwise is clap's to say.

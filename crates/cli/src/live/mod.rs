@@ -223,12 +223,15 @@ impl Observer for Live {
     fn run_ends(&mut self, record: &RunRecord) {
         let outcome = match (&record.status, &record.measured) {
             (RunStatus::Valid, Some(measured)) => {
-                let qps = number::qps(measured.answered_qps());
+                let rate = match measured.counters.outcomes.due {
+                    1 => "1 query".to_owned(),
+                    _ => format!("{} qps", number::qps(measured.answered_qps())),
+                };
                 let p99 = measured.latency.quantile_ns(0.99).unwrap_or(0);
                 let p99 = number::duration(p99 as f64);
                 let lost = number::share(measured.counters.outcomes.lost_share());
                 let bottleneck = bottleneck_name(record.bottleneck.kind);
-                format!("{qps} qps, p99 {p99}, lost {lost}, bottleneck: {bottleneck}")
+                format!("{rate}, p99 {p99}, lost {lost}, bottleneck: {bottleneck}")
             }
             (RunStatus::Invalid { reason }, _) => format!("INVALID: {}", invalid_text(reason)),
             (RunStatus::Failed { reason, .. }, _) => format!("FAILED: {reason}"),

@@ -88,8 +88,8 @@ struct Extra {
     over_tcp: bool,
 }
 
-/// How long a load that is left early waits for the last answers: as long as a usual time-out.
-const LAST_ANSWERS: Nanos = 2_000_000_000;
+/// How long a load that is left early waits for the last answers. One Ctrl-C ends within two seconds.
+const LAST_ANSWERS: Nanos = 1_000_000_000;
 
 /// Longest sleep, so that an interrupt is noticed soon.
 const MAX_WAIT: Nanos = 50_000_000;

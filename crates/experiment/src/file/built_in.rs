@@ -80,6 +80,7 @@ impl Machine for Here {
 
     fn kind_of(&self, path: &Path) -> PathKind {
         match path.metadata().map(|facts| facts.file_type()) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => PathKind::Forbidden,
             Err(_) => PathKind::Missing,
             Ok(kind) if kind.is_file() => PathKind::File,
             Ok(kind) if kind.is_dir() => PathKind::Folder,

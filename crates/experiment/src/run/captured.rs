@@ -1,5 +1,6 @@
 //! The clients of a capture, as a load plays them.
 
+use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -73,6 +74,16 @@ pub struct Census {
 const SAMPLE: usize = 16;
 
 impl Census {
+    /// What of the capture is not played, or not as it is there, in sentences.
+    #[must_use]
+    pub fn remarks(&self) -> Vec<String> {
+        let Self { left_out, notes, cut, .. } = self;
+        let left_out = Some(left_out).filter(|text| !text.is_empty());
+        let left_out = left_out.map(|text| format!("left out: {text}"));
+        let cut = cut.as_ref().map(|cut| format!("the capture was not read to its end: {cut}"));
+        left_out.into_iter().chain(notes.iter().cloned()).chain(cut).collect()
+    }
+
     /// Reads a whole capture, or its queries within `within` of the first.
     ///
     /// # Errors
@@ -260,10 +271,11 @@ fn no_query<T>(path: &Path, options: &CaptureOptions, seen: &SeenQueries<T>) -> 
 
 /// What to change so that most of what was left out has queries.
 fn remedy(counts: &Counts, options: &CaptureOptions) -> Option<String> {
-    let (reason, _) = counts.reasons().max_by_key(|(_, count)| *count)?;
+    // Of equally frequent ones the first: messages about queries stand before those about their responses.
+    let (reason, _) = counts.reasons().min_by_key(|(_, count)| Reverse(*count))?;
     match reason {
         Reason::DnstapKind => {
-            let ((kind, source), _) = counts.unwanted_dnstap().max_by_key(|(_, count)| *count)?;
+            let ((kind, source), _) = counts.unwanted_dnstap().min_by_key(|(_, count)| Reverse(*count))?;
             let mut words = Vec::new();
             if source != options.dnstap_source {
                 words.push(format!("--dnstap-source {source}"));
@@ -493,6 +505,8 @@ struct SeenQueries<T> {
     clock: CaptureClock<T>,
     /// Why each query that cannot be sent again was left out, with how many.
     unfit: Vec<(NotAQuery, u64)>,
+    /// Those that came otherwise than as a datagram of UDP.
+    over_others: u64,
     /// Why there is no more, if that is not the end of the file.
     end: Option<CaptureError>,
 }
@@ -521,7 +535,7 @@ impl<T> SeenQueries<T> {
         let reader = CaptureReader::new(file, options.clone())
             .map_err(|source| QueriesError::Capture { path, source })?;
         let clock = CaptureClock::new();
-        Ok(Self { reader, identity, take, clock, unfit: Vec::new(), end: None })
+        Ok(Self { reader, identity, take, clock, unfit: Vec::new(), over_others: 0, end: None })
     }
 
     /// What was left out, as a sentence; empty if nothing was.
@@ -544,6 +558,12 @@ impl<T> SeenQueries<T> {
                 format!("unpacked: {} of {tunnel}", number::counted(count, "packet", "packets"))
             })
             .collect();
+        if self.over_others > 0 {
+            notes.push(format!(
+                "over other transports than UDP in the capture: {}; all travel as `load.transport` and `load.mix` say",
+                number::counted(self.over_others, "query", "queries")
+            ));
+        }
         if counts.segmented > 0 {
             notes.push(format!(
                 "taken apart: {} with {} (UDP_SEGMENT)",
@@ -562,7 +582,10 @@ impl<T> SeenQueries<T> {
         loop {
             match self.reader.next() {
                 Ok(Some(captured)) => match Query::from_message(captured.message) {
-                    Ok(query) => return Some((captured.at_ns, (self.take)(&captured, query))),
+                    Ok(query) => {
+                        self.over_others += u64::from(captured.transport != Transport::Udp);
+                        return Some((captured.at_ns, (self.take)(&captured, query)));
+                    }
                     Err(why) => match self.unfit.iter_mut().find(|(known, _)| *known == why) {
                         Some((_, count)) => *count += 1,
                         None => self.unfit.push((why, 1)),

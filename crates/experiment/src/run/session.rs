@@ -123,13 +123,17 @@ pub enum SessionError {
     ),
     /// The baseline cannot run here.
     #[error(
-        "the baseline `{}` cannot run here, so there is nothing to compare with: {}\n  hint:    \
-         name another one with --set baseline=NAME", .0.variant, .0.reason
+        "the baseline `{}` cannot run here, so there is nothing to compare with: {}\n  hint:    {}",
+        .skipped.variant, .skipped.reason,
+        if *.is_named { "name a program of this kind of server" }
+        else { "name another one with --set baseline=NAME" }
     )]
-    NoBaseline(
+    NoBaseline {
         /// The baseline and its reason.
-        SkippedVariant,
-    ),
+        skipped: SkippedVariant,
+        /// Its program was named by the user, who may have named a wrong one.
+        is_named: bool,
+    },
     /// The first query to a server that runs already shows that no run can succeed.
     #[error("variant `{variant}`: {source}")]
     FirstQuery {
@@ -661,7 +665,12 @@ pub fn skipped(
         return Err(SessionError::NothingRuns(skipped));
     }
     match skipped.iter().find(|skip| skip.variant == experiment.baseline) {
-        Some(baseline) => Err(SessionError::NoBaseline(baseline.clone())),
+        Some(skipped) => {
+            let is_baseline = |variant: &&Variant| variant.name == experiment.baseline;
+            let baseline = experiment.variants.iter().find(is_baseline);
+            let is_named = baseline.is_some_and(|variant| variant.server.binary.is_some());
+            Err(SessionError::NoBaseline { skipped: skipped.clone(), is_named })
+        }
         None => Ok(skipped),
     }
 }

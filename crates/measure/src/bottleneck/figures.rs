@@ -75,12 +75,15 @@ pub struct BottleneckFigures {
 pub struct TurnedAway {
     /// Attempts to connect.
     pub attempted: u64,
-    /// Those that it turned away ([`crate::Connections::refused`]).
+    /// Those that it turned away ([`crate::Connections::refused`]), or ended while queries were lost.
     pub refused: u64,
     /// Others whose first packet found the queue of a listening socket full: they came about after one second,
     /// when the kernel had sent it again.
     pub waited: u64,
 }
+
+/// From this share of lost queries on, connections that the server ended are among the reasons.
+const QUERIES_LOST: f64 = 0.1;
 
 impl TurnedAway {
     /// A kernel sends the first packet of a connection again after one second (RFC 6298, section 2).
@@ -99,7 +102,13 @@ impl TurnedAway {
                 opened.counts_between(&[Self::SECOND_PACKET_NS]).last().copied().unwrap_or(0)
             }
         };
-        Self { attempted: sum(|of| of.attempted), refused: sum(|of| of.refused), waited }
+        // A server that lets connections wait and reads them when their queries have timed out ends each as one
+        // that had an answer: too late (`incoming-num-tcp` of Unbound).
+        let outcomes = &measured.counters.outcomes;
+        let was_too_late = outcomes.lost_share() >= QUERIES_LOST;
+        let ended = if was_too_late { sum(|of| of.lost) } else { 0 };
+        let refused = sum(|of| of.refused).max(ended);
+        Self { attempted: sum(|of| of.attempted), refused, waited }
     }
 
     fn is_decisive(self) -> bool {

@@ -132,7 +132,7 @@ impl Caveat {
             Self::batch_delay(measured),
             Self::first_answers_wait(load, measured),
             Self::generator_drops(measured),
-            Self::host_drops(load, measured),
+            Self::host_drops(load, chain, measured),
             Self::steal(load, server, chain, measured, host_cpus),
             Self::crowded(load, server, measured),
             Self::server_held_up(&servers),
@@ -282,17 +282,24 @@ impl Caveat {
     }
 
     /// Sockets of the host that are not the generator's dropped more than 0.1 % as many datagrams as
-    /// it sent queries. Over TCP there are none of its datagrams to drop.
-    fn host_drops(load: &LoadFacts, measured: &Measured) -> Option<Self> {
+    /// it sent queries. Over TCP there are none of its datagrams to drop. Where the drops of the one server are
+    /// counted, all others are those of strangers; and where no query was lost, none of them was one of the load.
+    fn host_drops(load: &LoadFacts, chain: &[ChainPart], measured: &Measured) -> Option<Self> {
         if !matches!(load.transport.as_str(), "udp" | "doq" | "doh3") {
             return None;
         }
         let own: u64 = measured.workers.iter().map(|worker| worker.drops).sum();
-        let datagrams = measured.network?.udp_receive_buffer.saturating_sub(own);
+        let of_host = measured.network?.udp_receive_buffer.saturating_sub(own);
         let of_server = increase(&measured.resources, measured.window(), |at| at.udp_drops);
-        let of_server = of_server.map_or(0, |(dropped, _)| dropped);
+        let datagrams = match of_server {
+            Some((dropped, _)) if chain.is_empty() => dropped.min(of_host),
+            _ => of_host,
+        };
+        let of_server = of_server.map_or(0, |(dropped, _)| dropped).min(datagrams);
+        // A resolver asks its upstream again.
+        let may_be_of_load = !chain.is_empty() || measured.counters.outcomes.lost() > 0;
         let any = datagrams as f64 > HOST_DROPS * measured.counters.sent as f64;
-        any.then_some(Self::HostDrops { datagrams, of_server: of_server.min(datagrams) })
+        (any && may_be_of_load).then_some(Self::HostDrops { datagrams, of_server })
     }
 
     /// The hypervisor kept more than 1 % of the time of the CPUs of servers and load in the measured
@@ -304,28 +311,33 @@ impl Caveat {
         measured: &Measured,
         host_cpus: usize,
     ) -> Option<Self> {
-        let window = measured.window();
-        let (stolen_ns, span_ns) = increase(&measured.resources, window, |at| at.steal_ns)?;
         let pinned = pinned_cpus(load, server, chain);
         let cpus = pinned.map_or(host_cpus.max(1), |pinned| pinned.len());
-        let share = (stolen_ns as f64 / (span_ns as f64 * cpus as f64)).min(1.0);
+        let share = measured.stolen_share(cpus)?;
         (share > STEAL).then_some(Self::Steal { share })
     }
 
     /// A worker waits for the other threads of dnslab too, those of loads that take turns with its own for example.
-    /// So its wait is charged to others only where they used the CPUs of the load.
+    /// So its wait is charged to others only where they used the CPUs of the load, and where no CPU quota made it wait.
     fn crowded(load: &LoadFacts, server: &ServerFacts, measured: &Measured) -> Option<Self> {
         let waited = measured.workers.iter().map(WorkerFacts::waited_share).fold(0.0, f64::max);
         let others = others_on_load_cpus(load, server, measured);
         let is_by_others = others.is_none_or(|others| others > OTHERS_ON_LOAD);
-        (waited > CROWDED && is_by_others).then_some(Self::Crowded { waited_share: waited })
+        let is_throttled = Self::load_cpu_limit(measured).is_some();
+        (waited > CROWDED && is_by_others && !is_throttled)
+            .then_some(Self::Crowded { waited_share: waited })
     }
 
     /// A server waited for a CPU for more than 5 % of the time for which it could run, and others used more than
-    /// 5 % of its CPUs. Of several servers the one that waited most.
+    /// 5 % of its CPUs. Of several servers the one that waited most. The wait for the next period of a CPU quota is no
+    /// wait for others.
     fn server_held_up(servers: &[ServerUse]) -> Option<Self> {
         let held = servers.iter().filter_map(|server| {
             let waited_share = server.waited_share.filter(|share| *share > SERVER_HELD_UP)?;
+            let limit = server.limit.as_ref();
+            if limit.is_some_and(|limit| limit.throttled_share() > THROTTLED) {
+                return None;
+            }
             let others_share = server.cpus_used?.by_others;
             let role = server.role.clone();
             (others_share > SERVER_HELD_UP).then_some(Self::ServerHeldUp {

@@ -35,6 +35,11 @@ impl Estimate {
         Self { value, low: f64::NEG_INFINITY, high: f64::INFINITY }
     }
 
+    /// The same with an interval that holds this one, too.
+    pub(crate) fn joined(self, [low, high]: [f64; 2]) -> Self {
+        Self { value: self.value, low: self.low.min(low), high: self.high.max(high) }
+    }
+
     /// True if both ends are known.
     #[must_use]
     pub fn is_bounded(&self) -> bool {

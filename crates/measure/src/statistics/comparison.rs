@@ -255,6 +255,9 @@ pub struct Comparison {
     /// In how many rounds both were measured.
     #[serde(default)]
     pub rounds: u32,
+    /// What dnslab itself may add to the figure ([`Pair::floor`]), as a share of that of the reference.
+    #[serde(default)]
+    pub floor: f64,
     /// What it means.
     pub verdict: Verdict,
 }
@@ -271,7 +274,7 @@ pub struct Pair {
     /// What the rounds say.
     pub paired: Paired,
     /// A difference up to this is none of the servers', in the unit of the metric: what the engine
-    /// itself may add to this very figure ([`crate::latency_floor_ns`]); 0 for what is no latency.
+    /// itself may add to this very figure ([`crate::latency_floor_ns`]), or a step in which it is measured; else 0.
     pub floor: f64,
     /// The two do the same where this was measured ([`Verdict::Control`]).
     pub is_control: bool,
@@ -288,8 +291,8 @@ impl Comparison {
     /// one of the margin or more. Either falls only if it does so among all of its kind in the
     /// report, at [`WORD_ERROR`] halved ([`rejected`]). Controls ([`Pair::is_control`]) are not tried, so
     /// they spend nothing of it. The word, in this order:
-    /// 1. the second one falls: equal within the margin. This goes first, so a difference that is
-    ///    certain but too small to matter is none;
+    /// 1. the second one falls, and the engine may add no more than the margin ([`Pair::floor`]): equal within the
+    ///    margin. This goes first, so a difference that is certain but too small to matter is none;
     /// 2. the first one falls: costs or gains, by the side that is good for the metric;
     /// 3. else, and where the difference is not beyond what the engine itself may add
     ///    ([`Pair::floor`]), it cannot be told, and the number of rounds is given that would probably do, at the
@@ -318,6 +321,8 @@ impl Comparison {
             let (differs, is_within) = words.next().expect("what was tried has a word");
             let is_more = paired.relative.value > 0.0;
             let is_beyond_floor = paired.absolute.value.abs() > *floor;
+            // A difference as large as the margin could hide in it.
+            let is_within = is_within && *floor <= margin * paired.reference;
             let differs = differs && is_beyond_floor && !is_disturbed;
             match (is_within && !is_disturbed, differs) {
                 (true, _) => Verdict::EqualWithin { margin },
@@ -334,7 +339,7 @@ impl Comparison {
         };
         let verdicts: Vec<Verdict> = pairs.iter().map(verdict).collect();
         let compared = |(pair, verdict): (Pair, Verdict)| {
-            let Pair { variant, against, metric, paired, .. } = pair;
+            let Pair { variant, against, metric, paired, floor, .. } = pair;
             Self {
                 variant,
                 against,
@@ -342,6 +347,7 @@ impl Comparison {
                 difference: paired.relative,
                 absolute: Some(paired.absolute),
                 rounds: u32::try_from(paired.pairs).unwrap_or(u32::MAX),
+                floor: floor / paired.reference,
                 verdict,
             }
         };
@@ -404,7 +410,9 @@ mod tests {
     fn nothing_is_claimed_within_the_engines_own_error() {
         let [word] = words(Metric::LatencyP95, &[LESS])[..] else { panic!() };
         assert!(matches!(word, Verdict::CannotTell { .. }), "{word:?}");
-        assert_eq!(words(Metric::LatencyP95, &[SAME]), [EQUAL]);
+        // 2 % of 50 could hide in it, so nor are they equal within that.
+        assert_eq!(words(Metric::LatencyP95, &[SAME]), [Verdict::CannotTell { more_runs: None }]);
+        assert_eq!(words(Metric::AnsweredQps, &[SAME]), [EQUAL]);
     }
 
     #[test]

@@ -1,8 +1,9 @@
-//! The difference of two variants from rounds in which both were measured.
+//! The difference of two variants from rounds in which both were measured, or from runs that have nothing to do with
+//! each other.
 
 use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
-use super::{Estimate, mean_of};
+use super::{Estimate, Welch, mean_of};
 
 /// Two-sided error of the intervals that are shown: they are those of 95 %.
 const SHOWN_ERROR: f64 = 0.05;
@@ -22,10 +23,15 @@ pub struct Paired {
     /// ([`super::mean`]), so that both have one sign. Its interval is Student's for that difference to the first
     /// order (the delta method).
     pub absolute: Estimate,
-    /// How many pairs there are.
+    /// How many pairs there are; of runs that are no pairs, how many the side with fewer has.
     pub pairs: usize,
+    /// Geometric mean of the reference's values.
+    pub reference: f64,
+    /// Of the logarithms.
     mean: f64,
     error: f64,
+    /// Degrees of freedom of runs that are no pairs; `None` for pairs, which have one less than there are.
+    unpaired_freedom: Option<f64>,
     /// No pair alone gives the difference its sign.
     is_of_all: bool,
 }
@@ -59,10 +65,51 @@ impl Paired {
             },
             absolute: interval(means[1] - means[0], absolute_error, pairs.len()),
             pairs: pairs.len(),
+            reference: means[0],
             mean,
             error,
+            unpaired_freedom: None,
             is_of_all: !one_decides(&logarithms),
         })
+    }
+
+    /// The difference between runs that share no rounds, as those of another load generator, by [`Welch`]: in what
+    /// order they are named does not matter. `None` if either side is empty, or a value is not above zero or not
+    /// finite.
+    #[must_use]
+    pub fn of_unpaired(reference: &[f64], own: &[f64]) -> Option<Self> {
+        let welch = Welch::of(reference, own)?;
+        let (relative, mean) = (welch.relative, welch.mean());
+        let (error, freedom) = welch.error_and_freedom().unwrap_or((f64::INFINITY, 1.0));
+        let (below, above) = (mean_of(reference)?, mean_of(own)?);
+        let half = relative.half_width().map(|_| {
+            // By the delta method, as of pairs; the two means move each by itself.
+            let spread = |values: &[f64], of: f64| of * mean_and_error(&logarithms(values)).1;
+            let absolute = spread(reference, below).hypot(spread(own, above));
+            student_of(freedom).inverse_cdf(1.0 - SHOWN_ERROR / 2.0) * absolute
+        });
+        let half = half.unwrap_or(f64::INFINITY);
+        let value = above - below;
+        Some(Self {
+            relative,
+            absolute: Estimate { value, low: value - half, high: value + half },
+            pairs: reference.len().min(own.len()),
+            reference: below,
+            mean,
+            error,
+            unpaired_freedom: Some(freedom),
+            is_of_all: !one_run_decides([&logarithms(reference), &logarithms(own)]),
+        })
+    }
+
+    /// Student's distribution for so many pairs; `None` below two.
+    fn student(&self, pairs: usize) -> Option<StudentsT> {
+        match self.unpaired_freedom {
+            Some(_) if self.pairs < 2 => None,
+            // Further runs bring as much as those that there are.
+            Some(freedom) => Some(student_of(freedom * pairs as f64 / self.pairs as f64)),
+            None => student(pairs),
+        }
     }
 
     /// How likely a difference as large as this one or larger is if there is none (two-sided); 1
@@ -99,7 +146,7 @@ impl Paired {
     }
 
     fn p_of_none_with(&self, error: f64, pairs: usize) -> f64 {
-        match student(pairs) {
+        match self.student(pairs) {
             None => 1.0,
             Some(_) if error == 0.0 => f64::from(u8::from(self.mean == 0.0)),
             Some(student) => 2.0 * student.sf((self.mean / error).abs()),
@@ -108,7 +155,7 @@ impl Paired {
 
     fn p_of_margin_with(&self, margin: f64, error: f64, pairs: usize) -> f64 {
         let room = margin.ln_1p() - self.mean.abs();
-        match student(pairs) {
+        match self.student(pairs) {
             None => 1.0,
             Some(_) if error == 0.0 => f64::from(u8::from(room < 0.0)),
             Some(student) => student.sf(room / error),
@@ -185,6 +232,27 @@ fn student(count: usize) -> Option<StudentsT> {
     })
 }
 
+fn student_of(freedom: f64) -> StudentsT {
+    StudentsT::new(0.0, 1.0, freedom).expect("there is a degree of freedom")
+}
+
+fn logarithms(values: &[f64]) -> Vec<f64> {
+    values.iter().map(|value| value.ln()).collect()
+}
+
+/// True if leaving one run of either side out turns the sign of the difference of the two means.
+fn one_run_decides(sides: [&[f64]; 2]) -> bool {
+    let mean = |values: &[f64], left_out: f64| {
+        (values.iter().sum::<f64>() - left_out) / (values.len() as f64 - 1.0)
+    };
+    let whole = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let difference = whole(sides[1]) - whole(sides[0]);
+    let turns = |other: f64| other * difference < 0.0;
+    sides.iter().all(|side| side.len() > 1)
+        && (sides[0].iter().any(|run| turns(whole(sides[1]) - mean(sides[0], *run)))
+            || sides[1].iter().any(|run| turns(mean(sides[1], *run) - whole(sides[0]))))
+}
+
 /// True if leaving one difference out turns the sign of their mean. False for a single one, of which
 /// nothing is left.
 fn one_decides(differences: &[f64]) -> bool {
@@ -223,6 +291,29 @@ mod tests {
         // standard error of 94.76 ln(own) - 101.44 ln(reference), computed with Python.
         near(found.absolute.value, -6.682_009_954_515);
         near(found.absolute.low, -9.521_979_049_374);
+    }
+
+    /// Against scipy.stats.ttest_ind of the logarithms with `equal_var=False`, and its confidence_interval.
+    #[test]
+    fn the_order_of_runs_that_are_no_pairs_does_not_matter() {
+        let reference = [100.0, 101.0, 99.0, 100.5, 99.5];
+        let own = [95.0, 96.0, 94.0, 95.5, 94.5];
+        let found = Paired::of_unpaired(&reference, &own).unwrap();
+        let turned: Vec<f64> = own.iter().rev().copied().collect();
+        let again = Paired::of_unpaired(&reference, &turned).unwrap();
+        near(found.p_of_none(), again.p_of_none());
+        near(found.relative.low, again.relative.low);
+        let welch = Welch::of(&reference, &own).unwrap();
+        assert_eq!(found.relative, welch.relative);
+        // Two one-sided tests at the same bound.
+        near(found.p_of_none(), 2.0 * welch.p_not_below(0.0));
+        near(found.absolute.value, found.reference * found.relative.value);
+        assert!(found.absolute.high < 0.0 && found.absolute.low < found.absolute.value);
+        let one = Paired::of_unpaired(&[100.0], &[90.0]).unwrap();
+        assert_eq!((one.p_of_none(), one.p_of_margin(MARGIN)), (1.0, 1.0));
+        // Without the last run, the second side is the slower one.
+        let one_alone = Paired::of_unpaired(&[100.0; 4], &[100.4, 100.5, 100.6, 60.0]).unwrap();
+        assert_eq!(one_alone.p_of_none(), 1.0);
     }
 
     #[test]

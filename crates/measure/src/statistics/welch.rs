@@ -65,6 +65,16 @@ impl Welch {
         self.tail(bound.ln_1p() - self.mean)
     }
 
+    /// Of the logarithms: the second mean less the first one.
+    pub(super) fn mean(&self) -> f64 {
+        self.mean
+    }
+
+    /// The standard error of that, and its degrees of freedom; `None` if a sample has one value.
+    pub(super) fn error_and_freedom(&self) -> Option<(f64, f64)> {
+        error_and_freedom(self.samples)
+    }
+
     /// The chance of a difference that is `distance` or more on this side of a bound.
     fn tail(&self, distance: f64) -> f64 {
         match error_and_student(self.samples) {
@@ -117,9 +127,17 @@ fn of_logarithms(values: &[f64]) -> Option<(f64, Sample)> {
     Some((mean, Sample { count, variance }))
 }
 
-/// The standard error of the difference of the means, and Student's distribution with the degrees of freedom
-/// of Satterthwaite; `None` if a sample has one value.
+/// The standard error of the difference of the means, and Student's distribution with its degrees of freedom; `None`
+/// if a sample has one value.
 fn error_and_student(samples: [Sample; 2]) -> Option<(f64, StudentsT)> {
+    let (error, freedom) = error_and_freedom(samples)?;
+    let student = StudentsT::new(0.0, 1.0, freedom).expect("two values have a degree of freedom");
+    Some((error, student))
+}
+
+/// The standard error of the difference of the means, and the degrees of freedom of Satterthwaite; `None` if a sample
+/// has one value.
+fn error_and_freedom(samples: [Sample; 2]) -> Option<(f64, f64)> {
     if samples.iter().any(|sample| sample.count < 2) {
         return None;
     }
@@ -132,8 +150,7 @@ fn error_and_student(samples: [Sample; 2]) -> Option<(f64, StudentsT)> {
         .sum();
     // Without any spread the degrees of freedom do not matter.
     let freedom = if squares > 0.0 { sum * sum / squares } else { 1.0 };
-    let student = StudentsT::new(0.0, 1.0, freedom).expect("two values have a degree of freedom");
-    Some((sum.sqrt(), student))
+    Some((sum.sqrt(), freedom))
 }
 
 #[cfg(test)]

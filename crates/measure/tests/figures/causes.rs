@@ -35,6 +35,29 @@ fn held_up(waited_share: f64, others_share: f64) -> Caveat {
     Caveat::ServerHeldUp { role: "server".to_owned(), waited_share, others_share }
 }
 
+/// Who waits for the next period of a CPU quota waits for nobody else, whoever uses the machine besides.
+#[test]
+fn a_quota_is_no_neighbour() {
+    let group = "/sys/fs/cgroup/x".to_owned();
+    let limit = |throttled| CpuLimit {
+        cpus: 0.2,
+        group: group.clone(),
+        periods: 10,
+        throttled,
+        throttled_ns: 1,
+    };
+    let is_wait = |it: &Caveat| matches!(it, Caveat::ServerHeldUp { .. } | Caveat::Crowded { .. });
+    let found = |throttled: u64| {
+        let mut both = run();
+        waits(500, 1_000)(&mut both);
+        both.measured.workers[0].waited_ns = 800_000_000;
+        both.measured.load_cpu_limit = Some(limit(throttled));
+        both.measured.resources.cpu_limit = Some(limit(throttled));
+        both.caveats().iter().filter(|it| is_wait(it)).count()
+    };
+    assert_eq!((found(0), found(10)), (2, 0));
+}
+
 #[test]
 fn a_server_that_waits_for_others() {
     check(waits(500, 1_000), &[held_up(0.5, 0.5)]);

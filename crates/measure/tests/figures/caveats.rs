@@ -287,9 +287,28 @@ fn full_sockets_of_the_host() {
         }
     };
     check(dropped(1, 0, 0), &[]);
-    check(dropped(2, 0, 0), &[Caveat::HostDrops { datagrams: 2, of_server: 0 }]);
-    check(dropped(9, 0, 7), &[Caveat::HostDrops { datagrams: 9, of_server: 7 }]);
-    check(dropped(9, 0, 70), &[Caveat::HostDrops { datagrams: 9, of_server: 9 }]);
+    // What the one server did not drop was a stranger's.
+    check(dropped(20_000, 0, 0), &[]);
+    // Nor was it one of these queries, which were all answered.
+    check(dropped(9, 0, 7), &[]);
+    let lost = |all, server| {
+        move |run: &mut Run| {
+            dropped(all, 0, server)(run);
+            let outcomes = &mut run.measured.counters.outcomes;
+            (outcomes.answered, outcomes.timed_out) = (outcomes.answered - 1, 1);
+        }
+    };
+    let with_loss = |datagrams, of_server| {
+        [Caveat::HostDrops { datagrams, of_server }, Caveat::Lost { share: 0.001 }]
+    };
+    check(lost(2, 0), &[Caveat::Lost { share: 0.001 }]);
+    check(lost(9, 7), &with_loss(7, 7));
+    check(lost(9, 70), &with_loss(9, 9));
+    let unwatched = |run: &mut Run| {
+        lost(9, 0)(run);
+        run.measured.resources.samples.clear();
+    };
+    check(unwatched, &with_loss(9, 0));
     // The generator's own are said once.
     check(dropped(9, 9, 0), &[Caveat::GeneratorDrops { datagrams: 9 }]);
     let over_tcp = |run: &mut Run| {

@@ -3,8 +3,8 @@
 use dnslab_measure::statistics::{Comparison, Metric, Verdict};
 use dnslab_measure::{
     Bottleneck, BottleneckKind, Caveat, CommonLoad, Compared, CostLimit, Evidence, Histogram,
-    InvalidReason, LoadMode, NotCompared, Outcomes, Ruling, RunRecord, RunStatus, Session, Summary,
-    TimeOuts, VariantSummary, WindowCounts,
+    Imported, InvalidReason, LoadMode, NotCompared, Outcomes, Ruling, RunRecord, RunStatus,
+    Session, Summary, TimeOuts, VariantSummary, WindowCounts,
 };
 
 use crate::example::{record, session};
@@ -331,7 +331,7 @@ fn a_control_has_no_word_and_spends_nothing() {
     let session = Session { compared, controls, limits, ..session() };
     let mut records = records();
     let summary = Summary::of(&session, &records);
-    let all = [Metric::AnsweredQps, Metric::ServerCpuPerQuery, Metric::PeakMemory];
+    let all = [Metric::AnsweredQps, Metric::ServerCpuPerQuery];
     for metric in all.into_iter().chain([Metric::LatencyP50]) {
         assert_eq!(verdicts(&summary, metric), [EQUAL, Verdict::Control], "{metric:?}");
     }
@@ -480,6 +480,71 @@ fn an_absolute_limit_judges_every_variant_by_its_runs() {
     records.retain(|record| record.variant != "tcp");
     assert_eq!(rulings("qps>=1", &records)[1].1, Ruling::Unclear);
     assert_eq!(rulings("memory<1GiB", &[]), all(Ruling::Unclear));
+}
+
+/// 0 of 5,000 queries: with 95 % no more than 0.074 % are lost (Clopper and Pearson).
+#[test]
+fn what_is_too_seldom_to_be_seen_is_no_proof() {
+    let ruling = |limit: &str, records: &[RunRecord]| {
+        let session = Session { limits: vec![limit.parse().unwrap()], ..session() };
+        Summary::of(&session, records).rulings[0].variants[0].clone()
+    };
+    let records = records();
+    assert_eq!(ruling("lost<0.1%", &records).ruling, Ruling::Pass);
+    assert_eq!(ruling("answered>99.9%", &records).ruling, Ruling::Pass);
+    let found = ruling("lost<0.05%", &records);
+    assert_eq!(found.ruling, Ruling::Unclear);
+    let high = found.found.unwrap().high;
+    assert!((high - 0.000_737_5).abs() < 1e-6, "{high}");
+    assert_eq!(ruling("lost<0.1%", &records[..9]).ruling, Ruling::Unclear);
+}
+
+/// Runs of another load generator are no rounds, and a rate that it was told is no finding.
+#[test]
+fn imported_runs_are_compared_as_they_came() {
+    let imported = |max_qps| Imported {
+        generator: "dnsperf".to_owned(),
+        file: "x".to_owned(),
+        max_qps,
+        ..Imported::default()
+    };
+    let with = |max_qps: Option<f64>, turned: bool| {
+        let mut records = records();
+        for run in &mut records {
+            run.imported = Some(imported(max_qps));
+            if turned && run.variant == "dot" {
+                // In another order.
+                run.repetition = 14 - run.repetition;
+            }
+        }
+        Summary::of(&session(), &records)
+    };
+    let of = |summary: &Summary, metric: Metric| {
+        let mut own = summary.comparisons.iter();
+        own.find(|it| it.variant == "dot" && it.metric == metric).cloned()
+    };
+    let found = of(&with(None, false), Metric::AnsweredQps).unwrap();
+    assert_eq!(found.verdict, Verdict::Costs);
+    assert_eq!(of(&with(None, true), Metric::AnsweredQps).unwrap(), found);
+    assert!(of(&with(Some(1_000.0), false), Metric::ServerCpuPerQuery).is_some());
+    assert_eq!(of(&with(Some(1_000.0), false), Metric::AnsweredQps), None);
+    assert!(of(&with(Some(1e6), false), Metric::AnsweredQps).is_some());
+}
+
+/// Memory is charged in steps of 256 KiB for each CPU: two equal servers may be that far apart in every round.
+#[test]
+fn a_step_of_the_measure_is_no_difference() {
+    let mut records = records();
+    for run in &mut records {
+        let fewer = if run.variant == "tcp" { 262_144 } else { 0 };
+        let measured = run.measured.as_mut().unwrap();
+        for sample in &mut measured.resources.samples {
+            sample.memory_octets = 2_000_000 - fewer;
+        }
+    }
+    let summary = Summary::of(&session(), &records);
+    let found = verdict(&summary, "tcp", Metric::PeakMemory);
+    assert_eq!(found, Some(Verdict::CannotTell { more_runs: None }));
 }
 
 /// The rate and the CPU time are of the main load, which counts.

@@ -4,14 +4,31 @@ use std::fmt::Write as _;
 
 use dnslab_measure::{Capacity, RunRecord, Sought};
 
-use super::html::{definitions, escape};
+use super::html::{definitions, escape, prose};
 use super::{Page, answer_html, remarks_html};
 use crate::capacity::capacity_table;
 use crate::number;
+use crate::screen::notes::of_search;
 use crate::words::capacity::capacity_answer;
 
 pub(super) fn sections(page: &Page<'_>, capacity: &Capacity) -> String {
-    format!("{}{}{}{}", hero(page, capacity), charts(capacity), table(capacity), method(capacity))
+    let parts =
+        [hero(page, capacity), charts(capacity), table(capacity), notes(page), method(capacity)];
+    parts.concat()
+}
+
+/// What the screen says of the machine.
+fn notes(page: &Page<'_>) -> String {
+    let notes = of_search(page.session, page.summary, page.records);
+    if notes.is_empty() {
+        return String::new();
+    }
+    let mut html = String::from("<section>\n<h2>Notes</h2>\n<ul class=\"notes\">\n");
+    for note in notes {
+        let _ = writeln!(html, "<li>{}</li>", prose(&note.text));
+    }
+    html.push_str("</ul>\n</section>\n");
+    html
 }
 
 fn hero(page: &Page<'_>, capacity: &Capacity) -> String {
@@ -27,9 +44,15 @@ fn hero(page: &Page<'_>, capacity: &Capacity) -> String {
 }
 
 fn scope(page: &Page<'_>, capacity: &Capacity) -> String {
+    let seconds = |record: &RunRecord| record.load.duration_ns as f64 / 1e9;
+    let lengths = || page.records.iter().map(seconds);
     let load = |record: &RunRecord| {
-        let seconds = record.load.duration_ns as f64 / 1e9;
-        format!("{} \u{b7} {seconds} s each", crate::transport_name(&record.load.transport))
+        let (least, most) = (lengths().fold(f64::MAX, f64::min), lengths().fold(0.0, f64::max));
+        let each = match least < most {
+            true => format!("{least} to {most} s each"),
+            false => format!("{most} s each"),
+        };
+        format!("{} \u{b7} {each}", crate::transport_name(&record.load.transport))
     };
     let mut parts = vec![format!("{} steps", number::count(capacity.steps.len() as u64))];
     parts.extend(page.records.first().map(load));

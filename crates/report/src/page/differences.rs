@@ -11,6 +11,7 @@ use super::picture::{push_text, shortened};
 use crate::answer::{are_many, controls, headline_metric, unseen};
 use crate::intervals::{in_time, signed_interval};
 use crate::number::{self, NONE};
+use crate::screen::cell;
 
 /// Where things stand, in the picture's own coordinates; the style sheet scales them.
 struct Layout {
@@ -151,7 +152,7 @@ pub(super) fn table(summary: &Summary, grouping: &Grouping, comparisons: &[Compa
          <table class=\"figures words\">\n<thead><tr>{header}</tr></thead>\n<tbody>\n"
     );
     for comparison in comparisons {
-        let Comparison { variant, against, metric, difference, absolute, verdict, rounds } =
+        let Comparison { variant, against, metric, difference, absolute, verdict, rounds, .. } =
             comparison;
         let place = summary.variants.iter().position(|known| known.name == *variant);
         let name = match reference {
@@ -195,8 +196,11 @@ fn word(verdict: &Verdict, difference: &Estimate) -> String {
         Verdict::Costs => "worse".to_owned(),
         Verdict::Gains => "better".to_owned(),
         Verdict::EqualWithin { margin } => format!("equal within {}", number::size(*margin)),
-        Verdict::CannotTell { .. } if unseen(difference).is_some() => "not seen".to_owned(),
-        Verdict::CannotTell { .. } => "not certain".to_owned(),
+        Verdict::CannotTell { .. } => match unseen(difference) {
+            Some(most) if most >= cell::HARDLY_MEASURED => "hardly measured".to_owned(),
+            Some(_) => "not seen".to_owned(),
+            None => "not certain".to_owned(),
+        },
         Verdict::Control => "control".to_owned(),
     }
 }
@@ -205,7 +209,7 @@ fn word(verdict: &Verdict, difference: &Estimate) -> String {
 fn words(verdict: &Verdict, difference: &Estimate) -> String {
     let word = word(verdict, difference);
     match (verdict, unseen(difference)) {
-        (Verdict::CannotTell { .. }, Some(most)) => {
+        (Verdict::CannotTell { .. }, Some(most)) if most < cell::HARDLY_MEASURED => {
             format!("{word}; more than {} is unlikely", number::largest(most))
         }
         _ => word,
@@ -470,6 +474,7 @@ mod tests {
             against: "udp".to_owned(),
             absolute: None,
             rounds: 3,
+            floor: 0.0,
             metric: Metric::LatencyP99,
             difference: Estimate { value, low, high },
             verdict: Verdict::CannotTell { more_runs: None },

@@ -193,7 +193,7 @@ mod tests {
             note_html(&note, 9)
         };
         let range = html(["14 %", "60 %", "3 %", "4 %", "4 %"]);
-        assert!(range.contains("(from 3\u{a0}% (c) to 60\u{a0}% (b))"), "{range}");
+        assert!(range.contains("(least in c: 3\u{a0}%; most in b: 60\u{a0}%)"), "{range}");
         let few = html(["3 %", "5 %", "3 %", "5 %", "3 %"]);
         assert!(few.contains("(a, c and e: 3\u{a0}% / b and d: 5\u{a0}%)"), "{few}");
         let alike = html(["3 %"; 5]);

@@ -35,7 +35,7 @@ pub(crate) fn of_variant(variant: &VariantSummary, metric: Metric, of: &Estimate
 }
 
 /// What stands before a lower bound.
-pub(super) const AT_LEAST: &str = "\u{2265} ";
+pub(crate) const AT_LEAST: &str = "\u{2265} ";
 
 /// A figure per query as one per second at a rate, in queries per second.
 pub(crate) fn per_second(figure: &Estimate, qps: f64) -> String {
@@ -48,7 +48,7 @@ pub(crate) fn per_second(figure: &Estimate, qps: f64) -> String {
 pub(super) const EQUAL: &str = "= ";
 
 /// Where a difference of this size (10 times as much) would stay hidden, nothing is known of it.
-const HARDLY_MEASURED: f64 = 9.0;
+pub(crate) const HARDLY_MEASURED: f64 = 9.0;
 /// What stands in its place.
 pub(super) const UNKNOWN: &str = "unknown";
 
@@ -126,6 +126,7 @@ mod tests {
             difference: Estimate { value, low, high },
             absolute: None,
             rounds: 5,
+            floor: 0.0,
             verdict,
         };
         assert_eq!(difference(&comparison), Piece::new(look, expected));

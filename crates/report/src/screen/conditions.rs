@@ -57,16 +57,21 @@ fn loads<'a>(records: impl Iterator<Item = &'a RunRecord> + Clone) -> Option<Str
         return Some(load);
     }
     let clients = records.clone().map(|record| f64::from(record.load.clients));
-    let (mut windows, mut rates) = (Vec::new(), Vec::new());
+    let (mut windows, mut windows_in_all, mut rates) = (Vec::new(), Vec::new(), Vec::new());
     for record in records {
-        match record.load.mode {
-            LoadMode::Closed { outstanding } => windows.push(f64::from(outstanding)),
-            LoadMode::Open { rate_qps, .. } => rates.push(rate_qps),
+        match (&record.load.mode, &record.imported) {
+            // Others have one window for all clients.
+            (LoadMode::Closed { .. }, Some(imported)) => {
+                windows_in_all.extend(imported.window.map(|window| window as f64));
+            }
+            (LoadMode::Closed { outstanding }, None) => windows.push(f64::from(*outstanding)),
+            (LoadMode::Open { rate_qps, .. }, _) => rates.push(*rate_qps),
         }
     }
     let parts = [
         range(clients, ["client", "clients"]),
         range(windows.into_iter(), ["outstanding", "outstanding"]),
+        range(windows_in_all.into_iter(), ["outstanding in all", "outstanding in all"]),
         range(rates.into_iter(), ["query/s", "queries/s"]),
     ];
     Some(parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
@@ -131,7 +136,11 @@ pub(super) fn of_search(records: &[RunRecord]) -> String {
 /// The length of the runs; of those that were left early only where there are no others.
 fn length_of<'a>(records: impl Iterator<Item = &'a RunRecord> + Clone) -> Option<String> {
     let whole = records.clone().filter(|record| cut_short(record).is_none());
+    let has_whole = whole.clone().next().is_some();
     shared(whole.map(length)).or_else(|| {
+        if has_whole {
+            return None;
+        }
         let cut = records.filter_map(cut_short);
         shared(cut.map(|(measured_ns, asked_ns)| left_early(measured_ns, asked_ns)))
     })

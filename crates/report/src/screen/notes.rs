@@ -2,7 +2,7 @@
 
 use dnslab_measure::{
     AfterTruncation, BottleneckKind, Caveat, LoadMode, NotCompared, RunRecord, RunStatus, Session,
-    Summary, VariantCaveat, VariantSummary, WorkerFacts,
+    Summary, UNDER_TEST, VariantCaveat, VariantSummary, WorkerFacts,
 };
 use dnslab_settings::Remedy;
 
@@ -186,7 +186,7 @@ pub(super) fn notes(session: &Session, summary: &Summary, records: &[RunRecord])
 
 /// What the notes of a search say: only of the machine and of how the server was watched. Where rates are
 /// tried until one is not kept, losses are no doubt; and its runs are no variants, so they are not named.
-pub(super) fn of_search(session: &Session, summary: &Summary, records: &[RunRecord]) -> Vec<Note> {
+pub(crate) fn of_search(session: &Session, summary: &Summary, records: &[RunRecord]) -> Vec<Note> {
     let doubts = doubts(session, summary, records, Wanted::OfTheMachine);
     doubts.iter().map(|doubt| text(doubt, None)).collect()
 }
@@ -483,11 +483,11 @@ fn said(caveat: &Caveat, setting: &Setting<'_>, has_chain: bool) -> Option<(u8, 
             MACHINE,
             match setting.is_disturbed {
                 true => {
-                    "other programs held the CPUs of the load generator, so no difference is certain"
+                    "the load generator waited for CPUs that other programs held, so no difference is certain"
                 }
-                false => "other programs held the CPUs of the load generator",
+                false => "the load generator waited for CPUs that other programs held",
             },
-            format!("it waited for {} of the time", share(waited_share)),
+            format!("{} of the time", share(waited_share)),
             QUIETER,
         ),
         Caveat::ServerHeldUp { role, waited_share, .. } => of(
@@ -496,10 +496,12 @@ fn said(caveat: &Caveat, setting: &Setting<'_>, has_chain: bool) -> Option<(u8, 
                 true => "other programs held the server's CPU, so no difference is certain",
                 false => "other programs held the server's CPU",
             },
-            format!(
-                "the {role} waited for {} of the time for which it had work",
-                share(waited_share)
-            ),
+            match role.as_str() {
+                UNDER_TEST => format!("{} of the time for which it had work", share(waited_share)),
+                role => {
+                    format!("{role}: {} of the time for which it had work", share(waited_share))
+                }
+            },
             QUIETER,
         ),
         Caveat::ServerCpuLimit { cpus, throttled_share, .. } => of(

@@ -161,7 +161,12 @@ fn columns(summary: &Summary) -> Vec<(usize, Vec<Piece>)> {
             Some(_) => Piece::new(Look::Dim, ""),
             None => Piece::new(Look::Plain, number::share(lost(it))),
         }));
-        let place = if rate.is_some() { 5 } else { 3 };
+        // Who loses much of it shows no other figure of this load.
+        let place = match summary.variants.iter().any(|it| lost(it) >= answer::LOST) {
+            true => 1,
+            false if rate.is_some() => 5,
+            false => 3,
+        };
         columns.insert(columns.len().min(place), (ORDER.len() + 1, column));
     }
     columns
@@ -254,7 +259,7 @@ fn cell(
     };
     if let Some(comparison) = summary.comparisons.iter().find(is_own) {
         let difference = cell::difference(comparison);
-        let cpus = variant.metrics.get(&metric).zip(rate);
+        let cpus = variant.metrics.get(&metric).zip(answered_qps(variant, rate));
         // What it takes at this rate is the figure that is asked for.
         return match cpus.filter(|_| metric == Metric::ServerCpuPerQuery) {
             Some((figure, qps)) => Piece {
@@ -281,13 +286,22 @@ fn own_figure(variant: &VariantSummary, metric: Metric, rate: Option<f64>) -> Pi
         let found = variant.time_outs(metric).map(|found| time_out(found, "rounds"));
         return Piece::new(Look::Dim, found.unwrap_or_default());
     };
-    let text = match rate {
+    let text = match answered_qps(variant, rate) {
         // Nanoseconds in a second are CPUs.
         Some(qps) if metric == Metric::ServerCpuPerQuery => cell::per_second(figure, qps / 1e9),
         Some(qps) if metric == Metric::HandshakesPerQuery => cell::per_second(figure, qps),
         _ => cell::of_variant(variant, metric, figure),
     };
     Piece::new(Look::Plain, text)
+}
+
+/// The rate that a figure of each answered query is to be multiplied by, queries per second: that of the load, or what
+/// was answered of it where so many queries were lost that the server did not have its work.
+fn answered_qps(variant: &VariantSummary, rate: Option<f64>) -> Option<f64> {
+    match variant.outcomes.lost_share() {
+        lost if lost < answer::LOST => rate,
+        lost => rate.map(|qps| qps * (1.0 - lost)),
+    }
 }
 
 /// Between a figure and its difference.

@@ -25,6 +25,8 @@ pub(crate) fn variant_caveat_text(caveat: &VariantCaveat, valid_runs: u32) -> St
 
 pub(crate) fn remark(caveat: &Caveat) -> Remark {
     const QUIETER: &str = "End what else runs on this machine, and measure again";
+    const LATE: &str = "If the load's CPU was used up, give it more CPUs and workers (`load.cpus`, \
+         `load.workers`), on a machine that has them, or ask for less; else end what else runs on this machine";
     const RAISE_LIMIT: &str = "Raise it or lift it (`cpu.max`, `cpu.cfs_quota_us`, `CPUQuota=` of a \
          unit, the CPU limit of a container), and measure again";
     match caveat {
@@ -47,7 +49,7 @@ pub(crate) fn remark(caveat: &Caveat) -> Remark {
              part of it passed before they were sent, in the generator or before a full \
              connection",
             lags(*p50_ns, *p99_ns),
-            format!("{MORE_CPUS}, or ask for less"),
+            LATE,
         ),
         Caveat::Pacing { width_ns, share_within, p99_error } => Remark::new(
             "The rate was met on average but not evenly, so the server saw gaps and bursts",
@@ -57,7 +59,7 @@ pub(crate) fn remark(caveat: &Caveat) -> Remark {
                 number::duration(*width_ns as f64).replace(".0 ", " "),
                 number::share(*p99_error)
             ),
-            format!("{MORE_CPUS}, or ask for less"),
+            LATE,
         ),
         Caveat::BatchDelay { batch_delay_ns, p50_ns } => Remark::new(
             "The batching of sends and receives is a large part of the latency, and in a \
@@ -141,7 +143,7 @@ pub(crate) fn remark(caveat: &Caveat) -> Remark {
         ),
         Caveat::Crowded { waited_share } => Remark::new(
             "Others held the CPUs of the load generator while it could have run",
-            format!("it waited for {} of the time", number::share(*waited_share)),
+            format!("{} of the time", number::share(*waited_share)),
             QUIETER,
         ),
         Caveat::ServerHeldUp { role, waited_share, others_share } => Remark::new(

@@ -103,7 +103,11 @@ pub fn invalid_text(reason: &InvalidReason) -> String {
             let record = if *has_record { " with a record" } else { "" };
             let or = if *or_nxdomain { " or NXDOMAIN" } else { "" };
             let way_out = Remedy::set("expect.rcode", "any");
+            let over_tcp = Remedy::set("load.truncated", "ask-over-tcp");
             let example = match example {
+                Some(example) if *has_record && example.contains(", truncated") => {
+                    format!("{example}; {over_tcp} asks for the whole answer over TCP")
+                }
                 Some(example) => format!("{example}; {way_out} takes every code as right"),
                 None => "they could not be read as DNS messages".to_owned(),
             };

@@ -6,7 +6,7 @@ use dnslab_measure::{
     SessionComparison, SessionSide,
 };
 
-use crate::gate::{self, change_bound, not_compared, value, without_value};
+use crate::gate::{self, OTHERS_USED, change_bound, not_compared, value, without_value};
 use crate::number;
 use crate::screen::cell::with_interval;
 use crate::server::title;
@@ -79,6 +79,9 @@ fn remedy(comparison: &SessionComparison) -> String {
         let runs = if runs == 1 { "one run says nothing" } else { "two runs say too little" };
         return format!("; {runs} of the spread: make at least 5 in each session");
     }
+    if unclear().all(|of| of.is_disturbed) {
+        return "; measure again while nothing else runs there".to_owned();
+    }
     if unclear().all(|of| of.found.is_none()) || comparison.common_rates_qps.is_some() {
         return String::new();
     }
@@ -101,7 +104,12 @@ fn clauses(comparison: &SessionComparison, ruling: Ruling) -> String {
         .map(|(of, judgement)| {
             let limit = change_bound(&of.limit);
             let (name, found) = (&judgement.variant, found(of, judgement));
-            format!("{name}'s {} {found} (limit {limit})", of.metric)
+            let why = match (judgement.is_disturbed, judgement.floor) {
+                (true, _) => format!("{OTHERS_USED}, "),
+                (false, Some(floor)) => format!("dnslab itself may add {}, ", number::size(floor)),
+                (false, None) => String::new(),
+            };
+            format!("{name}'s {} {found} ({why}limit {limit})", of.metric)
         })
         .collect();
     match concerned.count() {

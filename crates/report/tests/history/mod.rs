@@ -1,7 +1,7 @@
 //! One metric over many sessions: on the screen, as CSV, and as a page.
 
 use dnslab_measure::statistics::Metric;
-use dnslab_measure::{History, RunRecord, Session, WholeSession};
+use dnslab_measure::{Caveat, History, RunRecord, Session, WholeSession};
 use dnslab_report::{history_csv, history_page, history_screen};
 
 use crate::session_comparison::{EXPERIMENT, session, text};
@@ -9,6 +9,10 @@ use crate::session_comparison::{EXPERIMENT, session, text};
 /// Sessions of these relative speeds, a day apart, given in no order. From the `new`-th on the server is a new
 /// one.
 fn history(speeds: &[f64], new: usize) -> History {
+    of_sessions(&sessions(speeds, new))
+}
+
+fn sessions(speeds: &[f64], new: usize) -> Vec<(Session, Vec<RunRecord>)> {
     let mut made: Vec<(Session, Vec<RunRecord>)> = (0..)
         .zip(speeds)
         .map(|(day, speed)| {
@@ -23,6 +27,10 @@ fn history(speeds: &[f64], new: usize) -> History {
         })
         .collect();
     made.reverse();
+    made
+}
+
+fn of_sessions(made: &[(Session, Vec<RunRecord>)]) -> History {
     let sessions: Vec<WholeSession<'_>> = made
         .iter()
         .map(|(session, records)| WholeSession { session, records, experiment: EXPERIMENT })
@@ -48,6 +56,23 @@ fn a_level_that_falls_is_named_with_what_changed_there() {
     assert_eq!(page.matches("stroke-dasharray=\"3 3\"").count(), 3);
     assert!(page.contains("script-src 'none'") && !page.contains("<script"), "{page}");
     assert!(page.contains("version was bind 9.18.0"), "{page}");
+}
+
+/// What other programs did to the machine is no change of the server.
+#[test]
+fn sessions_that_others_disturbed_have_no_change() {
+    let speeds = [1.0, 1.0, 1.0, 1.0, 1.0, 0.8, 0.8, 0.8, 0.8];
+    let mut made = sessions(&speeds, usize::MAX);
+    for (_, records) in &mut made[..4] {
+        records.iter_mut().for_each(|run| run.caveats.push(Caveat::Steal { share: 0.3 }));
+    }
+    let found = of_sessions(&made);
+    assert!(found.variants.iter().all(|variant| variant.changes.is_empty()));
+    let screen = text(&history_screen(&found, 100));
+    let said = "in 4 sessions other programs used the machine, so no change is looked for there.";
+    assert!(screen.contains(said), "{screen}");
+    made.iter_mut().flat_map(|(_, records)| records).for_each(|run| run.caveats.clear());
+    assert!(of_sessions(&made).variants.iter().any(|variant| !variant.changes.is_empty()));
 }
 
 #[test]

@@ -83,8 +83,10 @@ pub trait Machine {
 pub enum PathKind {
     /// A file.
     File,
-    /// Nothing, or something that may not be seen.
+    /// Nothing.
     Missing,
+    /// Something that this user may not see.
+    Forbidden,
     /// A folder.
     Folder,
     /// A pipe.
@@ -599,6 +601,14 @@ impl Check<'_> {
                 format!("there is no {what} `{named}`"),
                 "no such file",
                 format!("looked for {}", whole.display()),
+            ),
+            PathKind::Forbidden => (
+                format!("the {what} `{named}` may not be read"),
+                "permission denied",
+                format!(
+                    "whoever runs dnslab must be allowed into the folders of {}",
+                    whole.display()
+                ),
             ),
             PathKind::Folder => (
                 format!("the {what} `{named}` is a folder"),
