@@ -275,6 +275,9 @@ pub(crate) fn program() -> clap::Command {
             .mut_arg("duration", |option| {
                 option.help("Length of the measured window [default: to the end of the capture]")
             })
+            .mut_arg("warm-up", |option| {
+                option.help("Load before the measured window, kept apart [default: 0s]")
+            })
             .mut_arg("capture-ports", |option| option.hide_short_help(false))
     })
 }

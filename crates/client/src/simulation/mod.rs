@@ -9,6 +9,7 @@ mod attempts;
 mod broken;
 mod clients;
 mod clock;
+mod digests;
 mod idle;
 mod network;
 mod server;
@@ -31,6 +32,7 @@ use rand::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::time::{Nanos, nanos};
+use digests::Digests;
 use crate::{Job, Shard, TlsSettings, Verification, Worker, WorkerEnd};
 pub(crate) use network::Simulated;
 use network::{Faults, Net};
@@ -362,7 +364,12 @@ fn sums(end: WorkerEnd) -> Counters {
 
 /// Plays `seeds` seeds, unless the environment asks for a number of seeds or for one seed.
 fn play_all(transport: Transport, seeds: u64) {
-    play_each(transport, seeds, Scenario::drawn, check);
+    let digests = Digests::of(transport);
+    play_each(transport, seeds, Scenario::drawn, |scenario, played| {
+        digests.add(scenario.job.seed, &played);
+        check(scenario, played);
+    });
+    digests.compare();
 }
 
 /// The same with other scenarios and another check.

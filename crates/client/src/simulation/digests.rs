@@ -1,0 +1,110 @@
+//! What workers leave behind, as it ever was: a change of the engine that is meant to change nothing changes none of
+//! these digests.
+//!
+//! `DNSLAB_SEEDS=1000 DNSLAB_BLESS=1 cargo test -p dnslab-client simulation` writes them anew.
+
+use std::cell::RefCell;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+
+use dnslab_measure::WindowCounts;
+use dnslab_wire::Transport;
+
+use super::Played;
+
+/// Seeds that have one digest together.
+const TOGETHER: u64 = 25;
+
+/// The digests of the seeds of a transport, which are played in their order.
+pub(super) struct Digests {
+    transport: Transport,
+    found: RefCell<Found>,
+}
+
+#[derive(Default)]
+struct Found {
+    seeds: u64,
+    /// One for each [`TOGETHER`] seeds that were all played.
+    whole: Vec<u64>,
+    present: u64,
+}
+
+impl Digests {
+    pub(super) fn of(transport: Transport) -> Self {
+        Self { transport, found: RefCell::default() }
+    }
+
+    pub(super) fn add(&self, seed: u64, played: &Played) {
+        let mut found = self.found.borrow_mut();
+        // One seed alone, as the environment asks for it.
+        if seed != found.seeds {
+            return;
+        }
+        if seed.is_multiple_of(TOGETHER) {
+            found.present = OFFSET;
+        }
+        found.present = joined(found.present, &text(played));
+        found.seeds += 1;
+        if found.seeds.is_multiple_of(TOGETHER) {
+            let present = found.present;
+            found.whole.push(present);
+        }
+    }
+
+    /// Compares them with those that were written, as many as both are.
+    #[track_caller]
+    pub(super) fn compare(&self) {
+        let found = self.found.borrow();
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+            .join("src/simulation/digests")
+            .join(self.transport.to_string());
+        if std::env::var_os("DNSLAB_BLESS").is_some() {
+            let lines = found.whole.iter().fold(String::new(), |mut lines, digest| {
+                let _ = writeln!(lines, "{digest:016x}");
+                lines
+            });
+            fs::write(&path, lines).unwrap();
+        }
+        let written = fs::read_to_string(&path).unwrap();
+        for (place, (digest, written)) in found.whole.iter().zip(written.lines()).enumerate() {
+            let first = place as u64 * TOGETHER;
+            assert_eq!(
+                format!("{digest:016x}"),
+                written,
+                "the seeds {first} to {} over {} end otherwise than before",
+                first + TOGETHER - 1,
+                self.transport
+            );
+        }
+    }
+}
+
+/// All that a worker leaves behind but what the octets of TLS decide.
+fn text(played: &Played) -> String {
+    let Played { end, right, asked, told, .. } = played;
+    let recorder = &end.recorder;
+    let (mut latency, mut service, mut lag) = Default::default();
+    recorder.add_times(&mut latency, &mut service, &mut lag);
+    let mut windows = [(); 3].map(|()| WindowCounts::default());
+    recorder.add_windows(&mut windows);
+    let times = [latency, service, lag, recorder.start_lag.clone()].map(|times| {
+        (times.len(), times.min_ns(), times.max_ns(), times.quantile_ns(0.5), times.quantile_ns(0.99))
+    });
+    let windows = windows.map(|window| (window.outcomes, window.rcodes));
+    let counters = recorder.clone().into_counters();
+    let in_window = (recorder.sent_in_window, recorder.answered_in_window);
+    format!(
+        "{counters:?} {times:?} {windows:?} {in_window:?} {right} {asked} {told:?} {:?}",
+        (end.elapsed, end.until, end.clients, end.open_clients, end.served_clients, end.held, end.drops)
+    )
+}
+
+/// FNV-1a (draft-eastlake-fnv), which is the same on every machine and with every compiler.
+const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+
+fn joined(digest: u64, text: &str) -> u64 {
+    text.bytes().fold(digest, |digest, octet| {
+        (digest ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
