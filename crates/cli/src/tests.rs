@@ -60,7 +60,7 @@ const LINES: &[&str] = &[
     "load 192.0.2.7 --edns-option 65001:c0ffee --edns-option 3: --cookies",
     "load 192.0.2.7 --client-subnets '10.0.0.0/8 by /24' --tsig hmac-sha512:key.test:c2VjcmV0",
     "load 192.0.2.7 --client-subnets 2001:db8::/48 --tsig-file /etc/passwd",
-    "load 192.0.2.7 --set load.selection=uniform --set server.watch=false --set load.horizon=0s \
+    "load 192.0.2.7 --set load.selection=uniform --set server.watch=false --set load.batch_delay=0s \
      --set expect.wrong_limit=5% --set repeat.runs=3 \
      --set server.unit=named.service",
     // The search for a capacity: the experiment of its first step, and what is sought.

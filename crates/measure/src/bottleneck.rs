@@ -124,7 +124,6 @@ pub struct Bottleneck {
     /// Which.
     pub kind: BottleneckKind,
     /// The figures, the first of which names it.
-    #[serde(deserialize_with = "evidence::read")]
     pub evidence: Vec<Evidence>,
 }
 

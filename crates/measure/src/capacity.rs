@@ -147,11 +147,11 @@ pub struct StepFigures {
     #[serde(default)]
     pub max_wait_ns: u64,
     /// What bounded the answered rate; `None` in searches that do not have it.
-    #[serde(default, alias = "limit")]
+    #[serde(default)]
     pub bottleneck: Option<BottleneckKind>,
     /// Batch delay that was applied, nanoseconds; `None` in searches that do not have it. A small window
     /// has none, and its clients and workers are no more than its queries.
-    #[serde(default, alias = "horizon_ns")]
+    #[serde(default)]
     pub batch_delay_ns: Option<u64>,
     /// CPU use of the server in [0, 1] of what it was given; `None` if it was not watched, and in
     /// searches that do not have it.

@@ -4,17 +4,12 @@ mod dnstap;
 mod find;
 mod waiting;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use crate::{HttpRefusals, InvalidReason};
 
 pub(crate) use find::{pinned_cpus, whole_intervals};
 pub use waiting::{LONG, at_once_ns};
-
-/// Reads a share. Older records of loads that took turns have shares above 1: their waits went on after the turn.
-fn at_most_all<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
-    Ok(f64::deserialize(from)?.min(1.0))
-}
 
 /// One reason to doubt a figure, stored with it and shown beside it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -105,10 +100,8 @@ pub enum Caveat {
         p99_error: f64,
     },
     /// The batching of sends and receives is a large part of the latency.
-    #[serde(alias = "horizon")]
     BatchDelay {
         /// What it added to an answer, nanoseconds: of the worker where it is most.
-        #[serde(alias = "horizon_ns")]
         batch_delay_ns: u64,
         /// Median latency, nanoseconds.
         p50_ns: u64,
@@ -146,7 +139,6 @@ pub enum Caveat {
     /// Other processes took the load's CPUs from it: it could have run but had to wait.
     Crowded {
         /// Share of the time for which the most delayed worker waited for its CPU, in [0, 1].
-        #[serde(deserialize_with = "at_most_all")]
         waited_share: f64,
     },
     /// Other processes took the CPUs of a server from it: it could have run but had to wait.
@@ -298,11 +290,6 @@ pub enum Caveat {
         /// Queries that were lost as a share of those sent, in [0, 1]: they are in none of its latencies.
         lost_share: f64,
     },
-    /// A doubt in words, as records of formats 1 to 4 may have it.
-    Other {
-        /// A sentence.
-        text: String,
-    },
 }
 
 /// What clients did after truncated answers.
@@ -374,8 +361,7 @@ impl Caveat {
             | Self::LinksNotPlayed { .. }
             | Self::CertificateNotVerified
             | Self::MemoryKept
-            | Self::CommonLoadInvalid { .. }
-            | Self::Other { .. } => 0.0,
+            | Self::CommonLoadInvalid { .. } => 0.0,
             Self::HttpErrors { ref statuses } => {
                 statuses.iter().map(|(_, refusals)| refusals.count).sum::<u64>() as f64
             }
@@ -387,7 +373,6 @@ impl Caveat {
     #[must_use]
     pub fn is_same_kind(&self, other: &Self) -> bool {
         match self {
-            Self::Other { .. } => self == other,
             _ => std::mem::discriminant(self) == std::mem::discriminant(other),
         }
     }

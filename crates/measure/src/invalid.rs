@@ -154,9 +154,6 @@ pub enum InvalidReason {
         /// What names its bottleneck.
         evidence: Vec<Evidence>,
     },
-    /// The reason in words, as records of formats 1 to 4 have it.
-    #[serde(untagged)]
-    Text(String),
 }
 
 /// What may explain that nothing, or too little, was answered.

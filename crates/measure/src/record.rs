@@ -12,20 +12,8 @@ use crate::{
     TestbedFacts, latency_floor_ns,
 };
 
-/// Version of the record's form on disk. It rises with every change that an older reader would
-/// misunderstand; readers keep reading all older ones.
-///
-/// - 1: the first.
-/// - 2: `handshake_time` holds full handshakes only, which a reader of 1 would show as all of them;
-///   `refused` is an outcome, without which the sums of a reader of 1 do not hold; and there are
-///   caveats that it does not know.
-/// - 3: a run may have a chain of servers, which a reader of 2 would show as one; and there are
-///   limits and caveats that it does not know.
-/// - 4: a load may take turns with others, whose rates a reader of 3 would take for those of the
-///   whole window; and a run may have a common load beside its own.
-/// - 5: what names the bottleneck and why a run is invalid are figures, where a reader of 4 expects
-///   sentences; and `limit`, `laboratory`, `horizon_ns` and the caveat `horizon` are called
-///   `bottleneck`, `testbed`, `batch_delay_ns` and `batch-delay`.
+/// Version of the record's form on disk. It rises with every change that an older reader would misunderstand. After the
+/// first release readers go on reading all older ones; what states before it wrote is read by none.
 pub const RECORD_FORMAT: u32 = 5;
 
 /// Everything that one run of one variant left behind.
@@ -52,7 +40,7 @@ pub struct RunRecord {
     #[serde(default)]
     pub chain: Vec<ChainPart>,
     /// Hosts and links; `None` where all is on one host, and in records that do not have it.
-    #[serde(default, alias = "laboratory")]
+    #[serde(default)]
     pub testbed: Option<TestbedFacts>,
     /// What was measured; `None` if the run failed before the load began.
     pub measured: Option<Measured>,
@@ -65,7 +53,6 @@ pub struct RunRecord {
     /// Reasons to doubt.
     pub caveats: Vec<Caveat>,
     /// What bounded the answered rate.
-    #[serde(alias = "limit")]
     pub bottleneck: Bottleneck,
     /// Where the figures come from, if dnslab did not measure them; `None` if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -83,7 +70,6 @@ pub struct CommonLoad {
     /// Reasons to doubt.
     pub caveats: Vec<Caveat>,
     /// What bounded the answered rate.
-    #[serde(alias = "limit")]
     pub bottleneck: Bottleneck,
 }
 
@@ -330,7 +316,6 @@ pub struct LoadFacts {
     /// Which system calls carried the datagrams or octets.
     pub send_path: String,
     /// Longest time for which sends and receives wait for others, to share a system call; nanoseconds.
-    #[serde(alias = "horizon_ns")]
     pub batch_delay_ns: u64,
     /// How the clients behave (connections, queries for each, idle time, truncated answers), as a
     /// sentence; empty in records that do not have it.
@@ -352,7 +337,7 @@ pub struct LoadFacts {
     pub receive_time: String,
     /// Queries after which the load ended before its time was over; `None` without a bound and in records
     /// that do not have it.
-    #[serde(default, alias = "most_queries")]
+    #[serde(default)]
     pub max_queries: Option<u64>,
     /// Source addresses of the clients as they were asked for; `None` if the kernel chose.
     #[serde(default)]
@@ -483,28 +468,5 @@ mod tests {
         assert_eq!(of("external", "python3").program(), "external");
         assert_eq!(of("nsd", "/usr/sbin/named").program(), "nsd");
         assert_eq!(ServerFacts { command: Vec::new(), ..of("external", "") }.program(), "external");
-    }
-
-    #[test]
-    fn a_load_is_read_by_its_keys_of_before() {
-        let text = r#"{"transport":"udp","target":"192.0.2.1:53","clients":1,
-            "mode":{"mode":"closed","outstanding":1},"duration_ns":1,"warm_up_ns":1,"timeout_ns":1,
-            "workers":1,"cpus":[],"queries":"","seed":1,"send_path":"","horizon_ns":7,
-            "most_queries":2000}"#;
-        let load: LoadFacts = serde_json::from_str(text).unwrap();
-        assert_eq!((load.batch_delay_ns, load.max_queries), (7, Some(2_000)));
-    }
-
-    #[test]
-    fn reasons_of_older_formats_are_kept_as_text() {
-        let read = |status: &str| serde_json::from_str::<RunStatus>(status).unwrap();
-        let text = r#"{"status":"invalid","reason":"none was answered"}"#;
-        let text_read =
-            RunStatus::Invalid { reason: InvalidReason::Text("none was answered".to_owned()) };
-        assert_eq!(read(text), text_read);
-        assert_eq!(serde_json::to_string(&text_read).unwrap(), text);
-        let reason = InvalidReason::TooShort { measured_ns: 1, asked_ns: 9 };
-        let figures = RunStatus::Invalid { reason };
-        assert_eq!(read(&serde_json::to_string(&figures).unwrap()), figures);
     }
 }

@@ -126,16 +126,6 @@ pub enum Finding {
         /// 0.99 quantile of the send lag, nanoseconds.
         lag_p99_ns: u64,
     },
-    /// A finding in words, as searches of format 1 have it.
-    #[serde(untagged)]
-    Text {
-        /// What was found, a sentence without its full stop.
-        what: String,
-        /// How much of it; empty if there is no figure.
-        figure: String,
-        /// What can be done, a sentence without its full stop; empty if nothing needs to be.
-        remedy: String,
-    },
 }
 
 impl Finding {
@@ -286,8 +276,7 @@ impl Caveat {
             | Self::TurnBacklog { .. }
             | Self::MemoryKept
             | Self::CommonLoadInvalid { .. }
-            | Self::Imported { .. }
-            | Self::Other { .. } => false,
+            | Self::Imported { .. } => false,
         }
     }
 

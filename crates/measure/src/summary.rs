@@ -132,7 +132,6 @@ pub struct VariantSummary {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chain: Vec<ServerFigures>,
     /// The first bottleneck of each kind that the runs had, the most frequent kind first.
-    #[serde(alias = "limits")]
     pub bottlenecks: Vec<Bottleneck>,
     /// The doubts of the valid runs: one per kind, in the order seen.
     pub caveats: Vec<VariantCaveat>,

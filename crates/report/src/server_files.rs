@@ -78,7 +78,7 @@ mod tests {
     #[track_caller]
     fn check(most: usize, expected: [usize; 3], full_at: Option<&str>) {
         let folder = tempfile::tempdir().unwrap();
-        let template = include_str!("../tests/samples/v4/runs/udp-1/record.json");
+        let template = include_str!("../tests/samples/v5/runs/udp-1/record.json");
         let template: RunRecord = serde_json::from_str(template).unwrap();
         let records = [1, 2, 3].map(|repetition| RunRecord { repetition, ..template.clone() });
         let results =

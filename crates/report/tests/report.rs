@@ -9,6 +9,7 @@ use dnslab_measure::{
     CaseId, Caveat, Compared, CostPart, CpuProfile, CpuProfiles, Evidence, Interval, InvalidReason,
     LibrarySamples, LoadMode, Measured, NotProfiled, PROFILE_FORMAT, PartSamples, RECORD_FORMAT,
     ResultsDirectory, ResultsError, RunRecord, RunStatus, SESSION_FORMAT, Session, StackSamples,
+    ThreadShare,
 };
 use dnslab_report::{ReportError, write_report};
 use dnslab_settings::MAX_VARIANTS;
@@ -275,11 +276,17 @@ fn an_invalid_run_is_in_no_figure() {
     let good = runs_of(&session);
     let mut records = good.clone();
     let wrong = records.iter_mut().find(|record| record.variant == "dot").unwrap();
-    wrong.status =
-        RunStatus::Invalid { reason: InvalidReason::Text("wrong, \"very\"\nwrong".to_owned()) };
+    wrong.status = RunStatus::Invalid {
+        reason: InvalidReason::Malformed {
+            malformed: 1,
+            checked: 2,
+            limit: 0.0,
+            example: "wrong, \"very\"\nwrong".to_owned(),
+        },
+    };
     wrong.measured.as_mut().unwrap().intervals.iter_mut().for_each(|of| of.answered = 77_777_777);
     let [page, _, runs, ..] = report_of(&session, &records);
-    assert!(runs.contains("invalid,\"wrong, \"\"very\"\"\nwrong\","), "{runs}");
+    assert!(runs.contains(": wrong, \"\"very\"\"\nwrong\","), "{runs}");
     assert!(page.contains("1 run is invalid or failed"));
     // Nor in a chart: 77,777,777 answers in 0.1 s are 777,777,770 queries per second.
     let data = page.split("id=\"data\">").nth(1).unwrap().split("</script>").next().unwrap();
@@ -293,7 +300,8 @@ fn invalid_runs_alone_are_shown_as_such() {
     let session = sample::session(2);
     let mut records = runs_of(&session);
     for record in records.iter_mut().filter(|record| record.variant == "dot") {
-        record.status = RunStatus::Invalid { reason: InvalidReason::Text("wrong".to_owned()) };
+        record.status =
+            RunStatus::Invalid { reason: InvalidReason::Late { p99_ns: 2, limit_ns: 1 } };
     }
     let [page, summary, _, _, table] = report_of(&session, &records);
     assert!(table.contains("| dot | INVALID "), "{table}");
@@ -550,7 +558,11 @@ fn what_others_wrote_acts_on_no_terminal_and_in_no_spreadsheet() {
     for record in &mut records {
         record.server.version = WRITTEN.to_owned();
         record.server.notes.push(WRITTEN.to_owned());
-        record.bottleneck.evidence = vec![Evidence::Text(WRITTEN.to_owned())];
+        record.bottleneck.evidence = vec![Evidence::ServerThread {
+            role: WRITTEN.to_owned(),
+            thread: ThreadShare { name: WRITTEN.to_owned(), share: 0.9 },
+            next: None,
+        }];
         record.load.transport = WRITTEN.to_owned();
     }
     let log_tail = vec![WRITTEN.to_owned()];

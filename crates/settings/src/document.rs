@@ -62,8 +62,6 @@ pub struct Document {
 /// The key with this dotted path.
 #[must_use]
 pub fn find(path: &str) -> Option<&'static Key> {
-    // Experiments and results of before have it.
-    let path = if path == "load.horizon" { "load.batch_delay" } else { path };
     keys().find(|key| key.path == path)
 }
 

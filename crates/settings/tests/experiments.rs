@@ -86,18 +86,6 @@ fn the_nearer_layer_wins() {
 }
 
 #[test]
-fn a_key_is_found_by_its_name_of_before() {
-    let delay = |set: &str| loaded(&[set]).batch_delay;
-    assert_eq!(delay("load.horizon=\"7us\""), delay("load.batch_delay=\"7us\""));
-    assert_ne!(delay("load.horizon=\"7us\""), Load::default().batch_delay);
-    // As the files of results of before have it.
-    let text = "name = \"x\"\n[load]\nhorizon = \"7us\"\n[[variant]]\nname = \"a\"\n\
-                [[variant]]\nname = \"b\"\nload.horizon = \"9us\"\n";
-    let delays = checked(text, &[]).variants.into_iter().map(|it| it.load.batch_delay);
-    assert_eq!(delays.collect::<Vec<_>>(), [7, 9].map(Duration::from_micros));
-}
-
-#[test]
 fn servers_are_complete() {
     let text = "name = \"x\"\n[[variant]]\nname = \"a\"\n";
     let target = |sets: &[&str]| checked(text, sets).variants[0].target().unwrap().to_string();

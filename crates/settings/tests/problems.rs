@@ -49,7 +49,7 @@ repeat.runs = 3
 
 #[test]
 fn structure() {
-    let cases: [(&str, String); 13] = [
+    let cases: [(&str, String); 12] = [
         ("empty_file", String::new()),
         ("no_variant", "name = \"x\"\n".into()),
         ("no_variant_in_list", "name = \"x\"\nvariant = []\n".into()),
@@ -61,7 +61,6 @@ fn structure() {
         ("variants_instead_of_variant", "name = \"x\"\n[[variants]]\nname = \"a\"\n".into()),
         ("group_is_no_table", top("server = \"bind\"")),
         ("key_is_a_table", top("[load.clients]\nfew = 4")),
-        ("key_by_both_names", top("[load]\nhorizon = \"7us\"\nbatch_delay = \"9us\"")),
         ("no_such_baseline", top("baseline = \"dot\"")),
     ];
     for (name, text) in cases {

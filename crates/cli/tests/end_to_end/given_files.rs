@@ -62,7 +62,7 @@ fn query_files_that_are_none_are_named_with_a_remedy() {
         ("folder", "the query file `folder` is a folder"),
         ("pipe", "the query file `pipe` is a pipe"),
         ("zero", "the query file `zero` is a device"),
-        ("-", "there is no query file `-`"),
+        ("-", "the query file `-` would be standard input"),
     ] {
         let words = ["load", "127.0.0.1:9", "--queries", name];
         room.dnslab(&[&words[..], &SHORT].concat()).exits_with(2).complains(expected);

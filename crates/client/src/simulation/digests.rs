@@ -1,5 +1,6 @@
 //! What workers leave behind, as it ever was: a change of the engine that is meant to change nothing changes none of
-//! these digests.
+//! these digests. Over QUIC there are none: sizes of its packets depend on numbers that the system draws, and with them
+//! what a seed means.
 //!
 //! `DNSLAB_SEEDS=1000 DNSLAB_BLESS=1 cargo test -p dnslab-client simulation` writes them anew.
 
@@ -55,6 +56,9 @@ impl Digests {
     /// Compares them with those that were written, as many as both are.
     #[track_caller]
     pub(super) fn compare(&self) {
+        if self.transport.is_quic() {
+            return;
+        }
         let found = self.found.borrow();
         let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
             .join("src/simulation/digests")
@@ -89,14 +93,28 @@ fn text(played: &Played) -> String {
     let mut windows = [(); 3].map(|()| WindowCounts::default());
     recorder.add_windows(&mut windows);
     let times = [latency, service, lag, recorder.start_lag.clone()].map(|times| {
-        (times.len(), times.min_ns(), times.max_ns(), times.quantile_ns(0.5), times.quantile_ns(0.99))
+        (
+            times.len(),
+            times.min_ns(),
+            times.max_ns(),
+            times.quantile_ns(0.5),
+            times.quantile_ns(0.99),
+        )
     });
     let windows = windows.map(|window| (window.outcomes, window.rcodes));
     let counters = recorder.clone().into_counters();
     let in_window = (recorder.sent_in_window, recorder.answered_in_window);
     format!(
         "{counters:?} {times:?} {windows:?} {in_window:?} {right} {asked} {told:?} {:?}",
-        (end.elapsed, end.until, end.clients, end.open_clients, end.served_clients, end.held, end.drops)
+        (
+            end.elapsed,
+            end.until,
+            end.clients,
+            end.open_clients,
+            end.served_clients,
+            end.held,
+            end.drops
+        )
     )
 }
 
@@ -104,7 +122,6 @@ fn text(played: &Played) -> String {
 const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 
 fn joined(digest: u64, text: &str) -> u64 {
-    text.bytes().fold(digest, |digest, octet| {
-        (digest ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3)
-    })
+    text.bytes()
+        .fold(digest, |digest, octet| (digest ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3))
 }

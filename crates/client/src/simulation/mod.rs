@@ -32,8 +32,8 @@ use rand::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::time::{Nanos, nanos};
-use digests::Digests;
 use crate::{Job, Shard, TlsSettings, Verification, Worker, WorkerEnd};
+use digests::Digests;
 pub(crate) use network::Simulated;
 use network::{Faults, Net};
 use server::{Manners, Server};

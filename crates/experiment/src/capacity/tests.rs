@@ -34,7 +34,7 @@ impl Server {
         let today = self.capacity * (self.spread * normal).exp();
         let is_spoilt = self.random.random::<f64>() < self.disturbed;
         let breaches =
-            || vec![Breach::Invalid { reason: InvalidReason::Text("too slow".to_owned()) }];
+            || vec![Breach::Invalid { reason: InvalidReason::Late { p99_ns: 2, limit_ns: 1 } }];
         if qps > self.generator {
             Judged::GeneratorLimited { breaches: breaches(), generator: busy() }
         } else if qps > today || is_spoilt {
@@ -263,7 +263,7 @@ proptest! {
         let mut place = 0;
         let found = search(settings.clone(), |_| {
             place += 1;
-            let breaches = vec![Breach::Invalid { reason: InvalidReason::Text(String::new()) }];
+            let breaches = vec![Breach::Invalid { reason: InvalidReason::Late { p99_ns: 2, limit_ns: 1 } }];
             match outcomes[place % outcomes.len()] {
                 0 => Judged::Failed { reason: String::new() },
                 1 => Judged::GeneratorLimited { breaches, generator: busy() },

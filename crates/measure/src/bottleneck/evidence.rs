@@ -1,6 +1,6 @@
 //! The figures that name a bottleneck.
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use crate::ThreadShare;
 
@@ -136,9 +136,6 @@ pub enum Evidence {
         /// Queries that a closed loop keeps outstanding over all clients.
         window: f64,
     },
-    /// All evidence in words, as records of formats 1 to 4 have it.
-    #[serde(untagged)]
-    Text(String),
 }
 
 /// What a server used of its CPUs.
@@ -150,43 +147,4 @@ pub struct CpuUse {
     pub busy_share: Option<f64>,
     /// How many CPUs it was given.
     pub cpus: usize,
-}
-
-/// Reads evidence of any format: the older ones have a single text.
-pub(super) fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Evidence>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum AnyFormat {
-        Text(String),
-        Figures(Vec<Evidence>),
-    }
-    Ok(match AnyFormat::deserialize(from)? {
-        AnyFormat::Text(text) if text.is_empty() => Vec::new(),
-        AnyFormat::Text(text) => vec![Evidence::Text(text)],
-        AnyFormat::Figures(figures) => figures,
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Bottleneck, BottleneckKind};
-
-    #[test]
-    fn evidence_of_older_formats_is_kept_as_text() {
-        let read = |evidence: &str| -> Bottleneck {
-            serde_json::from_str(&format!(r#"{{"kind":"window","evidence":{evidence}}}"#)).unwrap()
-        };
-        assert_eq!(read(r#""""#).evidence, []);
-        let text = read(r#""nobody was busy""#);
-        assert_eq!(text.evidence, [Evidence::Text("nobody was busy".to_owned())]);
-        let figures = Bottleneck {
-            kind: BottleneckKind::Window,
-            evidence: vec![Evidence::LostOnLoopback, Evidence::Late { share: 0.5 }],
-        };
-        for bottleneck in [text, figures] {
-            let written = serde_json::to_string(&bottleneck).unwrap();
-            assert_eq!(serde_json::from_str::<Bottleneck>(&written).unwrap(), bottleneck);
-        }
-    }
 }

@@ -45,8 +45,7 @@ pub enum Judged {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "breach", rename_all = "kebab-case")]
 pub enum Breach {
-    /// A demand of the objective; searches of format 1 call it so.
-    #[serde(alias = "demand")]
+    /// A demand of the objective.
     Threshold {
         /// The demand.
         demand: Threshold,

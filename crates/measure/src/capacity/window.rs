@@ -35,7 +35,7 @@ pub struct WindowFigures {
     #[serde(default)]
     pub generator_limited: u32,
     /// The longest batch delay of its runs, nanoseconds.
-    #[serde(default, alias = "horizon_ns")]
+    #[serde(default)]
     pub batch_delay_ns: Option<u64>,
 }
 
@@ -138,7 +138,7 @@ mod tests {
     use crate::{Breach, CaseId, InvalidReason, Judged, Phase};
 
     fn step(window: u64, answered_qps: f64, met: bool) -> Step {
-        let reason = InvalidReason::Text("wrong".to_owned());
+        let reason = InvalidReason::Late { p99_ns: 2, limit_ns: 1 };
         Step {
             case: CaseId { variant: format!("window-{window}"), repetition: 1 },
             phase: Phase::Repeat,

@@ -23,6 +23,7 @@ impl Stranger {
         let session = Session {
             variants: vec!["udp".to_owned()],
             plan: vec![case(1), case(2)],
+            format: SESSION_FORMAT,
             ..Session::default()
         };
         let results = ResultsDirectory::create(&folder.path().join("x"), &session).unwrap();
@@ -134,7 +135,11 @@ fn a_name_leads_nowhere_else() {
     }
     for variant in ["..", "../x", "/etc/x", "", "a\u{1b}b", "a\u{202e}b", &"a".repeat(201)] {
         let path = stranger.at("session.json");
-        let session = Session { variants: vec![variant.to_owned()], ..Session::default() };
+        let session = Session {
+            format: SESSION_FORMAT,
+            variants: vec![variant.to_owned()],
+            ..Session::default()
+        };
         fs::write(&path, json(&session)).unwrap();
         let error = stranger.results.session().unwrap_err().to_string();
         assert!(error.contains("cannot be the name of a variant"), "{variant}: {error}");
@@ -308,7 +313,7 @@ fn what_records_say_in_words_is_bounded_together() {
         "format": RECORD_FORMAT, "variant": "udp", "repetition": 1, "position": 0, "started": "",
         "status": {"status": "valid"}, "load": load, "server": crate::ServerFacts::default(),
         "measured": crate::Measured::default(), "caveats": [],
-        "bottleneck": {"kind": "server-cpu", "evidence": ""},
+        "bottleneck": {"kind": "server-cpu", "evidence": []},
     });
     let record: RunRecord = serde_json::from_value(record).unwrap();
     let taken = |record: &RunRecord| {
@@ -327,9 +332,16 @@ fn what_records_say_in_words_is_bounded_together() {
     };
     check(&|record, text| record.load.queries = text);
     check(&|record, text| record.server.notes.push(text));
-    check(&|record, text| record.bottleneck.evidence = vec![crate::Evidence::Text(text)]);
     check(&|record, text| {
-        let reason = crate::InvalidReason::Text(text);
+        record.bottleneck.evidence = vec![crate::Evidence::ServerThread {
+            role: text,
+            thread: crate::ThreadShare { name: String::new(), share: 0.9 },
+            next: None,
+        }]
+    });
+    check(&|record, text| {
+        let reason =
+            crate::InvalidReason::Malformed { malformed: 1, checked: 1, limit: 0.0, example: text };
         record.status = crate::RunStatus::Invalid { reason };
     });
     check(&|record, cpu_source| {
@@ -411,6 +423,7 @@ fn compared_answers_are_read_back_and_checked() {
         variants: vec!["old".to_owned(), "new".to_owned()],
         baseline: "old".to_owned(),
         plan: vec![case("new"), case("old")],
+        format: SESSION_FORMAT,
         ..Session::default()
     };
     let folder = tempfile::tempdir().unwrap();

@@ -92,7 +92,7 @@ fn a_server_that_does_not_keep_up_violates() {
 #[test]
 fn a_run_that_does_not_count_violates_or_fails() {
     let mut record = run(|_| {});
-    record.status = RunStatus::Invalid { reason: InvalidReason::Text("wrong answers".to_owned()) };
+    record.status = RunStatus::Invalid { reason: InvalidReason::Late { p99_ns: 2, limit_ns: 1 } };
     check(&record, USUAL, "violated: invalid");
     record.status = RunStatus::Failed { reason: "gone".to_owned(), log_tail: Vec::new() };
     check(&record, USUAL, "failed: gone");
@@ -139,7 +139,7 @@ fn the_generator_is_named_when_it_explains_everything() {
     check(&dropped(900), USUAL, "violated: lost");
     // Wrong answers are never the generator's.
     let mut wrong = run(slow);
-    wrong.status = RunStatus::Invalid { reason: InvalidReason::Text("wrong answers".to_owned()) };
+    wrong.status = RunStatus::Invalid { reason: InvalidReason::Late { p99_ns: 2, limit_ns: 1 } };
     check(&wrong, USUAL, "violated: invalid p99");
 }
 

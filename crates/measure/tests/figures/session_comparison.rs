@@ -126,7 +126,8 @@ fn a_rate_of_the_generator_is_unclear() {
 #[test]
 fn a_run_that_does_not_count_after_the_change_leaves_it_open() {
     let (base, mut new) = (made(&RATES), made(&RATES));
-    new.records[3].status = RunStatus::Invalid { reason: InvalidReason::Text("wrong".to_owned()) };
+    new.records[3].status =
+        RunStatus::Invalid { reason: InvalidReason::Late { p99_ns: 2, limit_ns: 1 } };
     let found = compare(&base, &new, &["qps>-3%"]);
     assert_eq!((found.ruling(), found.new.other_runs), (Ruling::Unclear, 1));
     // Before it, there are only fewer runs to compare with.

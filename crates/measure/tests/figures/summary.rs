@@ -135,7 +135,7 @@ fn only_valid_runs_enter_a_figure() {
     let mut records = records();
     let figures = Summary::of(&session(), &records).variants;
     let mut invalid = record("udp", 90, 1);
-    invalid.status = RunStatus::Invalid { reason: InvalidReason::Text("wrong answers".to_owned()) };
+    invalid.status = RunStatus::Invalid { reason: InvalidReason::Late { p99_ns: 2, limit_ns: 1 } };
     invalid.caveats = vec![Caveat::SharedCpus];
     invalid.bottleneck = Bottleneck { kind: BottleneckKind::Network, evidence: Vec::new() };
     let mut failed = record("udp", 91, 1);
@@ -155,7 +155,7 @@ fn a_variant_without_a_valid_run_stays_in_the_table() {
     records.retain(|record| record.variant != "dot");
     for record in records.iter_mut().filter(|record| record.variant == "tcp") {
         record.status =
-            RunStatus::Invalid { reason: InvalidReason::Text("wrong answers".to_owned()) };
+            RunStatus::Invalid { reason: InvalidReason::Late { p99_ns: 2, limit_ns: 1 } };
     }
     let summary = Summary::of(&session(), &records);
     for (name, others) in [("tcp", 5), ("dot", 0)] {
@@ -206,10 +206,8 @@ fn handshakes_of_the_warm_up_count() {
 #[test]
 fn bottlenecks_are_counted() {
     let mut records = records();
-    let limit = |kind, evidence: &str| Bottleneck {
-        kind,
-        evidence: vec![Evidence::Text(evidence.to_owned())],
-    };
+    let limit =
+        |kind, answers| Bottleneck { kind, evidence: vec![Evidence::GeneratorDrops { answers }] };
     let kinds = [
         BottleneckKind::Unclear,
         BottleneckKind::ServerCpu,
@@ -219,13 +217,13 @@ fn bottlenecks_are_counted() {
     ];
     let dot = records.iter_mut().filter(|record| record.variant == "dot");
     for ((record, kind), number) in dot.zip(kinds).zip(0u64..) {
-        record.bottleneck = limit(kind, &format!("run {number}"));
+        record.bottleneck = limit(kind, number);
     }
     let summary = Summary::of(&session(), &records);
     let expected = [
-        limit(BottleneckKind::ServerCpu, "run 1"),
-        limit(BottleneckKind::Generator, "run 2"),
-        limit(BottleneckKind::Unclear, "run 0"),
+        limit(BottleneckKind::ServerCpu, 1),
+        limit(BottleneckKind::Generator, 2),
+        limit(BottleneckKind::Unclear, 0),
     ];
     assert_eq!(variant(&summary, "dot").bottlenecks, expected);
 }
@@ -410,21 +408,25 @@ fn the_worst_caveat_of_each_kind_is_kept_and_its_runs_are_counted() {
     check_caveats(one(unfilled, [80, 70, 60, 70, 80]), &[(unfilled(60), 5)]);
     let slow = |qps| Caveat::Unsteady { lowest_qps: qps as f64, median_qps: 100.0 };
     check_caveats(one(slow, [40, 30, 0, 30, 40]), &[(slow(0), 5)]);
-    // Kinds stand in the order seen; free texts are kinds of their own; a run counts once.
-    let other = |text: &str| Caveat::Other { text: text.to_owned() };
+    // Kinds stand in the order seen; a run counts once.
+    let held = |role: &str| Caveat::ServerCpuLimit {
+        role: role.to_owned(),
+        cpus: 0.1,
+        throttled_share: 0.5,
+    };
     check_caveats(
         [
             vec![],
-            vec![other("the same"), Caveat::Lost { share: 0.1 }, Caveat::Lost { share: 0.3 }],
-            vec![Caveat::SharedCpus, other("once"), other("the same")],
+            vec![held("server"), Caveat::Lost { share: 0.1 }, Caveat::Lost { share: 0.3 }],
+            vec![Caveat::SharedCpus, Caveat::CertificateNotVerified, held("server")],
             vec![Caveat::Lost { share: 0.2 }],
             vec![],
         ],
         &[
-            (other("the same"), 2),
+            (held("server"), 2),
             (Caveat::Lost { share: 0.3 }, 2),
             (Caveat::SharedCpus, 1),
-            (other("once"), 1),
+            (Caveat::CertificateNotVerified, 1),
         ],
     );
 }

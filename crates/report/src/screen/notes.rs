@@ -685,7 +685,6 @@ fn said(caveat: &Caveat, setting: &Setting<'_>, has_chain: bool) -> Option<(u8, 
         | Caveat::BatchDelay { .. }
         | Caveat::StrayAnswers { .. }
         | Caveat::TurnBacklog { .. }
-        | Caveat::CommonLoadInvalid { .. }
-        | Caveat::Other { .. } => None,
+        | Caveat::CommonLoadInvalid { .. } => None,
     }
 }

@@ -146,7 +146,6 @@ fn clause(evidence: &Evidence) -> String {
             whole(answered_qps * mean_latency_ns / 1e9),
             whole(*window)
         ),
-        Evidence::Text(text) => text.clone(),
     }
 }
 

@@ -346,7 +346,6 @@ pub(crate) fn remark(caveat: &Caveat) -> Remark {
             },
             "Compare these runs with each other, and not with runs of dnslab",
         ),
-        Caveat::Other { text } => Remark::new(text.trim_end_matches('.'), "", ""),
     }
 }
 

@@ -162,7 +162,6 @@ pub fn invalid_text(reason: &InvalidReason) -> String {
         InvalidReason::RateTooHigh { evidence } => {
             format!("the rate was too high: {}", evidence_text(evidence))
         }
-        InvalidReason::Text(text) => text.clone(),
     }
 }
 

@@ -78,6 +78,5 @@ pub(crate) fn remark(finding: &Finding) -> Remark {
             ),
             "Give the load CPUs that nobody else uses (`load.cpus`), or another machine",
         ),
-        Finding::Text { what, figure, remedy } => Remark::new(what, figure, remedy),
     }
 }

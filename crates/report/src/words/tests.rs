@@ -48,7 +48,6 @@ fn evidence() {
 {"figure":"lost-on-loopback"}
 {"figure":"late","share":0.012}
 {"figure":"in-flight","answered_qps":100000.0,"mean_latency_ns":4000000.0,"window":400.0}
-"as a record of format 4 has it"
 "#;
     insta::assert_snapshot!("evidence", said(CASES, |of: Evidence| evidence_text(&[of])));
 }
@@ -69,8 +68,10 @@ fn reasons() {
 #[test]
 fn a_bottleneck_shows_its_evidence() {
     let of = |evidence| Bottleneck { kind: BottleneckKind::ServerCpu, evidence };
-    let evidence = vec![Evidence::BusiestWorker { share: 0.5 }, Evidence::Text("so".into())];
-    let told = "server CPU: the busiest load worker used 50 % of a CPU; so";
+    let evidence =
+        vec![Evidence::BusiestWorker { share: 0.5 }, Evidence::GeneratorDrops { answers: 7 }];
+    let told = "server CPU: the busiest load worker used 50 % of a CPU; the generator's \
+                sockets dropped 7 answers";
     assert_eq!(bottleneck_text(&of(evidence)), told);
     assert_eq!(bottleneck_text(&of(Vec::new())), "server CPU");
 }

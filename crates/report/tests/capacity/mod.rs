@@ -1,12 +1,11 @@
 //! The report of a search for the capacity.
 
 use std::fs;
-use std::path::Path;
 
-use dnslab_measure::{BottleneckKind, Capacity, Caveat, End, Finding, Judged, ResultsDirectory};
-use dnslab_report::{capacity_answer, judged_text, write_report};
+use dnslab_measure::{Capacity, Caveat, End, Finding, Judged, ResultsDirectory};
+use dnslab_report::{capacity_answer, write_report};
 
-use crate::{copy, sample};
+use crate::sample;
 
 /// Writes a sample and its report; what it searched, and the report's files by name.
 fn report(
@@ -96,41 +95,4 @@ fn every_end_has_its_sentence() {
         it.end = Some(End::Interrupted);
     });
     assert_eq!(interrupted, "The search ended without an answer.");
-}
-
-#[test]
-fn a_whole_search_of_format_1_is_read() {
-    let folder = tempfile::tempdir().unwrap();
-    copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples/capacity-v1"), folder.path());
-    let results = ResultsDirectory::open(folder.path()).unwrap();
-    write_report(&results).unwrap();
-    let search = results.capacity().unwrap().unwrap();
-    assert_eq!((search.format, search.steps.len()), (1, 12));
-    let found: Vec<_> =
-        search.steps.iter().filter_map(|step| Some(step.figures?.bottleneck)).collect();
-    assert_eq!(found[0], Some(BottleneckKind::Rate));
-    let said = |at: usize| judged_text(&search.steps[at].judged);
-    assert_eq!(
-        said(2),
-        "violated: p99 92.8 ms (p99<20ms), a backlog grew: 6.2 % of the answers came after the window"
-    );
-    assert_eq!(
-        said(7),
-        "violated: the server fell silent 700 ms after the window of 1.00 s began, and stayed so, \
-         lost 61.1 % (lost<1%), p99 204 ms (p99<20ms)"
-    );
-    let answer = capacity_answer(&search).to_string();
-    let expected = "127.0.0.1:5399 meets lost<1%, p99<20ms up to 6,153 queries per second";
-    assert!(answer.starts_with(expected), "{answer}");
-}
-
-#[test]
-fn findings_and_reasons_of_format_1_are_texts() {
-    let generator = r#"{"what":"No CPU left","figure":"97 %","remedy":"Add a worker"}"#;
-    let breaches = r#"[{"breach":"invalid","reason":"too slow"}]"#;
-    let judged = format!(
-        r#"{{"outcome":"generator-limited","breaches":{breaches},"generator":{generator}}}"#
-    );
-    let judged: Judged = serde_json::from_str(&judged).unwrap();
-    assert_eq!(judged_text(&judged), "generator-limited: too slow; No CPU left (97 %)");
 }

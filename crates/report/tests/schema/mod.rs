@@ -95,9 +95,14 @@ fn each_summary_satisfies_its_schema() {
         write_report(&ResultsDirectory::open(&own).unwrap()).unwrap();
         summaries.push(own.join("summary.json"));
     }
+    let path = |name: &str| folder.path().join(name);
     let made = [
-        ("whole", sample::write(&folder.path().join("whole")).unwrap()),
-        ("chain", sample::chain::write(&folder.path().join("chain")).unwrap()),
+        ("whole", sample::write(&path("whole")).unwrap()),
+        ("chain", sample::chain::write(&path("chain")).unwrap()),
+        ("logs", sample::chain::write_logs(&path("logs")).unwrap()),
+        ("open", sample::open::write(&path("open"), 10_000_000_000).unwrap()),
+        ("rate", sample::capacity::write_rate(&path("rate")).unwrap()),
+        ("window", sample::capacity::write_window(&path("window")).unwrap()),
         (
             "imported",
             written(&folder.path().join("imported"), &imported(&["2.10-udp", "2.14-dot"])),

@@ -2,10 +2,13 @@
 
 use std::path::Path;
 
-use dnslab_measure::{ResultsDirectory, ResultsError, RunRecord, Session, Summary};
+use dnslab_measure::{
+    Caveat, CommonLoad, Compared, LoadFacts, LoadMode, ResultsDirectory, ResultsError, RunRecord,
+    Session, Summary,
+};
 use dnslab_report::{Line, capacity_screen, screen};
 
-use crate::{copy, runs_of, sample};
+use crate::{runs_of, sample};
 
 /// Lines that follow a screen: the path of the report, and a hint.
 const FOLLOWING: usize = 2;
@@ -47,10 +50,25 @@ fn written(
 
 #[test]
 fn of_an_experiment_with_pairs_and_a_common_load() {
-    let folder = tempfile::tempdir().unwrap();
-    copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples/v4"), folder.path());
-    let results = ResultsDirectory::open(folder.path()).unwrap();
-    check_runs("pairs", &results.session().unwrap(), &results.runs().unwrap());
+    let names: Vec<String> = sample::session(3).variants;
+    let compared =
+        names.windows(2).map(|two| Compared { variant: two[1].clone(), against: two[0].clone() });
+    let session = Session {
+        common_rate_qps: Some(1_600.0),
+        compared: compared.collect(),
+        ..sample::session(3)
+    };
+    let mut records = runs_of(&session);
+    for record in &mut records {
+        let mode = LoadMode::Open { rate_qps: 1_600.0, pace: "constant".to_owned() };
+        record.common_load = Some(CommonLoad {
+            load: LoadFacts { mode, ..record.load.clone() },
+            measured: record.measured.clone().unwrap(),
+            caveats: vec![Caveat::RateMissed { intended_qps: 1_600.0, offered_qps: 1_500.0 }],
+            bottleneck: record.bottleneck.clone(),
+        });
+    }
+    check_runs("pairs", &session, &records);
 }
 
 #[test]
