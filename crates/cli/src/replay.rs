@@ -45,6 +45,7 @@ pub(crate) fn live_address(capture: &Path) -> Result<Option<DnstapAddress>, Fail
     text.map(|text| text.parse().map_err(Failure::bad_input)).transpose()
 }
 
+#[cfg(test)]
 pub(crate) fn experiment(arguments: &Replay) -> Result<Experiment, Failure> {
     found(arguments).map(|(experiment, _)| experiment)
 }

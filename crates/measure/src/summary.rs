@@ -531,8 +531,8 @@ impl VariantPair<'_> {
         let why = [self.own.not_compared(), self.reference.not_compared()];
         let is_asked = [self.own, self.reference].iter().any(|side| side.is_as_asked());
         let is_compared = |metric: &Metric| {
-            !why.into_iter().flatten().any(|it| it.includes(*metric))
-                && !(is_asked && *metric == Metric::AnsweredQps)
+            let is_bounded = why.into_iter().flatten().any(|it| it.includes(*metric));
+            !is_bounded && (!is_asked || *metric != Metric::AnsweredQps)
         };
         let metrics: Vec<Metric> = Metric::ALL.into_iter().filter(is_compared).collect();
         let has_common_load = self.own.common_rate_qps().is_some();
