@@ -167,7 +167,7 @@ fn captures_of_tcpdump_are_read_as_tshark_reads_them() {
     for name in ["lo.pcap", "cooked.pcap", "cooked2.pcap"] {
         let path = CAPTURES.path().join(name);
         let (asked, counts) = read(&path, CaptureOptions::default());
-        assert_eq!(names(&asked), expected(), "{name}");
+        assert_eq!(names(&asked), expected(), "{name}: {counts:?}");
         assert_eq!(asked, read_by_tshark(&path), "{name}");
         // One connection for twenty queries, then one for each.
         assert_eq!((counts.connections, counts.connections_without_start, counts.gaps), (22, 0, 0));
