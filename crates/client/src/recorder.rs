@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
-use dnslab_measure::{
-    ByPhase, Counters, Histogram, HowEnded, HttpRefusals, Interval, IntervalTraffic, LONG,
-    Outcomes, TransportOutcomes, WindowCounts, at_once_ns,
+use dnslab_figures::{
+    Counters, Histogram, HttpRefusals, Interval, IntervalTraffic, LONG, Outcomes,
+    TransportOutcomes, WindowCounts, at_once_ns,
 };
+use dnslab_measure::{ByPhase, HowEnded};
 use dnslab_traffic::Turns;
 use dnslab_wire::{Transport, rcode_name};
 
@@ -278,7 +279,7 @@ pub struct Recorder {
     pub connect_time: Histogram,
     /// The shortest round trip to the server over TCP.
     pub round_trip: Option<Nanos>,
-    /// See [`dnslab_measure::at_once_ns`]; 0 without a round trip.
+    /// See [`dnslab_figures::at_once_ns`]; 0 without a round trip.
     at_once: Nanos,
     /// Times of full handshakes.
     pub handshake_time: Histogram,
@@ -648,7 +649,7 @@ impl Recorder {
         }
     }
 
-    pub(crate) fn connections(&mut self, at: Nanos) -> &mut dnslab_measure::Connections {
+    pub(crate) fn connections(&mut self, at: Nanos) -> &mut dnslab_figures::Connections {
         &mut self.phase(at).counters.connections
     }
 

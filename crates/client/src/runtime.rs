@@ -7,7 +7,7 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-use dnslab_measure::Histogram;
+use dnslab_figures::Histogram;
 use dnslab_wire::MessageBatch;
 
 use crate::recorder::IntervalRecord;

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
-use dnslab_measure::Unbalanced;
+use dnslab_figures::Unbalanced;
 use dnslab_wire::units::{raised_file_limit, raised_thread_limit};
 
 /// Why a load did not begin, or cannot be trusted.

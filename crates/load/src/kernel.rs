@@ -9,7 +9,7 @@ use dnslab_client::runtime::{
     DatagramOptions, DatagramSocket, Group, Inbox, Path, Runtime, StreamSocket, Watch, Watched,
 };
 use dnslab_client::{IntervalRecord, Nanos, ThreadTime, Timeline};
-use dnslab_measure::Histogram;
+use dnslab_figures::Histogram;
 use dnslab_socket::{
     EventFlags, MAX_GROUP, Poller, ReceiveBatch, bind_address_without_port, enable_gro,
     enable_pktinfo, enable_timestamps, receive_drops, round_trip, send_batch, send_batch_from,

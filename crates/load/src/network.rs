@@ -1,7 +1,7 @@
 //! What the network stack dropped between the ends of the measured window.
 
 use dnslab_client::{Nanos, Phases};
-use dnslab_measure::{NetworkCounters, NetworkDrops};
+use dnslab_figures::{NetworkCounters, NetworkDrops};
 
 /// Longest time until the next look, so that the caller comes back in any case.
 const MAX_LENGTH: Nanos = 1_000_000_000;

@@ -3,7 +3,8 @@
 use std::time::Instant;
 
 use dnslab_client::{Job, Nanos, Phases, WorkerEnd, nanos};
-use dnslab_measure::{Interval, LoadFacts, Measured, TurnsTaken, WindowCounts, WorkerFacts};
+use dnslab_figures::{Interval, WindowCounts};
+use dnslab_measure::{LoadFacts, Measured, TurnsTaken, WorkerFacts};
 use dnslab_traffic::{TimeWindow, TimeWindows, Turns};
 
 use crate::LoadError;

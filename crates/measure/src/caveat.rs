@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use crate::{HttpRefusals, InvalidReason};
 
 pub(crate) use find::{pinned_cpus, whole_intervals};
-pub use waiting::{LONG, at_once_ns};
 
 /// One reason to doubt a figure, stored with it and shown beside it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]

@@ -29,12 +29,10 @@ mod caveat;
 mod chain;
 mod connections;
 pub mod counter;
-mod counters;
 mod cpu_profile;
 mod disturbed;
 mod fact_change;
 mod gate;
-mod histogram;
 mod history;
 pub mod import;
 mod imported;
@@ -43,17 +41,14 @@ mod latency_floor;
 mod live;
 mod measured;
 mod memory;
-mod network;
 mod not_compared;
 mod objective;
-mod pacing;
 mod quantiles;
 mod quantity;
 mod record;
 mod resources;
 mod results;
 pub mod self_check;
-mod series;
 mod session_comparison;
 pub mod statistics;
 mod summary;
@@ -61,6 +56,14 @@ mod sweep;
 mod testbed;
 mod visible;
 mod windows;
+
+// What is added up is a crate of its own, which whoever only counts takes alone.
+pub use dnslab_figures::{
+    Answers, AttemptCounts, Connections, Counters, ERROR_CODES, Histogram, HistogramError,
+    HttpRefusals, Interval, IntervalTraffic, LONG, LatencyBucket, NetworkCounters, NetworkDrops,
+    NetworkError, Outcomes, Pacing, PacingTally, PacingWindow, TransportOutcomes, Unbalanced,
+    WindowCounts, at_once_ns,
+};
 
 pub use agreement::Agreement;
 pub use answer_comparison::{
@@ -76,14 +79,10 @@ pub use capacity::{
     Answer, BestWindow, Breach, CAPACITY_FORMAT, Capacity, End, Judged, Outlook, Phase, RateSearch,
     Run, Sought, Step, StepFigures, Trial, WindowFigures, WindowSweep, of_server, threshold, tried,
 };
-pub use caveat::{AfterTruncation, Caveat, LONG, at_once_ns};
+pub use caveat::{AfterTruncation, Caveat};
 pub use chain::{Reached, ServerFigures, UNDER_TEST};
-pub use connections::{ConnectionFigures, Connections};
+pub use connections::ConnectionFigures;
 pub use counter::{CounterSample, CounterSeries};
-pub use counters::{
-    Answers, AttemptCounts, Counters, ERROR_CODES, HttpRefusals, Outcomes, TransportOutcomes,
-    Unbalanced,
-};
 pub use cpu_profile::{
     CostDifference, CostPart, CostSummary, CpuProfile, CpuProfiles, LibrarySamples, MAX_LIBRARIES,
     MAX_PROFILE_STACKS, MAX_STACK_FRAMES, MAX_STACK_NAME, MAX_STACK_NAMES, MAX_STACKS, NotProfiled,
@@ -91,7 +90,6 @@ pub use cpu_profile::{
 };
 pub use fact_change::{FactChange, changed_facts};
 pub use gate::{CostLimit, CostLimitError, Judgement, LimitRuling, Ruling};
-pub use histogram::{Histogram, HistogramError, LatencyBucket};
 pub use history::{History, HistoryPoint, HistorySession, LevelChange, VariantHistory};
 pub use imported::{Imported, ImportedConnections, ImportedLatency};
 pub use invalid::{
@@ -100,12 +98,10 @@ pub use invalid::{
 };
 pub use latency_floor::{latency_floor_ns, latency_floor_of_runs_ns};
 pub use live::{ByPhase, LiveInterval, LiveLimit, LiveLoad, LiveServer, LoadPart};
-pub use measured::{CertificateFacts, Measured, Tls, TurnsTaken, WindowCounts, WorkerFacts};
+pub use measured::{CertificateFacts, Measured, Tls, TurnsTaken, WorkerFacts};
 pub use memory::{MemoryLog, RunMemory};
-pub use network::{NetworkCounters, NetworkDrops, NetworkError};
 pub use not_compared::NotCompared;
 pub use objective::{Objective, ObjectiveError, Relation, Threshold};
-pub use pacing::{Pacing, PacingTally, PacingWindow};
 pub use quantiles::{LatencyQuantiles, RunFigure, RunFigures, TimeOuts};
 pub use quantity::{Quantity, QuantityError, Unit};
 pub use record::{
@@ -117,7 +113,6 @@ pub use results::{
     ResultsError, SESSION_FORMAT, Session, SessionLock, SkippedVariant,
 };
 pub use self_check::{Finding, SelfCheck};
-pub use series::{Interval, IntervalTraffic};
 pub use session_comparison::{
     Condition, ConditionChange, SessionComparison, SessionSide, VariantChange, WholeSession,
 };

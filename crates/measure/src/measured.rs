@@ -1,13 +1,11 @@
 //! What a run measured.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use crate::bottleneck::increase;
 use crate::{
     CounterSeries, Counters, CpuLimit, Histogram, HttpRefusals, Interval, InvalidReason,
-    NetworkDrops, Outcomes, Pacing, ResourceSeries, ThreadShare,
+    NetworkDrops, Pacing, ResourceSeries, ThreadShare, WindowCounts,
 };
 
 /// One load worker.
@@ -153,26 +151,6 @@ pub struct TurnsTaken {
     pub answered: u64,
     /// CPU time that the servers of the other loads used in the measured window, nanoseconds.
     pub others_cpu_ns: u64,
-}
-
-/// What is counted of the queries that became due in a time window (`load.windows`).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct WindowCounts {
-    /// Its name.
-    pub name: String,
-    /// Its beginning as it was asked for, nanoseconds of the load's own time since the measured window
-    /// began.
-    pub from_ns: u64,
-    /// Its end likewise. Of a load that ended before, the rest is empty.
-    pub to_ns: u64,
-    /// How the queries ended. Each has one outcome.
-    pub outcomes: Outcomes,
-    /// The answered ones by response code, as in [`crate::Answers::rcodes`].
-    pub rcodes: BTreeMap<String, u64>,
-    /// received - due, as in [`Measured::latency`].
-    pub latency: Histogram,
-    /// received - sent, of answered queries.
-    pub service_time: Histogram,
 }
 
 /// What a run measured.

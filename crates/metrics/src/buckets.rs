@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dnslab_measure::Histogram;
+use dnslab_figures::Histogram;
 
 /// Upper bounds of the buckets of classic histograms, nanoseconds: six for each factor of ten, from 10 us to 10 s.
 /// What a loopback answers lies in several of them, and so does a time-out.

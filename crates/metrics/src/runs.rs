@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use dnslab_figures::{Counters, Interval};
 use dnslab_measure::{
-    CaseId, Counters, CpuShare, Interval, LiveLoad, LiveServer, LoadPart, Measured, RunRecord,
-    RunStatus,
+    CaseId, CpuShare, LiveLoad, LiveServer, LoadPart, Measured, RunRecord, RunStatus,
 };
 use serde::Serialize;
 

@@ -6,9 +6,10 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use dnslab_figures::{Answers, Connections, Counters, Histogram, Interval, Outcomes};
 use dnslab_measure::{
-    Answers, ByPhase, CaseId, Caveat, Connections, Counters, CpuShare, Histogram, Interval,
-    LiveInterval, LiveLoad, LiveServer, LoadPart, Outcomes, ResultsDirectory, RunRecord,
+    ByPhase, CaseId, Caveat, CpuShare, LiveInterval, LiveLoad, LiveServer, LoadPart,
+    ResultsDirectory, RunRecord,
 };
 use dnslab_metrics::{Format, Metrics, Point, Series, Value, page, points_of, timed_text};
 

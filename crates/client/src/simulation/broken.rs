@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dnslab_measure::Counters;
+use dnslab_figures::Counters;
 use dnslab_settings::{Load, QuotaKind, ReceiveTime};
 use dnslab_traffic::{Connect, Rate};
 use dnslab_wire::Transport;

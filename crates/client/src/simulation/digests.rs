@@ -7,10 +7,12 @@
 use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::fs;
+use std::hash::Hasher as _;
 use std::path::PathBuf;
 
-use dnslab_measure::WindowCounts;
+use dnslab_figures::WindowCounts;
 use dnslab_wire::Transport;
+use fnv::FnvHasher;
 
 use super::Played;
 
@@ -28,7 +30,8 @@ struct Found {
     seeds: u64,
     /// One for each [`TOGETHER`] seeds that were all played.
     whole: Vec<u64>,
-    present: u64,
+    /// FNV-1a, which is the same on every machine and with every compiler.
+    present: FnvHasher,
 }
 
 impl Digests {
@@ -43,12 +46,12 @@ impl Digests {
             return;
         }
         if seed.is_multiple_of(TOGETHER) {
-            found.present = OFFSET;
+            found.present = FnvHasher::default();
         }
-        found.present = joined(found.present, &text(played));
+        found.present.write(text(played).as_bytes());
         found.seeds += 1;
         if found.seeds.is_multiple_of(TOGETHER) {
-            let present = found.present;
+            let present = found.present.finish();
             found.whole.push(present);
         }
     }
@@ -116,12 +119,4 @@ fn text(played: &Played) -> String {
             end.drops
         )
     )
-}
-
-/// FNV-1a (draft-eastlake-fnv), which is the same on every machine and with every compiler.
-const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
-
-fn joined(digest: u64, text: &str) -> u64 {
-    text.bytes()
-        .fold(digest, |digest, octet| (digest ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dnslab_measure::{Connections, Counters};
+use dnslab_figures::{Connections, Counters};
 use dnslab_settings::Load;
 use dnslab_traffic::{Connect, Rate};
 use dnslab_wire::Transport;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dnslab_measure::{Histogram, Outcomes};
+use dnslab_figures::{Histogram, Outcomes};
 use dnslab_settings::{Load, QuotaKind};
 use dnslab_traffic::{Rate, Truncated};
 use dnslab_wire::Transport;

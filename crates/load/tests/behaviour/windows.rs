@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dnslab_measure::WindowCounts;
+use dnslab_figures::WindowCounts;
 use dnslab_wire::Transport;
 
 use crate::{go, job, open, plain};

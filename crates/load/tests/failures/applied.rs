@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use dnslab_figures::{Connections, Counters, Outcomes};
 use dnslab_load::{Expected, Job, LoadResult, Progress, run};
-use dnslab_measure::{Connections, Counters, LiveInterval, Outcomes};
+use dnslab_measure::LiveInterval;
 use dnslab_settings::{Load, Mode, QuotaKind, RightCodes};
 use dnslab_traffic::{Pace, QueryList, Rate, SyntheticZone, TypeMix};
 use dnslab_wire::{QueryOptions, Transport};

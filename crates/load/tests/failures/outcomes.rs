@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use dnslab_figures::{Answers, Outcomes};
 use dnslab_load::{Expected, Job, LoadResult, Progress, run};
-use dnslab_measure::{Answers, Outcomes};
 use dnslab_settings::{Load, RightCodes};
 use dnslab_traffic::Pace;
 use dnslab_wire::Transport;

@@ -16,14 +16,7 @@
 
 use super::Caveat;
 use crate::bottleneck::{GENERATOR_BUSY, SERVER_BUSY, busiest};
-use crate::{LoadFacts, Measured};
-
-/// An answer that waits for a query comes this much later than a round trip after it: the server
-/// wakes up, takes the acknowledgement in, and the client wakes up; some 20 us on an idle machine.
-const AT_ONCE_NS: u64 = 300_000;
-
-/// An answer took long from so many times on what counts as at once; so do gaps between queries.
-pub const LONG: u64 = 4;
+use crate::{LONG, LoadFacts, Measured, at_once_ns};
 
 /// Share of the answers that took long and were overtaken that come at once after the next query, from
 /// which on they wait for it: twice what chance gives.
@@ -31,13 +24,6 @@ const WAITED: f64 = 0.7;
 
 /// From this share of all answers on, those that waited decide the 0.95 quantile of the latency.
 const VISIBLE: f64 = 0.05;
-
-/// How long after a query an answer comes that waited for that query, at most, over a path with this
-/// round trip; both in nanoseconds.
-#[must_use]
-pub fn at_once_ns(round_trip_ns: u64) -> u64 {
-    round_trip_ns.saturating_add(AT_ONCE_NS)
-}
 
 impl Caveat {
     /// In an open loop over TCP with neither side busy, a twentieth of the answers or more took long

@@ -7,7 +7,7 @@
 
 use std::hint::black_box;
 
-use dnslab_measure::Histogram;
+use dnslab_figures::Histogram;
 use gungraun::{library_benchmark, library_benchmark_group, main};
 
 /// How often each function does its work.
@@ -35,6 +35,6 @@ fn histogram_record_ns(durations: Vec<u64>, mut histogram: Histogram) -> (Vec<u6
     (durations, histogram)
 }
 
-library_benchmark_group!(name = measure; benchmarks = histogram_record_ns);
+library_benchmark_group!(name = figures; benchmarks = histogram_record_ns);
 
-main!(library_benchmark_groups = measure);
+main!(library_benchmark_groups = figures);
