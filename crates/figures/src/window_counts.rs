@@ -20,7 +20,7 @@ pub struct WindowCounts {
     pub outcomes: Outcomes,
     /// The answered ones by response code, as in [`crate::Answers::rcodes`].
     pub rcodes: BTreeMap<String, u64>,
-    /// received - due, a lost query counts with the time-out at least.
+    /// received - due. A lost query counts with the time-out at least.
     pub latency: Histogram,
     /// received - sent, of answered queries.
     pub service_time: Histogram,

@@ -492,7 +492,7 @@ impl Trial {
         let (ruling, is_disturbed) = match (self.is_within(), is_worse) {
             _ if !is_judged => (Ruling::Unclear, false),
             // A change as large as the bound could hide in it.
-            (true, _) if self.floor > self.bound.abs() => (Ruling::Unclear, false),
+            (true, _) if is_coarse => (Ruling::Unclear, false),
             (true, _) if self.is_whole && self.is_base_disturbed => (Ruling::Unclear, true),
             (true, _) if self.is_whole => (Ruling::Pass, false),
             (false, true) if self.is_base_whole && self.is_told_apart() => {
@@ -514,7 +514,7 @@ impl Trial {
                 let is_asked = ruling == Ruling::Unclear
                     && is_judged
                     && self.is_whole
-                    && !(is_worse && (self.is_disturbed || !self.is_told_apart()))
+                    && !(is_worse && self.is_disturbed)
                     && !self.is_base_disturbed
                     && !is_coarse;
                 let more = || change.more_runs(self.bound, error, MAX_MORE_RUNS);

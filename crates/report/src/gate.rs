@@ -189,8 +189,13 @@ pub(crate) fn without_value(judgement: &Judgement, runs: &str) -> String {
     }
 }
 
-/// Why nothing certain is said of a machine that others use.
-pub(crate) const OTHERS_USED: &str = "not judged: other programs used this machine";
+/// Why a limit is open though its interval may tell; `None` if that decides.
+pub(crate) fn open_whatever_the_interval(judgement: &Judgement) -> Option<String> {
+    match (judgement.is_disturbed, judgement.floor) {
+        (true, _) => Some("not judged: other programs used this machine".to_owned()),
+        (false, floor) => floor.map(|it| format!("dnslab itself may add {}", number::size(it))),
+    }
+}
 
 /// Why it cannot be judged, before the limit; empty where it can.
 fn doubt(limit: &CostLimit, judgement: &Judgement) -> String {
@@ -200,11 +205,8 @@ fn doubt(limit: &CostLimit, judgement: &Judgement) -> String {
     if let Some(why) = judgement.not_compared {
         return format!("it {}, ", not_compared(why));
     }
-    if judgement.is_disturbed {
-        return format!("{OTHERS_USED}, ");
-    }
-    if let Some(floor) = judgement.floor {
-        return format!("dnslab itself may add {}, ", number::size(floor));
+    if let Some(why) = open_whatever_the_interval(judgement) {
+        return format!("{why}, ");
     }
     if !found.is_bounded() {
         return "too few rounds for an interval, ".to_owned();

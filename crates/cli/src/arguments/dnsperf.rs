@@ -92,14 +92,13 @@ pub(crate) fn answer(words: &[OsString]) -> Option<String> {
     let mut text = String::from("error: options of dnsperf have other names here\n");
     for Given { known, value } in &given {
         let name = value.split('=').next().unwrap_or_default();
-        let (ours, differs) = row(known.letter, name).unwrap_or(("not there", ""));
-        let is_maximum =
-            command == "capacity" && known.letter == 'm' && value.parse::<f64>().is_ok();
-        let (ours, differs) = match is_maximum {
-            // resperf has another `-m`.
-            true => ("--max", "the highest rate, as for resperf"),
-            false => (ours, differs),
+        // resperf has another `-m`.
+        let is_maximum = known.letter == 'm' && value.parse::<f64>().is_ok();
+        let table = match command == "capacity" && is_maximum {
+            true => Table::Resperf,
+            false => Table::Dnsperf,
         };
+        let (ours, differs) = row(table, known.letter, name).unwrap_or(("not there", ""));
         let option = format!("-{} {value}", known.letter);
         let colon = if differs.is_empty() { "" } else { ": " };
         text.push_str(&format!(
@@ -150,11 +149,20 @@ fn find(letter: char) -> Option<&'static Known> {
     KNOWN.iter().find(|known| known.letter == letter)
 }
 
+/// Whose options a table of the document is about.
+#[derive(Clone, Copy, PartialEq)]
+enum Table {
+    Dnsperf,
+    Resperf,
+}
+
 /// The second and the third column of the row for an option. A long option has a row for each name.
-fn row(letter: char, name: &str) -> Option<(&'static str, &'static str)> {
+fn row(table: Table, letter: char, name: &str) -> Option<(&'static str, &'static str)> {
     let option = format!("-{letter}");
+    let (dnsperf, resperf) = DOCUMENT.split_once("\n## resperf\n").unwrap_or((DOCUMENT, ""));
+    let text = if table == Table::Dnsperf { dnsperf } else { resperf };
     let rows = || {
-        DOCUMENT.lines().filter_map(|line| {
+        text.lines().filter_map(|line| {
             let cells = cells(line)?;
             let words: Vec<&str> = cells[0].split(['`', ' ']).collect();
             words.contains(&option.as_str()).then_some((cells.clone(), words))
@@ -214,6 +222,7 @@ fn same_load(given: &[Given], rest: &[String]) -> Vec<String> {
         Some(_) => None,
         None => number('q').or(number('c').map(|_| WINDOW)),
     };
+    let outstanding = window.map(|all| (all / clients).max(1).to_string());
     for Given { known, value } in given {
         let mut add = |option: &str, value: &str| words.extend([option, value].map(str::to_owned));
         match known.ours {
@@ -222,16 +231,16 @@ fn same_load(given: &[Given], rest: &[String]) -> Vec<String> {
                     "--clients",
                     &window.map_or(clients, |all| clients.min(all.max(1))).to_string(),
                 );
-                if let (Some(all), None) = (window, number('q')) {
-                    add("--outstanding", &(all / clients).max(1).to_string());
+                if let (Some(outstanding), None) = (&outstanding, number('q')) {
+                    add("--outstanding", outstanding);
                 }
             }
             Ours::Outstanding => {
-                if let Some(all) = window {
+                if let Some(outstanding) = &outstanding {
                     if number('c').is_none() {
                         add("--clients", "1");
                     }
-                    add("--outstanding", &(all / clients).max(1).to_string());
+                    add("--outstanding", outstanding);
                 }
             }
             Ours::Seconds(option) => add(option, &format!("{value}s")),
@@ -328,7 +337,10 @@ mod tests {
         // Help is help in both.
         for known in KNOWN.iter().filter(|known| known.letter != 'h') {
             let letter = known.letter;
-            assert!(row(letter, "").is_some(), "-{letter} has no row in the document");
+            assert!(
+                row(Table::Dnsperf, letter, "").is_some(),
+                "-{letter} has no row in the document"
+            );
             let value =
                 if known.takes_value { format!(" {}", example(letter)) } else { String::new() };
             for command in COMMANDS {
@@ -343,7 +355,7 @@ mod tests {
             let hint = check_hint(&text);
             if let Ours::Seconds(option) | Ours::Value(option) = known.ours {
                 assert!(hint.contains(option), "-{letter}: {hint}");
-                let (ours, _) = row(letter, "").unwrap();
+                let (ours, _) = row(Table::Dnsperf, letter, "").unwrap();
                 assert!(
                     ours.contains(option),
                     "-{letter} is {option} here, and the document says {ours}"
@@ -378,7 +390,7 @@ mod tests {
             "192.0.2.7 --transport doh2 --insecure --http-path /resolve --http-method get",
         );
         let text = said("dnslab capacity 192.0.2.7 -m 20000").unwrap();
-        assert!(text.contains("-m 20000  --max"), "{text}");
+        assert!(text.contains("-m 20000  dnslab capacity --max"), "{text}");
         let text = said("dnslab load -s 127.0.0.1").unwrap();
         assert!(text.contains("the server is an argument of its own"), "{text}");
         // What is wrong otherwise is clap's to say.

@@ -263,7 +263,8 @@ proptest! {
         let mut place = 0;
         let found = search(settings.clone(), |_| {
             place += 1;
-            let breaches = vec![Breach::Invalid { reason: InvalidReason::Late { p99_ns: 2, limit_ns: 1 } }];
+            let reason = InvalidReason::Late { p99_ns: 2, limit_ns: 1 };
+            let breaches = vec![Breach::Invalid { reason }];
             match outcomes[place % outcomes.len()] {
                 0 => Judged::Failed { reason: String::new() },
                 1 => Judged::GeneratorLimited { breaches, generator: busy() },

@@ -9,8 +9,8 @@ use crate::bottleneck::{
     share_with_load,
 };
 use crate::{
-    Agreement, ChainPart, Interval, LoadFacts, LoadMode, Measured, PacingWindow, ServerFacts,
-    ServerUse, WorkerFacts, WorkerUse,
+    Agreement, ChainPart, CpuLimit, Interval, LoadFacts, LoadMode, Measured, PacingWindow,
+    ServerFacts, ServerUse, WorkerFacts, WorkerUse,
 };
 
 /// A stolen share of the time above this can move a figure by as much as a difference that matters.
@@ -290,12 +290,10 @@ impl Caveat {
         }
         let own: u64 = measured.workers.iter().map(|worker| worker.drops).sum();
         let of_host = measured.network?.udp_receive_buffer.saturating_sub(own);
-        let of_server = increase(&measured.resources, measured.window(), |at| at.udp_drops);
-        let datagrams = match of_server {
-            Some((dropped, _)) if chain.is_empty() => dropped.min(of_host),
-            _ => of_host,
-        };
-        let of_server = of_server.map_or(0, |(dropped, _)| dropped).min(datagrams);
+        let counted = increase(&measured.resources, measured.window(), |at| at.udp_drops);
+        let of_server = counted.map_or(0, |(dropped, _)| dropped).min(of_host);
+        let is_told = counted.is_some() && chain.is_empty();
+        let datagrams = if is_told { of_server } else { of_host };
         // A resolver asks its upstream again.
         let may_be_of_load = !chain.is_empty() || measured.counters.outcomes.lost() > 0;
         let any = datagrams as f64 > HOST_DROPS * measured.counters.sent as f64;
@@ -334,8 +332,7 @@ impl Caveat {
     fn server_held_up(servers: &[ServerUse]) -> Option<Self> {
         let held = servers.iter().filter_map(|server| {
             let waited_share = server.waited_share.filter(|share| *share > SERVER_HELD_UP)?;
-            let limit = server.limit.as_ref();
-            if limit.is_some_and(|limit| limit.throttled_share() > THROTTLED) {
+            if throttled(server.limit.as_ref()).is_some() {
                 return None;
             }
             let others_share = server.cpus_used?.by_others;
@@ -353,23 +350,16 @@ impl Caveat {
     /// it was in most.
     fn server_cpu_limit(servers: &[ServerUse]) -> Option<Self> {
         let limited = servers.iter().filter_map(|server| {
-            let limit = server.limit.as_ref()?;
-            let (throttled_share, cpus) = (limit.throttled_share(), limit.cpus);
-            let role = server.role.clone();
-            (throttled_share > THROTTLED).then_some(Self::ServerCpuLimit {
-                role,
-                cpus,
-                throttled_share,
-            })
+            let (cpus, throttled_share) = throttled(server.limit.as_ref())?;
+            Some(Self::ServerCpuLimit { role: server.role.clone(), cpus, throttled_share })
         });
         limited.max_by(|one, two| one.severity().total_cmp(&two.severity()))
     }
 
     /// The CPU quota of dnslab itself was used up in more than 1 % of its periods.
     fn load_cpu_limit(measured: &Measured) -> Option<Self> {
-        let limit = measured.load_cpu_limit.as_ref()?;
-        let (throttled_share, cpus) = (limit.throttled_share(), limit.cpus);
-        (throttled_share > THROTTLED).then_some(Self::LoadCpuLimit { cpus, throttled_share })
+        let (cpus, throttled_share) = throttled(measured.load_cpu_limit.as_ref())?;
+        Some(Self::LoadCpuLimit { cpus, throttled_share })
     }
 
     /// Processes that are neither servers of the chain nor dnslab used more than a tenth of a CPU in
@@ -459,6 +449,13 @@ impl Caveat {
         let Agreement { sent, counted, .. } = agreement;
         (agreement.share() > COUNTS).then_some(Self::CountsDiffer { sent, counted })
     }
+}
+
+/// The CPUs of a quota and the share of its periods in which it was used up, if that is more than [`THROTTLED`].
+fn throttled(limit: Option<&CpuLimit>) -> Option<(f64, f64)> {
+    let limit = limit?;
+    let throttled_share = limit.throttled_share();
+    (throttled_share > THROTTLED).then_some((limit.cpus, throttled_share))
 }
 
 /// The CPUs that servers and load were pinned to; `None` if somebody was not.

@@ -35,7 +35,7 @@ impl Estimate {
         Self { value, low: f64::NEG_INFINITY, high: f64::INFINITY }
     }
 
-    /// The same with an interval that holds this one, too.
+    /// Widens the interval as far as these two ends.
     pub(crate) fn joined(self, [low, high]: [f64; 2]) -> Self {
         Self { value: self.value, low: self.low.min(low), high: self.high.max(high) }
     }

@@ -45,7 +45,8 @@ impl Paired {
         if pairs.is_empty() || !pairs.iter().all(|(below, own)| is_fit(*below) && is_fit(*own)) {
             return None;
         }
-        let logarithms: Vec<f64> = pairs.iter().map(|(below, own)| (own / below).ln()).collect();
+        let ratios: Vec<f64> = pairs.iter().map(|(below, own)| own / below).collect();
+        let logarithms = logarithms(&ratios);
         let (mean, error) = mean_and_error(&logarithms);
         let log = interval(mean, error, pairs.len());
         let means = [|pair: &(f64, f64)| pair.0, |pair: &(f64, f64)| pair.1].map(|side| {
@@ -82,10 +83,11 @@ impl Paired {
         let (relative, mean) = (welch.relative, welch.mean());
         let (error, freedom) = welch.error_and_freedom().unwrap_or((f64::INFINITY, 1.0));
         let (below, above) = (mean_of(reference)?, mean_of(own)?);
+        let sides = [logarithms(reference), logarithms(own)];
         let half = relative.half_width().map(|_| {
             // By the delta method, as of pairs; the two means move each by itself.
-            let spread = |values: &[f64], of: f64| of * mean_and_error(&logarithms(values)).1;
-            let absolute = spread(reference, below).hypot(spread(own, above));
+            let spread = |side: &[f64], mean: f64| mean * mean_and_error(side).1;
+            let absolute = spread(&sides[0], below).hypot(spread(&sides[1], above));
             student_of(freedom).inverse_cdf(1.0 - SHOWN_ERROR / 2.0) * absolute
         });
         let half = half.unwrap_or(f64::INFINITY);
@@ -98,7 +100,7 @@ impl Paired {
             mean,
             error,
             unpaired_freedom: Some(freedom),
-            is_of_all: !one_run_decides([&logarithms(reference), &logarithms(own)]),
+            is_of_all: !one_run_decides(&sides),
         })
     }
 
@@ -227,9 +229,7 @@ fn interval(value: f64, error: f64, count: usize) -> Estimate {
 
 /// Student's distribution for the mean of so many values; `None` below two.
 fn student(count: usize) -> Option<StudentsT> {
-    (count > 1).then(|| {
-        StudentsT::new(0.0, 1.0, count as f64 - 1.0).expect("two values have a degree of freedom")
-    })
+    (count > 1).then(|| student_of(count as f64 - 1.0))
 }
 
 fn student_of(freedom: f64) -> StudentsT {
@@ -241,16 +241,16 @@ fn logarithms(values: &[f64]) -> Vec<f64> {
 }
 
 /// True if leaving one run of either side out turns the sign of the difference of the two means.
-fn one_run_decides(sides: [&[f64]; 2]) -> bool {
+fn one_run_decides(sides: &[Vec<f64>; 2]) -> bool {
     let mean = |values: &[f64], left_out: f64| {
         (values.iter().sum::<f64>() - left_out) / (values.len() as f64 - 1.0)
     };
     let whole = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-    let difference = whole(sides[1]) - whole(sides[0]);
+    let difference = whole(&sides[1]) - whole(&sides[0]);
     let turns = |other: f64| other * difference < 0.0;
     sides.iter().all(|side| side.len() > 1)
-        && (sides[0].iter().any(|run| turns(whole(sides[1]) - mean(sides[0], *run)))
-            || sides[1].iter().any(|run| turns(mean(sides[1], *run) - whole(sides[0]))))
+        && (sides[0].iter().any(|run| turns(whole(&sides[1]) - mean(&sides[0], *run)))
+            || sides[1].iter().any(|run| turns(mean(&sides[1], *run) - whole(&sides[0]))))
 }
 
 /// True if leaving one difference out turns the sign of their mean. False for a single one, of which

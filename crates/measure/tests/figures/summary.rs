@@ -521,16 +521,16 @@ fn imported_runs_are_compared_as_they_came() {
         }
         Summary::of(&session(), &records)
     };
-    let of = |summary: &Summary, metric: Metric| {
+    let dot_by = |summary: &Summary, metric: Metric| {
         let mut own = summary.comparisons.iter();
         own.find(|it| it.variant == "dot" && it.metric == metric).cloned()
     };
-    let found = of(&with(None, false), Metric::AnsweredQps).unwrap();
+    let found = dot_by(&with(None, false), Metric::AnsweredQps).unwrap();
     assert_eq!(found.verdict, Verdict::Costs);
-    assert_eq!(of(&with(None, true), Metric::AnsweredQps).unwrap(), found);
-    assert!(of(&with(Some(1_000.0), false), Metric::ServerCpuPerQuery).is_some());
-    assert_eq!(of(&with(Some(1_000.0), false), Metric::AnsweredQps), None);
-    assert!(of(&with(Some(1e6), false), Metric::AnsweredQps).is_some());
+    assert_eq!(dot_by(&with(None, true), Metric::AnsweredQps).unwrap(), found);
+    assert!(dot_by(&with(Some(1_000.0), false), Metric::ServerCpuPerQuery).is_some());
+    assert_eq!(dot_by(&with(Some(1_000.0), false), Metric::AnsweredQps), None);
+    assert!(dot_by(&with(Some(1e6), false), Metric::AnsweredQps).is_some());
 }
 
 /// Memory is charged in steps of 256 KiB for each CPU: two equal servers may be that far apart in every round.

@@ -6,7 +6,9 @@ use dnslab_measure::{
     SessionComparison, SessionSide,
 };
 
-use crate::gate::{self, OTHERS_USED, change_bound, not_compared, value, without_value};
+use crate::gate::{
+    self, change_bound, not_compared, open_whatever_the_interval, value, without_value,
+};
 use crate::number;
 use crate::screen::cell::with_interval;
 use crate::server::title;
@@ -104,11 +106,8 @@ fn clauses(comparison: &SessionComparison, ruling: Ruling) -> String {
         .map(|(of, judgement)| {
             let limit = change_bound(&of.limit);
             let (name, found) = (&judgement.variant, found(of, judgement));
-            let why = match (judgement.is_disturbed, judgement.floor) {
-                (true, _) => format!("{OTHERS_USED}, "),
-                (false, Some(floor)) => format!("dnslab itself may add {}, ", number::size(floor)),
-                (false, None) => String::new(),
-            };
+            let why = open_whatever_the_interval(judgement);
+            let why = why.map_or_else(String::new, |why| format!("{why}, "));
             format!("{name}'s {} {found} ({why}limit {limit})", of.metric)
         })
         .collect();
