@@ -256,6 +256,8 @@ fn an_open_loop_that_was_not_sent_as_asked_does_not_count() {
         "500ms",
         "--rate",
         "20000000",
+        "--set",
+        "expect.lag_limit=10ms",
     ];
     let done = room.dnslab(&words).exits_with(3);
     let record = records(&room.results()).remove(0);

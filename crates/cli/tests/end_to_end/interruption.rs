@@ -135,7 +135,7 @@ fn a_single_load_that_is_left_has_the_figures_of_the_time_that_it_had() {
         "--warm-up",
         "0s",
     ];
-    let replay = ["replay", "capture.pcap", &target, "--set", "expect.lag_limit=1m"];
+    let replay = ["replay", "capture.pcap", &target];
     for words in [&load[..], &replay] {
         fs::remove_dir_all(room.path().join("results")).ok();
         let mut running = room.start(words);

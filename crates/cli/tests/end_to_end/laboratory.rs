@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use crate::command::{Running, program};
+use crate::command::Running;
 use crate::evidence::files;
 use crate::processes::{orphaned_groups, wait_for};
 use crate::room::Room;
@@ -86,9 +85,8 @@ pub(crate) fn marked(room: &Room, arguments: &[&str]) -> Running {
     let home = room.path().join(HOME);
     fs::create_dir_all(&home).expect("the room is ours");
     let path = std::env::var("PATH").expect("tests have a PATH");
-    let mut command = Command::new(program());
+    let mut command = room.command(arguments);
     command
-        .args(arguments)
         .env("PATH", format!("{}:{path}", room.path().join(GATES).display()))
         .envs(["HOME", MARK, "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"].map(|name| (name, &home)));
     Running::start(command, room.path())

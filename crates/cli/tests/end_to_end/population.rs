@@ -83,7 +83,7 @@ fn capture(room: &Room, population: &Population, length: Duration) -> (PathBuf, 
 fn a_third_of_the_clients_asks_over_tls() {
     let room = Room::with_load();
     room.experiment(
-        "repeat.runs = 1\nexpect.lag_limit = \"1m\"\nserver.zone.records = 1_000\n\
+        "repeat.runs = 1\nserver.zone.records = 1_000\n\
          [load]\npopulation = \"typical\"\nclients = 1_500\nrate = 3_000\nmix = \"dot:33%\"\n\
          warm_up = \"500ms\"\nduration = \"1500ms\"\n\
          [[variant]]\nname = \"embedded\"\n[[variant]]\nname = \"bind\"\nserver.kind = \"bind\"\n",
@@ -130,7 +130,7 @@ fn names_of_a_query_file_are_the_popular_ones() {
     let (_running, at) = serve(&room, "127.0.0.1", &[]);
     let target = at(Transport::Udp).to_string();
     let clients = "--population typical --clients 400 --rate 800 --queries queries.txt --warm-up 0s \
-                   --duration 1s --set expect.lag_limit=1m";
+                   --duration 1s";
     let words: Vec<&str> = ["load", &target].into_iter().chain(clients.split(' ')).collect();
     room.dnslab(&words).exits_with(0);
     let record = valid_records(&room.results(), 1).remove(0);
@@ -189,7 +189,7 @@ fn a_capture_is_profiled_and_played_again() {
     room.write("found.toml", &done.stdout);
     let (_running, at) = serve(&room, "127.0.0.1", &[]);
     let target = at(Transport::Udp).to_string();
-    let clients = "--population found.toml --warm-up 0s --duration 2s --set expect.lag_limit=1m";
+    let clients = "--population found.toml --warm-up 0s --duration 2s";
     let words: Vec<&str> = ["load", &target].into_iter().chain(clients.split(' ')).collect();
     room.dnslab(&words).exits_with(0);
     let record = valid_records(&room.results(), 1).remove(0);

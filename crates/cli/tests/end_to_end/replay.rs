@@ -54,9 +54,7 @@ pub(crate) fn capture(room: &Room, clients: u32, periods: u64, period_ns: u64) -
 #[track_caller]
 fn replay(room: &Room, target: SocketAddr, further: &[&str]) -> RunRecord {
     let target = target.to_string();
-    // How late the generator is on a busy machine is not what is tested.
-    let patient = ["--set", "expect.lag_limit=1m"];
-    let words = [&["replay", "capture.pcap", &target][..], &patient, further].concat();
+    let words = [&["replay", "capture.pcap", &target][..], further].concat();
     let done = room.dnslab(&words).exits_with(0);
     let results = room.results();
     let record = valid_records(&results, 1).remove(0);
@@ -148,7 +146,7 @@ fn a_capture_is_a_load_of_an_experiment() {
     let room = Room::with_load();
     capture(&room, 30, 6, 100_000_000);
     room.experiment(
-        "repeat.runs = 2\nexpect.lag_limit = \"1m\"\nload.capture = \"capture.pcap\"\nload.warm_up = \"0s\"\n\
+        "repeat.runs = 2\nload.capture = \"capture.pcap\"\nload.warm_up = \"0s\"\n\
          load.duration = \"500ms\"\nserver.kind = \"bind\"\n\
          [[variant]]\nname = \"udp\"\n[[variant]]\nname = \"mixed\"\nload.mix = \"tcp:30%,dot:30%\"\n",
     );
@@ -224,8 +222,7 @@ fn a_transport_that_never_answers_makes_a_run_invalid() {
     // Here somebody goes away after the first queries.
     let away = goes_away(at(Transport::Dot)).port().to_string();
     let words = [&words[..], &[&away]].concat();
-    let patient = ["--set", "expect.lag_limit=1m", "--timeout", "300ms"];
-    let done = room.dnslab(&[&words[..], &patient].concat()).exits_with(3);
+    let done = room.dnslab(&[&words[..], &["--timeout", "300ms"]].concat()).exits_with(3);
     done.prints("of clients over dot was answered, though other transports answer");
     let record = crate::evidence::records(&room.results()).remove(0);
     let by_transport = &measured(&record).counters.by_transport;
@@ -255,7 +252,7 @@ fn a_capture_that_changes_between_two_runs_fails_the_second() {
     let room = Room::with_load();
     let path = capture(&room, 30, 20, 100_000_000);
     room.experiment(
-        "repeat.runs = 2\nrepeat.pause = \"5s\"\nexpect.lag_limit = \"1m\"\nload.capture = \"capture.pcap\"\n\
+        "repeat.runs = 2\nrepeat.pause = \"5s\"\nload.capture = \"capture.pcap\"\n\
          load.warm_up = \"0s\"\nload.duration = \"1500ms\"\n[[variant]]\nname = \"udp\"\n",
     );
     let running = room.start(&["run", "./experiment.toml"]);

@@ -85,7 +85,7 @@ fn a_population_has_its_share_of_names_that_do_not_exist() {
         "repeat.runs = 1\nload.population = {clients:?}\nload.duration = \"8s\"\nload.warm_up = \"0s\"\n\
          load.timeout = \"10s\"\nserver.dnssec = true\nupstream.kind = \"internet\"\n\
          upstream.hierarchy = {file:?}\nlab.hosts = \"namespaces\"\n\
-         expect.wrong_limit = \"100%\"\nexpect.lag_limit = \"1m\"\n\
+         expect.wrong_limit = \"100%\"\n\
          [[variant]]\nname = \"bind\"\nserver.kind = \"bind\"\n\
          [[variant]]\nname = \"knot-resolver\"\nserver.kind = \"knot-resolver\"\n\
          [[variant]]\nname = \"few-names\"\nserver.kind = \"pdns-recursor\"\nload.popular_names = 30\n"

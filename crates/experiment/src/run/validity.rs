@@ -27,11 +27,11 @@ pub(super) fn why_invalid(
     let limits =
         SendingLimits { unsent: variant.expect.unsent_limit, lag: variant.expect.lag_limit };
     let not_sent = not_sent_as_asked(figures, &result.facts, measured, limits);
+    // What left too late cannot be answered in time. Over a connection it may have waited for the server.
+    if not_sent.is_some() && !figures.is_stream {
+        return not_sent;
+    }
     if outcomes.answered == 0 {
-        // What left after its time-out cannot be answered in time. Over a connection it may have waited for the server.
-        if not_sent.is_some() && !figures.is_stream {
-            return not_sent;
-        }
         return Some(InvalidReason::Unanswered {
             due: outcomes.due,
             warm_up_due: warm_up.due,
