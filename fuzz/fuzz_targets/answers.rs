@@ -5,7 +5,8 @@
 use std::alloc::System;
 
 use cap::Cap;
-use dnslab_measure::{AnswerRecord, AnswerRecords, join_answers};
+use dnslab_analysis::join_answers;
+use dnslab_figures::{AnswerRecord, AnswerRecords};
 use libfuzzer_sys::fuzz_target;
 
 /// An allocation beyond it ends the process, which is found.

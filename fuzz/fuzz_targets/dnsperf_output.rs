@@ -5,8 +5,9 @@
 use std::alloc::System;
 
 use cap::Cap;
-use dnslab_measure::import::{ImportFacts, ImportSource, read, results_of};
-use dnslab_measure::{RunRecord, Summary};
+use dnslab_analysis::Summary;
+use dnslab_import::{ImportFacts, ImportSource, read, results_of};
+use dnslab_record::RunRecord;
 use libfuzzer_sys::fuzz_target;
 
 /// An allocation beyond it ends the process, which is found.

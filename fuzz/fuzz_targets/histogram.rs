@@ -11,7 +11,7 @@ use std::io::Write as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use cap::Cap;
-use dnslab_measure::Histogram;
+use dnslab_figures::Histogram;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use libfuzzer_sys::fuzz_target;

@@ -5,7 +5,7 @@
 use std::alloc::System;
 
 use cap::Cap;
-use dnslab_measure::RunRecord;
+use dnslab_record::RunRecord;
 use libfuzzer_sys::fuzz_target;
 
 /// An allocation beyond it ends the process, which is found.

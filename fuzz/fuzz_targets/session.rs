@@ -5,7 +5,7 @@
 use std::alloc::System;
 
 use cap::Cap;
-use dnslab_measure::Session;
+use dnslab_record::Session;
 use libfuzzer_sys::fuzz_target;
 
 /// An allocation beyond it ends the process, which is found.

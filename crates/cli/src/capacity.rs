@@ -1,8 +1,9 @@
 //! `dnslab capacity`: the highest rate that meets an objective, or the window to use.
 
 use anyhow::Context as _;
+use dnslab_analysis::Answer;
 use dnslab_experiment::{CapacityError, CapacityPlan, CapacitySession, SessionOptions};
-use dnslab_measure::{Answer, End, Objective, RateSearch, Sought, WindowSweep};
+use dnslab_record::{End, Objective, RateSearch, Sought, WindowSweep};
 use dnslab_report::number;
 use dnslab_settings::{Document, OptionForm};
 
@@ -13,6 +14,7 @@ use crate::live::{Live, Wanted};
 use crate::load::{draft, here};
 use crate::monitoring::{Both, Doors, Monitor};
 use crate::{first_screen, run, signals, terminal};
+use dnslab_analysis::answer;
 
 /// A common demand on a DNS service: hardly a loss, and answers before anybody notices the wait.
 const OBJECTIVE: &str = "lost<0.1%, p99<10ms";
@@ -63,7 +65,7 @@ pub(crate) fn capacity(arguments: Capacity) -> Result<Exit, Failure> {
         monitor.finish(session.results().path(), &stop, output);
     }
     let capacity = shown?;
-    Ok(match (&capacity.end, capacity.answer()) {
+    Ok(match (&capacity.end, answer(&capacity)) {
         (Some(End::Interrupted), _) => {
             let where_it_is = match place.is_kept() {
                 true => "what was measured is in the report",

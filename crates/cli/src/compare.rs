@@ -4,13 +4,13 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use dnslab_measure::{
-    ResultsDirectory, Ruling, RunRecord, Session, SessionComparison, WholeSession,
-};
+use dnslab_analysis::{Ruling, SessionComparison, WholeSession};
+use dnslab_record::{RunRecord, Session};
 use dnslab_report::{
     machine_texts, session_comparison_json, session_comparison_junit, session_comparison_markdown,
     session_comparison_screen,
 };
+use dnslab_results::ResultsDirectory;
 
 use crate::arguments::Compare;
 use crate::exit::{Exit, Failure};

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use dnslab_measure::ResultsDirectory;
 use dnslab_metrics::{Point, points_of, timed_text};
 use dnslab_monitor::push_all;
 use dnslab_report::{dns_metrics, number};
+use dnslab_results::ResultsDirectory;
 
 use crate::arguments::{Export, ExportForm, ExportPrometheus, Output};
 use crate::exit::{Exit, Failure};

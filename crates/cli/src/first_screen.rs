@@ -1,9 +1,11 @@
 //! What is printed when an experiment is over: the first screen, the place of the report, and what to do
 //! next.
 
+use dnslab_analysis::Summary;
 use dnslab_lab::{is_installed, title};
-use dnslab_measure::{Capacity, ResultsDirectory, Summary};
+use dnslab_record::Capacity;
 use dnslab_report::{capacity_screen, dns_metrics, more_rounds, screen, write_report};
+use dnslab_results::ResultsDirectory;
 use dnslab_settings::{Experiment, ServerKind};
 use dnslab_wire::Transport;
 
@@ -19,7 +21,12 @@ pub(crate) fn show(
     output: Output,
 ) -> Result<Summary, Failure> {
     let (session, records) = (results.session()?, results.runs()?);
-    let summary = Summary::whole(results, &session, &records)?;
+    let summary = Summary::whole(
+        &session,
+        &records,
+        results.answer_comparisons()?,
+        results.cpu_profiles()?.as_ref(),
+    );
     if let Some(form) = output.json {
         print_json(results, form)?;
         return Ok(summary);

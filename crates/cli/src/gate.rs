@@ -1,6 +1,7 @@
 //! The exit codes that follow from limits and from compared answers.
 
-use dnslab_measure::{AnswerComparison, Ruling, Summary};
+use dnslab_analysis::{Ruling, Summary};
+use dnslab_record::AnswerComparison;
 
 use crate::exit::Exit;
 

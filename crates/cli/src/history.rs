@@ -1,6 +1,6 @@
 //! `dnslab history`: one figure over many results directories.
 
-use dnslab_measure::{History as Figures, WholeSession};
+use dnslab_analysis::{History as Figures, WholeSession};
 use dnslab_report::{history_csv, history_page, history_screen};
 
 use crate::arguments::History;

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::anyhow;
+use dnslab_import::{ImportFacts, ImportSource, read, results_of};
 use dnslab_lab::{GivenFault, read_given};
-use dnslab_measure::import::{ImportFacts, ImportSource, read, results_of};
-use dnslab_measure::{FolderName, ResultsDirectory};
+use dnslab_results::{FolderName, ResultsDirectory};
 
 use crate::arguments::{Import, ImportDnsperf, Imported};
 use crate::exit::{Exit, Failure};

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::anyhow;
 use dnslab_lab::cache::{self, Entry};
 use dnslab_lab::get::{GetError, Recipe, Request, get};
-use dnslab_measure::visible;
+use dnslab_record::visible;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::arguments::Output;

@@ -10,9 +10,9 @@ use std::time::Duration;
 use anyhow::Context as _;
 use dnslab_experiment::{CapacityObserver, Observer};
 use dnslab_lab::read_given_text;
-use dnslab_measure::{CaseId, Compared, LiveLoad, Phase, RunRecord, Step};
 use dnslab_metrics::{Metrics, Point};
 use dnslab_monitor::{Endpoint, Listener, PushReport, Pusher};
+use dnslab_record::{CaseId, Compared, LiveLoad, Phase, RunRecord, Step};
 use dnslab_report::number;
 use dnslab_settings::{Experiment, Variant};
 

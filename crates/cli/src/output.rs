@@ -9,7 +9,7 @@
 use std::io::{self, ErrorKind, IsTerminal as _, Write};
 use std::sync::{Mutex, PoisonError};
 
-use dnslab_measure::visible_lines;
+use dnslab_record::visible_lines;
 
 /// Why the standard output is not written any more.
 static FAILURE: Mutex<Option<io::Error>> = Mutex::new(None);

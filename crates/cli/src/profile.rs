@@ -7,7 +7,7 @@ use anyhow::{Context as _, anyhow};
 use dnslab_capture::{CaptureOptions, ServerAddresses};
 use dnslab_experiment::CaptureProfile;
 use dnslab_lab::dnstap_socket::{DnstapAddress, ReceiveUntil};
-use dnslab_measure::visible;
+use dnslab_record::visible;
 use dnslab_wire::units::{duration, number, share};
 
 use crate::arguments::Profile;

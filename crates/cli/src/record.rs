@@ -13,7 +13,7 @@ use dnslab_capture::CaptureOptions;
 use dnslab_lab::dnstap_socket::{
     DnstapAddress, DnstapSocket, ReceiveUntil, Received, Reception, SocketAccess,
 };
-use dnslab_measure::visible_lines;
+use dnslab_record::visible_lines;
 use dnslab_wire::units::{duration, number, octets};
 use indicatif::ProgressBar;
 use rustix::fs::OFlags;

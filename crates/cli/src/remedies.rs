@@ -8,9 +8,10 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
+use dnslab_analysis::Summary;
 use dnslab_experiment::{FirstQueryError, WrongAnswer};
 use dnslab_load::{AskError, CertificateFault, ConnectionEnd, Refusal, TlsRefusal};
-use dnslab_measure::{Caveat, Fact, InvalidReason, LoadMode, RunRecord, Session, Summary};
+use dnslab_record::{Caveat, Fact, InvalidReason, LoadMode, RunRecord, Session};
 use dnslab_report::{invalid_text, screen, table};
 use dnslab_settings::{Experiment, OptionForm, find, keys};
 use dnslab_wire::{Method, Transport};

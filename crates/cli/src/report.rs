@@ -1,6 +1,6 @@
 //! `dnslab report`: writes the report again from the results directory alone.
 
-use dnslab_measure::ResultsDirectory;
+use dnslab_results::ResultsDirectory;
 
 use crate::arguments::Report;
 use crate::exit::{Exit, Failure};

@@ -5,13 +5,15 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use dnslab_analysis::Ruling;
 use dnslab_experiment::{
     FirstQueryError, Plan, Session, SessionError, SessionOptions, Source, Untrusted,
     doubt_of_results,
 };
 use dnslab_lab::GuardProgram;
-use dnslab_measure::{CostLimit, ResultsError, Ruling, RunStatus, SkippedVariant};
+use dnslab_record::{CostLimit, RunStatus, SkippedVariant};
 use dnslab_report::beforehand;
+use dnslab_results::ResultsError;
 use dnslab_settings::{Experiment, OptionForm, Variant, without_secrets};
 use dnslab_wire::units::duration;
 

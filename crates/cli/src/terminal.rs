@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use anstyle::{Effects, Style};
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
 use dnslab_experiment::{ExperimentError, SessionError};
-use dnslab_measure::{visible, visible_lines};
+use dnslab_record::{visible, visible_lines};
 use dnslab_report::{Line, Look, Piece};
 use dnslab_wire::units::raised_thread_limit;
 use indicatif::ProgressBar;

@@ -5,11 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dnslab_measure::{LoadFacts, LoadMode, TlsFacts};
 use dnslab_settings::{Load, Mode, RightCodes, Subnets};
-use dnslab_traffic::{
-    Attempts, ClientSubnets, Connect, QueryList, ServerOrder, TimeWindows, Truncated, Turns,
-};
+use dnslab_traffic::{Attempts, ClientSubnets, Connect, QueryList, TimeWindows, Truncated, Turns};
 use dnslab_wire::{Query, Transport};
 
 use crate::time::{Nanos, nanos};
@@ -102,7 +99,8 @@ impl Job {
     }
 
     /// How often clients ask, and whom.
-    pub(crate) fn attempts(&self) -> Attempts {
+    #[must_use]
+    pub fn attempts(&self) -> Attempts {
         self.settings.attempts(self.further.len() as u32)
     }
 
@@ -142,7 +140,8 @@ impl Job {
     }
 
     /// Client subnets that the clients' queries carry, in turn.
-    pub(crate) fn subnets(&self) -> Option<&ClientSubnets> {
+    #[must_use]
+    pub fn subnets(&self) -> Option<&ClientSubnets> {
         match &self.settings.client_subnets {
             Some(Subnets::Written(subnets)) => Some(subnets),
             Some(Subnets::File(_)) | None => None,
@@ -150,11 +149,14 @@ impl Job {
     }
 
     /// What came over TCP is acknowledged as soon as it was read.
-    pub(crate) fn acknowledges_at_once(&self) -> bool {
+    #[must_use]
+    pub fn acknowledges_at_once(&self) -> bool {
         self.settings.quickack.applies(&self.settings.mode())
     }
 
-    pub(crate) fn retries_over_tcp(&self) -> bool {
+    /// Truncated answers are asked again over TCP.
+    #[must_use]
+    pub fn retries_over_tcp(&self) -> bool {
         retries_over_tcp(&self.settings)
     }
 
@@ -171,63 +173,9 @@ impl Job {
         all || self.replay.is_some() || self.queries.iter().next().is_some_and(additional)
     }
 
-    /// The load as it is asked for. Which system calls carry it is known only when it is applied.
+    /// The parts of the warm-up and of the measured window that are this load's own, nanoseconds.
     #[must_use]
-    pub fn facts(&self) -> LoadFacts {
-        let load = &self.settings;
-        let workers = self.workers() as usize;
-        let (warm_up_ns, duration_ns) = self.own_phases();
-        let cpus = load.cpus.iter().copied().cycle().take(workers.min(workers * load.cpus.len()));
-        let tls = self.tls.as_ref().filter(|_| load.transport.is_encrypted());
-        LoadFacts {
-            transport: load.transport.to_string(),
-            mix: load.mix.as_ref().map(ToString::to_string).unwrap_or_default(),
-            played: match (&load.capture, &load.population) {
-                (Some(_), _) => "capture".to_owned(),
-                (None, Some(_)) => "population".to_owned(),
-                (None, None) => String::new(),
-            },
-            target: self.target.to_string(),
-            further: self.further_targets(),
-            clients: load.clients,
-            mode: self.mode(),
-            duration_ns,
-            warm_up_ns,
-            timeout_ns: nanos(load.timeout),
-            patience_ns: self.patience_ns(),
-            workers: self.workers(),
-            cpus: cpus.collect(),
-            queries: match &self.replay {
-                Some(replay) => replay.description(),
-                None => self.queries.description().to_owned(),
-            },
-            seed: self.seed,
-            send_path: String::new(),
-            batch_delay_ns: nanos(self.applied_batch_delay()),
-            behaviour: self.behaviour(),
-            tls: tls.map(|tls| tls_facts(tls, load.transport)),
-            http_method: load.transport.is_http().then(|| load.http_method.to_string()),
-            edns: self.additions(),
-            receive_time: load.receive_time.to_string(),
-            sources: load.sources.as_ref().map(ToString::to_string),
-            max_queries: load.queries_in_all,
-            quickack: self.acknowledges_at_once()
-                && (load.transport.runs_over_tcp() || self.retries_over_tcp()),
-        }
-    }
-
-    fn mode(&self) -> LoadMode {
-        let load = &self.settings;
-        match &self.replay {
-            Some(replay) => {
-                LoadMode::Open { rate_qps: replay.rate_qps(), pace: LoadMode::CLIENTS.to_owned() }
-            }
-            None => LoadMode::of(&load.mode(), load.warm_up, load.duration),
-        }
-    }
-
-    /// The parts of the warm-up and of the measured window that are this load's own.
-    fn own_phases(&self) -> (Nanos, Nanos) {
+    pub fn own_phases(&self) -> (Nanos, Nanos) {
         let (warm_up, duration) = (nanos(self.settings.warm_up), nanos(self.settings.duration));
         match &self.turns {
             None => (warm_up, duration),
@@ -238,31 +186,6 @@ impl Job {
                 (warm_up / u64::from(turns.loads()), duration / u64::from(turns.loads()))
             }
         }
-    }
-
-    fn patience_ns(&self) -> Option<Nanos> {
-        let attempts = self.attempts();
-        (attempts.count() > 1).then(|| nanos(attempts.patience()))
-    }
-
-    fn further_targets(&self) -> Vec<String> {
-        let first = |endpoints: &Vec<Endpoint>| endpoints.first().map(|it| it.target.to_string());
-        self.further.iter().filter_map(first).collect()
-    }
-
-    /// How the clients behave, as a sentence.
-    fn behaviour(&self) -> String {
-        let behaviour = self.settings.behaviour().to_string();
-        let further = match self.further_targets() {
-            none if none.is_empty() => return behaviour,
-            further => further.join(", "),
-        };
-        let first = match self.settings.server_order {
-            ServerOrder::InOrder => "the first server first",
-            ServerOrder::Rotate => "the servers in turn",
-            ServerOrder::Sticky => "the server that answered last",
-        };
-        format!("{behaviour}; they ask {first}, and then {further}")
     }
 
     /// The time windows on the timeline of the load, in the order of the settings.
@@ -278,46 +201,12 @@ impl Job {
         let all = self.settings.windows.iter().flat_map(TimeWindows::as_slice);
         all.map(move |window| on_timeline(window.from)..on_timeline(window.to))
     }
-
-    /// What the clients add to their queries, as a sentence. What all queries have is described with their
-    /// source.
-    fn additions(&self) -> String {
-        let mut parts = Vec::new();
-        if self.settings.cookies {
-            parts.push("a DNS cookie of each client (RFC 7873)".to_owned());
-        }
-        if let Some(subnets) = self.subnets() {
-            parts.push(format!("client subnets {subnets} in turn (RFC 7871)"));
-        }
-        let is_encrypted = self.settings.transports().any(Transport::is_encrypted);
-        if self.replay.is_some() && self.settings.padding > 0 && is_encrypted {
-            let block = self.settings.padding;
-            parts.push(format!(
-                "padding to blocks of {block} octets over encrypted transports (RFC 8467)"
-            ));
-        }
-        if let Some(key) = &self.settings.tsig {
-            parts.push(format!("signed with the key {key} (RFC 8945)"));
-        }
-        parts.join("; ")
-    }
 }
 
 /// Truncated answers are asked again over TCP.
 fn retries_over_tcp(load: &Load) -> bool {
     let truncates = load.transports().any(|transport| !transport.is_connection());
     load.truncated == Truncated::AskOverTcp && truncates
-}
-
-fn tls_facts(tls: &TlsSettings, transport: Transport) -> TlsFacts {
-    let has_choice = transport == Transport::Dot;
-    TlsFacts {
-        versions: crate::tls::offered_names(tls.versions()).map(str::to_owned).collect(),
-        resumption: tls.resumption(),
-        early_data: tls.early_data(),
-        groups: tls.groups().iter().map(ToString::to_string).collect(),
-        records: if has_choice { tls.records.to_string() } else { String::new() },
-    }
 }
 
 /// Sockets of clients whose number is not known before the load. A client that needs one takes that of the

@@ -46,6 +46,7 @@ pub use shard::{Clients, Shard};
 pub use time::{Nanos, ThreadTime, Timeline, nanos};
 pub use tls::{
     CertificateFault, ClientTls, FaultWatch, TlsSettings, TlsSettingsError, Verification,
+    offered_names,
 };
 pub use told::records_of;
 pub use worker::{Pauses, Worker, WorkerEnd};

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
+use dnslab_figures::{ByPhase, HowEnded};
 use dnslab_figures::{
     Counters, Histogram, HttpRefusals, Interval, IntervalTraffic, LONG, Outcomes,
     TransportOutcomes, WindowCounts, at_once_ns,
 };
-use dnslab_measure::{ByPhase, HowEnded};
 use dnslab_traffic::Turns;
 use dnslab_wire::{Transport, rcode_name};
 

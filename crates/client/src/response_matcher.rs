@@ -1,6 +1,6 @@
 //! Matches answers to queries, and books what follows.
 
-use dnslab_measure::HowEnded;
+use dnslab_figures::HowEnded;
 use dnslab_settings::RightCodes;
 use dnslab_wire::{
     BADCOOKIE, Cookie, CookieFinding, Held, Response, ResponseOptions, Transport, TsigFault, rcode,

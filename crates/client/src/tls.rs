@@ -32,7 +32,7 @@ use rustls_pki_types::ServerName;
 /// TLS as a load uses it.
 #[derive(Clone, Debug)]
 pub struct TlsSettings {
-    pub(crate) records: Records,
+    records: Records,
     pub(crate) server_name: ServerName<'static>,
     pub(crate) verified: bool,
     verifier: Arc<dyn ServerCertVerifier>,
@@ -140,6 +140,12 @@ impl TlsSettings {
         &self.groups
     }
 
+    /// How queries over TLS are put into its records.
+    #[must_use]
+    pub fn records(&self) -> Records {
+        self.records
+    }
+
     /// The versions offered.
     #[must_use]
     pub fn versions(&self) -> TlsVersions {
@@ -197,7 +203,7 @@ fn alpn_of(transport: Transport) -> &'static [u8] {
 }
 
 /// The names of versions that `Tls::version` has in a record.
-pub(crate) fn offered_names(versions: TlsVersions) -> impl Iterator<Item = &'static str> {
+pub fn offered_names(versions: TlsVersions) -> impl Iterator<Item = &'static str> {
     let (v12, v13) = match versions {
         TlsVersions::V12 => (true, false),
         TlsVersions::V13 => (false, true),

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use dnslab_measure::{AnswerRecord, HowEnded};
+use dnslab_figures::{AnswerRecord, HowEnded};
 use dnslab_wire::{AnswerDigest, Query};
 
 /// A block is passed on when it has so many octets.

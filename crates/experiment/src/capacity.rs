@@ -5,8 +5,9 @@ mod sweep;
 
 use std::collections::VecDeque;
 
-use dnslab_measure::statistics::Estimate;
-use dnslab_measure::{End, Judged, Phase, RateSearch, Run, Trial, of_server, threshold};
+use dnslab_analysis::statistics::Estimate;
+use dnslab_analysis::{Run, Trial, of_server, threshold};
+use dnslab_record::{End, Judged, Phase, RateSearch};
 use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
 use rand_xoshiro::Xoshiro256PlusPlus;

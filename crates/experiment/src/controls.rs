@@ -1,6 +1,6 @@
 //! Which variants do the same under the main load.
 
-use dnslab_measure::Compared;
+use dnslab_record::Compared;
 use dnslab_settings::{Compare, Experiment, Quickack, Variant};
 
 /// Those of the compared pairs whose settings differ, but only in what does not act in the main load. Such a pair is

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use dnslab_lab::{GuardProgram, LabError, Version, hosts};
-use dnslab_measure::SkippedVariant;
+use dnslab_record::SkippedVariant;
 use dnslab_settings::{
     CacheSize, ChainRole, ChainServer, Experiment, HostsChoice, Link, LogTarget, Mode, Queries,
     ServerKind, Upstream, UpstreamChoice, Variant, on_one_line,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use dnslab_measure::{CaseId, SkippedVariant};
+use dnslab_record::{CaseId, SkippedVariant};
 use dnslab_settings::{ChainServer, Experiment, Mode, ServerKind, Variant};
 use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;

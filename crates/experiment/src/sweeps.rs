@@ -1,6 +1,6 @@
 //! Which variants differ only in the size of their load.
 
-use dnslab_measure::LoadSweep;
+use dnslab_record::LoadSweep;
 use dnslab_settings::{Compare, Experiment, Factor, Load, Mode, ServerChoice, Variant};
 use dnslab_traffic::Rate;
 

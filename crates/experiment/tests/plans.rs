@@ -1,7 +1,7 @@
 //! Experiments explained before they run.
 
 use dnslab_experiment::{Plan, explain};
-use dnslab_measure::SkippedVariant;
+use dnslab_record::SkippedVariant;
 use dnslab_settings::check_text;
 
 #[test]

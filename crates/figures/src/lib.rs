@@ -18,16 +18,23 @@
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
+mod answers;
 mod at_once;
+mod by_phase;
 mod connections;
 mod counters;
 mod histogram;
 mod network;
 mod pacing;
 mod series;
+mod tls;
 mod window_counts;
 
+pub use answers::{
+    ANSWERS_FORMAT, AnswerRecord, AnswerRecords, AnswersError, HowEnded, header as answers_header,
+};
 pub use at_once::{LONG, at_once_ns};
+pub use by_phase::ByPhase;
 pub use connections::Connections;
 pub use counters::{
     Answers, AttemptCounts, Counters, ERROR_CODES, HttpRefusals, Outcomes, TransportOutcomes,
@@ -37,4 +44,5 @@ pub use histogram::{Histogram, HistogramError, LatencyBucket};
 pub use network::{NetworkCounters, NetworkDrops, NetworkError};
 pub use pacing::{Pacing, PacingTally, PacingWindow};
 pub use series::{Interval, IntervalTraffic};
+pub use tls::{CertificateFacts, Tls};
 pub use window_counts::WindowCounts;

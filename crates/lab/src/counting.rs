@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use dnslab_measure::{CounterSample, CounterSeries};
+use dnslab_record::{CounterSample, CounterSeries};
 
 use crate::network::Visit;
 use crate::sampler::signed_ns;

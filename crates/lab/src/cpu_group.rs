@@ -11,7 +11,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use dnslab_measure::CpuLimit;
+use dnslab_record::CpuLimit;
 
 use crate::cgroup::{Mounted, keyed, mounted, number};
 use crate::sampler::signed_ns;

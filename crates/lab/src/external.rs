@@ -5,7 +5,7 @@ use std::fmt;
 use std::fs;
 use std::net::SocketAddr;
 
-use dnslab_measure::ServerFacts;
+use dnslab_record::ServerFacts;
 use dnslab_wire::Transport;
 
 use crate::cgroup::{self, CpuSource, MemorySource, Sources, Unit};

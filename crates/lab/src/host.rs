@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use dnslab_measure::Fact;
+use dnslab_record::Fact;
 use rustix::process::Resource;
 
 use crate::{cgroup, cpus, readings};

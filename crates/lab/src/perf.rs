@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dnslab_measure::CpuProfile;
+use dnslab_record::CpuProfile;
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 use rustix::thread::CapabilitySet;
 use rustix::time::{ClockId, clock_gettime};

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use dnslab_measure::ServerFacts;
+use dnslab_record::ServerFacts;
 use dnslab_wire::Transport;
 
 use crate::counting::{Counted, CounterWatch};

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use dnslab_measure::{CpuLimit, CpuShare, LiveLimit, LiveServer, ResourceSample, ResourceSeries};
+use dnslab_record::{CpuLimit, CpuShare, LiveLimit, LiveServer, ResourceSample, ResourceSeries};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::cgroup::{self, CpuSource, MemorySource, Sources};

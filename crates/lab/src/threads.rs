@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use dnslab_measure::ThreadShare;
+use dnslab_record::ThreadShare;
 
 /// Threads in a record.
 const NAMED: usize = 8;

@@ -10,8 +10,9 @@ use std::thread;
 use std::time::Duration;
 
 use dnslab_client::{IntervalRecord, Phases};
+use dnslab_figures::ByPhase;
 use dnslab_figures::{Histogram, Interval, NetworkDrops, Pacing, PacingTally};
-use dnslab_measure::{ByPhase, LiveInterval};
+use dnslab_record::LiveInterval;
 use dnslab_socket::{set_idle_policy, set_usual_policy};
 use dnslab_traffic::Turns;
 use rustix::process::Pid;

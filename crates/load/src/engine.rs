@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dnslab_client::{Feed, Job, Phases, Shard, TlsSettings, Worker, WorkerEnd, sockets};
-use dnslab_measure::LiveInterval;
+use dnslab_record::LiveInterval;
 use dnslab_settings::Mode;
 use dnslab_wire::Method;
 use rustix::process::{Resource, getrlimit};

@@ -12,6 +12,7 @@ mod ask;
 mod clock;
 mod engine;
 mod error;
+mod facts;
 mod kernel;
 mod network;
 mod read_ahead;
@@ -26,5 +27,6 @@ pub use dnslab_client::{
 };
 pub use engine::{Member, Progress, check_sockets, run, run_together};
 pub use error::LoadError;
+pub use facts::facts;
 pub use read_ahead::read_ahead;
 pub use result::LoadResult;

@@ -4,11 +4,12 @@ use std::time::Instant;
 
 use dnslab_client::{Job, Nanos, Phases, WorkerEnd, nanos};
 use dnslab_figures::{Interval, WindowCounts};
-use dnslab_measure::{LoadFacts, Measured, TurnsTaken, WorkerFacts};
+use dnslab_record::{LoadFacts, Measured, TurnsTaken, WorkerFacts};
 use dnslab_traffic::{TimeWindow, TimeWindows, Turns};
 
 use crate::LoadError;
 use crate::aggregator::Aggregate;
+use crate::facts::facts;
 
 /// What a load brought.
 #[derive(Debug)]
@@ -104,7 +105,7 @@ pub(crate) fn finish(
     let is_interrupted = interrupted(&measured) > 0;
     let cut_short = (until < phases.until || is_interrupted) && !sent_all;
     let send_path = send_path.unwrap_or("none: no connection was open at the end").to_owned();
-    let mut facts = LoadFacts { send_path, ..job.facts() };
+    let mut facts = LoadFacts { send_path, ..facts(job) };
     if job.replay.is_some() {
         // How many clients there are is known when all have come.
         facts.clients = measured.workers.iter().map(|worker| worker.clients).sum();

@@ -1,7 +1,7 @@
 //! The points of a run on disk.
 
 use dnslab_figures::{Counters, Interval};
-use dnslab_measure::{CaseId, LoadPart, Measured, RunRecord};
+use dnslab_record::{CaseId, LoadPart, Measured, RunRecord};
 
 use crate::Point;
 use crate::runs::{Gauges, Phase, Run, loads, server_at, transport_of};

@@ -6,7 +6,7 @@
 //! ([`write_request`]) or a file for `promtool` ([`timed_text`]). [`points_of`] gives the points of a run on disk.
 //!
 //! ```
-//! use dnslab_measure::CaseId;
+//! use dnslab_record::CaseId;
 //! use dnslab_metrics::{Format, Metrics};
 //!
 //! let mut metrics = Metrics::new("encryption", "0.1.0", 1);

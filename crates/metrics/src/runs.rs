@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use dnslab_figures::{Counters, Interval};
-use dnslab_measure::{
+use dnslab_record::{
     CaseId, CpuShare, LiveLoad, LiveServer, LoadPart, Measured, RunRecord, RunStatus,
 };
 use serde::Serialize;

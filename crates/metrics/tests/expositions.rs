@@ -6,12 +6,13 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use dnslab_figures::ByPhase;
 use dnslab_figures::{Answers, Connections, Counters, Histogram, Interval, Outcomes};
-use dnslab_measure::{
-    ByPhase, CaseId, Caveat, CpuShare, LiveInterval, LiveLoad, LiveServer, LoadPart,
-    ResultsDirectory, RunRecord,
-};
 use dnslab_metrics::{Format, Metrics, Point, Series, Value, page, points_of, timed_text};
+use dnslab_record::{
+    CaseId, Caveat, CpuShare, LiveInterval, LiveLoad, LiveServer, LoadPart, RunRecord,
+};
+use dnslab_results::ResultsDirectory;
 
 fn samples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/tests/samples/v5")

@@ -6,9 +6,10 @@
 
 use std::path::PathBuf;
 
-use dnslab_measure::import::{ImportFacts, ImportSource, read, results_of};
-use dnslab_measure::statistics::Metric;
-use dnslab_measure::{History, RunRecord, Session, WholeSession};
+use dnslab_analysis::{History, WholeSession};
+use dnslab_import::{ImportFacts, ImportSource, read, results_of};
+use dnslab_record::Metric;
+use dnslab_record::{RunRecord, Session};
 use dnslab_report::{history_page, write_report};
 
 #[path = "../tests/sample/mod.rs"]
@@ -26,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             return Ok(());
         }
         Some(kind) if kind == "import" => {
-            let text = include_bytes!("../../measure/tests/dnsperf/2.10-udp.txt");
+            let text = include_bytes!("../../import/tests/dnsperf/2.10-udp.txt");
             let source =
                 |run| ImportSource { variant: "udp".to_owned(), file: "udp.txt".to_owned(), run };
             let sources = read(text)?.into_iter().map(source).collect();
@@ -54,7 +55,7 @@ fn history() -> History {
         .map(|day: u32| {
             let started = format!("2026-03-{day:02}T03:04:05Z");
             let session = Session { started, ..sample::session(3) };
-            let run = |(position, case): (u32, &dnslab_measure::CaseId)| {
+            let run = |(position, case): (u32, &dnslab_record::CaseId)| {
                 let of = sample::VARIANTS.iter().find(|of| of.name == case.variant);
                 let of = of.expect("the plan names these variants only");
                 let qps = of.qps * if day < 6 { 1.0 } else { 0.9 };

@@ -2,8 +2,10 @@
 
 use std::cmp::Reverse;
 
-use dnslab_measure::statistics::{Comparison, Estimate, Metric, Verdict};
-use dnslab_measure::{LoadMode, NotCompared, Summary, TimeOuts, VariantSummary};
+use dnslab_analysis::statistics::{Comparison, Estimate, Verdict};
+use dnslab_analysis::{NotCompared, Summary, VariantSummary};
+use dnslab_record::Metric;
+use dnslab_record::{LoadMode, TimeOuts};
 
 use crate::imported::has_imported;
 use crate::number;

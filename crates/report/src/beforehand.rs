@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dnslab_measure::{CostLimit, Session};
+use dnslab_record::{CostLimit, Session};
 
 /// Rounds below which an interval is too wide for most differences. Student's interval of two rounds is
 /// 12.7 standard errors wide on each side, that of three 4.3, that of five 2.8.
@@ -46,7 +46,7 @@ pub fn beforehand(session: &Session) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use dnslab_measure::CaseId;
+    use dnslab_record::CaseId;
 
     use super::*;
 

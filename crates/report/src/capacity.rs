@@ -2,11 +2,9 @@
 
 mod chart;
 
-use dnslab_measure::statistics::mean_of;
-use dnslab_measure::{
-    Capacity, Judged, RunFigure, RunFigures, Sought, Step, StepFigures, TimeOuts, WindowFigures,
-    tried,
-};
+use dnslab_analysis::statistics::mean_of;
+use dnslab_analysis::{RunFigures, WindowFigures};
+use dnslab_record::{Capacity, Judged, RunFigure, Sought, Step, StepFigures, TimeOuts, tried};
 
 use crate::csv::push_row;
 use crate::number::{self, NONE};

@@ -1,6 +1,7 @@
 //! The servers of a chain as a table, the same in Markdown and on the page.
 
-use dnslab_measure::{Reached, ServerFigures, Summary, UNDER_TEST};
+use dnslab_analysis::{Reached, ServerFigures, Summary};
+use dnslab_record::UNDER_TEST;
 
 use crate::number::{self, NONE};
 use crate::transport::transport_name;

@@ -6,10 +6,9 @@
 mod sweep;
 mod time;
 
-use dnslab_measure::statistics::mean_of;
-use dnslab_measure::{
-    LatencyQuantiles, Measured, RunFigure, RunFigures, RunRecord, RunStatus, Summary, WindowSummary,
-};
+use dnslab_analysis::statistics::mean_of;
+use dnslab_analysis::{RunFigures, Summary, WindowSummary};
+use dnslab_record::{LatencyQuantiles, Measured, RunFigure, RunRecord, RunStatus};
 use serde::Serialize;
 
 use crate::page::{Group, Grouping};
@@ -214,7 +213,7 @@ fn short(value: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use dnslab_measure::Histogram;
+    use dnslab_figures::Histogram;
 
     use super::*;
 

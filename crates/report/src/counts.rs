@@ -1,6 +1,7 @@
 //! What servers counted themselves beside what the load says it sent.
 
-use dnslab_measure::{Agreement, RunRecord, RunStatus, Summary};
+use dnslab_analysis::{Agreement, Summary};
+use dnslab_record::{RunRecord, RunStatus};
 
 use crate::number::{self, NONE};
 
@@ -17,7 +18,7 @@ pub(crate) fn rows(summary: &Summary, records: &[RunRecord]) -> Vec<[String; 5]>
     if !records.iter().any(|record| tells(&record)) {
         return Vec::new();
     }
-    let row = |variant: &dnslab_measure::VariantSummary| {
+    let row = |variant: &dnslab_analysis::VariantSummary| {
         let own = records.iter().filter(|record| record.variant == variant.name);
         let failure = own.filter(tells).find_map(not_compared);
         cells(variant.name.clone(), variant.agreement.as_ref(), failure.unwrap_or_default())
@@ -37,7 +38,7 @@ pub(crate) fn run_rows(records: &[RunRecord]) -> Vec<[String; 5]> {
     records.iter().filter(|record| counters_of(record).is_some()).map(row).collect()
 }
 
-fn counters_of(record: &RunRecord) -> Option<&dnslab_measure::CounterSeries> {
+fn counters_of(record: &RunRecord) -> Option<&dnslab_record::CounterSeries> {
     record.measured.as_ref()?.server_counters.as_ref()
 }
 

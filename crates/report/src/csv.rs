@@ -11,9 +11,10 @@ mod windows;
 
 use std::collections::BTreeMap;
 
-use dnslab_measure::{
-    Agreement, CpuLimit, Histogram, LoadMode, Measured, PacingWindow, ResourceSample, RunRecord,
-    RunStatus, SelfCheck, counter, visible_lines,
+use dnslab_analysis::{Agreement, SelfCheck};
+use dnslab_figures::{Histogram, PacingWindow};
+use dnslab_record::{
+    CpuLimit, LoadMode, Measured, ResourceSample, RunRecord, RunStatus, counter, visible_lines,
 };
 
 use crate::words::bottleneck::{bottleneck_name, evidence_text};
@@ -352,14 +353,14 @@ fn resource_fields(measured: Option<&Measured>) -> Vec<Field> {
         }))
     };
     let busiest = |measured: &Measured| {
-        measured.workers.iter().map(dnslab_measure::WorkerFacts::busy_share).reduce(f64::max)
+        measured.workers.iter().map(dnslab_record::WorkerFacts::busy_share).reduce(f64::max)
     };
     let waited = |measured: &Measured| measured.waited_share_of(&measured.resources);
     let share = |limit: &Option<CpuLimit>| limit.as_ref().map(CpuLimit::throttled_share);
     let throttled = |measured: &Measured| share(&measured.resources.cpu_limit);
     let own_throttled = |measured: &Measured| share(&measured.load_cpu_limit);
     let longest = |measured: &Measured| {
-        measured.workers.iter().map(dnslab_measure::WorkerFacts::waited_share).reduce(f64::max)
+        measured.workers.iter().map(dnslab_record::WorkerFacts::waited_share).reduce(f64::max)
     };
     vec![
         ("server_busy_share", number(measured.and_then(Measured::server_busy_share))),

@@ -4,9 +4,8 @@
 //! One object a line. Each run has a header, an event for each caveat, periodic statistics of its measured
 //! window, and their sum. All times are in nanoseconds.
 
-use dnslab_measure::{
-    CaseId, Histogram, Interval, Measured, RunRecord, RunStatus, Session, visible_json,
-};
+use dnslab_figures::{Histogram, Interval};
+use dnslab_record::{CaseId, Measured, RunRecord, RunStatus, Session, visible_json};
 use serde_json::{Map, Value, json};
 
 use crate::words::caveat::caveat_text;

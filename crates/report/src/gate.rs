@@ -1,9 +1,8 @@
 //! The words of what limits say of the variants.
 
-use dnslab_measure::statistics::Estimate;
-use dnslab_measure::{
-    CostLimit, Judgement, LimitRuling, NotCompared, Quantity, Relation, Ruling, Summary, Unit,
-};
+use dnslab_analysis::statistics::Estimate;
+use dnslab_analysis::{Judgement, LimitRuling, NotCompared, Ruling, Summary};
+use dnslab_record::{CostLimit, Quantity, Relation, Unit};
 
 use crate::number;
 use crate::words::time_out;

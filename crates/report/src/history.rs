@@ -1,7 +1,7 @@
 //! One metric over many sessions: as a table, and as CSV.
 
-use dnslab_measure::statistics::Estimate;
-use dnslab_measure::{
+use dnslab_analysis::statistics::Estimate;
+use dnslab_analysis::{
     ConditionChange, History, HistoryPoint, HistorySession, LevelChange, NotCompared,
     VariantHistory,
 };

@@ -1,7 +1,8 @@
 //! What is said of runs that another load generator measured: where they differ from dnslab's own, and what is
 //! not known of them.
 
-use dnslab_measure::{Imported, ImportedLatency, RunRecord, Summary};
+use dnslab_analysis::Summary;
+use dnslab_record::{Imported, ImportedLatency, RunRecord};
 
 use crate::number;
 use crate::transport::transport_name;

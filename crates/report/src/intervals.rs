@@ -1,6 +1,7 @@
 //! Intervals of differences in words.
 
-use dnslab_measure::statistics::{Estimate, Metric};
+use dnslab_analysis::statistics::Estimate;
+use dnslab_record::Metric;
 
 use crate::number;
 

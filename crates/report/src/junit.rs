@@ -5,7 +5,8 @@
 
 use std::fmt::Write as _;
 
-use dnslab_measure::{CostLimit, Judgement, LimitRuling, Ruling, SessionComparison, visible_lines};
+use dnslab_analysis::{Judgement, LimitRuling, Ruling, SessionComparison};
+use dnslab_record::{CostLimit, visible_lines};
 
 use crate::gate::change_bound;
 use crate::words::session_comparison as words;

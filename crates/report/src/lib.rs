@@ -6,7 +6,7 @@
 //! random.
 //!
 //! ```no_run
-//! use dnslab_measure::ResultsDirectory;
+//! use dnslab_results::ResultsDirectory;
 //! use dnslab_report::write_report;
 //!
 //! let results = ResultsDirectory::open("results/encryption".as_ref())?;
@@ -21,7 +21,7 @@
 //! The script and the style sheet of the page are made from `page/src` by `npm ci && npm run build`
 //! in `page`, and committed in `page/dist`, so that building this crate needs no Node.js.
 //!
-//! This crate computes no statistics (that is `dnslab_measure::Summary`), sends nothing over a
+//! This crate computes no statistics (that is `dnslab_analysis::Summary`), sends nothing over a
 //! network, and its page never loads anything.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]

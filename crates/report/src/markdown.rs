@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use dnslab_measure::visible_lines;
+use dnslab_record::visible_lines;
 
 use crate::screen::{Parts, Piece};
 use crate::table::{Table, mark};

@@ -1,7 +1,8 @@
 //! The memory of servers in words: the same in all tables.
 
-use dnslab_measure::statistics::Metric;
-use dnslab_measure::{Caveat, VariantSummary};
+use dnslab_analysis::VariantSummary;
+use dnslab_record::Caveat;
+use dnslab_record::Metric;
 
 use crate::number;
 

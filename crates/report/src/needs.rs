@@ -1,7 +1,8 @@
 //! What a service needs at the rate and from the clients of a study: the sentence that its user takes along.
 
-use dnslab_measure::statistics::Metric;
-use dnslab_measure::{RunRecord, Summary, VariantSummary};
+use dnslab_analysis::{Summary, VariantSummary};
+use dnslab_record::Metric;
+use dnslab_record::RunRecord;
 
 use crate::answer::{LOST, answer, at, offered_qps};
 use crate::screen::cell::{figure, per_second};
@@ -108,8 +109,10 @@ fn parts(variant: &VariantSummary, qps: f64) -> Vec<String> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use dnslab_measure::statistics::Estimate;
-    use dnslab_measure::{Caveat, LoadMode, Outcomes, VariantCaveat};
+    use dnslab_analysis::VariantCaveat;
+    use dnslab_analysis::statistics::Estimate;
+    use dnslab_figures::Outcomes;
+    use dnslab_record::{Caveat, LoadMode};
 
     use super::*;
 
@@ -131,7 +134,7 @@ mod tests {
     fn record(variant: &str, clients: u32) -> RunRecord {
         let text = include_str!("../tests/samples/v5/runs/udp-1/record.json");
         let record: RunRecord = serde_json::from_str(text).unwrap();
-        let load = dnslab_measure::LoadFacts { clients, ..record.load };
+        let load = dnslab_record::LoadFacts { clients, ..record.load };
         RunRecord { variant: variant.to_owned(), load, ..record }
     }
 

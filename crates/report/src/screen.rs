@@ -13,7 +13,8 @@ mod rows;
 mod session_comparison;
 mod trust;
 
-use dnslab_measure::{RunRecord, Session, Summary};
+use dnslab_analysis::Summary;
+use dnslab_record::{RunRecord, Session};
 
 use crate::answer::controls;
 use crate::gate::{overall_text, ruling_texts};

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use dnslab_measure::{CaseId, ResultsDirectory, ResultsError, RunRecord};
+use dnslab_record::{CaseId, RunRecord};
+use dnslab_results::{ResultsDirectory, ResultsError};
 
 use crate::page::collapsed_text;
 
@@ -69,7 +70,7 @@ impl ServerFiles {
 mod tests {
     use std::fs;
 
-    use dnslab_measure::Session;
+    use dnslab_record::Session;
 
     use super::*;
 

@@ -1,10 +1,9 @@
 //! Two sessions against each other as tables, and in Markdown.
 
-use dnslab_measure::statistics::{Estimate, Metric};
-use dnslab_measure::{
-    CostLimit, Judgement, Quantity, Ruling, SessionComparison, TimeOuts, VariantChange,
-    visible_json,
-};
+use dnslab_analysis::statistics::Estimate;
+use dnslab_analysis::{Judgement, Ruling, SessionComparison, VariantChange};
+use dnslab_record::Metric;
+use dnslab_record::{CostLimit, Quantity, TimeOuts, visible_json};
 use serde::Serialize;
 
 use crate::gate::{change_bound, not_compared, value};

@@ -1,6 +1,7 @@
 //! `summary.json`, the figures of a results directory for programs, and its schema.
 
-use dnslab_measure::{Ruling, RunRecord, Session, Summary, visible_json};
+use dnslab_analysis::{Ruling, Summary};
+use dnslab_record::{RunRecord, Session, visible_json};
 use serde::Serialize;
 use serde_json::{Value, json};
 

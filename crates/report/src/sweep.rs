@@ -1,9 +1,9 @@
 //! What servers hold as their load rises, in words and as a table.
 
-use dnslab_measure::{
-    Breaking, HELD_SHARE, RunFigure, RunFigures, Summary, SweepLine, SweepPoint, SweepRun,
-    held_share,
+use dnslab_analysis::{
+    Breaking, HELD_SHARE, RunFigures, Summary, SweepLine, SweepPoint, SweepRun, held_share,
 };
+use dnslab_record::RunFigure;
 
 use crate::number::{self, NONE};
 use crate::words::time_out;

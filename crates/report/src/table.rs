@@ -1,8 +1,11 @@
 //! The table of variants, the same in the terminal, in Markdown and on the page.
 
-use dnslab_measure::self_check::{VariantSelfCheck, Verdict as SelfVerdict};
-use dnslab_measure::statistics::{Metric, Verdict};
-use dnslab_measure::{AttemptCounts, Quantity, Summary, VariantSummary};
+use dnslab_analysis::self_check::{VariantSelfCheck, Verdict as SelfVerdict};
+use dnslab_analysis::statistics::Verdict;
+use dnslab_analysis::{Summary, VariantSummary};
+use dnslab_figures::AttemptCounts;
+use dnslab_record::Metric;
+use dnslab_record::Quantity;
 
 use crate::memory;
 use crate::number::{self, NONE};

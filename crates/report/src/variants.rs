@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use dnslab_measure::{Caveat, LoadMode, NotCompared, RunRecord, Session, Summary, VariantSummary};
+use dnslab_analysis::{NotCompared, Summary, VariantSummary};
+use dnslab_record::{Caveat, LoadMode, RunRecord, Session};
 
 use crate::number;
 

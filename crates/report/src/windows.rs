@@ -1,7 +1,7 @@
 //! The time windows as a table, the same in Markdown and on the page.
 
-use dnslab_measure::statistics::Metric;
-use dnslab_measure::{Summary, WindowOfVariant, WindowSummary};
+use dnslab_analysis::{Summary, WindowOfVariant, WindowSummary};
+use dnslab_record::Metric;
 
 use crate::number::{self, NONE};
 use crate::words::time_out;

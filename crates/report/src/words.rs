@@ -1,4 +1,4 @@
-//! The words for what `measure` has as figures: caveats, bottlenecks, findings, reasons, compared answers.
+//! The words for what records and findings have as figures: caveats, bottlenecks, findings, reasons, compared answers.
 
 pub(crate) mod answers;
 pub(crate) mod bottleneck;
@@ -12,7 +12,7 @@ pub(crate) mod session_comparison;
 #[cfg(test)]
 mod tests;
 
-use dnslab_measure::TimeOuts;
+use dnslab_record::TimeOuts;
 
 use crate::variants::listed;
 

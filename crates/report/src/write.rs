@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use dnslab_measure::{ResultsDirectory, ResultsError, RunRecord, Summary};
+use dnslab_analysis::Summary;
+use dnslab_record::RunRecord;
+use dnslab_results::{ResultsDirectory, ResultsError};
 
 use crate::capacity::{capacity_table, csv as capacity_csv};
 use crate::page::{Grouping, Page};
@@ -50,7 +52,12 @@ pub fn write_report(results: &ResultsDirectory) -> Result<ReportPaths, ReportErr
     let session = results.session()?;
     let records = results.runs()?;
     let server_files = ServerFiles::read(results, &records, MAX_SHOWN)?;
-    let mut summary = Summary::whole(results, &session, &records)?;
+    let mut summary = Summary::whole(
+        &session,
+        &records,
+        results.answer_comparisons()?,
+        results.cpu_profiles()?.as_ref(),
+    );
     let profiles = results.cpu_profiles()?;
     let capacity = results.capacity()?;
     if capacity.is_some() {

@@ -5,13 +5,14 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use dnslab_measure::{
-    CaseId, Caveat, Compared, CostPart, CpuProfile, CpuProfiles, Evidence, Interval, InvalidReason,
+use dnslab_figures::Interval;
+use dnslab_record::{
+    CaseId, Caveat, Compared, CostPart, CpuProfile, CpuProfiles, Evidence, InvalidReason,
     LibrarySamples, LoadMode, Measured, NotProfiled, PROFILE_FORMAT, PartSamples, RECORD_FORMAT,
-    ResultsDirectory, ResultsError, RunRecord, RunStatus, SESSION_FORMAT, Session, StackSamples,
-    ThreadShare,
+    RunRecord, RunStatus, SESSION_FORMAT, Session, StackSamples, ThreadShare,
 };
 use dnslab_report::{ReportError, write_report};
+use dnslab_results::{ResultsDirectory, ResultsError};
 use dnslab_settings::MAX_VARIANTS;
 
 mod capacity;
@@ -59,7 +60,7 @@ fn copy(from: &Path, to: &Path) {
 
 /// The planned runs of a session, each valid, with a window of 1 s.
 fn runs_of(session: &Session) -> Vec<RunRecord> {
-    let run = |(position, case): (usize, &dnslab_measure::CaseId)| {
+    let run = |(position, case): (usize, &dnslab_record::CaseId)| {
         let behaviour = sample::VARIANTS.iter().find(|of| of.name == case.variant).unwrap();
         sample::run(behaviour, case.repetition, position as u32, 1_000_000_000)
     };

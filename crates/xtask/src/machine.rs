@@ -3,7 +3,7 @@
 use std::fs;
 
 use dnslab_lab::host;
-use dnslab_measure::Fact;
+use dnslab_record::Fact;
 
 /// The facts that stand above the tables.
 pub(crate) fn facts() -> Vec<Fact> {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use dnslab_measure::FolderName;
+use dnslab_results::FolderName;
 
 use super::Output;
 

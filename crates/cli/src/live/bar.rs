@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dnslab_measure::{LiveLoad, visible_lines};
+use dnslab_record::{LiveLoad, visible_lines};
 use dnslab_report::number;
 use dnslab_wire::units::duration;
 use indicatif::{ProgressBar, ProgressStyle};

@@ -1,9 +1,8 @@
 //! What bounds the answered rate as it looks while the load runs.
 
-use dnslab_measure::{
-    Bottleneck, BottleneckFigures, BottleneckKind, Counters, CpuLimit, LiveLimit, SERVER_WAITED,
-    ServerUse, TurnedAway, UNDER_TEST,
-};
+use dnslab_analysis::{BottleneckFigures, SERVER_WAITED, ServerUse, TurnedAway};
+use dnslab_figures::Counters;
+use dnslab_record::{Bottleneck, BottleneckKind, CpuLimit, LiveLimit, UNDER_TEST};
 use dnslab_report::bottleneck_text;
 
 use super::view::{Kind, Sum};
@@ -49,7 +48,7 @@ pub(super) fn so_far(seen: &Seen<'_>) -> Option<Bottleneck> {
         ..ServerUse::default()
     };
     let connections = &counters.connections;
-    let mut found = Bottleneck::decide(&BottleneckFigures {
+    let mut found = BottleneckFigures {
         mode: kind.mode.clone(),
         clients: kind.clients,
         due_qps: sum.due as f64 / seconds,
@@ -78,7 +77,8 @@ pub(super) fn so_far(seen: &Seen<'_>) -> Option<Bottleneck> {
         },
         failed_connections_share: connections.failed as f64 / connections.attempted.max(1) as f64,
         send_lag_p50_ns: None,
-    });
+    }
+    .bottleneck();
     // Who else had the CPUs is told after the run only.
     let waits = sum.server_waited().is_some_and(|waited| waited >= SERVER_WAITED);
     if (kind.has_more_servers || waits) && found.kind == BottleneckKind::Window {

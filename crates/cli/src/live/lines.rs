@@ -1,6 +1,6 @@
 //! A line for each second of a load, as users of dnsperf know them: where there is no terminal, and with `--plain`.
 
-use dnslab_measure::LoadPart;
+use dnslab_record::LoadPart;
 use dnslab_report::number;
 
 use super::view::Latest;

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use anstream::{AutoStream, ColorChoice};
 use anyhow::Context as _;
 use dnslab_experiment::{CapacityObserver, Observer};
-use dnslab_measure::{
+use dnslab_record::{
     CaseId, Compared, LiveLoad, LoadMode, Phase, RunRecord, RunStatus, Sought, Step,
 };
 use dnslab_report::{bottleneck_name, invalid_text, judged_text, number};

@@ -1,6 +1,6 @@
 //! A load over time, in a bounded number of points.
 
-use dnslab_measure::{Histogram, Interval};
+use dnslab_figures::{Histogram, Interval};
 
 /// Points of a series, at most. When there are more, each two become one: a chart has no more columns.
 pub(crate) const MAX_POINTS: usize = 240;

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use dnslab_measure::{
-    ByPhase, CaseId, Counters, Histogram, Interval, LiveInterval, LiveLimit, LiveLoad, LiveServer,
-    LoadMode, LoadPart, Outcomes,
-};
+use dnslab_figures::{ByPhase, Counters, Histogram, Interval, Outcomes};
+use dnslab_record::{CaseId, LiveInterval, LiveLimit, LiveLoad, LiveServer, LoadMode, LoadPart};
 
 use super::view::{Kind, Latest, Model};
 

@@ -4,9 +4,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use dnslab_measure::{
-    Bottleneck, CaseId, Counters, Histogram, Interval, LiveLimit, LiveLoad, LiveServer, LoadMode,
-    LoadPart, visible,
+use dnslab_figures::{Counters, Histogram, Interval};
+use dnslab_record::{
+    Bottleneck, CaseId, LiveLimit, LiveLoad, LiveServer, LoadMode, LoadPart, visible,
 };
 use dnslab_report::number;
 use dnslab_settings::{Experiment, Mode, Variant};
@@ -650,7 +650,7 @@ impl Model {
 
 #[cfg(test)]
 mod tests {
-    use dnslab_measure::{BottleneckKind, LiveInterval};
+    use dnslab_record::{BottleneckKind, LiveInterval};
 
     use super::*;
     use crate::live::told::{Told, case, closed, kind, told};

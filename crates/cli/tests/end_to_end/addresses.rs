@@ -61,7 +61,7 @@ fn link_local_servers_are_asked_on_their_link() {
     let folders = crate::room::folders(&room.path().join("results"));
     assert_eq!(folders.len(), 11);
     for folder in folders {
-        let results = dnslab_measure::ResultsDirectory::open(&folder).unwrap();
+        let results = dnslab_results::ResultsDirectory::open(&folder).unwrap();
         let record = valid_records(&results, 1).remove(0);
         assert!(measured(&record).counters.outcomes.answered > 0);
         // The experiment as it was run names the interface as the user did.

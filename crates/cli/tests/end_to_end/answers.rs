@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use dnslab_capture::{CaptureWriter, Captured};
 use dnslab_lab::{ServerKind, find};
-use dnslab_measure::{AnswerComparison, ClassCount, DifferenceClass};
+use dnslab_record::{AnswerComparison, ClassCount, DifferenceClass};
 use dnslab_wire::{Query, QueryOptions, Transport};
 use domain::base::Name;
 use domain::base::iana::Rtype;

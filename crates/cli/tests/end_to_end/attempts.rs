@@ -2,7 +2,7 @@
 
 use std::net::{SocketAddr, UdpSocket};
 
-use dnslab_measure::{RunRecord, RunStatus};
+use dnslab_record::{RunRecord, RunStatus};
 use dnslab_wire::Transport;
 
 use crate::evidence::{measured, records, report_is_whole};

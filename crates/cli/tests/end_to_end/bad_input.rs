@@ -1,6 +1,6 @@
 //! Bad input: the exit code is 2, every fault is shown at once, nothing is started.
 
-use dnslab_measure::{RECORD_FORMAT, SESSION_FORMAT};
+use dnslab_record::{RECORD_FORMAT, SESSION_FORMAT};
 
 use crate::command::Done;
 use crate::evidence::valid_records;

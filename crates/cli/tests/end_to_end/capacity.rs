@@ -2,8 +2,9 @@
 
 use std::fs;
 
+use dnslab_analysis::Answer;
 use dnslab_lab::ports;
-use dnslab_measure::{Answer, Capacity, End, LoadMode, Phase};
+use dnslab_record::{Capacity, End, LoadMode, Phase};
 use dnslab_wire::Transport;
 
 use crate::command::Done;
@@ -11,6 +12,7 @@ use crate::evidence::{files, is_intact, records, report_is_whole};
 use crate::processes::wait_for;
 use crate::room::Room;
 use crate::running_server::{queries, serve};
+use dnslab_analysis::answer;
 
 fn arguments<'a>(target: &'a str, further: &[&'a str]) -> Vec<&'a str> {
     let mut arguments = vec!["capacity", target, "--queries", "queries", "--workers", "1"];
@@ -58,7 +60,7 @@ fn the_highest_rate_allowed_is_met() {
     let done = search(&room, &[], &[objective.as_slice(), &further].concat()).exits_with(0);
     let done = done.prints("meets lost<50%, mean<1s up to at least 400 queries per second");
     let found = capacity(&room);
-    assert_eq!(found.answer(), Answer::AtLeast { qps: 400.0, generator: None }, "{done}");
+    assert_eq!(answer(&found), Answer::AtLeast { qps: 400.0, generator: None }, "{done}");
     assert_eq!(found.end, Some(End::Max { qps: 400.0 }), "{done}");
     assert_eq!(found.steps.first().map(|step| (step.phase, step.at)), Some((Phase::Ramp, 100.0)));
     assert!(found.steps.iter().filter(|step| step.at == 400.0).count() >= 2, "{done}");
@@ -97,7 +99,7 @@ fn every_window_is_tried_and_one_is_named() {
     assert_eq!(windows[..3], [1.0, 2.0, 4.0], "{done}");
     windows.sort_by(f64::total_cmp);
     assert_eq!(windows, [1.0, 1.0, 2.0, 2.0, 4.0, 4.0], "{done}");
-    assert!(matches!(found.answer(), Answer::Window(_)), "{done}");
+    assert!(matches!(answer(&found), Answer::Window(_)), "{done}");
     let clients: Vec<u32> = records(&room.results()).iter().map(|run| run.load.clients).collect();
     assert_eq!(clients[..3], [1, 2, 2], "{done}");
 }

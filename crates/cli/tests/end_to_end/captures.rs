@@ -5,7 +5,8 @@ use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use dnslab_capture::FrameWriter;
-use dnslab_measure::{Counters, RunRecord};
+use dnslab_figures::Counters;
+use dnslab_record::RunRecord;
 use dnslab_wire::{Additions, Query, QueryOptions, Transport};
 use domain::base::Name;
 use domain::base::iana::Rtype;

@@ -1,18 +1,18 @@
 //! What keeps a side from its CPUs is named for what it is: a quota, other programs, a kernel that is too old.
 
 use std::fs;
-use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
-use dnslab_measure::{BottleneckKind, Caveat, Evidence, RunStatus};
+use dnslab_record::{BottleneckKind, Caveat, Evidence, RunStatus};
 
 use crate::command::{Done, Guarded, Running, program};
 use crate::evidence::{measured, records, valid_records};
 use crate::processes::{kill, processes_of, remove_group, wait_for, working};
-use crate::room::{Room, UDP_AND_TCP};
+use crate::room::{Room, UDP_AND_TCP, free_port};
 use crate::running_server::{queries, zone};
+use dnslab_analysis::is_disturbed;
 
 /// A control group with a CPU quota. Dropping it removes it.
 struct Quota(PathBuf);
@@ -62,7 +62,7 @@ impl Drop for Quota {
 fn serve(room: &Room) -> (Running, String) {
     room.write("queries", &queries());
     room.write("zone", &zone());
-    let free = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let free = format!("127.0.0.1:{}", free_port());
     let mut command = Command::new("taskset");
     command.args(["-c", "0"]).arg(program());
     command.args([
@@ -165,7 +165,7 @@ fn other_programs_on_the_cpu_of_a_server_are_named() {
     assert_eq!(record.bottleneck.kind, BottleneckKind::OtherPrograms, "{record:?} {done}");
     let waited = measured(&record).waited_share_of(&measured(&record).resources);
     assert!(waited.is_some_and(|share| (0.1..=1.0).contains(&share)), "{waited:?} {done}");
-    assert!(record.is_disturbed(), "{:?} {done}", record.caveats);
+    assert!(is_disturbed(&record), "{:?} {done}", record.caveats);
     let done = done.prints("Bottleneck: shared with other programs");
     let done = done.prints("other programs held the server's CPU");
     advises_no_more_load(&done);

@@ -154,7 +154,7 @@ fn both_programs_of_a_server_in_the_same_rounds() {
     };
     let results = |limit: &str| {
         let results = folders(&room.path().join(limit));
-        dnslab_measure::ResultsDirectory::open(&results[0]).unwrap()
+        dnslab_results::ResultsDirectory::open(&results[0]).unwrap()
     };
     let summary = |limit: &str| -> serde_json::Value {
         serde_json::from_str(&results(limit).written("summary.json").unwrap()).unwrap()

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
 
-use dnslab_measure::{CostPart, CostSummary, Summary, VariantCost};
+use dnslab_analysis::{CostSummary, Summary, VariantCost};
+use dnslab_record::CostPart;
 
 use crate::command::{Done, Running, program};
 use crate::evidence::valid_records;
@@ -22,7 +23,12 @@ const LOAD: &str =
 fn cost(room: &Room) -> CostSummary {
     let results = room.results();
     let (session, records) = (results.session().unwrap(), results.runs().unwrap());
-    let summary = Summary::whole(&results, &session, &records).unwrap();
+    let summary = Summary::whole(
+        &session,
+        &records,
+        results.answer_comparisons().unwrap(),
+        results.cpu_profiles().unwrap().as_ref(),
+    );
     summary.cpu.unwrap_or_else(|| panic!("nothing was sampled in {}", room.path().display()))
 }
 

@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use dnslab_measure::{ResultsDirectory, RunStatus};
+use dnslab_record::RunStatus;
+use dnslab_results::ResultsDirectory;
 
 use crate::command::{Done, Running, program, unshare};
 use crate::evidence::{files, is_intact, records, report_is_whole, valid_records};

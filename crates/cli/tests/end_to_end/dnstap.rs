@@ -9,14 +9,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use dnslab_capture::{CaptureError, CaptureOptions, CaptureReader, CaptureWriter, Captured};
-use dnslab_lab::ports;
 use dnslab_wire::Transport;
 use rustix::process::Signal;
 
 use crate::command::{Guarded, Running};
 use crate::evidence::{measured, valid_records};
 use crate::processes::wait_for;
-use crate::room::Room;
+use crate::room::{Room, free_port};
 use crate::running_server::{RunningBind, ask, serve};
 
 /// Starts `dnslab` with these words, and waits until it listens.
@@ -66,10 +65,6 @@ fn start(
         (ask(Transport::Udp, address, None, name) == "192.0.2.7").then_some(())
     });
     child
-}
-
-fn free_port() -> u16 {
-    ports::free(Ipv4Addr::LOCALHOST.into()).unwrap().plain
 }
 
 /// Unbound, which knows all names of `example.test`, with these lines for dnstap.

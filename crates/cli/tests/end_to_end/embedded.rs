@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
-use dnslab_measure::Summary;
+use dnslab_analysis::Summary;
 
 use crate::command::{Done, Running, program};
 use crate::evidence::{label, measured, report_is_whole, valid_records};

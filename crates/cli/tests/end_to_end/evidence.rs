@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dnslab_measure::{Caveat, Measured, ResultsDirectory, RunRecord, RunStatus};
+use dnslab_record::{Caveat, Measured, RunRecord, RunStatus};
+use dnslab_results::ResultsDirectory;
 
 pub(crate) const REPORT: [&str; 5] =
     ["report.html", "summary.json", "runs.csv", "series.csv", "table.md"];

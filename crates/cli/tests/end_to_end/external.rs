@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
+use dnslab_analysis::{Summary, VariantSummary};
 use dnslab_lab::ports;
-use dnslab_measure::statistics::Metric;
-use dnslab_measure::{
-    Caveat, LoadMode, ResultsDirectory, RunRecord, RunStatus, Summary, VariantSummary,
-};
+use dnslab_record::Metric;
+use dnslab_record::{Caveat, LoadMode, RunRecord, RunStatus};
 use dnslab_report::invalid_text;
+use dnslab_results::ResultsDirectory;
 
 use crate::command::Done;
 use crate::evidence::{measured, records, report_is_whole, valid_records};
@@ -97,7 +97,12 @@ fn of_dot(room: &Room, folder: &str) -> (VariantSummary, bool) {
     let found = folders(&room.path().join(folder));
     let results = ResultsDirectory::open(&found[0]).unwrap();
     let (session, records) = (results.session().unwrap(), results.runs().unwrap());
-    let summary = Summary::whole(&results, &session, &records).unwrap();
+    let summary = Summary::whole(
+        &session,
+        &records,
+        results.answer_comparisons().unwrap(),
+        results.cpu_profiles().unwrap().as_ref(),
+    );
     let by_memory = summary.comparisons.iter().any(|of| of.metric == Metric::PeakMemory);
     let dot = summary.variants.into_iter().find(|it| ["dot", "load"].contains(&&*it.name)).unwrap();
     (dot, by_memory)
@@ -278,7 +283,7 @@ fn queries_are_signed() {
         assert!(!kept.contains(secret), "{name} holds the secret");
     }
     assert!(!done.stdout.contains(secret) && !done.stderr.contains(secret), "{done}");
-    let session = dnslab_measure::ResultsDirectory::open(folder).unwrap().session().unwrap();
+    let session = dnslab_results::ResultsDirectory::open(folder).unwrap().session().unwrap();
     let masked = format!("load.tsig=a.key:{}", "*".repeat(24));
     assert!(session.command.contains(&masked), "{:?}", session.command);
 }

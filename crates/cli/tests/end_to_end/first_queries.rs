@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use dnslab_lab::ports;
-use dnslab_measure::ResultsDirectory;
+use dnslab_results::ResultsDirectory;
 use dnslab_settings::{Expect, Load, Server};
 use domain::base::Message;
 use domain::base::iana::Rtype;

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use dnslab_measure::{RunRecord, counter};
+use dnslab_record::{RunRecord, counter};
 use rustix::process::Signal;
 
 use crate::command::{Done, Running, cache, program};

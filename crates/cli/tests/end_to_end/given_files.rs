@@ -36,7 +36,7 @@ fn query_files_may_be_compressed_and_marked() {
         let words = ["load", &target, "--queries", name, "--results", &results];
         room.dnslab(&[&words[..], &SHORT].concat()).exits_with(0);
         let folder = crate::room::folders(&room.path().join(&results)).remove(0);
-        let results = dnslab_measure::ResultsDirectory::open(&folder).unwrap();
+        let results = dnslab_results::ResultsDirectory::open(&folder).unwrap();
         let record = valid_records(&results, 1).remove(0);
         let queries = record.load.queries.clone();
         assert!(queries.starts_with("102 queries of the file "), "{queries}");
@@ -95,7 +95,7 @@ fn pipes_are_read_where_once_is_enough() {
         let said = String::from_utf8_lossy(&done.stderr).into_owned();
         (done.status.code(), said)
     };
-    let sample = include_bytes!("../../../measure/tests/dnsperf/2.10-udp.txt");
+    let sample = include_bytes!("../../../import/tests/dnsperf/2.10-udp.txt");
     let (code, said) = call(&["import", "dnsperf", "udp=/dev/stdin", "--out", "out"], sample);
     assert_eq!(code, Some(0), "{said}");
     let (code, said) = call(&["replay", "/dev/stdin", "127.0.0.1:9"], b"");
@@ -166,7 +166,7 @@ fn secrets_that_others_can_read_are_remarked() {
 #[test]
 fn names_lead_nowhere_else() {
     let room = Room::quiet();
-    room.write("udp.txt", include_str!("../../../measure/tests/dnsperf/2.10-udp.txt"));
+    room.write("udp.txt", include_str!("../../../import/tests/dnsperf/2.10-udp.txt"));
     fs::create_dir(room.path().join("inside")).unwrap();
     let inside = |words: &[&str]| {
         let mut command = Command::new(program());

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
-use dnslab_measure::{ResultsDirectory, RunRecord};
+use dnslab_record::RunRecord;
+use dnslab_results::ResultsDirectory;
 
 use crate::command::{Done, Running, program};
 use crate::evidence::{label, report_is_whole, valid_records};

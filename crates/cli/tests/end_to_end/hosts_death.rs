@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use dnslab_measure::RunStatus;
+use dnslab_record::RunStatus;
 
 use crate::command::Running;
 use crate::evidence::{failure, records, report_is_whole};

@@ -1,6 +1,6 @@
 //! A laboratory is interrupted in each of its phases: nothing of it is left, and the next run is whole.
 
-use dnslab_measure::ResultsDirectory;
+use dnslab_results::ResultsDirectory;
 use rustix::process::Signal;
 
 use crate::command::Running;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use dnslab_measure::RunStatus;
+use dnslab_record::RunStatus;
 
 use crate::command::{Done, Running, coredns, program, unshare};
 use crate::evidence::{records, report_is_whole, valid_records};

@@ -3,8 +3,10 @@
 use std::fs;
 use std::process::Command;
 
-use dnslab_measure::statistics::Metric;
-use dnslab_measure::{ResultsDirectory, RunRecord, Summary};
+use dnslab_analysis::Summary;
+use dnslab_record::Metric;
+use dnslab_record::RunRecord;
+use dnslab_results::ResultsDirectory;
 use dnslab_wire::Transport;
 
 use crate::command::Running;
@@ -97,7 +99,7 @@ fn check(record: &RunRecord, text: &str) {
 #[test]
 fn what_cannot_be_imported_is_named_with_its_line() {
     let room = Room::quiet();
-    let sample = include_str!("../../../measure/tests/dnsperf/2.10-udp.txt");
+    let sample = include_str!("../../../import/tests/dnsperf/2.10-udp.txt");
     room.write("whole.txt", sample);
     room.write("cut.txt", &sample[..sample.find("Queries lost").unwrap() - 2]);
     let check = |words: &[&str], complaint: &str| {

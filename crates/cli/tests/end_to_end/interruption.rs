@@ -5,7 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 use dnslab_lab::find;
-use dnslab_measure::{InvalidReason, ResultsDirectory, RunStatus};
+use dnslab_record::{InvalidReason, RunStatus};
+use dnslab_results::ResultsDirectory;
 use dnslab_settings::ServerKind;
 use dnslab_wire::Transport;
 use rustix::process::Signal;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use dnslab_lab::{certificate, ports};
-use dnslab_measure::RunStatus;
+use dnslab_record::RunStatus;
 use dnslab_wire::Transport;
 use serde_json::Value;
 

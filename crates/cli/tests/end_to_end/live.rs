@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use dnslab_measure::RunStatus;
+use dnslab_record::RunStatus;
 use dnslab_wire::Transport;
 use rustix::process::{Pid, Signal, kill_process};
 

@@ -62,7 +62,7 @@ fn room() -> (Room, crate::command::Running, String) {
     let (running, at) = serve(&room, "127.0.0.1", &[]);
     let target = at(Transport::Udp).to_string();
     room.write("queries", &queries());
-    let sample = include_str!("../../../measure/tests/dnsperf/2.10-udp.txt");
+    let sample = include_str!("../../../import/tests/dnsperf/2.10-udp.txt");
     room.write("dnsperf.txt", sample);
     for name in ["a", "b"] {
         let words =

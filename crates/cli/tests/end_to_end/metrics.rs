@@ -10,23 +10,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
-use dnslab_measure::{ResultsDirectory, Summary, VariantSummary};
+use dnslab_analysis::{Summary, VariantSummary};
 use dnslab_metrics::BOUNDS_NS;
+use dnslab_results::ResultsDirectory;
 
 use crate::command::{Done, Guarded};
 use crate::evidence::valid_records;
 use crate::processes::wait_for;
-use crate::room::{Room, SHORT, UDP_AND_TCP};
+use crate::room::{Room, SHORT, UDP_AND_TCP, free_port};
 
 /// A Prometheus with data of its own.
 struct Prometheus {
     port: u16,
     _process: Guarded,
-}
-
-/// That nobody listens at now.
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 impl Prometheus {

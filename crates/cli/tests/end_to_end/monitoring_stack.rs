@@ -3,14 +3,16 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use dnslab_measure::{Interval, Measured};
+use dnslab_figures::Interval;
+use dnslab_record::Measured;
+use dnslab_test_support::bind_both;
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -32,8 +34,8 @@ struct Stack<'a> {
 impl<'a> Stack<'a> {
     fn new(room: &'a Room) -> Self {
         // Held until all are found, so that they differ.
-        let held = [(); 5].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-        Self { room, ports: held.map(|it| it.local_addr().unwrap().port()) }
+        let held = [(); 5].map(|()| bind_both(Ipv4Addr::LOCALHOST.into()));
+        Self { room, ports: held.map(|(tcp, _)| tcp.local_addr().unwrap().port()) }
     }
 
     fn words(&self) -> Vec<String> {

@@ -1,17 +1,17 @@
 //! What `dnslab plan` says beforehand, held against what runs then take.
 
 use std::collections::BTreeMap;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::Command;
 use std::time::Duration;
 
 use dnslab_experiment::Plan;
-use dnslab_measure::{Measured, RunRecord};
+use dnslab_record::{Measured, RunRecord};
 
 use crate::command::{Done, Running, program};
 use crate::evidence::{measured, valid_records};
 use crate::processes::wait_for;
-use crate::room::{Room, SHORT, UDP_AND_TCP};
+use crate::room::{Room, SHORT, UDP_AND_TCP, free_port};
 
 /// Runs the command in a shell whose processes may open so many files.
 #[track_caller]
@@ -38,7 +38,7 @@ fn too_few_files_are_said_before_a_load_with_the_number_that_does() {
 #[test]
 fn a_running_server_with_too_few_files_is_known_beforehand() {
     let room = Room::quiet();
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_port();
     let mut command = Command::new("sh");
     let script = format!("ulimit -n 300; exec python3 -m http.server {port} --bind 127.0.0.1");
     command.args(["-c", &script]);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dnslab_measure::{BottleneckKind, RunRecord, counter};
+use dnslab_record::{BottleneckKind, RunRecord, counter};
 
 use crate::evidence::{label, measured, valid_records};
 use crate::room::Room;

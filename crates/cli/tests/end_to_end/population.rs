@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use dnslab_capture::{CaptureWriter, Captured};
-use dnslab_measure::LoadMode;
+use dnslab_record::LoadMode;
 use dnslab_traffic::SyntheticZone;
 use dnslab_traffic::population::{Population, PopulationLoad, ZoneNames};
 use dnslab_wire::{Additions, Transport};

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dnslab_measure::RunRecord;
+use dnslab_record::RunRecord;
 use rustix::process::{Pid, Signal};
 
 /// Limit for things that take milliseconds on a quiet machine.

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 
 use dnslab_capture::{CaptureWriter, Captured};
-use dnslab_measure::{LoadMode, RunRecord, RunStatus};
+use dnslab_record::{LoadMode, RunRecord, RunStatus};
 use dnslab_wire::{Query, QueryOptions, Transport};
 use domain::base::Name;
 use domain::base::iana::Rtype;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use dnslab_measure::LoadMode;
+use dnslab_record::LoadMode;
 
 use crate::evidence::{REPORT, files, is_disturbed, valid_records};
 use crate::room::{Room, SHORT, UDP_AND_TCP};
@@ -154,7 +154,7 @@ fn a_cost_over_the_limit_has_its_own_exit_code() {
     };
     let results = |limit: &str| {
         let found = crate::room::folders(&room.path().join(limit));
-        dnslab_measure::ResultsDirectory::open(&found[0]).unwrap()
+        dnslab_results::ResultsDirectory::open(&found[0]).unwrap()
     };
     let read = |limit: &str, name: &str| {
         std::fs::read_to_string(results(limit).path().join(name)).unwrap()

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use dnslab_measure::{RunRecord, counter};
+use dnslab_record::{RunRecord, counter};
 use dnslab_traffic::population::{PopularNames, Population};
 
 use crate::evidence::{measured, report_is_whole, valid_records};

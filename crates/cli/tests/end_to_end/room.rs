@@ -2,12 +2,15 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::net::Ipv4Addr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Condvar, Mutex, PoisonError};
 
-use dnslab_measure::{CaseId, ResultsDirectory};
+use dnslab_record::CaseId;
+use dnslab_results::ResultsDirectory;
+use dnslab_test_support::free_address;
 use tempfile::TempDir;
 
 use crate::command::{Done, Running, program};
@@ -145,7 +148,8 @@ impl Room {
         let says = |text: &str| text.contains(PATIENT_KEY);
         let has_load =
             words.first().is_some_and(|word| ["run", "load", "replay", "capacity"].contains(word));
-        let own = ["-h", "--help", "--resume", "--explain"];
+        // Options of dnsperf are answered with a command.
+        let own = ["-h", "--help", "--resume", "--explain", "-s"];
         let file = fs::read_to_string(self.path().join("experiment.toml")).unwrap_or_default();
         has_load && !words.iter().any(|word| own.contains(word) || says(word)) && !says(&file)
     }
@@ -215,6 +219,12 @@ impl Drop for Room {
 pub(crate) fn copy_program(to: &Path) {
     let copied = Command::new("cp").arg(program()).arg(to).status();
     assert!(copied.is_ok_and(|status| status.success()), "cannot copy to {to:?}");
+}
+
+/// Nobody has it now at 127.0.0.1, and the kernel gives it to no client, of which other tests have many.
+#[track_caller]
+pub(crate) fn free_port() -> u16 {
+    free_address(Ipv4Addr::LOCALHOST.into()).port()
 }
 
 /// Sorted; empty if there is no such folder.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use dnslab_measure::RunStatus;
+use dnslab_record::RunStatus;
 
 use crate::command::{Running, program, unshare};
 use crate::evidence::{failure, label, records, report_is_whole};

@@ -4,7 +4,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use dnslab_measure::{Caveat, RunRecord, RunStatus};
+use dnslab_record::{Caveat, RunRecord, RunStatus};
 use dnslab_report::invalid_text;
 use dnslab_wire::Transport;
 use rustix::process::Signal;

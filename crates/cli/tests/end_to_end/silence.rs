@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, UdpSocket};
 use std::thread;
 
-use dnslab_measure::{RunRecord, RunStatus};
+use dnslab_record::{RunRecord, RunStatus};
 use dnslab_report::invalid_text;
 use rustix::process::Signal;
 

@@ -4,9 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use dnslab_measure::{
-    ChainPart, CounterSeries, Measured, RunRecord, RunStatus, ServerFigures, counter,
-};
+use dnslab_analysis::ServerFigures;
+use dnslab_record::{ChainPart, CounterSeries, Measured, RunRecord, RunStatus, counter};
 use rustix::process::Signal;
 
 use crate::command::{Running, cache, coredns, program};

@@ -1,7 +1,8 @@
 //! `dnslab load` on `dnslab serve` over every transport, and the experiment that compares them.
 
 use dnslab_lab::certificate;
-use dnslab_measure::{ResultsDirectory, RunRecord};
+use dnslab_record::RunRecord;
+use dnslab_results::ResultsDirectory;
 use dnslab_wire::Transport;
 
 use crate::evidence::{measured, report_is_whole, valid_records};

@@ -1,16 +1,16 @@
 //! Who watches an external server: by its port, process or unit, as root, as its owner, and not at all.
 
 use std::fs;
-use std::net::UdpSocket;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use dnslab_measure::{Caveat, RunRecord};
+use dnslab_record::{Caveat, RunRecord};
 
 use crate::command::{Done, Running};
 use crate::evidence::{measured, valid_records};
 use crate::processes::remove_group;
-use crate::room::{Room, SHORT};
+use crate::room::{Room, SHORT, free_port};
 use crate::running_server::{RunningBind, queries};
 
 /// Why the server of a run was not watched; `None` if it was.
@@ -233,7 +233,7 @@ fn an_owner_may_watch_without_being_root() {
     let room = Room::with_load();
     room.write("queries", &queries());
     room.write("zone", &crate::running_server::zone());
-    let free = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let free = SocketAddr::from(([127, 0, 0, 1], free_port()));
     let mut command = room.as_nobody();
     command.args(["serve", "--zone", "zone", "--threads", "2", "--listen", &free.to_string()]);
     let server = Running::start(command, room.path());

@@ -14,7 +14,7 @@ pub(crate) use udp::{is_about_an_earlier_datagram, is_for_now};
 
 use std::io;
 
-use dnslab_measure::Tls;
+use dnslab_figures::Tls;
 use dnslab_settings::{HttpSettings, ReceiveTime};
 use dnslab_transport::Exchange;
 use dnslab_wire::MessageBatch;

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use dnslab_measure::Tls as Agreed;
+use dnslab_figures::Tls as Agreed;
 use dnslab_transport::quic::{QuicClient, QuicClientSettings, QuicError};
 use dnslab_wire::MessageBatch;
 

@@ -24,8 +24,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use dnslab_figures::{AnswerRecord, HowEnded};
 use dnslab_figures::{Connections, Counters, Outcomes, WindowCounts};
-use dnslab_measure::{AnswerRecord, HowEnded};
 use dnslab_settings::{Load, Mode, QuotaKind};
 use dnslab_traffic::{Connect, Pace, QueryList, Rate, Selection, TimeWindows, Truncated};
 use dnslab_wire::{Edns, Method, QueryOptions, Transport};

@@ -1,7 +1,7 @@
 //! Reads a server's certificate from its DER form (X.690; RFC 5280, section 4.1): the kind of key and of
 //! signature, which decide what a handshake costs. rustls tells neither.
 
-use dnslab_measure::CertificateFacts;
+use dnslab_figures::CertificateFacts;
 use rustls_pki_types::CertificateDer;
 
 /// Tags of DER (X.690, section 8).

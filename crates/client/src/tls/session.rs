@@ -3,7 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::sync::Arc;
 
-use dnslab_measure::Tls as Agreed;
+use dnslab_figures::Tls as Agreed;
 use dnslab_transport::group_name;
 use rustls::{ClientConnection, HandshakeKind as Kind};
 

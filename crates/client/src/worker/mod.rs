@@ -20,7 +20,7 @@ use crate::runtime::Runtime;
 use crate::sample::Sample;
 use crate::shard::{Clients, Shard};
 use crate::time::{Nanos, ThreadTime};
-use dnslab_measure::Tls;
+use dnslab_figures::Tls;
 use dnslab_traffic::{Random, ServerOrder};
 use dnslab_wire::{Cookie, MessageBatch, Transport};
 use rand::Rng as _;

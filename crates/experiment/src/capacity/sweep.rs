@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use dnslab_measure::{End, Judged, Phase, WindowSweep};
+use dnslab_record::{End, Judged, Phase, WindowSweep};
 use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
 use rand_xoshiro::Xoshiro256PlusPlus;

@@ -1,12 +1,14 @@
 //! The search on simulated servers.
 
-use dnslab_measure::{
-    Answer, Breach, CAPACITY_FORMAT, Capacity, CaseId, Finding, InvalidReason, Sought, Step,
+use dnslab_analysis::Answer;
+use dnslab_record::{
+    Breach, CAPACITY_FORMAT, Capacity, CaseId, Finding, InvalidReason, Sought, Step,
 };
 use proptest::prelude::*;
 use rand::Rng as _;
 
 use super::*;
+use dnslab_analysis::answer;
 
 /// A server that meets the objective up to a rate that differs from run to run.
 struct Server {
@@ -102,7 +104,7 @@ fn coverage(spread: f64, disturbed: f64, searches: u64) -> (f64, f64) {
         let truth = 20_000.0 * 2_f64.powf(seed as f64 / searches as f64);
         let mut server = Server::new(truth, spread, disturbed, seed);
         let found = search(settings(seed), |qps| server.run(qps));
-        let Answer::Found { qps } = found.answer() else { panic!("seed {seed}: {found:#?}") };
+        let Answer::Found { qps } = answer(&found) else { panic!("seed {seed}: {found:#?}") };
         held += u32::from(qps.low <= truth && truth <= qps.high);
         width += (qps.high - qps.low) / truth / searches as f64;
     }
@@ -137,7 +139,7 @@ fn ramp_bracket_and_repeats_follow_each_other() {
     sorted.iter_mut().for_each(|round| round.sort_by(f64::total_cmp));
     assert!(sorted.iter().all(|round| *round == sorted[0]), "{rounds:?}");
     assert!(rounds.iter().any(|round| *round != rounds[0]), "the order is always the same");
-    let Answer::Found { qps } = found.answer() else { panic!("{:?}", found.answer()) };
+    let Answer::Found { qps } = answer(&found) else { panic!("{:?}", answer(&found)) };
     assert!(qps.low < 10_500.0 && 10_500.0 < qps.high && qps.high / qps.low < 1.05, "{qps:?}");
 }
 
@@ -151,7 +153,7 @@ fn one_disturbed_run_in_the_ramp_is_no_violation() {
     });
     let ramp: Vec<f64> = found.steps.iter().take(4).map(|step| step.at).collect();
     assert_eq!(ramp, [1e3, 2e3, 2e3, 4e3]);
-    assert!(matches!(found.answer(), Answer::Found { .. }));
+    assert!(matches!(answer(&found), Answer::Found { .. }));
 }
 
 #[test]
@@ -165,7 +167,7 @@ fn a_bracket_that_two_disturbances_put_too_low_is_left() {
             _ => server.run(qps),
         }
     });
-    let Answer::Found { qps } = found.answer() else { panic!("{:?}", found.answer()) };
+    let Answer::Found { qps } = answer(&found) else { panic!("{:?}", answer(&found)) };
     assert!(qps.low < 30_000.0 && 30_000.0 < qps.high && qps.high < 33_000.0, "{qps:?}");
 }
 
@@ -174,7 +176,7 @@ fn a_server_that_never_meets_it_ends_the_search_at_once() {
     let mut server = Server::new(900.0, 1e-6, 0.0, 1);
     let found = search(settings(1), |qps| server.run(qps));
     assert_eq!(found.steps.len(), 3);
-    assert_eq!(found.answer(), Answer::Below { qps: 1_000.0, generator: None });
+    assert_eq!(answer(&found), Answer::Below { qps: 1_000.0, generator: None });
 }
 
 #[test]
@@ -182,13 +184,13 @@ fn the_highest_rate_allowed_is_confirmed() {
     let allowed = || RateSearch { max_qps: 3_000.0, ..settings(1) };
     let mut server = Server::new(1e6, 0.05, 0.0, 1);
     let found = search(allowed(), |qps| server.run(qps));
-    assert_eq!(found.answer(), Answer::AtLeast { qps: 3_000.0, generator: None });
+    assert_eq!(answer(&found), Answer::AtLeast { qps: 3_000.0, generator: None });
     let rates: Vec<f64> = found.steps.iter().map(|step| step.at).collect();
     assert_eq!(rates, [1e3, 2e3, 3e3, 3e3, 3e3, 3e3, 3e3]);
     // A server whose capacity is that rate is not confirmed at it.
     let mut server = Server::new(3_000.0, 0.05, 0.0, 3);
     let found = search(allowed(), |qps| server.run(qps));
-    assert!(matches!(found.answer(), Answer::Found { .. }), "{:?}", found.answer());
+    assert!(matches!(answer(&found), Answer::Found { .. }), "{:?}", answer(&found));
     assert!(found.steps.iter().all(|step| step.at <= 3_000.0));
 }
 
@@ -197,8 +199,8 @@ fn the_limit_of_the_generator_is_no_answer_about_the_server() {
     let mut server = Server::new(1e6, 0.03, 0.0, 1);
     server.generator = 50_000.0;
     let found = search(settings(1), |qps| server.run(qps));
-    let Answer::AtLeast { qps, generator: Some(generator) } = found.answer() else {
-        panic!("{:?}", found.answer())
+    let Answer::AtLeast { qps, generator: Some(generator) } = answer(&found) else {
+        panic!("{:?}", answer(&found))
     };
     assert!((47_500.0..=50_000.0).contains(&qps), "{qps}");
     assert_eq!(generator, busy());
@@ -206,7 +208,7 @@ fn the_limit_of_the_generator_is_no_answer_about_the_server() {
     // Nothing is left if even the lowest rate is too much for the generator.
     server.generator = 500.0;
     let found = search(settings(1), |qps| server.run(qps));
-    assert!(matches!(found.answer(), Answer::Below { generator: Some(_), .. }));
+    assert!(matches!(answer(&found), Answer::Below { generator: Some(_), .. }));
 }
 
 #[test]
@@ -243,7 +245,7 @@ fn two_failures_in_a_row_end_the_search() {
     });
     let rates: Vec<f64> = found.steps.iter().map(|step| step.at).collect();
     assert_eq!(rates, [1e3, 2e3, 2e3, 4e3, 8e3, 8e3]);
-    let Answer::Nothing { outlook, failure } = found.answer() else { panic!() };
+    let Answer::Nothing { outlook, failure } = answer(&found) else { panic!() };
     assert_eq!((outlook.met, failure.as_deref()), (Some(4e3), Some("gone")));
 }
 
@@ -274,7 +276,7 @@ proptest! {
         });
         let highest = rounded(settings.max_qps);
         prop_assert!(found.steps.iter().all(|step| step.at <= highest.max(settings.max_qps)));
-        match found.answer() {
+        match answer(&found) {
             Answer::AtLeast { qps, .. } => {
                 prop_assert!(qps <= settings.max_qps * 1.001);
                 prop_assert!(found.steps.iter().any(|step| step.judged.is_met()));

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use dnslab_figures::Histogram;
 use dnslab_lab::cpus::Cores;
 use dnslab_lab::{GuardProgram, Ports, ServerKind, ServerSpec, ZoneFile, cpus, ports};
 use dnslab_load::{Job, LoadError, LoadResult};
-use dnslab_measure::Histogram;
 use dnslab_settings::{Load, RightCodes};
 use dnslab_traffic::{QueryList, Rate, Selection, SyntheticZone, TypeMix};
 use dnslab_wire::units::share;

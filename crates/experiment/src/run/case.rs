@@ -8,14 +8,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime};
 
+use dnslab_analysis::{BottleneckFigures, Observation, backlog_beyond_lead_ns, caveats, unserved};
+use dnslab_figures::{Answers, Connections};
 use dnslab_lab::hosts::EndedPart;
 use dnslab_lab::perf::{self, Perf, PerfError, Recording, Sampled};
 use dnslab_lab::{CounterWatch, GroupWatch, GuardProgram, RunningServer, Sampler, cpus};
 use dnslab_load::{Expected, Job, LoadResult};
-use dnslab_measure::{
-    Answers, Bottleneck, BottleneckFigures, BottleneckKind, CaseId, Cause, Caveat, ChainPart,
-    CommonLoad, Connections, CpuProfile, CpuShare, InvalidReason, LiveServer, LoadFacts, Measured,
-    RECORD_FORMAT, RunRecord, RunStatus, ServerFacts, TestbedFacts, unserved,
+use dnslab_record::{
+    Bottleneck, BottleneckKind, CaseId, Cause, Caveat, ChainPart, CommonLoad, CpuProfile, CpuShare,
+    InvalidReason, LiveServer, LoadFacts, Measured, RECORD_FORMAT, RunRecord, RunStatus,
+    ServerFacts, TestbedFacts,
 };
 use dnslab_settings::{Queries, RightCodes, Variant, Verification};
 use dnslab_traffic::TypeMix;
@@ -83,6 +85,46 @@ impl Watching {
     pub(super) fn latest(&self) -> Option<(LiveServer, Vec<CpuShare>)> {
         let latest = self.sampler.as_ref()?.latest()?;
         Some((latest.server, latest.load_cpus))
+    }
+}
+
+/// One load that was applied to its end.
+struct Loaded {
+    result: LoadResult,
+    /// The servers behind the one under test.
+    chain: Vec<ChainPart>,
+    /// Why the server under test was not watched.
+    unwatched: Option<String>,
+}
+
+/// What ran, when all of it has stopped.
+struct Ran {
+    /// RFC 3339, UTC.
+    started: String,
+    server: ServerFacts,
+    main: Loaded,
+    common: Option<Loaded>,
+    wants_common: bool,
+    testbed: Option<TestbedFacts>,
+}
+
+/// One load, as its rules look at it.
+pub(super) struct SeenLoad<'a> {
+    pub(super) run: Observation<'a>,
+    pub(super) figures: BottleneckFigures,
+    pub(super) result: &'a LoadResult,
+    unwatched: Option<&'a str>,
+    /// Length of the measured window that was asked for.
+    asked_ns: u64,
+}
+
+impl<'a> SeenLoad<'a> {
+    fn of(loaded: &'a Loaded, server: &'a ServerFacts, asked_ns: u64) -> Self {
+        let Loaded { result, chain, unwatched } = loaded;
+        let LoadResult { facts: load, measured, .. } = result;
+        let run = Observation { load, server, chain, measured };
+        let figures = BottleneckFigures::of(&run);
+        Self { run, figures, result, unwatched: unwatched.as_deref(), asked_ns }
     }
 }
 
@@ -163,53 +205,39 @@ impl Case<'_> {
         Ok(Job { seed: self.seed, expected, tells: self.told.is_some(), ..job })
     }
 
-    fn record(
-        &self,
-        (started, server): (String, ServerFacts),
-        (main, chain, unwatched): (LoadResult, Vec<ChainPart>, Option<String>),
-        (common, wants_common): (Option<(LoadResult, Vec<ChainPart>)>, bool),
-        testbed: Option<TestbedFacts>,
-        end: &Ending,
-    ) -> RunRecord {
-        let figures = BottleneckFigures::of(&main.facts, &server, &chain, &main.measured);
-        let (bottleneck, mut caveats) = self.doubts(
-            (&main, asked_ns(self.variant)),
-            &figures,
-            (&server, &chain, unwatched.as_deref()),
-            end,
-        );
+    /// The record of what ran. `common` is `None` where the common load was not applied; `wants_common` is true if one
+    /// was planned.
+    fn record(&self, ran: Ran, end: &Ending) -> RunRecord {
+        let Ran { started, server, main, common, wants_common, testbed } = ran;
+        let seen = SeenLoad::of(&main, &server, asked_ns(self.variant));
+        let (bottleneck, mut caveats) = self.doubts(&seen, end);
+        let result = &main.result;
         // Why nothing was answered: what the server said outweighs how connections ended.
-        let last_end = main.last_connection_end.as_ref();
+        let last_end = result.last_connection_end.as_ref();
         let connection = last_end.map(|end| Cause::Connection { end: end.clone() });
-        let http = main.measured.http_refusals();
+        let http = result.measured.http_refusals();
         let http = (!http.is_empty()).then_some(Cause::Http { statuses: http });
-        let signature = main.signature_example.clone();
+        let signature = result.signature_example.clone();
         let signature = signature.map(|example| Cause::Signature { example });
         let cause = signature.or(http).or(connection);
-        let status = self.status(&main, &figures, end, cause);
-        let LoadResult { facts, measured, .. } = main;
-        let status = match unserved(&facts, &server, &measured) {
-            Some(reason) if status == RunStatus::Valid => RunStatus::Invalid { reason },
-            _ => status,
+        let status = match (self.status(&seen, end, cause), unserved(&seen.run)) {
+            (RunStatus::Valid, Some(reason)) => RunStatus::Invalid { reason },
+            (status, _) => status,
         };
-        let common_load = common.and_then(|(common, chain)| {
-            let figures = BottleneckFigures::of(&common.facts, &server, &chain, &common.measured);
-            let (bottleneck, own_caveats) = self.doubts(
-                (&common, common.facts.duration_ns),
-                &figures,
-                (&server, &chain, unwatched.as_deref()),
-                end,
-            );
-            if let Some(reason) = self.is_uncommon(&common, &figures, (&server, &bottleneck), end) {
+        let common_load = common.and_then(|common| {
+            let seen = SeenLoad::of(&common, &server, common.result.facts.duration_ns);
+            let (bottleneck, own_caveats) = self.doubts(&seen, end);
+            if let Some(reason) = self.is_uncommon(&seen, &bottleneck, end) {
                 caveats.push(Caveat::CommonLoadInvalid { reason });
                 return None;
             }
-            let LoadResult { facts: load, measured, .. } = common;
+            let LoadResult { facts: load, measured, .. } = common.result;
             Some(CommonLoad { load, measured, caveats: own_caveats, bottleneck })
         });
+        let LoadResult { facts, measured, .. } = main.result;
         RunRecord {
             imported: None,
-            chain,
+            chain: main.chain,
             testbed,
             measured: Some(measured),
             lacks_common_load: wants_common && common_load.is_none(),
@@ -224,14 +252,13 @@ impl Case<'_> {
     /// left for it.
     fn is_uncommon(
         &self,
-        common: &LoadResult,
-        figures: &BottleneckFigures,
-        (server, bottleneck): (&ServerFacts, &Bottleneck),
+        seen: &SeenLoad<'_>,
+        bottleneck: &Bottleneck,
         end: &Ending,
     ) -> Option<InvalidReason> {
-        let LoadResult { facts, measured, last_connection_end, .. } = common;
-        let cause = last_connection_end.clone().map(|end| Cause::Connection { end });
-        match self.status(common, figures, end, cause) {
+        let last_end = seen.result.last_connection_end.clone();
+        let cause = last_end.map(|end| Cause::Connection { end });
+        match self.status(seen, end, cause) {
             RunStatus::Invalid { reason } => return Some(reason),
             // Then the whole run failed.
             RunStatus::Failed { .. } => return None,
@@ -240,22 +267,16 @@ impl Case<'_> {
         let is_full = bottleneck.kind.has_servers_full()
             || matches!(bottleneck.kind, BottleneckKind::Generator | BottleneckKind::OtherPrograms);
         let too_high = || InvalidReason::RateTooHigh { evidence: bottleneck.evidence.clone() };
-        unserved(facts, server, measured).or_else(|| is_full.then(too_high))
+        unserved(&seen.run).or_else(|| is_full.then(too_high))
     }
 
-    /// `asked_ns` is the length of the measured window that was asked for.
-    fn doubts(
-        &self,
-        (result, asked_ns): (&LoadResult, u64),
-        figures: &BottleneckFigures,
-        (server, chain, unwatched): (&ServerFacts, &[ChainPart], Option<&str>),
-        end: &Ending,
-    ) -> (Bottleneck, Vec<Caveat>) {
-        let LoadResult { facts, measured, .. } = result;
+    fn doubts(&self, seen: &SeenLoad<'_>, end: &Ending) -> (Bottleneck, Vec<Caveat>) {
+        let SeenLoad { run, result, unwatched, asked_ns, .. } = *seen;
+        let measured = run.measured;
         let is_watched = measured.server_busy_share().is_some();
         let unwatched = (!is_watched).then(|| unwatched.unwrap_or(NOT_COVERED).to_owned());
-        let bottleneck = Bottleneck::decide(figures);
-        let mut caveats = Caveat::find(facts, server, chain, measured, cpus::allowed().len());
+        let bottleneck = seen.figures.bottleneck();
+        let mut caveats = caveats(&run, cpus::allowed().len());
         self.add_caveats(&mut caveats, result, unwatched);
         if let Some(example) = &result.signature_example {
             // A load whose every signature is refused ends in its warm-up.
@@ -291,7 +312,7 @@ impl Case<'_> {
             caveats.push(Caveat::MalformedAnswers { malformed, checked, example });
         }
         if let Some(window) = self.variant.load.window()
-            && let Some(ns) = measured.backlog_beyond_lead_ns(window)
+            && let Some(ns) = backlog_beyond_lead_ns(measured, window)
         {
             caveats.push(Caveat::TurnBacklog { ns: ns as u64 });
         }
@@ -309,17 +330,11 @@ impl Case<'_> {
     }
 
     /// Whether a load counts. `cause` may explain that nothing, or too little, was answered.
-    fn status(
-        &self,
-        result: &LoadResult,
-        figures: &BottleneckFigures,
-        end: &Ending,
-        cause: Option<Cause>,
-    ) -> RunStatus {
+    fn status(&self, seen: &SeenLoad<'_>, end: &Ending, cause: Option<Cause>) -> RunStatus {
         if let Some(reason) = &end.fault {
             return RunStatus::Failed { reason: reason.clone(), log_tail: end.log.clone() };
         }
-        match why_invalid(self.variant, result, figures, cause) {
+        match why_invalid(self.variant, seen, cause) {
             Some(reason) => RunStatus::Invalid { reason },
             None => RunStatus::Valid,
         }
@@ -337,7 +352,7 @@ impl Case<'_> {
             target: target.map_or_else(String::new, |target| target.to_string()),
             workers: load.workers.unwrap_or(0),
             seed: self.seed,
-            ..asked.facts()
+            ..dnslab_load::facts(&asked)
         };
         let kind = self.variant.server.kind_name().to_owned();
         let server = ServerFacts { kind, ..ServerFacts::default() };
@@ -486,22 +501,21 @@ impl Prepared<'_> {
         let Self { case, started, cpus, testbed, target } = self;
         let (common, common_fault) = match common {
             None => (None, None),
-            Some(Applied { result, chain, fault, .. }) => match result {
-                Ok(result) => (Some((result, chain)), fault),
+            Some(Applied { result, chain, unwatched, fault, .. }) => match result {
+                Ok(result) => (Some(Loaded { result, chain, unwatched }), fault),
                 Err(reason) => (None, fault.or(Some(Fault::Refused { reason }))),
             },
         };
         let facts = testbed.facts(case.variant, &cpus);
-        let end = Ending::of(target.server, main.fault.or(common_fault), case.folder);
+        let Applied { result, chain, unwatched, fault, .. } = main;
+        let end = Ending::of(target.server, fault.or(common_fault), case.folder);
         testbed.stop();
-        let mut record = match main.result {
-            Ok(result) => case.record(
-                (started, target.facts),
-                (result, main.chain, main.unwatched),
-                (common, wants_common),
-                facts,
-                &end,
-            ),
+        let mut record = match result {
+            Ok(result) => {
+                let main = Loaded { result, chain, unwatched };
+                let (server, testbed) = (target.facts, facts);
+                case.record(Ran { started, server, main, common, wants_common, testbed }, &end)
+            }
             Err(error) => case.failed(started, error, end.log),
         };
         if !is_whole && !is_cut_short(&record) {

@@ -8,11 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use dnslab_load::{Job, LoadResult, Member, Progress};
-use dnslab_measure::{CpuProfile, LiveLoad, LoadPart, Measured, ResourceSeries, RunRecord};
+use dnslab_record::{CpuProfile, LiveLoad, LoadPart, Measured, ResourceSeries, RunRecord};
 use dnslab_traffic::{Pace, Rate, SlicePlan};
 
 use super::case::{Applied, Case, Fault, Prepared, Watching};
 use super::timeline::{SAMPLES_AROUND, Timeline, lengthened};
+use dnslab_analysis::slice_needed_ns;
 
 /// The load that all cases of a round get at one rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -196,7 +197,7 @@ fn longer_slices(applied: &[Applied], slices: SlicePlan) -> Option<SlicePlan> {
         let results = applied.iter().filter_map(|applied| applied.result.as_ref().ok());
         results.filter(is_in_slices)
     };
-    let needed = results().filter_map(|result| result.measured.slice_needed_ns()).max()?;
+    let needed = results().filter_map(|result| slice_needed_ns(&result.measured)).max()?;
     // Of the measured window each load has its part.
     let duration_ns = results().map(|result| result.measured.own_ns()).max()?;
     let (needed, duration) = (Duration::from_nanos(needed), Duration::from_nanos(duration_ns));

@@ -16,13 +16,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
+use dnslab_figures::AnswersError;
 use dnslab_lab::{GuardProgram, Installed, LabError, Logging, Needs, host, hosts};
-use dnslab_measure::statistics::Metric;
-use dnslab_measure::{
-    AnswersError, CaseId, Compared, CostLimit, Fact, FolderName, Holder, LiveLoad,
-    ResultsDirectory, ResultsError, RunRecord, RunStatus, SESSION_FORMAT, SessionLock,
+use dnslab_record::Metric;
+use dnslab_record::{
+    CaseId, Compared, CostLimit, Fact, LiveLoad, RunRecord, RunStatus, SESSION_FORMAT,
     SkippedVariant,
 };
+use dnslab_results::{FolderName, Holder, ResultsDirectory, ResultsError, SessionLock};
 use dnslab_settings::{CacheSize, ChainRole, Common, Experiment, Host, HostsChoice, Variant};
 use dnslab_traffic::SlicePlan;
 
@@ -218,7 +219,7 @@ pub struct Session {
     results: ResultsDirectory,
     /// Keeps other sessions out of the directory.
     _lock: SessionLock,
-    facts: dnslab_measure::Session,
+    facts: dnslab_record::Session,
     guard: GuardProgram,
     /// The queries, made when the input is checked and kept for the runs.
     lists: RefCell<QueryLists>,
@@ -249,7 +250,7 @@ impl Session {
             queries::with_files(variant)?;
         }
         let taken = ask_first(&mut experiment, &plan, &mut lists)?;
-        let mut facts = dnslab_measure::Session {
+        let mut facts = dnslab_record::Session {
             format: SESSION_FORMAT,
             dnslab: env!("CARGO_PKG_VERSION").to_owned(),
             name: experiment.name.clone(),
@@ -372,7 +373,7 @@ impl Session {
 
     /// What is known before the first run.
     #[must_use]
-    pub fn facts(&self) -> &dnslab_measure::Session {
+    pub fn facts(&self) -> &dnslab_record::Session {
         &self.facts
     }
 

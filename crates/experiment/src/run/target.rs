@@ -15,7 +15,7 @@ use dnslab_lab::{
 use dnslab_load::{
     AskError, Asker, Endpoint, Job, TlsSettings, TlsSettingsError, Verification as Verify, ask,
 };
-use dnslab_measure::ServerFacts;
+use dnslab_record::ServerFacts;
 use dnslab_settings::{
     ChainServer, Load, Log, LogTarget, OptionForm, Queries, ServerKind, TlsVersions, Variant,
     Verification,

@@ -12,7 +12,7 @@ use dnslab_lab::{
     CounterWatch, GuardProgram, IANA_TRUST_ANCHORS, LabError, Patience, Ports, RootHints,
     RunningServer, Sampler, ServerSpec, Upstream, UpstreamTls, ZoneFile, certificate, ports,
 };
-use dnslab_measure::{ChainPart, HostFacts, TestbedFacts};
+use dnslab_record::{ChainPart, HostFacts, TestbedFacts};
 use dnslab_settings::{
     ChainRole, ChainServer, HostsChoice, Link, Queries, ServerKind, UpstreamChoice, Variant,
 };

@@ -1,24 +1,24 @@
 //! Whether a load that was applied counts.
 
-use dnslab_load::{Expected, LoadResult};
-use dnslab_measure::{
-    Answers, BottleneckFigures, Cause, ERROR_CODES, InvalidReason, SendingLimits, fell_silent,
-    lost_over_transport, not_sent_as_asked,
-};
+use dnslab_analysis::{SendingLimits, fell_silent, lost_over_transport, not_sent_as_asked};
+use dnslab_figures::{Answers, ERROR_CODES};
+use dnslab_load::Expected;
+use dnslab_record::{Cause, InvalidReason};
 use dnslab_settings::{Mode, RightCodes, Variant};
 use dnslab_wire::rcode;
 
-use super::case::expected;
+use super::case::{SeenLoad, expected};
+use dnslab_analysis::slower_than_slices;
 
 /// Why a load does not count; `None` if it does. `cause` may explain that nothing, or too little, was answered. One
 /// that was left early counts by itself; beside whole ones see [`super::case::leave_out_if_short`].
 pub(super) fn why_invalid(
     variant: &Variant,
-    result: &LoadResult,
-    figures: &BottleneckFigures,
+    seen: &SeenLoad<'_>,
     cause: Option<Cause>,
 ) -> Option<InvalidReason> {
-    let measured = &result.measured;
+    let SeenLoad { run, figures, result, .. } = seen;
+    let measured = run.measured;
     let (outcomes, answers) = (&measured.counters.outcomes, &measured.counters.answers);
     let warm_up = &measured.warm_up.outcomes;
     if result.cut_short && measured.window_ns <= 1 {
@@ -26,7 +26,7 @@ pub(super) fn why_invalid(
     }
     let limits =
         SendingLimits { unsent: variant.expect.unsent_limit, lag: variant.expect.lag_limit };
-    let not_sent = not_sent_as_asked(figures, &result.facts, measured, limits);
+    let not_sent = not_sent_as_asked(figures, run, limits);
     // What left too late cannot be answered in time. Over a connection it may have waited for the server.
     if not_sent.is_some() && !figures.is_stream {
         return not_sent;
@@ -39,10 +39,10 @@ pub(super) fn why_invalid(
             cause,
         });
     }
-    if let Some(reason) = measured.slower_than_slices() {
+    if let Some(reason) = slower_than_slices(measured) {
         return Some(reason);
     }
-    if let Some(silence) = fell_silent(&result.facts, measured) {
+    if let Some(silence) = fell_silent(run) {
         return Some(InvalidReason::FellSilent { silence, cause });
     }
     let limit_ns = u64::try_from(variant.expect.lag_limit.as_nanos()).unwrap_or(u64::MAX);

@@ -2,7 +2,7 @@
 
 use dnslab_lab::{ExternalServer, Identity, NotFound, Watched};
 use dnslab_load::sockets;
-use dnslab_measure::ServerFacts;
+use dnslab_record::ServerFacts;
 use dnslab_settings::{Mode, Variant};
 use dnslab_wire::Transport;
 use dnslab_wire::units::raised_file_limit;

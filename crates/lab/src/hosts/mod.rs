@@ -20,7 +20,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dnslab_measure::LinkFacts;
+use dnslab_record::LinkFacts;
 use serde::{Deserialize, Serialize};
 
 pub use self::ended::EndedPart;

@@ -4,7 +4,7 @@
 //! Debian's servers have few symbols, so most rows name a library only. In the kernel the stack decides: all that is
 //! done below the network stack is the network's.
 
-use dnslab_measure::CostPart::{
+use dnslab_record::CostPart::{
     self, Crypto, DnsLogic, EventLoop, HttpQuic, Kernel, KernelNetwork, KernelRest, Log, Memory,
     Rest, Tls,
 };

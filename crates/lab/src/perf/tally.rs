@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use dnslab_measure::{
+use dnslab_record::{
     CostPart, CpuProfile, LibrarySamples, MAX_LIBRARIES, MAX_STACK_FRAMES, MAX_STACK_NAME,
     MAX_STACK_NAMES, MAX_STACKS, PartSamples, StackSamples,
 };

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use dnslab_measure::counter;
+use dnslab_record::counter;
 use serde_json::Value;
 
 use super::http;

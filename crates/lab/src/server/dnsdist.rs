@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use dnslab_measure::counter;
+use dnslab_record::counter;
 use dnslab_wire::Transport;
 
 use super::metrics::Metrics;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read as _;
 
-use dnslab_measure::counter;
+use dnslab_record::counter;
 use dnslab_wire::Transport;
 use serde_json::Value;
 

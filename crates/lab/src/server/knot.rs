@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::os::fd::AsRawFd as _;
 use std::path::PathBuf;
 
-use dnslab_measure::counter;
+use dnslab_record::counter;
 use dnslab_wire::Transport;
 
 use super::{Access, Adapter, Facts, IDLE_SECONDS, Rendered, ServerKind, ServerSpec, Version};

@@ -12,7 +12,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
-use dnslab_measure::counter;
+use dnslab_record::counter;
 use dnslab_wire::Transport;
 use serde_json::Value;
 

@@ -181,7 +181,7 @@ pub(crate) trait Adapter: Sync {
         false
     }
 
-    /// What the server counted since it started, by the names of [`dnslab_measure::counter`] where one fits,
+    /// What the server counted since it started, by the names of [`dnslab_record::counter`] where one fits,
     /// otherwise by the server's own. Called on a thread inside the server's network. Fails with half a
     /// sentence.
     fn counters(&self, access: &Access) -> Result<BTreeMap<String, u64>, String> {

@@ -16,7 +16,7 @@ use dnslab_lab::{
     DNSTAP_LOG, LabError, Logging, QUERY_LOG, QueryLog, RunningServer, ServerKind, ServerSpec,
     Upstream, UpstreamTls, ZoneFile, certificate, find, ports,
 };
-use dnslab_measure::counter;
+use dnslab_record::counter;
 use dnslab_settings::CacheSize;
 use dnslab_wire::Transport::{self, Doh2, Dot, Tcp, Udp};
 

@@ -24,7 +24,7 @@ fn logged(to: LogDestination, look: impl FnOnce(&Path, usize)) {
         ask(folder.path(), Transport::Udp, address).unwrap();
     }
     let counted = server.count().unwrap().finish(std::time::Instant::now());
-    let counted = counted.total(dnslab_measure::counter::QUERIES).unwrap();
+    let counted = counted.total(dnslab_record::counter::QUERIES).unwrap();
     server.stop().unwrap();
     look(&spec.directory, usize::try_from(counted).unwrap());
 }

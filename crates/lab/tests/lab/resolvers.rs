@@ -18,7 +18,7 @@ use dnslab_lab::network::Visit;
 use dnslab_lab::{
     LabError, Ports, RootHints, RunningServer, ServerKind, ServerSpec, ZoneFile, find,
 };
-use dnslab_measure::counter;
+use dnslab_record::counter;
 use dnslab_settings::CacheSize;
 use dnslab_wire::Transport::{self, Doh2, Dot, Tcp, Udp};
 

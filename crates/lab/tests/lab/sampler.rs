@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::program::{guard, program};
 use crate::support::{guarded, wait_until};
 use dnslab_lab::{CpuSource, RunningProcess, Sampler, Watched};
-use dnslab_measure::ResourceSeries;
+use dnslab_record::ResourceSeries;
 
 /// One busy thread (a new one every 50 ms).
 fn spin(folder: &std::path::Path) -> RunningProcess {

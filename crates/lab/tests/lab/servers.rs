@@ -15,7 +15,7 @@ use crate::support::{
 use dnslab_lab::{
     CertificateKind, LabError, RunningServer, Sampler, ServerKind, ServerSpec, find, ports, sockets,
 };
-use dnslab_measure::counter;
+use dnslab_record::counter;
 use dnslab_wire::Transport::{self, Doh2, Dot, Tcp, Udp};
 
 #[track_caller]

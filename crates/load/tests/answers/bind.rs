@@ -1,11 +1,11 @@
 //! BIND, over UDP and TCP.
 
+use dnslab_test_support::bind_both;
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::load::zone;
-use crate::one_port;
 
 /// Patience with things that take milliseconds on a quiet machine.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -20,7 +20,7 @@ impl Bind {
     /// Starts it with these statements outside and these inside of `options`.
     pub(crate) fn start(outside: &str, inside: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let (listener, socket) = one_port::bind("127.0.0.1");
+        let (listener, socket) = bind_both([127, 0, 0, 1].into());
         let address = listener.local_addr().unwrap();
         drop((listener, socket));
         let configuration = format!(

@@ -1,5 +1,6 @@
 //! Cookies (RFC 7873): which ones are kept, and what becomes of queries whose cookie is refused.
 
+use dnslab_test_support::bind_both;
 use std::io::{Read as _, Write as _};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +11,6 @@ use dnslab_wire::Transport;
 
 use crate::bind::Bind;
 use crate::load::{go_well, job};
-use crate::one_port;
 use crate::path::{lock, relay};
 use crate::signatures::{OF_BIND, OF_LOAD, key, unsigned};
 
@@ -74,7 +74,7 @@ type Asked = Arc<Mutex<Vec<(Transport, Vec<u8>)>>>;
 
 /// A server that refuses every cookie over UDP, with a new one each time or with none. Over TCP it answers.
 fn refuses_cookies(gives_one: bool) -> (SocketAddr, Asked) {
-    let (listener, socket) = one_port::bind("127.0.0.1");
+    let (listener, socket) = bind_both([127, 0, 0, 1].into());
     let address = listener.local_addr().unwrap();
     let asked = Asked::default();
     let note = |asked: &Asked, transport, query: &[u8]| {

@@ -4,7 +4,5 @@
 mod bind;
 mod cookies;
 mod load;
-#[path = "../one_port/mod.rs"]
-mod one_port;
 mod path;
 mod signatures;

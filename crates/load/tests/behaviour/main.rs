@@ -3,8 +3,6 @@
 
 mod count;
 mod idle;
-#[path = "../one_port/mod.rs"]
-mod one_port;
 mod quickack;
 mod windows;
 mod witness;

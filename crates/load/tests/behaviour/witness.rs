@@ -1,5 +1,6 @@
 //! A server that records who asks what, and answers what it is told.
 
+use dnslab_test_support::bind_both;
 use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -7,8 +8,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use dnslab_wire::Transport;
-
-use crate::one_port;
 
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
@@ -41,7 +40,7 @@ pub(crate) fn server(
     address: &str,
     answer: impl Fn(Transport, &[u8]) -> Vec<u8> + Send + Sync + 'static,
 ) -> (SocketAddr, Shared) {
-    let (listener, socket) = one_port::bind(address);
+    let (listener, socket) = bind_both(address.parse().unwrap());
     let bound = listener.local_addr().unwrap();
     let (seen, answer) = (Shared::default(), Arc::new(answer));
     let (udp_seen, udp_answer) = (Arc::clone(&seen), Arc::clone(&answer));

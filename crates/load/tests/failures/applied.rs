@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use dnslab_figures::{Connections, Counters, Outcomes};
 use dnslab_load::{Expected, Job, LoadResult, Progress, run};
-use dnslab_measure::LiveInterval;
+use dnslab_record::LiveInterval;
 use dnslab_settings::{Load, Mode, QuotaKind, RightCodes};
 use dnslab_traffic::{Pace, QueryList, Rate, SyntheticZone, TypeMix};
 use dnslab_wire::{QueryOptions, Transport};

@@ -1,5 +1,6 @@
 //! Every way in which a query can end, and loads that do not begin or are interrupted.
 
+use dnslab_test_support::free_address;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -154,7 +155,7 @@ fn a_client_that_is_answered_no_more_is_counted() {
 #[test]
 fn nobody_at_the_port_is_a_time_out() {
     // The address was free a moment ago; the kernel answers with ICMP, which is no DNS answer.
-    let target = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let target = free_address([127, 0, 0, 1].into());
     let result = apply(&job(target, Transport::Udp));
     let outcomes = result.measured.counters.outcomes;
     assert!(outcomes.due > 0);
@@ -163,7 +164,7 @@ fn nobody_at_the_port_is_a_time_out() {
 
 #[test]
 fn nobody_listening_is_not_sent() {
-    let target = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let target = free_address([127, 0, 0, 1].into());
     let result = apply(&job(target, Transport::Tcp).with(|load| {
         open(load, 1_000.0);
         load.pace = Some(Pace::Poisson);
@@ -185,7 +186,7 @@ fn connections_that_are_turned_away_are_counted() {
         }
     });
     let closing = tcp_server(|mut stream| drop(read_query(&mut stream)));
-    let closed_port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let closed_port = free_address([127, 0, 0, 1].into());
     let connections = |target| both(&apply(&job(target, Transport::Tcp))).connections;
     let served = connections(serving);
     assert!(served.lost > 0 && served.refused == 0, "{served:?}");

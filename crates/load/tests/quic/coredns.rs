@@ -1,5 +1,6 @@
 //! CoreDNS, whose QUIC and HTTP come from others (quic-go).
 
+use dnslab_test_support::free_address;
 use std::fmt::Write as _;
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::path::{Path, PathBuf};
@@ -39,7 +40,7 @@ impl CoreDns {
             (Transport::Doq, "quic"),
             (Transport::Doh3, "https3"),
         ] {
-            let address = free_address(transport);
+            let address = free_address([127, 0, 0, 1].into());
             addresses.push((transport, address));
             writeln!(
                 configuration,
@@ -92,14 +93,6 @@ impl Drop for CoreDns {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
-}
-
-/// An address whose port was free a moment ago.
-fn free_address(transport: Transport) -> SocketAddr {
-    if transport.is_quic() {
-        return UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    }
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
 #[test]

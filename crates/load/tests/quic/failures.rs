@@ -1,5 +1,6 @@
 //! Servers that go away, are not there, or do not speak what they are asked to.
 
+use dnslab_test_support::free_address;
 use std::collections::HashMap;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -40,7 +41,7 @@ fn a_server_that_is_stopped() {
 fn servers_that_are_none() {
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let garbage = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let closed = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let closed = free_address([127, 0, 0, 1].into());
     let (speaker, mut buffer) = (garbage.try_clone().unwrap(), vec![0; 65_535]);
     thread::spawn(move || {
         while let Ok((length, peer)) = speaker.recv_from(&mut buffer) {

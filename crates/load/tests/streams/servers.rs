@@ -1,7 +1,8 @@
 //! Our responder and BIND with the same zone and certificate.
 
+use dnslab_test_support::free_address;
 use std::fmt::Write as _;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -122,7 +123,7 @@ impl Bind {
     pub(crate) fn start(tls: &str, streams: u32) -> Self {
         let identity = Identity::new();
         let folder = identity.folder.path();
-        let [dot, doh2] = [free_address(), free_address()];
+        let [dot, doh2] = [(); 2].map(|()| free_address([127, 0, 0, 1].into()));
         let (chain, key) = (identity.chain.display(), identity.key.display());
         let configuration = format!(
             r#"
@@ -178,9 +179,4 @@ impl Drop for Bind {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
-}
-
-/// An address whose port was free a moment ago.
-fn free_address() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }

@@ -1,10 +1,12 @@
 //! What the charts of a search draw, as the JSON that the page's script reads;
 //! `page/src/capacity.ts` declares the same form for TypeScript.
 
-use dnslab_measure::{Answer, Capacity, Judged, RunFigure, Sought, Step, StepFigures, tried};
+use dnslab_analysis::Answer;
+use dnslab_record::{Capacity, Judged, RunFigure, Sought, Step, StepFigures, tried};
 use serde::Serialize;
 
 use crate::chart::Curve;
+use dnslab_analysis::answer;
 
 #[derive(Debug, Serialize)]
 pub(crate) struct CapacityChart {
@@ -63,7 +65,7 @@ impl CapacityChart {
         };
         let demands = capacity.sought.objective().map(|objective| objective.demands());
         let bounds = demands.unwrap_or_default().iter().filter(|it| it.quantity.is_latency());
-        let answer = match capacity.answer() {
+        let answer = match answer(capacity) {
             Answer::Found { qps } => Some([qps.value, qps.low, qps.high]),
             Answer::AtLeast { qps, .. } => Some([qps; 3]),
             Answer::Window(best) => Some([best.best.window as f64; 3]),

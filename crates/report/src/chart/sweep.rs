@@ -1,6 +1,7 @@
 //! Figures of servers over the size of their load.
 
-use dnslab_measure::{RunFigure, Summary, SweepLine, SweepPoint, SweepRun, held_share};
+use dnslab_analysis::{Summary, SweepLine, SweepPoint, SweepRun, held_share};
+use dnslab_record::RunFigure;
 use serde::Serialize;
 
 use super::{Curve, short};

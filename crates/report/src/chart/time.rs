@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use dnslab_measure::{Interval, Measured, RunRecord};
+use dnslab_figures::Interval;
+use dnslab_record::{Measured, RunRecord};
 use serde::Serialize;
 
 use super::{Curve, short};
@@ -533,7 +534,7 @@ fn commonest_ns<'a>(intervals: impl Iterator<Item = &'a Interval>) -> Option<u64
 
 #[cfg(test)]
 mod tests {
-    use dnslab_measure::Histogram;
+    use dnslab_figures::Histogram;
 
     use super::*;
 
@@ -659,7 +660,7 @@ mod tests {
     #[test]
     fn octets_connections_and_handshakes_are_rates() {
         let mut run = run(20);
-        let traffic = dnslab_measure::IntervalTraffic {
+        let traffic = dnslab_figures::IntervalTraffic {
             sent_octets: 1_024,
             received_octets: 9_216,
             opened: 3,

@@ -1,7 +1,7 @@
 //! The answers of two variants compared: a row for each class of each comparison, and one for the queries with
 //! the same answer.
 
-use dnslab_measure::{AnswerComparison, ClassCount};
+use dnslab_record::{AnswerComparison, ClassCount};
 
 use super::push_row;
 

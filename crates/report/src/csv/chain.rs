@@ -1,6 +1,7 @@
 //! The servers of every chain, run by run.
 
-use dnslab_measure::{Reached, RunRecord, ServerFigures};
+use dnslab_analysis::{Reached, ServerFigures};
+use dnslab_record::RunRecord;
 
 use super::{number, push_row, status, whole};
 

@@ -1,6 +1,6 @@
 //! Where the CPU time goes: a row for each part of each variant that was sampled.
 
-use dnslab_measure::{CostSummary, PartCost, VariantCost};
+use dnslab_analysis::{CostSummary, PartCost, VariantCost};
 
 use super::push_row;
 

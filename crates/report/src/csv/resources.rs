@@ -1,6 +1,6 @@
 //! What the servers of every run used, sample by sample.
 
-use dnslab_measure::{ResourceSample, ResourceSeries, RunRecord, UNDER_TEST};
+use dnslab_record::{ResourceSample, ResourceSeries, RunRecord, UNDER_TEST};
 
 use super::{push_row, status, whole};
 

@@ -1,6 +1,7 @@
 //! The time windows of every run.
 
-use dnslab_measure::{RunRecord, WindowCounts};
+use dnslab_figures::WindowCounts;
+use dnslab_record::RunRecord;
 
 use super::{histogram_fields, number, push_row, rcodes, seconds, status};
 

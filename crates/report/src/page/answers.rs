@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use dnslab_measure::{AnswerComparison, AnswerExample, ClassCount};
+use dnslab_record::{AnswerComparison, AnswerExample, ClassCount};
 
 use super::html::{collapsed_text, escape};
 use crate::number;

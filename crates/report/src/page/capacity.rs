@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use dnslab_measure::{Capacity, RunRecord, Sought};
+use dnslab_record::{Capacity, RunRecord, Sought};
 
 use super::html::{definitions, escape, prose};
 use super::{Page, answer_html, remarks_html};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use dnslab_measure::{ChainPart, HostFacts, LinkFacts, RunRecord};
+use dnslab_record::{ChainPart, HostFacts, LinkFacts, RunRecord};
 
 use super::Page;
 use super::evidence::{pinned, watched_by};

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use dnslab_measure::{Connections, Histogram, RunRecord, Summary, VariantSummary};
+use dnslab_analysis::{Summary, VariantSummary};
+use dnslab_figures::{Connections, Histogram};
+use dnslab_record::RunRecord;
 
 use super::group::Grouping;
 use super::html::escape;

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use dnslab_measure::{CostPart, CostSummary, CpuProfiles, VariantCost};
+use dnslab_analysis::{CostSummary, VariantCost};
+use dnslab_record::{CostPart, CpuProfiles};
 
 use super::flame;
 use super::html::escape;

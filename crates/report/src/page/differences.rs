@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use dnslab_measure::Summary;
-use dnslab_measure::statistics::{Comparison, Estimate, Metric, Verdict};
+use dnslab_analysis::Summary;
+use dnslab_analysis::statistics::{Comparison, Estimate, Verdict};
+use dnslab_record::Metric;
 
 use super::group::Grouping;
 use super::html::escape;

@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use dnslab_measure::statistics::Metric;
-use dnslab_measure::{
-    CaseId, CertificateFacts, LoadFacts, LoadMode, ResourceSeries, RunFigure, RunRecord, RunStatus,
-    SelfCheck, TlsFacts,
+use dnslab_analysis::SelfCheck;
+use dnslab_figures::CertificateFacts;
+use dnslab_record::Metric;
+use dnslab_record::{
+    CaseId, LoadFacts, LoadMode, ResourceSeries, RunFigure, RunRecord, RunStatus, TlsFacts,
 };
 
 use super::Page;
@@ -81,7 +82,7 @@ fn run_row(record: &RunRecord) -> String {
     };
     let percent = |share: f64| number::percent(share, 0);
     let busiest = measured.and_then(|measured| {
-        measured.workers.iter().map(dnslab_measure::WorkerFacts::busy_share).reduce(f64::max)
+        measured.workers.iter().map(dnslab_record::WorkerFacts::busy_share).reduce(f64::max)
     });
     let (word, reason) = status(&record.status);
     let mut html = format!(

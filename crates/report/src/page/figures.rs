@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use dnslab_measure::{LoadMode, Outcomes, Summary, VariantSummary};
+use dnslab_analysis::{Summary, VariantSummary};
+use dnslab_figures::Outcomes;
+use dnslab_record::LoadMode;
 
 use super::Page;
 use super::group::Grouping;

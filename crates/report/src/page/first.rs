@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use dnslab_measure::statistics::{Estimate, Metric};
-use dnslab_measure::{Summary, VariantSummary};
+use dnslab_analysis::statistics::Estimate;
+use dnslab_analysis::{Summary, VariantSummary};
+use dnslab_record::Metric;
 
 use super::group::Grouping;
 use super::html::escape;

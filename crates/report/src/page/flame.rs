@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use dnslab_measure::CpuProfile;
+use dnslab_record::CpuProfile;
 
 use super::html::escape;
 use crate::number;
@@ -155,7 +155,7 @@ impl Drawing {
 
 #[cfg(test)]
 mod tests {
-    use dnslab_measure::{CostPart, StackSamples};
+    use dnslab_record::{CostPart, StackSamples};
 
     use super::*;
 

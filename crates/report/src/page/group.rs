@@ -1,6 +1,7 @@
 //! Which variants are drawn together, and in which colours.
 
-use dnslab_measure::{RunRecord, Summary};
+use dnslab_analysis::Summary;
+use dnslab_record::RunRecord;
 use serde::Serialize;
 
 use crate::number;

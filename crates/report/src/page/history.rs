@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use dnslab_measure::statistics::Estimate;
-use dnslab_measure::{History, VariantHistory};
+use dnslab_analysis::statistics::Estimate;
+use dnslab_analysis::{History, VariantHistory};
 
 use super::group::COLOURS;
 use super::html::escape;

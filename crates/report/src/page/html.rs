@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use dnslab_measure::visible_lines;
+use dnslab_record::visible_lines;
 
 /// Escapes text for an element's content or a quoted attribute, and keeps numbers and their units
 /// on one line. Characters that act on the text around them are shown instead.

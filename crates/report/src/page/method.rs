@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use dnslab_measure::statistics::WORD_ERROR;
-use dnslab_measure::{LoadMode, RunRecord, Session};
+use dnslab_analysis::statistics::WORD_ERROR;
+use dnslab_record::{LoadMode, RunRecord, Session};
 
 use super::html::escape;
 use crate::{imported, number};

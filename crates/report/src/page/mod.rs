@@ -23,7 +23,8 @@ mod sweep;
 mod testbed;
 mod windows;
 
-use dnslab_measure::{Capacity, CpuProfiles, RunRecord, Session, Summary};
+use dnslab_analysis::Summary;
+use dnslab_record::{Capacity, CpuProfiles, RunRecord, Session};
 
 use crate::capacity::CapacityChart;
 use crate::chart::Charts;

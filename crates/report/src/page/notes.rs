@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use dnslab_measure::self_check::Verdict;
-use dnslab_measure::{Finding, Session, Summary, VariantSummary};
+use dnslab_analysis::self_check::Verdict;
+use dnslab_analysis::{Summary, VariantSummary};
+use dnslab_record::{Finding, Session};
 
 use super::html::{escape, prose};
 use super::self_check::verdict_html;

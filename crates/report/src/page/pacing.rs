@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use dnslab_measure::{Histogram, PacingWindow, Summary};
+use dnslab_analysis::Summary;
+use dnslab_figures::{Histogram, PacingWindow};
 
 use super::group::Grouping;
 use super::html::escape;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use dnslab_measure::self_check::{VariantSelfCheck, Verdict};
+use dnslab_analysis::self_check::{VariantSelfCheck, Verdict};
 
 use super::html::prose;
 use crate::words::Remark;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use dnslab_measure::Summary;
+use dnslab_analysis::Summary;
 
 use super::figures::push_place;
 use super::html::escape;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use dnslab_measure::{LinkFacts, RunRecord, TestbedFacts};
+use dnslab_record::{LinkFacts, RunRecord, TestbedFacts};
 
 use super::html::escape;
 use crate::chain::role_name;
@@ -87,7 +87,7 @@ impl Place {
             let behind = behind.map(|part| Role::of(&part.role, &part.server.kind));
             let own = match place {
                 0 => Some(Role::of("", "load generator")),
-                1 => Some(Role::of(role_name(dnslab_measure::UNDER_TEST), &record.server.kind)),
+                1 => Some(Role::of(role_name(dnslab_record::UNDER_TEST), &record.server.kind)),
                 _ => None,
             };
             own.into_iter().chain(behind).collect()
@@ -166,7 +166,7 @@ impl Role {
 /// The links in the order of the hosts; none if that is not a line.
 fn links(testbed: &TestbedFacts) -> Vec<LinkFacts> {
     let neighbours = testbed.hosts.windows(2);
-    let link = |pair: &[dnslab_measure::HostFacts]| {
+    let link = |pair: &[dnslab_record::HostFacts]| {
         let is_it = |link: &&LinkFacts| link.from == pair[0].name && link.to == pair[1].name;
         testbed.links.iter().find(is_it).cloned()
     };

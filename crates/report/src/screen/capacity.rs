@@ -1,12 +1,14 @@
 //! The screen of a search for the capacity: the answer, and the rates or windows around it.
 
-use dnslab_measure::{Answer, Capacity, RunRecord, Session, Summary, tried};
+use dnslab_analysis::{Answer, Summary};
+use dnslab_record::{Capacity, RunRecord, Session, tried};
 
 use super::{
     Line, Look, MAX_LINES, Piece, WIDEST, conditions, notes, push_notes, rows, trust, wrapped,
 };
 use crate::capacity::capacity_table;
 use crate::words::capacity::capacity_answer;
+use dnslab_analysis::answer;
 
 /// So many rates are shown, those next to the answer; all of them are on the page.
 const MAX_ROWS: usize = 8;
@@ -47,7 +49,7 @@ pub fn capacity_screen(
 /// The place in the table of what was found; the last one where nothing was.
 fn edge(capacity: &Capacity) -> usize {
     let values = tried(&capacity.steps);
-    let found = match capacity.answer() {
+    let found = match answer(capacity) {
         Answer::Found { qps } => qps.value,
         Answer::AtLeast { qps, .. } | Answer::Below { qps, .. } => qps,
         Answer::Window(_) | Answer::Nothing { .. } => return values.len(),

@@ -1,7 +1,8 @@
 //! Figures and differences in the cells of the table.
 
-use dnslab_measure::VariantSummary;
-use dnslab_measure::statistics::{Comparison, Estimate, Metric, Verdict};
+use dnslab_analysis::VariantSummary;
+use dnslab_analysis::statistics::{Comparison, Estimate, Verdict};
+use dnslab_record::Metric;
 
 use super::{Look, Piece};
 use crate::answer::unseen;
@@ -112,7 +113,7 @@ fn decimals(half: f64) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use dnslab_measure::NotCompared;
+    use dnslab_analysis::NotCompared;
 
     use super::*;
 

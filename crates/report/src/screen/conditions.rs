@@ -1,6 +1,6 @@
 //! Under which conditions it was measured, once.
 
-use dnslab_measure::{Caveat, LoadMode, RunRecord, Session};
+use dnslab_record::{Caveat, LoadMode, RunRecord, Session};
 
 use crate::imported::load_text;
 use crate::number;

@@ -1,6 +1,6 @@
 //! The screen of a metric over many sessions.
 
-use dnslab_measure::History;
+use dnslab_analysis::History;
 
 use super::{Line, Look, Piece, WIDEST, rows, wrapped};
 use crate::history::{LEGEND, answer, notes, table};

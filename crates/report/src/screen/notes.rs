@@ -1,8 +1,9 @@
 //! What to know before one believes the figures.
 
-use dnslab_measure::{
-    AfterTruncation, BottleneckKind, Caveat, LoadMode, NotCompared, RunRecord, RunStatus, Session,
-    Summary, UNDER_TEST, VariantCaveat, VariantSummary, WorkerFacts,
+use dnslab_analysis::{NotCompared, Summary, VariantCaveat, VariantSummary};
+use dnslab_record::{
+    AfterTruncation, BottleneckKind, Caveat, LoadMode, RunRecord, RunStatus, Session, UNDER_TEST,
+    WorkerFacts,
 };
 use dnslab_settings::Remedy;
 

@@ -1,7 +1,8 @@
 //! The table: one row for each variant.
 
-use dnslab_measure::statistics::{Comparison, Metric};
-use dnslab_measure::{Summary, VariantSummary};
+use dnslab_analysis::statistics::Comparison;
+use dnslab_analysis::{Summary, VariantSummary};
+use dnslab_record::Metric;
 
 use super::{Line, Look, Piece, cell};
 use crate::variants::{INVALID, has_open_loop, shown};

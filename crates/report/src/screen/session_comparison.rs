@@ -1,6 +1,6 @@
 //! The screen of two sessions against each other.
 
-use dnslab_measure::{Ruling, SessionComparison};
+use dnslab_analysis::{Ruling, SessionComparison};
 
 use super::{Line, Look, Piece, WIDEST, rows, wrapped};
 use crate::session_comparison::{LEGEND, limits_table};

@@ -1,7 +1,8 @@
 //! How far to trust the figures, in one line.
 
-use dnslab_measure::statistics::Metric;
-use dnslab_measure::{BottleneckKind, RunRecord, Summary, latency_floor_of_runs_ns};
+use dnslab_analysis::{Summary, latency_floor_of_runs_ns};
+use dnslab_record::Metric;
+use dnslab_record::{BottleneckKind, RunRecord};
 
 use crate::imported::has_imported;
 use crate::number;

@@ -1,6 +1,6 @@
 //! What comparing the answers of two variants came to.
 
-use dnslab_measure::{AnswerComparison, ClassCount, DifferenceClass};
+use dnslab_record::{AnswerComparison, ClassCount, DifferenceClass};
 
 use crate::number;
 

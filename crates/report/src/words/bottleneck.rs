@@ -1,6 +1,6 @@
 //! What bounded a rate, in words.
 
-use dnslab_measure::{Bottleneck, BottleneckKind, CpuUse, Evidence, UNDER_TEST};
+use dnslab_record::{Bottleneck, BottleneckKind, CpuUse, Evidence, UNDER_TEST};
 
 use crate::number;
 

@@ -2,15 +2,15 @@
 
 use std::fmt;
 
-use dnslab_measure::statistics::Estimate;
-use dnslab_measure::{
-    Answer as Found, BestWindow, Breach, Capacity, Finding, Judged, Outlook, Sought, Threshold,
-};
+use dnslab_analysis::statistics::Estimate;
+use dnslab_analysis::{Answer as Found, BestWindow, Outlook};
+use dnslab_record::{Breach, Capacity, Finding, Judged, Sought, Threshold};
 
 use super::Remark;
 use super::invalid::invalid_text;
 use super::self_check::remark;
 use crate::number;
+use dnslab_analysis::answer;
 
 /// What a search has found: one sentence, in parts so that the page can set the
 /// intervals smaller than the words, and what limits it apart.
@@ -118,7 +118,7 @@ fn finding(finding: &Finding) -> String {
 pub fn capacity_answer(capacity: &Capacity) -> Answer {
     let target = capacity.target.as_str();
     let objective = capacity.sought.objective().map(ToString::to_string).unwrap_or_default();
-    match capacity.answer() {
+    match answer(capacity) {
         Found::Found { qps } => found(target, &objective, &qps),
         Found::AtLeast { qps, generator } => at_least(target, &objective, qps, generator.as_ref()),
         Found::Below { qps, generator } => {

@@ -1,6 +1,7 @@
 //! Caveats in words: the doubt, its figure, and what can be done about it.
 
-use dnslab_measure::{AfterTruncation, Caveat, UNDER_TEST, VariantCaveat};
+use dnslab_analysis::VariantCaveat;
+use dnslab_record::{AfterTruncation, Caveat, UNDER_TEST};
 use dnslab_settings::Remedy;
 
 use super::bottleneck::{cpu_limit, held_up};

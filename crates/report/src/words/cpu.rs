@@ -1,7 +1,8 @@
 //! Where the CPU time goes.
 
-use dnslab_measure::statistics::Estimate;
-use dnslab_measure::{CostDifference, CostPart, CostSummary, PartDifference, PartSet, VariantCost};
+use dnslab_analysis::statistics::Estimate;
+use dnslab_analysis::{CostDifference, CostSummary, PartDifference, PartSet, VariantCost};
+use dnslab_record::CostPart;
 
 use crate::number;
 use crate::table::Table;
@@ -220,7 +221,7 @@ fn with_half_width(ns: Estimate) -> String {
 
 #[cfg(test)]
 mod tests {
-    use dnslab_measure::NotProfiled;
+    use dnslab_record::NotProfiled;
 
     use super::*;
 

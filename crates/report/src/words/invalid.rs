@@ -1,6 +1,7 @@
 //! Why runs do not count, in words.
 
-use dnslab_measure::{Cause, HttpRefusals, InvalidReason, Outcomes, Silence};
+use dnslab_figures::{HttpRefusals, Outcomes};
+use dnslab_record::{Cause, InvalidReason, Silence};
 use dnslab_settings::Remedy;
 use dnslab_wire::rcode_name;
 use dnslab_wire::units::share::in_sentence;

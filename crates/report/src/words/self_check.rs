@@ -1,6 +1,6 @@
 //! What the self-check finds, in words.
 
-use dnslab_measure::Finding;
+use dnslab_record::Finding;
 use dnslab_settings::Remedy;
 
 use super::bottleneck::evidence_text;

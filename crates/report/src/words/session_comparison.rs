@@ -1,10 +1,11 @@
 //! The words of two sessions against each other.
 
-use dnslab_measure::statistics::Estimate;
-use dnslab_measure::{
-    Condition, ConditionChange, CostLimit, Judgement, LimitRuling, NotCompared, Ruling,
-    SessionComparison, SessionSide,
+use dnslab_analysis::statistics::Estimate;
+use dnslab_analysis::{
+    Condition, ConditionChange, Judgement, LimitRuling, NotCompared, Ruling, SessionComparison,
+    SessionSide,
 };
+use dnslab_record::CostLimit;
 
 use crate::gate::{
     self, change_bound, not_compared, open_whatever_the_interval, value, without_value,

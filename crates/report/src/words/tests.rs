@@ -1,8 +1,7 @@
 //! What is said of each value, as it stands on disk: one case a line, one line of the snapshot for each.
 
-use dnslab_measure::{
-    Bottleneck, BottleneckKind, Caveat, Evidence, Finding, InvalidReason, VariantCaveat,
-};
+use dnslab_analysis::VariantCaveat;
+use dnslab_record::{Bottleneck, BottleneckKind, Caveat, Evidence, Finding, InvalidReason};
 use serde::de::DeserializeOwned;
 
 use super::bottleneck::{bottleneck_text, evidence_text};

@@ -2,14 +2,15 @@
 
 use std::fs;
 
-use dnslab_measure::{Capacity, Caveat, End, Finding, Judged, ResultsDirectory};
+use dnslab_record::{Capacity, Caveat, End, Finding, Judged};
 use dnslab_report::{capacity_answer, write_report};
+use dnslab_results::ResultsDirectory;
 
 use crate::sample;
 
 /// Writes a sample and its report; what it searched, and the report's files by name.
 fn report(
-    write: impl Fn(&std::path::Path) -> Result<ResultsDirectory, dnslab_measure::ResultsError>,
+    write: impl Fn(&std::path::Path) -> Result<ResultsDirectory, dnslab_results::ResultsError>,
 ) -> (Capacity, impl Fn(&str) -> String) {
     let folder = tempfile::tempdir().unwrap();
     let results = write(&folder.path().join("results")).unwrap();

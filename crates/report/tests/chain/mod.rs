@@ -4,8 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use dnslab_measure::{BottleneckKind, ResultsDirectory, RunRecord};
+use dnslab_record::{BottleneckKind, RunRecord};
 use dnslab_report::write_report;
+use dnslab_results::ResultsDirectory;
 
 use super::{between, cells, first_field, report_of, runs_of, sample};
 

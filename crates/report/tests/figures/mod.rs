@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
-use dnslab_measure::{Histogram, ResultsDirectory, RunRecord, Session};
+use dnslab_figures::Histogram;
+use dnslab_record::{RunRecord, Session};
 use dnslab_report::write_report;
+use dnslab_results::ResultsDirectory;
 use serde_json::Value;
 
 use crate::golden::SAMPLES;

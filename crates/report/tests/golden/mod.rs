@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use dnslab_measure::{ResultsDirectory, RunRecord, Session};
+use dnslab_record::{RunRecord, Session};
 use dnslab_report::write_report;
+use dnslab_results::ResultsDirectory;
 
 use crate::{FILES, copy, read};
 

@@ -1,7 +1,8 @@
 //! One metric over many sessions: on the screen, as CSV, and as a page.
 
-use dnslab_measure::statistics::Metric;
-use dnslab_measure::{Caveat, History, RunRecord, Session, WholeSession};
+use dnslab_analysis::{History, WholeSession};
+use dnslab_record::Metric;
+use dnslab_record::{Caveat, RunRecord, Session};
 use dnslab_report::{history_csv, history_page, history_screen};
 
 use crate::session_comparison::{EXPERIMENT, session, text};

@@ -1,10 +1,10 @@
 //! The page of what another load generator measured.
 
-use dnslab_measure::import::{ImportFacts, ImportSource, read, results_of};
+use dnslab_import::{ImportFacts, ImportSource, read, results_of};
 
 use super::report_of;
 
-const WITH_INTERVALS: &str = include_str!("../../../measure/tests/dnsperf/2.10-udp.txt");
+const WITH_INTERVALS: &str = include_str!("../../../import/tests/dnsperf/2.10-udp.txt");
 
 /// The page of a text that dnsperf printed.
 fn page(text: &str) -> String {

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use dnslab_measure::{
+use dnslab_record::{
     Breach, CAPACITY_FORMAT, Capacity, CaseId, End, Judged, LoadMode, Objective, Phase, RateSearch,
-    ResultsDirectory, ResultsError, Session, Sought, Step, StepFigures, WindowSweep,
+    Session, Sought, Step, StepFigures, WindowSweep,
 };
+use dnslab_results::{ResultsDirectory, ResultsError};
 
 use super::{Behaviour, Noise, run};
 

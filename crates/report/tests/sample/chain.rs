@@ -3,11 +3,11 @@
 
 use std::path::Path;
 
-use dnslab_measure::{
+use dnslab_record::{
     Bottleneck, BottleneckKind, CaseId, ChainPart, CounterSample, CounterSeries, Evidence,
-    HostFacts, LinkFacts, LoadMode, ResultsDirectory, ResultsError, RunRecord, ServerFacts,
-    Session, TestbedFacts, counter,
+    HostFacts, LinkFacts, LoadMode, RunRecord, ServerFacts, Session, TestbedFacts, counter,
 };
+use dnslab_results::{ResultsDirectory, ResultsError};
 
 use super::{Behaviour, MS, run};
 
@@ -182,7 +182,7 @@ fn server(kind: &str, version: &str, role: &str, cpu: usize) -> ServerFacts {
 }
 
 /// What a server uses that is this many times as busy as the one under test.
-fn busy(record: &RunRecord, times: f64) -> dnslab_measure::ResourceSeries {
+fn busy(record: &RunRecord, times: f64) -> dnslab_record::ResourceSeries {
     let mut resources = record.measured.as_ref().expect("it was measured").resources.clone();
     for sample in &mut resources.samples {
         sample.cpu_ns = (sample.cpu_ns as f64 * times) as u64;

@@ -9,13 +9,16 @@ pub(crate) mod sweep;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use dnslab_measure::{
-    Answers, AttemptCounts, Bottleneck, BottleneckKind, CaseId, Caveat, Connections, Counters,
-    CpuUse, Evidence, Fact, Histogram, Interval, IntervalTraffic, LoadFacts, LoadMode, Measured,
-    NetworkDrops, Outcomes, RECORD_FORMAT, ResourceSample, ResourceSeries, ResultsDirectory,
-    ResultsError, RunRecord, RunStatus, SESSION_FORMAT, ServerFacts, Session, SkippedVariant, Tls,
-    UNDER_TEST, WorkerFacts,
+use dnslab_figures::{
+    Answers, AttemptCounts, Connections, Counters, Histogram, Interval, IntervalTraffic,
+    NetworkDrops, Outcomes, Tls,
 };
+use dnslab_record::{
+    Bottleneck, BottleneckKind, CaseId, Caveat, CpuUse, Evidence, Fact, LoadFacts, LoadMode,
+    Measured, RECORD_FORMAT, ResourceSample, ResourceSeries, RunRecord, RunStatus, SESSION_FORMAT,
+    ServerFacts, Session, SkippedVariant, UNDER_TEST, WorkerFacts,
+};
+use dnslab_results::{ResultsDirectory, ResultsError};
 
 const MS: u64 = 1_000_000;
 

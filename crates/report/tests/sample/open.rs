@@ -3,11 +3,12 @@
 
 use std::path::Path;
 
-use dnslab_measure::{
-    Bottleneck, BottleneckKind, CaseId, Caveat, Connections, Evidence, LoadFacts, LoadMode,
-    Measured, NetworkDrops, Pacing, PacingTally, ResultsDirectory, ResultsError, RunRecord,
+use dnslab_figures::{Connections, NetworkDrops, Pacing, PacingTally};
+use dnslab_record::{
+    Bottleneck, BottleneckKind, CaseId, Caveat, Evidence, LoadFacts, LoadMode, Measured, RunRecord,
     Session, TlsFacts,
 };
+use dnslab_results::{ResultsDirectory, ResultsError};
 
 use super::{Behaviour, MS, Noise, fail, run};
 

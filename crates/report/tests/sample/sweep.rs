@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use dnslab_measure::{
-    CaseId, Compared, Histogram, Interval, LoadFacts, LoadMode, LoadSweep, Measured, Outcomes,
-    ResultsDirectory, ResultsError, RunRecord, Session, WindowCounts,
+use dnslab_figures::{Histogram, Interval, Outcomes, WindowCounts};
+use dnslab_record::{
+    CaseId, Compared, LoadFacts, LoadMode, LoadSweep, Measured, RunRecord, Session,
 };
+use dnslab_results::{ResultsDirectory, ResultsError};
 
 use super::{Behaviour, MS, Noise, run};
 

@@ -5,9 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use dnslab_measure::import::{ImportFacts, ImportSource, read, results_of};
-use dnslab_measure::{ResultsDirectory, RunRecord, Session};
+use dnslab_import::{ImportFacts, ImportSource, read, results_of};
+use dnslab_record::{RunRecord, Session};
 use dnslab_report::{dns_metrics, summary_schema, write_report};
+use dnslab_results::ResultsDirectory;
 
 use crate::{copy, sample};
 
@@ -42,7 +43,7 @@ pub(crate) fn faults(schema: &Path, files: &[PathBuf]) -> String {
 
 /// The session and records of a file of the other crate's samples.
 pub(crate) fn imported(names: &[&str]) -> (Session, Vec<RunRecord>) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../measure/tests/dnsperf");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/tests/dnsperf");
     let sources = names.iter().flat_map(|name| {
         let file = format!("{name}.txt");
         let runs = read(&fs::read(folder.join(&file)).unwrap()).unwrap();

@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use dnslab_measure::{
-    Caveat, CommonLoad, Compared, LoadFacts, LoadMode, ResultsDirectory, ResultsError, RunRecord,
-    Session, Summary,
-};
+use dnslab_analysis::Summary;
+use dnslab_record::{Caveat, CommonLoad, Compared, LoadFacts, LoadMode, RunRecord, Session};
 use dnslab_report::{Line, capacity_screen, screen};
+use dnslab_results::{ResultsDirectory, ResultsError};
 
 use crate::{runs_of, sample};
 

@@ -1,8 +1,7 @@
 //! Two sessions against each other: on the screen, in Markdown and as JUnit XML.
 
-use dnslab_measure::{
-    CaseId, CostLimit, Fact, Ruling, RunRecord, Session, SessionComparison, WholeSession,
-};
+use dnslab_analysis::{Ruling, SessionComparison, WholeSession};
+use dnslab_record::{CaseId, CostLimit, Fact, RunRecord, Session};
 use dnslab_report::{
     Line, session_comparison_json, session_comparison_junit, session_comparison_markdown,
     session_comparison_screen,

@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::LazyLock;
 
-use dnslab_measure::{InvalidReason, RunRecord, RunStatus};
+use dnslab_record::{InvalidReason, RunRecord, RunStatus};
 use dnslab_report::write_report;
 use serde_json::Value;
 

@@ -1,6 +1,7 @@
 //! What is said of figures that are not the server's, of controls, of errors, and of limits.
 
-use dnslab_measure::{BottleneckKind, Compared, RunRecord, Session, Summary};
+use dnslab_analysis::Summary;
+use dnslab_record::{BottleneckKind, Compared, RunRecord, Session};
 use dnslab_report::screen;
 use dnslab_wire::units::number;
 use serde_json::Value;

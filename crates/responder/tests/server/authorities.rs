@@ -1,5 +1,6 @@
 //! BIND, NSD and this server say the same from one zone file.
 
+use dnslab_test_support::free_address;
 use std::fs;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
@@ -134,37 +135,39 @@ fn ask(server: &Running, qname: &str, qtype: Rtype) -> Message<Vec<u8>> {
     Message::from_octets(server.ask(Transport::Udp, query.octets())).unwrap()
 }
 
-/// A free address below the ports that sockets of other tests get. BIND listens only at addresses of
-/// interfaces, and 127.0.0.1 is the only one of the loopback network.
-fn free() -> SocketAddr {
-    let ports = (20_000..32_000).step_by(7).skip(std::process::id() as usize % 1000);
-    let bind = |port| UdpSocket::bind(("127.0.0.1", port)).ok()?.local_addr().ok();
-    ports.into_iter().find_map(bind).expect("one of a thousand ports is free")
-}
-
 fn bind(zone: &Path) -> Forwarder {
-    Forwarder::start_at(free(), "/usr/sbin/named", &["-g", "-c", "configuration"], |port| {
-        format!(
-            "options {{ directory \".\"; pid-file none; listen-on port {port} {{ 127.0.0.1; }}; \
+    Forwarder::start_at(
+        free_address([127, 0, 0, 1].into()),
+        "/usr/sbin/named",
+        &["-g", "-c", "configuration"],
+        |port| {
+            format!(
+                "options {{ directory \".\"; pid-file none; listen-on port {port} {{ 127.0.0.1; }}; \
              listen-on-v6 {{ none; }}; recursion no; minimal-responses yes; dnssec-validation no; \
              notify no; session-keyfile none; }};\ncontrols {{ }};\n\
              zone \"example\" {{ type primary; file \"{}\"; }};\n",
-            zone.display()
-        )
-    })
+                zone.display()
+            )
+        },
+    )
 }
 
 fn nsd(zone: &Path) -> Forwarder {
-    Forwarder::start_at(free(), "/usr/sbin/nsd", &["-d", "-c", "configuration"], |port| {
-        format!(
-            "server:\n ip-address: 127.0.0.1@{port}\n username: \"\"\n chroot: \"\"\n \
+    Forwarder::start_at(
+        free_address([127, 0, 0, 1].into()),
+        "/usr/sbin/nsd",
+        &["-d", "-c", "configuration"],
+        |port| {
+            format!(
+                "server:\n ip-address: 127.0.0.1@{port}\n username: \"\"\n chroot: \"\"\n \
              zonesdir: \".\"\n pidfile: \"\"\n database: \"\"\n zonelistfile: \"zone.list\"\n \
              xfrdfile: \"xfrd.state\"\n xfrdir: \".\"\n rrl-ratelimit: 0\n\
              remote-control:\n control-enable: no\n\
              zone:\n name: example\n zonefile: {}\n",
-            zone.display()
-        )
-    })
+                zone.display()
+            )
+        },
+    )
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Real validating forwarders in front of the responder: Unbound and Knot Resolver with the trust anchor, and
 //! `delv`, which validates by itself.
 
+use dnslab_test_support::free_address;
 use std::fs::{self, File};
 use std::net::{SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
@@ -35,7 +36,7 @@ pub(crate) struct Forwarder {
 impl Forwarder {
     /// Runs a program with a configuration for its port, and waits until it answers something.
     fn start(program: &str, arguments: &[&str], configuration: impl Fn(u16) -> String) -> Self {
-        let address = UdpSocket::bind((FORWARDERS, 0)).unwrap().local_addr().unwrap();
+        let address = free_address(FORWARDERS.parse().unwrap());
         Self::start_at(address, program, arguments, configuration)
     }
 

@@ -8,7 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
-use dnslab_measure::{ResultsDirectory, RunRecord, RunStatus};
+use dnslab_record::{RunRecord, RunStatus};
+use dnslab_results::ResultsDirectory;
 
 use super::{Room, experiment, folders, processes_of};
 use crate::process::{Finished, Running};

@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use dnslab_analysis::Agreement;
 use dnslab_lab::ServerKind;
-use dnslab_measure::{Agreement, ResultsDirectory, RunRecord, RunStatus};
+use dnslab_record::{RunRecord, RunStatus};
 use dnslab_report::invalid_text;
+use dnslab_results::ResultsDirectory;
 use dnslab_wire::Transport;
 
 use super::table::{Cell, Counts, Row};
@@ -181,7 +183,7 @@ fn cell(record: &RunRecord) -> Cell {
         (RunStatus::Valid, Some(measured)) => measured,
     };
     let both = [&measured.warm_up, &measured.counters];
-    let sum = |count: fn(&dnslab_measure::Counters) -> u64| both.into_iter().map(count).sum();
+    let sum = |count: fn(&dnslab_figures::Counters) -> u64| both.into_iter().map(count).sum();
     Cell::Asked(Counts {
         sent: sum(|it| it.sent),
         answered: sum(|it| it.outcomes.answered),

@@ -1,6 +1,6 @@
 //! The matrix as lines and as a page.
 
-use dnslab_measure::Fact;
+use dnslab_record::Fact;
 use dnslab_wire::Transport;
 
 #[derive(Debug)]

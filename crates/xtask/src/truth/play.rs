@@ -8,7 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
-use dnslab_measure::{ResultsDirectory, RunStatus};
+use dnslab_record::RunStatus;
+use dnslab_results::ResultsDirectory;
 use serde::Deserialize;
 
 use super::METHOD;

@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use dnslab_measure::{ResultsDirectory, RunRecord, RunStatus};
+use dnslab_record::{RunRecord, RunStatus};
+use dnslab_results::ResultsDirectory;
 use dnslab_wire::Transport;
 
 use super::sample::{Finding, Load, Mode};

@@ -18,7 +18,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use dnslab_lab::cpus;
-use dnslab_measure::Fact;
+use dnslab_record::Fact;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::Serialize;
 

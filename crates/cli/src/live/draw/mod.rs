@@ -8,7 +8,7 @@ mod table;
 
 use std::time::Duration;
 
-use dnslab_measure::LoadPart;
+use dnslab_record::LoadPart;
 use dnslab_report::number;
 use ratatui::Frame;
 use ratatui::buffer::Buffer;

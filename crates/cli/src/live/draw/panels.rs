@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dnslab_measure::LoadPart;
+use dnslab_record::LoadPart;
 use dnslab_report::number;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

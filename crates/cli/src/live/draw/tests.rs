@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dnslab_measure::LoadMode;
+use dnslab_record::LoadMode;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::style::Color;

@@ -10,10 +10,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use dnslab_analysis::{Difference, Joined, join_answers};
+use dnslab_figures::{AnswerRecord, HowEnded};
 use dnslab_load::{AskError, Asker, Fed, Job, ask};
-use dnslab_measure::{
-    AnswerComparison, AnswerExample, AnswerRecord, AnswerRelation, COMPARISON_FORMAT, CaseId,
-    ClassCount, Compared, Difference, DifferenceClass, HowEnded, Joined, RunRecord, join_answers,
+use dnslab_record::{
+    AnswerComparison, AnswerExample, AnswerRelation, COMPARISON_FORMAT, CaseId, ClassCount,
+    Compared, DifferenceClass, RunRecord,
 };
 use dnslab_settings::{Experiment, Mode, Variant};
 use dnslab_traffic::Truncated;

@@ -3,10 +3,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use dnslab_measure::{
-    CAPACITY_FORMAT, Capacity, CaseId, End, Judged, LiveLoad, Objective, Phase, RateSearch,
-    ResultsDirectory, RunRecord, Sought, Step, StepFigures, Threshold,
+use dnslab_record::{
+    CAPACITY_FORMAT, Capacity, CaseId, End, LiveLoad, Objective, Phase, RateSearch, RunRecord,
+    Sought, Step, StepFigures, Threshold,
 };
+use dnslab_results::ResultsDirectory;
 use dnslab_settings::{Draft, Experiment, Variant};
 use dnslab_traffic::Rate;
 
@@ -14,6 +15,7 @@ use super::{Session, SessionError, SessionOptions, TakenAddress, seed_of};
 use crate::capacity::{Next, Search, Spread, Sweep};
 use crate::run::case::is_cut_short;
 use crate::{ExperimentError, Here, Source};
+use dnslab_analysis::judge_run;
 
 /// What is searched for, and on which experiment.
 #[derive(Clone, Debug)]
@@ -199,7 +201,7 @@ impl CapacitySession {
             case,
             phase,
             at,
-            judged: Judged::of(&record, self.plan.sought.objective()),
+            judged: judge_run(&record, self.plan.sought.objective()),
             figures: StepFigures::of(&record),
         }))
     }

@@ -5,8 +5,9 @@ use std::fs::File;
 use std::io::{self, BufRead as _, BufReader};
 use std::path::Path;
 
+use dnslab_analysis::{FactChange, changed_facts};
 use dnslab_lab::{GuardProgram, title};
-use dnslab_measure::{Fact, FactChange, Session, changed_facts};
+use dnslab_record::{Fact, Session};
 use dnslab_settings::{Experiment, HostsChoice, PopulationSource, ServerKind, Subnets, Variant};
 use sha2::{Digest as _, Sha256};
 

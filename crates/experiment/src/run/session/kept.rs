@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use dnslab_lab::hosts::NamedHosts;
-use dnslab_measure::CaseId;
+use dnslab_record::CaseId;
 
 use super::{Session, SessionError, seed_of};
 use crate::run::case::Case;

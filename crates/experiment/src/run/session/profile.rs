@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dnslab_lab::perf::Perf;
-use dnslab_measure::{
+use dnslab_record::{
     CaseId, CpuProfiles, LiveLoad, MAX_PROFILE_STACKS, MAX_STACKS, NotProfiled, PROFILE_FORMAT,
     RunStatus,
 };

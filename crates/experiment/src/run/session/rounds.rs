@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use dnslab_load::{check_sockets, sockets};
-use dnslab_measure::{CaseId, Compared, LiveLoad, Measured, RunRecord, RunStatus, SkippedVariant};
+use dnslab_record::{CaseId, Compared, LiveLoad, Measured, RunRecord, RunStatus, SkippedVariant};
 use dnslab_settings::{Alternate, Experiment, Mode, Variant};
 
 use super::{Observer, Session, SessionError, came_to_nothing, seed_of};

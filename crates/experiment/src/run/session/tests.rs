@@ -5,9 +5,9 @@ use std::fs;
 use super::*;
 
 /// A session with two runs.
-pub(super) fn session() -> dnslab_measure::Session {
+pub(super) fn session() -> dnslab_record::Session {
     let case = |repetition| CaseId { variant: "udp".to_owned(), repetition };
-    dnslab_measure::Session {
+    dnslab_record::Session {
         format: SESSION_FORMAT,
         dnslab: "0.1.0".to_owned(),
         name: "x".to_owned(),
@@ -23,7 +23,7 @@ pub(super) fn session() -> dnslab_measure::Session {
         host: Vec::new(),
         inputs: Vec::new(),
         plan: vec![case(1), case(2)],
-        ..dnslab_measure::Session::default()
+        ..dnslab_record::Session::default()
     }
 }
 

@@ -10,7 +10,7 @@ use crate::support::{ask, spec as authoritative, started};
 use dnslab_lab::{
     CertificateKind, ServerKind, Upstream, UpstreamTls, ZoneFile, certificate, find, ports,
 };
-use dnslab_measure::counter;
+use dnslab_record::counter;
 use dnslab_wire::Transport::{Dot, Tcp, Udp};
 
 /// A forwarder that trusts somebody else gives no answer, so the others did verify.

@@ -1,0 +1,252 @@
+//! The CPUs of all servers of a chain: which of them was at its end.
+
+use std::collections::BTreeSet;
+
+use super::SERVER_BUSY;
+use super::others::CpusUsed;
+use crate::observation::Observation;
+use dnslab_record::with_interrupts;
+use dnslab_record::{BottleneckKind, CpuUse, Evidence};
+use dnslab_record::{CpuLimit, CpuShare, Measured, ThreadShare, UNDER_TEST, WorkerFacts};
+
+/// What one server used of its CPUs over the measured window.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ServerUse {
+    /// [`UNDER_TEST`], or the role of the [`ChainPart`].
+    pub role: String,
+    /// CPU use in [0, 1] of the CPUs that it was given, with the interrupts there; `None` if it was not
+    /// watched.
+    pub busy_share: Option<f64>,
+    /// How many CPUs it was given.
+    pub cpus: usize,
+    /// Which they are; empty if it was not pinned.
+    pub pinned: Vec<usize>,
+    /// What its busiest threads used, the busiest first.
+    pub threads: Vec<ThreadShare>,
+    /// Of the time for which its threads could run, the share for which they had no CPU, in [0, 1]; `None` where
+    /// that is not known.
+    pub waited_share: Option<f64>,
+    /// What was done on its CPUs; `None` where that is not known.
+    pub cpus_used: Option<CpusUsed>,
+    /// The CPU quota of its control groups.
+    pub limit: Option<CpuLimit>,
+}
+
+/// What one load worker used of its CPU over the measured window.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorkerUse {
+    /// The CPU that it was pinned to.
+    pub cpu: Option<usize>,
+    /// CPU use in [0, 1], with the interrupts on its CPU.
+    pub busy_share: f64,
+}
+
+impl WorkerUse {
+    pub(crate) fn of_all(measured: &Measured) -> Vec<Self> {
+        let resources = &measured.resources;
+        let of = |worker: &WorkerFacts| {
+            let its = |share: &&CpuShare| Some(share.cpu) == worker.cpu;
+            let (own, cpu) = (worker.busy_share(), resources.load_cpus.iter().find(its));
+            let busy_share = cpu.map_or(own, |CpuShare { used, irq, .. }| {
+                with_interrupts(own, *irq, *used, resources.irq_apart).min(1.0)
+            });
+            Self { cpu: worker.cpu, busy_share }
+        };
+        measured.workers.iter().map(of).collect()
+    }
+}
+
+impl ServerUse {
+    /// The servers of a run, that under test first.
+    pub(crate) fn of(run: &Observation<'_>) -> Vec<Self> {
+        let Observation { server, chain, measured, .. } = *run;
+        let behind = chain.iter().map(|part| (part.role.as_str(), &part.server, &part.resources));
+        let all = std::iter::once((UNDER_TEST, server, &measured.resources)).chain(behind);
+        let used = CpusUsed::of_all(run);
+        all.zip(used)
+            .map(|((role, server, resources), cpus_used)| Self {
+                role: role.to_owned(),
+                busy_share: measured.used_share_of(resources),
+                cpus: resources.cpus,
+                pinned: server.cpus.clone(),
+                threads: measured.threads_of(resources),
+                waited_share: measured.waited_share_of(resources),
+                cpus_used,
+                limit: resources.cpu_limit.clone(),
+            })
+            .collect()
+    }
+
+    /// The bottleneck that this server is when it has no CPU left.
+    fn kind(&self) -> BottleneckKind {
+        match self.role.as_str() {
+            UNDER_TEST => BottleneckKind::ServerCpu,
+            "relay" => BottleneckKind::RelayCpu,
+            _ => BottleneckKind::UpstreamCpu,
+        }
+    }
+}
+
+/// What a thread or a server used of the CPUs that it was pinned to.
+struct Pinned<'a> {
+    cpus: &'a [usize],
+    /// How many CPUs it kept busy; `None` if it was not watched.
+    used: Option<f64>,
+}
+
+impl<'a> Pinned<'a> {
+    fn server(server: &'a ServerUse) -> Self {
+        let used = server.busy_share.map(|share| share * server.cpus.max(1) as f64);
+        Self { cpus: &server.pinned, used }
+    }
+
+    fn worker(worker: &'a WorkerUse) -> Self {
+        Self { cpus: worker.cpu.as_slice(), used: Some(worker.busy_share) }
+    }
+}
+
+/// The server that had no CPU left, or several that had none left together, with the busy share.
+///
+/// Of several the busiest holds the others up; of two that are alike the one behind, for then the
+/// server under test may do more. Servers that were pinned to CPUs in common have none left from the
+/// threshold on for the sum of what they used, though none of them reaches it.
+pub(super) fn at_its_end(servers: &[ServerUse]) -> Option<(BottleneckKind, f64)> {
+    let busy = servers.iter().filter_map(|server| Some((server.kind(), server.busy_share?)));
+    let alone = busy.max_by(|(_, one), (_, two)| one.total_cmp(two));
+    alone.filter(|(_, share)| *share >= SERVER_BUSY).or_else(|| {
+        let share = share_together(servers)?;
+        (share >= SERVER_BUSY).then_some((BottleneckKind::ServersCpu, share))
+    })
+}
+
+/// What servers that are pinned to CPUs in common used of those, in [0, 1]; of several groups the
+/// one that used most. `None` if there is none, or one of its servers was not watched.
+pub(super) fn share_together(servers: &[ServerUse]) -> Option<f64> {
+    most_used(servers.iter().map(Pinned::server).collect(), |_| true)
+}
+
+/// The same of servers and load workers that are pinned to CPUs in common.
+pub(crate) fn share_with_load(servers: &[ServerUse], workers: &[WorkerUse]) -> Option<f64> {
+    let is_server = |at: &usize| *at < servers.len();
+    let pinned = servers.iter().map(Pinned::server).chain(workers.iter().map(Pinned::worker));
+    most_used(pinned.collect(), |group| group.iter().any(is_server) && !group.iter().all(is_server))
+}
+
+/// The largest share of their CPUs that those who are pinned to CPUs in common used, in [0, 1], of
+/// the groups of two or more that count.
+fn most_used(pinned: Vec<Pinned<'_>>, counts: impl Fn(&[usize]) -> bool) -> Option<f64> {
+    let used = |group: &Vec<usize>| {
+        let cpus: BTreeSet<usize> = group.iter().flat_map(|at| pinned[*at].cpus).copied().collect();
+        let used: f64 = group.iter().map(|at| pinned[*at].used).sum::<Option<f64>>()?;
+        Some(used / cpus.len() as f64)
+    };
+    let groups = groups(&pinned);
+    let groups = groups.iter().filter(|group| group.len() > 1 && counts(group));
+    groups.filter_map(used).reduce(f64::max)
+}
+
+/// The places of those who have a CPU in common, directly or by way of others.
+fn groups(pinned: &[Pinned<'_>]) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for (place, own) in pinned.iter().enumerate() {
+        let meets = |group: &Vec<usize>| {
+            group.iter().any(|at| pinned[*at].cpus.iter().any(|cpu| own.cpus.contains(cpu)))
+        };
+        let (met, mut apart): (Vec<_>, Vec<_>) = groups.into_iter().partition(meets);
+        apart.push(met.into_iter().flatten().chain([place]).collect());
+        groups = apart;
+    }
+    groups
+}
+
+pub(super) fn use_of<'a>(servers: impl Iterator<Item = &'a ServerUse>) -> Evidence {
+    let of = |server: &ServerUse| CpuUse {
+        role: server.role.clone(),
+        busy_share: server.busy_share.filter(|share| share.is_finite()),
+        cpus: server.cpus.max(1),
+    };
+    Evidence::Servers { servers: servers.map(of).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(role: &str, busy_share: f64, pinned: &[usize]) -> ServerUse {
+        let pinned = pinned.to_vec();
+        ServerUse {
+            role: role.to_owned(),
+            busy_share: Some(busy_share),
+            cpus: pinned.len(),
+            pinned,
+            ..ServerUse::default()
+        }
+    }
+
+    #[track_caller]
+    fn check(servers: &[ServerUse], expected: Option<(BottleneckKind, f64)>) {
+        assert_eq!(at_its_end(servers), expected);
+    }
+
+    #[test]
+    fn the_busiest_is_the_limit() {
+        let chain = |own, relay, upstream| {
+            [
+                server("server", own, &[0]),
+                server("relay", relay, &[1]),
+                server("upstream", upstream, &[2]),
+            ]
+        };
+        check(&chain(0.5, 0.6, 0.89), None);
+        check(&chain(0.95, 0.6, 0.7), Some((BottleneckKind::ServerCpu, 0.95)));
+        check(&chain(0.95, 0.96, 0.7), Some((BottleneckKind::RelayCpu, 0.96)));
+        check(&chain(0.95, 0.96, 0.97), Some((BottleneckKind::UpstreamCpu, 0.97)));
+        // Of two alike the one behind.
+        check(&chain(0.95, 0.2, 0.95), Some((BottleneckKind::UpstreamCpu, 0.95)));
+        let mut unwatched = chain(0.5, 0.5, 0.95);
+        unwatched[0].busy_share = None;
+        check(&unwatched, Some((BottleneckKind::UpstreamCpu, 0.95)));
+    }
+
+    #[test]
+    fn servers_on_one_cpu_are_at_its_end_together() {
+        let pair =
+            |own, upstream| [server("server", own, &[0]), server("upstream", upstream, &[0])];
+        check(&pair(0.5, 0.45), Some((BottleneckKind::ServersCpu, 0.95)));
+        check(&pair(0.5, 0.25), None);
+        // One that would be at its end alone is named.
+        check(&pair(0.91, 0.05), Some((BottleneckKind::ServerCpu, 0.91)));
+        // Two on one CPU, a third elsewhere.
+        let mut three = pair(0.5, 0.45).to_vec();
+        three.push(server("relay", 0.1, &[1]));
+        check(&three, Some((BottleneckKind::ServersCpu, 0.95)));
+        // Elsewhere, or unpinned, they do not meet.
+        let apart = [server("server", 0.5, &[0]), server("upstream", 0.45, &[1])];
+        assert_eq!(share_together(&apart), None);
+        let unpinned = [server("server", 0.5, &[]), server("upstream", 0.45, &[])];
+        assert_eq!(share_together(&unpinned), None);
+        // Two CPUs, one of them in common.
+        let partly = [server("server", 0.5, &[0, 1]), server("upstream", 0.9, &[1])];
+        assert_eq!(share_together(&partly), Some(0.95));
+        let mut unwatched = pair(0.5, 0.45);
+        unwatched[1].busy_share = None;
+        check(&unwatched, None);
+    }
+
+    #[test]
+    fn a_server_and_the_load_on_one_cpu_are_added() {
+        let worker = |cpu, busy_share| WorkerUse { cpu, busy_share };
+        let chain = [server("server", 0.8, &[0]), server("upstream", 0.7, &[1])];
+        let together = |workers: &[WorkerUse]| share_with_load(&chain, workers);
+        assert_eq!(together(&[worker(Some(1), 0.25)]), Some(0.95));
+        assert_eq!(together(&[worker(Some(2), 0.25)]), None);
+        assert_eq!(together(&[worker(None, 0.25)]), None);
+        // The fuller of two CPUs.
+        assert_eq!(together(&[worker(Some(0), 0.125), worker(Some(1), 0.125)]), Some(0.925));
+        // Who has both CPUs joins them.
+        let joined = [server("server", 0.5, &[0, 1]), server("upstream", 0.5, &[1])];
+        assert_eq!(share_with_load(&joined, &[worker(Some(0), 0.25)]), Some(0.875));
+        // Workers on one CPU are no server's matter.
+        assert_eq!(together(&[worker(Some(2), 0.5), worker(Some(2), 0.5)]), None);
+    }
+}

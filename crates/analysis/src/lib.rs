@@ -1,0 +1,68 @@
+//! What records mean: record in, finding out.
+//!
+//! An [`Observation`] is one load of a run, and the one argument of every rule: what bounded it
+//! ([`BottleneckFigures::bottleneck`]), what is to be doubted ([`caveats`]), why it does not count. A [`Summary`] is
+//! computed from the records of a session and from nothing else; [`judge`] holds it against limits, [`History`] and
+//! [`SessionComparison`] look across sessions, and [`answer`] ends a search for the capacity.
+//!
+//! This crate opens nothing, starts nothing, draws nothing and says nothing: `dnslab_report` has the words.
+
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
+
+mod agreement;
+mod bottleneck;
+mod capacity;
+mod caveat;
+mod chain;
+mod connections;
+mod cost;
+mod disturbed;
+mod fact_change;
+mod gate;
+mod history;
+mod invalid;
+mod join_answers;
+mod latency_floor;
+mod memory;
+mod not_compared;
+mod observation;
+mod quantiles;
+pub mod self_check;
+mod session_comparison;
+mod slices;
+pub mod statistics;
+mod summary;
+mod sweep;
+mod windows;
+
+pub use agreement::Agreement;
+pub use bottleneck::{
+    BottleneckFigures, CpusUsed, SERVER_WAITED, ServerUse, TurnedAway, WorkerUse,
+};
+pub use capacity::{
+    Answer, BestWindow, Outlook, Run, Trial, WindowFigures, answer, judge as judge_run, of_server,
+    threshold, trials,
+};
+pub use caveat::caveats;
+pub use chain::{Reached, ServerFigures};
+pub use connections::ConnectionFigures;
+pub use cost::{CostDifference, CostSummary, PartCost, PartDifference, PartSet, VariantCost};
+pub use disturbed::is_disturbed;
+pub use fact_change::{FactChange, changed_facts};
+pub use gate::{Judgement, LimitRuling, Ruling, judge};
+pub use history::{History, HistoryPoint, HistorySession, LevelChange, VariantHistory};
+pub use invalid::{SendingLimits, fell_silent, lost_over_transport, not_sent_as_asked, unserved};
+pub use join_answers::{Difference, Joined, MAX_QUESTIONS, join as join_answers};
+pub use latency_floor::{floor_of_run_ns, latency_floor_ns, latency_floor_of_runs_ns};
+pub use memory::{MemoryLog, RunMemory};
+pub use not_compared::NotCompared;
+pub use observation::Observation;
+pub use quantiles::RunFigures;
+pub use self_check::SelfCheck;
+pub use session_comparison::{
+    Condition, ConditionChange, SessionComparison, SessionSide, VariantChange, WholeSession,
+};
+pub use slices::{backlog_beyond_lead_ns, slice_needed_ns, slower_than_slices};
+pub use summary::{Summary, VariantCaveat, VariantSummary};
+pub use sweep::{Breaking, HELD_SHARE, SweepLine, SweepPoint, SweepRun, held_share};
+pub use windows::{WindowOfVariant, WindowSummary};

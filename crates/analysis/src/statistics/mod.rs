@@ -1,0 +1,11 @@
+//! Statistics over rounds; the unit is the round, and between sessions the run.
+
+mod bootstrap;
+mod comparison;
+mod paired;
+mod welch;
+
+pub use bootstrap::{Estimate, mean, mean_of};
+pub use comparison::{Comparison, Pair, Verdict, WORD_ERROR};
+pub use paired::{Paired, drift, rejected};
+pub use welch::Welch;

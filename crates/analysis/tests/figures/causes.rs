@@ -1,0 +1,254 @@
+//! What keeps a side from its CPUs, from the samples of a run.
+
+use std::time::Duration;
+
+use dnslab_analysis::statistics::Verdict;
+use dnslab_analysis::{BottleneckFigures, Ruling, SendingLimits, Summary, not_sent_as_asked};
+use dnslab_record::Metric;
+use dnslab_record::{
+    Bottleneck, BottleneckKind, Caveat, CostLimit, CpuLimit, Evidence, InvalidReason, LoadMode,
+    RunRecord, Session, TurnsTaken,
+};
+use proptest::prelude::*;
+
+use crate::caveats::{Run, check, run};
+use crate::example;
+use dnslab_analysis::is_disturbed;
+
+/// Over the window of one second: what the server's threads waited, and what was used of its CPU at all, in
+/// milliseconds. The server itself uses 500.
+fn waits(waited_ms: u64, used_ms: u64) -> impl FnOnce(&mut Run) {
+    move |run: &mut Run| {
+        for (place, sample) in run.measured.resources.samples.iter_mut().enumerate() {
+            let is_after = u64::from(place == 2);
+            sample.waited_ns = Some(1_000 + is_after * waited_ms * 1_000_000);
+            sample.cpus_used_ns = 1_000 + is_after * used_ms * 1_000_000;
+        }
+        run.load.cpus = vec![1];
+    }
+}
+
+fn bottleneck(run: &Run) -> Bottleneck {
+    BottleneckFigures::of(&run.observed()).bottleneck()
+}
+
+fn held_up(waited_share: f64, others_share: f64) -> Caveat {
+    Caveat::ServerHeldUp { role: "server".to_owned(), waited_share, others_share }
+}
+
+/// Who waits for the next period of a CPU quota waits for nobody else, whoever uses the machine besides.
+#[test]
+fn a_quota_is_no_neighbour() {
+    let group = "/sys/fs/cgroup/x".to_owned();
+    let limit = |throttled| CpuLimit {
+        cpus: 0.2,
+        group: group.clone(),
+        periods: 10,
+        throttled,
+        throttled_ns: 1,
+    };
+    let is_wait = |it: &Caveat| matches!(it, Caveat::ServerHeldUp { .. } | Caveat::Crowded { .. });
+    let found = |throttled: u64| {
+        let mut both = run();
+        waits(500, 1_000)(&mut both);
+        both.measured.workers[0].waited_ns = 800_000_000;
+        both.measured.load_cpu_limit = Some(limit(throttled));
+        both.measured.resources.cpu_limit = Some(limit(throttled));
+        both.caveats().iter().filter(|it| is_wait(it)).count()
+    };
+    assert_eq!((found(0), found(10)), (2, 0));
+}
+
+#[test]
+fn a_server_that_waits_for_others() {
+    check(waits(500, 1_000), &[held_up(0.5, 0.5)]);
+    // It waited for its own threads: nobody else was there.
+    check(waits(500, 500), &[]);
+    check(waits(500, 550), &[]);
+    check(waits(20, 1_000), &[]);
+    // The other servers of its round have the same CPU in their turns.
+    let in_turns = |run: &mut Run| {
+        waits(500, 1_000)(run);
+        let turns = TurnsTaken { loads: 2, others_cpu_ns: 480_000_000, ..TurnsTaken::default() };
+        run.measured.turns = Some(TurnsTaken { own_ns: 1_000_000_000, counted_ns: 1, ..turns });
+    };
+    let mut with_turns = run();
+    in_turns(&mut with_turns);
+    let is_held = |it: &Caveat| matches!(it, Caveat::ServerHeldUp { .. });
+    assert!(!with_turns.caveats().iter().any(is_held), "{:?}", with_turns.caveats());
+    // On CPUs that the load has, too, it is not told whose the use was.
+    let shared = |run: &mut Run| {
+        waits(500, 1_000)(run);
+        run.load.cpus = vec![0];
+    };
+    check(shared, &[Caveat::SharedCpus]);
+    let mut slow = run();
+    waits(500, 1_000)(&mut slow);
+    slow.load.mode = LoadMode::Closed { outstanding: 1 };
+    assert_eq!(bottleneck(&slow).kind, BottleneckKind::OtherPrograms);
+}
+
+#[test]
+fn quotas() {
+    let quota = |throttled| {
+        let group = "/sys/fs/cgroup/q".to_owned();
+        Some(CpuLimit { cpus: 0.1, group, periods: 100, throttled, throttled_ns: 5 })
+    };
+    let of_server =
+        |throttled| move |run: &mut Run| run.measured.resources.cpu_limit = quota(throttled);
+    let role = "server".to_owned();
+    let told = Caveat::ServerCpuLimit { role, cpus: 0.1, throttled_share: 0.02 };
+    check(of_server(1), &[]);
+    check(of_server(2), &[told]);
+    let of_load = |throttled| move |run: &mut Run| run.measured.load_cpu_limit = quota(throttled);
+    check(of_load(1), &[]);
+    check(of_load(2), &[Caveat::LoadCpuLimit { cpus: 0.1, throttled_share: 0.02 }]);
+    let mut slow = run();
+    slow.load.mode = LoadMode::Closed { outstanding: 1 };
+    of_server(77)(&mut slow);
+    let found = bottleneck(&slow);
+    assert_eq!(found.kind, BottleneckKind::ServerCpuLimit);
+    let role = "server".to_owned();
+    let expected = Evidence::CpuLimit { role, cpus: 0.1, throttled_share: 0.77 };
+    assert_eq!(found.evidence[0], expected);
+}
+
+proptest! {
+    /// Whatever was sampled, a share of waiting is a share.
+    #[test]
+    fn waited_shares_are_shares(
+        waited in prop::collection::vec(0_u64..1 << 50, 3),
+        used in prop::collection::vec(0_u64..1 << 50, 3),
+        of_worker in any::<u64>(),
+        elapsed_ns in 1_u64..1 << 50,
+    ) {
+        let mut run = run();
+        for (sample, (waited, used)) in
+            run.measured.resources.samples.iter_mut().zip(waited.iter().zip(&used))
+        {
+            (sample.waited_ns, sample.cpu_ns) = (Some(*waited), *used);
+        }
+        let share = run.measured.waited_share_of(&run.measured.resources).unwrap();
+        prop_assert!((0.0..=1.0).contains(&share), "{share}");
+        let worker = &mut run.measured.workers[0];
+        (worker.waited_ns, worker.elapsed_ns) = (of_worker, elapsed_ns);
+        prop_assert!((0.0..=1.0).contains(&worker.waited_share()));
+    }
+}
+
+/// What is said of this run with the limits of the default.
+fn late(run: &Run) -> Option<InvalidReason> {
+    let figures = BottleneckFigures::of(&run.observed());
+    let limits = SendingLimits { unsent: 0.05, lag: Duration::from_millis(10) };
+    not_sent_as_asked(&figures, &run.observed(), limits)
+}
+
+/// Half of the queries left this late.
+fn lag(run: &mut Run, ms: u64) {
+    run.measured.send_lag = dnslab_figures::Histogram::new();
+    run.measured.send_lag.record_many_ns(ms * 1_000_000, 10);
+}
+
+#[test]
+fn an_open_loop_that_was_not_sent_as_asked() {
+    let with = |ms: u64, change: &dyn Fn(&mut Run)| {
+        let mut run = run();
+        lag(&mut run, ms);
+        change(&mut run);
+        late(&run).is_some()
+    };
+    assert!(!with(9, &|_| {}));
+    assert!(with(11, &|_| {}));
+    assert!(!with(11, &|run| run.load.mode = LoadMode::Closed { outstanding: 1 }));
+    // Over a connection queries also wait for the server.
+    let over_tcp = |run: &mut Run| run.load.transport = "tcp".to_owned();
+    assert!(!with(900, &over_tcp));
+    let crowded = |run: &mut Run| {
+        over_tcp(run);
+        run.measured.workers[0].waited_ns = 700_000_000;
+    };
+    assert!(with(11, &crowded));
+    let none_in_time = |run: &mut Run| {
+        over_tcp(run);
+        run.measured.sent_in_window = 0;
+    };
+    assert!(with(11, &none_in_time));
+    // A rate that is short, by a generator without CPU time.
+    let short = |sent: u64, waited_ns: u64| {
+        move |run: &mut Run| {
+            run.measured.sent_in_window = sent;
+            run.measured.workers[0].waited_ns = waited_ns;
+        }
+    };
+    assert!(with(1, &short(949, 700_000_000)));
+    assert!(!with(1, &short(951, 700_000_000)));
+    assert!(!with(1, &short(949, 0)));
+    // Clients of a capture have a limit of their own for when they begin.
+    let captured = |run: &mut Run| {
+        let pace = LoadMode::CLIENTS.to_owned();
+        run.load.mode = LoadMode::Open { rate_qps: 0.0, pace };
+    };
+    assert!(!with(11, &captured));
+}
+
+/// Four rounds in which `b` answers half of what `a` does, with this doubt in so many runs of `b`.
+fn summary(caveat: &Caveat, runs: usize, limit: &str) -> (Summary, Vec<RunRecord>) {
+    let mut records: Vec<RunRecord> = Vec::new();
+    for round in 0..4_u32 {
+        for (name, answered) in [("a", 100_000), ("b", 50_000)] {
+            let answered = answered + u64::from(round) * 100;
+            let record = example::record(name, records.len() as u32, answered);
+            records.push(RunRecord { repetition: round, ..record });
+        }
+    }
+    let of_b = records.iter_mut().filter(|record| record.variant == "b");
+    of_b.take(runs).for_each(|record| record.caveats.push(caveat.clone()));
+    let limit: CostLimit = limit.parse().unwrap();
+    let session = Session {
+        baseline: "a".to_owned(),
+        variants: vec!["a".to_owned(), "b".to_owned()],
+        margin: 0.02,
+        seed: 1,
+        limits: vec![limit],
+        ..Session::default()
+    };
+    (Summary::of(&session, &records), records)
+}
+
+/// What `run` says: one rule with what `compare` says of two sessions (`session_comparison.rs`).
+#[test]
+fn a_machine_that_others_use_gives_no_certain_word() {
+    let of_rate = |summary: &Summary| {
+        let of = |it: &&dnslab_analysis::statistics::Comparison| it.metric == Metric::AnsweredQps;
+        summary.comparisons.iter().find(of).unwrap().verdict
+    };
+    let quiet = Caveat::Lost { share: 0.01 };
+    let (found, _) = summary(&quiet, 4, "qps=3%");
+    assert_eq!((of_rate(&found), found.rulings[0].ruling), (Verdict::Costs, Ruling::Fail));
+    let others = [
+        held_up(0.06, 0.06),
+        Caveat::Crowded { waited_share: 0.06 },
+        Caveat::Steal { share: 0.02 },
+        Caveat::OtherProcesses { cpus: 0.3 },
+    ];
+    for caveat in others {
+        let (found, _) = summary(&caveat, 1, "qps=3%");
+        assert_eq!(of_rate(&found), Verdict::Costs, "{caveat:?}");
+        let (found, _) = summary(&caveat, 2, "qps=3%");
+        let open = Verdict::CannotTell { more_runs: None };
+        assert_eq!(of_rate(&found), open, "{caveat:?}");
+        assert_eq!(found.rulings[0].ruling, Ruling::Unclear, "{caveat:?}");
+        assert!(found.variants[1].is_disturbed && !found.variants[0].is_disturbed);
+        // A bound of the figure itself is no more certain.
+        let (found, _) = summary(&caveat, 2, "qps>90000");
+        assert_eq!(found.rulings[0].ruling, Ruling::Unclear, "{caveat:?}");
+    }
+    // Programs that used other CPUs made nobody wait, where that is known.
+    let mut apart = summary(&Caveat::OtherProcesses { cpus: 0.3 }, 4, "qps=3%").1;
+    for record in &mut apart {
+        for sample in &mut record.measured.as_mut().unwrap().resources.samples {
+            sample.waited_ns = Some(0);
+        }
+        assert!(!is_disturbed(record), "{:?}", record.caveats);
+    }
+}

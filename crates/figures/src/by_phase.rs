@@ -1,0 +1,10 @@
+//! Counts of both phases of a load.
+
+/// The same of the warm-up and of the measured window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ByPhase<T> {
+    /// Of the queries that became due in the warm-up.
+    pub warm_up: T,
+    /// Of those that became due in the measured window.
+    pub measured: T,
+}
