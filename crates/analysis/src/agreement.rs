@@ -1,8 +1,7 @@
 //! Whether a server counted what the load says it sent.
 
-use serde::{Deserialize, Serialize};
-
 use dnslab_record::{Measured, counter};
+use serde::{Deserialize, Serialize};
 
 /// Queries as the load counts them beside queries as the server counts them: two programs that know
 /// nothing of each other. Both begin before the first query of the warm-up and end after the last of

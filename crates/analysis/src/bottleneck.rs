@@ -130,8 +130,10 @@ impl BottleneckFigures {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dnslab_record::{BottleneckKind, CpuUse, Evidence};
-    use dnslab_record::{CpuLimit, LoadMode, UNDER_TEST};
+    use dnslab_record::{
+        BottleneckKind, CpuLimit, CpuUse, Evidence, LoadMode, OpenPace, UNDER_TEST,
+    };
+    use dnslab_traffic::Pace;
 
     fn server(role: &str, busy_share: Option<f64>, cpus: usize) -> ServerUse {
         ServerUse { role: role.to_owned(), busy_share, cpus, ..ServerUse::default() }
@@ -177,7 +179,7 @@ mod tests {
 
     /// The same as an open loop of 100,000 qps.
     fn open() -> BottleneckFigures {
-        let mode = LoadMode::Open { rate_qps: 100_000.0, pace: "constant".to_owned() };
+        let mode = LoadMode::Open { rate_qps: 100_000.0, pace: OpenPace::constant(Pace::Constant) };
         BottleneckFigures { mode, ..closed() }
     }
 

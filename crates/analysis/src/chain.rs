@@ -1,10 +1,9 @@
 //! What each server of a chain did, from the records alone.
 
+use dnslab_record::{ChainPart, CounterSeries, Measured, RunRecord, UNDER_TEST, counter};
 use serde::{Deserialize, Serialize};
 
 use crate::statistics::mean_of;
-use dnslab_record::UNDER_TEST;
-use dnslab_record::{ChainPart, CounterSeries, Measured, RunRecord, counter};
 
 /// Queries and connections that reached a server; `None` where it does not tell.
 #[derive(
@@ -151,7 +150,7 @@ impl ServerFigures {
             role: UNDER_TEST.to_owned(),
             host: host.map(|host| host.name.clone()).unwrap_or_default(),
             server: record.server.title(),
-            transport: record.load.transport.clone(),
+            transport: record.load.transport_name().to_owned(),
             qps: Some(measured.answered_qps()),
             mean_latency_ns: measured.latency.mean_ns(),
             busy_share: measured.server_busy_share(),

@@ -1,9 +1,8 @@
 //! Life and times of the connections of several runs.
 
-use serde::{Deserialize, Serialize};
-
 use dnslab_figures::{Connections, Histogram};
 use dnslab_record::Measured;
+use serde::{Deserialize, Serialize};
 
 /// The connections of several runs, warm-up included: most connections are opened in it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]

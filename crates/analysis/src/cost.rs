@@ -9,13 +9,13 @@
 //! sound where a part has no sample at all. Products and differences combine the distances to the ends in quadrature
 //! (Zou and Donner, "Construction of confidence limits about effect measures", Statistics in Medicine 27, 2008).
 
+use dnslab_record::{
+    CostPart, CpuProfile, CpuProfiles, Metric, NotProfiled, RunRecord, RunStatus, Session,
+};
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF as _, Normal};
 
 use crate::statistics::{Comparison, Estimate, Verdict, mean, mean_of};
-use dnslab_record::Metric;
-use dnslab_record::{CostPart, CpuProfile, CpuProfiles, NotProfiled};
-use dnslab_record::{RunRecord, RunStatus, Session};
 
 /// The chance that any part of a variant is outside its interval.
 const ERROR: f64 = 0.05;
@@ -298,11 +298,10 @@ fn difference(
 
 #[cfg(test)]
 mod tests {
-    use rand::{Rng as _, SeedableRng as _};
-    use rand_xoshiro::Xoshiro256PlusPlus;
-
     use super::*;
     use dnslab_record::PartSamples;
+    use rand::{Rng as _, SeedableRng as _};
+    use rand_xoshiro::Xoshiro256PlusPlus;
 
     fn exact(value: f64) -> Estimate {
         Estimate { value, low: value, high: value }

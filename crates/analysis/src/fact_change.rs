@@ -1,8 +1,7 @@
 //! What has changed between two lists of facts.
 
-use dnslab_wire::units::octets;
-
 use dnslab_record::Fact;
+use dnslab_wire::units::octets;
 
 /// The fact whose value may differ a little.
 const MEMORY: &str = "memory";

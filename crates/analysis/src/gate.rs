@@ -1,5 +1,8 @@
 //! Limits on what variants may cost, for a gate in continuous integration.
 
+use dnslab_record::{
+    Compared, CostLimit, Metric, Quantity, Relation, RunRecord, Session, Threshold, TimeOuts,
+};
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{Beta, ContinuousCDF as _};
 
@@ -8,9 +11,6 @@ use crate::not_compared::NotCompared;
 use crate::quantiles::RunFigures;
 use crate::statistics::{Comparison, Estimate, Paired, Verdict, mean};
 use crate::summary::{Summary, VariantSummary};
-use dnslab_record::CostLimit;
-use dnslab_record::Metric;
-use dnslab_record::{Compared, Quantity, Relation, RunRecord, Session, Threshold, TimeOuts};
 
 /// What a limit says of all variants.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]

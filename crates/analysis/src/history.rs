@@ -2,17 +2,15 @@
 
 use std::ops::Range;
 
+use dnslab_record::{Metric, TimeOuts};
 use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
 use crate::disturbed::are_disturbed;
 use crate::not_compared::NotCompared;
 use crate::quantiles::RunFigures;
 use crate::session_comparison::WholeSession;
-use crate::session_comparison::conditions;
-use crate::session_comparison::conditions::ConditionChange;
+use crate::session_comparison::conditions::{self, ConditionChange};
 use crate::statistics::{Estimate, mean};
-use dnslab_record::Metric;
-use dnslab_record::TimeOuts;
 
 /// The chance that a change is named in sessions without one, each time that a stretch of sessions is
 /// searched.
@@ -295,11 +293,10 @@ impl Outstanding {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use rand::{Rng as _, SeedableRng as _};
     use rand_distr::StandardNormal;
     use rand_xoshiro::Xoshiro256PlusPlus;
-
-    use super::*;
 
     fn places(values: &[f64]) -> Vec<usize> {
         level_changes(values).iter().map(|change| change.at).collect()

@@ -1,10 +1,11 @@
 //! Two files of answers, joined by the names of their queries.
 
-use dnslab_figures::{AnswerRecord, AnswerRecords, AnswersError};
-use dnslab_record::{AnswerRelation, DifferenceClass};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::io::Read;
+
+use dnslab_figures::{AnswerRecord, AnswerRecords, AnswersError};
+use dnslab_record::{AnswerRelation, DifferenceClass};
 
 /// Different questions with a difference of one class that are kept.
 pub const MAX_QUESTIONS: usize = 100_000;

@@ -1,9 +1,11 @@
 //! The smallest latency that a setting can tell from nothing.
 
-use crate::statistics::mean_of;
 use dnslab_figures::Histogram;
-use dnslab_record::Metric;
-use dnslab_record::{LoadFacts, LoadMode, Measured, RunRecord, WorkerFacts};
+use dnslab_record::{LoadFacts, LoadMode, Measured, Metric, RunRecord, WorkerFacts};
+use dnslab_settings::ReceiveTime;
+use dnslab_wire::Transport;
+
+use crate::statistics::mean_of;
 
 /// The clock is read once for each batch, before it is put together (over TLS: encrypted) and after it
 /// was read; between the reading and the wire lies a system call. Nanoseconds.
@@ -31,7 +33,8 @@ const RESOLUTION: f64 = 0.001;
 /// runs, and so in the interval of a difference; this is what all runs of a setting have in common.
 #[must_use]
 pub fn latency_floor_ns(load: &LoadFacts, measured: &Measured, metric: Metric) -> f64 {
-    let is_stamped = load.receive_time == "kernel" && load.transport == "udp";
+    let is_stamped =
+        load.receive_time == Some(ReceiveTime::Kernel) && load.transport == Some(Transport::Udp);
     let pauses = measured.workers.iter().map(WorkerFacts::batching_ns);
     let pause_ns = if is_stamped { 0.0 } else { pauses.fold(0.0, f64::max) };
     let figure = |histogram: &Histogram| {

@@ -1,9 +1,7 @@
 //! Why a figure of a variant is compared with none.
 
+use dnslab_record::{Bottleneck, BottleneckKind, Metric};
 use serde::{Deserialize, Serialize};
-
-use dnslab_record::Metric;
-use dnslab_record::{Bottleneck, BottleneckKind};
 
 /// From this share of the runs on, what bounded them decides what their mean says. The word of a comparison
 /// rests on no single round ([`crate::statistics::Paired::p_of_none`]). With a quarter, up to seven rounds

@@ -1,7 +1,8 @@
 //! Quantiles of the latency of runs, some of which so many lost queries reach that they are the time-out.
 
-use crate::statistics::{Estimate, mean, mean_of};
 use dnslab_record::{RunFigure, TimeOuts};
+
+use crate::statistics::{Estimate, mean, mean_of};
 
 /// A figure of the valid runs of a variant.
 ///

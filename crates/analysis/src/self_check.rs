@@ -10,12 +10,10 @@ mod variant;
 
 use std::cmp::Reverse;
 
+use dnslab_record::{BottleneckKind, Caveat, Finding, LoadMode, Measured, RunRecord};
 use serde::{Deserialize, Serialize};
 
 use crate::bottleneck::SERVER_BUSY;
-use dnslab_record::{BottleneckKind, Caveat, LoadMode, Measured, RunRecord};
-
-use dnslab_record::Finding;
 pub use variant::{VariantFinding, VariantSelfCheck};
 
 /// What the measuring side says of itself.

@@ -5,16 +5,14 @@ pub(crate) mod conditions;
 use serde::Serialize;
 
 use crate::disturbed::are_disturbed;
-use crate::gate::absolute;
-use crate::gate::{Judgement, LimitRuling, Ruling};
+use crate::gate::{Judgement, LimitRuling, Ruling, absolute};
 use crate::latency_floor::floor_of_runs;
 use crate::not_compared::NotCompared;
 use crate::quantiles::RunFigures;
 use crate::statistics::{Estimate, Welch, mean_of, rejected};
 use crate::summary::{Summary, VariantSummary};
 pub use conditions::{Condition, ConditionChange};
-use dnslab_record::Metric;
-use dnslab_record::{CostLimit, RunRecord, Session, TimeOuts};
+use dnslab_record::{CostLimit, Metric, RunRecord, Session, TimeOuts};
 
 /// The chance that a comparison says "worse" of anything though nothing is worse than its limit. It is that
 /// of one side of an interval of 95 %, so with one limit and one variant the interval alone decides.
@@ -550,11 +548,10 @@ impl Trial {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use rand::{Rng as _, SeedableRng as _};
     use rand_distr::StandardNormal;
     use rand_xoshiro::Xoshiro256PlusPlus;
-
-    use super::*;
 
     /// In how many of `pairs` pairs of sessions of an equal server the gate says that the later one is worse:
     /// two variants, 5 runs of each in each session, whose rate, p99 and CPU time for each query scatter

@@ -4,6 +4,11 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use dnslab_figures::{AttemptCounts, Counters, Histogram, NetworkDrops, Outcomes, Pacing};
+use dnslab_record::{
+    AnswerComparison, Bottleneck, Caveat, Compared, CpuProfiles, LoadMode, Measured, Metric,
+    Quantity, RunFigure, RunRecord, RunStatus, Session, TimeOuts,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::agreement::Agreement;
@@ -11,10 +16,8 @@ use crate::chain::ServerFigures;
 use crate::connections::ConnectionFigures;
 use crate::cost::CostSummary;
 use crate::disturbed::are_disturbed;
-use crate::gate::judge;
-use crate::gate::{LimitRuling, Ruling};
-use crate::latency_floor::floor_of_runs;
-use crate::latency_floor::latency_floor_of_runs_ns;
+use crate::gate::{LimitRuling, Ruling, judge};
+use crate::latency_floor::{floor_of_runs, latency_floor_of_runs_ns};
 use crate::memory::{MemoryLog, RunMemory};
 use crate::not_compared::NotCompared;
 use crate::quantiles::RunFigures;
@@ -22,13 +25,6 @@ use crate::self_check::VariantSelfCheck;
 use crate::statistics::{Comparison, Estimate, Pair, Paired, drift, mean_of};
 use crate::sweep::SweepLine;
 use crate::windows::{WindowOfVariant, WindowSummary};
-use dnslab_figures::{AttemptCounts, Counters, Histogram, NetworkDrops, Outcomes, Pacing};
-use dnslab_record::CpuProfiles;
-use dnslab_record::Metric;
-use dnslab_record::{
-    AnswerComparison, Bottleneck, Caveat, Compared, LoadMode, Measured, Quantity, RunFigure,
-    RunRecord, RunStatus, Session, TimeOuts,
-};
 
 /// From this share of the rate that another load generator was told on, it kept to it.
 const RATE_KEPT: f64 = 0.98;

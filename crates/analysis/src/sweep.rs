@@ -1,9 +1,7 @@
 //! Variants that differ only in the size of their load: what happens as it rises.
 
+use dnslab_record::{InvalidReason, LoadMode, LoadSweep, RunFigure, RunRecord, RunStatus};
 use serde::{Deserialize, Serialize};
-
-use dnslab_record::LoadSweep;
-use dnslab_record::{InvalidReason, LoadMode, RunFigure, RunRecord, RunStatus};
 
 /// A server holds a load while it answers so much of what is answered at best ([`held_share`]).
 pub const HELD_SHARE: f64 = 0.99;

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use dnslab_figures::{Histogram, Outcomes, WindowCounts};
+use dnslab_record::{LatencyQuantiles, Metric, Quantity, RunFigure, RunRecord, TimeOuts};
 use serde::{Deserialize, Serialize};
 
 use crate::quantiles::RunFigures;
 use crate::statistics::{Comparison, Estimate};
-use dnslab_figures::{Histogram, Outcomes, WindowCounts};
-use dnslab_record::Metric;
-use dnslab_record::{LatencyQuantiles, Quantity, RunFigure, RunRecord, TimeOuts};
 
 /// One time window (`load.windows`) of all variants that have it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]

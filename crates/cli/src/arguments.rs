@@ -18,8 +18,7 @@ use clap::{
 };
 use dnslab_experiment::{Changes, ExperimentError, Source, load_changed};
 use dnslab_lab::dnstap_socket::{DnstapAddress, SocketOwner};
-use dnslab_record::Metric;
-use dnslab_record::{CostLimit, Objective, Quantity, QuantityError};
+use dnslab_record::{CostLimit, Metric, Objective, Quantity, QuantityError};
 use dnslab_settings::{Chosen, Experiment};
 use dnslab_wire::units::{duration, number, share};
 use dnslab_wire::{DnstapKind, DnstapSource, ServerAddresses, ServerPorts};

@@ -1,7 +1,7 @@
 //! `dnslab capacity`: the highest rate that meets an objective, or the window to use.
 
 use anyhow::Context as _;
-use dnslab_analysis::Answer;
+use dnslab_analysis::{Answer, answer};
 use dnslab_experiment::{CapacityError, CapacityPlan, CapacitySession, SessionOptions};
 use dnslab_record::{End, Objective, RateSearch, Sought, WindowSweep};
 use dnslab_report::number;
@@ -14,7 +14,6 @@ use crate::live::{Live, Wanted};
 use crate::load::{draft, here};
 use crate::monitoring::{Both, Doors, Monitor};
 use crate::{first_screen, run, signals, terminal};
-use dnslab_analysis::answer;
 
 /// A common demand on a DNS service: hardly a loss, and answers before anybody notices the wait.
 const OBJECTIVE: &str = "lost<0.1%, p99<10ms";

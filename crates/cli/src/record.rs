@@ -1,12 +1,11 @@
 //! `dnslab record`: dnstap from a live socket into a file. `replay` and `profile` take a socket, too.
 
-use std::fmt;
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::Duration;
+use std::{fmt, thread};
 
 use anyhow::{Context as _, anyhow};
 use dnslab_capture::CaptureOptions;

@@ -11,9 +11,10 @@ use std::time::Duration;
 use dnslab_analysis::Summary;
 use dnslab_experiment::{FirstQueryError, WrongAnswer};
 use dnslab_load::{AskError, CertificateFault, ConnectionEnd, Refusal, TlsRefusal};
-use dnslab_record::{Caveat, Fact, InvalidReason, LoadMode, RunRecord, Session};
+use dnslab_record::{Caveat, Fact, InvalidReason, LoadMode, OpenPace, RunRecord, Session};
 use dnslab_report::{invalid_text, screen, table};
 use dnslab_settings::{Experiment, OptionForm, find, keys};
+use dnslab_traffic::Pace;
 use dnslab_wire::{Method, Transport};
 
 use crate::arguments::{self, Command};
@@ -109,11 +110,14 @@ fn said(line: &Line, caveat: &Caveat, cpus: &str) -> [(Told, String); 2] {
         plan: session.plan.into_iter().filter(|case| case.variant == "tcp").take(1).collect(),
         ..session
     };
-    record.load.transport = line.transport.to_owned();
-    record.load.played = line.played.to_owned();
+    record.load.transport = line.transport.parse().ok();
+    record.load.played = line.played.parse().ok();
     if line.is_open {
-        let pace = if line.played.is_empty() { "constant" } else { LoadMode::CLIENTS };
-        record.load.mode = LoadMode::Open { rate_qps: 1_000.0, pace: pace.to_owned() };
+        let pace = match record.load.played {
+            None => OpenPace::constant(Pace::Constant),
+            Some(_) => OpenPace::Clients,
+        };
+        record.load.mode = LoadMode::Open { rate_qps: 1_000.0, pace };
     }
     if line.is_running {
         record.server.kind = "external".to_owned();

@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
-use dnslab_figures::{ByPhase, HowEnded};
 use dnslab_figures::{
-    Counters, Histogram, HttpRefusals, Interval, IntervalTraffic, LONG, Outcomes,
-    TransportOutcomes, WindowCounts, at_once_ns,
+    ByPhase, Counters, Histogram, HowEnded, HttpRefusals, Interval, IntervalTraffic, LONG,
+    Outcomes, TransportOutcomes, WindowCounts, at_once_ns,
 };
 use dnslab_traffic::Turns;
 use dnslab_wire::{Transport, rcode_name};

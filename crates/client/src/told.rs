@@ -118,11 +118,10 @@ pub fn records_of(block: &[u8], records: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use dnslab_wire::{Additions, QueryOptions};
     use domain::base::Name as DomainName;
     use domain::base::iana::Rtype;
-
-    use super::*;
 
     fn query(name: &str) -> Query {
         let name: DomainName<Vec<u8>> = name.parse().unwrap();

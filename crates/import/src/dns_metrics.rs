@@ -6,13 +6,13 @@
 
 use std::collections::BTreeMap;
 
+use dnslab_figures::LatencyBucket;
+use dnslab_record::{ImportedConnections, ImportedLatency};
 use serde_json::{Map, Value};
 
 use super::options::without_secrets;
 use super::statistics::{ForeignInterval, ForeignRun, ForeignStatistics};
 use super::{DnsperfOptions, ImportError};
-use dnslab_figures::LatencyBucket;
-use dnslab_record::{ImportedConnections, ImportedLatency};
 
 /// Nanoseconds, in which the schema has times; headers may name another unit.
 const PER_SECOND: u64 = 1_000_000_000;

@@ -4,13 +4,13 @@
 //! `verbose-interval-stats`, as statistics of their own; `latency-histogram`; connections that are counted by
 //! reconnections (to 2.13) or by attempts. Lines between these (warnings, each query with `-v`) are skipped.
 
+use dnslab_figures::LatencyBucket;
+use dnslab_record::{ImportedConnections, ImportedLatency};
 use dnslab_wire::rcode;
 
 use super::options::{seconds_ns, without_secrets};
 use super::statistics::{ForeignInterval, ForeignRun, ForeignStatistics};
 use super::{DnsperfOptions, ImportError};
-use dnslab_figures::LatencyBucket;
-use dnslab_record::{ImportedConnections, ImportedLatency};
 
 /// Length of an interval of which nothing is known, nanoseconds.
 const USUAL_INTERVAL_NS: u64 = 1_000_000_000;

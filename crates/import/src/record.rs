@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, UNIX_EPOCH};
 
-use super::MAX_NS;
-use super::statistics::{ForeignInterval, ForeignRun, ForeignStatistics};
 use dnslab_figures::{Answers, Counters, Histogram, Interval, Outcomes};
 use dnslab_record::{
     Bottleneck, BottleneckKind, CaseId, Caveat, Fact, Imported, LoadFacts, LoadMode, Measured,
     RECORD_FORMAT, RunRecord, RunStatus, SESSION_FORMAT, ServerFacts, Session,
 };
+
+use super::MAX_NS;
+use super::statistics::{ForeignInterval, ForeignRun, ForeignStatistics};
 
 /// A record has 1,000 intervals at most; more are put together.
 const MAX_INTERVALS: usize = 500;
@@ -140,13 +141,12 @@ fn started(run: &ForeignRun) -> String {
 fn load(run: &ForeignRun) -> LoadFacts {
     let options = &run.options;
     let is_known = is_known(run);
-    let word = |known: &str| if is_known { known.to_owned() } else { String::new() };
     let per_client = options.window.div_ceil(u64::from(options.clients));
     let quota = options.queries_per_connection.filter(|_| is_known);
     LoadFacts {
-        transport: word(&options.transport),
-        mix: String::new(),
-        played: String::new(),
+        transport: options.transport.parse().ok().filter(|_| is_known),
+        mix: None,
+        played: None,
         target: run.target.clone(),
         further: Vec::new(),
         clients: if is_known { options.clients } else { 0 },
@@ -168,9 +168,9 @@ fn load(run: &ForeignRun) -> LoadFacts {
         behaviour: quota
             .map_or_else(String::new, |quota| format!("a new connection after {quota} queries")),
         tls: None,
-        http_method: Some(options.http_method.clone()).filter(|method| !method.is_empty()),
+        http_method: options.http_method.parse().ok(),
         edns: options.further.join(" "),
-        receive_time: String::new(),
+        receive_time: None,
         max_queries: None,
         sources: None,
         quickack: false,

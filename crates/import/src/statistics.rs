@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{DnsperfOptions, ImportError, MAX_NS};
 use dnslab_figures::{Histogram, LatencyBucket};
 use dnslab_record::{ImportedConnections, ImportedLatency};
+
+use super::{DnsperfOptions, ImportError, MAX_NS};
 
 /// A run of another load generator as its output tells it. Times are in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq)]

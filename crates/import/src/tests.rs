@@ -7,8 +7,8 @@ use serde_json::json;
 use super::*;
 use dnslab_analysis::{SelfCheck, Summary};
 use dnslab_figures::Outcomes;
-use dnslab_record::Metric;
-use dnslab_record::{Caveat, RunFigure, RunRecord, RunStatus, Session};
+use dnslab_record::{Caveat, Metric, RunFigure, RunRecord, RunStatus, Session};
+use dnslab_wire::Transport;
 
 macro_rules! sample {
     ($name:literal) => {
@@ -214,7 +214,7 @@ fn several_runs_in_a_file_are_repetitions() {
     let both = format!("$ dnsperf ...\n{}$\n{}", sample!("2.10-udp"), sample!("2.10-dot"));
     let (session, records) = results(&[("both", &both)]);
     assert_eq!((session.plan.len(), records[1].repetition), (2, 2));
-    assert_eq!(records[1].load.transport, "dot");
+    assert_eq!(records[1].load.transport, Some(Transport::Dot));
     // Copied without its title.
     let start = sample!("2.10-udp").find("[Status]").unwrap();
     let bare = one(&sample!("2.10-udp")[start..]);

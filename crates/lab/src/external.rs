@@ -1,19 +1,18 @@
 //! Servers that somebody else started: which processes of this machine they are.
 
 use std::collections::{BTreeSet, HashSet};
-use std::fmt;
-use std::fs;
 use std::net::SocketAddr;
+use std::{fmt, fs};
 
 use dnslab_record::ServerFacts;
 use dnslab_wire::Transport;
 
 use crate::cgroup::{self, CpuSource, MemorySource, Sources, Unit};
-use crate::cpus::Cores;
+use crate::cpus::{self, Cores};
 use crate::sampler::{Processes, Watched};
 use crate::server::chaos;
 use crate::sockets::{self, Entry};
-use crate::{cpus, descendants, ports};
+use crate::{descendants, ports};
 
 /// How the processes of an external server are found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -20,6 +20,7 @@ use dnslab_record::CpuProfile;
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 use rustix::thread::CapabilitySet;
 use rustix::time::{ClockId, clock_gettime};
+use tally::Tally;
 
 use crate::asked::Question;
 use crate::error::{LabError, refused};
@@ -29,7 +30,6 @@ use crate::process::RunningProcess;
 use crate::running::log_tail;
 use crate::sampler::Watched;
 use crate::server::{ServerKind, is_executable, look_up};
-use tally::Tally;
 
 /// Samples for each second of CPU time, from which one is chosen. They are primes, so that what a server does every
 /// millisecond is not always at the same place when a sample is taken.

@@ -13,7 +13,7 @@ use dnslab_record::ServerFacts;
 use dnslab_wire::Transport;
 
 use crate::counting::{Counted, CounterWatch};
-use crate::cpus::Cores;
+use crate::cpus::{self, Cores};
 use crate::error::{AddressTaken, Exited, LabError, NotReady, refused};
 use crate::guard::{ExitReport, GRACE, GuardProgram, GuardSpec};
 use crate::launch::Environment;
@@ -28,7 +28,7 @@ use crate::server::{
     self, Access, Installed, QUERY_LOG_FOLDER, Rendered, ServerKind, ServerSpec, UPSTREAM_AUTHORITY,
 };
 use crate::sockets::{self, Owner};
-use crate::{certificate, cpus, ports, tls_library, users};
+use crate::{certificate, ports, tls_library, users};
 
 pub(crate) const LOG: &str = "server.log";
 

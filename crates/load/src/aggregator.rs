@@ -2,16 +2,14 @@
 //! not delay measuring, even on a machine without a spare CPU.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender, TrySendError};
 use std::sync::{Arc, OnceLock};
-use std::thread;
 use std::time::Duration;
+use std::{io, thread};
 
 use dnslab_client::{IntervalRecord, Phases};
-use dnslab_figures::ByPhase;
-use dnslab_figures::{Histogram, Interval, NetworkDrops, Pacing, PacingTally};
+use dnslab_figures::{ByPhase, Histogram, Interval, NetworkDrops, Pacing, PacingTally};
 use dnslab_record::LiveInterval;
 use dnslab_socket::{set_idle_policy, set_usual_policy};
 use dnslab_traffic::Turns;

@@ -1,13 +1,12 @@
 //! Starts the workers, collects what they count, and adds it up.
 
 use std::fs::File;
-use std::io;
 use std::num::NonZeroU64;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Barrier, OnceLock};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
 use dnslab_client::{Feed, Job, Phases, Shard, TlsSettings, Worker, WorkerEnd, sockets};
 use dnslab_record::LiveInterval;

@@ -1,7 +1,7 @@
 //! A load as a record has it.
 
 use dnslab_client::{Endpoint, Job, Nanos, TlsSettings, nanos, offered_names};
-use dnslab_record::{LoadFacts, LoadMode, TlsFacts};
+use dnslab_record::{LoadFacts, LoadMode, OpenPace, Played, TlsFacts};
 use dnslab_traffic::ServerOrder;
 use dnslab_wire::Transport;
 
@@ -14,12 +14,12 @@ pub fn facts(job: &Job) -> LoadFacts {
     let cpus = load.cpus.iter().copied().cycle().take(workers.min(workers * load.cpus.len()));
     let tls = job.tls.as_ref().filter(|_| load.transport.is_encrypted());
     LoadFacts {
-        transport: load.transport.to_string(),
-        mix: load.mix.as_ref().map(ToString::to_string).unwrap_or_default(),
+        transport: Some(load.transport),
+        mix: load.mix.clone(),
         played: match (&load.capture, &load.population) {
-            (Some(_), _) => "capture".to_owned(),
-            (None, Some(_)) => "population".to_owned(),
-            (None, None) => String::new(),
+            (Some(_), _) => Some(Played::Capture),
+            (None, Some(_)) => Some(Played::Population),
+            (None, None) => None,
         },
         target: job.target.to_string(),
         further: further_targets(job),
@@ -40,10 +40,10 @@ pub fn facts(job: &Job) -> LoadFacts {
         batch_delay_ns: nanos(job.applied_batch_delay()),
         behaviour: behaviour(job),
         tls: tls.map(|tls| tls_facts(tls, load.transport)),
-        http_method: load.transport.is_http().then(|| load.http_method.to_string()),
+        http_method: load.transport.is_http().then_some(load.http_method),
         edns: additions(job),
-        receive_time: load.receive_time.to_string(),
-        sources: load.sources.as_ref().map(ToString::to_string),
+        receive_time: Some(load.receive_time),
+        sources: load.sources.clone(),
         max_queries: load.queries_in_all,
         quickack: job.acknowledges_at_once()
             && (load.transport.runs_over_tcp() || job.retries_over_tcp()),
@@ -53,9 +53,7 @@ pub fn facts(job: &Job) -> LoadFacts {
 fn mode(job: &Job) -> LoadMode {
     let load = &job.settings;
     match &job.replay {
-        Some(replay) => {
-            LoadMode::Open { rate_qps: replay.rate_qps(), pace: LoadMode::CLIENTS.to_owned() }
-        }
+        Some(replay) => LoadMode::Open { rate_qps: replay.rate_qps(), pace: OpenPace::Clients },
         None => LoadMode::of(&load.mode(), load.warm_up, load.duration),
     }
 }

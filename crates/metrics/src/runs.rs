@@ -400,8 +400,8 @@ pub(crate) fn loads(record: &RunRecord) -> impl Iterator<Item = (LoadPart, &Meas
 /// The transport of all clients of a run, or `mixed`.
 pub(crate) fn transport_of(record: &RunRecord) -> String {
     let counted = |measured: &Measured| measured.counters.by_transport.len() > 1;
-    let is_mixed = !record.load.mix.is_empty() || record.measured.as_ref().is_some_and(counted);
-    if is_mixed { "mixed".to_owned() } else { record.load.transport.clone() }
+    let is_mixed = record.load.mix.is_some() || record.measured.as_ref().is_some_and(counted);
+    if is_mixed { "mixed".to_owned() } else { record.load.transport_name().to_owned() }
 }
 
 /// What the server had used at an instant of the load's timeline, nanoseconds.

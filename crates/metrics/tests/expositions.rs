@@ -6,8 +6,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use dnslab_figures::ByPhase;
-use dnslab_figures::{Answers, Connections, Counters, Histogram, Interval, Outcomes};
+use dnslab_figures::{Answers, ByPhase, Connections, Counters, Histogram, Interval, Outcomes};
 use dnslab_metrics::{Format, Metrics, Point, Series, Value, page, points_of, timed_text};
 use dnslab_record::{
     CaseId, Caveat, CpuShare, LiveInterval, LiveLoad, LiveServer, LoadPart, RunRecord,

@@ -1,9 +1,9 @@
 //! Reasons to doubt a number.
 
+use dnslab_figures::HttpRefusals;
 use serde::{Deserialize, Serialize};
 
 use crate::invalid::InvalidReason;
-use dnslab_figures::HttpRefusals;
 
 /// One reason to doubt a figure, stored with it and shown beside it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]

@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::metric::Metric;
 use crate::objective::{ObjectiveError, Threshold};
-use crate::quantity::Quantity;
-use crate::quantity::{QuantityError, Unit};
+use crate::quantity::{Quantity, QuantityError, Unit};
 
 /// A limit as it is given with `--limit`. Serialised as its text.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]

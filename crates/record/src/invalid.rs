@@ -1,9 +1,9 @@
 //! Why a run that was measured does not count.
 
+use dnslab_figures::{HttpRefusals, Outcomes};
 use serde::{Deserialize, Serialize};
 
 use crate::evidence::Evidence;
-use dnslab_figures::{HttpRefusals, Outcomes};
 
 /// Why a run that was measured does not count. Limits are shares in [0, 1], those of `[expect]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]

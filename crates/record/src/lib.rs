@@ -31,6 +31,7 @@ mod run;
 mod server;
 mod session;
 mod testbed;
+mod text;
 mod visible;
 
 pub use answer_comparison::{
@@ -54,7 +55,7 @@ pub use finding::Finding;
 pub use imported::{Imported, ImportedConnections, ImportedLatency};
 pub use invalid::{Cause, InvalidReason, Silence};
 pub use live::{LiveInterval, LiveLimit, LiveLoad, LiveServer, LoadPart};
-pub use load::{LoadFacts, LoadMode, TlsFacts};
+pub use load::{LoadFacts, LoadMode, OpenPace, Played, TlsFacts};
 pub use measured::{Measured, TurnsTaken, WorkerFacts};
 pub use metric::Metric;
 pub use objective::{Objective, ObjectiveError, Relation, Threshold};

@@ -2,10 +2,9 @@
 
 use std::ops::Range;
 
-use crate::resources::CpuShare;
-use crate::resources::share_of_waiting;
-use dnslab_figures::ByPhase;
-use dnslab_figures::{Counters, Histogram, Interval};
+use dnslab_figures::{ByPhase, Counters, Histogram, Interval};
+
+use crate::resources::{CpuShare, share_of_waiting};
 
 /// An interval that has just ended, and all that the load has counted until then.
 #[derive(Clone, Debug, Default, PartialEq)]

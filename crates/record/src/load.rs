@@ -1,8 +1,12 @@
 //! A load as it was applied.
 
+use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
-use dnslab_settings::Mode;
+use dnslab_settings::{Mode, ReceiveTime};
+use dnslab_traffic::{Pace, Rate, SourceAddresses, TransportMix};
+use dnslab_wire::{Method, Transport};
 use serde::{Deserialize, Serialize};
 
 /// How queries were paced.
@@ -18,45 +22,104 @@ pub enum LoadMode {
     Open {
         /// Intended queries per second over all clients.
         rate_qps: f64,
-        /// `constant` or `poisson`, or [`LoadMode::CLIENTS`].
-        pace: String,
+        /// How the instants are spread at which queries become due.
+        #[serde(with = "crate::text")]
+        #[schemars(with = "String")]
+        pace: OpenPace,
     },
 }
 
 impl LoadMode {
-    /// The pace of clients with queries of their own.
-    pub const CLIENTS: &str = "each client's own";
-
     /// How a load with this warm-up and this measured window was paced: the intended rate is that of the
     /// window.
     #[must_use]
     pub fn of(mode: &Mode, warm_up: Duration, duration: Duration) -> Self {
         match mode {
             Mode::Closed { outstanding } => Self::Closed { outstanding: *outstanding },
-            Mode::Open { rate, pace } => Self::Open {
-                rate_qps: rate.mean_within(warm_up, duration),
-                pace: match rate.is_constant() {
-                    true => pace.to_string(),
-                    false => format!("{pace}, {rate}"),
-                },
-            },
+            Mode::Open { rate, pace } => {
+                let changing = (!rate.is_constant()).then(|| rate.clone());
+                let pace = OpenPace::Schedule { pace: *pace, changing };
+                Self::Open { rate_qps: rate.mean_within(warm_up, duration), pace }
+            }
             // The rate is known when the clients are.
-            Mode::Clients => Self::Open { rate_qps: 0.0, pace: Self::CLIENTS.to_owned() },
+            Mode::Clients => Self::Open { rate_qps: 0.0, pace: OpenPace::Clients },
         }
+    }
+}
+
+/// How an open loop spreads the instants at which its queries become due.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OpenPace {
+    /// By a schedule.
+    Schedule {
+        /// Equal gaps, or those of a Poisson process.
+        pace: Pace,
+        /// The rate, if it changes with time.
+        changing: Option<Rate>,
+    },
+    /// Each client has queries of its own.
+    Clients,
+}
+
+impl OpenPace {
+    /// A constant rate with this pace.
+    #[must_use]
+    pub fn constant(pace: Pace) -> Self {
+        Self::Schedule { pace, changing: None }
+    }
+}
+
+const CLIENTS: &str = "each client's own";
+
+impl fmt::Display for OpenPace {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Schedule { pace, changing: None } => pace.fmt(formatter),
+            Self::Schedule { pace, changing: Some(rate) } => write!(formatter, "{pace}, {rate}"),
+            Self::Clients => formatter.write_str(CLIENTS),
+        }
+    }
+}
+
+impl FromStr for OpenPace {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == CLIENTS {
+            return Ok(Self::Clients);
+        }
+        let (pace, rate) = match text.split_once(", ") {
+            Some((pace, rate)) => (pace, Some(rate)),
+            None => (text, None),
+        };
+        let pace = pace.parse().map_err(|_| format!("`{text}` is no pace"))?;
+        let changing = rate.map(str::parse).transpose();
+        Ok(Self::Schedule { pace, changing: changing.map_err(|_| format!("`{text}` is no pace"))? })
+    }
+}
+
+dnslab_wire::words! {
+    /// Whose clients were played.
+    pub enum Played as "kind of clients" {
+        /// Those of a capture.
+        Capture = "capture",
+        /// Those of a population.
+        Population = "population",
     }
 }
 
 /// The load as it was applied.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoadFacts {
-    /// `udp`, `tcp`, `dot`, `doh2`, `doq` or `doh3`.
-    pub transport: String,
-    /// The shares of the clients that used other transports, as `load.mix` has them; empty if all used one.
-    #[serde(default)]
-    pub mix: String,
-    /// `capture` or `population` if clients of one were played; empty if not, and in records that do not have it.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub played: String,
+    /// How the queries travelled, but for those of [`Self::mix`]; `None` where another tool does not say.
+    #[serde(with = "crate::text::or_empty")]
+    pub transport: Option<Transport>,
+    /// The shares of the clients that used other transports; `None` if all used one.
+    #[serde(default, with = "crate::text::or_empty")]
+    pub mix: Option<TransportMix>,
+    /// Whose clients were played; `None` if the load made its own.
+    #[serde(default, with = "crate::text::or_empty", skip_serializing_if = "Option::is_none")]
+    pub played: Option<Played>,
     /// Address and port that the queries went to.
     pub target: String,
     /// Addresses of the further servers that the clients know; empty in records that do not have it.
@@ -94,24 +157,23 @@ pub struct LoadFacts {
     /// What TLS was to do; `None` without encryption and in records that do not have it.
     #[serde(default)]
     pub tls: Option<TlsFacts>,
-    /// `GET` or `POST` (RFC 8484, section 4.1); `None` without HTTP.
-    #[serde(default)]
-    pub http_method: Option<String>,
+    /// The method of the requests (RFC 8484, section 4.1); `None` without HTTP.
+    #[serde(default, with = "crate::text::optional")]
+    pub http_method: Option<Method>,
     /// What the clients add to the queries (cookies, client subnets, signatures), as a sentence; empty
     /// without any. What all queries have alike stands in `queries`.
     #[serde(default)]
     pub edns: String,
-    /// Where the receive time of an answer comes from: `kernel` (a time stamp of the packet) or
-    /// `user` (a clock read after the system call); empty in records that do not have it.
-    #[serde(default)]
-    pub receive_time: String,
+    /// Where the receive time of an answer comes from; `None` where another tool measured.
+    #[serde(default, with = "crate::text::or_empty")]
+    pub receive_time: Option<ReceiveTime>,
     /// Queries after which the load ended before its time was over; `None` without a bound and in records
     /// that do not have it.
     #[serde(default)]
     pub max_queries: Option<u64>,
     /// Source addresses of the clients as they were asked for; `None` if the kernel chose.
-    #[serde(default)]
-    pub sources: Option<String>,
+    #[serde(default, with = "crate::text::optional")]
+    pub sources: Option<SourceAddresses>,
     /// Whether the clients' kernel acknowledged what came over TCP as soon as it was read
     /// (`TCP_QUICKACK`, tcp(7)); false in records that do not have it.
     #[serde(default)]
@@ -138,6 +200,19 @@ pub struct TlsFacts {
 }
 
 impl LoadFacts {
+    /// Name of the transport of the clients that have no other; empty where it is not known.
+    #[must_use]
+    pub fn transport_name(&self) -> &'static str {
+        self.transport.map_or("", Transport::name)
+    }
+
+    /// True if some of the queries travelled so.
+    #[must_use]
+    pub fn has_transport(&self, transport: Transport) -> bool {
+        let mixed = self.mix.iter().flat_map(TransportMix::shares);
+        self.transport == Some(transport) || mixed.into_iter().any(|(other, _)| *other == transport)
+    }
+
     /// What the latency of a query reaches that is lost, nanoseconds; 0 if it is not known.
     #[must_use]
     pub fn max_wait_ns(&self) -> u64 {

@@ -1,13 +1,12 @@
 //! What a run measured.
 
+use dnslab_figures::{
+    Counters, Histogram, HttpRefusals, Interval, NetworkDrops, Pacing, Tls, WindowCounts,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::counter::CounterSeries;
 use crate::resources::{CpuLimit, ResourceSeries, ThreadShare};
-use dnslab_figures::Tls;
-use dnslab_figures::{
-    Counters, Histogram, HttpRefusals, Interval, NetworkDrops, Pacing, WindowCounts,
-};
 
 /// One load worker.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -1,11 +1,11 @@
 //! The figures of a run that variants are compared by.
 
+use dnslab_figures::WindowCounts;
 use dnslab_settings::Figure;
 use serde::{Deserialize, Serialize};
 
 use crate::quantiles::{LatencyQuantiles, RunFigure};
 use crate::run::RunRecord;
-use dnslab_figures::WindowCounts;
 
 /// A figure of a run that variants are compared by.
 #[derive(

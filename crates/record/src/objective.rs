@@ -6,8 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::measured::Measured;
-use crate::quantity::Quantity;
-use crate::quantity::QuantityError;
+use crate::quantity::{Quantity, QuantityError};
 
 /// Demands that all have to be met: `lost<0.1%, p99<10ms`. There is at least one.
 ///

@@ -12,8 +12,7 @@ use crate::load::LoadFacts;
 use crate::measured::Measured;
 use crate::quantiles::LatencyQuantiles;
 use crate::server::ServerFacts;
-use crate::testbed::pinned_cpus;
-use crate::testbed::{ChainPart, TestbedFacts};
+use crate::testbed::{ChainPart, TestbedFacts, pinned_cpus};
 
 /// Version of the record's form on disk. It rises with every change that an older reader would misunderstand. After the
 /// first release readers go on reading all older ones; what states before it wrote is read by none.

@@ -8,8 +8,7 @@ use std::path::PathBuf;
 
 use dnslab_analysis::{History, WholeSession};
 use dnslab_import::{ImportFacts, ImportSource, read, results_of};
-use dnslab_record::Metric;
-use dnslab_record::{RunRecord, Session};
+use dnslab_record::{Metric, RunRecord, Session};
 use dnslab_report::{history_page, write_report};
 
 #[path = "../tests/sample/mod.rs"]

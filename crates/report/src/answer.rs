@@ -4,18 +4,16 @@ use std::cmp::Reverse;
 
 use dnslab_analysis::statistics::{Comparison, Estimate, Verdict};
 use dnslab_analysis::{NotCompared, Summary, VariantSummary};
-use dnslab_record::Metric;
-use dnslab_record::{LoadMode, TimeOuts};
+use dnslab_record::{LoadMode, Metric, TimeOuts};
 
 use crate::imported::has_imported;
-use crate::number;
 use crate::screen::cell;
-use crate::sweep;
 use crate::variants::{
     INVALID, asks_one_by_one, code_shares, find, has_open_loop, is_at_least, listed,
 };
 use crate::words::answers::answers_texts;
 use crate::words::time_out;
+use crate::{number, sweep};
 
 /// Up to so many comparisons are told one by one.
 const FEW: usize = 6;

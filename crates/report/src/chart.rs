@@ -10,9 +10,9 @@ use dnslab_analysis::statistics::mean_of;
 use dnslab_analysis::{RunFigures, Summary, WindowSummary};
 use dnslab_record::{LatencyQuantiles, Measured, RunFigure, RunRecord, RunStatus};
 use serde::Serialize;
+use sweep::Sweep;
 
 use crate::page::{Group, Grouping};
-use sweep::Sweep;
 pub(crate) use time::Figure;
 use time::Timeline;
 

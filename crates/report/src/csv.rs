@@ -212,7 +212,7 @@ fn case_fields(record: Option<&RunRecord>) -> Vec<Field> {
         ("reason", text(record, |run| status(&run.status).1)),
         ("server", text(record, |run| run.server.kind.clone())),
         ("server_version", text(record, |run| run.server.version.clone())),
-        ("transport", text(load, |load| load.transport.clone())),
+        ("transport", text(load, |load| load.transport_name().to_owned())),
         ("target", text(load, |load| load.target.clone())),
         ("clients", text(load, |load| load.clients.to_string())),
         (

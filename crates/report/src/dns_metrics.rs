@@ -6,6 +6,7 @@
 
 use dnslab_figures::{Histogram, Interval};
 use dnslab_record::{CaseId, Measured, RunRecord, RunStatus, Session, visible_json};
+use dnslab_wire::Transport;
 use serde_json::{Map, Value, json};
 
 use crate::words::caveat::caveat_text;
@@ -84,7 +85,7 @@ fn header(session: &Session, record: &RunRecord, run: &str) -> Value {
             "experiment": session.name,
             "variant": record.variant,
             "repetition": record.repetition,
-            "transport": load.transport,
+            "transport": load.transport_name(),
             "target": load.target,
             "clients": load.clients,
             "server": record.server.title(),
@@ -195,7 +196,7 @@ fn latency(record: &RunRecord, times: &Histogram) -> Option<Value> {
 
 /// The connections of the measured window; `None` where clients use several transports.
 fn connections(record: &RunRecord, measured: &Measured) -> Option<Value> {
-    if !record.load.mix.is_empty() {
+    if record.load.mix.is_some() {
         return None;
     }
     if let Some(imported) = &record.imported {
@@ -212,13 +213,12 @@ fn connections(record: &RunRecord, measured: &Measured) -> Option<Value> {
             "resumption": {"established": of.resumed_handshakes},
         })
     };
-    match record.load.transport.as_str() {
-        "udp" => Some(json!({"type": "udp"})),
-        "tcp" => Some(json!({
+    match record.load.transport? {
+        Transport::Udp => Some(json!({"type": "udp"})),
+        Transport::Tcp => Some(json!({
             "type": "tcp", "handshakes": of.opened, "handshakes_failed": of.failed,
         })),
-        "dot" | "doh2" => Some(encrypted("tls_conn")),
-        "doq" | "doh3" => Some(encrypted("quic_conn")),
-        _ => None,
+        Transport::Dot | Transport::Doh2 => Some(encrypted("tls_conn")),
+        Transport::Doq | Transport::Doh3 => Some(encrypted("quic_conn")),
     }
 }

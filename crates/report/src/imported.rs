@@ -3,6 +3,7 @@
 
 use dnslab_analysis::Summary;
 use dnslab_record::{Imported, ImportedLatency, RunRecord};
+use dnslab_wire::Method;
 
 use crate::number;
 use crate::transport::transport_name;
@@ -58,7 +59,7 @@ pub(crate) fn facts(record: &RunRecord, imported: &Imported) -> Vec<(&'static st
         ("read from", imported.file.clone()),
         ("its command", imported.command.join(" ")),
         ("began", record.started.clone()),
-        ("transport", transport_name(&load.transport).to_owned()),
+        ("transport", transport_name(load.transport_name()).to_owned()),
         ("load", load_text(record, imported)),
         ("time", as_set(load.duration_ns)),
         ("ended by", imported.ended.clone()),
@@ -67,7 +68,7 @@ pub(crate) fn facts(record: &RunRecord, imported: &Imported) -> Vec<(&'static st
         ("clients", load.behaviour.clone()),
         ("queries", load.queries.clone()),
         ("options for the queries", load.edns.clone()),
-        ("HTTP method", load.http_method.clone().unwrap_or_default()),
+        ("HTTP method", load.http_method.map_or("", Method::name).to_uppercase()),
         ("target", load.target.clone()),
         ("latency of the answered", imported.latency.as_ref().map(latency_text).unwrap_or_default()),
         ("connections", connections.unwrap_or_default()),

@@ -1,8 +1,7 @@
 //! The memory of servers in words: the same in all tables.
 
 use dnslab_analysis::VariantSummary;
-use dnslab_record::Caveat;
-use dnslab_record::Metric;
+use dnslab_record::{Caveat, Metric};
 
 use crate::number;
 

@@ -1,8 +1,7 @@
 //! What a service needs at the rate and from the clients of a study: the sentence that its user takes along.
 
 use dnslab_analysis::{Summary, VariantSummary};
-use dnslab_record::Metric;
-use dnslab_record::RunRecord;
+use dnslab_record::{Metric, RunRecord};
 
 use crate::answer::{LOST, answer, at, offered_qps};
 use crate::screen::cell::{figure, per_second};
@@ -109,12 +108,12 @@ fn parts(variant: &VariantSummary, qps: f64) -> Vec<String> {
 mod tests {
     use std::collections::BTreeMap;
 
+    use super::*;
     use dnslab_analysis::VariantCaveat;
     use dnslab_analysis::statistics::Estimate;
     use dnslab_figures::Outcomes;
-    use dnslab_record::{Caveat, LoadMode};
-
-    use super::*;
+    use dnslab_record::{Caveat, LoadMode, OpenPace};
+    use dnslab_traffic::Pace;
 
     fn variant(name: &str, metrics: &[(Metric, f64)], memory: Option<u64>) -> VariantSummary {
         let estimate = |value: f64| Estimate { value, low: 0.96 * value, high: 1.04 * value };
@@ -123,7 +122,10 @@ mod tests {
         VariantSummary {
             name: name.to_owned(),
             valid_runs: 2,
-            mode: Some(LoadMode::Open { rate_qps: 30_000.0, pace: "poisson".to_owned() }),
+            mode: Some(LoadMode::Open {
+                rate_qps: 30_000.0,
+                pace: OpenPace::constant(Pace::Poisson),
+            }),
             outcomes: Outcomes { due: 1_000, answered: 1_000, ..Outcomes::default() },
             metrics,
             peak_memory_octets: memory,

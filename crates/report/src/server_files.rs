@@ -70,9 +70,8 @@ impl ServerFiles {
 mod tests {
     use std::fs;
 
-    use dnslab_record::Session;
-
     use super::*;
+    use dnslab_record::Session;
 
     /// Three runs with two files of a kilobyte each; how many blocks of each are shown of `most` octets, and
     /// from where on files are missing.

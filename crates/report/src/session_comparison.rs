@@ -2,8 +2,7 @@
 
 use dnslab_analysis::statistics::Estimate;
 use dnslab_analysis::{Judgement, Ruling, SessionComparison, VariantChange};
-use dnslab_record::Metric;
-use dnslab_record::{CostLimit, Quantity, TimeOuts, visible_json};
+use dnslab_record::{CostLimit, Metric, Quantity, TimeOuts, visible_json};
 use serde::Serialize;
 
 use crate::gate::{change_bound, not_compared, value};

@@ -4,8 +4,7 @@ use dnslab_analysis::self_check::{VariantSelfCheck, Verdict as SelfVerdict};
 use dnslab_analysis::statistics::Verdict;
 use dnslab_analysis::{Summary, VariantSummary};
 use dnslab_figures::AttemptCounts;
-use dnslab_record::Metric;
-use dnslab_record::Quantity;
+use dnslab_record::{Metric, Quantity};
 
 use crate::memory;
 use crate::number::{self, NONE};

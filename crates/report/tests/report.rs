@@ -8,12 +8,13 @@ use std::sync::LazyLock;
 use dnslab_figures::Interval;
 use dnslab_record::{
     CaseId, Caveat, Compared, CostPart, CpuProfile, CpuProfiles, Evidence, InvalidReason,
-    LibrarySamples, LoadMode, Measured, NotProfiled, PROFILE_FORMAT, PartSamples, RECORD_FORMAT,
-    RunRecord, RunStatus, SESSION_FORMAT, Session, StackSamples, ThreadShare,
+    LibrarySamples, LoadMode, Measured, NotProfiled, OpenPace, PROFILE_FORMAT, PartSamples,
+    RECORD_FORMAT, RunRecord, RunStatus, SESSION_FORMAT, Session, StackSamples, ThreadShare,
 };
 use dnslab_report::{ReportError, write_report};
 use dnslab_results::{ResultsDirectory, ResultsError};
 use dnslab_settings::MAX_VARIANTS;
+use dnslab_traffic::Pace;
 
 mod capacity;
 mod chain;
@@ -337,7 +338,8 @@ fn an_open_loop_is_told_by_the_cpu_time_that_it_takes() {
     assert!(page.contains(">Answered queries per second<"), "the chart of a closed loop");
     assert_eq!(first_field(&runs, "send_lag_max_ns"), "", "a closed loop has no lag");
     for record in records.iter_mut().filter(|record| record.variant == "udp") {
-        record.load.mode = LoadMode::Open { rate_qps: 150_000.0, pace: "constant".to_owned() };
+        record.load.mode =
+            LoadMode::Open { rate_qps: 150_000.0, pace: OpenPace::constant(Pace::Constant) };
         let outcomes = &mut record.measured.as_mut().unwrap().counters.outcomes;
         outcomes.timed_out += outcomes.answered / 4;
         outcomes.answered -= outcomes.answered / 4;
@@ -564,7 +566,6 @@ fn what_others_wrote_acts_on_no_terminal_and_in_no_spreadsheet() {
             thread: ThreadShare { name: WRITTEN.to_owned(), share: 0.9 },
             next: None,
         }];
-        record.load.transport = WRITTEN.to_owned();
     }
     let log_tail = vec![WRITTEN.to_owned()];
     records[0].status = RunStatus::Failed { reason: WRITTEN.to_owned(), log_tail };

@@ -5,14 +5,14 @@ use std::io;
 use std::path::Path;
 use std::str::FromStr;
 
-use dnslab_settings::{MAX_PAIRS, MAX_RUNS, MAX_TIME_WINDOWS, MAX_VARIANTS};
-use serde::Serialize;
-
-use crate::error::ResultsError;
 use dnslab_record::{
     AnswerComparison, Bottleneck, Caveat, ChainPart, CounterSeries, CpuProfiles, DifferenceClass,
     Measured, ResourceSeries, RunRecord, Session, visible,
 };
+use dnslab_settings::{MAX_PAIRS, MAX_RUNS, MAX_TIME_WINDOWS, MAX_VARIANTS};
+use serde::Serialize;
+
+use crate::error::ResultsError;
 
 /// What a session file may be, and that of a search: those of [`MAX_RUNS`] with long names. Both list
 /// runs; a step of a search has some thirty values.

@@ -6,14 +6,13 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
-
 use dnslab_figures::answers_header;
 use dnslab_record::{
     AnswerComparison, CAPACITY_FORMAT, COMPARISON_FORMAT, Capacity, CaseId, Compared, CpuProfiles,
     PROFILE_FORMAT, RECORD_FORMAT, RunRecord, SESSION_FORMAT, Session,
 };
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::bounds::{self, Budget};
 use crate::error::{ResultsError, io_error};

@@ -5,13 +5,13 @@ use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::sync::Arc;
 
+use dnslab_record::visible;
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
 use crate::directory::ResultsDirectory;
 use crate::error::{ResultsError, io_error};
 use crate::folder::Folder;
-use dnslab_record::visible;
 
 /// Name of the file that is locked. What is in it is for people.
 const FILE: &str = "session.lock";

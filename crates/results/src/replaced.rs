@@ -62,11 +62,10 @@ fn aside(case: &CaseId) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-    use std::path::Path;
-
     use super::*;
     use dnslab_record::Session;
+    use std::fs;
+    use std::path::Path;
 
     type Run = Option<(&'static str, &'static str)>;
 

@@ -2,6 +2,10 @@
 
 use std::net::SocketAddr;
 
+use dnslab_figures::Connections;
+use dnslab_record::{BottleneckKind, CpuLimit, Evidence, LoadMode, Measured, WorkerFacts};
+use dnslab_wire::Transport;
+
 use super::others::others_on_load_cpus;
 use super::servers::{ServerUse, WorkerUse, at_its_end, share_together, share_with_load, use_of};
 use super::{
@@ -9,9 +13,6 @@ use super::{
     LITTLE, LOST, RATE_MET, SERVER_BUSY, SOCKET_DROPS,
 };
 use crate::observation::Observation;
-use dnslab_figures::Connections;
-use dnslab_record::{BottleneckKind, Evidence};
-use dnslab_record::{CpuLimit, LoadMode, Measured, WorkerFacts};
 
 /// The figures of the measured window that [`dnslab_record::Bottleneck::decide`] looks at.
 #[derive(Clone, Debug, PartialEq)]
@@ -127,7 +128,7 @@ impl BottleneckFigures {
         let Observation { load, measured, .. } = *run;
         let outcomes = &measured.counters.outcomes;
         let late = measured.counters.answers.late;
-        let is_stream = load.transport != "udp";
+        let is_stream = load.transport != Some(Transport::Udp);
         let lost_datagrams = if is_stream { 0 } else { outcomes.timed_out.saturating_sub(late) };
         let share_of_due = |queries: u64| queries as f64 / outcomes.due.max(1) as f64;
         let (from, to) = measured.window();

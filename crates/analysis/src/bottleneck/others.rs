@@ -1,11 +1,14 @@
 //! What keeps a side from its CPUs although it has work: a CPU quota, and other programs.
 
+use dnslab_record::{
+    BottleneckKind, CpuLimit, Evidence, LoadFacts, Measured, ResourceSample, ResourceSeries,
+    ServerFacts,
+};
+
 use super::figures::Named;
 use super::servers::{ServerUse, at_its_end};
 use super::{BottleneckFigures, GENERATOR_BUSY, SERVER_BUSY};
 use crate::observation::Observation;
-use dnslab_record::{BottleneckKind, Evidence};
-use dnslab_record::{CpuLimit, LoadFacts, Measured, ResourceSample, ResourceSeries, ServerFacts};
 
 /// From this share of its periods on in which a quota was used up, the side wants more than its quota most of the
 /// time. With fewer it has what it needs on average, and single queries wait: that is a caveat.

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use dnslab_record::{
+    BottleneckKind, CpuLimit, CpuShare, CpuUse, Evidence, Measured, ThreadShare, UNDER_TEST,
+    WorkerFacts, with_interrupts,
+};
+
 use super::SERVER_BUSY;
 use super::others::CpusUsed;
 use crate::observation::Observation;
-use dnslab_record::with_interrupts;
-use dnslab_record::{BottleneckKind, CpuUse, Evidence};
-use dnslab_record::{CpuLimit, CpuShare, Measured, ThreadShare, UNDER_TEST, WorkerFacts};
 
 /// What one server used of its CPUs over the measured window.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,9 +1,10 @@
 //! One thread of a server that has no CPU left while its other CPUs idle.
 
+use dnslab_record::{BottleneckKind, Evidence};
+
 use super::BottleneckFigures;
 use super::figures::Named;
 use super::servers::use_of;
-use dnslab_record::{BottleneckKind, Evidence};
 
 /// From this share of a CPU on a thread has none left: like a worker's, its figure is that of one
 /// thread on one CPU, from which interrupts and others take their part.
@@ -33,9 +34,9 @@ impl BottleneckFigures {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bottleneck::ServerUse;
-    use crate::bottleneck::TurnedAway;
     use dnslab_record::{Bottleneck, LoadMode, ThreadShare};
+
+    use crate::bottleneck::{ServerUse, TurnedAway};
 
     fn server(role: &str, busy_share: f64, threads: &[(&str, f64)]) -> ServerUse {
         let thread =

@@ -1,12 +1,11 @@
 //! What a search has found.
 
+use dnslab_record::{Capacity, End, Finding, Judged, Sought, Step};
 use serde::{Deserialize, Serialize};
 
 use super::BestWindow;
 use super::threshold::{Run, Trial, of_server, threshold};
 use crate::statistics::Estimate;
-use dnslab_record::Finding;
-use dnslab_record::{Capacity, End, Judged, Sought, Step};
 
 /// What a search has found, computed from its steps alone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,11 +1,12 @@
 //! What is said of one run in a search for the capacity.
 
-use crate::bottleneck::BottleneckFigures;
-use crate::bottleneck::{GENERATOR_BUSY, RATE_MET};
+use dnslab_record::{
+    Breach, Caveat, Finding, InvalidReason, Judged, Measured, Objective, RunRecord, RunStatus,
+    Threshold,
+};
+
+use crate::bottleneck::{BottleneckFigures, GENERATOR_BUSY, RATE_MET};
 use crate::observation::Observation;
-use dnslab_record::Threshold;
-use dnslab_record::{Breach, Judged};
-use dnslab_record::{Caveat, Finding, InvalidReason, Measured, Objective, RunRecord, RunStatus};
 
 /// Share of the answers that may come after the window before the server counts as one that does
 /// not keep up. At a rate that it does keep up, as many come after the window as came in it to

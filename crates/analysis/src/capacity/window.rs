@@ -1,11 +1,10 @@
 //! The window to use, from a sweep over windows.
 
+use dnslab_record::{BottleneckKind, RunFigure, Step, StepFigures, TimeOuts, WindowSweep, tried};
 use serde::{Deserialize, Serialize};
 
 use crate::quantiles::RunFigures;
 use crate::statistics::{Estimate, Paired, mean};
-use dnslab_record::{BottleneckKind, RunFigure, TimeOuts};
-use dnslab_record::{Step, StepFigures, WindowSweep, tried};
 
 /// A window whose answered rate is below the highest by this share at most is as good as the one
 /// with the highest; a larger one only makes the queue longer.

@@ -1,8 +1,8 @@
 //! The doubt about a log that has holes.
 
+use dnslab_record::{Caveat, counter};
+
 use crate::observation::Observation;
-use dnslab_record::Caveat;
-use dnslab_record::counter;
 
 /// Above this share of its dnstap messages, what a server did not write makes the logging look cheaper,
 /// and its files smaller, than they are.

@@ -3,19 +3,22 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
+use dnslab_figures::PacingWindow;
+use dnslab_record::{
+    AfterTruncation, Caveat, ChainPart, CpuLimit, LoadFacts, LoadMode, Measured, OpenPace,
+    ResourceSeries, ServerFacts, WorkerFacts, pinned_cpus, servers_cpus,
+};
+use dnslab_traffic::Pace;
+use dnslab_wire::Transport;
+
 use super::dnstap::dnstap_dropped;
 use super::waiting::{answers_wait, first_answers_wait};
-
 use crate::agreement::Agreement;
 use crate::bottleneck::{
-    CONNECTIONS_HELD, GENERATOR_BUSY, RATE_MET, busiest, most_held, others_on_load_cpus,
-    share_with_load,
+    CONNECTIONS_HELD, GENERATOR_BUSY, RATE_MET, ServerUse, WorkerUse, busiest, most_held,
+    others_on_load_cpus, share_with_load,
 };
-use crate::bottleneck::{ServerUse, WorkerUse};
 use crate::observation::Observation;
-use dnslab_figures::PacingWindow;
-use dnslab_record::{AfterTruncation, Caveat, ResourceSeries, pinned_cpus, servers_cpus};
-use dnslab_record::{ChainPart, CpuLimit, LoadFacts, LoadMode, Measured, ServerFacts, WorkerFacts};
 
 /// A stolen share of the time above this can move a figure by as much as a difference that matters.
 const STEAL: f64 = 0.01;
@@ -286,7 +289,7 @@ fn generator_drops(run: &Observation<'_>) -> Option<Caveat> {
 /// counted, all others are those of strangers; and where no query was lost, none of them was one of the load.
 fn host_drops(run: &Observation<'_>) -> Option<Caveat> {
     let Observation { load, chain, measured, .. } = *run;
-    if !matches!(load.transport.as_str(), "udp" | "doq" | "doh3") {
+    if load.transport.is_none_or(Transport::runs_over_tcp) {
         return None;
     }
     let own: u64 = measured.workers.iter().map(|worker| worker.drops).sum();
@@ -401,10 +404,8 @@ fn truncated(run: &Observation<'_>) -> Option<Caveat> {
     // One that was asked again may have had no answer over TCP.
     let all = measured.counters.outcomes.answered.max(answers.truncated);
     let share = answers.truncated as f64 / all.max(1) as f64;
-    let mixed = load.mix.split([',', ':']);
-    let has_udp = std::iter::once(load.transport.as_str()).chain(mixed).any(|it| it == "udp");
     let then = match answers.asked_over_tcp {
-        0 if has_udp => AfterTruncation::Counted,
+        0 if load.has_transport(Transport::Udp) => AfterTruncation::Counted,
         0 => AfterTruncation::WasOverConnection,
         asked => AfterTruncation::AskedOverTcp {
             truncated_share: answers.truncated_over_tcp as f64 / asked as f64,
@@ -434,7 +435,8 @@ fn unsteady(run: &Observation<'_>) -> Option<Caveat> {
         return None;
     }
     let answers = median.answered as f64;
-    let poisson = matches!(&load.mode, LoadMode::Open { pace, .. } if pace == "poisson");
+    let of_poisson = OpenPace::constant(Pace::Poisson);
+    let poisson = matches!(&load.mode, LoadMode::Open { pace, .. } if *pace == of_poisson);
     let chance = if poisson { BEYOND_CHANCE * answers.sqrt() } else { 0.0 };
     let broke_down = (lowest.answered as f64) < (BREAKDOWN * answers).min(answers - chance);
     let (lowest_qps, median_qps) = (lowest.answered_qps(), median.answered_qps());

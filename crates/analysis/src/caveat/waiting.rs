@@ -14,10 +14,12 @@
 //! happens by chance to a quarter of them at a constant pace, and to 35 % with Poisson arrivals
 //! (`(1 - exp(-w / gap)) / (1 - exp(-time / gap))`), whatever the server does.
 
-use crate::bottleneck::{GENERATOR_BUSY, SERVER_BUSY, busiest};
-use crate::observation::Observation;
 use dnslab_figures::{LONG, at_once_ns};
 use dnslab_record::Caveat;
+use dnslab_wire::Transport;
+
+use crate::bottleneck::{GENERATOR_BUSY, SERVER_BUSY, busiest};
+use crate::observation::Observation;
 
 /// Share of the answers that took long and were overtaken that come at once after the next query, from
 /// which on they wait for it: twice what chance gives.
@@ -69,7 +71,7 @@ pub(super) fn first_answers_wait(run: &Observation<'_>) -> Option<Caveat> {
     let connections = measured.counters.connections.opened as f64 / answered;
     let times = &measured.service_time;
     let (from, to) = HELD_BACK_NS;
-    let is_over_tcp = matches!(load.transport.as_str(), "tcp" | "dot" | "doh2");
+    let is_over_tcp = load.transport.is_some_and(Transport::runs_over_tcp);
     if !is_over_tcp || times.quantile_ns(0.5)? >= from / 2 {
         return None;
     }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::bottleneck::BottleneckFigures;
-use crate::bottleneck::GENERATOR_BUSY;
+use dnslab_record::{InvalidReason, LoadMode, OpenPace};
+
+use crate::bottleneck::{BottleneckFigures, GENERATOR_BUSY};
 use crate::observation::Observation;
-use dnslab_record::{InvalidReason, LoadMode};
 
 /// How far an open loop may be from what was asked for, as `[expect]` says.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,7 +38,7 @@ pub fn not_sent_as_asked(
     let lag_p50_ns = measured.send_lag.quantile_ns(0.5).unwrap_or(0);
     let lag_limit_ns = u64::try_from(limits.lag.as_nanos()).unwrap_or(u64::MAX);
     // Clients with queries of their own have a limit for when they turn to those.
-    let is_late = lag_p50_ns > lag_limit_ns && pace != LoadMode::CLIENTS;
+    let is_late = lag_p50_ns > lag_limit_ns && *pace != OpenPace::Clients;
     let is_unsent = figures.offered_qps < (1.0 - limits.unsent) * figures.due_qps;
     let nothing_in_time = measured.sent_in_window == 0;
     let counts = is_at_its_end && (is_unsent || is_late)

@@ -1,7 +1,6 @@
 //! Transports that do not answer, beside others that do.
 
-use dnslab_record::InvalidReason;
-use dnslab_record::{Cause, Measured};
+use dnslab_record::{Cause, InvalidReason, Measured};
 
 /// From so many queries on, the share that was lost says something of a transport.
 const LEAST_DUE: u64 = 10;

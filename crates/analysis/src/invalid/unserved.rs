@@ -1,7 +1,9 @@
 //! Clients that a server does not serve.
 
-use crate::observation::Observation;
 use dnslab_record::InvalidReason;
+use dnslab_wire::Transport;
+
+use crate::observation::Observation;
 
 /// From this share of its clients on, a load is the one that was asked for.
 const SERVED: f64 = 0.99;
@@ -24,7 +26,7 @@ pub fn unserved(run: &Observation<'_>) -> Option<InvalidReason> {
     let clients: u64 = workers.iter().map(|worker| u64::from(worker.clients)).sum();
     let served: Option<u32> = workers.iter().map(|worker| worker.served_clients).sum();
     // A load that ends after so many queries need not wait for all clients.
-    let is_short = load.transport == "udp" || load.max_queries.is_some();
+    let is_short = load.transport == Some(Transport::Udp) || load.max_queries.is_some();
     if let Some(served) = served.map(u64::from).filter(|_| !is_short)
         && (served as f64) < SERVED * clients as f64
     {

@@ -2,12 +2,11 @@
 
 use std::cmp::Reverse;
 
+use dnslab_record::{Finding, RunRecord};
 use serde::{Deserialize, Serialize};
 
 use super::{Verdict, fold};
 use crate::summary::VariantCaveat;
-use dnslab_record::Finding;
-use dnslab_record::RunRecord;
 
 /// The self-checks of the valid runs of a variant.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]

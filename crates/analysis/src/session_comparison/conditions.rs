@@ -1,11 +1,11 @@
 //! What differs between two sessions beside what is compared.
 
+use dnslab_record::RunRecord;
 use dnslab_settings::{Document, SettingChange, differences};
 use serde::Serialize;
 
 use super::WholeSession;
 use crate::fact_change::{FactChange, changed_facts};
-use dnslab_record::RunRecord;
 
 /// Facts of the host that a machine is known by. Nothing else says which machine it was: two rented machines
 /// with the same of all of these are taken for one.

@@ -1,9 +1,9 @@
 //! A variant against another one, in one of four words.
 
+use dnslab_record::Metric;
 use serde::{Deserialize, Serialize};
 
 use super::{Estimate, Paired, rejected};
-use dnslab_record::Metric;
 
 /// More rounds than this are not proposed: the difference is better sought in another way.
 const MAX_MORE_ROUNDS: u32 = 100;

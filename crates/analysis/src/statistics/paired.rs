@@ -262,11 +262,10 @@ fn one_decides(differences: &[f64]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use rand::{Rng as _, SeedableRng as _};
     use rand_distr::StandardNormal;
     use rand_xoshiro::Xoshiro256PlusPlus;
-
-    use super::*;
 
     const MARGIN: f64 = 0.02;
 

@@ -155,11 +155,10 @@ fn error_and_freedom(samples: [Sample; 2]) -> Option<(f64, f64)> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use rand::{Rng as _, SeedableRng as _};
     use rand_distr::{StandardNormal, StudentT};
     use rand_xoshiro::Xoshiro256PlusPlus;
-
-    use super::*;
 
     #[track_caller]
     fn near(found: f64, expected: f64, within: f64) {

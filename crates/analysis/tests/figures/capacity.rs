@@ -1,18 +1,21 @@
 //! What is said of a run in a search for the capacity.
 
+use dnslab_analysis::judge_run;
 use dnslab_figures::Histogram;
 use dnslab_record::{
-    Breach, InvalidReason, Judged, LoadMode, Measured, Objective, RunRecord, RunStatus,
+    Breach, InvalidReason, Judged, LoadMode, Measured, Objective, OpenPace, RunRecord, RunStatus,
 };
+use dnslab_traffic::Pace;
+use dnslab_wire::Transport;
 
 use crate::example;
-use dnslab_analysis::judge_run;
 
 /// A run of an open loop at 100,000 queries per second with a median latency of 1 ms, changed by
 /// `change`.
 fn run(change: impl FnOnce(&mut Measured)) -> RunRecord {
     let mut record = example::record("rate-100000", 0, 100_000);
-    record.load.mode = LoadMode::Open { rate_qps: 100_000.0, pace: "constant".to_owned() };
+    record.load.mode =
+        LoadMode::Open { rate_qps: 100_000.0, pace: OpenPace::constant(Pace::Constant) };
     change(record.measured.as_mut().unwrap());
     record
 }
@@ -158,7 +161,7 @@ fn a_server_that_is_busier_or_does_not_read_is_the_limit() {
         times(it, 18, 9);
         it.sent_in_window = 80_000;
     });
-    stream.load.transport = "tcp".to_owned();
+    stream.load.transport = Some(Transport::Tcp);
     check(&stream, USUAL, "violated: p99 not offered");
     stream.measured.as_mut().unwrap().workers[0].cpu_ns = 600_000_000;
     check(&stream, "lost<1%", "generator: not offered: ");

@@ -14,6 +14,8 @@ use proptest::prelude::*;
 use crate::caveats::{Run, check, run};
 use crate::example;
 use dnslab_analysis::is_disturbed;
+use dnslab_record::OpenPace;
+use dnslab_wire::Transport;
 
 /// Over the window of one second: what the server's threads waited, and what was used of its CPU at all, in
 /// milliseconds. The server itself uses 500.
@@ -161,7 +163,7 @@ fn an_open_loop_that_was_not_sent_as_asked() {
     assert!(with(11, &|_| {}));
     assert!(!with(11, &|run| run.load.mode = LoadMode::Closed { outstanding: 1 }));
     // Over a connection queries also wait for the server.
-    let over_tcp = |run: &mut Run| run.load.transport = "tcp".to_owned();
+    let over_tcp = |run: &mut Run| run.load.transport = Some(Transport::Tcp);
     assert!(!with(900, &over_tcp));
     let crowded = |run: &mut Run| {
         over_tcp(run);
@@ -185,8 +187,7 @@ fn an_open_loop_that_was_not_sent_as_asked() {
     assert!(!with(1, &short(949, 0)));
     // Clients of a capture have a limit of their own for when they begin.
     let captured = |run: &mut Run| {
-        let pace = LoadMode::CLIENTS.to_owned();
-        run.load.mode = LoadMode::Open { rate_qps: 0.0, pace };
+        run.load.mode = LoadMode::Open { rate_qps: 0.0, pace: OpenPace::Clients };
     };
     assert!(!with(11, &captured));
 }

@@ -1,14 +1,15 @@
 //! The doubts and the limit that follow from the figures of a run.
 
-use dnslab_analysis::BottleneckFigures;
+use dnslab_analysis::{BottleneckFigures, Observation, caveats};
 use dnslab_figures::{Answers, Histogram, Interval, NetworkDrops, Outcomes, PacingTally};
 use dnslab_record::{
-    AfterTruncation, BottleneckKind, Caveat, CpuShare, LoadFacts, LoadMode, Measured,
+    AfterTruncation, BottleneckKind, Caveat, CpuShare, LoadFacts, LoadMode, Measured, OpenPace,
     ResourceSample, ServerFacts,
 };
+use dnslab_traffic::Pace;
+use dnslab_wire::Transport;
 
 use crate::example;
-use dnslab_analysis::{Observation, caveats};
 
 /// A quiet open loop of 1,000 qps, in which nothing gives rise to doubt, on a machine of 2 CPUs.
 pub(crate) struct Run {
@@ -19,7 +20,7 @@ pub(crate) struct Run {
 }
 
 pub(crate) fn run() -> Run {
-    let mode = LoadMode::Open { rate_qps: 1_000.0, pace: "constant".to_owned() };
+    let mode = LoadMode::Open { rate_qps: 1_000.0, pace: OpenPace::constant(Pace::Constant) };
     Run {
         load: LoadFacts { mode, ..example::load() },
         server: example::server(),
@@ -320,7 +321,7 @@ fn full_sockets_of_the_host() {
     check(dropped(9, 9, 0), &[Caveat::GeneratorDrops { datagrams: 9 }]);
     let over_tcp = |run: &mut Run| {
         dropped(9, 0, 0)(run);
-        run.load.transport = "dot".to_owned();
+        run.load.transport = Some(Transport::Dot);
     };
     check(over_tcp, &[]);
 }
@@ -392,7 +393,7 @@ fn answers_that_are_not_whole() {
     check(again(10_000, 0), &[Caveat::Truncated { share: 1.0, then: then(0.0) }]);
     let over_tcp = |run: &mut Run| {
         truncated(5_000)(run);
-        run.load.transport = "tcp".to_owned();
+        run.load.transport = Some(Transport::Tcp);
     };
     let then = AfterTruncation::WasOverConnection;
     check(over_tcp, &[Caveat::Truncated { share: 0.5, then }]);
@@ -432,7 +433,8 @@ fn a_rate_that_breaks_down() {
     // Arrivals that scatter must leave the range of chance: 4 x sqrt(25) = 20 below 25.
     let poisson = |intervals| {
         move |run: &mut Run| {
-            run.load.mode = LoadMode::Open { rate_qps: 1_000.0, pace: "poisson".to_owned() };
+            run.load.mode =
+                LoadMode::Open { rate_qps: 1_000.0, pace: OpenPace::constant(Pace::Poisson) };
             run.measured.intervals = intervals;
         }
     };
@@ -479,7 +481,7 @@ fn the_limit_is_named_from_what_was_measured() {
     check_limit(|_| {}, BottleneckKind::Rate);
     check_limit(|run| run.measured.sent_in_window = 900, BottleneckKind::Generator);
     let stream = |run: &mut Run| {
-        run.load.transport = "tcp".to_owned();
+        run.load.transport = Some(Transport::Tcp);
         run.measured.sent_in_window = 900;
     };
     check_limit(stream, BottleneckKind::Unclear);
@@ -489,7 +491,7 @@ fn the_limit_is_named_from_what_was_measured() {
     let lossy = |transport: &'static str, late| {
         move |run: &mut Run| {
             closed(1, 1, 1_000)(run);
-            run.load.transport = transport.to_owned();
+            run.load.transport = transport.parse().ok();
             run.load.target = "192.0.2.1:53".to_owned();
             let counters = &mut run.measured.counters;
             (counters.outcomes.answered, counters.outcomes.timed_out) = (990, 10);

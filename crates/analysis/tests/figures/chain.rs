@@ -1,14 +1,12 @@
 //! What is derived from the records of a chain of servers, their counters and their logs.
 
-use dnslab_analysis::{Agreement, BottleneckFigures, ServerFigures, Summary};
-use dnslab_record::Metric;
+use dnslab_analysis::{Agreement, BottleneckFigures, Observation, ServerFigures, Summary, caveats};
 use dnslab_record::{
-    BottleneckKind, Caveat, ChainPart, CounterSample, CounterSeries, CpuUse, Evidence,
+    BottleneckKind, Caveat, ChainPart, CounterSample, CounterSeries, CpuUse, Evidence, Metric,
     ResourceSample, ResourceSeries, RunFigure, RunRecord, ServerFacts, UNDER_TEST, counter,
 };
 
 use crate::example::{record, session};
-use dnslab_analysis::{Observation, caveats};
 
 /// Readings at these instants, in milliseconds since the load began.
 fn counters(readings: &[(i64, &[(&str, u64)])]) -> CounterSeries {

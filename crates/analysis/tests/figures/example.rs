@@ -6,6 +6,7 @@ use dnslab_record::{
     ResourceSample, ResourceSeries, RunRecord, RunStatus, SESSION_FORMAT, ServerFacts, Session,
     WorkerFacts,
 };
+use dnslab_wire::Transport;
 
 /// An experiment `encryption` with the baseline `udp`, and `tcp` and `dot` beside it.
 pub(crate) fn session() -> Session {
@@ -34,11 +35,11 @@ pub(crate) fn session() -> Session {
 /// A closed loop of 4 clients with 100 outstanding queries each, pinned to CPU 1.
 pub(crate) fn load() -> LoadFacts {
     LoadFacts {
-        transport: "udp".to_owned(),
-        played: String::new(),
+        transport: Some(Transport::Udp),
+        played: None,
         target: "127.0.0.1:5300".to_owned(),
         further: Vec::new(),
-        mix: String::new(),
+        mix: None,
         clients: 4,
         mode: LoadMode::Closed { outstanding: 100 },
         duration_ns: 1_000_000_000,
@@ -55,7 +56,7 @@ pub(crate) fn load() -> LoadFacts {
         tls: None,
         http_method: None,
         edns: String::new(),
-        receive_time: String::new(),
+        receive_time: None,
         sources: None,
         max_queries: None,
         quickack: false,

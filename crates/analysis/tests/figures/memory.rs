@@ -3,8 +3,7 @@
 
 use dnslab_analysis::{MemoryLog, RunMemory, Summary, VariantSummary};
 use dnslab_figures::{Interval, IntervalTraffic, Tls};
-use dnslab_record::Metric;
-use dnslab_record::{Caveat, ResourceSample, RunRecord};
+use dnslab_record::{Caveat, Metric, ResourceSample, RunRecord};
 
 use crate::example::{record, session};
 

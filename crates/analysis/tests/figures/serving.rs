@@ -3,15 +3,16 @@
 
 use dnslab_analysis::{latency_floor_ns, unserved};
 use dnslab_figures::Histogram;
-use dnslab_record::Metric;
-use dnslab_record::{Caveat, InvalidReason, LoadMode};
+use dnslab_record::{Caveat, InvalidReason, LoadMode, Metric};
+use dnslab_settings::ReceiveTime;
+use dnslab_wire::Transport;
 
 use crate::caveats::{Run, check, run};
 
 /// An open loop over three TCP connections with a round trip of 100 us: `waited` of its 1,000 answers came at once after the next query, and `overtaken` took long and came after one.
 fn waiting(waited: u64, overtaken: u64) -> impl FnOnce(&mut Run) {
     move |run: &mut Run| {
-        run.load.transport = "tcp".to_owned();
+        run.load.transport = Some(Transport::Tcp);
         run.measured.workers[0].round_trip_ns = Some(100_000);
         run.measured.warm_up.connections.opened = 3;
         let answers = &mut run.measured.counters.answers;
@@ -53,7 +54,7 @@ fn answers_that_wait_for_the_next_query() {
 fn clients_that_are_not_served() {
     let reason = |change: fn(&mut Run)| {
         let mut run = run();
-        run.load.transport = "dot".to_owned();
+        run.load.transport = Some(Transport::Dot);
         run.measured.workers[0].clients = 9_500;
         run.measured.workers[0].served_clients = Some(150);
         change(&mut run);
@@ -75,7 +76,7 @@ fn clients_that_are_not_served() {
     assert_eq!(reason(|run| run.measured.workers[0].served_clients = Some(9_405)), None);
     assert!(reason(|run| run.measured.workers[0].served_clients = Some(9_404)).is_some());
     assert_eq!(reason(|run| run.measured.workers[0].served_clients = None), None);
-    assert_eq!(reason(|run| run.load.transport = "udp".to_owned()), None);
+    assert_eq!(reason(|run| run.load.transport = Some(Transport::Udp)), None);
     assert_eq!(reason(|run| run.load.max_queries = Some(5)), None);
 }
 
@@ -113,13 +114,13 @@ fn the_floor_of_a_latency() {
     assert_eq!(floor_us(&slept), 93.0);
     let stamped = |run: &mut Run| {
         slept(run);
-        run.load.receive_time = "kernel".to_owned();
+        run.load.receive_time = Some(ReceiveTime::Kernel);
     };
     assert_eq!(floor_us(&stamped), 12.0);
     // Streams have no stamps.
     let over_tcp = |run: &mut Run| {
         stamped(run);
-        run.load.transport = "tcp".to_owned();
+        run.load.transport = Some(Transport::Tcp);
     };
     assert_eq!(floor_us(&over_tcp), 93.0);
     let empty = |run: &mut Run| {
@@ -151,7 +152,7 @@ fn the_floor_of_each_figure() {
 /// A thousand answers over DoT with `connections` new connections, of which `held` took 41 ms.
 fn coming_and_going(connections: u64, held: u64) -> impl FnOnce(&mut Run) {
     move |run: &mut Run| {
-        run.load.transport = "dot".to_owned();
+        run.load.transport = Some(Transport::Dot);
         run.load.mode = LoadMode::Closed { outstanding: 1 };
         run.measured.counters.connections.opened = connections;
         let mut times = Histogram::new();
@@ -176,7 +177,7 @@ fn the_first_answer_of_a_connection() {
     assert!(!case(0, 50) && !case(900, 900));
     let over_quic = |run: &mut Run| {
         coming_and_going(50, 50)(run);
-        run.load.transport = "doq".to_owned();
+        run.load.transport = Some(Transport::Doq);
     };
     assert!(!is_told(&over_quic));
 }

@@ -2,11 +2,11 @@
 
 use dnslab_analysis::{Condition, NotCompared, Ruling, SessionComparison, WholeSession};
 use dnslab_figures::Histogram;
-use dnslab_record::Metric;
 use dnslab_record::{
-    BottleneckKind, Caveat, CostLimit, Fact, InvalidReason, LoadMode, RunRecord, RunStatus,
-    Session, SkippedVariant, TimeOuts,
+    BottleneckKind, Caveat, CostLimit, Fact, InvalidReason, LoadMode, Metric, OpenPace, RunRecord,
+    RunStatus, Session, SkippedVariant, TimeOuts,
 };
+use dnslab_traffic::Pace;
 
 use crate::example::{record, session as example};
 
@@ -328,7 +328,7 @@ fn what_dnslab_itself_may_add_is_not_worse() {
     let with_lag = |lag_ns: u64| {
         let ended = |mut made: Made| {
             for record in &mut made.records {
-                let pace = "constant".to_owned();
+                let pace = OpenPace::constant(Pace::Constant);
                 record.load.mode = LoadMode::Open { rate_qps: 100_000.0, pace };
                 let measured = record.measured.as_mut().unwrap();
                 measured.send_lag.record_many_ns(lag_ns, 2);

@@ -1,16 +1,15 @@
 //! The figures of an experiment from its records.
 
 use dnslab_analysis::statistics::{Comparison, Verdict};
-use dnslab_analysis::{NotCompared, Ruling, Summary, VariantSummary};
+use dnslab_analysis::{NotCompared, Ruling, Summary, VariantSummary, judge};
 use dnslab_figures::{Histogram, Outcomes, WindowCounts};
-use dnslab_record::Metric;
 use dnslab_record::{
     Bottleneck, BottleneckKind, Caveat, CommonLoad, Compared, CostLimit, Evidence, Imported,
-    InvalidReason, LoadMode, RunRecord, RunStatus, Session, TimeOuts,
+    InvalidReason, LoadMode, Metric, OpenPace, RunRecord, RunStatus, Session, TimeOuts,
 };
+use dnslab_traffic::Pace;
 
 use crate::example::{record, session};
-use dnslab_analysis::judge;
 
 /// The margin of the session.
 const EQUAL: Verdict = Verdict::EqualWithin { margin: 0.02 };
@@ -348,7 +347,7 @@ fn a_control_has_no_word_and_spends_nothing() {
             measured.latency.record_many_ns(3_000_000, 100);
         }
         let (mut load, bottleneck) = (record.load.clone(), record.bottleneck.clone());
-        load.mode = LoadMode::Open { rate_qps: 500.0, pace: "poisson".to_owned() };
+        load.mode = LoadMode::Open { rate_qps: 500.0, pace: OpenPace::constant(Pace::Poisson) };
         let caveats = Vec::new();
         record.common_load = Some(CommonLoad { load, measured, caveats, bottleneck });
     }

@@ -9,6 +9,8 @@ use proptest::prelude::*;
 
 use crate::example::{record, session};
 use dnslab_analysis::judge;
+use dnslab_record::OpenPace;
+use dnslab_traffic::Pace;
 
 const TIMEOUT_NS: u64 = 500_000_000;
 
@@ -129,7 +131,8 @@ fn word_of_p99(lag_ns: u64) -> Verdict {
         records.push(run("dot", round, &[3_300_000 + 2 * noise], 0));
     }
     for record in &mut records {
-        record.load.mode = LoadMode::Open { rate_qps: 1_000.0, pace: "constant".to_owned() };
+        record.load.mode =
+            LoadMode::Open { rate_qps: 1_000.0, pace: OpenPace::constant(Pace::Constant) };
         let measured = record.measured.as_mut().unwrap();
         measured.send_lag = Histogram::new();
         measured.send_lag.record_many_ns(20_000, 98);

@@ -19,21 +19,21 @@ use std::time::{Duration, Instant};
 
 use anstream::{AutoStream, ColorChoice};
 use anyhow::Context as _;
+use bar::Bar;
 use dnslab_experiment::{CapacityObserver, Observer};
 use dnslab_record::{
-    CaseId, Compared, LiveLoad, LoadMode, Phase, RunRecord, RunStatus, Sought, Step,
+    CaseId, Compared, LiveLoad, LoadMode, OpenPace, Phase, RunRecord, RunStatus, Sought, Step,
 };
 use dnslab_report::{bottleneck_name, invalid_text, judged_text, number};
 use dnslab_settings::{Experiment, Variant};
-
-use crate::arguments::{Output, Watch};
-use crate::exit::Failure;
-use bar::Bar;
+use dnslab_traffic::Pace;
 use draw::Paint;
 use form::{Form, Surroundings};
 use screen::Screen;
 use view::{Estimate, Kind, Model};
 
+use crate::arguments::{Output, Watch};
+use crate::exit::Failure;
 pub(crate) use held::give_back;
 
 /// Shows what happens until it is dropped. What a terminal keeps of it is printed then.
@@ -255,7 +255,7 @@ impl CapacityObserver for Live {
         kind.name = format!("{} {}", number::qps(at), search.unit);
         kind.how.clear();
         if search.is_rate {
-            kind.mode = LoadMode::Open { rate_qps: at, pace: String::new() };
+            kind.mode = LoadMode::Open { rate_qps: at, pace: OpenPace::constant(Pace::Constant) };
         } else {
             // All clients together have the window.
             kind.clients = 1;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dnslab_figures::{Counters, Histogram, Interval};
 use dnslab_record::{
-    Bottleneck, CaseId, LiveLimit, LiveLoad, LiveServer, LoadMode, LoadPart, visible,
+    Bottleneck, CaseId, LiveLimit, LiveLoad, LiveServer, LoadMode, LoadPart, OpenPace, visible,
 };
 use dnslab_report::number;
 use dnslab_settings::{Experiment, Mode, Variant};
@@ -48,7 +48,7 @@ impl Kind {
             LoadMode::Open { rate_qps, .. } => format!("{} queries/s", number::qps(*rate_qps)),
         };
         let asked = match load.mode() {
-            Mode::Clients => LoadMode::CLIENTS.to_owned() + " pace",
+            Mode::Clients => format!("{} pace", OpenPace::Clients),
             Mode::Open { .. } | Mode::Closed { .. } => asked,
         };
         Self {
@@ -650,10 +650,10 @@ impl Model {
 
 #[cfg(test)]
 mod tests {
-    use dnslab_record::{BottleneckKind, LiveInterval};
-
     use super::*;
     use crate::live::told::{Told, case, closed, kind, told};
+    use dnslab_record::{BottleneckKind, LiveInterval};
+    use dnslab_traffic::Pace;
 
     const START: Duration = Duration::from_secs(100);
 
@@ -690,7 +690,7 @@ mod tests {
         };
         let slow = || told("udp", 60, 10_000);
         assert_eq!(of(slow(), closed()), Some(BottleneckKind::ServerCpu));
-        let paced = LoadMode::Open { rate_qps: 10_000.0, pace: String::new() };
+        let paced = LoadMode::Open { rate_qps: 10_000.0, pace: OpenPace::constant(Pace::Constant) };
         assert_eq!(of(Told { busy: 500, ..slow() }, paced), Some(BottleneckKind::Rate));
         // 100 clients with one query each, but hardly one is in flight.
         assert_eq!(of(Told { busy: 500, ..slow() }, closed()), Some(BottleneckKind::Unclear));

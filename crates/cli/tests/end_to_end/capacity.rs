@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use dnslab_analysis::Answer;
+use dnslab_analysis::{Answer, answer};
 use dnslab_lab::ports;
 use dnslab_record::{Capacity, End, LoadMode, Phase};
 use dnslab_wire::Transport;
@@ -12,7 +12,6 @@ use crate::evidence::{files, is_intact, records, report_is_whole};
 use crate::processes::wait_for;
 use crate::room::Room;
 use crate::running_server::{queries, serve};
-use dnslab_analysis::answer;
 
 fn arguments<'a>(target: &'a str, further: &[&'a str]) -> Vec<&'a str> {
     let mut arguments = vec!["capacity", target, "--queries", "queries", "--workers", "1"];

@@ -1,10 +1,10 @@
 //! What keeps a side from its CPUs is named for what it is: a quota, other programs, a kernel that is too old.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread;
+use std::{fs, thread};
 
+use dnslab_analysis::is_disturbed;
 use dnslab_record::{BottleneckKind, Caveat, Evidence, RunStatus};
 
 use crate::command::{Done, Guarded, Running, program};
@@ -12,7 +12,6 @@ use crate::evidence::{measured, records, valid_records};
 use crate::processes::{kill, processes_of, remove_group, wait_for, working};
 use crate::room::{Room, UDP_AND_TCP, free_port};
 use crate::running_server::{queries, zone};
-use dnslab_analysis::is_disturbed;
 
 /// A control group with a CPU quota. Dropping it removes it.
 struct Quota(PathBuf);

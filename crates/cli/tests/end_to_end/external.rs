@@ -1,18 +1,18 @@
 //! `dnslab load` on a server that somebody else runs.
 
-use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread;
+use std::{fs, thread};
 
 use dnslab_analysis::{Summary, VariantSummary};
 use dnslab_lab::ports;
-use dnslab_record::Metric;
-use dnslab_record::{Caveat, LoadMode, RunRecord, RunStatus};
+use dnslab_record::{Caveat, LoadMode, Metric, OpenPace, RunRecord, RunStatus};
 use dnslab_report::invalid_text;
 use dnslab_results::ResultsDirectory;
+use dnslab_traffic::Pace;
+use dnslab_wire::Method;
 
 use crate::command::Done;
 use crate::evidence::{measured, records, report_is_whole, valid_records};
@@ -44,7 +44,7 @@ fn check(address: &str, transport: &str, further: &[&str]) -> RunRecord {
     report_is_whole(&results, &["load"]);
     assert_eq!(record.server.kind, "external", "{done}");
     assert_eq!(record.load.target, target, "{done}");
-    assert_eq!(record.load.transport, transport, "{done}");
+    assert_eq!(record.load.transport_name(), transport, "{done}");
     assert_eq!(unwatched(&record), None, "{done}");
     let unverified = record.caveats.contains(&Caveat::CertificateNotVerified);
     let insecure = arguments.contains(&"--insecure");
@@ -167,8 +167,8 @@ fn https_with_both_methods() {
     for method in ["get", "post"] {
         let further = ["--authority", "AUTHORITY", "--http-method", method];
         let record = check("127.0.0.1", "doh2", &further);
-        let asked = record.load.http_method.as_deref().map(str::to_lowercase);
-        assert_eq!(asked.as_deref(), Some(method), "{:?}", record.load);
+        let asked = record.load.http_method.map(Method::name);
+        assert_eq!(asked, Some(method), "{:?}", record.load);
         check("::1", "doh2", &further);
     }
 }
@@ -204,7 +204,7 @@ fn clients_behave_as_they_are_told() {
     for what in ["option 65001", "cookie", "subnet"] {
         assert!(carried.contains(what), "{what}: {carried}");
     }
-    assert_eq!(record.load.sources.as_deref(), Some("127.0.1.0/29"));
+    assert_eq!(record.load.sources, "127.0.1.0/29".parse().ok());
 
     let tls =
         ["--authority", "AUTHORITY", "--queries-per-connection", "20", "--tls-versions", "1.3"];
@@ -240,7 +240,7 @@ fn a_rate_may_change() {
     // The pause is the warm-up; then 300 ms at 1,000 per second.
     assert_eq!(measured(&record).counters.outcomes.due, 300);
     let LoadMode::Open { pace, .. } = &record.load.mode else { panic!("{:?}", record.load.mode) };
-    assert!(pace.contains("steps:0,1000/100ms"), "{pace}");
+    assert!(pace.to_string().contains("steps:0,1000/100ms"), "{pace}");
 }
 
 /// BIND signs its answers if it knows the key. An unsigned answer counts as none.
@@ -313,7 +313,10 @@ fn dot_with_the_wrong_name_or_authority_is_no_measurement() {
 fn an_open_loop_keeps_its_rate() {
     let rate = ["--rate", "500", "--pace", "poisson", "--clients", "10"];
     let record = check("127.0.0.1", "udp", &rate);
-    assert_eq!(record.load.mode, LoadMode::Open { rate_qps: 500.0, pace: "poisson".to_owned() });
+    assert_eq!(
+        record.load.mode,
+        LoadMode::Open { rate_qps: 500.0, pace: OpenPace::constant(Pace::Poisson) }
+    );
     // 150 queries are due in 300 ms. A Poisson process is off by more than 6 deviations (74) once in 500
     // million seeds, and this seed is fixed.
     let due = measured(&record).counters.outcomes.due;

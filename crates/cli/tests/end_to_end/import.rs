@@ -4,8 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use dnslab_analysis::Summary;
-use dnslab_record::Metric;
-use dnslab_record::RunRecord;
+use dnslab_record::{Metric, RunRecord};
 use dnslab_results::ResultsDirectory;
 use dnslab_wire::Transport;
 

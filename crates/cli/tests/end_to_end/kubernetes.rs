@@ -167,7 +167,7 @@ fn the_corefiles_forward_and_the_jobs_load_them() {
         );
         room.dnslab(&short(arguments)).exits_with(0);
         let record = valid_records(&room.results(), 1).remove(0);
-        assert_eq!((record.load.clients, record.load.transport.as_str()), (50, "udp"));
+        assert_eq!((record.load.clients, record.load.transport_name()), (50, "udp"));
     }
 }
 

@@ -1,14 +1,13 @@
 //! Runs that a real Prometheus fetches or receives, and endpoints of remote write that do not do their part.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread;
+use std::{fs, thread};
 
 use dnslab_analysis::{Summary, VariantSummary};
 use dnslab_metrics::BOUNDS_NS;

@@ -2,13 +2,12 @@
 //! every dashboard. Nothing of it is left at the end.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{fs, thread};
 
 use dnslab_figures::Interval;
 use dnslab_record::Measured;

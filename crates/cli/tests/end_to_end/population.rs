@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use dnslab_capture::{CaptureWriter, Captured};
-use dnslab_record::LoadMode;
+use dnslab_record::{LoadMode, OpenPace};
 use dnslab_traffic::SyntheticZone;
 use dnslab_traffic::population::{Population, PopulationLoad, ZoneNames};
 use dnslab_wire::{Additions, Transport};
@@ -95,11 +95,14 @@ fn a_third_of_the_clients_asks_over_tls() {
     let mut all = Vec::new();
     for record in valid_records(&room.results(), 2) {
         let variant = &record.variant;
-        assert_eq!((record.load.transport.as_str(), record.load.mix.as_str()), ("udp", "dot:33%"));
+        assert_eq!(
+            (record.load.transport, &record.load.mix),
+            (Some(Transport::Udp), &"dot:33%".parse().ok())
+        );
         let LoadMode::Open { rate_qps, pace } = &record.load.mode else {
             panic!("{:?}", record.load.mode)
         };
-        assert_eq!((*rate_qps, pace.as_str()), (3_000.0, LoadMode::CLIENTS), "{variant}");
+        assert_eq!((*rate_qps, pace), (3_000.0, &OpenPace::Clients), "{variant}");
         let expected = "1,500 clients of a typical population, 3,000 queries per second on average, for \
                         1,000 names of the zone example.test";
         assert_eq!(record.load.queries, expected);

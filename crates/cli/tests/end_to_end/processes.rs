@@ -1,13 +1,11 @@
 //! Questions to `/proc` and the control groups: who is there, who works, what was left behind.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fs, io, thread};
 
 use dnslab_record::RunRecord;
 use rustix::process::{Pid, Signal};

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 
 use dnslab_capture::{CaptureWriter, Captured};
-use dnslab_record::{LoadMode, RunRecord, RunStatus};
+use dnslab_record::{LoadMode, OpenPace, RunRecord, RunStatus};
 use dnslab_wire::{Query, QueryOptions, Transport};
 use domain::base::Name;
 use domain::base::iana::Rtype;
@@ -85,7 +85,7 @@ fn each_client_has_its_own_connection_over_every_transport() {
             panic!("{:?}", record.load.mode)
         };
         assert!((70.0..100.0).contains(rate_qps), "{rate_qps}");
-        assert_eq!(pace, LoadMode::CLIENTS);
+        assert_eq!(*pace, OpenPace::Clients);
         let measured = measured(&record);
         let counters = &measured.counters;
         assert_eq!((counters.outcomes.due, counters.outcomes.answered), (80, 80), "{transport}");
@@ -132,7 +132,10 @@ fn clients_of_several_transports() {
     let port = format!("server.dot_port={}", at(Transport::Dot).port());
     let further = ["--mix", "dot:50%", "--set", &port, "--insecure"];
     let record = replay(&room, at(Transport::Udp), &further);
-    assert_eq!((record.load.transport.as_str(), record.load.mix.as_str()), ("udp", "dot:50%"));
+    assert_eq!(
+        (record.load.transport, &record.load.mix),
+        (Some(Transport::Udp), &"dot:50%".parse().ok())
+    );
     let counters = &measured(&record).counters;
     assert_eq!(counters.outcomes.answered, 180);
     // Five standard deviations of a binomial distribution.

@@ -3,7 +3,7 @@
 use dnslab_lab::certificate;
 use dnslab_record::RunRecord;
 use dnslab_results::ResultsDirectory;
-use dnslab_wire::Transport;
+use dnslab_wire::{Method, Transport};
 
 use crate::evidence::{measured, report_is_whole, valid_records};
 use crate::room::{Room, folders, with_few_clients};
@@ -27,7 +27,7 @@ fn load(room: &Room, target: &str, transport: Transport, further: &[&str]) -> Ru
     report_is_whole(&results, &["load"]);
     let record = valid_records(&results, 1).remove(0);
     assert_eq!(record.load.target, target, "{done}");
-    assert_eq!(record.load.transport, transport.name(), "{done}");
+    assert_eq!(record.load.transport, Some(transport), "{done}");
     let verified = measured(&record).tls.as_ref().map(|tls| tls.verified);
     assert_eq!(verified, transport.is_encrypted().then_some(true), "{done}");
     record
@@ -56,8 +56,8 @@ fn https_has_a_method_and_a_path() {
         for method in ["get", "post"] {
             let further = ["--http-path", "/ask", "--http-method", method];
             let record = load(&room, &at(transport).to_string(), transport, &further);
-            let asked = record.load.http_method.as_deref().map(str::to_lowercase);
-            assert_eq!(asked.as_deref(), Some(method), "{transport}: {:?}", record.load);
+            let asked = record.load.http_method.map(Method::name);
+            assert_eq!(asked, Some(method), "{transport}: {:?}", record.load);
         }
         let target = at(transport).to_string();
         let elsewhere = ["load", &target, "--transport", transport.name(), "--insecure"];

@@ -17,8 +17,7 @@ use std::io;
 use dnslab_figures::Tls;
 use dnslab_settings::{HttpSettings, ReceiveTime};
 use dnslab_transport::Exchange;
-use dnslab_wire::MessageBatch;
-use dnslab_wire::Transport;
+use dnslab_wire::{MessageBatch, Transport};
 
 use crate::runtime::{DatagramSocket, Inbox, Path, Runtime, Watched};
 use crate::time::Nanos;

@@ -24,8 +24,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use dnslab_figures::{AnswerRecord, HowEnded};
-use dnslab_figures::{Connections, Counters, Outcomes, WindowCounts};
+use digests::Digests;
+use dnslab_figures::{AnswerRecord, Connections, Counters, HowEnded, Outcomes, WindowCounts};
 use dnslab_settings::{Load, Mode, QuotaKind};
 use dnslab_traffic::{Connect, Pace, QueryList, Rate, Selection, TimeWindows, Truncated};
 use dnslab_wire::{Edns, Method, QueryOptions, Transport};
@@ -34,7 +34,6 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::time::{Nanos, nanos};
 use crate::{Job, Shard, TlsSettings, Verification, Worker, WorkerEnd};
-use digests::Digests;
 pub(crate) use network::Simulated;
 use network::{Faults, Net};
 use server::{Manners, Server};

@@ -10,6 +10,12 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::sync::atomic::Ordering;
 
+use dnslab_figures::Tls;
+use dnslab_traffic::{Random, ServerOrder};
+use dnslab_wire::{Cookie, MessageBatch, Transport};
+use rand::Rng as _;
+use shared::SharedSocket;
+
 use crate::connection::Scratch;
 use crate::connection_slot::ConnectionSlot;
 use crate::query_source::QuerySource;
@@ -20,11 +26,6 @@ use crate::runtime::Runtime;
 use crate::sample::Sample;
 use crate::shard::{Clients, Shard};
 use crate::time::{Nanos, ThreadTime};
-use dnslab_figures::Tls;
-use dnslab_traffic::{Random, ServerOrder};
-use dnslab_wire::{Cookie, MessageBatch, Transport};
-use rand::Rng as _;
-use shared::SharedSocket;
 
 /// What a worker leaves behind.
 pub struct WorkerEnd {

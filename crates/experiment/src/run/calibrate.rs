@@ -10,15 +10,14 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use dnslab_figures::Histogram;
-use dnslab_lab::cpus::Cores;
-use dnslab_lab::{GuardProgram, Ports, ServerKind, ServerSpec, ZoneFile, cpus, ports};
+use dnslab_lab::cpus::{self, Cores};
+use dnslab_lab::{GuardProgram, Ports, ServerKind, ServerSpec, ZoneFile, ports};
 use dnslab_load::{Job, LoadError, LoadResult};
 use dnslab_settings::{Load, RightCodes};
 use dnslab_traffic::{QueryList, Rate, Selection, SyntheticZone, TypeMix};
 use dnslab_wire::units::share;
 use dnslab_wire::{QueryOptions, Transport};
 use domain::base::Name;
-
 use judge::{MAX_FLOOR_MS, check_latency, check_rate};
 
 use super::seeds::{Role, Seeds};

@@ -7,13 +7,13 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use dnslab_analysis::slice_needed_ns;
 use dnslab_load::{Job, LoadResult, Member, Progress};
 use dnslab_record::{CpuProfile, LiveLoad, LoadPart, Measured, ResourceSeries, RunRecord};
 use dnslab_traffic::{Pace, Rate, SlicePlan};
 
 use super::case::{Applied, Case, Fault, Prepared, Watching};
 use super::timeline::{SAMPLES_AROUND, Timeline, lengthened};
-use dnslab_analysis::slice_needed_ns;
 
 /// The load that all cases of a round get at one rate.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -18,9 +18,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use dnslab_figures::AnswersError;
 use dnslab_lab::{GuardProgram, Installed, LabError, Logging, Needs, host, hosts};
-use dnslab_record::Metric;
 use dnslab_record::{
-    CaseId, Compared, CostLimit, Fact, LiveLoad, RunRecord, RunStatus, SESSION_FORMAT,
+    CaseId, Compared, CostLimit, Fact, LiveLoad, Metric, RunRecord, RunStatus, SESSION_FORMAT,
     SkippedVariant,
 };
 use dnslab_results::{FolderName, Holder, ResultsDirectory, ResultsError, SessionLock};
@@ -31,11 +30,10 @@ use super::case::{is_cut_short, leave_out_if_short};
 use super::first_query::{self, FirstQueryError};
 use super::internet::PrivateInternet;
 use super::queries::{self, QueriesError, QueryLists};
-use super::room;
 use super::round::CommonRate;
 use super::split::Cpus;
 use super::target::logging;
-use super::watching;
+use super::{room, watching};
 use crate::controls::controls;
 use crate::explain::named_program;
 use crate::plan::Begun;

@@ -1,6 +1,8 @@
 //! Whether a load that was applied counts.
 
-use dnslab_analysis::{SendingLimits, fell_silent, lost_over_transport, not_sent_as_asked};
+use dnslab_analysis::{
+    SendingLimits, fell_silent, lost_over_transport, not_sent_as_asked, slower_than_slices,
+};
 use dnslab_figures::{Answers, ERROR_CODES};
 use dnslab_load::Expected;
 use dnslab_record::{Cause, InvalidReason};
@@ -8,7 +10,6 @@ use dnslab_settings::{Mode, RightCodes, Variant};
 use dnslab_wire::rcode;
 
 use super::case::{SeenLoad, expected};
-use dnslab_analysis::slower_than_slices;
 
 /// Why a load does not count; `None` if it does. `cause` may explain that nothing, or too little, was answered. One
 /// that was left early counts by itself; beside whole ones see [`super::case::leave_out_if_short`].

@@ -7,11 +7,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use crate::program::guard;
-use crate::support::{
-    PATIENCE, ask, ask_for, copy_program, groups_of, nobody, parent, spec as authoritative,
-    started, wait_until,
-};
 use dnslab_lab::{
     DNSTAP_LOG, LabError, Logging, QUERY_LOG, QueryLog, RunningServer, ServerKind, ServerSpec,
     Upstream, UpstreamTls, ZoneFile, certificate, find, ports,
@@ -19,6 +14,12 @@ use dnslab_lab::{
 use dnslab_record::counter;
 use dnslab_settings::CacheSize;
 use dnslab_wire::Transport::{self, Doh2, Dot, Tcp, Udp};
+
+use crate::program::guard;
+use crate::support::{
+    PATIENCE, ask, ask_for, copy_program, groups_of, nobody, parent, spec as authoritative,
+    started, wait_until,
+};
 
 /// Names of the zone that one transport each asks for: no cache knows them before.
 const NAMES: usize = 8;

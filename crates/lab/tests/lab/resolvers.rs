@@ -9,10 +9,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use crate::chain::chain;
-use crate::program::guard;
-use crate::roots::root;
-use crate::support::{PATIENCE, ask_for, groups_of, parent, wait_until};
 use dnslab_lab::hosts::{Hosts, INTERNET, LinkSettings};
 use dnslab_lab::network::Visit;
 use dnslab_lab::{
@@ -21,6 +17,11 @@ use dnslab_lab::{
 use dnslab_record::counter;
 use dnslab_settings::CacheSize;
 use dnslab_wire::Transport::{self, Doh2, Dot, Tcp, Udp};
+
+use crate::chain::chain;
+use crate::program::guard;
+use crate::roots::root;
+use crate::support::{PATIENCE, ask_for, groups_of, parent, wait_until};
 
 /// The resolvers, and over what clients ask them.
 const RESOLVERS: [(ServerKind, &[Transport]); 4] = [

@@ -3,10 +3,11 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::program::{guard, program};
-use crate::support::{guarded, wait_until};
 use dnslab_lab::{CpuSource, RunningProcess, Sampler, Watched};
 use dnslab_record::ResourceSeries;
+
+use crate::program::{guard, program};
+use crate::support::{guarded, wait_until};
 
 /// One busy thread (a new one every 50 ms).
 fn spin(folder: &std::path::Path) -> RunningProcess {

@@ -7,16 +7,17 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::program::guard;
-use crate::support::{
-    PATIENCE, alive, ask, copy_program, groups_of, nobody, parent, refused, spec, start, started,
-    wait_until,
-};
 use dnslab_lab::{
     CertificateKind, LabError, RunningServer, Sampler, ServerKind, ServerSpec, find, ports, sockets,
 };
 use dnslab_record::counter;
 use dnslab_wire::Transport::{self, Doh2, Dot, Tcp, Udp};
+
+use crate::program::guard;
+use crate::support::{
+    PATIENCE, alive, ask, copy_program, groups_of, nobody, parent, refused, spec, start, started,
+    wait_until,
+};
 
 #[track_caller]
 fn check(kind: ServerKind, address: &str, transports: &[Transport]) {

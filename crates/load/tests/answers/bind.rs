@@ -1,9 +1,10 @@
 //! BIND, over UDP and TCP.
 
-use dnslab_test_support::bind_both;
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+
+use dnslab_test_support::bind_both;
 
 use crate::load::zone;
 

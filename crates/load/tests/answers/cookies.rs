@@ -1,11 +1,11 @@
 //! Cookies (RFC 7873): which ones are kept, and what becomes of queries whose cookie is refused.
 
-use dnslab_test_support::bind_both;
 use std::io::{Read as _, Write as _};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use dnslab_test_support::bind_both;
 use dnslab_traffic::Truncated;
 use dnslab_wire::Transport;
 

@@ -1,12 +1,12 @@
 //! A server that records who asks what, and answers what it is told.
 
-use dnslab_test_support::bind_both;
 use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use dnslab_test_support::bind_both;
 use dnslab_wire::Transport;
 
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ pub(crate) fn server(
     address: &str,
     answer: impl Fn(Transport, &[u8]) -> Vec<u8> + Send + Sync + 'static,
 ) -> (SocketAddr, Shared) {
-    let (listener, socket) = bind_both(address.parse().unwrap());
+    let (listener, socket) = bind_both(address.trim_matches(['[', ']']).parse().unwrap());
     let bound = listener.local_addr().unwrap();
     let (seen, answer) = (Shared::default(), Arc::new(answer));
     let (udp_seen, udp_answer) = (Arc::clone(&seen), Arc::clone(&answer));

@@ -1,6 +1,5 @@
 //! Every way in which a query can end, and loads that do not begin or are interrupted.
 
-use dnslab_test_support::free_address;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,6 +9,7 @@ use std::time::Duration;
 use dnslab_figures::{Answers, Outcomes};
 use dnslab_load::{Expected, Job, LoadResult, Progress, run};
 use dnslab_settings::{Load, RightCodes};
+use dnslab_test_support::free_address;
 use dnslab_traffic::Pace;
 use dnslab_wire::Transport;
 

@@ -1,13 +1,13 @@
 //! CoreDNS, whose QUIC and HTTP come from others (quic-go).
 
-use dnslab_test_support::free_address;
 use std::fmt::Write as _;
-use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use dnslab_settings::QuotaKind;
+use dnslab_test_support::free_address;
 use dnslab_wire::{Method, Transport};
 
 use crate::load::{Identity, go, go_well, job, zone};

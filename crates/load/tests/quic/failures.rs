@@ -1,6 +1,5 @@
 //! Servers that go away, are not there, or do not speak what they are asked to.
 
-use dnslab_test_support::free_address;
 use std::collections::HashMap;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,6 +8,7 @@ use std::time::Duration;
 
 use dnslab_load::{TlsSettings, Verification};
 use dnslab_responder::CertificateFiles;
+use dnslab_test_support::free_address;
 use dnslab_traffic::Rate;
 use dnslab_wire::Transport;
 

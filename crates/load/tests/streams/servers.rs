@@ -1,6 +1,5 @@
 //! Our responder and BIND with the same zone and certificate.
 
-use dnslab_test_support::free_address;
 use std::fmt::Write as _;
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
@@ -12,6 +11,7 @@ use std::time::{Duration, Instant};
 use dnslab_responder::{
     CertificateFiles, Config, Counters, ResponderError, Server, StopHandle, Zone,
 };
+use dnslab_test_support::free_address;
 use dnslab_wire::Transport;
 use rustls::ServerConfig;
 use rustls_pki_types::pem::PemObject as _;

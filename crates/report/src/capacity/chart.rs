@@ -1,12 +1,11 @@
 //! What the charts of a search draw, as the JSON that the page's script reads;
 //! `page/src/capacity.ts` declares the same form for TypeScript.
 
-use dnslab_analysis::Answer;
+use dnslab_analysis::{Answer, answer};
 use dnslab_record::{Capacity, Judged, RunFigure, Sought, Step, StepFigures, tried};
 use serde::Serialize;
 
 use crate::chart::Curve;
-use dnslab_analysis::answer;
 
 #[derive(Debug, Serialize)]
 pub(crate) struct CapacityChart {

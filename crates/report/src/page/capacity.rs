@@ -52,7 +52,7 @@ fn scope(page: &Page<'_>, capacity: &Capacity) -> String {
             true => format!("{least} to {most} s each"),
             false => format!("{most} s each"),
         };
-        format!("{} \u{b7} {each}", crate::transport_name(&record.load.transport))
+        format!("{} \u{b7} {each}", crate::transport_name(record.load.transport_name()))
     };
     let mut parts = vec![format!("{} steps", number::count(capacity.steps.len() as u64))];
     parts.extend(page.records.first().map(load));

@@ -4,10 +4,9 @@ use std::fmt::Write as _;
 
 use dnslab_record::{ChainPart, HostFacts, LinkFacts, RunRecord};
 
-use super::Page;
 use super::evidence::{pinned, watched_by};
 use super::html::escape;
-use super::testbed;
+use super::{Page, testbed};
 use crate::chain::{Cell, HEADER, LEGEND, rows};
 use crate::transport::transport_name;
 use crate::variants::in_order;

@@ -51,7 +51,7 @@ pub(crate) fn section(records: &[RunRecord], summary: &Summary, grouping: &Group
     );
     for &(place, variant) in &connected {
         let record = records.iter().find(|record| record.variant == variant.name);
-        let transport = record.map_or(NONE, |record| transport_name(&record.load.transport));
+        let transport = record.map_or(NONE, |record| transport_name(record.load.transport_name()));
         html.push_str(&row(&grouping.class(place), variant, transport));
     }
     html.push_str("</tbody>\n</table>\n</div>\n");

@@ -5,15 +5,16 @@ use std::fmt::Write as _;
 
 use dnslab_analysis::SelfCheck;
 use dnslab_figures::CertificateFacts;
-use dnslab_record::Metric;
 use dnslab_record::{
-    CaseId, LoadFacts, LoadMode, ResourceSeries, RunFigure, RunRecord, RunStatus, TlsFacts,
+    CaseId, LoadFacts, LoadMode, Metric, ResourceSeries, RunFigure, RunRecord, RunStatus, TlsFacts,
 };
+use dnslab_settings::ReceiveTime;
+use dnslab_traffic::TransportMix;
+use dnslab_wire::{Method, Transport};
 
-use super::Page;
-use super::chain;
 use super::html::{collapsed_text, definitions, escape, prose};
 use super::self_check::{finding_html, verdict_html};
+use super::{Page, chain};
 use crate::csv::status;
 use crate::imported;
 use crate::number::{self, NONE};
@@ -254,8 +255,8 @@ fn variant_facts(record: &RunRecord) -> String {
     let behind = chain::facts(record);
     let behind = behind.iter().map(|(name, value)| (name.as_str(), value.clone()));
     let own = [
-        ("transport", transport_name(transport).to_owned()),
-        ("of other transports", mix.replace(',', ", ").replace(':', " ")),
+        ("transport", transport_name(transport.map_or("", Transport::name)).to_owned()),
+        ("of other transports", mix.as_ref().map(in_words).unwrap_or_default()),
         ("load", format!("{clients} clients, {mode}")),
         (
             "time",
@@ -267,17 +268,17 @@ fn variant_facts(record: &RunRecord) -> String {
             ),
         ),
         ("clients", behaviour.clone()),
-        ("source addresses", addresses.clone().unwrap_or_default()),
+        ("source addresses", addresses.as_ref().map(ToString::to_string).unwrap_or_default()),
         ("queries", queries.clone()),
         ("EDNS", edns.clone()),
-        ("HTTP method", http_method.clone().unwrap_or_default()),
+        ("HTTP method", http_method.map_or("", Method::name).to_uppercase()),
         ("target", target.clone()),
         ("further servers", further.join(", ")),
         ("workers", format!("{workers}, CPUs: {}", pinned(cpus))),
         ("sent by", send_path.clone()),
         ("sent in batches of up to", number::as_set(*batch_delay_ns)),
         ("acknowledgements", if *quickack { "at once" } else { "" }.to_owned()),
-        ("receive times", receive_time(clock)),
+        ("receive times", clock.map_or("", receive_time).to_owned()),
         ("TLS", tls.unwrap_or_default()),
         ("TLS asked for", asked.as_ref().map(asked_tls).unwrap_or_default()),
         ("server", server.title()),
@@ -308,13 +309,15 @@ pub(super) fn watched_by(series: &ResourceSeries) -> String {
     }
 }
 
-fn receive_time(source: &str) -> String {
-    match source {
-        "kernel" => "stamped by the kernel",
-        "user" => "read after the system call",
-        other => other,
+fn receive_time(clock: ReceiveTime) -> &'static str {
+    match clock {
+        ReceiveTime::Kernel => "stamped by the kernel",
+        ReceiveTime::User => "read after the system call",
     }
-    .to_owned()
+}
+
+fn in_words(mix: &TransportMix) -> String {
+    mix.to_string().replace(',', ", ").replace(':', " ")
 }
 
 /// The certificate that a server showed, in words that go on from others.

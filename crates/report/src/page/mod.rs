@@ -25,6 +25,7 @@ mod windows;
 
 use dnslab_analysis::Summary;
 use dnslab_record::{Capacity, CpuProfiles, RunRecord, Session};
+use html::{escape, escape_json};
 
 use crate::capacity::CapacityChart;
 use crate::chart::Charts;
@@ -34,7 +35,6 @@ use crate::number;
 use crate::screen::conditions::{conditions, origin};
 use crate::server_files::ServerFiles;
 use crate::words::capacity::{Answer, Part};
-use html::{escape, escape_json};
 
 pub(crate) use group::{Group, Grouping};
 pub use history::history_page;

@@ -1,6 +1,6 @@
 //! The screen of a search for the capacity: the answer, and the rates or windows around it.
 
-use dnslab_analysis::{Answer, Summary};
+use dnslab_analysis::{Answer, Summary, answer};
 use dnslab_record::{Capacity, RunRecord, Session, tried};
 
 use super::{
@@ -8,7 +8,6 @@ use super::{
 };
 use crate::capacity::capacity_table;
 use crate::words::capacity::capacity_answer;
-use dnslab_analysis::answer;
 
 /// So many rates are shown, those next to the answer; all of them are on the page.
 const MAX_ROWS: usize = 8;

@@ -2,8 +2,8 @@
 
 use dnslab_analysis::{NotCompared, Summary, VariantCaveat, VariantSummary};
 use dnslab_record::{
-    AfterTruncation, BottleneckKind, Caveat, LoadMode, RunRecord, RunStatus, Session, UNDER_TEST,
-    WorkerFacts,
+    AfterTruncation, BottleneckKind, Caveat, LoadMode, OpenPace, Played, RunRecord, RunStatus,
+    Session, UNDER_TEST, WorkerFacts,
 };
 use dnslab_settings::Remedy;
 
@@ -94,10 +94,13 @@ impl<'a> Setting<'a> {
     fn lower_rate(&self, offered_qps: f64) -> String {
         let RunRecord { load, .. } = self.record;
         let key = if self.is_common { "common.rate" } else { "load.rate" };
-        let changes = matches!(&load.mode, LoadMode::Open { pace, .. } if pace.contains(','));
+        let changes = matches!(
+            &load.mode,
+            LoadMode::Open { pace: OpenPace::Schedule { changing: Some(_), .. }, .. }
+        );
         let rate = two_digits(offered_qps);
-        match load.played.as_str() {
-            "capture" => "Play fewer clients, by a smaller `load.factor`.".to_owned(),
+        match load.played {
+            Some(Played::Capture) => "Play fewer clients, by a smaller `load.factor`.".to_owned(),
             _ if changes || rate < 1.0 => format!("Ask for a lower `{key}`."),
             _ => format!("Ask for what was sent: {}.", Remedy::set(key, format!("{rate:.0}"))),
         }

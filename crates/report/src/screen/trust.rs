@@ -1,8 +1,7 @@
 //! How far to trust the figures, in one line.
 
 use dnslab_analysis::{Summary, latency_floor_of_runs_ns};
-use dnslab_record::Metric;
-use dnslab_record::{BottleneckKind, RunRecord};
+use dnslab_record::{BottleneckKind, Metric, RunRecord};
 
 use crate::imported::has_imported;
 use crate::number;

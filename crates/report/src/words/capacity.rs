@@ -3,14 +3,13 @@
 use std::fmt;
 
 use dnslab_analysis::statistics::Estimate;
-use dnslab_analysis::{Answer as Found, BestWindow, Outlook};
+use dnslab_analysis::{Answer as Found, BestWindow, Outlook, answer};
 use dnslab_record::{Breach, Capacity, Finding, Judged, Sought, Threshold};
 
 use super::Remark;
 use super::invalid::invalid_text;
 use super::self_check::remark;
 use crate::number;
-use dnslab_analysis::answer;
 
 /// What a search has found: one sentence, in parts so that the page can set the
 /// intervals smaller than the words, and what limits it apart.

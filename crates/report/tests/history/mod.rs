@@ -1,8 +1,7 @@
 //! One metric over many sessions: on the screen, as CSV, and as a page.
 
 use dnslab_analysis::{History, WholeSession};
-use dnslab_record::Metric;
-use dnslab_record::{Caveat, RunRecord, Session};
+use dnslab_record::{Caveat, Metric, RunRecord, Session};
 use dnslab_report::{history_csv, history_page, history_screen};
 
 use crate::session_comparison::{EXPERIMENT, session, text};

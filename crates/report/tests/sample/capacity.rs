@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use dnslab_record::{
-    Breach, CAPACITY_FORMAT, Capacity, CaseId, End, Judged, LoadMode, Objective, Phase, RateSearch,
-    Session, Sought, Step, StepFigures, WindowSweep,
+    Breach, CAPACITY_FORMAT, Capacity, CaseId, End, Judged, LoadMode, Objective, OpenPace, Phase,
+    RateSearch, Session, Sought, Step, StepFigures, WindowSweep,
 };
 use dnslab_results::{ResultsDirectory, ResultsError};
+use dnslab_traffic::Pace;
 
 use super::{Behaviour, Noise, run};
 
@@ -162,7 +163,8 @@ fn write(
         let mut record = run(&behaviour, step.case.repetition, position as u32, 500_000_000);
         record.variant = step.case.variant.clone();
         if matches!(sought, Sought::Rate(_)) {
-            record.load.mode = LoadMode::Open { rate_qps: step.at, pace: "constant".to_owned() };
+            record.load.mode =
+                LoadMode::Open { rate_qps: step.at, pace: OpenPace::constant(Pace::Constant) };
         }
         results.write_run(&record)?;
     }

@@ -175,11 +175,11 @@ pub(crate) fn run(of: &Behaviour, repetition: u32, position: u32, window_ns: u64
 
 fn load(of: &Behaviour, window_ns: u64) -> LoadFacts {
     LoadFacts {
-        transport: of.transport.to_owned(),
-        played: String::new(),
+        transport: of.transport.parse().ok(),
+        played: None,
         target: "127.0.0.1:5300".to_owned(),
         further: Vec::new(),
-        mix: String::new(),
+        mix: None,
         clients: 4,
         mode: LoadMode::Closed { outstanding: 100 },
         duration_ns: window_ns,
@@ -196,7 +196,7 @@ fn load(of: &Behaviour, window_ns: u64) -> LoadFacts {
         tls: None,
         http_method: None,
         edns: String::new(),
-        receive_time: String::new(),
+        receive_time: None,
         sources: None,
         max_queries: None,
         quickack: false,

@@ -5,10 +5,13 @@ use std::path::Path;
 
 use dnslab_figures::{Connections, NetworkDrops, Pacing, PacingTally};
 use dnslab_record::{
-    Bottleneck, BottleneckKind, CaseId, Caveat, Evidence, LoadFacts, LoadMode, Measured, RunRecord,
-    Session, TlsFacts,
+    Bottleneck, BottleneckKind, CaseId, Caveat, Evidence, LoadFacts, LoadMode, Measured, OpenPace,
+    RunRecord, Session, TlsFacts,
 };
 use dnslab_results::{ResultsDirectory, ResultsError};
+use dnslab_settings::ReceiveTime;
+use dnslab_traffic::Pace;
+use dnslab_wire::Method;
 
 use super::{Behaviour, MS, Noise, fail, run};
 
@@ -62,7 +65,7 @@ pub(crate) fn write(path: &Path, window_ns: u64) -> Result<ResultsDirectory, Res
 fn open(of: &Behaviour, record: &mut RunRecord) {
     let is_connection = of.transport != "udp";
     record.load = LoadFacts {
-        mode: LoadMode::Open { rate_qps: RATE_QPS, pace: "constant".to_owned() },
+        mode: LoadMode::Open { rate_qps: RATE_QPS, pace: OpenPace::constant(Pace::Constant) },
         behaviour: "2 connections per client, closed after 5 s idle".to_owned(),
         tls: is_connection.then(|| TlsFacts {
             versions: vec!["TLSv1.3".to_owned()],
@@ -70,10 +73,10 @@ fn open(of: &Behaviour, record: &mut RunRecord) {
             early_data: of.transport == "doq",
             ..TlsFacts::default()
         }),
-        http_method: of.transport.starts_with("doh").then(|| "POST".to_owned()),
+        http_method: of.transport.starts_with("doh").then_some(Method::Post),
         edns: "payload size 1232, DO, padding to 128 octets, cookies".to_owned(),
-        receive_time: if is_connection { "user" } else { "kernel" }.to_owned(),
-        sources: Some("127.0.1.0/24".to_owned()),
+        receive_time: Some(if is_connection { ReceiveTime::User } else { ReceiveTime::Kernel }),
+        sources: "127.0.1.0/24".parse().ok(),
         max_queries: None,
         ..record.load.clone()
     };

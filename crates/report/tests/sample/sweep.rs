@@ -6,7 +6,7 @@ use std::path::Path;
 
 use dnslab_figures::{Histogram, Interval, Outcomes, WindowCounts};
 use dnslab_record::{
-    CaseId, Compared, LoadFacts, LoadMode, LoadSweep, Measured, RunRecord, Session,
+    CaseId, Compared, LoadFacts, LoadMode, LoadSweep, Measured, OpenPace, RunRecord, Session,
 };
 use dnslab_results::{ResultsDirectory, ResultsError};
 
@@ -118,7 +118,7 @@ fn resolver(server: &Server, load: usize, repetition: u32, position: u32) -> Run
     };
     let mut record = run(&behaviour, repetition, position, WINDOW_NS);
     record.load = LoadFacts {
-        mode: LoadMode::Open { rate_qps, pace: LoadMode::CLIENTS.to_owned() },
+        mode: LoadMode::Open { rate_qps, pace: OpenPace::Clients },
         clients: 2_000 * (rate_qps / 1_000.0) as u32,
         ..record.load.clone()
     };

@@ -3,9 +3,12 @@
 use std::path::Path;
 
 use dnslab_analysis::Summary;
-use dnslab_record::{Caveat, CommonLoad, Compared, LoadFacts, LoadMode, RunRecord, Session};
+use dnslab_record::{
+    Caveat, CommonLoad, Compared, LoadFacts, LoadMode, OpenPace, RunRecord, Session,
+};
 use dnslab_report::{Line, capacity_screen, screen};
 use dnslab_results::{ResultsDirectory, ResultsError};
+use dnslab_traffic::Pace;
 
 use crate::{runs_of, sample};
 
@@ -59,7 +62,7 @@ fn of_an_experiment_with_pairs_and_a_common_load() {
     };
     let mut records = runs_of(&session);
     for record in &mut records {
-        let mode = LoadMode::Open { rate_qps: 1_600.0, pace: "constant".to_owned() };
+        let mode = LoadMode::Open { rate_qps: 1_600.0, pace: OpenPace::constant(Pace::Constant) };
         record.common_load = Some(CommonLoad {
             load: LoadFacts { mode, ..record.load.clone() },
             measured: record.measured.clone().unwrap(),

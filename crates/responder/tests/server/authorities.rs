@@ -1,11 +1,10 @@
 //! BIND, NSD and this server say the same from one zone file.
 
-use dnslab_test_support::free_address;
 use std::fs;
-use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
 
 use dnslab_responder::Zone;
+use dnslab_test_support::free_address;
 use dnslab_wire::{Query, QueryOptions, Transport};
 use domain::base::iana::{Rcode, Rtype};
 use domain::base::{Message, Name};

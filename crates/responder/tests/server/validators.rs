@@ -1,7 +1,6 @@
 //! Real validating forwarders in front of the responder: Unbound and Knot Resolver with the trust anchor, and
 //! `delv`, which validates by itself.
 
-use dnslab_test_support::free_address;
 use std::fs::{self, File};
 use std::net::{SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
@@ -9,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
 use dnslab_responder::{NameList, Signing, Zone, Zones};
+use dnslab_test_support::free_address;
 use dnslab_wire::{Query, QueryOptions, TRUST_ANCHOR_DNSKEY};
 use domain::base::iana::{Rcode, Rtype};
 use domain::base::{Message, Name};

@@ -4,10 +4,9 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 
-use rustix::fs::{CWD, FileType, Mode, mknodat};
-
 use super::*;
 use dnslab_figures::AnswerRecords;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 /// A results directory of two runs with a file beside it that is none of its business.
 struct Stranger {

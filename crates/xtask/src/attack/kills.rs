@@ -1,11 +1,10 @@
 //! `kill -9` at many instants of an experiment, on several servers.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use anyhow::{Context as _, Result, bail};
 use dnslab_record::{RunRecord, RunStatus};

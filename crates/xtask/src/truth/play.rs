@@ -1,11 +1,10 @@
 //! One experiment: `dnslab run`, and what its report says.
 
 use std::collections::HashMap;
-use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use anyhow::{Context as _, Result, bail};
 use dnslab_record::RunStatus;

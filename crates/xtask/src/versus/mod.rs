@@ -17,20 +17,19 @@ use std::cell::RefCell;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use dnslab_lab::cpus;
-use dnslab_record::Fact;
-use rustix::thread::{CpuSet, sched_setaffinity};
-use serde::Serialize;
-
-use crate::process::{Stop, scratch, write};
 use bench::Bench;
 use dnslab::Dnslab;
+use dnslab_lab::cpus;
+use dnslab_record::Fact;
 use dnsperf::Dnsperf;
+use rustix::thread::{CpuSet, sched_setaffinity};
 use sample::Sample;
+use serde::Serialize;
 use table::{BatchDelayRow, Comparison, GeneratorRow, PacingRow};
 
 use crate::arguments::{Options, Work};
 use crate::machine;
+use crate::process::{Stop, scratch, write};
 
 /// The results of one work, and in the end of all works.
 #[derive(Debug, Default, Serialize)]

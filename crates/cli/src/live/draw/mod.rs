@@ -18,11 +18,12 @@ use ratatui::widgets::{Paragraph, Widget as _, Wrap};
 
 pub(crate) use paint::Paint;
 
+use bars::{Bars, decades_between};
+use plot::{Curve, Plot, Ticks, linear_ticks, time_ticks};
+
 use super::bottleneck::in_words;
 use super::series::{Point, QUANTILE_NAMES};
 use super::view::{LoadView, View};
-use bars::{Bars, decades_between};
-use plot::{Curve, Plot, Ticks, linear_ticks, time_ticks};
 
 /// How a frame is looked at.
 #[derive(Clone, Copy, Debug)]

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use super::*;
 use dnslab_record::LoadMode;
+use dnslab_record::OpenPace;
+use dnslab_traffic::Pace;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::style::Color;
 
-use super::*;
 use crate::live::told::{Told, case, closed, kind, told};
 use crate::live::view::{Estimate, Model};
 
@@ -55,7 +57,7 @@ fn search() -> View {
     for number in 1..9 {
         model.ended(&format!("[{number:>3}] ramp    {number:>6}000 qps: met"), true);
     }
-    let mode = LoadMode::Open { rate_qps: 64_000.0, pace: String::new() };
+    let mode = LoadMode::Open { rate_qps: 64_000.0, pace: OpenPace::constant(Pace::Constant) };
     let began = Duration::from_secs(40);
     let name = "64,000 qps";
     model.step_begins("step 9, ramp, 64,000 qps".to_owned(), 9, kind(name, mode), began);

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use dnslab_analysis::judge_run;
 use dnslab_record::{
     CAPACITY_FORMAT, Capacity, CaseId, End, LiveLoad, Objective, Phase, RateSearch, RunRecord,
     Sought, Step, StepFigures, Threshold,
@@ -15,7 +16,6 @@ use super::{Session, SessionError, SessionOptions, TakenAddress, seed_of};
 use crate::capacity::{Next, Search, Spread, Sweep};
 use crate::run::case::is_cut_short;
 use crate::{ExperimentError, Here, Source};
-use dnslab_analysis::judge_run;
 
 /// What is searched for, and on which experiment.
 #[derive(Clone, Debug)]

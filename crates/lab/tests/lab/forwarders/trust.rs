@@ -4,14 +4,15 @@ use std::fs;
 use std::process::Command;
 use std::time::Instant;
 
-use super::{Authority, CASES, forwarder, probed, stop};
-use crate::program::guard;
-use crate::support::{ask, spec as authoritative, started};
 use dnslab_lab::{
     CertificateKind, ServerKind, Upstream, UpstreamTls, ZoneFile, certificate, find, ports,
 };
 use dnslab_record::counter;
 use dnslab_wire::Transport::{Dot, Tcp, Udp};
+
+use super::{Authority, CASES, forwarder, probed, stop};
+use crate::program::guard;
+use crate::support::{ask, spec as authoritative, started};
 
 /// A forwarder that trusts somebody else gives no answer, so the others did verify.
 #[test]
