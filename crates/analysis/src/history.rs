@@ -8,9 +8,9 @@ use statrs::distribution::{ContinuousCDF as _, StudentsT};
 use crate::disturbed::are_disturbed;
 use crate::not_compared::NotCompared;
 use crate::quantiles::RunFigures;
-use crate::session_comparison::WholeSession;
 use crate::session_comparison::conditions::{self, ConditionChange};
 use crate::statistics::{Estimate, mean};
+use crate::whole_session::WholeSession;
 
 /// The chance that a change is named in sessions without one, each time that a stretch of sessions is
 /// searched.

@@ -27,12 +27,16 @@ mod memory;
 mod not_compared;
 mod observation;
 mod quantiles;
+mod ruling;
 pub mod self_check;
 mod session_comparison;
 mod slices;
 pub mod statistics;
+mod summarise;
 mod summary;
 mod sweep;
+mod variant_caveat;
+mod whole_session;
 mod windows;
 
 pub use agreement::Agreement;
@@ -49,7 +53,7 @@ pub use connections::ConnectionFigures;
 pub use cost::{CostDifference, CostSummary, PartCost, PartDifference, PartSet, VariantCost};
 pub use disturbed::is_disturbed;
 pub use fact_change::{FactChange, changed_facts};
-pub use gate::{Judgement, LimitRuling, Ruling, judge};
+pub use gate::judge;
 pub use history::{History, HistoryPoint, HistorySession, LevelChange, VariantHistory};
 pub use invalid::{SendingLimits, fell_silent, lost_over_transport, not_sent_as_asked, unserved};
 pub use join_answers::{Difference, Joined, MAX_QUESTIONS, join as join_answers};
@@ -58,11 +62,14 @@ pub use memory::{MemoryLog, RunMemory};
 pub use not_compared::NotCompared;
 pub use observation::Observation;
 pub use quantiles::RunFigures;
+pub use ruling::{Judgement, LimitRuling, Ruling};
 pub use self_check::SelfCheck;
 pub use session_comparison::{
-    Condition, ConditionChange, SessionComparison, SessionSide, VariantChange, WholeSession,
+    Condition, ConditionChange, SessionComparison, SessionSide, VariantChange,
 };
 pub use slices::{backlog_beyond_lead_ns, slice_needed_ns, slower_than_slices};
-pub use summary::{Summary, VariantCaveat, VariantSummary};
+pub use summary::{Summary, VariantSummary};
 pub use sweep::{Breaking, HELD_SHARE, SweepLine, SweepPoint, SweepRun, held_share};
+pub use variant_caveat::VariantCaveat;
+pub use whole_session::WholeSession;
 pub use windows::{WindowOfVariant, WindowSummary};

@@ -5,12 +5,14 @@ pub(crate) mod conditions;
 use serde::Serialize;
 
 use crate::disturbed::are_disturbed;
-use crate::gate::{Judgement, LimitRuling, Ruling, absolute};
+use crate::gate::absolute;
 use crate::latency_floor::floor_of_runs;
 use crate::not_compared::NotCompared;
 use crate::quantiles::RunFigures;
+use crate::ruling::{Judgement, LimitRuling, Ruling};
 use crate::statistics::{Estimate, Welch, mean_of, rejected};
 use crate::summary::{Summary, VariantSummary};
+use crate::whole_session::WholeSession;
 pub use conditions::{Condition, ConditionChange};
 use dnslab_record::{CostLimit, Metric, RunRecord, Session, TimeOuts};
 
@@ -29,32 +31,6 @@ const MAX_MORE_RUNS: u32 = 100;
 /// Relative difference of the rates of two common loads from which on their latencies are not compared: a
 /// latency belongs to its rate.
 const RATE_TOLERANCE: f64 = 0.05;
-
-/// All that a results directory has of a session.
-#[derive(Clone, Copy, Debug)]
-pub struct WholeSession<'a> {
-    /// What was known before the first run.
-    pub session: &'a Session,
-    /// All runs that have ended.
-    pub records: &'a [RunRecord],
-    /// The experiment as it ran, TOML; empty if it is not known.
-    pub experiment: &'a str,
-}
-
-impl WholeSession<'_> {
-    /// Kind and version of each server under test whose runs count, each once.
-    #[must_use]
-    pub fn servers(&self) -> Vec<[String; 2]> {
-        let mut servers: Vec<[String; 2]> = Vec::new();
-        for record in self.records.iter().filter(|record| record.is_valid()) {
-            let server = [record.server.kind.clone(), record.server.version.clone()];
-            if !servers.contains(&server) {
-                servers.push(server);
-            }
-        }
-        servers
-    }
-}
 
 /// What is said of one of the two sessions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -3,7 +3,8 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
+use serde::de::Error as _;
+use serde::{Deserialize as _, Deserializer, Serializer};
 
 pub(crate) fn serialize<T: Display, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(value)
@@ -19,8 +20,10 @@ where
 
 /// None as JSON's null.
 pub(crate) mod optional {
+    use serde::Deserialize as _;
+    use serde::de::Error as _;
+
     use super::{Deserializer, Display, FromStr, Serializer};
-    use serde::{Deserialize as _, de::Error as _};
 
     pub(crate) fn serialize<T: Display, S: Serializer>(
         value: &Option<T>,
@@ -44,8 +47,10 @@ pub(crate) mod optional {
 
 /// None as an empty text.
 pub(crate) mod or_empty {
+    use serde::Deserialize as _;
+    use serde::de::Error as _;
+
     use super::{Deserializer, Display, FromStr, Serializer};
-    use serde::{Deserialize as _, de::Error as _};
 
     pub(crate) fn serialize<T: Display, S: Serializer>(
         value: &Option<T>,

@@ -63,9 +63,10 @@ fn aside(case: &CaseId) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dnslab_record::Session;
     use std::fs;
     use std::path::Path;
+
+    use dnslab_record::Session;
 
     type Run = Option<(&'static str, &'static str)>;
 

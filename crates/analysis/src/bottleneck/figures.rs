@@ -6,9 +6,9 @@ use dnslab_figures::Connections;
 use dnslab_record::{BottleneckKind, CpuLimit, Evidence, LoadMode, Measured, WorkerFacts};
 use dnslab_wire::Transport;
 
-use super::others::others_on_load_cpus;
+use super::cpus_used::others_on_load_cpus;
 use super::servers::{ServerUse, WorkerUse, at_its_end, share_together, share_with_load, use_of};
-use super::{
+use super::thresholds::{
     CONNECTIONS_FAIL, CONNECTIONS_HELD, DROPS, GENERATOR_BUSY, GENERATOR_IDLE, LEAST_TURNED_AWAY,
     LITTLE, LOST, RATE_MET, SERVER_BUSY, SOCKET_DROPS,
 };

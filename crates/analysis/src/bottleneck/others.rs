@@ -1,14 +1,11 @@
 //! What keeps a side from its CPUs although it has work: a CPU quota, and other programs.
 
-use dnslab_record::{
-    BottleneckKind, CpuLimit, Evidence, LoadFacts, Measured, ResourceSample, ResourceSeries,
-    ServerFacts,
-};
+use dnslab_record::{BottleneckKind, CpuLimit, Evidence};
 
-use super::figures::Named;
+use super::cpus_used::CpusUsed;
+use super::figures::{BottleneckFigures, Named};
 use super::servers::{ServerUse, at_its_end};
-use super::{BottleneckFigures, GENERATOR_BUSY, SERVER_BUSY};
-use crate::observation::Observation;
+use super::thresholds::{GENERATOR_BUSY, SERVER_BUSY};
 
 /// From this share of its periods on in which a quota was used up, the side wants more than its quota most of the
 /// time. With fewer it has what it needs on average, and single queries wait: that is a caveat.
@@ -27,72 +24,6 @@ const LOAD_ROLE: &str = "load generator";
 
 /// The role of both sides, where one control group above both has the quota.
 const BOTH_ROLE: &str = "servers and load generator";
-
-/// What was done on the CPUs of a server that the load does not have, over the measured window.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct CpusUsed {
-    /// Share of their time that anybody used, in [0, 1].
-    pub by_all: f64,
-    /// Share that neither the servers of the experiment nor the load used, in [0, 1].
-    pub by_others: f64,
-}
-
-impl CpusUsed {
-    /// What was done on the CPUs that this server may use; `None` where it has none without the load, or where
-    /// that is not known. `behind` and `measured` tell what other servers of the experiment used there: of a server
-    /// that was not pinned nobody knows where it ran, so it is taken to have run there.
-    pub(super) fn of(
-        load: &LoadFacts,
-        server: &ServerFacts,
-        resources: &ResourceSeries,
-        others: &[(&ServerFacts, &ResourceSeries)],
-        measured: &Measured,
-    ) -> Option<Self> {
-        let cpus = server.cpus.iter().filter(|cpu| !load.cpus.contains(cpu)).count();
-        let window = measured.window();
-        let grown = |series: &ResourceSeries, figure: fn(&ResourceSample) -> u64| {
-            series.increase(window, figure).map(|(grown, _)| grown)
-        };
-        let (used_ns, span_ns) = resources.increase(window, |at| at.cpus_used_ns)?;
-        if cpus == 0 || used_ns == 0 {
-            return None;
-        }
-        let meets = |other: &ServerFacts| {
-            other.cpus.is_empty() || other.cpus.iter().any(|cpu| server.cpus.contains(cpu))
-        };
-        let behind = others.iter().filter(|(other, _)| meets(other));
-        let behind_ns: u64 =
-            behind.map(|(_, series)| grown(series, |at| at.cpu_ns)).sum::<Option<u64>>()?;
-        // The kernel that charges the threads with interrupts has them in their time already.
-        let irq_ns = match resources.irq_apart {
-            Some(false) => 0,
-            Some(true) | None => grown(resources, |at| at.irq_ns)?,
-        };
-        let dnslab_ns = match load.cpus.is_empty() {
-            true => grown(resources, |at| at.dnslab_ns)?,
-            false => 0,
-        };
-        let in_turns_ns = measured.turns.as_ref().map_or(0, |turns| turns.others_cpu_ns);
-        let own_ns = grown(resources, |at| at.cpu_ns)?;
-        let known_ns = own_ns + behind_ns + irq_ns + dnslab_ns + in_turns_ns;
-        let share = |ns: u64| (ns as f64 / (span_ns as f64 * cpus as f64)).min(1.0);
-        Some(Self { by_all: share(used_ns), by_others: share(used_ns.saturating_sub(known_ns)) })
-    }
-
-    /// The same of each server of a run, that under test first.
-    pub(super) fn of_all(run: &Observation<'_>) -> Vec<Option<Self>> {
-        let Observation { load, server, chain, measured } = *run;
-        let behind = chain.iter().map(|part| (&part.server, &part.resources));
-        let all: Vec<(&ServerFacts, &ResourceSeries)> =
-            std::iter::once((server, &measured.resources)).chain(behind).collect();
-        let of = |place: usize| {
-            let mut others = all.clone();
-            let (own, resources) = others.remove(place);
-            Self::of(load, own, resources, &others, measured)
-        };
-        (0..all.len()).map(of).collect()
-    }
-}
 
 /// The quota, if it was used up in most periods.
 fn reached(limit: Option<&CpuLimit>) -> Option<&CpuLimit> {
@@ -166,26 +97,4 @@ impl BottleneckFigures {
         evidence.extend([self.server_use(), self.busiest_worker()]);
         Some((BottleneckKind::OtherPrograms, evidence))
     }
-}
-
-/// How many of the load's CPUs others than dnslab and the server under test used over the measured window, at least;
-/// `None` where the record does not say.
-pub(crate) fn others_on_load_cpus(run: &Observation<'_>) -> Option<f64> {
-    let Observation { load, server, measured, .. } = *run;
-    let resources = &measured.resources;
-    let share = |figure: fn(&ResourceSample) -> u64| {
-        let (used_ns, span_ns) = resources.increase(measured.window(), figure)?;
-        Some(used_ns as f64 / span_ns as f64)
-    };
-    let dnslab = share(|at| at.dnslab_ns).filter(|used| *used > 0.0)?;
-    // Of one that may use further CPUs nobody knows where it ran. Then it counts as another.
-    let is_shared =
-        !server.cpus.is_empty() && server.cpus.iter().all(|cpu| load.cpus.contains(cpu));
-    let server = if is_shared { share(|at| at.cpu_ns)? } else { 0.0 };
-    let of = |cpu: &dnslab_record::CpuShare| match resources.irq_apart {
-        Some(true) => cpu.used - cpu.irq,
-        _ => cpu.used,
-    };
-    let used: f64 = resources.load_cpus.iter().map(of).sum();
-    (used > 0.0).then_some(used - dnslab - server)
 }

@@ -7,8 +7,8 @@ use dnslab_record::{
     WorkerFacts, with_interrupts,
 };
 
-use super::SERVER_BUSY;
-use super::others::CpusUsed;
+use super::cpus_used::CpusUsed;
+use super::thresholds::SERVER_BUSY;
 use crate::observation::Observation;
 
 /// What one server used of its CPUs over the measured window.

@@ -2,8 +2,7 @@
 
 use dnslab_record::{BottleneckKind, Evidence};
 
-use super::BottleneckFigures;
-use super::figures::Named;
+use super::figures::{BottleneckFigures, Named};
 use super::servers::use_of;
 
 /// From this share of a CPU on a thread has none left: like a worker's, its figure is that of one

@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use dnslab_record::{Finding, RunRecord};
 use serde::{Deserialize, Serialize};
 
-use super::{Verdict, fold};
-use crate::summary::VariantCaveat;
+use super::fold::{Verdict, fold};
+use crate::variant_caveat::VariantCaveat;
 
 /// The self-checks of the valid runs of a variant.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]

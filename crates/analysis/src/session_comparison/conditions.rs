@@ -4,8 +4,8 @@ use dnslab_record::RunRecord;
 use dnslab_settings::{Document, SettingChange, differences};
 use serde::Serialize;
 
-use super::WholeSession;
 use crate::fact_change::{FactChange, changed_facts};
+use crate::whole_session::WholeSession;
 
 /// Facts of the host that a machine is known by. Nothing else says which machine it was: two rented machines
 /// with the same of all of these are taken for one.

@@ -651,9 +651,10 @@ impl Model {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::live::told::{Told, case, closed, kind, told};
     use dnslab_record::{BottleneckKind, LiveInterval};
     use dnslab_traffic::Pace;
+
+    use crate::live::told::{Told, case, closed, kind, told};
 
     const START: Duration = Duration::from_secs(100);
 

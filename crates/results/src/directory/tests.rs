@@ -1,12 +1,11 @@
 //! Results directories of strangers.
 
-use std::fs;
-use std::os::unix::fs::symlink;
-use std::os::unix::net::UnixListener;
-
 use super::*;
 use dnslab_figures::AnswerRecords;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
 
 /// A results directory of two runs with a file beside it that is none of its business.
 struct Stranger {

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use dnslab_record::LoadMode;
-use dnslab_record::OpenPace;
+use dnslab_record::{LoadMode, OpenPace};
 use dnslab_traffic::Pace;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
