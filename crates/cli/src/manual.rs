@@ -49,8 +49,7 @@ fn commands_in_the_documents_are_ones_that_dnslab_takes() {
 }
 
 /// Documents that name options of other programs in their text.
-const OF_OTHERS: [&str; 4] =
-    ["docs/BENCHMARKS.md", "docs/CAPTURES.md", "docs/IDM.md", "docs/SERVERS.md"];
+const OF_OTHERS: [&str; 3] = ["docs/CAPTURES.md", "docs/IDM.md", "docs/SERVERS.md"];
 
 #[test]
 fn options_and_keys_in_the_documents_exist() {
