@@ -3,7 +3,6 @@
 use dnslab_record::{
     Compared, CostLimit, Metric, Quantity, Relation, RunRecord, Session, Threshold,
 };
-use serde::{Deserialize, Serialize};
 use statrs::distribution::{Beta, ContinuousCDF as _};
 
 use crate::disturbed::are_disturbed;

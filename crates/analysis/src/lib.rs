@@ -1,11 +1,28 @@
 //! What records mean: record in, finding out.
 //!
 //! An [`Observation`] is one load of a run, and the one argument of every rule: what bounded it
-//! ([`BottleneckFigures::bottleneck`]), what is to be doubted ([`caveats`]), why it does not count. A [`Summary`] is
-//! computed from the records of a session and from nothing else; [`judge`] holds it against limits, [`History`] and
-//! [`SessionComparison`] look across sessions, and [`answer`] ends a search for the capacity.
+//! ([`BottleneckFigures::bottleneck`]), what is to be doubted ([`caveats`]), and why it does not count. A [`Summary`]
+//! is computed from the records of a session and from nothing else. [`judge`] holds it against limits. [`History`] and
+//! [`SessionComparison`] look across sessions.
 //!
-//! This crate opens nothing, starts nothing, draws nothing and says nothing: `dnslab_report` has the words.
+//! Modules, in the order of reading:
+//!
+//! - `observation`, `bottleneck`, `caveat`, `invalid`: the rules on one load. [`self_check`], `disturbed`: the
+//!   measuring side.
+//! - `summary`: the figures of a session, with the pairs of each round. `quantiles`, `memory`, `connections`: its
+//!   parts.
+//! - [`statistics`]: differences and their words ([`statistics::Paired`], [`statistics::Comparison`]), the interval of
+//!   a mean, and [`statistics::Welch`] for samples that are no pairs.
+//! - `latency_floor`, `slices`, `not_compared`: what cannot be told, or is compared with none.
+//! - `chain`, `agreement`, `cost`, `windows`, `sweep`: servers of a chain, two counts of the same queries, parts of a
+//!   server, time windows, loads of several sizes.
+//! - `gate`, `capacity`: limits, and a search. `session_comparison`, `history`, `fact_change`: several sessions.
+//! - `join_answers`: two files of answers.
+//!
+//! What always holds:
+//!
+//! - Invariant: no socket, no process, no clock, no file. Resamples follow from the seed of the session.
+//! - Invariant: it says nothing. `dnslab_report` has the words.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 

@@ -9,8 +9,6 @@
 mod fold;
 mod variant;
 
-use std::cmp::Reverse;
-
 use dnslab_record::{Finding, RunRecord};
 use serde::{Deserialize, Serialize};
 

@@ -2,14 +2,12 @@
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
 use dnslab_figures::{Counters, Histogram, NetworkDrops, Outcomes, Pacing};
 use dnslab_record::{
     AnswerComparison, Bottleneck, Caveat, Compared, CpuProfiles, LoadMode, Measured, Metric,
     Quantity, RunFigure, RunRecord, RunStatus, Session,
 };
-use serde::{Deserialize, Serialize};
 
 use crate::agreement::Agreement;
 use crate::chain::ServerFigures;

@@ -1,7 +1,5 @@
 //! The figures of an experiment, computed from its records alone.
 
-use std::borrow::Cow;
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use dnslab_figures::{AttemptCounts, Histogram, NetworkDrops, Outcomes, Pacing};

@@ -1,9 +1,8 @@
 //! DNS queries out of captures that others made: pcap and pcapng, plain or compressed, and dnstap.
 //!
-//! A [`CaptureReader`] takes any [`std::io::Read`] and gives one [`Captured`] query after another. Its memory has
-//! a bound, however long the capture is. [`Counts`] says what became of everything that was read. A
-//! [`CaptureWriter`] makes captures. A [`FrameReceiver`] understands a server that sends dnstap to a socket, and a
-//! [`FrameWriter`] writes down what came.
+//! A [`CaptureReader`] takes any [`std::io::Read`] and gives one [`Captured`] query after another. [`Counts`] says what
+//! became of everything that was read. A [`CaptureWriter`] makes captures. A [`FrameReceiver`] understands a server
+//! that sends dnstap to a socket, and a [`FrameWriter`] writes down what came.
 //!
 //! ```
 //! use dnslab_capture::{CaptureOptions, CaptureReader, CaptureWriter, Captured};
@@ -27,7 +26,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! This crate opens no file and no socket, and reads no clock. It never decides what a query is good for.
+//! Modules, in the order of reading: `reader` (from the file down to the message); `compression`, `container`, `pcap`,
+//! `pcapng`, `frame_streams`, `window` (files); `link`, `ip`, `datagram`, `tunnels` (headers of packets); `fragments`,
+//! `streams`, `generations` (what came in parts, and a map that forgets); `dnstap`, `message` (what a query is);
+//! `repeats`, `duplicates` (what was asked or captured twice); `counts`, `options`, `frame_receiver`, `writer`.
+//!
+//! - Invariant: it opens no file and no socket, and reads no clock. Time is that of the capture.
+//! - Invariant: memory has a bound, however long the capture is. A query over UDP costs no allocation.
+//! - Invariant: everything that was read is counted once ([`Counts::add_up`]).
+//! - Invariant: it never decides what a query is good for. It is fuzzed.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 

@@ -1,4 +1,30 @@
-//! The `dnslab` command: reads arguments, calls, maps errors to exit codes.
+//! The `dnslab` command: it reads arguments, calls the crates below, prints, and gives an exit code.
+//!
+//! Each subcommand is a function in the module of its name, called by `act`. The binary decides these things itself:
+//!
+//! - which experiment a command line describes (`load`, `replay`, `capacity`), from options that are keys;
+//! - which exit code follows from runs, limits and compared answers (`exit`, `gate`, `compare`);
+//! - where results are, whether they stay (`kept`), and where a recording goes (`record`);
+//! - what is shown while a load runs (`live`), and who else watches (`monitoring`).
+//!
+//! Modules, in the order of reading:
+//!
+//! - `arguments`, with the options of the keys, and answers to options of dnsperf.
+//! - `run`: from plan to report, which `load`, `replay` and `capacity` share. `first_screen`: what is printed then.
+//! - `exit`, `gate`, `output`, `terminal`, `signals`, `limits`: the process and its terminal.
+//! - `live`: `form` decides between view, bar, lines and nothing. `view` is what is known, as values: fed with events
+//!   and the time, and bounded by `series`. `bottleneck` has the rules of `dnslab_analysis` applied to what is known so
+//!   far. `draw` makes a frame. `screen` has the thread that draws when no other has work for its CPU, and the one that
+//!   hears `keys`. `held` takes the terminal, and gives it back whatever happens.
+//! - `plan`, `report`, `export`, `compare`, `history`, `import`, `record`, `profile`, `make`, `serve`, `doctor`, `lab`,
+//!   `monitoring_stack`, `man`: the other subcommands.
+//! - `manual`, `remedies`: tests that follow each command of the documents, and each remedy that dnslab prints.
+//!
+//! What always holds:
+//!
+//! - Invariant: no figure of a report is computed here, and no difference is judged.
+//! - Invariant: what commands print goes through `output`, which keeps its failures and makes text of others harmless.
+//! - Invariant: whoever watches a load never waits for a terminal.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 #![warn(clippy::print_stdout, clippy::print_stderr)]

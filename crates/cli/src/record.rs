@@ -197,7 +197,7 @@ impl Live {
         }
         if counts.packets == 0 {
             return Err(anyhow!(
-                "no message came to {}: switch dnstap on in the server, and let it send there (docs/CAPTURES.md)",
+                "no message came to {}: switch dnstap on in the server, and let it send there (docs/REPLAY.md)",
                 self.socket.address()
             )
             .into());

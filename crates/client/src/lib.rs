@@ -1,15 +1,34 @@
 //! The clients of a load, as a state machine: arrivals in, messages out, answers in, counts out.
 //!
-//! The principal type is [`Worker`]. One worker serves its clients over any transport, in a closed or an open
-//! loop, from a [`Job`]: settings, target, queries, seed. Every query that becomes due ends in exactly one
-//! outcome. Latency counts from the instant at which a query was due, not from when it was sent, so that
-//! neither the server's stalls nor the generator's own lag are free (Tene, "How NOT to measure latency";
-//! wrk2).
+//! The principal type is [`Worker`]. It serves its clients over any transport, in a closed or an open loop, from a
+//! [`Job`]: settings, target, queries, seed. A [`Shard`] is the part of one worker. Every query that becomes due ends
+//! in exactly one outcome. Latency counts from the instant at which a query was due, so neither the server's stalls nor
+//! the generator's own lag are free (Tene, "How NOT to measure latency"; wrk2).
 //!
-//! It asks a [`Runtime`] for the time, for sockets and for rest. In a load that is the kernel
-//! (`dnslab-load`); in its tests it is a seeded network with a clock of its own (`simulation`).
+//! A worker asks a [`Runtime`] for the time, for sockets and for sleep. In a load that is the kernel (`dnslab_load`).
+//! In the tests it is a seeded network with a clock of its own (`simulation`), over all six transports, with loss,
+//! repetition, partial writes, refusals, resets, stalls, and a thread that does not get its CPU. Each failure names its
+//! seed.
 //!
-//! **What it never does**: open a socket, read a clock, start a thread, or decide what a difference means.
+//! Modules, in the order of reading:
+//!
+//! - `job`, `shard`, [`runtime`]: what a worker is given, and what it asks.
+//! - `worker`: the one loop. `slots` opens, reads and closes, `sending` sends, `alarms` handles time, `drains` waits
+//!   for the last answers of used-up connections, `shared` has one socket for many clients.
+//! - `query_source`, `replay`: when queries become due. `attempts`: how often a client asks, and whom.
+//! - `connection_slot`, `in_flight`: a connection of a client, with its queries and their message ids.
+//! - [`connection`]: a file for each transport. `tls`: the TLS of the clients, with the tickets of each.
+//! - `response_matcher`, `sample`: whose answer it is, and which answers are parsed in full.
+//! - `recorder`, `told`: what is counted, and what each query was told.
+//!
+//! What always holds:
+//!
+//! - Invariant: no thread, no socket and no clock of its own.
+//! - Invariant: it has two effects beside its [`Runtime`]. Making [`TlsSettings`] reads the authority's file. TLS takes
+//!   random octets from the system, and compares the dates of certificates with the system's clock.
+//! - Invariant: transport, schedule, selection and the behaviour of clients are values for one loop. No connection
+//!   knows the schedule, a time-out of a query or an outcome.
+//! - Invariant: a client that is not connected holds no buffer, no table and no settings of its own.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 

@@ -1,7 +1,7 @@
-//! From the experiment file to the results of its runs.
+//! From the experiment file to the records of its runs.
 //!
-//! [`dnslab_settings`] says what an experiment is and how it is checked. This crate finds its file, orders
-//! its runs and carries them out. The principal type is [`Session`].
+//! `dnslab_settings` says what an experiment is and how it is checked. This crate finds its file, orders its runs and
+//! carries them out. The principal type is [`Session`].
 //!
 //! ```
 //! use dnslab_experiment::Plan;
@@ -21,7 +21,14 @@
 //! assert_eq!(Plan::new(&experiment, &[]).cases.len(), 6);
 //! ```
 //!
-//! Planning reads no clock and starts nothing. Only [`load`] and sessions look at the file system.
+//! Modules, in the order of reading: `file` (where an experiment comes from, and who owns it); `plan`; `run/session`
+//! (all runs: planned, made, resumed; `rounds`, `conditions`, `answers`, `profile`, `capacity`, `kept`); `run/round`
+//! (servers start, the load goes to them, they stop) and `timeline`; `run/case` (one run), with `queries`, `captured`,
+//! `population`, `testbed`, `target`, `watching`, `validity`, `leftovers`; `run/first_query`, `run/room` (before the
+//! first run); `run/calibrate`; `capacity` (a search as a state machine); `controls`, `sweeps`; `explain`.
+//!
+//! - Invariant: of the crates below the top, only this one knows both `lab` and `load`.
+//! - Invariant: [`Plan::new`] reads no clock and starts nothing.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 

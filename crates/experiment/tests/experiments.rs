@@ -50,7 +50,7 @@ fn the_cost_at_a_rate_needs_an_address_and_an_authority() {
     }
 }
 
-/// As docs/IDM.md shows it, with the zone that it makes.
+/// As docs/LABORATORY.md shows it, with the zone that it makes.
 #[test]
 fn the_experiment_for_freeipa_needs_an_address_a_name_and_an_authority() {
     let authority = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
@@ -73,7 +73,7 @@ fn the_experiment_for_freeipa_needs_an_address_a_name_and_an_authority() {
         experiment.variant("dot").unwrap().verification(),
         Some(Verification::Authority(authority.into()))
     );
-    let document = include_str!("../../../docs/IDM.md");
+    let document = include_str!("../../../docs/LABORATORY.md");
     assert!(document.contains("dnslab make zone dnslab.test --records 10000 --ttl 1s"));
     let missing = load("idm", &["server.authority=absent.pem".to_owned()]).unwrap_err();
     assert!(matches!(missing, ExperimentError::Invalid { .. }), "{missing}");

@@ -1,7 +1,8 @@
 //! What is added up while a load runs: histograms, counters, outcomes, pacing, and what the network dropped.
 //!
-//! The principal types are [`Histogram`], of durations in nanoseconds, and [`Counters`], in which each query that became
-//! due has one outcome. All of them can be merged, and written as a record has them.
+//! The principal types are [`Histogram`], of durations in nanoseconds, and [`Counters`], in which each query that
+//! became due has one outcome. The load adds them up, and so does whoever watches it. All of them can be merged, and
+//! are written as a record has them.
 //!
 //! ```
 //! use dnslab_figures::Histogram;
@@ -14,7 +15,18 @@
 //! assert!((199_000..=201_000).contains(&p50));
 //! ```
 //!
-//! This crate opens nothing, starts nothing and knows no rule: what the figures mean is told elsewhere.
+//! Modules, in the order of reading:
+//!
+//! - `counters`: [`Outcomes`] and the sums that must hold ([`Outcomes::check`]). `by_phase`: of warm-up and window.
+//! - `histogram`, `at_once`: latencies, and the answers that waited in the server for the next query.
+//! - `connections`, `tls`: the connections of a load, and what TLS agreed on.
+//! - `series`, `window_counts`: intervals of a load, and parts of its measured window.
+//! - `pacing`: how close to its schedule an open loop sent. `network`: what the host dropped.
+//! - `answers`: the file of answers that a load leaves, for a comparison.
+//!
+//! What always holds:
+//!
+//! - Invariant: no rule, no file, no clock. What the figures mean is told elsewhere.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 

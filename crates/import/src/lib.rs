@@ -1,8 +1,21 @@
 //! The output of other load generators, as results.
 //!
-//! [`read`] makes [`ForeignRun`]s of what dnsperf prints (`dnsperf.rs`) and of dns-metrics, the JSON that
-//! DNS-OARC's tools have in common (`dns_metrics.rs`). [`results_of`] makes the session and the records of a
-//! results directory of them (`record.rs`).
+//! The principal function is [`read`]. It makes a [`ForeignRun`] of each run of a file: of what dnsperf prints, or of
+//! dns-metrics, the JSON that tools of DNS-OARC have in common. [`results_of`] makes the session and the records of a
+//! results directory of them, so that reports and comparisons treat them as any other.
+//!
+//! Modules, in the order of reading:
+//!
+//! - `dnsperf`, `dns_metrics`: the two readers. `options`: what the command line of dnsperf asks for.
+//! - `statistics`: a run, whatever it was read from, and the sums that must hold.
+//! - `record`: session and records.
+//! - `error`: why a file cannot be imported, with its line.
+//!
+//! What always holds:
+//!
+//! - Invariant: an imported run has the totals that were printed, and no figure that was not.
+//! - Invariant: it opens no file and reads no clock. Each list and number has a bound, since anybody may have written
+//!   the file.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 

@@ -1,11 +1,11 @@
-//! A whole DNS hierarchy for recursive resolvers to resolve against: root servers, top-level domains, the
-//! servers of operators, hundreds of millions of domains, with glue, aliases, DNSSEC, and servers that are
-//! slow, lame, dead or older than EDNS.
+//! A whole DNS hierarchy for recursive resolvers to resolve against: root servers, top-level domains, the servers of
+//! operators, hundreds of millions of domains, with glue, aliases, DNSSEC, and servers that are slow, lame, dead or
+//! older than EDNS.
 //!
-//! The principal type is [`Internet`], which a [`Description`] makes from a file. [`Internet::answer`] is what
-//! the server at an address answers to a query. Nothing is looked up: a domain's label is its number in
-//! syllables under a keyed permutation, and all else follows from that number and the seed. So the same seed
-//! gives the same octets, and memory does not grow with the names.
+//! The principal type is [`Internet`], which a [`Description`] makes from a file. [`Internet::answer`] is what the
+//! server at an address answers to a query, and [`Internet::conduct`] is how it behaves. Nothing is looked up: a
+//! domain's label is its number in syllables under a keyed permutation, and all else follows from that number and the
+//! seed.
 //!
 //! ```
 //! use dnslab_internet::{Carrier, Internet, Scratch};
@@ -24,8 +24,14 @@
 //! # Ok::<(), dnslab_internet::DescriptionError>(())
 //! ```
 //!
-//! **What it never does**: open a socket or a file, read a clock, hold a table of names. It leaves out
-//! wildcards, DNAME, transfers, separate key-signing keys, and zones that change.
+//! Modules, in the order of reading: `file`, `network` (the description); `draw`, `label`, `name` (numbers from the
+//! seed, and names); `model` (who serves which zone); `lookup`, `reverse` (which zones lead to a name); `data` (the
+//! records there); `sign`, `denial`, `chain` (keys, signatures and proofs, made on demand); `answer`, `message`;
+//! `files` (root hints, trust anchor, root zone); `ask` (what clients ask for).
+//!
+//! - Invariant: no socket, no file, no clock, and no table of names. Memory does not grow with the names.
+//! - Invariant: an answer follows from description, address and query. [`Scratch`] changes its time, never its octets.
+//! - Invariant: no wildcards, DNAME, transfers, separate key-signing keys, or zones that change.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 

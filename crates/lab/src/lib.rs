@@ -1,8 +1,8 @@
 //! Servers under test: found, configured, started, watched, stopped, and nothing left behind.
 //!
-//! The principal type is [`RunningServer`]. [`RunningServer::start`] takes a [`ServerSpec`], writes
-//! the whole state of the server into one folder, starts it under a guard process, and returns when
-//! *that process owns the sockets and gave a right answer*. A [`Sampler`] then watches what it uses.
+//! The principal type is [`RunningServer`]. [`RunningServer::start`] takes a [`ServerSpec`], writes the whole state of
+//! the server into one folder, starts it under a guard process, and returns when that process owns the sockets and gave
+//! a right answer.
 //!
 //! ```no_run
 //! use std::time::{Duration, Instant};
@@ -22,10 +22,14 @@
 //! # }
 //! ```
 //!
-//! A [`dnstap_socket::DnstapSocket`] takes what servers say of their queries.
+//! Modules, in the order of reading: `server` (an adapter for each server) and `running`; [`guard`], `launch`,
+//! `process`, `privileges`, [`root`] (processes); `ready`; `sampler`, `readings`, `cgroup`, `cpu_group`, `threads`,
+//! `interrupts`, `external` (the watch); `counting`, `asked` (what servers say themselves); [`perf`]; [`hosts`],
+//! [`network`] (namespaces and links); [`dnstap_socket`]; [`get`], [`cache`]; [`monitoring`]; [`doctor`], [`host`],
+//! [`cpus`]; `given`, `regular` (files).
 //!
-//! This crate is the only one that starts processes. It sends no load and opens no client socket:
-//! whoever calls brings the probe.
+//! - Invariant: no other crate of the product starts processes. No process outlives dnslab but those of [`monitoring`].
+//! - Invariant: it sends no load and no probe. Its client sockets only ask servers about themselves.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 

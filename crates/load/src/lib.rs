@@ -1,9 +1,27 @@
-//! The load engine: threads, the clock and epoll around the workers of `dnslab-client`.
+//! The load engine: threads, the clock and epoll around the workers of `dnslab_client`.
 //!
-//! The principal function is [`run`]: a [`Job`] goes in, a [`LoadResult`] comes out. Each worker has an OS
-//! thread of its own; workers share nothing. The sums of outcomes are asserted at the end.
+//! The principal function is [`run_together`]: several loads on one timeline go in, a [`LoadResult`] for each comes
+//! out. [`run`] is the same with one load. [`ask()`] is one query as a client of a load sends it, for whoever asks
+//! before the load.
 //!
-//! **What it never does**: start a process, or decide what a difference means.
+//! Modules, in the order of reading:
+//!
+//! - `engine`: checks a [`Job`], starts one thread for each worker, waits until all are ready, and adds up.
+//! - `kernel`: the `Runtime` of the workers: sockets by `dnslab_socket` and the standard library. `clock`: the
+//!   timeline.
+//! - `aggregator`: combines the intervals of the workers while they run, and tells the observer.
+//! - `result`, `facts`: the sums at the end, and the load as a record has it.
+//! - `read_ahead`: brings the queries of a capture or a population to the workers, from a thread of its own.
+//! - `told`: writes what each query was told, in a thread of its own. `network`: what the host dropped.
+//! - `ask`, `error`: one query before a load, and why a load cannot be applied.
+//!
+//! What always holds:
+//!
+//! - Invariant: workers share nothing but the read-only job and the flag to stop. No observer and no writer can hold a
+//!   worker up.
+//! - Invariant: only `clock` reads a clock.
+//! - Invariant: no process is started here, and nothing is decided about what a difference means.
+//! - Invariant: it knows no hosts. Sockets are opened in the network namespace of the thread that calls.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 

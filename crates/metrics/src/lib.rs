@@ -1,9 +1,7 @@
 //! Runs as metrics of Prometheus.
 //!
-//! [`FAMILIES`] is the one list of metrics, with type, unit and labels; `docs/METRICS.md` is made from it.
-//! [`Metrics`] is told of a session's events and holds the series of its runs. A [`Snapshot`] of them becomes text or
-//! protocol buffers for a scraper ([`Format`]), and [`Point`]s, series at an instant, become requests of remote write
-//! ([`write_request`]) or a file for `promtool` ([`timed_text`]). [`points_of`] gives the points of a run on disk.
+//! [`FAMILIES`] is the one list of metrics, with type, unit and labels. `docs/METRICS.md` is made from it. [`Metrics`]
+//! is told of a session's events and holds the series of its runs.
 //!
 //! ```
 //! use dnslab_record::CaseId;
@@ -15,7 +13,19 @@
 //! assert!(text.contains("dnslab_runs_planned{experiment=\"encryption\"} 1\n"));
 //! ```
 //!
-//! This crate opens no socket and reads no clock: instants come with what it is told.
+//! Modules, in the order of reading:
+//!
+//! - `families`: the list. `page`: the list as a document.
+//! - `series`: a [`Series`], a [`Snapshot`] of all, and a [`Point`], which is series at an instant. `buckets`:
+//!   latencies.
+//! - `runs`: series from the intervals of a load. `export`: the points of a run on disk ([`points_of`]).
+//! - `text`, `protobuf`: what a scraper reads ([`Format`]), and a file for `promtool` ([`timed_text`]).
+//! - `remote_write`: what is pushed ([`write_request`]).
+//!
+//! What always holds:
+//!
+//! - Invariant: it opens no socket and no file, and reads no clock. Instants come with what it is told.
+//! - Invariant: it counts no query. Each series is made from sums that the load has added up.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 

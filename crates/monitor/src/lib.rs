@@ -1,8 +1,14 @@
 //! Lets others watch a load: serves its metrics to a scraper, and pushes them by Prometheus remote write.
 //!
-//! [`Listener`] serves the latest [`dnslab_metrics::Snapshot`] over HTTP. [`Pusher`] takes points at once, keeps a
-//! bounded number of them, and sends them with patience. Each has a thread that runs only when no other has work for
-//! its CPU, so neither can delay a load; nothing that a scraper or an endpoint does reaches the thread that observes it.
+//! A [`Listener`] serves the latest [`dnslab_metrics::Snapshot`] over HTTP. A [`Pusher`] takes points at once, keeps a
+//! bounded number of them, and sends them to an [`Endpoint`] with patience.
+//!
+//! Modules, in the order of reading: `listener`, `pusher`, `endpoint` (one request, over TLS if asked).
+//!
+//! - Invariant: nobody who fetches or takes metrics can delay a load. The listener and the pusher have a thread each,
+//!   which runs only while no other has work for its CPU. Whoever observes a load hands over values that are ready,
+//!   under a lock that is held for as long as a pointer takes.
+//! - Invariant: it makes no metric. `dnslab_metrics` does.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 

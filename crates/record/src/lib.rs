@@ -1,10 +1,28 @@
 //! What a run was: typed, without a rule, in one format.
 //!
-//! The principal type is [`RunRecord`]: everything that one run of one variant left behind. A [`Session`] is what was
-//! known before the first of them. Doubts, bottlenecks and reasons are enums with figures; what decides on them is
-//! `dnslab_analysis`, and `dnslab_report` has the words for them. Sums of the load are `dnslab_figures`.
+//! The principal type is [`RunRecord`]: everything that one run of one variant left behind. It holds [`LoadFacts`],
+//! [`ServerFacts`], [`Measured`], each [`Caveat`], the [`Bottleneck`] with its [`Evidence`], and an [`InvalidReason`]
+//! if it does not count. A [`Session`] is what was known before the first run. Beside the runs there may be a
+//! [`Capacity`], [`CpuProfiles`] and an [`AnswerComparison`].
 //!
-//! This crate opens nothing and starts nothing.
+//! [`Metric`] and [`Quantity`] are the names of figures. [`Objective`] and [`CostLimit`] are what a user demands of
+//! them.
+//!
+//! Modules, in the order of reading:
+//!
+//! - `run`, `session`: what is on disk. `load`, `server`, `testbed`: what ran, as it was applied.
+//! - `measured`, `resources`, [`counter`], `quantiles`: what was measured, and what servers count themselves.
+//! - `bottleneck`, `evidence`, `caveat`, `finding`, `invalid`: what was found, as enums with figures.
+//! - `metric`, `quantity`, `objective`, `cost_limit`: figures by name, and demands.
+//! - `capacity`, `cpu_profile`, `answer_comparison`, `imported`: what further commands leave.
+//! - `live`: what a load tells while it runs. `visible`: text of others, so that it can be shown.
+//!
+//! What always holds:
+//!
+//! - Invariant: no rule, no file, no clock. `dnslab_analysis` decides.
+//! - Invariant: a doubt or a reason is an enum with figures. Its sentence is in `dnslab_report`.
+//! - Invariant: texts are what others said (an error, a log, an example), what describes a load or a server, why a step
+//!   of a search failed, and why a text of the user cannot be read.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 

@@ -1,9 +1,6 @@
 //! Pages and tables from a results directory, and from nothing else.
 //!
-//! The principal function is [`write_report`]: it reads the session, the records of the runs and
-//! the servers' files, and writes the page, the summary, CSV files and a Markdown table beside
-//! them. The same directory always gives the same bytes: nothing here reads a clock or draws at
-//! random.
+//! The principal function is [`write_report`]. It writes the page, the summary, CSV files and a Markdown table.
 //!
 //! ```no_run
 //! use dnslab_results::ResultsDirectory;
@@ -15,14 +12,23 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! All words are here: those of the page, of the terminal, and of what records hold as figures (doubts,
-//! bottlenecks, reasons), in `words`.
+//! Modules, in the order of reading:
 //!
-//! The script and the style sheet of the page are made from `page/src` by `npm ci && npm run build`
-//! in `page`, and committed in `page/dist`, so that building this crate needs no Node.js.
+//! - `write`: what is written. `answer`, `needs`: the sentences that answer the question.
+//! - `screen`: the first screen, of which the terminal prints the lines and `table.md` has the parts (`markdown`).
+//! - `table`, `variants`, `chain`, `windows`, `sweep`, `counts`, `memory`: tables and their parts. [`number`]: digits.
+//! - `words`: the words for what records hold as figures, one exhaustive match for each enum.
+//! - `page`: the HTML. `chart`: what its script draws. Script and style sheet are made of `page/src`, in `page`
+//!   (`npm ci`, then `npm run build`), and committed in `page/dist`, so that the build needs no Node.js.
+//! - `csv`, `summary_json`, `dns_metrics`, `junit`: files for programs.
+//! - `capacity`, `session_comparison`, `history`, `gate`, `imported`: what further commands show.
 //!
-//! This crate computes no statistics (that is `dnslab_analysis::Summary`), sends nothing over a
-//! network, and its page never loads anything.
+//! What always holds:
+//!
+//! - Invariant: the same directory gives the same bytes. Nothing here reads a clock or draws at random.
+//! - Invariant: no statistics are computed here. `dnslab_analysis` has them.
+//! - Invariant: it opens no file but through `dnslab_results`, and its page never loads anything.
+//! - Invariant: all words about results are here: those of the page, of the terminal, and of each doubt and reason.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 

@@ -1,16 +1,9 @@
-//! The embedded DNS responder: an authoritative server for one zone, or a recursive resolver that has
-//! everything in its cache, over UDP, TCP, DNS over TLS, DNS over HTTPS and DNS over QUIC. It also plays a
-//! programmed delay, loss and stalls.
+//! The embedded DNS server: authoritative for one zone, or a recursive resolver with everything in its cache, over UDP,
+//! TCP, DoT, DoH (HTTP/2 and HTTP/3) and DoQ. It plays a programmed delay, loss and stalls.
 //!
-//! It has four uses. As a server it is what an experiment measures when nothing else is installed. It also
-//! tests the load engine: a delay from a known distribution and a known share of lost answers must come out
-//! at the other end. As an upstream it is where forwarders under test send what they do not know:
-//! [`Zones::below_root`] makes the DNS around a list of names, signed if wanted. With the fourth, a
-//! [`dnslab_internet::Internet`], it is all authoritative servers that a recursive resolver asks.
-//!
-//! The principal type is [`Server`]; its core is one pure function, [`answer`]. Everything around it moves
-//! octets: each thread is one event loop with its own sockets, and shares only the zones, which are only
-//! read.
+//! It is a server under test where nothing else is installed, the known server of a calibration, the upstream of
+//! forwarders ([`Zones::below_root`]), and all servers of a [`dnslab_internet::Internet`]. The principal type is
+//! [`Server`]. Its core is one pure function, [`answer()`].
 //!
 //! ```
 //! use dnslab_responder::{Config, Server, Zone};
@@ -38,18 +31,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **How precise a delay is.** It counts from the instant at which the query was read. A high-resolution
-//! timer hands the answer to the kernel, never before it is due. Every run counts how much later
-//! ([`Counters::lateness`]): on average 75, 39 and 62 us at 1 k, 20 k and 60 k queries a second with a delay
-//! of 5 ms, at real-time priority on a virtual machine with two cores. Other work on the same core adds to
-//! it. Queries that wait in the kernel while the server is stalled or busy are late by that too, as with any
-//! server.
+//! Modules, in the order of reading: `answer`; `content`; `zone` (in memory; `zone/made` makes and signs zones around a
+//! list of names); `program`; `server` (event loops, a file for each transport); `counters`.
 //!
-//! **What it never does**: ask another server, validate, sign what it read from a file, NSEC3 (such a zone
-//! file is refused; one signed with NSEC is served with its proofs), transfers, updates, TSIG, `$INCLUDE`. It
-//! fills the additional section in referrals only. It answers type ANY with `HINFO "RFC8482"` (RFC 8482,
-//! section 4.2), or with one RRset of a signed zone. It pads answers over TLS when the query is padded (RFC
-//! 7830). It limits no client's rate, opens no client socket, writes no file and handles no signal.
+//! - Invariant: an answer follows from zones, role and query alone. Threads share the zones, which are only read.
+//! - Invariant: it opens no client socket, writes no file, handles no signal, and knows nothing of load or results.
+//! - Invariant: no validation, NSEC3 (such a zone file is refused), transfers, updates, TSIG, `$INCLUDE` or rate
+//!   limits. It does not sign what it read. Only referrals have an additional section. ANY gets `HINFO` (RFC 8482).
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 

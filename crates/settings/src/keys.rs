@@ -400,7 +400,7 @@ settings! {
         /// Internet, on a host of its own; with `live` on the Internet, from the root servers that it was
         /// built with (bind, unbound, knot-resolver, pdns-recursor)
         kind: Option<UpstreamChoice> = None, absent("no upstream: the server is authoritative");
-        /// File that describes the private Internet (docs/INTERNET.md): its root servers, TLDs and
+        /// File that describes the private Internet (docs/LABORATORY.md): its root servers, TLDs and
         /// authoritative servers
         hierarchy: Option<PathBuf> = None, absent("the one that is built in"),
             when(&[PRIVATE_INTERNET]);

@@ -1,10 +1,7 @@
-//! The keys of an experiment: their names and meanings, what may be written, and how files and command lines
-//! are read.
+//! The keys of an experiment: what they mean, what may be written, and how files and command lines are read.
 //!
-//! The principal type is [`Experiment`]: an experiment as checked, in which every [`Variant`] is complete and
-//! nothing contradicts itself. Its parts, like [`Load`], are structs whose fields are keys. Each key is
-//! stated once, in one row. Reading, writing, the options of commands, the reference and the JSON schema come
-//! from that row. All problems are reported at once, as [`Problems`] that know their place.
+//! The principal type is [`Experiment`]: an experiment as checked, in which every [`Variant`] is complete and nothing
+//! contradicts itself. A [`Document`] is an experiment as written. A [`Draft`] has the layers of each variant combined.
 //!
 //! ```
 //! use dnslab_settings::check_text;
@@ -26,8 +23,13 @@
 //! assert_eq!(problems.as_slice()[0].message, "unknown key `laod`");
 //! ```
 //!
-//! Nothing here opens a file, reads a clock or starts anything. The check asks a [`Machine`] for what it must
-//! know.
+//! Modules, in the order of reading: `keys` (one row for each key) and `key` (the macro that makes structs, drafts and
+//! [`keys()`] of the rows); `kind`, `types`, `words` (values); `reading`, `document`, `check` (from text to
+//! experiment); `experiment`; `problem`, `render`, `suggestion`, `remedy` (what is said to a user); `reference`,
+//! `schema` (documents); `chosen`, `against`, `differences`.
+//!
+//! - Invariant: it opens no file, starts nothing and reads no clock. The check asks a [`Machine`].
+//! - Invariant: it reports all errors at once, each with its place ([`Problems`]).
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 

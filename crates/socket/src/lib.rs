@@ -1,9 +1,7 @@
-//! System calls for many small datagrams: batches with `sendmmsg` and `recvmmsg`, segmentation offload in
-//! both directions (GSO and GRO), the kernel's time stamps, epoll, and the socket options that neither
-//! `socket2` nor `rustix` has.
+//! System calls for many small datagrams: batches with `sendmmsg` and `recvmmsg`, segmentation offload in both
+//! directions (GSO and GRO), time stamps, epoll, and the socket options that neither `socket2` nor `rustix` has.
 //!
-//! The principal parts are [`send_batch`], [`SendBatch`] and [`ReceiveBatch`]. Buffers are kept from call to call,
-//! so that none allocates.
+//! The principal parts are [`send_batch`], [`SendBatch`] and [`ReceiveBatch`].
 //!
 //! ```
 //! use std::net::UdpSocket;
@@ -28,10 +26,12 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! **What it never does**: wait in a call that sends or receives, read a clock, retry, or decide what
-//! an error means for a query. DNS is nothing to it but messages of some length.
+//! Modules, in the order of reading: `send`, `receive`, `peer`, `cmsg` (control messages), `poller` (epoll), `options`
+//! (also how a thread gives way to those that measure: [`set_idle_policy`]).
 //!
-//! It holds all `unsafe` of the engine and the responder, in three modules.
+//! - Invariant: only [`Poller::wait`] waits. No call that carries datagrams allocates or retries.
+//! - Invariant: it reads no clock. The caller decides what an error means for a query or a packet.
+//! - Invariant: all `unsafe` of the engine and the responder is here, in `send`, `receive` and `options`.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod cmsg;

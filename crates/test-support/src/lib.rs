@@ -1,4 +1,8 @@
-//! What tests of several crates need. Nothing but tests depends on it.
+//! What tests of several crates need: ports that are free and stay free.
+//!
+//! [`bind_both`] and [`free_address`] find a port that the kernel gives to no client.
+//!
+//! - Invariant: nothing but tests depends on it.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 

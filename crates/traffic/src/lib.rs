@@ -1,8 +1,6 @@
-//! What is asked, when, and by whom: the pace of a load, its queries, and the arrivals that both
-//! make together.
+//! What is asked, when, and by whom: the pace of a load, its queries, and the arrivals that both make together.
 //!
-//! The principal type is [`Arrivals`]: the endless sequence of `due`, `client`, `query` that one
-//! load worker works off. It is pure and seeded: the same seed gives the same arrivals.
+//! The principal type is [`Arrivals`]: the endless sequence of `due`, `client`, `query` that one load worker works off.
 //!
 //! ```
 //! use std::time::Duration;
@@ -25,9 +23,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A [`population`] describes many clients and gives each [`ClientQuery`] of theirs, as a capture would.
+//! Modules, in the order of reading: `rate`, `shape` and `pace` (when queries become due); `queries`, `query_file`,
+//! `type_mix`, `popular` (what is asked); `choice` (which comes next); `arrival` (both together); `turns` (whose turn
+//! it is); `behaviour`, `attempts`, `quota`, `transport_mix`, `source_addresses`, `client_subnets`, `further_servers`,
+//! `time_windows` (how clients behave); `zone` (a [`SyntheticZone`], written in each [`ZoneFormat`]); `program` (what a
+//! server does to its answers); `client_query`, `replay`, `capture_clock` (clients of a capture); [`population`] (many
+//! clients without a capture: text, play, profile); `random` (streams of a seed).
 //!
-//! This crate opens no socket and no file, reads no clock, and allocates nothing for an arrival.
+//! - Invariant: the same seed gives the same arrivals.
+//! - Invariant: it opens no socket and no file, and reads no clock. An arrival costs no allocation.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 

@@ -10,7 +10,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 /// How a timeline is divided among loads that take turns.
 ///
 /// The machine changes slowly and the loads alternate fast, so what the machine does to one load it does to
-/// all (docs/METHODOLOGY.md, "Slices").
+/// all (docs/METHOD.md, "Slices").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlicePlan {
     /// Length of one turn; above zero.

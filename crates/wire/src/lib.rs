@@ -1,8 +1,24 @@
-//! DNS octets and vocabulary: transports, queries that are encoded once and patched in place, what one client
-//! adds to them, summaries of responses without allocation, signatures, the trust anchor of made-up zones,
-//! the length prefix of streams, and [`units`]: durations, shares and numbers as text.
+//! DNS octets and vocabulary: transports, queries, responses, signatures, and values as text.
 //!
-//! This crate does no input or output, reads no clock, and holds no `unsafe`.
+//! The principal type is [`Query`]. It is encoded once, and patched each time it is sent: with an id, and with what its
+//! client adds ([`Additions`]). Queries leave in a [`MessageBatch`]. A [`Response`] and its [`ResponseOptions`] are the
+//! parts of an answer that are counted, borrowed from the message. An [`AnswerDigest`] is what an answer says in a few
+//! octets, and [`check_answer`] parses an answer in full.
+//!
+//! Modules, in the order of reading:
+//!
+//! - `words`, `transport`, [`rcode`], [`rtype`]: the vocabulary, and the macro for types whose values are words.
+//! - `query`, `edns`, `cookie`, `client_subnet`: what a client sends. `tsig` signs it.
+//! - `batch`, `framing`: many messages for one system call, and the length prefix of streams.
+//! - `response`, `response_options`, `name`: what is read of each answer. `answer`, `digest`: what is read of some.
+//! - `request`: what a server reads of a query. `trust_anchor`: the key of zones that are made up.
+//! - `captured`: which queries of a capture are looked for, in words.
+//! - [`units`]: durations, shares, octets and numbers as text, read and written for all crates.
+//!
+//! The readers of foreign octets are fuzzed (`fuzz/fuzz_targets`).
+//!
+//! - Invariant: no input or output, no clock, no `unsafe`.
+//! - Invariant: a [`Response`] and its [`ResponseOptions`] are read without allocation.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 

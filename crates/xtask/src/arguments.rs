@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Measure dnslab's load engine against dnsperf on this machine, in alternation
     Versus(Options),
-    /// Play experiments whose truth is known, and write docs/TRUTH.md
+    /// Play experiments whose truth is known, and write evidence/TRUTH.md
     Truth(TruthOptions),
     /// Ask every server over every transport that it has, with the counts of both sides
     Matrix(MatrixOptions),
@@ -83,7 +83,7 @@ pub(crate) struct TruthOptions {
     /// The dnslab to measure with [default: built for release by cargo]
     #[arg(long, value_name = "PATH")]
     pub(crate) dnslab: Option<PathBuf>,
-    /// Folder of truth.jsonl and TRUTH.md [default: docs; with --smoke, a temporary one]
+    /// Folder of truth.jsonl and TRUTH.md [default: evidence; with --smoke, a temporary one]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) folder: Option<PathBuf>,
 }

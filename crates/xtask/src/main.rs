@@ -1,9 +1,9 @@
 //! Work on dnslab itself besides building and testing:
 //!
-//! - `cargo xtask versus`: benchmarks of the load engine against its peers (`docs/BENCHMARKS.md`),
-//! - `cargo xtask truth`: experiments whose truth is known (`docs/TRUTH.md`),
-//! - `cargo xtask matrix`: every server over every transport (`docs/MATRIX.md`),
-//! - `cargo xtask attack`: kills, full disks and oversized input (`docs/ATTACKS.md`).
+//! - `cargo xtask versus`: benchmarks of the load engine against its peers (`evidence/BENCHMARKS.md`),
+//! - `cargo xtask truth`: experiments whose truth is known (`evidence/TRUTH.md`),
+//! - `cargo xtask matrix`: every server over every transport (`evidence/MATRIX.md`),
+//! - `cargo xtask attack`: kills, full disks and oversized input (`evidence/ATTACKS.md`).
 //!
 //! It uses dnslab through its command line, and starts everything else itself. No other crate depends on this
 //! one.

@@ -1,12 +1,12 @@
 //! Options of dnsperf on a command line of dnslab: most would be unknown here, and some would mean another thing. They
 //! are answered with ours.
 //!
-//! The words are those of docs/FROM_DNSPERF.md, so document and error cannot differ.
+//! The words are those of docs/OTHER_TOOLS.md, so document and error cannot differ.
 
 use std::ffi::OsString;
 
 /// Has a row for each option: of dnsperf, of dnslab, and what differs.
-const DOCUMENT: &str = include_str!("../../../../docs/FROM_DNSPERF.md");
+const DOCUMENT: &str = include_str!("../../../../docs/OTHER_TOOLS.md");
 
 /// The commands that a person who knows dnsperf writes them after.
 const COMMANDS: [&str; 3] = ["load", "capacity", "replay"];
@@ -115,7 +115,7 @@ pub(crate) fn answer(words: &[OsString]) -> Option<String> {
         }
         other => text.push_str(&format!("  hint:    dnslab {other} --help has the options\n")),
     }
-    text.push_str("  more:    docs/FROM_DNSPERF.md\n");
+    text.push_str("  more:    docs/OTHER_TOOLS.md\n");
     Some(text)
 }
 
@@ -172,7 +172,6 @@ fn row(table: Table, letter: char, name: &str) -> Option<(&'static str, &'static
     let named = rows().find(|(_, words)| letter == 'O' && !name.is_empty() && is_of_name(words));
     let (cells, _) = named.or_else(|| rows().next())?;
     let cell = |place: usize| cells.get(place).copied().unwrap_or_default();
-    // In most tables the key is between them.
     Some((cell(1), cells.last().copied().unwrap_or_default()))
 }
 

@@ -31,7 +31,7 @@ pub(crate) enum Made {
 /// `dnslab make internet`
 #[derive(Debug, Args)]
 pub(crate) struct MakeInternet {
-    /// Description of the internet (docs/INTERNET.md)
+    /// Description of the internet (docs/LABORATORY.md)
     pub(crate) hierarchy: PathBuf,
     /// Folder for root.hints, root.zone, trust-anchor.key, bind.keys and names; it is made
     #[arg(long, value_name = "FOLDER")]

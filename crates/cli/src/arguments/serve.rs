@@ -26,10 +26,10 @@ pub(crate) struct Serve {
     /// all zones above them, in its cache
     #[arg(long, value_name = "FILE")]
     pub(crate) names: Option<PathBuf>,
-    /// Sign these zones, with the key whose trust anchor docs/COMMANDS.md has
+    /// Sign these zones, with the key whose trust anchor docs/SERVERS.md has
     #[arg(long, conflicts_with_all = ["zone", "hierarchy"])]
     pub(crate) sign: bool,
-    /// Description of an internet (docs/INTERNET.md): be all its servers, each at its own address
+    /// Description of an internet (docs/LABORATORY.md): be all its servers, each at its own address
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "listen", "dot_listen", "doq_listen", "doh3_listen", "doh2_listen",
     ])]

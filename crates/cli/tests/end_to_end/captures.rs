@@ -253,7 +253,7 @@ fn a_link_type_that_is_not_read_is_named_by_its_number() {
     capture(&room, 105, &every_ten_ms(4, framed));
     for words in [&["profile", "capture.pcap"][..], &["replay", "capture.pcap", "127.0.0.1:1"]] {
         let done = room.dnslab(words).exits_with(2);
-        done.complains("it has: 4 (unknown-link-type 105): docs/CAPTURES.md names the link types");
+        done.complains("it has: 4 (unknown-link-type 105): docs/REPLAY.md names the link types");
     }
 }
 

@@ -10,7 +10,7 @@ const OTHERS: [&str; 3] = ["dnsperf", "dig", "openssl"];
 /// A call of `dnslab` or one of [`OTHERS`] in a document.
 #[derive(Debug, PartialEq)]
 pub(crate) struct DocumentCommand {
-    /// Path from the root of the repository and line, from 1: `docs/FIRST.md:12`.
+    /// Path from the root of the repository and line, from 1: `docs/START.md:12`.
     pub(crate) place: String,
     pub(crate) program: String,
     /// Without the program, and without redirections.

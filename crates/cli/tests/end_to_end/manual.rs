@@ -131,14 +131,12 @@ fn chapter(document: &str, prepare: impl FnOnce(&ReadersHost)) {
     assert!(!commands.is_empty(), "{document} has no command");
     let serves =
         |command: &DocumentCommand| command.program == "dnslab" && command.words[0] == "serve";
-    let has_server = commands.iter().any(serves);
-    let reader = ReadersHost::make();
-    let reader = if has_server { reader } else { reader.with_servers() };
+    let mut reader = ReadersHost::make().with_servers();
     for (name, content) in files_of(document) {
         reader.room.write(&name, &content);
     }
     prepare(&reader);
-    // Of two, one after the other has the addresses.
+    // Of two, one after the other has the addresses, and so have those of the host before the first.
     let mut server: Option<Running> = None;
     for command in commands {
         if is_elsewhere(&command) {
@@ -153,6 +151,7 @@ fn chapter(document: &str, prepare: impl FnOnce(&ReadersHost)) {
         if serves(&command) {
             assert!(command.is_left, "{}: what follows it is never run", command.place);
             drop(server.take());
+            reader.end_servers();
             let mut running = reader.start(&words);
             wait_for(
                 "the server listens",
@@ -191,23 +190,18 @@ macro_rules! chapters {
 
 chapters! {
     readme: "README.md";
-    answers: "docs/ANSWERS.md";
-    capacity: "docs/CAPACITY.md";
     commands: "docs/COMMANDS.md";
-    first: "docs/FIRST.md";
-    from_dnsperf: "docs/FROM_DNSPERF.md", dnsperf_was_run;
     gate: "docs/GATE.md", two_results_are_there;
-    idm: "docs/IDM.md";
-    internet: "docs/INTERNET.md";
-    methodology: "docs/METHODOLOGY.md";
+    laboratory: "docs/LABORATORY.md";
+    load: "docs/LOAD.md";
+    method: "docs/METHOD.md";
     metrics: "docs/METRICS.md", prometheus_runs;
-    monitoring: "docs/MONITORING.md";
-    own_server: "docs/OWN_SERVER.md";
+    other_tools: "docs/OTHER_TOOLS.md", dnsperf_was_run;
     populations: "docs/POPULATIONS.md";
     profile: "docs/PROFILE.md";
-    reading: "docs/READING.md";
     replay: "docs/REPLAY.md";
     servers: "docs/SERVERS.md";
+    start: "docs/START.md";
 }
 
 /// Old results of a real dnsperf.

@@ -113,6 +113,11 @@ impl ReadersHost {
         self
     }
 
+    /// Ends what [`Self::with_servers`] started: a server of the reader's own takes its addresses.
+    pub(crate) fn end_servers(&mut self) {
+        self.server = None;
+    }
+
     fn call(&self, program: &str, arguments: &[&str]) -> Output {
         let mut command = self.host.command(program);
         command.args(arguments).current_dir(self.room.path()).stdin(Stdio::null());

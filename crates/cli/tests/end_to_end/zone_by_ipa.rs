@@ -2,7 +2,7 @@
 //!
 //! No FreeIPA runs in a test. The stand-in follows FreeIPA's own sources in how `ipa console` runs a file
 //! (`ipalib/cli.py`) and what `batch` returns (`ipaserver/plugins/batch.py`). It refuses options that `ipa`
-//! 4.9 does not have. What only a FreeIPA can tell is in `docs/IDM.md`.
+//! 4.9 does not have. What only a FreeIPA can tell is in `docs/LABORATORY.md`.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;

@@ -109,7 +109,7 @@ fn all_records_are_there_and_are_answered() {
 #[test]
 fn signed_updates_of_a_zone_with_an_odd_name() {
     let room = Room::quiet();
-    // The policy is the one of docs/IDM.md.
+    // The policy is the one of docs/LABORATORY.md.
     let policy = "update-policy { grant updater zonesub ANY; };";
     let bind = UpdatedBind::start(room.path(), r"a\;b.x\032y", policy);
     let refused = update(&room, &bind, r"a\;b.x\032y", &[]);

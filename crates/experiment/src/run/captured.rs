@@ -286,7 +286,7 @@ fn remedy(counts: &Counts, options: &CaptureOptions) -> Option<String> {
             Some(format!("`{}` takes them", words.join(" ")))
         }
         Reason::UnknownLinkType => Some(
-            "docs/CAPTURES.md names the link types that are read; `tcpdump -i any` captures with one of them".to_owned(),
+            "docs/REPLAY.md names the link types that are read; `tcpdump -i any` captures with one of them".to_owned(),
         ),
         Reason::OtherPort => Some("`--capture-ports` names other ports of servers".to_owned()),
         Reason::OtherServer => Some("`--capture-server` names other servers".to_owned()),

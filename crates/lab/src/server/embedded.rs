@@ -143,7 +143,7 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
     if settings.hierarchy.is_some() {
         notes.push(
             "it answers as each server of a private Internet does, at its own address; its round trips and \
-             losses are those of its description (docs/INTERNET.md)"
+             losses are those of its description (docs/LABORATORY.md)"
                 .to_owned(),
         );
     }

@@ -80,7 +80,7 @@ pub struct EmbeddedSettings {
     /// File of the names of which it knows everything, like a resolver with a full cache; one per line.
     /// Replaces the zone.
     pub names: Option<PathBuf>,
-    /// Description of an Internet (docs/INTERNET.md) of which it is all servers, at the usual port of all their
+    /// Description of an Internet (docs/LABORATORY.md) of which it is all servers, at the usual port of all their
     /// addresses. Replaces the zone.
     pub hierarchy: Option<String>,
     /// The data of these names is signed.

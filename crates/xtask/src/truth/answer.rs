@@ -197,7 +197,7 @@ fn notes() -> String {
 - An experiment that left no report has found nothing. Neither has one that took more than 60 s, where
   the time counts.
 - Two variants make one comparison, whose metrics have a weight of 14 together
-  ([METHODOLOGY.md](METHODOLOGY.md), \"The four words\"). The default experiment has {comparisons} comparisons, which
+  ([METHOD.md](../docs/METHOD.md), \"The four words\"). The default experiment has {comparisons} comparisons, which
   share one error rate, so each has about a {} of it to begin with. The same difference is harder to find
   there.
 - The experiment with a planted latency makes whole runs, one variant after the other, and not turns of

@@ -45,7 +45,7 @@ pub(crate) fn truth(options: &TruthOptions) -> Result<()> {
     let stop = Stop::listen()?;
     let scratch = scratch("truth")?;
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
-    let default = root.context("xtask has no workspace around it")?.join("docs");
+    let default = root.context("xtask has no workspace around it")?.join("evidence");
     let folder = match &options.folder {
         Some(folder) => folder.clone(),
         None if options.smoke => scratch.path().to_owned(),
@@ -125,9 +125,9 @@ mod tests {
 
     #[test]
     fn the_page_is_that_of_the_log() {
-        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-        let made = page::page(&log::read(&docs.join(LOG)).unwrap());
-        let written = fs::read_to_string(docs.join(PAGE)).unwrap();
+        let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../evidence");
+        let made = page::page(&log::read(&kept.join(LOG)).unwrap());
+        let written = fs::read_to_string(kept.join(PAGE)).unwrap();
         assert_eq!(written, made, "write it anew: cargo xtask truth --for 0s");
     }
 

@@ -19,7 +19,7 @@ const HEAD: &str = "\
 dnslab was asked questions whose answer is known: are three equal variants equal? Is a variant seen
 whose server takes a known amount of CPU time more for each answer? Each experiment is the
 [default experiment](../experiments/encryption.toml) with other variants, on the embedded server,
-at its default length unless said otherwise. [METHODOLOGY.md](METHODOLOGY.md) says how differences
+at its default length unless said otherwise. [METHOD.md](../docs/METHOD.md) says how differences
 are planted, and how far the planting itself can be trusted.
 ";
 
@@ -27,7 +27,7 @@ const TAIL: &str = "\
 ## Play more
 
 ```sh
-cargo xtask truth --for 40m    # adds to docs/truth.jsonl and writes this page anew; Ctrl-C ends it
+cargo xtask truth --for 40m    # adds to evidence/truth.jsonl and writes this page anew; Ctrl-C ends it
                                # after the present experiment
 cargo xtask truth --for 0s     # writes this page anew, and plays nothing
 cargo xtask truth --smoke      # does it all work? Tiny experiments in a temporary folder
@@ -36,7 +36,7 @@ cargo xtask truth --smoke      # does it all work? Tiny experiments in a tempora
 Let nothing else run meanwhile. The kind that lacks most is played next, so all kinds grow together.
 The series is played in portions, and play goes on until each kind has reached its target, whatever
 the figures are by then. So looking at them early is not a rule to stop by. What is beyond a target is
-not counted. Logs of several machines can be joined: `cat other.jsonl >> docs/truth.jsonl`. When the
+not counted. Logs of several machines can be joined: `cat other.jsonl >> evidence/truth.jsonl`. When the
 method changes, `METHOD` in crates/xtask/src/truth/mod.rs is raised. Older lines then count in the table
 \"Earlier methods\" alone.
 

@@ -94,7 +94,7 @@ pub(crate) fn holds_others(costs: &[&Played]) -> Vec<Share> {
 fn measured_part(costs: &[&Played]) -> String {
     let mut text = "\nA server that is busy for longer finds more queries at once when it reads, and saves \
                     the cost of some readings. So the CPU time per query grows by less than the planted \
-                    time ([METHODOLOGY.md](METHODOLOGY.md), \"Planted differences\", has the count of the \
+                    time ([METHOD.md](../docs/METHOD.md), \"Planted differences\", has the count of the \
                     readings). What the other experiments over the same transport measured \
                     says whether the measurement repeats itself; an error that all of them have is not seen so:\n\n| transport | experiments | measured, of the planted time \
                     | 95 % interval | interval holds what the others measured | 95 % interval |\n\
@@ -285,7 +285,7 @@ pub(crate) fn planted(played: &[&Played]) -> String {
 pub(crate) fn limits(played: &[&Played]) -> String {
     let mut text =
         "\n## A known bottleneck\n\nShort experiments of two runs each, with a bottleneck that is known \
-                    ([METHODOLOGY.md](METHODOLOGY.md), \"Planted differences\"). The network \
+                    ([METHOD.md](../docs/METHOD.md), \"Planted differences\"). The network \
                     loses 5 % of the packets between two hosts, which are network namespaces and \
                     take root's privileges.\n\n"
             .to_owned();

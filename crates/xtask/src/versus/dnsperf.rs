@@ -18,7 +18,7 @@ const WIDE_WINDOW: u32 = 10_000;
 /// Buffers of a UDP socket, KiB (`SOCKET_BUFFER` in `crates/load/src/kernel.rs`).
 const BUFFER_KIB: &str = "4096";
 
-/// Root folder of a newer Debian with its dnsperf. It is made by hand (`docs/BENCHMARKS.md`).
+/// Root folder of a newer Debian with its dnsperf. It is made by hand (`evidence/BENCHMARKS.md`).
 const OTHER_DEBIAN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/tools/trixie");
 
 #[derive(Clone, Debug)]

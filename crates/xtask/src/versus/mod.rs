@@ -1,5 +1,5 @@
 //! `cargo xtask versus`: dnslab's load engine and its peers on this machine, in alternation, pinned the same
-//! way. `docs/BENCHMARKS.md` says what is measured, and what can mislead.
+//! way. `evidence/BENCHMARKS.md` says what is measured, and what can mislead.
 
 mod bench;
 pub(crate) mod dnslab;

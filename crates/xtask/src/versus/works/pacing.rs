@@ -14,7 +14,7 @@ use crate::versus::windows::PacingError;
 const CLIENTS: u32 = 4;
 /// Intended queries per second over all sockets.
 const RATES_QPS: [u32; 3] = [20_000, 60_000, 100_000];
-/// The aims (`docs/BENCHMARKS.md`): share of the windows, and median send lag in microseconds.
+/// The aims (`evidence/BENCHMARKS.md`): share of the windows, and median send lag in microseconds.
 const AIMS: (Aim, Aim) = (Aim::AtLeast(0.99), Aim::AtMost(50.0));
 
 pub(crate) fn pacing(bench: &Bench<'_>) -> Result<Outcome> {

@@ -17,7 +17,7 @@ const AGAINST: Transport = Transport::Dot;
 const CONNECTIONS: [u32; 2] = [4, 100];
 /// Over all connections.
 const WINDOW: u32 = 1000;
-/// See `docs/BENCHMARKS.md`.
+/// See `evidence/BENCHMARKS.md`.
 const AIM: Aim = Aim::AtMost(3.0);
 
 /// Measures each transport with few and with many connections.

@@ -16,7 +16,7 @@ const CONNECTIONS: [u32; 2] = [4, 100];
 /// Over all connections.
 const WINDOW: u32 = 1000;
 /// For the answered rate. The CPU time of an answer below the limit of a generator has no aim: it is the way
-/// to sleep and back (`docs/BENCHMARKS.md`).
+/// to sleep and back (`evidence/BENCHMARKS.md`).
 const RATE_AIM: Aim = Aim::AtLeast(1.0);
 
 /// Measures each transport with few and with many connections.

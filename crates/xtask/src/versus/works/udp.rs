@@ -13,7 +13,7 @@ use crate::versus::table::Comparison;
 const CLIENTS: u32 = 4;
 /// Over all sockets. Each program is asked at each of them.
 const WINDOWS: [u32; 4] = [100, 500, 1000, 2000];
-/// See `docs/BENCHMARKS.md`.
+/// See `evidence/BENCHMARKS.md`.
 const AIM: Aim = Aim::AtLeast(5.5);
 
 /// Measures at every window. The aim is for the best window of each program.
