@@ -552,21 +552,23 @@ mod tests {
 
     #[test]
     fn wrong_values_are_refused() {
-        let check = |path: &str, text: &str| {
-            assert!(read(find(path).unwrap(), text, Syntax::Set(path)).is_err(), "{path}={text}");
-        };
-        check("load.clients", "0");
-        check("load.clients", "many");
-        check("load.clients", "4\nx = 5");
-        check("load.clients", "");
-        check("load.duration", "10");
-        check("server.cpus", "0,0");
-        check("load.dnssec_ok", "yes");
-        check("load.rate", "ramp:1/5s");
-        check("load.edns_options", "65536:00");
-        check("load.edns_options", "1:0");
-        check("load.padding", "0");
-        check("load.http_path", "dns");
-        check("load.tsig", "c2VjcmV0");
+        #[track_caller]
+        fn check(path: &str, text: &str, message: &str) {
+            let fault = read(find(path).unwrap(), text, Syntax::Set(path)).unwrap_err();
+            assert_eq!(fault.message, message, "{path}={text}");
+        }
+        check("load.clients", "0", "`load.clients` is out of range: 0");
+        check("load.clients", "many", "`load.clients` must be a whole number, not text");
+        check("load.clients", "4\nx = 5", "`load.clients` must be a whole number, not text");
+        check("load.clients", "", "`load.clients` must be a whole number, not text");
+        check("load.duration", "10", "`load.duration` has no unit: 10");
+        check("server.cpus", "0,0", "`server.cpus` names CPU 0 twice");
+        check("load.dnssec_ok", "yes", "`load.dnssec_ok` must be true or false, not text");
+        check("load.rate", "ramp:1/5s", "`load.rate` cannot be `ramp:1/5s`");
+        check("load.edns_options", "65536:00", "`load.edns_options` is no list of EDNS options: `65536:00`");
+        check("load.edns_options", "1:0", "`load.edns_options` is no list of EDNS options: `1:0`");
+        check("load.padding", "0", "`load.padding` is out of range: 0");
+        check("load.http_path", "dns", "`load.http_path` is no path: `dns`");
+        check("load.tsig", "c2VjcmV0", "`load.tsig` cannot be read");
     }
 }

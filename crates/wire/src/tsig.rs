@@ -37,7 +37,7 @@ pub struct TsigKey(Arc<Key>);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TsigKeyError {
     /// Not two or three fields.
-    #[error("a TSIG key has {0} fields between colons: write [algorithm:]name:secret")]
+    #[error("a TSIG key has 2 or 3 fields between colons, not {0}: write [algorithm:]name:secret")]
     Fields(usize),
     /// The algorithm is unknown or too weak.
     #[error(

@@ -85,7 +85,7 @@ fn the_built_in_experiment_goes_from_plan_to_report() {
 #[test]
 fn an_ordinary_user_can_run_it() {
     if !rustix::process::geteuid().is_root() {
-        // Without root the other tests already run as an ordinary user.
+        println!("not root: the other tests run as an ordinary user");
         return;
     }
     let room = Room::with_load();

@@ -205,7 +205,7 @@ fn as_nobody(room: &Room, arguments: &[&str]) -> Done {
 #[test]
 fn an_ordinary_user_is_told_who_may_watch() {
     if !rustix::process::geteuid().is_root() {
-        // Only root can be two users.
+        println!("not root, so there are no two users");
         return;
     }
     let (room, bind) = room_with_bind("127.0.0.1");
@@ -227,7 +227,7 @@ fn an_ordinary_user_is_told_who_may_watch() {
 #[test]
 fn an_owner_may_watch_without_being_root() {
     if !rustix::process::geteuid().is_root() {
-        // Without root the other tests already show this.
+        println!("not root: the other tests show this");
         return;
     }
     let room = Room::with_load();

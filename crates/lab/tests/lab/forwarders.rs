@@ -379,7 +379,7 @@ fn the_name_of_a_forwarders_folder_does_not_matter() {
 #[test]
 fn an_ordinary_user_can_start_every_forwarder() {
     if !rustix::process::geteuid().is_root() {
-        // Every other test is this one then.
+        println!("not root: every other test is this one");
         return;
     }
     let authority = Authority::start();
