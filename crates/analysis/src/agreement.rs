@@ -1,6 +1,6 @@
 //! Whether a server counted what the load says it sent.
 
-use dnslab_record::{Measured, counter};
+use dnslab_record::{Measured, Observation, counter};
 use serde::{Deserialize, Serialize};
 
 /// Queries as the load counts them beside queries as the server counts them: two programs that know
@@ -26,8 +26,9 @@ impl Agreement {
     ///
     /// A server that counts the queries over UDP alone is held against a load that used nothing else.
     #[must_use]
-    pub fn of(measured: &Measured) -> Option<Self> {
-        let counters = measured.server_counters.as_ref()?;
+    pub fn of(run: &Observation<'_>) -> Option<Self> {
+        let measured = run.measured;
+        let counters = run.watched.counters.as_ref()?;
         let [first, .., last] = counters.samples.as_slice() else { return None };
         let (_, end_ns) = measured.window();
         if first.at_ns > 0 || last.at_ns < end_ns {

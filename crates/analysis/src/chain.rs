@@ -1,6 +1,8 @@
 //! What each server of a chain did, from the records alone.
 
-use dnslab_record::{ChainPart, CounterSeries, Measured, RunRecord, UNDER_TEST, counter};
+use dnslab_record::{
+    ChainPart, CounterSeries, Measured, Observation, RunRecord, UNDER_TEST, counter,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::statistics::mean_of;
@@ -120,14 +122,14 @@ impl ServerFigures {
     /// without a measurement.
     #[must_use]
     pub fn of_run(record: &RunRecord) -> Vec<Self> {
-        let Some(measured) = record.measured.as_ref().filter(|_| !record.chain.is_empty()) else {
+        let Some(run) = record.observation().filter(|run| !run.watched.chain.is_empty()) else {
             return Vec::new();
         };
-        let behind = record.chain.iter().map(|part| part.counters.as_ref());
-        let before = std::iter::once(measured.server_counters.as_ref()).chain(behind);
-        let parts = record.chain.iter().zip(before);
-        let parts = parts.map(|(part, before)| Self::of_part(part, before, measured));
-        std::iter::once(Self::under_test(record, measured)).chain(parts).collect()
+        let behind = record.watched.chain.iter().map(|part| part.counters.as_ref());
+        let before = std::iter::once(record.watched.counters.as_ref()).chain(behind);
+        let parts = record.watched.chain.iter().zip(before);
+        let parts = parts.map(|(part, before)| Self::of_part(part, before, run.measured));
+        std::iter::once(Self::under_test(record, &run)).chain(parts).collect()
     }
 
     /// Every server of the chain over the runs of a variant; those of a run that has another chain
@@ -143,7 +145,8 @@ impl ServerFigures {
         first.iter().enumerate().map(over).collect()
     }
 
-    fn under_test(record: &RunRecord, measured: &Measured) -> Self {
+    fn under_test(record: &RunRecord, run: &Observation<'_>) -> Self {
+        let measured = run.measured;
         // The hosts stand from the clients to the end of the chain.
         let host = record.testbed.as_ref().and_then(|all| all.hosts.get(1));
         Self {
@@ -153,9 +156,9 @@ impl ServerFigures {
             transport: record.load.transport_name().to_owned(),
             qps: Some(measured.answered_qps()),
             mean_latency_ns: measured.latency.mean_ns(),
-            busy_share: measured.server_busy_share(),
-            cpu_per_query_ns: measured.server_cpu_per_query_ns(),
-            peak_memory_octets: measured.resources.peak_memory_octets(),
+            busy_share: run.server_busy_share(),
+            cpu_per_query_ns: run.server_cpu_per_query_ns(),
+            peak_memory_octets: run.watched.resources.peak_memory_octets(),
             during_load: Reached::of_load(measured),
             since_start: Reached::default(),
         }

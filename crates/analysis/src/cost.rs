@@ -200,11 +200,11 @@ fn variant_cost(profile: &CpuProfile, records: &[RunRecord], seed: u64) -> Optio
     let valid = || {
         let own = records.iter().filter(|record| record.variant == profile.variant);
         own.filter(|record| record.status == RunStatus::Valid)
-            .filter_map(|record| record.measured.as_ref())
+            .filter_map(|record| record.observation())
     };
     // The server under test alone was sampled, so the servers behind it do not count.
-    let cpu: Vec<f64> = valid().filter_map(|measured| measured.server_cpu_per_query_ns()).collect();
-    let rates: Vec<f64> = valid().map(dnslab_record::Measured::answered_qps).collect();
+    let cpu: Vec<f64> = valid().filter_map(|run| run.server_cpu_per_query_ns()).collect();
+    let rates: Vec<f64> = valid().map(|run| run.measured.answered_qps()).collect();
     let (cpu_per_query_ns, answered_qps) = (mean(&cpu, seed)?, mean_of(&rates)?);
     if profile.samples == 0 {
         return None;

@@ -8,8 +8,8 @@ use dnslab_record::{Caveat, RunRecord};
 #[must_use]
 pub fn is_disturbed(record: &RunRecord) -> bool {
     let knows_waits = record.measured.as_ref().is_some_and(|measured| {
-        let behind = record.chain.iter().map(|part| &part.resources);
-        let mut servers = std::iter::once(&measured.resources).chain(behind);
+        let behind = record.watched.chain.iter().map(|part| &part.resources);
+        let mut servers = std::iter::once(&record.watched.resources).chain(behind);
         servers.all(|series| measured.waited_share_of(series).is_some())
     });
     record.all_caveats().iter().any(|caveat| match caveat {

@@ -101,7 +101,7 @@ pub fn floor_of_run_ns(record: &RunRecord, metric: Metric) -> Option<f64> {
 /// Linux), so two equal servers may differ by so many octets.
 fn memory_step_octets(record: &RunRecord) -> f64 {
     const AT_ONCE: usize = 64 * 4_096;
-    let behind = record.watched_behind().map(|part| part.server.cpus.len());
+    let behind = record.watched.behind().map(|part| part.server.cpus.len());
     let cpus: usize = behind.chain([record.server.cpus.len()]).map(|cpus| cpus.max(1)).sum();
     (AT_ONCE * cpus) as f64
 }

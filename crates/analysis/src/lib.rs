@@ -1,6 +1,6 @@
 //! What records mean: record in, finding out.
 //!
-//! An [`Observation`] is one load of a run, and the one argument of every rule: what bounded it
+//! An [`dnslab_record::Observation`] is one load of a run, and the one argument of every rule: what bounded it
 //! ([`BottleneckFigures::bottleneck`]), what is to be doubted ([`caveats`]), and why it does not count. A [`Summary`]
 //! is computed from the records of a session and from nothing else. [`judge`] holds it against limits. [`History`] and
 //! [`SessionComparison`] look across sessions.
@@ -42,7 +42,7 @@ mod join_answers;
 mod latency_floor;
 mod memory;
 mod not_compared;
-mod observation;
+
 mod quantiles;
 mod ruling;
 pub mod self_check;
@@ -77,7 +77,7 @@ pub use join_answers::{Difference, Joined, MAX_QUESTIONS, join as join_answers};
 pub use latency_floor::{floor_of_run_ns, latency_floor_ns, latency_floor_of_runs_ns};
 pub use memory::{MemoryLog, RunMemory};
 pub use not_compared::NotCompared;
-pub use observation::Observation;
+
 pub use quantiles::RunFigures;
 pub use ruling::{Judgement, LimitRuling, Ruling};
 pub use self_check::SelfCheck;

@@ -90,7 +90,7 @@ impl<'a> MemoryLog<'a> {
             let per_connection_octets = per_connection;
             return RunMemory { peak_octets: Some(peak), per_connection_octets, is_kept: false };
         };
-        let kept = base(&measured.resources).saturating_sub(seen.least_octets);
+        let kept = base(&record.watched.resources).saturating_sub(seen.least_octets);
         let is_own = |octets: u64| !seen.had_more_before && is_own(octets, kept);
         let is_growth_own = growth.is_none_or(|growth| is_own(growth.octets));
         let is_peak_own = is_own(peak) && is_growth_own;
@@ -127,7 +127,7 @@ impl Growth {
     fn of(record: &RunRecord, measured: &Measured, seen: Option<Seen>) -> Option<Self> {
         let opened = measured.warm_up.connections.opened + measured.counters.connections.opened;
         let connections = opened.min(u64::from(record.load.clients));
-        let resources = &measured.resources;
+        let resources = &record.watched.resources;
         let peak = resources.peak_memory_octets().filter(|_| connections >= MANY_CONNECTIONS)?;
         // A server that was started for the run may give back what it needed for its zone.
         let before = resources.samples.first()?.memory_octets;
@@ -174,7 +174,7 @@ fn process(record: &RunRecord) -> &str {
 
 /// The least memory of a run, octets.
 fn least(record: &RunRecord) -> Option<u64> {
-    let samples = &record.measured.as_ref()?.resources.samples;
+    let samples = &record.watched.resources.samples;
     samples.iter().map(|sample| sample.memory_octets).min()
 }
 

@@ -32,7 +32,8 @@ impl SelfCheck {
         if record.imported.is_some() {
             return None;
         }
-        let findings = fold(record, record.measured.as_ref()?);
+        record.measured.as_ref()?;
+        let findings = fold(record);
         let verdict = findings.first().map_or(Verdict::Clean, |(verdict, _)| *verdict);
         Some(Self { verdict, findings: findings.into_iter().map(|(_, finding)| finding).collect() })
     }

@@ -121,7 +121,7 @@ impl SessionComparison {
     ///   ([`Welch::more_runs`]).
     ///
     /// A bound of the figure itself (`p99<10ms`) is tried on the later session alone, as in a session
-    /// ([`CostLimit::judge`]).
+    /// ([`crate::judge`]).
     #[must_use]
     pub fn of(base: WholeSession<'_>, new: WholeSession<'_>, limits: &[CostLimit]) -> Self {
         let sides = [Side::of(base), Side::of(new)];

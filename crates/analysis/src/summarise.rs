@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use dnslab_figures::{Counters, Histogram, NetworkDrops, Outcomes, Pacing};
 use dnslab_record::{
     AnswerComparison, Bottleneck, Caveat, Compared, CpuProfiles, LoadMode, Measured, Metric,
-    Quantity, RunFigure, RunRecord, RunStatus, Session,
+    Observation, Quantity, RunFigure, RunRecord, RunStatus, Session,
 };
 
 use crate::agreement::Agreement;
@@ -21,11 +21,10 @@ use crate::not_compared::NotCompared;
 use crate::quantiles::RunFigures;
 use crate::self_check::VariantSelfCheck;
 use crate::statistics::{Comparison, Estimate, Pair, Paired, drift, mean_of};
-use crate::sweep::SweepLine;
-use crate::windows::{WindowOfVariant, WindowSummary};
-
 use crate::summary::{Summary, VariantSummary};
+use crate::sweep::SweepLine;
 use crate::variant_caveat::VariantCaveat;
+use crate::windows::{WindowOfVariant, WindowSummary};
 
 /// From this share of the rate that another load generator was told on, it kept to it.
 const RATE_KEPT: f64 = 0.98;
@@ -255,10 +254,12 @@ impl<'a> VariantRuns<'a> {
             error_share: error_share(&counters).max(error_share(&of_common)),
             rcodes: counters.answers.rcodes,
             latency,
-            server_busy_share: average(Measured::server_busy_share),
+            server_busy_share: mean_of(
+                &self.seen().filter_map(|run| run.server_busy_share()).collect::<Vec<f64>>(),
+            ),
             server_waited_share: self
-                .measured()
-                .filter_map(|measured| measured.waited_share_of(&measured.resources))
+                .seen()
+                .filter_map(|run| run.measured.waited_share_of(&run.watched.resources))
                 .reduce(f64::max),
             is_disturbed: self.is_disturbed(),
             peak_memory_octets,
@@ -275,7 +276,7 @@ impl<'a> VariantRuns<'a> {
             send_lag,
             start_lag,
             pacing: Pacing::of_runs(times().filter_map(|run| run.pacing.as_ref())),
-            agreement: Agreement::sum(self.measured().filter_map(Agreement::of)),
+            agreement: Agreement::sum(runs().filter_map(|run| Agreement::of(&run.observation()?))),
             chain: ServerFigures::over_runs(runs()),
             bottlenecks: bottlenecks(self.valid.iter().map(|(record, _)| &record.bottleneck)),
             self_check: VariantSelfCheck::of(runs(), &caveats),
@@ -316,6 +317,10 @@ impl<'a> VariantRuns<'a> {
             LoadMode::Open { rate_qps, .. } => Some(rate_qps),
             LoadMode::Closed { .. } => None,
         })
+    }
+
+    fn seen(&self) -> impl Iterator<Item = Observation<'a>> {
+        self.valid.iter().filter_map(|(record, _)| record.observation())
     }
 
     fn measured(&self) -> impl Iterator<Item = &'a Measured> {

@@ -115,7 +115,7 @@ pub struct VariantSummary {
     /// Send lags of all runs merged; empty for a closed loop, which has no schedule to lag behind.
     #[serde(default)]
     pub send_lag: Histogram,
-    /// [`Measured::start_lag`] of all runs merged.
+    /// [`dnslab_record::Measured::start_lag`] of all runs merged.
     #[serde(default, skip_serializing_if = "Histogram::is_empty")]
     pub start_lag: Histogram,
     /// The pacing of all runs; see [`Pacing::of_runs`].

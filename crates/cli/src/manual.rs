@@ -9,11 +9,11 @@ use std::path::Path;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory as _, Parser as _};
+use documents::{DocumentCommand, commands_of, documents, files_of, key_and_value, root};
 
 use crate::arguments::{Arguments, Command, Plan, Run};
 use crate::exit::Failure;
 use crate::{capacity, load, replay, run};
-use documents::{DocumentCommand, commands_of, documents, files_of, key_and_value, root};
 
 /// Files that commands of the documents read and that no document shows.
 const FILES: [&str; 6] = ["queries.txt", "names.txt", "ca.pem", "ca.crt", "monday.pcap", "key.pem"];

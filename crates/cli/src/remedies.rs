@@ -99,7 +99,7 @@ impl Line {
 
 /// What is said of a run of this load with this caveat, on the screen, and on the page.
 fn said(line: &Line, caveat: &Caveat, cpus: &str) -> [(Told, String); 2] {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/tests/samples/v5");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/tests/samples/v1");
     let read = |name: &str| std::fs::read(folder.join(name)).expect("the sample is there");
     let session: Session = serde_json::from_slice(&read("session.json")).unwrap();
     let mut record: RunRecord = serde_json::from_slice(&read("runs/tcp-1/record.json")).unwrap();

@@ -6,7 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use dnslab_figures::{Answers, Counters, Histogram, Interval, Outcomes};
 use dnslab_record::{
     Bottleneck, BottleneckKind, CaseId, Caveat, Fact, Imported, LoadFacts, LoadMode, Measured,
-    RECORD_FORMAT, RunRecord, RunStatus, SESSION_FORMAT, ServerFacts, Session,
+    RECORD_FORMAT, RunRecord, RunStatus, SESSION_FORMAT, ServerFacts, Session, Watched,
 };
 
 use super::MAX_NS;
@@ -113,7 +113,7 @@ fn record(case: CaseId, position: u32, source: ImportSource) -> RunRecord {
         status: RunStatus::Valid,
         load: load(&run),
         server: ServerFacts { kind: "external".to_owned(), ..ServerFacts::default() },
-        chain: Vec::new(),
+        watched: Watched::default(),
         testbed: None,
         measured: Some(measured(&run)),
         common_load: None,

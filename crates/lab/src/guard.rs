@@ -4,7 +4,7 @@
 //! dnslab starts itself again as its hidden subcommand `guard` and writes a [`GuardSpec`] as the first line
 //! of the guard's standard input. The guard leaves the terminal's session (Ctrl-C does not reach the server),
 //! adopts every orphan below it (`PR_SET_CHILD_SUBREAPER`), makes the control groups, and starts the server
-//! through the stage in [`crate::launch`]. Then it waits for the first of: the server's end, the line `stop
+//! through the stage in `crate::launch`. Then it waits for the first of: the server's end, the line `stop
 //! MILLISECONDS`, the end of its input (dnslab died), SIGTERM. It ends the server with SIGTERM, after the
 //! grace time with SIGKILL, together with all descendants, and removes the groups. The guard is in no group
 //! of the server: only the server is counted.

@@ -2,8 +2,8 @@
 //!
 //! `perf record` runs under a guard, on the CPUs of the load, and samples the processes of the server by the software
 //! clock `cpu-clock`, which virtual machines have too. `perf script` then writes the samples as text, with bounds on
-//! time and size. [`script`] reads that text, [`parts`] says which part of the server each sample belongs to, and
-//! [`tally`] counts.
+//! time and size. `script` reads that text, `parts` says which part of the server each sample belongs to, and
+//! `tally` counts.
 
 mod parts;
 mod script;

@@ -1,7 +1,7 @@
 //! Servers in a root folder of their own: the programs and libraries of another release of a distribution,
 //! run here by chroot.
 //!
-//! The stage of [`crate::launch`] gives the server mounts of its own, in which the run's folder and the
+//! The stage of `crate::launch` gives the server mounts of its own, in which the run's folder and the
 //! kernel's file systems are bound into the root, and moves into it. All of these mounts belong to that
 //! process and its children and go away with the last of them: nobody has to unmount anything, and no other
 //! process sees them. Configurations name only relative paths, so they mean the same inside.

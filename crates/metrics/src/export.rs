@@ -19,7 +19,8 @@ pub fn points_of(experiment: &str, record: &RunRecord) -> Vec<Point> {
     let mut run = Run::new(experiment, &id, &transport_of(record));
     let mut points = Vec::new();
     let mut latest_ns = 0;
-    for (part, measured) in loads(record) {
+    for (part, seen) in loads(record) {
+        let measured = seen.measured;
         let began = began_unix_ns(record, part, measured);
         // One that is not known begins after what came before.
         let began = began.max(latest_ns + 1_000_000);
@@ -37,7 +38,7 @@ pub fn points_of(experiment: &str, record: &RunRecord) -> Vec<Point> {
             };
             grow(run.counters.entry(phase).or_default(), interval, end);
             let end_ns = interval.at_ns.saturating_add(interval.length_ns);
-            let server = server_at(measured, end_ns as i64);
+            let server = server_at(seen.watched, end_ns as i64);
             let cpu_ns = server.map(|server| server.cpu_ns);
             let gauges = Gauges {
                 interval: Some(interval.clone()),

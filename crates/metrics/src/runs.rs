@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::families::*;
 use crate::{Buckets, Family, Point, Series, Snapshot, Value};
+use dnslab_record::{Observation, Watched};
 
 /// Runs whose series are served at once; the oldest are left out. Each has some 200.
 const MAX_RUNS: usize = 100;
@@ -288,13 +289,14 @@ impl Run {
     pub(crate) fn end(&mut self, record: &RunRecord) {
         self.transport = transport_of(record);
         self.ended = self.outcome(record);
-        for (part, measured) in loads(record) {
+        for (part, run) in loads(record) {
+            let measured = run.measured;
             let [warm_up, window] = Phase::of(part);
             self.counters.insert(warm_up, measured.warm_up.clone());
             self.counters.insert(window, measured.counters.clone());
-            self.ended.extend(self.figures(window, measured));
+            self.ended.extend(self.figures(window, &run));
             let gauges = self.gauges.entry(part).or_default();
-            gauges.server = server_at(measured, i64::MAX).or(gauges.server);
+            gauges.server = server_at(run.watched, i64::MAX).or(gauges.server);
         }
         for gauges in self.gauges.values_mut() {
             (gauges.in_flight, gauges.open) = (0, 0);
@@ -368,7 +370,8 @@ impl Run {
     }
 
     /// What a load measured.
-    fn figures(&self, phase: Phase, measured: &Measured) -> Vec<Series> {
+    fn figures(&self, phase: Phase, run: &Observation<'_>) -> Vec<Series> {
+        let measured = run.measured;
         let of = self.of(Some(phase.name()));
         let one = |family: &'static Family, value| Series {
             family,
@@ -377,7 +380,7 @@ impl Run {
             value,
         };
         let latency = Value::Histogram(Arc::new(Buckets::of(&measured.latency)));
-        let cpu_ns = measured.server_cpu_per_query_ns();
+        let cpu_ns = run.server_cpu_per_query_ns();
         let cpu = cpu_ns.map(|ns| one(&RUN_CPU, Value::Real(ns / 1e9)));
         [
             one(&RUN_LATENCY, latency),
@@ -391,9 +394,10 @@ impl Run {
 }
 
 /// The loads of a run that were measured.
-pub(crate) fn loads(record: &RunRecord) -> impl Iterator<Item = (LoadPart, &Measured)> {
-    let main = record.measured.as_ref().map(|measured| (LoadPart::Main, measured));
-    let common = record.common_load.as_ref().map(|it| (LoadPart::Common, &it.measured));
+pub(crate) fn loads(record: &RunRecord) -> impl Iterator<Item = (LoadPart, Observation<'_>)> {
+    let main = record.observation().map(|main| (LoadPart::Main, main));
+    let common = record.common_load.as_ref();
+    let common = common.map(|common| (LoadPart::Common, common.observation(&record.server)));
     main.into_iter().chain(common)
 }
 
@@ -405,8 +409,8 @@ pub(crate) fn transport_of(record: &RunRecord) -> String {
 }
 
 /// What the server had used at an instant of the load's timeline, nanoseconds.
-pub(crate) fn server_at(measured: &Measured, at_ns: i64) -> Option<LiveServer> {
-    let resources = &measured.resources;
+pub(crate) fn server_at(watched: &Watched, at_ns: i64) -> Option<LiveServer> {
+    let resources = &watched.resources;
     let (first, last) =
         (resources.samples.first()?, resources.samples.iter().rfind(|it| it.at_ns <= at_ns)?);
     Some(LiveServer {

@@ -14,7 +14,7 @@ use dnslab_record::{
 use dnslab_results::ResultsDirectory;
 
 fn samples() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/tests/samples/v5")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/tests/samples/v1")
 }
 
 fn records() -> Vec<RunRecord> {

@@ -14,11 +14,7 @@ use crate::run::RunRecord;
 use crate::session::CaseId;
 
 /// Version of `capacity.json`; see [`crate::run::RECORD_FORMAT`] for the rule.
-///
-/// - 1: the first.
-/// - 2: what the generator lacked, and why a run is invalid, are figures, where a reader of 1 expects
-///   sentences; and the names of records of format 5.
-pub const CAPACITY_FORMAT: u32 = 2;
+pub const CAPACITY_FORMAT: u32 = 1;
 
 /// A search for the capacity of a server, on its way or at its end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -177,7 +173,8 @@ impl StepFigures {
     /// The figures of a run; `None` if nothing was measured.
     #[must_use]
     pub fn of(record: &RunRecord) -> Option<Self> {
-        let measured = record.measured.as_ref()?;
+        let run = record.observation()?;
+        let measured = run.measured;
         Some(Self {
             offered_qps: measured.offered_qps(),
             answered_qps: measured.answered_qps(),
@@ -187,7 +184,7 @@ impl StepFigures {
             max_wait_ns: record.load.max_wait_ns(),
             bottleneck: Some(record.bottleneck.kind),
             batch_delay_ns: Some(record.load.batch_delay_ns),
-            server_busy_share: measured.server_busy_share(),
+            server_busy_share: run.server_busy_share(),
         })
     }
 }

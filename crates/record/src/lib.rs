@@ -42,6 +42,7 @@ mod load;
 mod measured;
 mod metric;
 mod objective;
+mod observation;
 mod quantiles;
 mod quantity;
 mod resources;
@@ -51,6 +52,7 @@ mod session;
 mod testbed;
 mod text;
 mod visible;
+mod watched;
 
 pub use answer_comparison::{
     AnswerComparison, AnswerExample, AnswerRelation, COMPARISON_FORMAT, ClassCount, DifferenceClass,
@@ -77,6 +79,7 @@ pub use load::{LoadFacts, LoadMode, OpenPace, Played, TlsFacts};
 pub use measured::{Measured, TurnsTaken, WorkerFacts};
 pub use metric::Metric;
 pub use objective::{Objective, ObjectiveError, Relation, Threshold};
+pub use observation::Observation;
 pub use quantiles::{LatencyQuantiles, RunFigure, TimeOuts};
 pub use quantity::{Quantity, QuantityError, Unit};
 pub use resources::{
@@ -89,3 +92,4 @@ pub use testbed::{
     ChainPart, HostFacts, LinkFacts, TestbedFacts, UNDER_TEST, pinned_cpus, servers_cpus,
 };
 pub use visible::{visible, visible_json, visible_lines};
+pub use watched::Watched;

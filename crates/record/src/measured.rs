@@ -5,8 +5,7 @@ use dnslab_figures::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::counter::CounterSeries;
-use crate::resources::{CpuLimit, ResourceSeries, ThreadShare};
+use crate::resources::{ResourceSeries, ThreadShare};
 
 /// One load worker.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -113,8 +112,6 @@ pub struct TurnsTaken {
     pub counted_ns: u64,
     /// Answers received in the measured window, also while the time did not count.
     pub answered: u64,
-    /// CPU time that the servers of the other loads used in the measured window, nanoseconds.
-    pub others_cpu_ns: u64,
 }
 
 /// What a run measured.
@@ -178,18 +175,6 @@ pub struct Measured {
     /// the intervals are that long, and in records that do not have it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seconds: Vec<Interval>,
-    /// The server's resources; empty samples when it could not be watched.
-    pub resources: ResourceSeries,
-    /// What the server itself counted; `None` if it tells nobody, and in records that do not have it.
-    #[serde(default)]
-    pub server_counters: Option<CounterSeries>,
-    /// The CPU quota of dnslab itself; `None` without one, and in records that do not have it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub load_cpu_limit: Option<CpuLimit>,
-    /// Share of the measured window for which some thread of dnslab's control group waited for a CPU, in
-    /// [0, 1] (`cpu.pressure`); `None` where the kernel does not say, and in records that do not have it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub load_pressure_share: Option<f64>,
     /// What the network stack of the generator's host dropped and sent again from the start of the
     /// load to its end, on behalf of whatever process; `None` where the kernel does not say, and in records that do
     /// not have it.
@@ -258,21 +243,6 @@ impl Measured {
         (self.window_start_ns as i64, (self.window_start_ns + self.window_ns) as i64)
     }
 
-    /// Share in [0, 1] of the time of so many CPUs that the hypervisor kept in the measured window, if all that it
-    /// kept was theirs; `None` where the machine was not sampled.
-    #[must_use]
-    pub fn stolen_share(&self, cpus: usize) -> Option<f64> {
-        let (stolen_ns, span_ns) = self.resources.increase(self.window(), |at| at.steal_ns)?;
-        Some((stolen_ns as f64 / (span_ns as f64 * cpus.max(1) as f64)).min(1.0))
-    }
-
-    /// The server's CPU use in [0, 1] of the CPUs it was given, over its own part of the measured
-    /// window.
-    #[must_use]
-    pub fn server_busy_share(&self) -> Option<f64> {
-        self.busy_share_of(&self.resources)
-    }
-
     /// The CPU use of any server of this run in [0, 1] of its CPUs, with the interrupts there. Where
     /// loads take turns, the interrupts are taken to be as many in each turn.
     #[must_use]
@@ -317,26 +287,6 @@ impl Measured {
         }
     }
 
-    /// The same with the time of interrupts on its CPUs, where the kernel does not count that as the time
-    /// of threads.
-    #[must_use]
-    pub fn server_used_share(&self) -> Option<f64> {
-        self.used_share_of(&self.resources)
-    }
-
-    /// The server's CPU time per answered query over the measured window, nanoseconds; `None` where other servers
-    /// answered some of the queries.
-    #[must_use]
-    pub fn server_cpu_per_query_ns(&self) -> Option<f64> {
-        if self.counters.attempts.sent_to.len() > 1 {
-            return None;
-        }
-        let (from, to) = self.window();
-        let answered = self.answered();
-        let cpu_ns = self.resources.cpu_between_ns(from, to)?;
-        (answered > 0).then(|| cpu_ns as f64 / answered as f64)
-    }
-
     /// TLS handshakes, full and resumed, for each answered query of the measured window; `None`
     /// without any in it, as where connections are kept.
     #[must_use]
@@ -345,17 +295,6 @@ impl Measured {
         let handshakes = connections.full_handshakes + connections.resumed_handshakes;
         let answered = self.answered();
         (handshakes > 0 && answered > 0).then(|| handshakes as f64 / answered as f64)
-    }
-
-    /// Octets that the server wrote to its logs of queries, per answered query, over the measured
-    /// window; `None` without such a log. What the server still held back is not in it.
-    #[must_use]
-    pub fn log_octets_per_query(&self) -> Option<f64> {
-        let (from, to) = self.window();
-        let is_written = self.resources.samples.last()?.log_octets > 0;
-        let octets = self.resources.growth_between(from, to, |sample| sample.log_octets)?;
-        let answered = self.answered();
-        (is_written && answered > 0).then(|| octets as f64 / answered as f64)
     }
 
     /// The generator's CPU time per answered query over the measured window, nanoseconds; `None` if its

@@ -169,12 +169,13 @@ impl Metric {
         if let Some(quantile) = self.quantile() {
             return record.latency_quantiles()?.at(quantile);
         }
-        let measured = record.measured.as_ref()?;
+        let run = record.observation()?;
+        let measured = run.measured;
         match self {
             Self::AnsweredQps => Some(measured.answered_qps()),
             Self::LatencyMean => record.latency_mean_ns(),
             Self::ServerCpuPerQuery => record.servers_cpu_per_query_ns(),
-            Self::LogOctetsPerQuery => measured.log_octets_per_query(),
+            Self::LogOctetsPerQuery => run.log_octets_per_query(),
             // What a process had needed before it keeps: it says nothing of one run.
             Self::PeakMemory if record.server.is_external() => None,
             Self::PeakMemory => record.peak_memory_octets().map(|octets| octets as f64),

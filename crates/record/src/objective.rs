@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::measured::Measured;
+use crate::observation::Observation;
 use crate::quantity::{Quantity, QuantityError};
 
 /// Demands that all have to be met: `lost<0.1%, p99<10ms`. There is at least one.
@@ -137,8 +137,8 @@ impl Threshold {
     /// The figure that is held against the bound: a share in [0, 1], or nanoseconds; `None` if no
     /// query became due.
     #[must_use]
-    pub fn figure(&self, measured: &Measured) -> Option<f64> {
-        self.quantity.of(measured)
+    pub fn figure(&self, run: &Observation<'_>) -> Option<f64> {
+        self.quantity.of(run)
     }
 
     /// True if a figure meets the demand.

@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 use dnslab_wire::units::{duration, number, octets, share};
 
-use crate::measured::Measured;
 use crate::metric::Metric;
+use crate::observation::Observation;
 use crate::quantiles::RunFigure;
 use crate::run::RunRecord;
 
@@ -133,7 +133,8 @@ impl Quantity {
     /// The value in what was measured: a share in [0, 1], nanoseconds, octets, or a number. `None` if
     /// it was not measured.
     #[must_use]
-    pub fn of(self, measured: &Measured) -> Option<f64> {
+    pub fn of(self, run: &Observation<'_>) -> Option<f64> {
+        let measured = run.measured;
         let outcomes = &measured.counters.outcomes;
         let latency = &measured.latency;
         let of_due = |count: u64| (outcomes.due > 0).then(|| count as f64 / outcomes.due as f64);
@@ -146,9 +147,9 @@ impl Quantity {
             Self::Mean => latency.mean_ns(),
             Self::Max => latency.max_ns().map(|ns| ns as f64),
             Self::Qps => Some(measured.answered_qps()),
-            Self::CpuPerQuery => measured.server_cpu_per_query_ns(),
-            Self::LogPerQuery => measured.log_octets_per_query(),
-            Self::Memory => measured.resources.peak_memory_octets().map(|octets| octets as f64),
+            Self::CpuPerQuery => run.server_cpu_per_query_ns(),
+            Self::LogPerQuery => run.log_octets_per_query(),
+            Self::Memory => run.watched.resources.peak_memory_octets().map(|octets| octets as f64),
             Self::Handshakes => measured.handshakes_per_query(),
         }
     }
@@ -166,7 +167,8 @@ impl Quantity {
             }
             (_, Some(metric)) => metric.of(record),
             _ => {
-                let value = self.of(record.compared_times()?).filter(|value| value.is_finite());
+                let value =
+                    self.of(&record.compared_observation()?).filter(|value| value.is_finite());
                 value.map(RunFigure::Measured)
             }
         }

@@ -10,13 +10,15 @@ use crate::imported::Imported;
 use crate::invalid::InvalidReason;
 use crate::load::LoadFacts;
 use crate::measured::Measured;
+use crate::observation::Observation;
 use crate::quantiles::LatencyQuantiles;
 use crate::server::ServerFacts;
-use crate::testbed::{ChainPart, TestbedFacts, pinned_cpus};
+use crate::testbed::{TestbedFacts, pinned_cpus};
+use crate::watched::Watched;
 
 /// Version of the record's form on disk. It rises with every change that an older reader would misunderstand. After the
-/// first release readers go on reading all older ones; what states before it wrote is read by none.
-pub const RECORD_FORMAT: u32 = 5;
+/// first release readers go on reading all older ones.
+pub const RECORD_FORMAT: u32 = 1;
 
 /// Everything that one run of one variant left behind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,14 +40,14 @@ pub struct RunRecord {
     pub load: LoadFacts,
     /// The server as it ran.
     pub server: ServerFacts,
-    /// The servers behind it, in the order of the chain; none in most runs.
-    #[serde(default)]
-    pub chain: Vec<ChainPart>,
-    /// Hosts and links; `None` where all is on one host, and in records that do not have it.
+    /// Hosts and links; `None` where all is on one host.
     #[serde(default)]
     pub testbed: Option<TestbedFacts>,
-    /// What was measured; `None` if the run failed before the load began.
+    /// What the load measured; `None` if the run failed before the load began.
     pub measured: Option<Measured>,
+    /// What was seen of the servers meanwhile.
+    #[serde(default)]
+    pub watched: Watched,
     /// What was measured at a rate that all variants were asked alike; `None` without such a load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub common_load: Option<CommonLoad>,
@@ -67,12 +69,24 @@ pub struct RunRecord {
 pub struct CommonLoad {
     /// The load as it was applied.
     pub load: LoadFacts,
-    /// What was measured.
+    /// What the load measured.
     pub measured: Measured,
+    /// What was seen of the servers meanwhile.
+    #[serde(default)]
+    pub watched: Watched,
     /// Reasons to doubt.
     pub caveats: Vec<Caveat>,
     /// What bounded the answered rate.
     pub bottleneck: Bottleneck,
+}
+
+impl CommonLoad {
+    /// What was seen of it, on this server.
+    #[must_use]
+    pub fn observation<'a>(&'a self, server: &'a ServerFacts) -> Observation<'a> {
+        let Self { load, measured, watched, .. } = self;
+        Observation { load, server, measured, watched }
+    }
 }
 
 impl RunRecord {
@@ -143,20 +157,34 @@ impl RunRecord {
         }
     }
 
-    /// The largest memory of the servers, octets: the sum over the server under test and those behind it, each at its
-    /// largest. An embedded upstream stands for servers of others and is left out. `None` if one of them was not
-    /// watched. Of a server that ran before, [`dnslab_analysis::MemoryLog`] says whether that is the run's own.
+    /// The main load and what was seen of it; `None` if nothing was measured.
     #[must_use]
-    pub fn peak_memory_octets(&self) -> Option<u64> {
-        let own = self.measured.as_ref()?.resources.peak_memory_octets()?;
-        self.watched_behind()
-            .map(|part| part.resources.peak_memory_octets())
-            .try_fold(own, |sum, octets| Some(sum + octets?))
+    pub fn observation(&self) -> Option<Observation<'_>> {
+        let Self { load, server, watched, .. } = self;
+        Some(Observation { load, server, measured: self.measured.as_ref()?, watched })
     }
 
-    /// The servers behind the one under test whose use counts as that of the service.
-    pub fn watched_behind(&self) -> impl Iterator<Item = &ChainPart> {
-        self.chain.iter().filter(|part| part.server.kind != "embedded")
+    /// The load of [`RunRecord::compared_times`] and what was seen of it.
+    #[must_use]
+    pub fn compared_observation(&self) -> Option<Observation<'_>> {
+        match &self.common_load {
+            _ if self.lacks_common_load => None,
+            None => self.observation(),
+            Some(common) => Some(common.observation(&self.server)),
+        }
+    }
+
+    /// The largest memory of the servers, octets: the sum over the server under test and those behind it, each at its
+    /// largest ([`Watched::behind`]). `None` if one of them was not watched. Of a server that ran before, it may have
+    /// been needed before the run.
+    #[must_use]
+    pub fn peak_memory_octets(&self) -> Option<u64> {
+        self.measured.as_ref()?;
+        let own = self.watched.resources.peak_memory_octets()?;
+        self.watched
+            .behind()
+            .map(|part| part.resources.peak_memory_octets())
+            .try_fold(own, |sum, octets| Some(sum + octets?))
     }
 
     /// Share of the time of the CPUs of servers and load that the hypervisor kept in the measured window of the
@@ -164,22 +192,21 @@ impl RunRecord {
     /// server was not watched, or somebody was not pinned.
     #[must_use]
     pub fn stolen_share(&self) -> Option<f64> {
-        let cpus = pinned_cpus(&self.load, &self.server, &self.chain)?.len();
-        let common = self.common_load.as_ref().map(|common| &common.measured);
-        let loads = self.measured.iter().chain(common);
-        loads.filter_map(|measured| measured.stolen_share(cpus)).reduce(f64::max)
+        let cpus = pinned_cpus(&self.load, &self.server, &self.watched.chain)?.len();
+        let loads = [self.observation(), self.compared_observation()];
+        loads.iter().flatten().filter_map(|load| load.stolen_share(cpus)).reduce(f64::max)
     }
 
     /// CPU time for each answered query over the measured window, nanoseconds: the sum over the
-    /// server under test and the servers behind it. An embedded upstream stands for servers of
-    /// others and is left out. `None` if one of them was not watched.
+    /// server under test and the servers behind it ([`Watched::behind`]). `None` if one of them was not watched.
     #[must_use]
     pub fn servers_cpu_per_query_ns(&self) -> Option<f64> {
-        let measured = self.measured.as_ref()?;
-        let (from, to) = measured.window();
-        let answered = measured.answered();
-        let own = measured.server_cpu_per_query_ns()?;
-        self.watched_behind()
+        let main = self.observation()?;
+        let (from, to) = main.measured.window();
+        let answered = main.measured.answered();
+        let own = main.server_cpu_per_query_ns()?;
+        self.watched
+            .behind()
             .map(|part| part.resources.cpu_between_ns(from, to))
             .try_fold(own, |sum, cpu_ns| Some(sum + cpu_ns? as f64 / answered as f64))
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::cost_limit::CostLimit;
 use crate::metric::Metric;
 
-/// Version of the session file's form; see [`RECORD_FORMAT`] for the rule.
+/// Version of the session file's form; see [`crate::RECORD_FORMAT`] for the rule.
 pub const SESSION_FORMAT: u32 = 1;
 
 /// What is known before the first run: the experiment, its plan, the host.

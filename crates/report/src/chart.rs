@@ -8,7 +8,7 @@ mod time;
 
 use dnslab_analysis::statistics::mean_of;
 use dnslab_analysis::{RunFigures, Summary, WindowSummary};
-use dnslab_record::{LatencyQuantiles, Measured, RunFigure, RunRecord, RunStatus};
+use dnslab_record::{LatencyQuantiles, Observation, RunFigure, RunRecord, RunStatus};
 use serde::Serialize;
 use sweep::Sweep;
 
@@ -60,9 +60,9 @@ impl Charts {
             .iter()
             .map(|variant| valid_runs(records, &variant.name).collect())
             .collect();
-        let own: Vec<Vec<&Measured>> = runs
+        let own: Vec<Vec<Observation<'_>>> = runs
             .iter()
-            .map(|runs| runs.iter().filter_map(|record| record.measured.as_ref()).collect())
+            .map(|runs| runs.iter().filter_map(|record| record.observation()).collect())
             .collect();
         let compared = runs.iter().map(|runs| {
             runs.iter().filter_map(|record| record.latency_quantiles()).collect::<Vec<_>>()

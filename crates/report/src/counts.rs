@@ -30,7 +30,7 @@ pub(crate) fn rows(summary: &Summary, records: &[RunRecord]) -> Vec<[String; 5]>
 /// not count are among them, for what is wrong there may show.
 pub(crate) fn run_rows(records: &[RunRecord]) -> Vec<[String; 5]> {
     let row = |record: &RunRecord| {
-        let agreement = record.measured.as_ref().and_then(Agreement::of);
+        let agreement = record.observation().and_then(|run| Agreement::of(&run));
         let status = if record.status == RunStatus::Valid { "" } else { ", does not count" };
         let name = format!("{}-{}{status}", record.variant, record.repetition);
         cells(name, agreement.as_ref(), not_compared(record).unwrap_or_default())
@@ -39,13 +39,14 @@ pub(crate) fn run_rows(records: &[RunRecord]) -> Vec<[String; 5]> {
 }
 
 fn counters_of(record: &RunRecord) -> Option<&dnslab_record::CounterSeries> {
-    record.measured.as_ref()?.server_counters.as_ref()
+    record.measured.as_ref()?;
+    record.watched.counters.as_ref()
 }
 
 /// Why the counts of a run cannot be compared although the server tells some.
 fn not_compared(record: &RunRecord) -> Option<String> {
     let counters = counters_of(record)?;
-    if record.measured.as_ref().and_then(Agreement::of).is_some() {
+    if record.observation().is_some_and(|run| Agreement::of(&run).is_some()) {
         return None;
     }
     let why =

@@ -23,6 +23,7 @@ use crate::words::self_check::remark;
 pub(crate) use answers::answers;
 pub(crate) use chain::chain;
 pub(crate) use cpu::cpu;
+use dnslab_record::Observation;
 pub(crate) use resources::{has_resources, resources};
 pub(crate) use windows::windows;
 
@@ -70,7 +71,8 @@ pub(crate) fn series(records: &[RunRecord]) -> String {
     let mut text = String::new();
     push_row(&mut text, HEADER.map(str::to_owned));
     for record in records {
-        let Some(measured) = &record.measured else { continue };
+        let Some(run) = record.observation() else { continue };
+        let measured = run.measured;
         for interval in &measured.intervals {
             let warm_up = interval.at_ns < measured.window_start_ns;
             let (from, to) = (interval.at_ns, interval.at_ns + interval.length_ns);
@@ -98,8 +100,8 @@ pub(crate) fn series(records: &[RunRecord]) -> String {
                     whole(interval.p99_ns),
                     whole(interval.p999_ns),
                     whole(interval.max_ns),
-                    number(measured.resources.busy_share(from as i64, to as i64)),
-                    number(counted_qps(measured, from as i64, to as i64)),
+                    number(run.watched.resources.busy_share(from as i64, to as i64)),
+                    number(counted_qps(&run, from as i64, to as i64)),
                     rcodes(&interval.rcodes),
                     whole(traffic.map(|of| of.sent_octets)),
                     whole(traffic.map(|of| of.received_octets)),
@@ -116,9 +118,9 @@ pub(crate) fn series(records: &[RunRecord]) -> String {
 
 /// Queries per second that the server counted itself between two instants of a run, from its readings,
 /// which are further apart than an interval.
-pub(crate) fn counted_qps(measured: &Measured, from_ns: i64, to_ns: i64) -> Option<f64> {
-    let counters = measured.server_counters.as_ref()?;
-    let (_, end_ns) = measured.window();
+pub(crate) fn counted_qps(run: &Observation<'_>, from_ns: i64, to_ns: i64) -> Option<f64> {
+    let counters = run.watched.counters.as_ref()?;
+    let (_, end_ns) = run.measured.window();
     let counted = counters.growth_between(counter::QUERIES, (from_ns, to_ns), end_ns)?;
     (to_ns > from_ns).then(|| counted * 1e9 / (to_ns - from_ns) as f64)
 }
@@ -132,7 +134,8 @@ fn run_fields(record: Option<&RunRecord>) -> Vec<(String, String)> {
     };
     let imported = record.and_then(|record| record.imported.as_ref());
     let mut fields = owned(case_fields(record));
-    let measured = record.and_then(|record| record.measured.as_ref());
+    let run = record.and_then(RunRecord::observation);
+    let measured = run.map(|run| run.measured);
     fields.extend(owned(count_fields(measured)));
     if imported.is_some() {
         leave_unknown(&mut fields);
@@ -166,9 +169,9 @@ fn run_fields(record: Option<&RunRecord>) -> Vec<(String, String)> {
         let pacing = measured.and_then(|measured| measured.pacing.as_ref());
         fields.extend(pacing_fields(name, pacing.and_then(|pacing| pacing.of_width(width_ns))));
     }
-    fields.extend(owned(resource_fields(measured)));
+    fields.extend(owned(resource_fields(run.as_ref())));
     fields.extend(owned(network_fields(measured.filter(|_| imported.is_none()))));
-    fields.extend(owned(agreement_fields(measured)));
+    fields.extend(owned(agreement_fields(run.as_ref())));
     // A run that was not measured had no bottleneck.
     let own = record.filter(|run| run.measured.is_some() && imported.is_none());
     let bottleneck = own.map(|run| &run.bottleneck);
@@ -329,8 +332,8 @@ fn network_fields(measured: Option<&Measured>) -> Vec<Field> {
 }
 
 /// What the load sent and the server counted, warm-up included.
-fn agreement_fields(measured: Option<&Measured>) -> Vec<Field> {
-    let agreement = measured.and_then(Agreement::of);
+fn agreement_fields(run: Option<&Observation<'_>>) -> Vec<Field> {
+    let agreement = run.and_then(Agreement::of);
     let agreement = agreement.as_ref();
     vec![
         ("sent_by_load", text(agreement, |both| both.sent.to_string())),
@@ -344,38 +347,39 @@ fn findings(check: &SelfCheck) -> String {
     check.findings.iter().map(|found| remark(found).text()).collect::<Vec<_>>().join(" ")
 }
 
-fn resource_fields(measured: Option<&Measured>) -> Vec<Field> {
-    let peak = |measured: &Measured| measured.resources.peak_memory_octets();
+fn resource_fields(run: Option<&Observation<'_>>) -> Vec<Field> {
+    let measured = run.map(|run| run.measured);
+    let peak = |run: &Observation<'_>| run.watched.resources.peak_memory_octets();
     let grown = |of: fn(&ResourceSample) -> u64| {
-        whole(measured.and_then(|measured| {
-            let (from, to) = measured.window();
-            measured.resources.growth_between(from, to, of)
+        whole(run.and_then(|run| {
+            let (from, to) = run.measured.window();
+            run.watched.resources.growth_between(from, to, of)
         }))
     };
     let busiest = |measured: &Measured| {
         measured.workers.iter().map(dnslab_record::WorkerFacts::busy_share).reduce(f64::max)
     };
-    let waited = |measured: &Measured| measured.waited_share_of(&measured.resources);
+    let waited = |run: &Observation<'_>| run.measured.waited_share_of(&run.watched.resources);
     let share = |limit: &Option<CpuLimit>| limit.as_ref().map(CpuLimit::throttled_share);
-    let throttled = |measured: &Measured| share(&measured.resources.cpu_limit);
-    let own_throttled = |measured: &Measured| share(&measured.load_cpu_limit);
+    let throttled = |run: &Observation<'_>| share(&run.watched.resources.cpu_limit);
+    let own_throttled = |run: &Observation<'_>| share(&run.watched.load_cpu_limit);
     let longest = |measured: &Measured| {
         measured.workers.iter().map(dnslab_record::WorkerFacts::waited_share).reduce(f64::max)
     };
     vec![
-        ("server_busy_share", number(measured.and_then(Measured::server_busy_share))),
-        ("server_cpu_per_query_ns", number(measured.and_then(Measured::server_cpu_per_query_ns))),
-        ("server_peak_memory_octets", whole(measured.and_then(peak))),
+        ("server_busy_share", number(run.and_then(Observation::server_busy_share))),
+        ("server_cpu_per_query_ns", number(run.and_then(Observation::server_cpu_per_query_ns))),
+        ("server_peak_memory_octets", whole(run.and_then(peak))),
         ("server_context_switches", grown(|sample| sample.context_switches)),
         ("server_udp_drops", grown(|sample| sample.udp_drops)),
         ("steal_ns", grown(|sample| sample.steal_ns)),
         ("server_log_octets", grown(|sample| sample.log_octets)),
-        ("log_octets_per_query", number(measured.and_then(Measured::log_octets_per_query))),
-        ("server_waited_share", number(measured.and_then(waited))),
-        ("server_throttled_share", number(measured.and_then(throttled))),
+        ("log_octets_per_query", number(run.and_then(Observation::log_octets_per_query))),
+        ("server_waited_share", number(run.and_then(waited))),
+        ("server_throttled_share", number(run.and_then(throttled))),
         ("generator_busiest_share", number(measured.and_then(busiest))),
         ("generator_waited_share", number(measured.and_then(longest))),
-        ("generator_throttled_share", number(measured.and_then(own_throttled))),
+        ("generator_throttled_share", number(run.and_then(own_throttled))),
         (
             "generator_cpu_per_query_ns",
             number(measured.and_then(Measured::generator_cpu_per_query_ns)),

@@ -19,7 +19,7 @@ fn ruling_text(ruling: &LimitRuling, baseline: &str) -> String {
     format!("{} {}", word(ruling.ruling), rest(ruling, baseline))
 }
 
-/// What each limit says ([`ruling_text`]), in the order of the limits.
+/// What each limit says (`ruling_text`), in the order of the limits.
 #[must_use]
 pub fn ruling_texts(summary: &Summary) -> Vec<String> {
     summary.rulings.iter().map(|ruling| ruling_text(ruling, &summary.baseline)).collect()

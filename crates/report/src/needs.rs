@@ -134,7 +134,7 @@ mod tests {
     }
 
     fn record(variant: &str, clients: u32) -> RunRecord {
-        let text = include_str!("../tests/samples/v5/runs/udp-1/record.json");
+        let text = include_str!("../tests/samples/v1/runs/udp-1/record.json");
         let record: RunRecord = serde_json::from_str(text).unwrap();
         let load = dnslab_record::LoadFacts { clients, ..record.load };
         RunRecord { variant: variant.to_owned(), load, ..record }

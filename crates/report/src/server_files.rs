@@ -35,7 +35,7 @@ impl ServerFiles {
         for record in records {
             let case = CaseId { variant: record.variant.clone(), repetition: record.repetition };
             let behind =
-                record.chain.iter().map(|part| (part.folder(), format!("{}: ", part.role)));
+                record.watched.chain.iter().map(|part| (part.folder(), format!("{}: ", part.role)));
             for (folder, of) in [("server", String::new())].into_iter().chain(behind) {
                 for (name, text) in results.files_of(&case, folder)? {
                     let block = collapsed_text(&format!("{of}{name}"), &text);
@@ -78,7 +78,7 @@ mod tests {
     #[track_caller]
     fn check(most: usize, expected: [usize; 3], full_at: Option<&str>) {
         let folder = tempfile::tempdir().unwrap();
-        let template = include_str!("../tests/samples/v5/runs/udp-1/record.json");
+        let template = include_str!("../tests/samples/v1/runs/udp-1/record.json");
         let template: RunRecord = serde_json::from_str(template).unwrap();
         let records = [1, 2, 3].map(|repetition| RunRecord { repetition, ..template.clone() });
         let results =

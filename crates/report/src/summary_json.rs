@@ -8,11 +8,7 @@ use serde_json::{Value, json};
 use crate::screen::conditions::conditions;
 
 /// Version of the form of `summary.json`, which its schema names too.
-///
-/// - 1: the first.
-/// - 2: evidence and findings of the self-check are figures, not sentences; and the names of records of
-///   format 5.
-const SUMMARY_FORMAT: u32 = 2;
+const SUMMARY_FORMAT: u32 = 1;
 
 /// The figures of an experiment, computed from its records.
 ///

@@ -92,7 +92,7 @@ pub fn write_report(results: &ResultsDirectory) -> Result<ReportPaths, ReportErr
         results.write(name, content.as_bytes())?;
         Ok(results.path().join(name))
     };
-    let has_chain = records.iter().any(|record| !record.chain.is_empty());
+    let has_chain = records.iter().any(|record| !record.watched.chain.is_empty());
     let cost = summary.cpu.as_ref().filter(|cost| !cost.variants.is_empty());
     for (name, content) in [
         ("chain.csv", has_chain.then(|| csv::chain(&records))),

@@ -357,7 +357,7 @@ fn an_open_loop_is_told_by_the_cpu_time_that_it_takes() {
 fn figures_of_the_server_are_those_of_the_window() {
     let session = sample::session(1);
     let mut records = runs_of(&session);
-    let resources = &mut records[0].measured.as_mut().unwrap().resources;
+    let resources = &mut records[0].watched.resources;
     for (at, sample) in (0..).zip(&mut resources.samples) {
         // Ten of each in a sample's 0.1 s: the window of 1 s has a hundred, the whole load more.
         (sample.udp_drops, sample.steal_ns) = (10 * at, 10 * at);
@@ -644,7 +644,7 @@ fn lists_of_a_record_are_bounded() {
         assert!(error.contains("record.json has ") && error.contains(expected), "{error}");
     };
     check(
-        &|record| record.chain = vec![record.chain[0].clone(); 17],
+        &|record| record.watched.chain = vec![record.watched.chain[0].clone(); 17],
         "17 servers in its chain; dnslab reads up to 16",
     );
     check(
@@ -655,11 +655,11 @@ fn lists_of_a_record_are_bounded() {
         record.measured.as_mut().unwrap()
     }
     check(
-        &|record| measured(record).resources.core_cpus = (0..33).collect(),
+        &|record| record.watched.resources.core_cpus = (0..33).collect(),
         "33 CPUs; dnslab reads up to 32",
     );
     check(
-        &|record| record.chain[0].resources.core_cpus = (0..33).collect(),
+        &|record| record.watched.chain[0].resources.core_cpus = (0..33).collect(),
         "33 CPUs; dnslab reads up to 32",
     );
     check(
@@ -670,8 +670,8 @@ fn lists_of_a_record_are_bounded() {
     check(&|record| measured(record).intervals[0].at_ns = u64::MAX, " nanoseconds of load; ");
     let early = |at_ns: &mut i64| *at_ns = i64::MIN;
     let between = " nanoseconds between a sample and the load; ";
-    check(&|record| early(&mut measured(record).resources.samples[0].at_ns), between);
-    check(&|record| early(&mut record.chain[0].resources.samples[0].at_ns), between);
+    check(&|record| early(&mut record.watched.resources.samples[0].at_ns), between);
+    check(&|record| early(&mut record.watched.chain[0].resources.samples[0].at_ns), between);
 }
 
 #[test]
@@ -689,18 +689,17 @@ fn samples_in_another_order_are_refused() {
             format!("record.json: the samples of the {expected} are not in order of time");
         assert!(error.contains(&expected), "{error}");
     };
-    check(&|record| record.measured.as_mut().unwrap().resources.samples.swap(0, 1), "resources");
-    check(&|record| record.chain[0].resources.samples.swap(0, 1), "resources");
+    check(&|record| record.watched.resources.samples.swap(0, 1), "resources");
+    check(&|record| record.watched.chain[0].resources.samples.swap(0, 1), "resources");
     check(
         &|record| {
-            let measured = record.measured.as_mut().unwrap();
-            measured.server_counters.as_mut().unwrap().samples.reverse();
+            record.watched.counters.as_mut().unwrap().samples.reverse();
         },
         "server's own counters",
     );
     check(
         &|record| {
-            let counters = record.chain.iter_mut().find_map(|part| part.counters.as_mut());
+            let counters = record.watched.chain.iter_mut().find_map(|part| part.counters.as_mut());
             counters.unwrap().samples.reverse();
         },
         "server's own counters",

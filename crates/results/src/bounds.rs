@@ -6,8 +6,8 @@ use std::path::Path;
 use std::str::FromStr;
 
 use dnslab_record::{
-    AnswerComparison, Bottleneck, Caveat, ChainPart, CounterSeries, CpuProfiles, DifferenceClass,
-    Measured, ResourceSeries, RunRecord, Session, visible,
+    AnswerComparison, ChainPart, CommonLoad, CounterSeries, CpuProfiles, DifferenceClass, Measured,
+    ResourceSeries, RunRecord, Session, Watched, visible,
 };
 use dnslab_settings::{MAX_PAIRS, MAX_RUNS, MAX_TIME_WINDOWS, MAX_VARIANTS};
 use serde::Serialize;
@@ -223,14 +223,21 @@ pub(crate) fn check_record(
     at_most(path, "octets of text", words, *words_left)?;
     *words_left -= words;
     let caveats = record.common_load.as_ref().map_or(0, |common| common.caveats.len());
-    at_most(path, "servers in its chain", record.chain.len(), MAX_IN_CHAIN)?;
+    let watched = || {
+        let common = record.common_load.iter().map(|common| &common.watched);
+        std::iter::once(&record.watched).chain(common)
+    };
+    let chained = watched().map(|watched| watched.chain.len()).max().unwrap_or(0);
+    at_most(path, "servers in its chain", chained, MAX_IN_CHAIN)?;
     at_most(path, "caveats", record.caveats.len() + caveats, MAX_CAVEATS)?;
-    let common = record.common_load.as_ref().map(|common| &common.measured);
-    for part in &record.chain {
-        check_samples(&part.resources, part.counters.as_ref(), path)?;
+    for watched in watched() {
+        check_samples(&watched.resources, watched.counters.as_ref(), path)?;
+        for part in &watched.chain {
+            check_samples(&part.resources, part.counters.as_ref(), path)?;
+        }
     }
+    let common = record.common_load.as_ref().map(|common| &common.measured);
     for measured in record.measured.iter().chain(common) {
-        check_samples(&measured.resources, measured.server_counters.as_ref(), path)?;
         at_most(path, "intervals", measured.intervals.len(), MAX_INTERVALS)?;
         at_most(path, "time windows", measured.windows.len(), MAX_TIME_WINDOWS)?;
         let intervals = measured.intervals.iter().chain(&measured.seconds);
@@ -244,28 +251,30 @@ pub(crate) fn check_record(
 
 /// Octets of a record as JSON without its series and histograms.
 fn words(record: &RunRecord) -> usize {
-    let RunRecord { started, status, load, server, chain, testbed, imported, .. } = record;
-    let behind = |part: &ChainPart| {
-        let ChainPart { role, host, transport, server, resources, counters } = part;
-        length(&(role, host, transport, server)) + words_of_series(resources, counters.as_ref())
-    };
-    let of_load = |measured: Option<&Measured>, caveats: &[Caveat], bottleneck: &Bottleneck| {
-        let measured = measured.map_or(0, |measured| {
-            let Measured { counters, warm_up, windows, resources, server_counters, tls, .. } =
-                measured;
-            let series = words_of_series(resources, server_counters.as_ref());
-            let of_windows = windows.iter().map(|window| length(&(&window.name, &window.rcodes)));
-            length(&(counters, warm_up, tls)) + of_windows.sum::<usize>() + series
-        });
-        measured + length(&(caveats, bottleneck))
-    };
+    let RunRecord { started, status, load, server, testbed, imported, watched, .. } = record;
     let common = record.common_load.as_ref().map_or(0, |common| {
-        length(&common.load) + of_load(Some(&common.measured), &common.caveats, &common.bottleneck)
+        let CommonLoad { load, measured, watched, caveats, bottleneck } = common;
+        length(&(load, caveats, bottleneck)) + of_load(measured) + of_servers(watched)
     });
     length(&(started, status, load, server, testbed, imported))
-        + chain.iter().map(behind).sum::<usize>()
-        + of_load(record.measured.as_ref(), &record.caveats, &record.bottleneck)
+        + length(&(&record.caveats, &record.bottleneck))
+        + record.measured.as_ref().map_or(0, of_load)
+        + of_servers(watched)
         + common
+}
+
+fn of_load(measured: &Measured) -> usize {
+    let Measured { counters, warm_up, windows, tls, .. } = measured;
+    let of_windows = windows.iter().map(|window| length(&(&window.name, &window.rcodes)));
+    length(&(counters, warm_up, tls)) + of_windows.sum::<usize>()
+}
+
+fn of_servers(watched: &Watched) -> usize {
+    let behind = watched.chain.iter().map(|part| {
+        let ChainPart { role, host, transport, server, resources, counters } = part;
+        length(&(role, host, transport, server)) + words_of_series(resources, counters.as_ref())
+    });
+    words_of_series(&watched.resources, watched.counters.as_ref()) + behind.sum::<usize>()
 }
 
 fn words_of_series(resources: &ResourceSeries, counters: Option<&CounterSeries>) -> usize {

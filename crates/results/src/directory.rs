@@ -485,9 +485,6 @@ fn read_versioned<T: DeserializeOwned>(
     if format > known {
         return Err(ResultsError::Newer { path, found: format, known });
     }
-    if format < known {
-        return Err(ResultsError::Unreleased { path, found: format, known });
-    }
     serde_json::from_slice(&content).map(Some).map_err(malformed)
 }
 

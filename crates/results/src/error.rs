@@ -56,19 +56,6 @@ pub enum ResultsError {
         /// The newest format known here.
         known: u32,
     },
-    /// A state of dnslab before its first release wrote the file.
-    #[error(
-        "{} has format {found} of a dnslab before its first release; this dnslab reads {known}: measure again",
-        path.display()
-    )]
-    Unreleased {
-        /// The file.
-        path: PathBuf,
-        /// Its format.
-        found: u32,
-        /// The format known here.
-        known: u32,
-    },
     /// The folder is not a results directory.
     #[error("{} is not a results directory: it has no session.json", path.display())]
     NotResults {

@@ -431,11 +431,10 @@ fn not_overridable(key: &Key, place: Place) -> Problem {
 mod tests {
     use std::time::Duration;
 
-    use dnslab_traffic::Rate;
-    use dnslab_wire::EdnsOption;
-
     use super::*;
     use crate::{DefaultValue, Host, HostAddress};
+    use dnslab_traffic::Rate;
+    use dnslab_wire::EdnsOption;
 
     #[test]
     fn paths_are_groups_or_keys() {
@@ -565,7 +564,11 @@ mod tests {
         check("server.cpus", "0,0", "`server.cpus` names CPU 0 twice");
         check("load.dnssec_ok", "yes", "`load.dnssec_ok` must be true or false, not text");
         check("load.rate", "ramp:1/5s", "`load.rate` cannot be `ramp:1/5s`");
-        check("load.edns_options", "65536:00", "`load.edns_options` is no list of EDNS options: `65536:00`");
+        check(
+            "load.edns_options",
+            "65536:00",
+            "`load.edns_options` is no list of EDNS options: `65536:00`",
+        );
         check("load.edns_options", "1:0", "`load.edns_options` is no list of EDNS options: `1:0`");
         check("load.padding", "0", "`load.padding` is out of range: 0");
         check("load.http_path", "dns", "`load.http_path` is no path: `dns`");

@@ -93,9 +93,8 @@ mod tests {
     use std::fmt::Debug;
     use std::str::FromStr;
 
-    use dnslab_wire::UnknownWord;
-
     use super::*;
+    use dnslab_wire::UnknownWord;
 
     #[test]
     fn errors_name_the_known_words() {

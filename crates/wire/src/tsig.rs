@@ -12,7 +12,6 @@ use domain::rdata::Tsig;
 use domain::rdata::tsig::Time48;
 use domain::tsig::{Algorithm, ClientTransaction, Key, KeyName, ValidationError};
 use domain::utils::base64;
-
 use resumed::Resumed;
 
 /// The most octets of a TSIG record (RFC 8945, section 4.2): a name, the fixed parts, the longest name of an

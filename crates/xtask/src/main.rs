@@ -21,9 +21,8 @@ mod versus;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
 use arguments::{Arguments, Command};
+use clap::Parser as _;
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {

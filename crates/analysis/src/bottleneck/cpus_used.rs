@@ -1,8 +1,6 @@
 //! What was done on the CPUs of the servers and of the load, and by whom.
 
-use dnslab_record::{LoadFacts, Measured, ResourceSample, ResourceSeries, ServerFacts};
-
-use crate::observation::Observation;
+use dnslab_record::{Observation, ResourceSample, ResourceSeries, ServerFacts};
 
 /// What was done on the CPUs of a server that the load does not have, over the measured window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -18,12 +16,12 @@ impl CpusUsed {
     /// that is not known. `behind` and `measured` tell what other servers of the experiment used there: of a server
     /// that was not pinned nobody knows where it ran, so it is taken to have run there.
     pub(super) fn of(
-        load: &LoadFacts,
+        run: &Observation<'_>,
         server: &ServerFacts,
         resources: &ResourceSeries,
         others: &[(&ServerFacts, &ResourceSeries)],
-        measured: &Measured,
     ) -> Option<Self> {
+        let Observation { load, measured, watched, .. } = *run;
         let cpus = server.cpus.iter().filter(|cpu| !load.cpus.contains(cpu)).count();
         let window = measured.window();
         let grown = |series: &ResourceSeries, figure: fn(&ResourceSample) -> u64| {
@@ -48,7 +46,7 @@ impl CpusUsed {
             true => grown(resources, |at| at.dnslab_ns)?,
             false => 0,
         };
-        let in_turns_ns = measured.turns.as_ref().map_or(0, |turns| turns.others_cpu_ns);
+        let in_turns_ns = watched.others_cpu_ns;
         let own_ns = grown(resources, |at| at.cpu_ns)?;
         let known_ns = own_ns + behind_ns + irq_ns + dnslab_ns + in_turns_ns;
         let share = |ns: u64| (ns as f64 / (span_ns as f64 * cpus as f64)).min(1.0);
@@ -57,14 +55,14 @@ impl CpusUsed {
 
     /// The same of each server of a run, that under test first.
     pub(super) fn of_all(run: &Observation<'_>) -> Vec<Option<Self>> {
-        let Observation { load, server, chain, measured } = *run;
-        let behind = chain.iter().map(|part| (&part.server, &part.resources));
+        let Observation { server, watched, .. } = *run;
+        let behind = watched.chain.iter().map(|part| (&part.server, &part.resources));
         let all: Vec<(&ServerFacts, &ResourceSeries)> =
-            std::iter::once((server, &measured.resources)).chain(behind).collect();
+            std::iter::once((server, &watched.resources)).chain(behind).collect();
         let of = |place: usize| {
             let mut others = all.clone();
             let (own, resources) = others.remove(place);
-            Self::of(load, own, resources, &others, measured)
+            Self::of(run, own, resources, &others)
         };
         (0..all.len()).map(of).collect()
     }
@@ -73,8 +71,8 @@ impl CpusUsed {
 /// How many of the load's CPUs others than dnslab and the server under test used over the measured window, at least;
 /// `None` where the record does not say.
 pub(crate) fn others_on_load_cpus(run: &Observation<'_>) -> Option<f64> {
-    let Observation { load, server, measured, .. } = *run;
-    let resources = &measured.resources;
+    let Observation { load, server, measured, watched } = *run;
+    let resources = &watched.resources;
     let share = |figure: fn(&ResourceSample) -> u64| {
         let (used_ns, span_ns) = resources.increase(measured.window(), figure)?;
         Some(used_ns as f64 / span_ns as f64)

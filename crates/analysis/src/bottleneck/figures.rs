@@ -3,7 +3,9 @@
 use std::net::SocketAddr;
 
 use dnslab_figures::Connections;
-use dnslab_record::{BottleneckKind, CpuLimit, Evidence, LoadMode, Measured, WorkerFacts};
+use dnslab_record::{
+    BottleneckKind, CpuLimit, Evidence, LoadMode, Measured, Observation, WorkerFacts,
+};
 use dnslab_wire::Transport;
 
 use super::cpus_used::others_on_load_cpus;
@@ -12,9 +14,8 @@ use super::thresholds::{
     CONNECTIONS_FAIL, CONNECTIONS_HELD, DROPS, GENERATOR_BUSY, GENERATOR_IDLE, LEAST_TURNED_AWAY,
     LITTLE, LOST, RATE_MET, SERVER_BUSY, SOCKET_DROPS,
 };
-use crate::observation::Observation;
 
-/// The figures of the measured window that [`dnslab_record::Bottleneck::decide`] looks at.
+/// The figures of the measured window that [`BottleneckFigures::bottleneck`] looks at.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BottleneckFigures {
     /// Closed or open loop, with its window or its intended rate.
@@ -132,7 +133,7 @@ impl BottleneckFigures {
         let lost_datagrams = if is_stream { 0 } else { outcomes.timed_out.saturating_sub(late) };
         let share_of_due = |queries: u64| queries as f64 / outcomes.due.max(1) as f64;
         let (from, to) = measured.window();
-        let udp_drops = measured.resources.growth_between(from, to, |at| at.udp_drops);
+        let udp_drops = run.watched.resources.growth_between(from, to, |at| at.udp_drops);
         let target = load.target.parse::<SocketAddr>();
         // Of a turn some counts and some does not; at random arrivals the two have other rates, and what is
         // due is of both.
@@ -157,11 +158,11 @@ impl BottleneckFigures {
             late_share: share_of_due(late),
             servers: ServerUse::of(run),
             server_udp_drops: udp_drops.unwrap_or(0),
-            workers: WorkerUse::of_all(measured),
-            generator_busy_share: busiest(measured),
+            workers: WorkerUse::of_all(run),
+            generator_busy_share: busiest(run),
             generator_wanted_share: most_wanted(measured),
             others_on_load_cpus: others_on_load_cpus(run),
-            load_limit: measured.load_cpu_limit.clone(),
+            load_limit: run.watched.load_cpu_limit.clone(),
             generator_drops: measured.workers.iter().map(|worker| worker.drops).sum(),
             connections_held_share: most_held(&measured.workers),
             failed_connections_share: failed_share(measured),
@@ -405,8 +406,8 @@ impl BottleneckFigures {
 }
 
 /// Busy share of the busiest worker, in [0, 1]; 0 without workers.
-pub(crate) fn busiest(measured: &Measured) -> f64 {
-    WorkerUse::of_all(measured).iter().map(|worker| worker.busy_share).fold(0.0, f64::max)
+pub(crate) fn busiest(run: &Observation<'_>) -> f64 {
+    WorkerUse::of_all(run).iter().map(|worker| worker.busy_share).fold(0.0, f64::max)
 }
 
 /// The longest share of the time for which a worker was on its CPU or waited for it, in [0, 1].

@@ -12,7 +12,7 @@ use super::thresholds::{GENERATOR_BUSY, SERVER_BUSY};
 const LIMIT_REACHED: f64 = 0.5;
 
 /// Of the time for which a server could run, the share that it waits for a CPU from which on others hold it up.
-/// Threads of one server wait for each other too, so it takes others on its CPUs besides ([`OTHERS_HOLD`]).
+/// Threads of one server wait for each other too, so it takes others on its CPUs besides (`OTHERS_HOLD`).
 pub const SERVER_WAITED: f64 = 0.1;
 
 /// Share of the CPUs of a side that others use from which on they can bound its rate. The kernel counts the use

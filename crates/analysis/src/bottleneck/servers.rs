@@ -3,18 +3,17 @@
 use std::collections::BTreeSet;
 
 use dnslab_record::{
-    BottleneckKind, CpuLimit, CpuShare, CpuUse, Evidence, Measured, ThreadShare, UNDER_TEST,
+    BottleneckKind, CpuLimit, CpuShare, CpuUse, Evidence, Observation, ThreadShare, UNDER_TEST,
     WorkerFacts, with_interrupts,
 };
 
 use super::cpus_used::CpusUsed;
 use super::thresholds::SERVER_BUSY;
-use crate::observation::Observation;
 
 /// What one server used of its CPUs over the measured window.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ServerUse {
-    /// [`UNDER_TEST`], or the role of the [`ChainPart`].
+    /// [`UNDER_TEST`], or the role of the [`dnslab_record::ChainPart`].
     pub role: String,
     /// CPU use in [0, 1] of the CPUs that it was given, with the interrupts there; `None` if it was not
     /// watched.
@@ -44,8 +43,8 @@ pub struct WorkerUse {
 }
 
 impl WorkerUse {
-    pub(crate) fn of_all(measured: &Measured) -> Vec<Self> {
-        let resources = &measured.resources;
+    pub(crate) fn of_all(run: &Observation<'_>) -> Vec<Self> {
+        let (measured, resources) = (run.measured, &run.watched.resources);
         let of = |worker: &WorkerFacts| {
             let its = |share: &&CpuShare| Some(share.cpu) == worker.cpu;
             let (own, cpu) = (worker.busy_share(), resources.load_cpus.iter().find(its));
@@ -61,9 +60,10 @@ impl WorkerUse {
 impl ServerUse {
     /// The servers of a run, that under test first.
     pub(crate) fn of(run: &Observation<'_>) -> Vec<Self> {
-        let Observation { server, chain, measured, .. } = *run;
-        let behind = chain.iter().map(|part| (part.role.as_str(), &part.server, &part.resources));
-        let all = std::iter::once((UNDER_TEST, server, &measured.resources)).chain(behind);
+        let Observation { server, watched, measured, .. } = *run;
+        let behind =
+            watched.chain.iter().map(|part| (part.role.as_str(), &part.server, &part.resources));
+        let all = std::iter::once((UNDER_TEST, server, &watched.resources)).chain(behind);
         let used = CpusUsed::of_all(run);
         all.zip(used)
             .map(|((role, server, resources), cpus_used)| Self {

@@ -1,12 +1,11 @@
 //! What is said of one run in a search for the capacity.
 
 use dnslab_record::{
-    Breach, Caveat, Finding, InvalidReason, Judged, Measured, Objective, RunRecord, RunStatus,
-    Threshold,
+    Breach, Caveat, Finding, InvalidReason, Judged, Measured, Objective, Observation, RunRecord,
+    RunStatus, Threshold,
 };
 
 use crate::bottleneck::{BottleneckFigures, GENERATOR_BUSY, RATE_MET};
-use crate::observation::Observation;
 
 /// Share of the answers that may come after the window before the server counts as one that does
 /// not keep up. At a rate that it does keep up, as many come after the window as came in it to
@@ -20,14 +19,14 @@ const FEW: f64 = 10.0;
 /// and the server to keep up besides: else a short window hides that the latency grows.
 #[must_use]
 pub fn judge(record: &RunRecord, objective: Option<&Objective>) -> Judged {
-    let measured = match (&record.status, &record.measured) {
+    let run = match (&record.status, record.observation()) {
         (RunStatus::Failed { reason, .. }, _) => {
             return Judged::Failed { reason: reason.clone() };
         }
         (_, None) => return Judged::Failed { reason: "nothing was measured".to_owned() },
-        (_, Some(measured)) => measured,
+        (_, Some(run)) => run,
     };
-    let mut breaches = breaches(record, measured, objective);
+    let mut breaches = breaches(&run, objective);
     // What the generator did not send as asked is no fault of the server. Whether it explains what is not met is
     // found out below.
     if let RunStatus::Invalid { reason } = &record.status
@@ -39,21 +38,22 @@ pub fn judge(record: &RunRecord, objective: Option<&Objective>) -> Judged {
     if breaches.is_empty() {
         return Judged::Met;
     }
-    match generator(record, measured, &breaches) {
+    match generator(&run, &breaches) {
         Some(generator) => Judged::GeneratorLimited { breaches, generator },
         None => Judged::Violated { breaches },
     }
 }
 
-fn breaches(record: &RunRecord, measured: &Measured, objective: Option<&Objective>) -> Vec<Breach> {
+fn breaches(run: &Observation<'_>, objective: Option<&Objective>) -> Vec<Breach> {
+    let measured = run.measured;
     let mut breaches = Vec::new();
     for demand in objective.map_or(&[][..], Objective::demands) {
-        let found = demand.figure(measured);
+        let found = demand.figure(run);
         if !found.is_some_and(|figure| demand.is_met_by(figure)) {
             breaches.push(Breach::Threshold { demand: *demand, found });
         }
     }
-    if record.load.window().is_some() {
+    if run.load.window().is_some() {
         return breaches;
     }
     let (due, sent) = (measured.counters.outcomes.due, measured.sent_in_window);
@@ -74,27 +74,23 @@ fn breaches(record: &RunRecord, measured: &Measured, objective: Option<&Objectiv
 /// unless the worker was busier: as in [`dnslab_record::Bottleneck::decide`], the more saturated of the two holds
 /// the other up. The question is another one than there, though: an open loop of which nearly
 /// everything is answered has its rate as its bottleneck, and may violate a latency all the same.
-fn generator(record: &RunRecord, measured: &Measured, breaches: &[Breach]) -> Option<Finding> {
-    let figures = BottleneckFigures::of(&Observation {
-        load: &record.load,
-        server: &record.server,
-        chain: &record.chain,
-        measured,
-    });
+fn generator(run: &Observation<'_>, breaches: &[Breach]) -> Option<Finding> {
+    let measured = run.measured;
+    let figures = BottleneckFigures::of(run);
     let busy_share = figures.generator_busy_share;
     let server = figures.busiest_server();
     if breaches.iter().any(|breach| matches!(breach, Breach::Invalid { .. })) {
         return None;
     }
-    let of_caveat = |caveat| Finding::Caveat { caveat, workers: record.load.workers };
+    let of_caveat = |caveat| Finding::Caveat { caveat, workers: run.load.workers };
     if busy_share >= GENERATOR_BUSY && server.is_none_or(|server| busy_share >= server) {
         return Some(of_caveat(Caveat::GeneratorLimited { busy_share }));
     }
     let reasons = breaches.iter().map(|breach| match breach {
         Breach::Threshold { demand, .. } if demand.quantity.is_latency() => {
-            late(*demand, &figures, record, measured)
+            late(*demand, &figures, run)
         }
-        Breach::Threshold { demand, .. } => dropped(*demand, &figures, measured).map(of_caveat),
+        Breach::Threshold { demand, .. } => dropped(*demand, &figures, run).map(of_caveat),
         Breach::NotOffered { .. } | Breach::Backlog { .. } => {
             not_offered(&figures, measured).map(of_caveat)
         }
@@ -105,14 +101,19 @@ fn generator(record: &RunRecord, measured: &Measured, breaches: &[Breach]) -> Op
 }
 
 /// Drops at the generator's own sockets, if the demand would be met had those answers been read.
-fn dropped(demand: Threshold, figures: &BottleneckFigures, measured: &Measured) -> Option<Caveat> {
+fn dropped(
+    demand: Threshold,
+    figures: &BottleneckFigures,
+    run: &Observation<'_>,
+) -> Option<Caveat> {
+    let measured = run.measured;
     let datagrams = figures.generator_drops;
     let mut without = measured.clone();
     let outcomes = &mut without.counters.outcomes;
     let read = datagrams.min(outcomes.timed_out);
     outcomes.timed_out -= read;
     outcomes.answered += read;
-    let would_be = demand.figure(&without);
+    let would_be = demand.figure(&Observation { measured: &without, ..*run });
     let explains = datagrams > 0 && would_be.is_some_and(|figure| demand.is_met_by(figure));
     explains.then_some(Caveat::GeneratorDrops { datagrams })
 }
@@ -134,19 +135,15 @@ fn not_offered(figures: &BottleneckFigures, measured: &Measured) -> Option<Cavea
 /// The send lag, if the demand on latency would be met by the service time: by a latency that begins
 /// when a query is sent. Lost queries count in it as they do in the latency. Not for streams: their
 /// queries lag behind when the server does not read.
-fn late(
-    demand: Threshold,
-    figures: &BottleneckFigures,
-    record: &RunRecord,
-    measured: &Measured,
-) -> Option<Finding> {
+fn late(demand: Threshold, figures: &BottleneckFigures, run: &Observation<'_>) -> Option<Finding> {
+    let measured = run.measured;
     if figures.is_stream {
         return None;
     }
     let mut without = measured.clone();
     without.latency = measured.service_time.clone();
-    without.latency.record_many_ns(record.load.timeout_ns, measured.counters.outcomes.lost());
-    let from_sending_ns = demand.figure(&without)?;
+    without.latency.record_many_ns(run.load.timeout_ns, measured.counters.outcomes.lost());
+    let from_sending_ns = demand.figure(&Observation { measured: &without, ..*run })?;
     let lag_p99_ns = measured.send_lag.quantile_ns(0.99).unwrap_or(0);
     demand.is_met_by(from_sending_ns).then_some(Finding::LeftLate {
         demand,

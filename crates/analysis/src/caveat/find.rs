@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 
 use dnslab_figures::PacingWindow;
 use dnslab_record::{
-    AfterTruncation, Caveat, ChainPart, CpuLimit, LoadFacts, LoadMode, Measured, OpenPace,
-    ResourceSeries, ServerFacts, WorkerFacts, pinned_cpus, servers_cpus,
+    AfterTruncation, Caveat, ChainPart, CpuLimit, LoadFacts, LoadMode, Measured, Observation,
+    OpenPace, ResourceSeries, ServerFacts, WorkerFacts, pinned_cpus, servers_cpus,
 };
 use dnslab_traffic::Pace;
 use dnslab_wire::Transport;
@@ -18,7 +18,6 @@ use crate::bottleneck::{
     CONNECTIONS_HELD, GENERATOR_BUSY, RATE_MET, ServerUse, WorkerUse, busiest, most_held,
     others_on_load_cpus, share_with_load,
 };
-use crate::observation::Observation;
 
 /// A stolen share of the time above this can move a figure by as much as a difference that matters.
 const STEAL: f64 = 0.01;
@@ -149,8 +148,7 @@ pub fn caveats(run: &Observation<'_>, host_cpus: usize) -> Vec<Caveat> {
 }
 
 fn generator_limited(run: &Observation<'_>) -> Option<Caveat> {
-    let Observation { measured, .. } = *run;
-    let busy_share = busiest(measured);
+    let busy_share = busiest(run);
     (busy_share >= GENERATOR_BUSY).then_some(Caveat::GeneratorLimited { busy_share })
 }
 
@@ -158,18 +156,18 @@ fn generator_limited(run: &Observation<'_>) -> Option<Caveat> {
 /// least half of it. Below that hardly anybody waits for the other: one client that asks one
 /// query after another does not keep a CPU from its upstream.
 fn shared_cpus(run: &Observation<'_>, servers: &[ServerUse], host_cpus: usize) -> Option<Caveat> {
-    let Observation { load, server, chain, measured } = *run;
-    let used = || share_with_load(servers, &WorkerUse::of_all(measured));
+    let Observation { load, server, watched, .. } = *run;
+    let used = || share_with_load(servers, &WorkerUse::of_all(run));
     let is_idle = !shares_cpus(load, server, &[], host_cpus)
-        && chain.iter().all(|part| !part.server.cpus.is_empty())
+        && watched.chain.iter().all(|part| !part.server.cpus.is_empty())
         && used().is_some_and(|share| share < SHARED_USE);
-    (shares_cpus(load, server, chain, host_cpus) && !is_idle).then_some(Caveat::SharedCpus)
+    (shares_cpus(load, server, &watched.chain, host_cpus) && !is_idle).then_some(Caveat::SharedCpus)
 }
 
 /// The load, or a server behind the one under test, had the other thread of a core of that server.
 fn shared_core(run: &Observation<'_>) -> Option<Caveat> {
-    let Observation { load, server, chain, .. } = *run;
-    let behind = chain.iter().flat_map(|part| part.server.cpus.iter());
+    let Observation { load, server, watched, .. } = *run;
+    let behind = watched.chain.iter().flat_map(|part| part.server.cpus.iter());
     let others: BTreeSet<usize> = load.cpus.iter().chain(behind).copied().collect();
     let cpus: Vec<usize> =
         server.core_siblings.iter().copied().filter(|cpu| others.contains(cpu)).collect();
@@ -288,18 +286,18 @@ fn generator_drops(run: &Observation<'_>) -> Option<Caveat> {
 /// it sent queries. Over TCP there are none of its datagrams to drop. Where the drops of the one server are
 /// counted, all others are those of strangers; and where no query was lost, none of them was one of the load.
 fn host_drops(run: &Observation<'_>) -> Option<Caveat> {
-    let Observation { load, chain, measured, .. } = *run;
+    let Observation { load, watched, measured, .. } = *run;
     if load.transport.is_none_or(Transport::runs_over_tcp) {
         return None;
     }
     let own: u64 = measured.workers.iter().map(|worker| worker.drops).sum();
     let of_host = measured.network?.udp_receive_buffer.saturating_sub(own);
-    let counted = measured.resources.increase(measured.window(), |at| at.udp_drops);
+    let counted = run.watched.resources.increase(measured.window(), |at| at.udp_drops);
     let of_server = counted.map_or(0, |(dropped, _)| dropped).min(of_host);
-    let is_told = counted.is_some() && chain.is_empty();
+    let is_told = counted.is_some() && watched.chain.is_empty();
     let datagrams = if is_told { of_server } else { of_host };
     // A resolver asks its upstream again.
-    let may_be_of_load = !chain.is_empty() || measured.counters.outcomes.lost() > 0;
+    let may_be_of_load = !watched.chain.is_empty() || measured.counters.outcomes.lost() > 0;
     let any = datagrams as f64 > HOST_DROPS * measured.counters.sent as f64;
     (any && may_be_of_load).then_some(Caveat::HostDrops { datagrams, of_server })
 }
@@ -307,10 +305,10 @@ fn host_drops(run: &Observation<'_>) -> Option<Caveat> {
 /// The hypervisor kept more than 1 % of the time of the CPUs of servers and load in the measured
 /// window, if all that it kept was theirs: the machine says how much, and not of which.
 fn steal(run: &Observation<'_>, host_cpus: usize) -> Option<Caveat> {
-    let Observation { load, server, chain, measured } = *run;
-    let pinned = pinned_cpus(load, server, chain);
+    let Observation { load, server, watched, .. } = *run;
+    let pinned = pinned_cpus(load, server, &watched.chain);
     let cpus = pinned.map_or(host_cpus.max(1), |pinned| pinned.len());
-    let share = measured.stolen_share(cpus)?;
+    let share = run.stolen_share(cpus)?;
     (share > STEAL).then_some(Caveat::Steal { share })
 }
 
@@ -358,27 +356,26 @@ fn server_cpu_limit(servers: &[ServerUse]) -> Option<Caveat> {
 
 /// The CPU quota of dnslab itself was used up in more than 1 % of its periods.
 fn load_cpu_limit(run: &Observation<'_>) -> Option<Caveat> {
-    let Observation { measured, .. } = *run;
-    let (cpus, throttled_share) = throttled(measured.load_cpu_limit.as_ref())?;
+    let (cpus, throttled_share) = throttled(run.watched.load_cpu_limit.as_ref())?;
     Some(Caveat::LoadCpuLimit { cpus, throttled_share })
 }
 
 /// Processes that are neither servers of the chain nor dnslab used more than a tenth of a CPU in
 /// the measured window.
 fn other_processes(run: &Observation<'_>) -> Option<Caveat> {
-    let Observation { chain, measured, .. } = *run;
+    let Observation { watched, measured, .. } = *run;
     let window = measured.window();
-    let (used_ns, span_ns) = measured.resources.increase(window, |at| at.machine_ns)?;
-    let behind = chain.iter().map(|part| &part.resources);
-    let servers = std::iter::once(&measured.resources).chain(behind);
+    let (used_ns, span_ns) = run.watched.resources.increase(window, |at| at.machine_ns)?;
+    let behind = watched.chain.iter().map(|part| &part.resources);
+    let servers = std::iter::once(&run.watched.resources).chain(behind);
     let used = |series: &ResourceSeries| Some(series.increase(window, |at| at.cpu_ns)?.0);
     // What one that was not watched used cannot be told from what others did.
     let server_ns: u64 = servers.map(used).sum::<Option<u64>>()?;
-    let load_ns: u64 = match measured.resources.increase(window, |at| at.dnslab_ns) {
+    let load_ns: u64 = match run.watched.resources.increase(window, |at| at.dnslab_ns) {
         Some((dnslab_ns, _)) if dnslab_ns > 0 => dnslab_ns,
         _ => measured.workers.iter().map(|worker| worker.cpu_ns).sum(),
     };
-    let in_turns_ns = measured.turns.as_ref().map_or(0, |turns| turns.others_cpu_ns);
+    let in_turns_ns = run.watched.others_cpu_ns;
     let known_ns = server_ns + load_ns + in_turns_ns;
     let others_ns = used_ns.saturating_sub(known_ns);
     let cpus = others_ns as f64 / span_ns as f64;
@@ -452,8 +449,7 @@ fn stray_answers(run: &Observation<'_>) -> Option<Caveat> {
 }
 
 fn counts_differ(run: &Observation<'_>) -> Option<Caveat> {
-    let Observation { measured, .. } = *run;
-    let agreement = Agreement::of(measured)?;
+    let agreement = Agreement::of(run)?;
     let Agreement { sent, counted, .. } = agreement;
     (agreement.share() > COUNTS).then_some(Caveat::CountsDiffer { sent, counted })
 }

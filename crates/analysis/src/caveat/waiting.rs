@@ -15,11 +15,10 @@
 //! (`(1 - exp(-w / gap)) / (1 - exp(-time / gap))`), whatever the server does.
 
 use dnslab_figures::{LONG, at_once_ns};
-use dnslab_record::Caveat;
+use dnslab_record::{Caveat, Observation};
 use dnslab_wire::Transport;
 
 use crate::bottleneck::{GENERATOR_BUSY, SERVER_BUSY, busiest};
-use crate::observation::Observation;
 
 /// Share of the answers that took long and were overtaken that come at once after the next query, from
 /// which on they wait for it: twice what chance gives.
@@ -41,8 +40,8 @@ pub(super) fn answers_wait(run: &Observation<'_>) -> Option<Caveat> {
     if !is_told || load.window().is_some() {
         return None;
     }
-    let server_is_busy = measured.server_busy_share().is_some_and(|share| share >= SERVER_BUSY);
-    if server_is_busy || busiest(measured) >= GENERATOR_BUSY {
+    let server_is_busy = run.server_busy_share().is_some_and(|share| share >= SERVER_BUSY);
+    if server_is_busy || busiest(run) >= GENERATOR_BUSY {
         return None;
     }
     let gap_ns = measured.connection_gap_ns()?;

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use dnslab_record::{InvalidReason, LoadMode, OpenPace};
+use dnslab_record::{InvalidReason, LoadMode, Observation, OpenPace};
 
 use crate::bottleneck::{BottleneckFigures, GENERATOR_BUSY};
-use crate::observation::Observation;
 
 /// How far an open loop may be from what was asked for, as `[expect]` says.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,9 +1,7 @@
 //! Servers that fall silent in the middle of a load.
 
 use dnslab_figures::Interval;
-use dnslab_record::{Measured, Silence};
-
-use crate::observation::Observation;
+use dnslab_record::{Measured, Observation, Silence};
 
 /// A silence is this many times as long as 99 of 100 answers took at most: then it is no wait for an
 /// answer that is merely slow.

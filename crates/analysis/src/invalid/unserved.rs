@@ -1,9 +1,7 @@
 //! Clients that a server does not serve.
 
-use dnslab_record::InvalidReason;
+use dnslab_record::{InvalidReason, Observation};
 use dnslab_wire::Transport;
-
-use crate::observation::Observation;
 
 /// From this share of its clients on, a load is the one that was asked for.
 const SERVED: f64 = 0.99;

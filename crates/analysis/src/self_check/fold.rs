@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use dnslab_record::{BottleneckKind, Caveat, Finding, LoadMode, Measured, RunRecord};
+use dnslab_record::{BottleneckKind, Caveat, Finding, LoadMode, RunRecord};
 use serde::{Deserialize, Serialize};
 
 use crate::bottleneck::SERVER_BUSY;
@@ -44,7 +44,7 @@ impl Verdict {
 }
 
 /// Every finding of a run with the verdict that it alone would give, the worst first.
-pub(super) fn fold(record: &RunRecord, measured: &Measured) -> Vec<(Verdict, Finding)> {
+pub(super) fn fold(record: &RunRecord) -> Vec<(Verdict, Finding)> {
     let (kind, workers) = (record.bottleneck.kind, record.load.workers);
     let of_caveat = |caveat: &Caveat| {
         Some((verdict_of(caveat, kind)?, Finding::Caveat { caveat: caveat.clone(), workers }))
@@ -55,7 +55,10 @@ pub(super) fn fold(record: &RunRecord, measured: &Measured) -> Vec<(Verdict, Fin
     let is_new = |verdict| !(is_told && verdict == Verdict::GeneratorLimited);
     findings.extend(of_bottleneck(record).filter(|(verdict, _)| is_new(*verdict)));
     // Of two that are both at their ends the generator is named: then the server may do more.
-    let full = measured.server_used_share().filter(|share| *share >= SERVER_BUSY);
+    let full = record
+        .observation()
+        .and_then(|run| run.server_used_share())
+        .filter(|share| *share >= SERVER_BUSY);
     let full = full.filter(|_| kind != BottleneckKind::Generator);
     findings.extend(full.map(|busy_share| (Verdict::Clean, Finding::ServerFull { busy_share })));
     findings.sort_by_key(|(verdict, _)| Reverse(*verdict));

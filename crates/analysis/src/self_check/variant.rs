@@ -66,11 +66,13 @@ impl VariantSelfCheck {
         let mut own = Self::default();
         let mut kinds: Vec<(Verdict, VariantFinding)> = Vec::new();
         for record in runs {
-            let Some(measured) = &record.measured else { continue };
+            if record.measured.is_none() {
+                continue;
+            }
             if record.imported.is_some() {
                 continue;
             }
-            let found = fold(record, measured);
+            let found = fold(record);
             match found.first().map_or(Verdict::Clean, |(verdict, _)| *verdict) {
                 Verdict::Clean => own.clean += 1,
                 Verdict::Doubtful => own.doubtful += 1,

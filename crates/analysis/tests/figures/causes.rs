@@ -21,7 +21,7 @@ use dnslab_wire::Transport;
 /// milliseconds. The server itself uses 500.
 fn waits(waited_ms: u64, used_ms: u64) -> impl FnOnce(&mut Run) {
     move |run: &mut Run| {
-        for (place, sample) in run.measured.resources.samples.iter_mut().enumerate() {
+        for (place, sample) in run.watched.resources.samples.iter_mut().enumerate() {
             let is_after = u64::from(place == 2);
             sample.waited_ns = Some(1_000 + is_after * waited_ms * 1_000_000);
             sample.cpus_used_ns = 1_000 + is_after * used_ms * 1_000_000;
@@ -54,8 +54,8 @@ fn a_quota_is_no_neighbour() {
         let mut both = run();
         waits(500, 1_000)(&mut both);
         both.measured.workers[0].waited_ns = 800_000_000;
-        both.measured.load_cpu_limit = Some(limit(throttled));
-        both.measured.resources.cpu_limit = Some(limit(throttled));
+        both.watched.load_cpu_limit = Some(limit(throttled));
+        both.watched.resources.cpu_limit = Some(limit(throttled));
         both.caveats().iter().filter(|it| is_wait(it)).count()
     };
     assert_eq!((found(0), found(10)), (2, 0));
@@ -71,7 +71,8 @@ fn a_server_that_waits_for_others() {
     // The other servers of its round have the same CPU in their turns.
     let in_turns = |run: &mut Run| {
         waits(500, 1_000)(run);
-        let turns = TurnsTaken { loads: 2, others_cpu_ns: 480_000_000, ..TurnsTaken::default() };
+        run.watched.others_cpu_ns = 480_000_000;
+        let turns = TurnsTaken { loads: 2, ..TurnsTaken::default() };
         run.measured.turns = Some(TurnsTaken { own_ns: 1_000_000_000, counted_ns: 1, ..turns });
     };
     let mut with_turns = run();
@@ -97,12 +98,12 @@ fn quotas() {
         Some(CpuLimit { cpus: 0.1, group, periods: 100, throttled, throttled_ns: 5 })
     };
     let of_server =
-        |throttled| move |run: &mut Run| run.measured.resources.cpu_limit = quota(throttled);
+        |throttled| move |run: &mut Run| run.watched.resources.cpu_limit = quota(throttled);
     let role = "server".to_owned();
     let told = Caveat::ServerCpuLimit { role, cpus: 0.1, throttled_share: 0.02 };
     check(of_server(1), &[]);
     check(of_server(2), &[told]);
-    let of_load = |throttled| move |run: &mut Run| run.measured.load_cpu_limit = quota(throttled);
+    let of_load = |throttled| move |run: &mut Run| run.watched.load_cpu_limit = quota(throttled);
     check(of_load(1), &[]);
     check(of_load(2), &[Caveat::LoadCpuLimit { cpus: 0.1, throttled_share: 0.02 }]);
     let mut slow = run();
@@ -126,11 +127,11 @@ proptest! {
     ) {
         let mut run = run();
         for (sample, (waited, used)) in
-            run.measured.resources.samples.iter_mut().zip(waited.iter().zip(&used))
+            run.watched.resources.samples.iter_mut().zip(waited.iter().zip(&used))
         {
             (sample.waited_ns, sample.cpu_ns) = (Some(*waited), *used);
         }
-        let share = run.measured.waited_share_of(&run.measured.resources).unwrap();
+        let share = run.measured.waited_share_of(&run.watched.resources).unwrap();
         prop_assert!((0.0..=1.0).contains(&share), "{share}");
         let worker = &mut run.measured.workers[0];
         (worker.waited_ns, worker.elapsed_ns) = (of_worker, elapsed_ns);
@@ -247,7 +248,7 @@ fn a_machine_that_others_use_gives_no_certain_word() {
     // Programs that used other CPUs made nobody wait, where that is known.
     let mut apart = summary(&Caveat::OtherProcesses { cpus: 0.3 }, 4, "qps=3%").1;
     for record in &mut apart {
-        for sample in &mut record.measured.as_mut().unwrap().resources.samples {
+        for sample in &mut record.watched.resources.samples {
             sample.waited_ns = Some(0);
         }
         assert!(!is_disturbed(record), "{:?}", record.caveats);

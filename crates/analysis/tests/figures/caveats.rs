@@ -1,10 +1,10 @@
 //! The doubts and the limit that follow from the figures of a run.
 
-use dnslab_analysis::{BottleneckFigures, Observation, caveats};
+use dnslab_analysis::{BottleneckFigures, caveats};
 use dnslab_figures::{Answers, Histogram, Interval, NetworkDrops, Outcomes, PacingTally};
 use dnslab_record::{
-    AfterTruncation, BottleneckKind, Caveat, CpuShare, LoadFacts, LoadMode, Measured, OpenPace,
-    ResourceSample, ServerFacts,
+    AfterTruncation, BottleneckKind, Caveat, CpuShare, LoadFacts, LoadMode, Measured, Observation,
+    OpenPace, ResourceSample, ServerFacts, Watched,
 };
 use dnslab_traffic::Pace;
 use dnslab_wire::Transport;
@@ -16,6 +16,7 @@ pub(crate) struct Run {
     pub(crate) load: LoadFacts,
     pub(crate) server: ServerFacts,
     pub(crate) measured: Measured,
+    pub(crate) watched: Watched,
     host_cpus: usize,
 }
 
@@ -25,14 +26,15 @@ pub(crate) fn run() -> Run {
         load: LoadFacts { mode, ..example::load() },
         server: example::server(),
         measured: example::measured(1_000),
+        watched: example::watched(),
         host_cpus: 2,
     }
 }
 
 impl Run {
     pub(crate) fn observed(&self) -> Observation<'_> {
-        let Self { load, server, measured, .. } = self;
-        Observation { load, server, chain: &[], measured }
+        let Self { load, server, measured, watched, .. } = self;
+        Observation { load, server, measured, watched }
     }
 
     pub(crate) fn caveats(&self) -> Vec<Caveat> {
@@ -79,7 +81,7 @@ fn a_machine_that_others_use() {
     let used = |used| {
         move |run: &mut Run| {
             run.measured.workers[0].waited_ns = 500_000_000;
-            let resources = &mut run.measured.resources;
+            let resources = &mut run.watched.resources;
             resources.load_cpus = vec![CpuShare { cpu: 1, used, irq: 0.1 }];
             (resources.samples[1].dnslab_ns, resources.samples[2].dnslab_ns) = (1, 500_000_001);
         }
@@ -88,7 +90,7 @@ fn a_machine_that_others_use() {
     check(used(0.53), &[Caveat::Crowded { waited_share: 0.5 }]);
     let apart = |run: &mut Run| {
         used(0.61)(run);
-        run.measured.resources.irq_apart = Some(true);
+        run.watched.resources.irq_apart = Some(true);
     };
     check(apart, &[]);
     // The server has the same CPU, and used half of it.
@@ -100,7 +102,7 @@ fn a_machine_that_others_use() {
     // The window is 1 s long; in it the server uses 0.5 s of CPU time and the load 0.25 s.
     let machine = |used_ns: u64| {
         move |run: &mut Run| {
-            let samples = &mut run.measured.resources.samples;
+            let samples = &mut run.watched.resources.samples;
             (samples[1].machine_ns, samples[2].machine_ns) = (1_000, 1_000 + used_ns);
         }
     };
@@ -291,7 +293,7 @@ fn full_sockets_of_the_host() {
             run.measured.network =
                 Some(NetworkDrops { udp_receive_buffer: all, ..NetworkDrops::default() });
             run.measured.workers[0].drops = own;
-            run.measured.resources.samples[2].udp_drops = server;
+            run.watched.resources.samples[2].udp_drops = server;
         }
     };
     check(dropped(1, 0, 0), &[]);
@@ -314,7 +316,7 @@ fn full_sockets_of_the_host() {
     check(lost(9, 70), &with_loss(9, 9));
     let unwatched = |run: &mut Run| {
         lost(9, 0)(run);
-        run.measured.resources.samples.clear();
+        run.watched.resources.samples.clear();
     };
     check(unwatched, &with_loss(9, 0));
     // The generator's own are said once.
@@ -448,13 +450,13 @@ fn steal() {
     // Over the one second of the window, on two CPUs.
     let stolen = |steal_ns| {
         move |run: &mut Run| {
-            run.measured.resources.samples[2] =
+            run.watched.resources.samples[2] =
                 ResourceSample { at_ns: 1_100_000_000, steal_ns, ..ResourceSample::default() };
         }
     };
     check(stolen(20_000_000), &[]);
     check(stolen(30_000_000), &[Caveat::Steal { share: 0.015 }]);
-    check(|run| run.measured.resources.samples.clear(), &[]);
+    check(|run| run.watched.resources.samples.clear(), &[]);
 }
 
 #[test]
@@ -505,7 +507,7 @@ fn the_limit_is_named_from_what_was_measured() {
     let dropped = |drops| {
         move |run: &mut Run| {
             lossy("udp", 0)(run);
-            run.measured.resources.samples[2].udp_drops = drops;
+            run.watched.resources.samples[2].udp_drops = drops;
         }
     };
     check_limit(dropped(4), BottleneckKind::Network);
@@ -515,14 +517,14 @@ fn the_limit_is_named_from_what_was_measured() {
     check_limit(
         |run| {
             closed(1, 1, 1_000)(run);
-            run.measured.resources.samples[2].cpu_ns = 1_000_000_000;
+            run.watched.resources.samples[2].cpu_ns = 1_000_000_000;
         },
         BottleneckKind::ServerCpu,
     );
     check_limit(
         |run| {
             closed(1, 1, 1_000)(run);
-            run.measured.resources.samples.clear();
+            run.watched.resources.samples.clear();
         },
         BottleneckKind::Unknown,
     );
@@ -530,15 +532,11 @@ fn the_limit_is_named_from_what_was_measured() {
 
 #[test]
 fn drops_count_inside_the_window_only() {
-    let run = run();
-    let mut measured = run.measured;
-    for (sample, udp_drops) in measured.resources.samples.iter_mut().zip([0, 500, 512]) {
+    let mut run = run();
+    for (sample, udp_drops) in run.watched.resources.samples.iter_mut().zip([0, 500, 512]) {
         sample.udp_drops = udp_drops;
     }
-    let figures = |load| {
-        let (server, measured) = (&run.server, &measured);
-        BottleneckFigures::of(&Observation { load, server, chain: &[], measured })
-    };
+    let figures = |load| BottleneckFigures::of(&Observation { load, ..run.observed() });
     assert_eq!(figures(&run.load).server_udp_drops, 12);
     assert!(figures(&run.load).is_loopback);
     let elsewhere = LoadFacts { target: "192.0.2.1:53".to_owned(), ..run.load.clone() };

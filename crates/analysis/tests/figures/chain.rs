@@ -1,9 +1,10 @@
 //! What is derived from the records of a chain of servers, their counters and their logs.
 
-use dnslab_analysis::{Agreement, BottleneckFigures, Observation, ServerFigures, Summary, caveats};
+use dnslab_analysis::{Agreement, BottleneckFigures, ServerFigures, Summary, caveats};
 use dnslab_record::{
     BottleneckKind, Caveat, ChainPart, CounterSample, CounterSeries, CpuUse, Evidence, Metric,
-    ResourceSample, ResourceSeries, RunFigure, RunRecord, ServerFacts, UNDER_TEST, counter,
+    Observation, ResourceSample, ResourceSeries, RunFigure, RunRecord, ServerFacts, UNDER_TEST,
+    Watched, counter,
 };
 
 use crate::example::{record, session};
@@ -63,7 +64,9 @@ fn upstream() -> ChainPart {
 }
 
 fn chained(position: u32) -> RunRecord {
-    RunRecord { chain: vec![upstream()], ..record("udp", position, 1_000) }
+    let mut run = record("udp", position, 1_000);
+    run.watched.chain = vec![upstream()];
+    run
 }
 
 #[test]
@@ -78,8 +81,7 @@ fn the_latency_of_a_leg_is_what_the_server_before_it_waited() {
         [(counter::UPSTREAM_QUERIES, asked), (counter::UPSTREAM_WAITED_NS, waited_ns)]
     };
     let readings = [(-100, &at(1, 9_000)[..]), (100, &at(101, 10_000)), (1_100, &at(201, 60_000))];
-    let measured = run.measured.as_mut().expect("it was measured");
-    measured.server_counters = Some(counters(&readings));
+    run.watched.counters = Some(counters(&readings));
     assert_eq!(latencies(&run), [of_load, Some(500.0)]);
 }
 
@@ -118,27 +120,27 @@ fn the_memory_of_a_chain_is_the_sum_over_its_servers_as_cpu_time_is() {
     let udp = &summary.variants[0];
     assert_eq!(udp.peak_memory_octets.map(|octets| octets as f64), memory(&run));
     // It stands for servers of others.
-    run.chain[0].server.kind = "embedded".to_owned();
+    run.watched.chain[0].server.kind = "embedded".to_owned();
     assert_eq!(memory(&run), Some(alone));
-    run.chain[0].server.kind = "stubby".to_owned();
-    run.chain[0].resources.samples.clear();
+    run.watched.chain[0].server.kind = "stubby".to_owned();
+    run.watched.chain[0].resources.samples.clear();
     assert_eq!((memory(&run), Metric::ServerCpuPerQuery.of(&run)), (None, None));
 }
 
 #[test]
 fn readings_that_do_not_cover_the_window_are_taken_whole() {
     let mut run = chained(0);
-    run.chain[0].counters.as_mut().unwrap().samples.pop();
+    run.watched.chain[0].counters.as_mut().unwrap().samples.pop();
     // 100 queries between the beginning of the load and 0.1 s.
     assert_eq!(ServerFigures::of_run(&run)[1].qps, Some(1_000.0));
-    run.chain[0].counters.as_mut().unwrap().samples.pop();
+    run.watched.chain[0].counters.as_mut().unwrap().samples.pop();
     let upstream = &ServerFigures::of_run(&run)[1];
     assert_eq!((upstream.qps, upstream.cpu_per_query_ns), (None, None));
     assert_eq!(
         (upstream.during_load.connections, upstream.since_start.connections),
         (None, Some(2))
     );
-    run.chain[0].counters = None;
+    run.watched.chain[0].counters = None;
     let upstream = &ServerFigures::of_run(&run)[1];
     assert_eq!((upstream.qps, upstream.busy_share), (None, Some(0.25)));
     assert_eq!(upstream.since_start.queries, None);
@@ -147,7 +149,7 @@ fn readings_that_do_not_cover_the_window_are_taken_whole() {
 #[test]
 fn over_runs_rates_are_means_and_counts_are_sums() {
     let mut second = chained(1);
-    let last = second.chain[0].counters.as_mut().unwrap().samples.last_mut().unwrap();
+    let last = second.watched.chain[0].counters.as_mut().unwrap().samples.last_mut().unwrap();
     for name in [counter::QUERIES, counter::QUERIES_DOT] {
         *last.counts.get_mut(name).unwrap() += 200;
     }
@@ -174,7 +176,7 @@ fn counted(run: &mut RunRecord, readings: &[(i64, u64)]) {
     for &(at_ms, queries) in readings {
         series.samples.extend(counters(&[(at_ms, &[(counter::QUERIES, queries)])]).samples);
     }
-    measured.server_counters = Some(series);
+    run.watched.counters = Some(series);
 }
 
 #[test]
@@ -182,7 +184,7 @@ fn what_was_sent_is_held_against_what_was_counted() {
     let of = |readings: &[(i64, u64)]| {
         let mut run = record("udp", 0, 1_000);
         counted(&mut run, readings);
-        Agreement::of(run.measured.as_ref().unwrap())
+        Agreement::of(&run.observation().unwrap())
     };
     let agreement = of(&[(-100, 3), (500, 400), (1_200, 1_103)]).unwrap();
     assert_eq!((agreement.sent, agreement.counted, agreement.difference()), (1_100, 1_100, 0));
@@ -192,19 +194,19 @@ fn what_was_sent_is_held_against_what_was_counted() {
     assert_eq!(of(&[(-100, 3), (1_000, 1_003)]), None);
     assert_eq!(of(&[(10, 3), (1_200, 1_103)]), None);
     assert_eq!(of(&[(-100, 3)]), None);
-    assert_eq!(Agreement::of(record("udp", 0, 1_000).measured.as_ref().unwrap()), None);
+    assert_eq!(Agreement::of(&record("udp", 0, 1_000).observation().unwrap()), None);
 }
 
 #[test]
 fn a_count_of_udp_alone_is_held_against_a_load_of_udp_alone() {
     let of = |last: &[(&str, u64)], attempted: [u64; 2]| {
         let mut run = record("udp", 0, 1_000);
-        let measured = run.measured.as_mut().unwrap();
-        measured.server_counters =
+        run.watched.counters =
             Some(counters(&[(-100, &[(counter::QUERIES_UDP, 3)]), (1_200, last)]));
+        let measured = run.measured.as_mut().unwrap();
         measured.warm_up.connections.attempted = attempted[0];
         measured.counters.connections.attempted = attempted[1];
-        Agreement::of(measured).map(|agreement| agreement.difference())
+        Agreement::of(&run.observation().unwrap()).map(|agreement| agreement.difference())
     };
     let udp = [(counter::QUERIES_UDP, 993)];
     assert_eq!(of(&udp, [0, 0]), Some(-10));
@@ -231,7 +233,7 @@ fn a_count_that_differs_by_more_than_a_hundredth_is_a_doubt() {
     let found = |queries| {
         let mut run = record("udp", 0, 1_000);
         counted(&mut run, &[(0, 0), (1_200, queries)]);
-        let caveats = caveats(&Observation::of(&run).unwrap(), 2);
+        let caveats = caveats(&run.observation().unwrap(), 2);
         caveats.into_iter().find(|caveat| matches!(caveat, Caveat::CountsDiffer { .. }))
     };
     assert_eq!((found(1_100), found(1_089), found(1_111)), (None, None, None));
@@ -247,8 +249,8 @@ fn dnstap_messages_that_were_dropped_during_the_load_are_a_doubt() {
             (-100, &[(counter::DNSTAP_MESSAGES, 10), (counter::DNSTAP_DROPPED, 5)]),
             (1_200, dropped),
         ];
-        run.measured.as_mut().unwrap().server_counters = Some(counters(&readings));
-        let caveats = caveats(&Observation::of(&run).unwrap(), 2);
+        run.watched.counters = Some(counters(&readings));
+        let caveats = caveats(&run.observation().unwrap(), 2);
         caveats.into_iter().find(|caveat| matches!(caveat, Caveat::DnstapDropped { .. }))
     };
     let of = |messages, dropped| {
@@ -265,7 +267,7 @@ fn dnstap_messages_that_were_dropped_during_the_load_are_a_doubt() {
 fn octets_of_log_are_those_of_the_window_for_each_answer() {
     let mut run = record("udp", 0, 1_000);
     assert_eq!(Metric::LogOctetsPerQuery.of(&run), None);
-    let samples = &mut run.measured.as_mut().unwrap().resources.samples;
+    let samples = &mut run.watched.resources.samples;
     for (sample, octets) in samples.iter_mut().zip([500, 1_000, 151_000]) {
         sample.log_octets = octets;
     }
@@ -278,23 +280,24 @@ fn octets_of_log_are_those_of_the_window_for_each_answer() {
 fn a_chain_is_no_stranger_on_the_machine() {
     let mut run = chained(0);
     let found = |run: &RunRecord, chain: &[ChainPart]| {
-        let seen = Observation { chain, ..Observation::of(run).unwrap() };
+        let watched = Watched { chain: chain.to_vec(), ..run.watched.clone() };
+        let seen = Observation { watched: &watched, ..run.observation().unwrap() };
         let caveats = caveats(&seen, 4);
         caveats.into_iter().filter(|caveat| !matches!(caveat, Caveat::ClosedLoop { .. })).collect()
     };
-    let quiet: Vec<Caveat> = found(&run, &run.chain);
+    let quiet: Vec<Caveat> = found(&run, &run.watched.chain);
     // Server 0.5 s, load 0.25 s and upstream 0.3 s of CPU time at most: nobody else.
-    let samples = &mut run.measured.as_mut().unwrap().resources.samples;
+    let samples = &mut run.watched.resources.samples;
     for (sample, used_ns) in samples.iter_mut().zip([0, 0, 1_050_000_000]) {
         sample.machine_ns = used_ns;
     }
-    assert_eq!(found(&run, &run.chain), quiet);
+    assert_eq!(found(&run, &run.watched.chain), quiet);
     let others = |caveats: Vec<Caveat>| {
         caveats.iter().any(|caveat| matches!(caveat, Caveat::OtherProcesses { .. }))
     };
     assert!(others(found(&run, &[])), "the upstream is one of the others where nobody knows of it");
-    run.chain[0].server.cpus = vec![1];
-    let shared = |run: &RunRecord| found(run, &run.chain).contains(&Caveat::SharedCpus);
+    run.watched.chain[0].server.cpus = vec![1];
+    let shared = |run: &RunRecord| found(run, &run.watched.chain).contains(&Caveat::SharedCpus);
     // 0.25 s of the load and at most 0.3 s of the upstream in a window of a second.
     assert!(shared(&run), "upstream and load used half of CPU 1");
     for worker in &mut run.measured.as_mut().unwrap().workers {
@@ -308,10 +311,9 @@ fn a_chain_is_no_stranger_on_the_machine() {
 #[test]
 fn an_upstream_at_its_end_is_the_limit() {
     let mut run = chained(0);
-    let limit =
-        |run: &RunRecord| BottleneckFigures::of(&Observation::of(run).unwrap()).bottleneck();
+    let limit = |run: &RunRecord| BottleneckFigures::of(&run.observation().unwrap()).bottleneck();
     assert_ne!(limit(&run).kind, BottleneckKind::UpstreamCpu);
-    run.chain[0].resources.samples[1].cpu_ns = 1_140_000_000;
+    run.watched.chain[0].resources.samples[1].cpu_ns = 1_140_000_000;
     let found = limit(&run);
     assert_eq!(found.kind, BottleneckKind::UpstreamCpu);
     let of = |role: &str, share| CpuUse { role: role.into(), busy_share: Some(share), cpus: 1 };

@@ -4,7 +4,7 @@ use dnslab_figures::{Counters, Histogram, NetworkDrops, Outcomes};
 use dnslab_record::{
     Bottleneck, BottleneckKind, CaseId, LoadFacts, LoadMode, Measured, RECORD_FORMAT,
     ResourceSample, ResourceSeries, RunRecord, RunStatus, SESSION_FORMAT, ServerFacts, Session,
-    WorkerFacts,
+    Watched, WorkerFacts,
 };
 use dnslab_wire::Transport;
 
@@ -76,12 +76,6 @@ pub(crate) fn measured(answered: u64) -> Measured {
         latency.record_ns(1_000_000);
         send_lag.record_ns(10_000);
     }
-    let sample = |at_ns: i64, cpu_ns| ResourceSample {
-        at_ns,
-        cpu_ns,
-        memory_octets: 1_000_000 + cpu_ns / 1_000,
-        ..ResourceSample::default()
-    };
     Measured {
         began_unix_ns: 0,
         window_ns: 1_000_000_000,
@@ -108,18 +102,6 @@ pub(crate) fn measured(answered: u64) -> Measured {
         network: Some(NetworkDrops::default()),
         intervals: Vec::new(),
         seconds: Vec::new(),
-        server_counters: None,
-        load_cpu_limit: None,
-        load_pressure_share: None,
-        resources: ResourceSeries {
-            cpus: 1,
-            samples: vec![
-                sample(0, 0),
-                sample(100_000_000, 50_000_000),
-                sample(1_100_000_000, 550_000_000),
-            ],
-            ..ResourceSeries::default()
-        },
         workers: vec![WorkerFacts {
             cpu: Some(1),
             cpu_ns: 250_000_000,
@@ -131,6 +113,28 @@ pub(crate) fn measured(answered: u64) -> Measured {
             ..WorkerFacts::default()
         }],
         tls: None,
+    }
+}
+
+/// What was seen of the server meanwhile.
+pub(crate) fn watched() -> Watched {
+    let sample = |at_ns: i64, cpu_ns| ResourceSample {
+        at_ns,
+        cpu_ns,
+        memory_octets: 1_000_000 + cpu_ns / 1_000,
+        ..ResourceSample::default()
+    };
+    Watched {
+        resources: ResourceSeries {
+            cpus: 1,
+            samples: vec![
+                sample(0, 0),
+                sample(100_000_000, 50_000_000),
+                sample(1_100_000_000, 550_000_000),
+            ],
+            ..ResourceSeries::default()
+        },
+        ..Watched::default()
     }
 }
 
@@ -146,7 +150,7 @@ pub(crate) fn record(variant: &str, position: u32, answered: u64) -> RunRecord {
         status: RunStatus::Valid,
         load: load(),
         server: server(),
-        chain: Vec::new(),
+        watched: watched(),
         testbed: None,
         common_load: None,
         lacks_common_load: false,

@@ -23,7 +23,7 @@ fn run(variant: &str, position: u32, [first, half, last]: [u64; 3], pid: u32) ->
         memory_octets: kib << 10,
         ..ResourceSample::default()
     };
-    measured.resources.samples = vec![
+    run.watched.resources.samples = vec![
         sample(-1, first),
         sample(50_000_000, half),
         sample(100_000_000, last),
@@ -114,7 +114,7 @@ fn what_was_kept_before_the_session_began_is_seen_by_connections_that_need_nothi
 #[test]
 fn what_is_given_back_when_a_load_begins_was_not_needed() {
     let mut after = run("dot", 1, [174_000, 143_000, 327_000], 1);
-    let samples = &mut after.measured.as_mut().unwrap().resources.samples;
+    let samples = &mut after.watched.resources.samples;
     samples.insert(1, ResourceSample { memory_octets: 65_700 << 10, ..samples[0].clone() });
     let memories = memories(&[run("udp", 0, [37_300; 3], 1), after]);
     assert_eq!(memories[1].peak_octets, Some(327_000 << 10));

@@ -96,7 +96,7 @@ fn bottlenecks_of_the_measuring_side() {
 #[test]
 fn a_server_at_its_end_is_noted() {
     let mut record = run(BottleneckKind::ServerCpu, &[]);
-    let samples = &mut record.measured.as_mut().unwrap().resources.samples;
+    let samples = &mut record.watched.resources.samples;
     samples[2].cpu_ns = samples[1].cpu_ns + 980_000_000;
     let note = Finding::ServerFull { busy_share: 0.98 };
     check(&record, Verdict::Clean, std::slice::from_ref(&note));
@@ -107,7 +107,7 @@ fn a_server_at_its_end_is_noted() {
     let generator = Finding::Generator { evidence: evidence(), workers: 1 };
     check(&record, Verdict::GeneratorLimited, &[generator, of(&STEAL)]);
     record.bottleneck.kind = BottleneckKind::ServerCpu;
-    let samples = &mut record.measured.as_mut().unwrap().resources.samples;
+    let samples = &mut record.watched.resources.samples;
     samples[2].cpu_ns = samples[1].cpu_ns + 890_000_000;
     check(&record, Verdict::Doubtful, &[of(&STEAL)]);
 }

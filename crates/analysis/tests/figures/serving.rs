@@ -46,7 +46,7 @@ fn answers_that_wait_for_the_next_query() {
         and(|run| run.measured.workers[0].cpu_ns = 900_000_000),
         &[Caveat::GeneratorLimited { busy_share: 0.9 }],
     );
-    check(and(|run| run.measured.resources.samples[2].cpu_ns = 1_000_000_000), &[]);
+    check(and(|run| run.watched.resources.samples[2].cpu_ns = 1_000_000_000), &[]);
     check(and(|run| run.measured.workers[0].round_trip_ns = None), &[]);
 }
 

@@ -187,7 +187,7 @@ fn without_a_baseline_nothing_is_compared() {
 fn what_could_not_be_measured_is_left_out() {
     let mut records = records();
     for record in records.iter_mut().filter(|record| record.variant == "udp") {
-        record.measured.as_mut().unwrap().resources.samples.clear();
+        record.watched.resources.samples.clear();
     }
     let summary = Summary::of(&session(), &records);
     assert!(!variant(&summary, "udp").metrics.contains_key(&Metric::ServerCpuPerQuery));
@@ -349,7 +349,13 @@ fn a_control_has_no_word_and_spends_nothing() {
         let (mut load, bottleneck) = (record.load.clone(), record.bottleneck.clone());
         load.mode = LoadMode::Open { rate_qps: 500.0, pace: OpenPace::constant(Pace::Poisson) };
         let caveats = Vec::new();
-        record.common_load = Some(CommonLoad { load, measured, caveats, bottleneck });
+        record.common_load = Some(CommonLoad {
+            load,
+            measured,
+            watched: record.watched.clone(),
+            caveats,
+            bottleneck,
+        });
     }
     let summary = Summary::of(&session, &records);
     for metric in all {
@@ -375,7 +381,13 @@ fn the_share_of_errors_is_that_of_the_worse_load() {
             measured.counters.answers.rcodes = codes([600, 0, 0, 0], 393);
             let (load, bottleneck) = (record.load.clone(), record.bottleneck.clone());
             let caveats = Vec::new();
-            record.common_load = Some(CommonLoad { load, measured, caveats, bottleneck });
+            record.common_load = Some(CommonLoad {
+                load,
+                measured,
+                watched: record.watched.clone(),
+                caveats,
+                bottleneck,
+            });
         }
     }
     let summary = Summary::of(&session(), &records);
@@ -541,8 +553,7 @@ fn a_step_of_the_measure_is_no_difference() {
     let mut records = records();
     for run in &mut records {
         let fewer = if run.variant == "tcp" { 262_144 } else { 0 };
-        let measured = run.measured.as_mut().unwrap();
-        for sample in &mut measured.resources.samples {
+        for sample in &mut run.watched.resources.samples {
             sample.memory_octets = 2_000_000 - fewer;
         }
     }

@@ -286,8 +286,7 @@ mod tests {
     use std::process::Command;
 
     use super::*;
-    use crate::arguments;
-    use crate::load;
+    use crate::{arguments, load};
 
     fn said(line: &str) -> Option<String> {
         let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();

@@ -106,7 +106,7 @@ fn the_cpu_quota_of_a_server_is_its_bottleneck() {
     for clients in ["20", "200"] {
         let done = room.dnslab(&load(&target, &["--clients", clients])).exits_with(0);
         let record = valid_records(&room.results(), 1).remove(0);
-        let limit = measured(&record).resources.cpu_limit.clone();
+        let limit = record.watched.resources.cpu_limit.clone();
         let limit = limit.unwrap_or_else(|| panic!("no limit was seen: {done}"));
         assert_eq!((limit.cpus, Path::new(&limit.group)), (0.05, group.0.as_path()), "{done}");
         assert!(limit.throttled <= limit.periods && limit.throttled_ns > 0, "{limit:?} {done}");
@@ -162,7 +162,7 @@ fn other_programs_on_the_cpu_of_a_server_are_named() {
     let done = room.dnslab(&words).exits_with(0);
     let record = valid_records(&room.results(), 1).remove(0);
     assert_eq!(record.bottleneck.kind, BottleneckKind::OtherPrograms, "{record:?} {done}");
-    let waited = measured(&record).waited_share_of(&measured(&record).resources);
+    let waited = measured(&record).waited_share_of(&record.watched.resources);
     assert!(waited.is_some_and(|share| (0.1..=1.0).contains(&share)), "{waited:?} {done}");
     assert!(is_disturbed(&record), "{:?} {done}", record.caveats);
     let done = done.prints("Bottleneck: shared with other programs");

@@ -57,7 +57,7 @@ fn check(room: &Room, done: &Done) {
         // The parts add up to what was measured without perf.
         let own = records.iter().filter(|record| record.variant == variant);
         let measured: Vec<f64> =
-            own.filter_map(|record| record.measured.as_ref()?.server_cpu_per_query_ns()).collect();
+            own.filter_map(|record| record.observation()?.server_cpu_per_query_ns()).collect();
         // Means of runs are geometric.
         let mean = (measured.iter().map(|ns| ns.ln()).sum::<f64>() / measured.len() as f64).exp();
         let sum: f64 = of.parts.iter().map(|part| part.ns.value).sum();

@@ -58,7 +58,7 @@ fn check(room: &Room, done: Done) {
     for (place, record) in records.iter().enumerate() {
         let line = format!("[{}/10] {}, run {}: ", place + 1, record.variant, record.repetition);
         assert!(done.stdout.contains(&line), "no line `{line}`: {done}");
-        let samples = &measured(record).resources.samples;
+        let samples = &record.watched.resources.samples;
         assert!(samples.len() >= 3, "{}: the server was not watched: {samples:?}", label(record));
         let tls = measured(record).tls.as_ref();
         assert_eq!(tls.map(|tls| tls.verified), record.variant.starts_with("dot").then_some(true));

@@ -41,7 +41,7 @@ fn check(server: &str, transport: &str, load: &str) -> RunRecord {
         answered += counters.outcomes.answered;
     }
     assert_eq!(answered, asked, "{done}");
-    if let Some(counts) = &measured(&record).server_counters {
+    if let Some(counts) = &record.watched.counters {
         assert_eq!(counts.growth(counter::QUERIES), Some(asked), "{counts:?}{done}");
     }
     record

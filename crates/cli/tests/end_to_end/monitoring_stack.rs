@@ -289,7 +289,8 @@ fn panels_show_the_rates_of_the_records(stack: &Stack<'_>, room: &Room, begin: u
         // The mean of a load's own time has the beginning of each turn, too.
         let own = measured.answered() as f64 * 1e9 / measured.own_ns() as f64;
         assert!((0.95 * own..=1.05 * best).contains(&shown), "{name}: {shown}, {own} to {best}");
-        let busy = measured.server_busy_share().unwrap() * measured.resources.cpus as f64;
+        let busy = record.observation().unwrap().server_busy_share().unwrap()
+            * record.watched.resources.cpus as f64;
         assert!(cpus >= 0.5 * busy && cpus < 64.0, "{name}: {cpus} CPUs, {busy} in the record");
     }
 }

@@ -13,7 +13,7 @@ const SHORT: &str = "load.clients = 10\nload.outstanding = 1\nload.duration = \"
 
 /// Of the window, nanoseconds.
 fn cpu_per_query_ns(record: &RunRecord) -> f64 {
-    let cpu_ns = measured(record).server_cpu_per_query_ns();
+    let cpu_ns = record.observation().and_then(|run| run.server_cpu_per_query_ns());
     cpu_ns.unwrap_or_else(|| panic!("{}: the server was not watched", label(record)))
 }
 
@@ -44,7 +44,7 @@ fn a_cost_a_delay_and_a_loss_are_found() {
     assert!(median_ns.is_some_and(|median_ns| median_ns >= 2_000_000), "{median_ns:?}: {done}");
     assert_eq!(of("slow").bottleneck.kind, BottleneckKind::Window, "{done}");
     // What the delay really was is known: by how much it came late, on average.
-    let counters = measured(of("slow")).server_counters.as_ref();
+    let counters = of("slow").watched.counters.as_ref();
     let samples = counters.map(|counters| &counters.samples[..]).unwrap_or_default();
     let last = samples.last().unwrap_or_else(|| panic!("no counters: {done}"));
     let (delayed, late_ns) = (last.counts[counter::DELAYED], last.counts[counter::DELAYED_LATE_NS]);
@@ -60,7 +60,8 @@ fn a_cost_a_delay_and_a_loss_are_found() {
 fn seeds(record: &RunRecord) -> Vec<(&'static str, u64)> {
     let links = record.testbed.iter().flat_map(|laboratory| &laboratory.links);
     let link = links.filter_map(|link| Some(("link", link.seed?)));
-    let upstream = record.chain.iter().filter_map(|part| Some(("upstream", part.server.seed?)));
+    let upstream =
+        record.watched.chain.iter().filter_map(|part| Some(("upstream", part.server.seed?)));
     let server = record.server.seed.map(|seed| ("server", seed));
     [("load", record.load.seed)].into_iter().chain(server).chain(upstream).chain(link).collect()
 }
@@ -88,7 +89,7 @@ fn what_is_drawn_differs_between_repetitions_and_not_within_one() {
         let names: Vec<&str> = seeds.iter().map(|(name, _)| *name).collect();
         assert_eq!(names, expected, "{}: {done}", label(record));
         // The server was given what the record says.
-        let server = record.chain.first().map_or(&record.server, |part| &part.server);
+        let server = record.watched.chain.first().map_or(&record.server, |part| &part.server);
         let given = format!(" --seed {} ", seeds[1].1);
         assert!(server.command.join(" ").contains(&given), "{given}: {:?}", server.command);
         for (name, seed) in seeds {

@@ -33,7 +33,7 @@ fn experiment(room: &Room, description: &str, kinds: &[&str]) -> tempfile::TempD
 
 /// By how much a count of the server under test grew.
 fn growth(record: &RunRecord, name: &str) -> Option<u64> {
-    measured(record).server_counters.as_ref()?.growth(name)
+    record.watched.counters.as_ref()?.growth(name)
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn every_resolver_resolves_in_a_private_internet() {
         let sent = growth(record, counter::UPSTREAM_QUERIES);
         assert!(sent.is_none_or(|sent| sent >= 20), "{name}: {sent:?}{done}");
         assert!(growth(record, counter::CACHE_HITS) > Some(0), "{name}{done}");
-        let upstream = record.chain.last().unwrap();
+        let upstream = record.watched.chain.last().unwrap();
         assert_eq!((&*upstream.role, &*upstream.server.kind), ("upstream", "embedded"), "{done}");
         let asked = upstream.counters.as_ref().unwrap().growth(counter::QUERIES);
         assert!(asked > Some(20), "{name}: {asked:?}{done}");

@@ -51,7 +51,7 @@ fn check(kind: ServerKind, address: &str, runs: usize) {
         let host =
             if address.contains(':') { format!("[{address}]:") } else { format!("{address}:") };
         assert!(record.load.target.starts_with(&host), "{name}: {}", record.load.target);
-        assert!(measured(record).resources.samples.len() >= 3, "{name} was not watched");
+        assert!(record.watched.resources.samples.len() >= 3, "{name} was not watched");
         let run = results.path().join("runs").join(&name);
         let configuration = record.server.configuration.as_ref().expect("it has one");
         let holds = |path: &str, text: &str| {

@@ -38,7 +38,7 @@ fn of<'a>(records: &'a [RunRecord], variant: &str) -> &'a RunRecord {
 fn counted_and_sent(record: &RunRecord) -> (Option<u64>, u64) {
     let measured = measured(record);
     let sent = measured.warm_up.outcomes.due + measured.counters.outcomes.due;
-    let counters = measured.server_counters.as_ref();
+    let counters = record.watched.counters.as_ref();
     (counters.and_then(|counters| counters.growth(counter::QUERIES)), sent)
 }
 
@@ -60,11 +60,11 @@ fn logs_cost_and_are_weighed() {
         let record = of(&records, variant);
         let (counted, sent) = counted_and_sent(record);
         assert_eq!(counted, Some(sent), "{variant}: BIND counts every query");
-        let octets = measured(record).resources.samples.last().map_or(0, |it| it.log_octets);
+        let octets = record.watched.resources.samples.last().map_or(0, |it| it.log_octets);
         assert_eq!(octets > 0, logs, "{variant}: {octets} octets of log");
     }
     let last = |variant| {
-        measured(of(&records, variant)).resources.samples.last().expect("it was watched").log_octets
+        of(&records, variant).watched.resources.samples.last().expect("it was watched").log_octets
     };
     // A line has the time, the client, the name and more: at least 60 octets.
     let (_, sent) = counted_and_sent(of(&records, "query-log"));
@@ -93,7 +93,7 @@ fn each_cause_of_a_query_logs_cost_is_one_variant() {
         let record = of(&records, variant);
         let (counted, sent) = counted_and_sent(record);
         assert_eq!(counted, Some(sent), "{variant}: BIND counts every query");
-        let last = measured(record).resources.samples.last().expect("it was watched");
+        let last = record.watched.resources.samples.last().expect("it was watched");
         last.log_octets / sent
     };
     for variant in ["none", "null", "threads-2", "cpus-2"] {
@@ -151,7 +151,8 @@ fn forwarders_ask_over_tls_and_the_upstream_counts() {
         let laboratory = record.testbed.as_ref().unwrap_or_else(|| panic!("{variant}"));
         assert!(laboratory.namespaces, "{variant}: the tests run as root");
         assert_eq!(laboratory.links[1].delay_ns, 2_000_000, "{variant}");
-        let upstream: &ChainPart = record.chain.last().unwrap_or_else(|| panic!("{variant}"));
+        let upstream: &ChainPart =
+            record.watched.chain.last().unwrap_or_else(|| panic!("{variant}"));
         let counters = upstream.counters.as_ref().unwrap_or_else(|| panic!("{variant}"));
         // Each name is asked for once, and nothing is in the cache.
         let asked = counters.growth(counter::QUERIES).unwrap_or(0);
@@ -162,8 +163,12 @@ fn forwarders_ask_over_tls_and_the_upstream_counts() {
         let fastest = measured(record).latency.quantile_ns(0.0).unwrap_or(0);
         assert!(fastest >= 3_900_000, "{variant}: {fastest} ns");
     }
-    let chain: Vec<&str> =
-        of(&records, "stubby-dot").chain.iter().map(|part| part.server.kind.as_str()).collect();
+    let chain: Vec<&str> = of(&records, "stubby-dot")
+        .watched
+        .chain
+        .iter()
+        .map(|part| part.server.kind.as_str())
+        .collect();
     assert_eq!(chain, ["stubby", "embedded"]);
     let connections = |variant| connections_to_upstream(&records, variant);
     assert!(connections("kresd-dot-200") >= 4, "40 queries, 10 on each connection");
@@ -207,7 +212,7 @@ fn connections_to_upstream(records: &[RunRecord], variant: &str) -> u64 {
 
 /// What the last server of a variant's chain counted.
 fn counted_by_upstream<'a>(records: &'a [RunRecord], variant: &str) -> Option<&'a CounterSeries> {
-    of(records, variant).chain.last()?.counters.as_ref()
+    of(records, variant).watched.chain.last()?.counters.as_ref()
 }
 
 #[test]
@@ -221,7 +226,9 @@ fn both_legs_of_a_forwarder_are_measured() {
         let record = of(&records, variant);
         let (counted, sent) = counted_and_sent(record);
         assert_eq!(counted, Some(sent), "{variant}: CoreDNS counts every query");
-        let [bind] = record.chain.as_slice() else { panic!("{variant}: {:?}", record.chain) };
+        let [bind] = record.watched.chain.as_slice() else {
+            panic!("{variant}: {:?}", record.watched.chain)
+        };
         assert_eq!((bind.server.kind.as_str(), bind.transport.as_str()), ("bind", variant));
         let counters = bind.counters.as_ref().expect("BIND tells what it counted");
         let passed = counters.growth(counter::QUERIES).unwrap_or(0);
@@ -234,7 +241,7 @@ fn both_legs_of_a_forwarder_are_measured() {
         // CoreDNS is asked for its counts every 100 ms, so the ends of its time are not those of the window.
         let is_plausible = leg_ns > 0.0 && leg_ns < 3.0 * clients_ns;
         assert!(is_plausible, "{variant}: {leg_ns} of {clients_ns} ns");
-        let cached = &of(&records, &format!("{variant}-cached")).chain[0].counters;
+        let cached = &of(&records, &format!("{variant}-cached")).watched.chain[0].counters;
         let asked = cached.as_ref().and_then(|counters| counters.growth(counter::QUERIES));
         assert!(asked.is_some_and(|asked| asked < passed / 2), "{variant}: {asked:?} with a cache");
         let (from, to) = measured(record).window();

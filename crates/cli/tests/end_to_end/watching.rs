@@ -8,7 +8,7 @@ use std::process::Command;
 use dnslab_record::{Caveat, RunRecord};
 
 use crate::command::{Done, Running};
-use crate::evidence::{measured, valid_records};
+use crate::evidence::valid_records;
 use crate::processes::remove_group;
 use crate::room::{Room, SHORT, free_port};
 use crate::running_server::{RunningBind, queries};
@@ -50,21 +50,21 @@ fn room_with_bind(address: &str) -> (Room, RunningBind) {
 fn is_watched(room: &Room, done: &Done) -> RunRecord {
     let record = valid_records(&room.results(), 1).remove(0);
     assert_eq!(unwatched(&record), None, "{done}");
-    let measured = measured(&record);
-    assert!(measured.server_busy_share().is_some_and(|share| share > 0.0), "{done}");
-    assert!(measured.server_cpu_per_query_ns().is_some_and(|ns| ns > 0.0), "{done}");
+    let run = record.observation().unwrap();
+    assert!(run.server_busy_share().is_some_and(|share| share > 0.0), "{done}");
+    assert!(run.server_cpu_per_query_ns().is_some_and(|ns| ns > 0.0), "{done}");
     assert!(
-        measured.resources.peak_memory_octets().is_some_and(|octets| octets > 1 << 20),
+        record.watched.resources.peak_memory_octets().is_some_and(|octets| octets > 1 << 20),
         "{done}"
     );
-    let last = measured.resources.samples.last().unwrap();
+    let last = record.watched.resources.samples.last().unwrap();
     assert!(last.context_switches > 0, "{last:?}");
     let server = &record.server;
     // BIND has a thread for the loop, and others.
     assert!(server.threads > 1 && !server.cpus.is_empty(), "{server:?}");
     assert!(server.version.starts_with("9."), "{server:?}");
     assert_eq!(server.command.first().map(String::as_str), Some("/usr/sbin/named"), "{server:?}");
-    assert!(!measured.resources.threads.is_empty(), "{done}");
+    assert!(!record.watched.resources.threads.is_empty(), "{done}");
     record
 }
 
@@ -97,7 +97,7 @@ fn a_capacity_says_what_the_server_used() {
     let done = room.dnslab(&[&search[..], &step].concat()).exits_with(0);
     for record in crate::evidence::records(&room.results()) {
         assert_eq!(unwatched(&record), None, "{done}");
-        assert!(measured(&record).server_cpu_per_query_ns().is_some(), "{done}");
+        assert!(record.observation().unwrap().server_cpu_per_query_ns().is_some(), "{done}");
     }
 }
 
@@ -135,7 +135,7 @@ fn it_can_be_left_alone() {
     let done = room.dnslab(&load(&target, &["--set", "server.watch=false"])).exits_with(0);
     let record = valid_records(&room.results(), 1).remove(0);
     assert_eq!(unwatched(&record), Some("it was switched off (`server.watch = false`)"), "{done}");
-    assert!(measured(&record).resources.samples.is_empty(), "{done}");
+    assert!(record.watched.resources.samples.is_empty(), "{done}");
     assert!(record.server.version.is_empty(), "it was asked: {:?}", record.server);
 }
 
@@ -148,7 +148,7 @@ fn a_started_server_can_be_left_alone() {
     let done = room.dnslab(&["run", "./experiment.toml"]).exits_with(0);
     let record = valid_records(&room.results(), 1).remove(0);
     assert_eq!(unwatched(&record), Some("it was switched off (`server.watch = false`)"), "{done}");
-    assert!(measured(&record).server_counters.is_none(), "{done}");
+    assert!(record.watched.counters.is_none(), "{done}");
     let kept = fs::read_to_string(room.results().path().join("experiment.toml")).unwrap();
     assert!(kept.contains("server.watch = false"), "{kept}");
 }
@@ -186,7 +186,7 @@ fn it_is_found_by_its_unit() {
     let (target, set) = (bind.target("udp"), format!("server.unit={name}"));
     let done = room.dnslab(&load(&target, &["--set", &set])).exits_with(0);
     let record = is_watched(&room, &done);
-    let source = &measured(&record).resources.cpu_source;
+    let source = &record.watched.resources.cpu_source;
     assert_eq!(source, "cgroup v2 cpu.stat", "{done}");
     fs::rename(room.path().join("results"), room.path().join("kept")).unwrap();
     // The unit is still there, but its process has left it.
@@ -243,5 +243,8 @@ fn an_owner_may_watch_without_being_root() {
     let done = as_nobody(&room, &load(&target, &[])).exits_with(0);
     let record = valid_records(&room.results(), 1).remove(0);
     assert_eq!(unwatched(&record), None, "{done}");
-    assert!(measured(&record).server_cpu_per_query_ns().is_some_and(|ns| ns > 0.0), "{done}");
+    assert!(
+        record.observation().unwrap().server_cpu_per_query_ns().is_some_and(|ns| ns > 0.0),
+        "{done}"
+    );
 }

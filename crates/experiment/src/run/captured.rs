@@ -620,12 +620,11 @@ mod tests {
     use std::fs;
     use std::io::Write as _;
 
+    use super::*;
     use dnslab_capture::{CaptureWriter, Captured};
     use dnslab_load::Fed;
     use dnslab_wire::Transport;
     use tempfile::TempDir;
-
-    use super::*;
 
     /// More than a thread reads ahead of a worker that takes nothing.
     const QUERIES: u64 = 100_000;

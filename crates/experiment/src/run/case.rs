@@ -8,16 +8,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime};
 
-use dnslab_analysis::{BottleneckFigures, Observation, backlog_beyond_lead_ns, caveats, unserved};
+use dnslab_analysis::{BottleneckFigures, backlog_beyond_lead_ns, caveats, unserved};
 use dnslab_figures::{Answers, Connections};
 use dnslab_lab::hosts::EndedPart;
 use dnslab_lab::perf::{self, Perf, PerfError, Recording, Sampled};
 use dnslab_lab::{CounterWatch, GroupWatch, GuardProgram, RunningServer, Sampler, cpus};
 use dnslab_load::{Expected, Job, LoadResult};
 use dnslab_record::{
-    Bottleneck, BottleneckKind, CaseId, Cause, Caveat, ChainPart, CommonLoad, CpuProfile, CpuShare,
-    InvalidReason, LiveServer, LoadFacts, Measured, RECORD_FORMAT, RunRecord, RunStatus,
-    ServerFacts, TestbedFacts,
+    Bottleneck, BottleneckKind, CaseId, Cause, Caveat, CommonLoad, CpuProfile, CpuShare,
+    InvalidReason, LiveServer, LoadFacts, Measured, Observation, RECORD_FORMAT, RunRecord,
+    RunStatus, ServerFacts, TestbedFacts, Watched,
 };
 use dnslab_settings::{Queries, RightCodes, Variant, Verification};
 use dnslab_traffic::TypeMix;
@@ -91,8 +91,7 @@ impl Watching {
 /// One load that was applied to its end.
 struct Loaded {
     result: LoadResult,
-    /// The servers behind the one under test.
-    chain: Vec<ChainPart>,
+    watched: Watched,
     /// Why the server under test was not watched.
     unwatched: Option<String>,
 }
@@ -120,9 +119,9 @@ pub(super) struct SeenLoad<'a> {
 
 impl<'a> SeenLoad<'a> {
     fn of(loaded: &'a Loaded, server: &'a ServerFacts, asked_ns: u64) -> Self {
-        let Loaded { result, chain, unwatched } = loaded;
+        let Loaded { result, watched, unwatched } = loaded;
         let LoadResult { facts: load, measured, .. } = result;
-        let run = Observation { load, server, chain, measured };
+        let run = Observation { load, server, measured, watched };
         let figures = BottleneckFigures::of(&run);
         Self { run, figures, result, unwatched: unwatched.as_deref(), asked_ns }
     }
@@ -130,8 +129,8 @@ impl<'a> SeenLoad<'a> {
 
 pub(super) struct Applied {
     pub(super) result: Result<LoadResult, String>,
-    /// The servers behind the one under test.
-    pub(super) chain: Vec<ChainPart>,
+    /// What was seen of the servers meanwhile.
+    pub(super) watched: Watched,
     /// Why the server under test was not watched.
     unwatched: Option<String>,
     /// What ended the load early.
@@ -232,12 +231,13 @@ impl Case<'_> {
                 return None;
             }
             let LoadResult { facts: load, measured, .. } = common.result;
-            Some(CommonLoad { load, measured, caveats: own_caveats, bottleneck })
+            let watched = common.watched;
+            Some(CommonLoad { load, measured, watched, caveats: own_caveats, bottleneck })
         });
         let LoadResult { facts, measured, .. } = main.result;
         RunRecord {
             imported: None,
-            chain: main.chain,
+            watched: main.watched,
             testbed,
             measured: Some(measured),
             lacks_common_load: wants_common && common_load.is_none(),
@@ -273,7 +273,7 @@ impl Case<'_> {
     fn doubts(&self, seen: &SeenLoad<'_>, end: &Ending) -> (Bottleneck, Vec<Caveat>) {
         let SeenLoad { run, result, unwatched, asked_ns, .. } = *seen;
         let measured = run.measured;
-        let is_watched = measured.server_busy_share().is_some();
+        let is_watched = run.server_busy_share().is_some();
         let unwatched = (!is_watched).then(|| unwatched.unwrap_or(NOT_COVERED).to_owned());
         let bottleneck = seen.figures.bottleneck();
         let mut caveats = caveats(&run, cpus::allowed().len());
@@ -376,7 +376,7 @@ impl Case<'_> {
             status,
             load,
             server,
-            chain: Vec::new(),
+            watched: Watched::default(),
             testbed: None,
             measured: None,
             common_load: None,
@@ -443,19 +443,26 @@ impl Prepared<'_> {
         fault: Option<Fault>,
     ) -> Applied {
         let Watching { sampler, unwatched, own, counters, chain, recording } = watching;
-        let mut applied = Applied { result, chain: Vec::new(), unwatched, fault, profile: None };
-        if let Ok(LoadResult { origin, measured, .. }) = &mut applied.result {
-            let (origin, window) = (*origin, measured.window());
-            let resources = sampler.map(|sampler| sampler.finish_over(origin, window));
-            measured.resources = resources.unwrap_or_default();
-            let own = own.map(|own| own.finish(origin, window)).unwrap_or_default();
-            measured.load_cpu_limit = own.limit;
-            measured.load_pressure_share = own.pressure_share;
-            measured.server_counters = counters.map(|counters| counters.finish(origin));
-            applied.chain = self.testbed.parts(chain, origin, window);
-            applied.profile = recording.map(|recording| self.profile(recording?, origin, measured));
-        }
-        applied
+        let Ok(LoadResult { origin, facts: load, measured, .. }) = &result else {
+            let watched = Watched::default();
+            return Applied { result, watched, unwatched, fault, profile: None };
+        };
+        let (origin, window) = (*origin, measured.window());
+        let own = own.map(|own| own.finish(origin, window)).unwrap_or_default();
+        let watched = Watched {
+            resources: sampler
+                .map(|sampler| sampler.finish_over(origin, window))
+                .unwrap_or_default(),
+            counters: counters.map(|counters| counters.finish(origin)),
+            chain: self.testbed.parts(chain, origin, window),
+            others_cpu_ns: 0,
+            load_cpu_limit: own.limit,
+            load_pressure_share: own.pressure_share,
+        };
+        let server = &self.target.facts;
+        let run = Observation { load, server, measured, watched: &watched };
+        let profile = recording.map(|recording| self.profile(recording?, origin, &run));
+        Applied { result, watched, unwatched, fault, profile }
     }
 
     /// Where the CPU time of the server went during a load that began at `origin`.
@@ -463,13 +470,14 @@ impl Prepared<'_> {
         &self,
         recording: Recording,
         origin: Instant,
-        measured: &Measured,
+        run: &Observation<'_>,
     ) -> Result<CpuProfile, String> {
+        let measured = run.measured;
         let max_stacks = self.case.sampling.map_or(0, |sampling| sampling.max_stacks);
         let kind = self.case.variant.server.kind.started();
         let sampled = Sampled { kind, origin, window: measured.window(), max_stacks };
         let profile = recording.finish(&sampled).map_err(|error| error.to_string())?;
-        let cpu_per_query_ns = measured
+        let cpu_per_query_ns = run
             .server_cpu_per_query_ns()
             .ok_or("its CPU time for each query could not be measured")?;
         Ok(CpuProfile {
@@ -501,18 +509,18 @@ impl Prepared<'_> {
         let Self { case, started, cpus, testbed, target } = self;
         let (common, common_fault) = match common {
             None => (None, None),
-            Some(Applied { result, chain, unwatched, fault, .. }) => match result {
-                Ok(result) => (Some(Loaded { result, chain, unwatched }), fault),
+            Some(Applied { result, watched, unwatched, fault, .. }) => match result {
+                Ok(result) => (Some(Loaded { result, watched, unwatched }), fault),
                 Err(reason) => (None, fault.or(Some(Fault::Refused { reason }))),
             },
         };
         let facts = testbed.facts(case.variant, &cpus);
-        let Applied { result, chain, unwatched, fault, .. } = main;
+        let Applied { result, watched, unwatched, fault, .. } = main;
         let end = Ending::of(target.server, fault.or(common_fault), case.folder);
         testbed.stop();
         let mut record = match result {
             Ok(result) => {
-                let main = Loaded { result, chain, unwatched };
+                let main = Loaded { result, watched, unwatched };
                 let (server, testbed) = (target.facts, facts);
                 case.record(Ran { started, server, main, common, wants_common, testbed }, &end)
             }

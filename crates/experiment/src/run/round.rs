@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use dnslab_analysis::slice_needed_ns;
 use dnslab_load::{Job, LoadResult, Member, Progress};
-use dnslab_record::{CpuProfile, LiveLoad, LoadPart, Measured, ResourceSeries, RunRecord};
+use dnslab_record::{CpuProfile, LiveLoad, LoadPart, ResourceSeries, RunRecord};
 use dnslab_traffic::{Pace, Rate, SlicePlan};
 
 use super::case::{Applied, Case, Fault, Prepared, Watching};
@@ -258,9 +258,8 @@ fn used_between_ns(series: &ResourceSeries, from: i64, to: i64) -> u64 {
 /// processes.
 fn note_others(applied: &mut [Applied]) {
     let used = |applied: &Applied, (from, to): (i64, i64)| -> u64 {
-        let Ok(result) = &applied.result else { return 0 };
-        let behind = applied.chain.iter().map(|part| &part.resources);
-        let servers = std::iter::once(&result.measured.resources).chain(behind);
+        let behind = applied.watched.chain.iter().map(|part| &part.resources);
+        let servers = std::iter::once(&applied.watched.resources).chain(behind);
         servers.map(|series| used_between_ns(series, from, to)).sum()
     };
     // In the window of each load, which is its own if it has one turn.
@@ -274,10 +273,8 @@ fn note_others(applied: &mut [Applied]) {
         })
         .collect();
     for (applied, others) in applied.iter_mut().zip(others) {
-        if let Ok(LoadResult { measured: Measured { turns: Some(turns), .. }, .. }) =
-            &mut applied.result
-        {
-            turns.others_cpu_ns = others;
+        if applied.result.as_ref().is_ok_and(|result| result.measured.turns.is_some()) {
+            applied.watched.others_cpu_ns = others;
         }
     }
 }

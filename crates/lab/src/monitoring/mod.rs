@@ -1,6 +1,6 @@
 //! The monitoring stack: a Prometheus that takes what dnslab measures, with exporters of BIND and of this machine.
 //!
-//! Its processes live on when the command that starts them has ended ([`daemon`]), in a folder that says which they are.
+//! Its processes live on when the command that starts them has ended (`daemon`), in a folder that says which they are.
 //! So any later call finds them, and ends these and no others.
 
 pub(crate) mod daemon;

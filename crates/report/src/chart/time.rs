@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dnslab_figures::Interval;
-use dnslab_record::{Measured, RunRecord};
+use dnslab_record::{Measured, Observation, RunRecord};
 use serde::Serialize;
 
 use super::{Curve, short};
@@ -144,7 +144,7 @@ impl Figure {
         )
     }
 
-    fn of(self, run: &Measured, bucket: &Bucket) -> Option<f64> {
+    fn of(self, run: &Observation<'_>, bucket: &Bucket) -> Option<f64> {
         let (from, to) = bucket.span;
         match self {
             Self::Qps => Some(bucket.answered? as f64 * 1e9 / bucket.own_ns as f64),
@@ -155,19 +155,19 @@ impl Figure {
             Self::P95 => bucket.p95_ms,
             Self::P99 => bucket.p99_ms,
             Self::Cpu => {
-                let cpu_ns = run.resources.cpu_between_ns(from, to)? as f64;
+                let cpu_ns = run.watched.resources.cpu_between_ns(from, to)? as f64;
                 // What is left of a turn is worked off in that of another load.
-                let most = run.resources.cpus.max(1) as f64;
+                let most = run.watched.resources.cpus.max(1) as f64;
                 let used = cpu_ns / bucket.own_ns as f64;
-                Some(100.0 * if run.turns.is_some() { used.min(most) } else { used })
+                Some(100.0 * if run.measured.turns.is_some() { used.min(most) } else { used })
             }
             Self::Memory => {
-                let octets = run.resources.peak_memory_between_octets(from, to)?;
+                let octets = run.watched.resources.peak_memory_between_octets(from, to)?;
                 Some(octets as f64 / 1_048_576.0)
             }
             Self::Log => {
-                run.resources.samples.last().filter(|last| last.log_octets > 0)?;
-                let octets = run.resources.growth_between(from, to, |it| it.log_octets)?;
+                run.watched.resources.samples.last().filter(|last| last.log_octets > 0)?;
+                let octets = run.watched.resources.growth_between(from, to, |it| it.log_octets)?;
                 Some(octets as f64 / 1000.0 * 1e9 / bucket.own_ns as f64)
             }
             Self::Network => bucket.per_second(bucket.octets).map(|octets| octets / 1000.0),
@@ -286,10 +286,10 @@ fn exact(run: &Measured, width_ns: u64) -> Option<&[Interval]> {
 
 impl Timeline {
     /// The curves on a time axis that fits all runs, in buckets of a second and in finer ones.
-    pub(super) fn of(runs: &[Vec<&Measured>]) -> Self {
+    pub(super) fn of(runs: &[Vec<Observation<'_>>]) -> Self {
         let all = || runs.iter().flatten().copied();
-        let longest_ns = all().map(|run| run.window_ns).max().unwrap_or(0);
-        let interval_ns = interval_ns(all());
+        let longest_ns = all().map(|run| run.measured.window_ns).max().unwrap_or(0);
+        let interval_ns = interval_ns(all().map(|run| run.measured));
         let points = |width: u64| longest_ns.div_ceil(width);
         let max_points =
             (MAX_POINTS_OF_ALL / runs.len().max(1) as u64).clamp(LEAST_POINTS, MAX_POINTS);
@@ -429,7 +429,7 @@ fn telling<'a>(runs: &[&'a RunRecord]) -> impl Iterator<Item = &'a Measured> {
 /// run.
 fn cores(name: &str, runs: &[&RunRecord], series: &Series) -> Option<Plot> {
     let first = runs.first()?;
-    let cpus = &first.measured.as_ref()?.resources.core_cpus;
+    let cpus = &first.observation()?.watched.resources.core_cpus;
     let label = |cpu: &usize| match (first.server.cpus.contains(cpu), first.load.cpus.contains(cpu))
     {
         (true, true) => format!("CPU {cpu} (server, load)"),
@@ -437,19 +437,19 @@ fn cores(name: &str, runs: &[&RunRecord], series: &Series) -> Option<Plot> {
         (false, true) => format!("CPU {cpu} (load)"),
         (false, false) => format!("CPU {cpu}"),
     };
-    let measured: Vec<&Measured> = runs
+    let seen: Vec<Observation<'_>> = runs
         .iter()
-        .filter_map(|record| record.measured.as_ref())
-        .filter(|measured| measured.resources.core_cpus == *cpus)
+        .filter_map(|record| record.observation())
+        .filter(|run| run.watched.resources.core_cpus == *cpus)
         .collect();
     let half_ns = series.width_s * 5e8;
     let curve = |nth: usize| {
-        Curve::over(series.at_s.len(), &measured, |run, at| {
-            let middle = series.at_s[at] * 1e9 + run.window_start_ns as f64;
+        Curve::over(series.at_s.len(), &seen, |run, at| {
+            let middle = series.at_s[at] * 1e9 + run.measured.window_start_ns as f64;
             let span = (middle - half_ns, middle + half_ns);
-            let end = (run.window_start_ns + run.window_ns) as f64;
+            let end = (run.measured.window_start_ns + run.measured.window_ns) as f64;
             let (from, to) = (span.0.max(0.0) as i64, span.1.min(end) as i64);
-            let share = run.resources.core_share(nth, from, to)?;
+            let share = run.watched.resources.core_share(nth, from, to)?;
             Some((share * 100.0).min(100.0))
         })
     };
@@ -460,20 +460,23 @@ fn cores(name: &str, runs: &[&RunRecord], series: &Series) -> Option<Plot> {
 }
 
 impl Series {
-    fn of(runs: &[Vec<&Measured>], width_ns: u64) -> Self {
+    fn of(runs: &[Vec<Observation<'_>>], width_ns: u64) -> Self {
         let all = || runs.iter().flatten().copied();
-        let after = all().map(|run| run.window_ns.div_ceil(width_ns)).max().unwrap_or(0);
+        let after = all().map(|run| run.measured.window_ns.div_ceil(width_ns)).max().unwrap_or(0);
         let warm_up_ns = all().map(|run| {
-            let first = run.intervals.first().map_or(run.window_start_ns, |first| first.at_ns);
-            run.window_start_ns.saturating_sub(first)
+            let Measured { intervals, window_start_ns, .. } = run.measured;
+            let first = intervals.first().map_or(*window_start_ns, |first| first.at_ns);
+            window_start_ns.saturating_sub(first)
         });
         let before = warm_up_ns.max().unwrap_or(0).div_ceil(width_ns).min(after);
         let steps = (before + after) as usize;
         let middle = |step: usize| (step as f64 - before as f64 + 0.5) * width_ns as f64 / 1e9;
-        let binned: Vec<Vec<(&Measured, Vec<Bucket>)>> = runs
+        let binned: Vec<Vec<(Observation<'_>, Vec<Bucket>)>> = runs
             .iter()
             .map(|runs| {
-                runs.iter().map(|run| (*run, buckets(run, width_ns, before, after))).collect()
+                runs.iter()
+                    .map(|run| (*run, buckets(run.measured, width_ns, before, after)))
+                    .collect()
             })
             .collect();
         let mut figures = BTreeMap::new();
@@ -481,7 +484,7 @@ impl Series {
             let curves: Vec<Curve> = binned
                 .iter()
                 .map(|runs| {
-                    let value = |(run, buckets): &(&Measured, Vec<Bucket>), at: usize| {
+                    let value = |(run, buckets): &(Observation<'_>, Vec<Bucket>), at: usize| {
                         let bucket = &buckets[at];
                         (bucket.own_ns > 0).then(|| figure.of(run, bucket)).flatten()
                     };
@@ -493,7 +496,8 @@ impl Series {
             }
         }
         let is_exact = all().all(|run| {
-            exact(run, width_ns).is_some() || interval_ns(std::iter::once(run)) == width_ns
+            exact(run.measured, width_ns).is_some()
+                || interval_ns(std::iter::once(run.measured)) == width_ns
         });
         Self {
             width_s: width_ns as f64 / 1e9,
@@ -534,9 +538,27 @@ fn commonest_ns<'a>(intervals: impl Iterator<Item = &'a Interval>) -> Option<u64
 
 #[cfg(test)]
 mod tests {
-    use dnslab_figures::Histogram;
+    use std::sync::LazyLock;
 
     use super::*;
+    use dnslab_figures::Histogram;
+    use dnslab_record::{LoadFacts, ServerFacts, Watched};
+
+    // Nothing here looks at it.
+    static LOAD: LazyLock<LoadFacts> = LazyLock::new(|| {
+        serde_json::from_str(
+            r#"{"transport":"udp","target":"","clients":1,"mode":{"mode":"closed","outstanding":1},
+            "duration_ns":0,"warm_up_ns":0,"timeout_ns":0,"workers":1,"cpus":[],"queries":"","seed":1,
+            "send_path":"","batch_delay_ns":0}"#,
+        )
+        .unwrap()
+    });
+    static SERVER: LazyLock<ServerFacts> = LazyLock::new(ServerFacts::default);
+    static WATCHED: LazyLock<Watched> = LazyLock::new(Watched::default);
+
+    fn seen(measured: &Measured) -> Observation<'_> {
+        Observation { load: &LOAD, server: &SERVER, measured, watched: &WATCHED }
+    }
 
     /// A run with intervals of 0.1 s, whose p99 is 1 ms but for one stall.
     fn run(intervals: u64) -> Measured {
@@ -569,13 +591,9 @@ mod tests {
             pacing: None,
             network: Default::default(),
             intervals: (0..intervals).map(interval).collect(),
-            resources: Default::default(),
-            server_counters: None,
             workers: Vec::new(),
             tls: None,
             seconds: Vec::new(),
-            load_cpu_limit: None,
-            load_pressure_share: None,
         }
     }
 
@@ -587,7 +605,7 @@ mod tests {
     #[test]
     fn buckets_are_of_a_second_and_finer_on_demand() {
         let long = run(1_900);
-        let timeline = Timeline::of(&[vec![&long]]);
+        let timeline = Timeline::of(&[vec![seen(&long)]]);
         let widths: Vec<f64> = timeline.series.iter().map(|series| series.width_s).collect();
         assert_eq!(widths, [1.0, 0.4]);
         assert_eq!(timeline.series[0].at_s.len(), 190);
@@ -601,7 +619,8 @@ mod tests {
         assert!(!timeline.series[0].is_exact);
         // A short run begins with the finer ones.
         let short = run(35);
-        let widths = Timeline::of(&[vec![&short]]).series.into_iter().map(|series| series.width_s);
+        let widths =
+            Timeline::of(&[vec![seen(&short)]]).series.into_iter().map(|series| series.width_s);
         assert_eq!(widths.collect::<Vec<_>>(), [0.1, 1.0]);
     }
 
@@ -609,13 +628,13 @@ mod tests {
     fn many_variants_share_the_points() {
         let long = run(1_900);
         let points = |variants| -> Vec<usize> {
-            let timeline = Timeline::of(&vec![vec![&long]; variants]);
+            let timeline = Timeline::of(&vec![vec![seen(&long)]; variants]);
             timeline.series.iter().map(|series| series.at_s.len()).collect()
         };
         assert_eq!(points(1), points(100));
         assert_eq!(points(100), [190, 475]);
         assert_eq!(points(1_000), [48, 60]);
-        let timeline = Timeline::of(&[vec![&long]]);
+        let timeline = Timeline::of(&[vec![seen(&long)]]);
         assert_eq!(curve(&timeline, 1, Figure::Qps, 0).low.capacity(), 0, "one run has no band");
     }
 
@@ -631,7 +650,7 @@ mod tests {
                 ..Interval::default()
             })
             .collect();
-        let timeline = Timeline::of(&[vec![&long]]);
+        let timeline = Timeline::of(&[vec![seen(&long)]]);
         assert_eq!(curve(&timeline, 0, Figure::P99, 0).mean[0], Some(7.0));
         assert_eq!(curve(&timeline, 0, Figure::Qps, 0).mean[0], Some(100.0));
         assert_eq!(curve(&timeline, 1, Figure::P99, 0).mean[3], Some(200.0), "of 0.1 s");
@@ -649,7 +668,7 @@ mod tests {
         }
         second.turns = Some(Default::default());
         second.intervals.iter_mut().for_each(|of| of.own_ns = Some(50_000_000));
-        let timeline = Timeline::of(&[vec![&first], vec![&second]]);
+        let timeline = Timeline::of(&[vec![seen(&first)], vec![seen(&second)]]);
         let series = &timeline.series[0];
         assert_eq!((series.at_s[0], series.at_s.len()), (-0.95, 50));
         assert_eq!(curve(&timeline, 0, Figure::Qps, 0).mean[10], Some(100.0));
@@ -669,7 +688,7 @@ mod tests {
             resumed_handshakes: 2,
         };
         run.intervals.iter_mut().for_each(|of| of.traffic = Some(traffic));
-        let timeline = Timeline::of(&[vec![&run]]);
+        let timeline = Timeline::of(&[vec![seen(&run)]]);
         let at = |figure| curve(&timeline, 0, figure, 0).mean[5];
         assert_eq!(at(Figure::Network), Some(102.4), "kB per second");
         assert_eq!((at(Figure::Connections), at(Figure::Handshakes)), (Some(30.0), Some(30.0)));
@@ -682,7 +701,7 @@ mod tests {
     fn a_band_spans_the_runs() {
         let (one, mut two) = (run(10), run(10));
         two.intervals[5].answered = 20;
-        let timeline = Timeline::of(&[vec![&one, &two]]);
+        let timeline = Timeline::of(&[vec![seen(&one), seen(&two)]]);
         let qps = curve(&timeline, 0, Figure::Qps, 0);
         assert_eq!((qps.low[5], qps.mean[5], qps.high[5]), (Some(100.), Some(141.4), Some(200.)));
     }
@@ -690,22 +709,22 @@ mod tests {
     #[test]
     fn what_no_interval_tells_is_no_rate() {
         let whole = Measured { intervals: Vec::new(), ..run(20) };
-        assert!(Timeline::of(&[vec![&whole]]).figures().is_empty());
-        assert!(Timeline::of(&[vec![&run(1)]]).figures().is_empty(), "a chart of one point");
+        assert!(Timeline::of(&[vec![seen(&whole)]]).figures().is_empty());
+        assert!(Timeline::of(&[vec![seen(&run(1))]]).figures().is_empty(), "a chart of one point");
     }
 
     #[test]
     fn a_stall_is_a_rate_of_zero() {
         let (steady, mut stalled) = (run(10), run(10));
         stalled.intervals.retain(|interval| !(400_000_000..700_000_000).contains(&interval.at_ns));
-        let timeline = Timeline::of(&[vec![&steady, &stalled]]);
+        let timeline = Timeline::of(&[vec![seen(&steady), seen(&stalled)]]);
         let qps = curve(&timeline, 0, Figure::Qps, 0);
         assert_eq!((qps.low[5], qps.mean[5], qps.high[5]), (Some(0.), Some(50.), Some(100.)));
         let p50 = curve(&timeline, 0, Figure::P50, 0);
         assert_eq!(p50.mean[5], Some(0.5), "of the run that had answers");
         // After the end of a run there is no rate at all.
         let (short, long) = (run(4), run(10));
-        let timeline = Timeline::of(&[vec![&short], vec![&long]]);
+        let timeline = Timeline::of(&[vec![seen(&short)], vec![seen(&long)]]);
         let qps = curve(&timeline, 0, Figure::Qps, 0);
         assert_eq!((qps.mean[3], qps.mean[4]), (Some(100.0), None));
     }

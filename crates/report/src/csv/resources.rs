@@ -45,8 +45,8 @@ pub(crate) fn has_resources(records: &[RunRecord]) -> bool {
 
 /// The server under test, then those behind it by their roles.
 fn series_of(record: &RunRecord) -> impl Iterator<Item = (&str, &ResourceSeries)> {
-    let own = record.measured.iter().map(|measured| (UNDER_TEST, &measured.resources));
-    own.chain(record.chain.iter().map(|part| (part.role.as_str(), &part.resources)))
+    let own = record.measured.iter().map(|_| (UNDER_TEST, &record.watched.resources));
+    own.chain(record.watched.chain.iter().map(|part| (part.role.as_str(), &part.resources)))
 }
 
 fn row(

@@ -70,7 +70,7 @@ pub(super) fn facts(record: &RunRecord) -> Vec<(String, String)> {
         let links: Vec<String> = testbed.links.iter().map(link).collect();
         facts.push(("links".to_owned(), links.join("; ")));
     }
-    for part in &record.chain {
+    for part in &record.watched.chain {
         let ChainPart { role, server, .. } = part;
         let transport = transport_name(&part.transport);
         let counters = part.counters.as_ref();

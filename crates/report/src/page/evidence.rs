@@ -97,7 +97,7 @@ fn run_row(record: &RunRecord) -> String {
         quantile(0.5),
         quantile(0.99),
         quantile(0.999),
-        figure(measured.and_then(|measured| measured.server_busy_share()).map(percent)),
+        figure(record.observation().and_then(|run| run.server_busy_share()).map(percent)),
         figure(busiest.map(percent)),
     ] {
         let _ = write!(html, "<td>{}</td>", escape(&cell));
@@ -248,8 +248,8 @@ fn variant_facts(record: &RunRecord) -> String {
         let certificate = tls.certificate.as_ref().map(certificate).unwrap_or_default();
         format!("{} {}{group}, certificate {verified}{certificate}", tls.version, tls.cipher_suite)
     });
-    let sources = record.measured.as_ref().map(|measured| watched_by(&measured.resources));
-    let counters = record.measured.as_ref().and_then(|measured| measured.server_counters.as_ref());
+    let sources = record.measured.as_ref().map(|_| watched_by(&record.watched.resources));
+    let counters = record.watched.counters.as_ref();
     let server = &record.server;
     let threads = if server.threads == 0 { String::new() } else { server.threads.to_string() };
     let behind = chain::facts(record);

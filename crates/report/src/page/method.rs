@@ -123,7 +123,7 @@ fn load(records: &[RunRecord]) -> String {
 
 /// How the servers behind the one that is asked were watched, if there are any.
 fn chain(records: &[RunRecord]) -> String {
-    if records.iter().all(|record| record.chain.is_empty()) {
+    if records.iter().all(|record| record.watched.chain.is_empty()) {
         return String::new();
     }
     "The load asks the first server of the chain; the others are asked by the one before them. Each \
@@ -137,9 +137,7 @@ fn chain(records: &[RunRecord]) -> String {
 /// What two counts that agree show, and why they may differ, if a server told its own.
 fn own_counters(records: &[RunRecord]) -> String {
     let measured = |record: &&RunRecord| record.measured.is_some();
-    let tells = |record: &RunRecord| {
-        record.measured.as_ref().is_some_and(|measured| measured.server_counters.is_some())
-    };
+    let tells = |record: &RunRecord| record.watched.counters.is_some();
     if !records.iter().filter(measured).any(tells) {
         return String::new();
     }
@@ -154,8 +152,7 @@ fn own_counters(records: &[RunRecord]) -> String {
 /// What the octets of logs are, if any were written.
 fn logs(records: &[RunRecord]) -> String {
     let writes = |record: &RunRecord| {
-        let measured = record.measured.as_ref();
-        measured.is_some_and(|measured| measured.log_octets_per_query().is_some())
+        record.observation().is_some_and(|run| run.log_octets_per_query().is_some())
     };
     if !records.iter().any(writes) {
         return String::new();

@@ -53,7 +53,7 @@ pub(crate) fn pictures(records: &[&RunRecord]) -> String {
 /// The distinct lines of hosts, each with its variants, in the order of the records.
 fn places(records: &[&RunRecord]) -> Vec<Place> {
     let mut places: Vec<Place> = Vec::new();
-    for record in records.iter().filter(|record| !record.chain.is_empty()) {
+    for record in records.iter().filter(|record| !record.watched.chain.is_empty()) {
         let new = Place::of(record);
         let known = places.iter_mut().find(|place| place.is_like(&new));
         match known {
@@ -77,13 +77,13 @@ impl Place {
             Some(testbed) => testbed.hosts.iter().map(|host| host.name.clone()).collect(),
             None => vec!["client".to_owned(), "server".to_owned()],
         };
-        for part in &record.chain {
+        for part in &record.watched.chain {
             if !names.contains(&part.host) {
                 names.push(part.host.clone());
             }
         }
         let runs_on = |(place, name): (usize, &String)| {
-            let behind = record.chain.iter().filter(|part| part.host == *name);
+            let behind = record.watched.chain.iter().filter(|part| part.host == *name);
             let behind = behind.map(|part| Role::of(&part.role, &part.server.kind));
             let own = match place {
                 0 => Some(Role::of("", "load generator")),

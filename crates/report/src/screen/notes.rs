@@ -68,8 +68,8 @@ impl<'a> Setting<'a> {
 
     /// The CPUs of the machine that neither servers nor load have.
     fn free_cpus(&self) -> Vec<usize> {
-        let RunRecord { load, server, chain, .. } = self.record;
-        let behind = chain.iter().flat_map(|part| &part.server.cpus);
+        let RunRecord { load, server, watched, .. } = self.record;
+        let behind = watched.chain.iter().flat_map(|part| &part.server.cpus);
         let used: Vec<usize> =
             load.cpus.iter().chain(&server.cpus).chain(behind).copied().collect();
         self.host_cpus.iter().copied().filter(|cpu| !used.contains(cpu)).collect()

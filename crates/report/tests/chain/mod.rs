@@ -78,7 +78,7 @@ fn places_and_servers_are_in_the_order_of_the_variants() {
     let is_elsewhere = |name: &str| name.starts_with("unbound");
     for record in records.iter_mut().filter(|record| is_elsewhere(&record.variant)) {
         record.testbed = None;
-        record.chain[0].host = "elsewhere".to_owned();
+        record.watched.chain[0].host = "elsewhere".to_owned();
     }
     let [page, ..] = report_of(&session, &records);
     let section = between(&page, "<section id=\"chain\">", "</section>");
@@ -106,7 +106,7 @@ fn a_chain_without_namespaces_says_so() {
     // One of them has none at all, and another place.
     let last = records.last_mut().unwrap();
     last.testbed = None;
-    last.chain[0].host = "elsewhere".to_owned();
+    last.watched.chain[0].host = "elsewhere".to_owned();
     let [page, ..] = report_of(&session, &records);
     let section = between(&page, "<section id=\"chain\">", "</section>");
     assert_eq!(section.matches("All of it ran on the loopback interface").count(), 2);
@@ -137,7 +137,7 @@ fn a_count_that_was_not_read_to_the_end_says_why() {
     let session = sample::chain::session();
     let mut records = RECORDS.clone();
     for record in records.iter_mut().filter(|record| record.variant == "unbound-dot") {
-        let counters = record.measured.as_mut().unwrap().server_counters.as_mut().unwrap();
+        let counters = record.watched.counters.as_mut().unwrap();
         counters.samples.truncate(3);
         counters.failure = Some("connection refused".to_owned());
     }
@@ -274,7 +274,7 @@ fn files_outside_the_run_are_not_shown() {
     fs::write(folder.path().join("secret.conf"), "do not show").unwrap();
     let session = sample::chain::session();
     let mut record = RECORDS[0].clone();
-    record.chain[0].server.configuration = Some("../../../secret.conf".to_owned());
+    record.watched.chain[0].server.configuration = Some("../../../secret.conf".to_owned());
     let results = ResultsDirectory::create(&folder.path().join("results"), &session).unwrap();
     results.write_run(&record).unwrap();
     write_report(&results).unwrap();

@@ -9,7 +9,7 @@ use dnslab_results::ResultsDirectory;
 
 use crate::{FILES, copy, read};
 
-pub(crate) const SAMPLES: [&str; 1] = ["v5"];
+pub(crate) const SAMPLES: [&str; 1] = ["v1"];
 
 /// The parts of the page that `npm run build` makes. A marker stands for each in the golden page, so that
 /// a change of the bundle alone leaves it as it is.

@@ -61,7 +61,7 @@ pub(crate) fn write(path: &Path) -> Result<ResultsDirectory, ResultsError> {
     for record in records(&session) {
         results.write_run(&record)?;
         let case = CaseId { variant: record.variant.clone(), repetition: record.repetition };
-        for role in record.chain.iter().map(|part| part.role.as_str()).chain(["server"]) {
+        for role in record.watched.chain.iter().map(|part| part.role.as_str()).chain(["server"]) {
             let folder = results.run_path(&case).join(role);
             std::fs::create_dir_all(&folder).expect("the run's folder was just written");
             let configuration = format!("# the {role} of {}\n", case.folder());
@@ -108,7 +108,7 @@ fn forward(of: &Forwarder, record: &mut RunRecord) {
     };
     let measured = record.measured.as_mut().expect("it is a run of the sample");
     // Nobody is busy here.
-    for sample in &mut measured.resources.samples {
+    for sample in &mut record.watched.resources.samples {
         sample.cpu_ns /= 60;
     }
     measured.workers[0].cpu_ns /= 50;
@@ -118,7 +118,7 @@ fn forward(of: &Forwarder, record: &mut RunRecord) {
     let window = measured.window();
     // Two of the forwarders tell nothing; one misses some.
     let missed = if of.kind == "knot-resolver" { sent / 50 } else { 0 };
-    measured.server_counters = (of.kind != "dnsmasq").then(|| {
+    record.watched.counters = (of.kind != "dnsmasq").then(|| {
         let counts = [(counter::QUERIES, 1, sent - missed)];
         counters("the server's control socket", window, &counts)
     });
@@ -159,7 +159,7 @@ fn forward(of: &Forwarder, record: &mut RunRecord) {
             ],
         )),
     };
-    record.chain = relay.into_iter().chain([upstream]).collect();
+    record.watched.chain = relay.into_iter().chain([upstream]).collect();
     record.testbed = Some(testbed());
     record.caveats.clear();
     let evidence =
@@ -183,7 +183,7 @@ fn server(kind: &str, version: &str, role: &str, cpu: usize) -> ServerFacts {
 
 /// What a server uses that is this many times as busy as the one under test.
 fn busy(record: &RunRecord, times: f64) -> dnslab_record::ResourceSeries {
-    let mut resources = record.measured.as_ref().expect("it was measured").resources.clone();
+    let mut resources = record.watched.resources.clone();
     for sample in &mut resources.samples {
         sample.cpu_ns = (sample.cpu_ns as f64 * times) as u64;
         sample.memory_octets /= 3;
@@ -275,12 +275,12 @@ pub(crate) fn write_logs(path: &Path) -> Result<ResultsDirectory, ResultsError> 
         let measured = record.measured.as_mut().expect("it is a run of the sample");
         let sent = measured.counters.sent;
         let window = measured.window();
-        for sample in &mut measured.resources.samples {
+        for sample in &mut record.watched.resources.samples {
             let seconds = sample.at_ns.max(0) as f64 / 1e9;
             sample.log_octets = (behaviour.qps * seconds) as u64 * octets;
         }
         let counts = [(counter::QUERIES, 1, sent)];
-        measured.server_counters = Some(counters("BIND's statistics channel", window, &counts));
+        record.watched.counters = Some(counters("BIND's statistics channel", window, &counts));
         results.write_run(&record)?;
     }
     Ok(results)

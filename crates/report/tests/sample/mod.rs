@@ -16,7 +16,7 @@ use dnslab_figures::{
 use dnslab_record::{
     Bottleneck, BottleneckKind, CaseId, Caveat, CpuUse, Evidence, Fact, LoadFacts, LoadMode,
     Measured, RECORD_FORMAT, ResourceSample, ResourceSeries, RunRecord, RunStatus, SESSION_FORMAT,
-    ServerFacts, Session, SkippedVariant, UNDER_TEST, WorkerFacts,
+    ServerFacts, Session, SkippedVariant, UNDER_TEST, Watched, WorkerFacts,
 };
 use dnslab_results::{ResultsDirectory, ResultsError};
 
@@ -147,9 +147,12 @@ pub(crate) fn run(of: &Behaviour, repetition: u32, position: u32, window_ns: u64
             seed: None,
             ..ServerFacts::default()
         },
-        chain: Vec::new(),
         testbed: None,
         measured: Some(measured(of, luck, window_ns, (answered, lost), &mut noise)),
+        watched: Watched {
+            resources: resources(of, 2_000 * MS + window_ns, &mut noise),
+            ..Watched::default()
+        },
         caveats: match (of.name, repetition) {
             ("udp", _) => {
                 vec![Caveat::ClosedLoop { window }, Caveat::GeneratorLimited { busy_share: 0.97 }]
@@ -260,10 +263,6 @@ fn measured(
         network: Some(NetworkDrops::default()),
         intervals: intervals(of, luck, warm_up_ns + window_ns, noise),
         seconds: Vec::new(),
-        resources: resources(of, warm_up_ns + window_ns, noise),
-        server_counters: None,
-        load_cpu_limit: None,
-        load_pressure_share: None,
         workers: vec![WorkerFacts {
             cpu: Some(1),
             cpu_ns: window_ns / 10 * if of.name == "udp" { 9 } else { 6 },

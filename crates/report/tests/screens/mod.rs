@@ -66,6 +66,7 @@ fn of_an_experiment_with_pairs_and_a_common_load() {
         record.common_load = Some(CommonLoad {
             load: LoadFacts { mode, ..record.load.clone() },
             measured: record.measured.clone().unwrap(),
+            watched: record.watched.clone(),
             caveats: vec![Caveat::RateMissed { intended_qps: 1_600.0, offered_qps: 1_500.0 }],
             bottleneck: record.bottleneck.clone(),
         });

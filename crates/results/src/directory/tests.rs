@@ -1,11 +1,12 @@
 //! Results directories of strangers.
 
 use super::*;
-use dnslab_figures::AnswerRecords;
-use rustix::fs::{CWD, FileType, Mode, mknodat};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
+
+use dnslab_figures::AnswerRecords;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 /// A results directory of two runs with a file beside it that is none of its business.
 struct Stranger {
@@ -347,10 +348,10 @@ fn what_records_say_in_words_is_bounded_together() {
         record.status = dnslab_record::RunStatus::Invalid { reason };
     });
     check(&|record, cpu_source| {
-        record.measured.as_mut().unwrap().resources.cpu_source = cpu_source;
+        record.watched.resources.cpu_source = cpu_source;
     });
     check(&|record, role| {
-        record.chain.push(dnslab_record::ChainPart {
+        record.watched.chain.push(dnslab_record::ChainPart {
             role,
             host: String::new(),
             transport: String::new(),

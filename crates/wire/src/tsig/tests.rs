@@ -1,13 +1,13 @@
-use domain::base::iana::{Class, Rcode, Rtype};
-use domain::base::{Message, MessageBuilder, Name, Ttl};
-use domain::rdata::A;
-use domain::rdata::tsig::Time48;
-use domain::tsig::{Key, ServerTransaction};
 use std::str::FromStr as _;
 use std::sync::Arc;
 
 use super::*;
 use crate::{Additions, Edns, Query, QueryOptions};
+use domain::base::iana::{Class, Rcode, Rtype};
+use domain::base::{Message, MessageBuilder, Name, Ttl};
+use domain::rdata::A;
+use domain::rdata::tsig::Time48;
+use domain::tsig::{Key, ServerTransaction};
 
 /// The key that BIND had for the exchanges below.
 const KEY: &str = "hmac-sha256:loadgen.example:bGFib3JhdG9yeSBzZWNyZXQgb2YgMzIgb2N0ZXRzISE=";

@@ -189,6 +189,9 @@ fn cell(record: &RunRecord) -> Cell {
         answered: sum(|it| it.outcomes.answered),
         lost: sum(|it| it.outcomes.lost()),
         wrong: sum(|it| it.answers.wrong + it.answers.malformed + it.answers.bad_signature),
-        counted: Agreement::of(measured).map(|agreement| agreement.counted),
+        counted: record
+            .observation()
+            .and_then(|run| Agreement::of(&run))
+            .map(|agreement| agreement.counted),
     })
 }

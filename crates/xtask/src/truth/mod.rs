@@ -18,7 +18,6 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
-
 use log::{Log, Played};
 use plan::{KINDS, Kind};
 use play::Player;

@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::METHOD;
 use super::answer::answer;
 use super::earlier::earlier;
 use super::figures::{Share, median};
 use super::log::{Log, Played};
-use super::plan;
-use super::tables;
+use super::{METHOD, plan, tables};
 
 const HEAD: &str = "\
 # How true is what dnslab says?

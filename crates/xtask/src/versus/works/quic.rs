@@ -5,12 +5,11 @@ use anyhow::{Context as _, Result};
 use dnslab_wire::Transport;
 
 use crate::arguments::Work;
-use crate::versus::Outcome;
 use crate::versus::bench::{self, Bench, median_of};
 use crate::versus::figures::Aim;
 use crate::versus::sample::{Load, Mode, Sample};
-use crate::versus::server;
 use crate::versus::table::Comparison;
+use crate::versus::{Outcome, server};
 
 const MEASURED: [Transport; 2] = [Transport::Doq, Transport::Doh3];
 const AGAINST: Transport = Transport::Dot;

@@ -4,12 +4,11 @@ use anyhow::{Context as _, Result};
 use dnslab_wire::Transport;
 
 use crate::arguments::Work;
-use crate::versus::Outcome;
 use crate::versus::bench::{self, Bench, answered, median_of};
 use crate::versus::figures::Aim;
 use crate::versus::sample::{Mode, Sample};
-use crate::versus::server;
 use crate::versus::table::Comparison;
+use crate::versus::{Outcome, server};
 
 const TRANSPORTS: [Transport; 3] = [Transport::Tcp, Transport::Dot, Transport::Doh2];
 const CONNECTIONS: [u32; 2] = [4, 100];

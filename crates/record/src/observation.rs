@@ -1,0 +1,68 @@
+//! One load of a run, with all that was seen of it.
+
+use crate::load::LoadFacts;
+use crate::measured::Measured;
+use crate::server::ServerFacts;
+use crate::watched::Watched;
+
+/// One load of a run and what was seen of it: the one argument of every rule.
+#[derive(Clone, Copy, Debug)]
+pub struct Observation<'a> {
+    /// The load as it was applied.
+    pub load: &'a LoadFacts,
+    /// The server under test.
+    pub server: &'a ServerFacts,
+    /// What the load measured.
+    pub measured: &'a Measured,
+    /// What was seen of the servers meanwhile.
+    pub watched: &'a Watched,
+}
+
+impl Observation<'_> {
+    /// Share in [0, 1] of the time of so many CPUs that the hypervisor kept in the measured window, if all that it
+    /// kept was theirs; `None` where the machine was not sampled.
+    #[must_use]
+    pub fn stolen_share(&self, cpus: usize) -> Option<f64> {
+        let (stolen_ns, span_ns) =
+            self.watched.resources.increase(self.measured.window(), |at| at.steal_ns)?;
+        Some((stolen_ns as f64 / (span_ns as f64 * cpus.max(1) as f64)).min(1.0))
+    }
+
+    /// The server's CPU use in [0, 1] of the CPUs it was given, over its own part of the measured
+    /// window.
+    #[must_use]
+    pub fn server_busy_share(&self) -> Option<f64> {
+        self.measured.busy_share_of(&self.watched.resources)
+    }
+
+    /// The same with the time of interrupts on its CPUs, where the kernel does not count that as the time
+    /// of threads.
+    #[must_use]
+    pub fn server_used_share(&self) -> Option<f64> {
+        self.measured.used_share_of(&self.watched.resources)
+    }
+
+    /// The server's CPU time per answered query over the measured window, nanoseconds; `None` where other servers
+    /// answered some of the queries.
+    #[must_use]
+    pub fn server_cpu_per_query_ns(&self) -> Option<f64> {
+        if self.measured.counters.attempts.sent_to.len() > 1 {
+            return None;
+        }
+        let (from, to) = self.measured.window();
+        let answered = self.measured.answered();
+        let cpu_ns = self.watched.resources.cpu_between_ns(from, to)?;
+        (answered > 0).then(|| cpu_ns as f64 / answered as f64)
+    }
+
+    /// Octets that the server wrote to its logs of queries, per answered query, over the measured
+    /// window; `None` without such a log. What the server still held back is not in it.
+    #[must_use]
+    pub fn log_octets_per_query(&self) -> Option<f64> {
+        let (from, to) = self.measured.window();
+        let is_written = self.watched.resources.samples.last()?.log_octets > 0;
+        let octets = self.watched.resources.growth_between(from, to, |sample| sample.log_octets)?;
+        let answered = self.measured.answered();
+        (is_written && answered > 0).then(|| octets as f64 / answered as f64)
+    }
+}

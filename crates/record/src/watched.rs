@@ -1,0 +1,41 @@
+//! What was seen of the servers during one load.
+
+use serde::{Deserialize, Serialize};
+
+use crate::counter::CounterSeries;
+use crate::resources::{CpuLimit, ResourceSeries};
+use crate::testbed::ChainPart;
+
+/// What was seen of the servers, and of dnslab itself, on the timeline of one load. Nothing of it is known by the load.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Watched {
+    /// Resources of the server under test; no samples when it could not be watched.
+    pub resources: ResourceSeries,
+    /// What that server itself counted; `None` if it tells nobody.
+    pub counters: Option<CounterSeries>,
+    /// The servers behind it, in the order of the chain; none in most runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chain: Vec<ChainPart>,
+    /// CPU time that the servers of loads used in the measured window that took turns with this one, nanoseconds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub others_cpu_ns: u64,
+    /// The CPU quota of dnslab itself; `None` without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_cpu_limit: Option<CpuLimit>,
+    /// Share of the measured window for which some thread of dnslab's control group waited for a CPU, in
+    /// [0, 1] (`cpu.pressure`); `None` where the kernel does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_pressure_share: Option<f64>,
+}
+
+fn is_zero(ns: &u64) -> bool {
+    *ns == 0
+}
+
+impl Watched {
+    /// The servers behind the one under test whose use counts as that of the service. An embedded upstream stands for
+    /// servers of others and is left out.
+    pub fn behind(&self) -> impl Iterator<Item = &ChainPart> {
+        self.chain.iter().filter(|part| part.server.kind != "embedded")
+    }
+}
