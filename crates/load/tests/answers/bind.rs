@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use dnslab_test_support::bind_both;
+use dnslab_test_support::free_address;
 
 use crate::load::zone;
 
@@ -21,9 +21,7 @@ impl Bind {
     /// Starts it with these statements outside and these inside of `options`.
     pub(crate) fn start(outside: &str, inside: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let (listener, socket) = bind_both([127, 0, 0, 1].into());
-        let address = listener.local_addr().unwrap();
-        drop((listener, socket));
+        let address = free_address([127, 0, 0, 1].into());
         let configuration = format!(
             r#"
 options {{

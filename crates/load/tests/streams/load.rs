@@ -43,7 +43,7 @@ pub(crate) fn job(target: SocketAddr, transport: Transport, tls: TlsSettings) ->
     Job { expected, tls: Some(tls), ..Job::new(settings, target, queries()) }
 }
 
-/// The same with exactly so many queries for each connection.
+/// Exactly so many queries for each connection.
 pub(crate) fn with_quota(job: Job, queries: u32) -> Job {
     job.with(|load| {
         load.queries_per_connection = Some(queries);
@@ -51,7 +51,7 @@ pub(crate) fn with_quota(job: Job, queries: u32) -> Job {
     })
 }
 
-/// The same with HTTP requests of this method.
+/// HTTP requests of this method.
 pub(crate) fn with_method(job: Job, method: Method) -> Job {
     job.with(|load| load.http_method = method)
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use dnslab_responder::{
     CertificateFiles, Config, Counters, ResponderError, Server, StopHandle, Zone,
 };
-use dnslab_test_support::free_address;
+use dnslab_test_support::free_addresses;
 use dnslab_wire::Transport;
 use rustls::ServerConfig;
 use rustls_pki_types::pem::PemObject as _;
@@ -123,7 +123,7 @@ impl Bind {
     pub(crate) fn start(tls: &str, streams: u32) -> Self {
         let identity = Identity::new();
         let folder = identity.folder.path();
-        let [dot, doh2] = [(); 2].map(|()| free_address([127, 0, 0, 1].into()));
+        let [dot, doh2] = free_addresses([127, 0, 0, 1].into());
         let (chain, key) = (identity.chain.display(), identity.key.display());
         let configuration = format!(
             r#"
