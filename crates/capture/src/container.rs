@@ -5,14 +5,10 @@ use std::ops::Range;
 
 use crate::error::Fault;
 use crate::frame_streams::FrameStream;
-use crate::link::LinkType;
+use crate::packet::Packet;
 use crate::pcap::Pcap;
 use crate::pcapng::Pcapng;
 use crate::window::Window;
-
-/// The longest packet or frame, octets. A packet of Linux has at most 512 KiB (BIG TCP), a frame of dnstap two
-/// messages of 64 KiB.
-pub(crate) const MAX_PACKET: usize = 1 << 20;
 
 /// A file that is read.
 pub(crate) enum Container {
@@ -27,17 +23,6 @@ pub(crate) enum Item {
     Packet(Packet),
     /// A data frame of dnstap.
     Frame(Range<usize>),
-}
-
-/// A packet as it was captured.
-#[derive(Debug)]
-pub(crate) struct Packet {
-    /// Nanoseconds since 1970.
-    pub(crate) at_ns: u64,
-    pub(crate) link_type: LinkType,
-    pub(crate) octets: Range<usize>,
-    /// True if it was longer on the line.
-    pub(crate) is_snapped: bool,
 }
 
 impl Container {
@@ -62,9 +47,4 @@ impl Container {
             Self::FrameStream(stream) => Ok(stream.next(window)?.map(Item::Frame)),
         }
     }
-}
-
-/// Where a header was expected: the end of the file if nothing is there.
-pub(crate) fn end_or_cut<R: Read>(window: &Window<R>, expected: &'static str) -> Result<(), Fault> {
-    if window.data().is_empty() && !window.is_cut() { Ok(()) } else { Err(Fault::Cut(expected)) }
 }

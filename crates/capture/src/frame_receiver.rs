@@ -1,10 +1,10 @@
 //! Frame Streams from a sender that connects to a socket.
 
-use crate::container::MAX_PACKET;
 use crate::frame_streams::{
     ACCEPT, CONTENT_TYPE, ContentTypes, ESCAPE, FINISH, MAX_CONTROL, READY, START, STOP, content,
     push_control, word,
 };
+use crate::packet::MAX_PACKET;
 
 /// One connection of a server that sends dnstap: octets go in, frames and replies come out.
 ///

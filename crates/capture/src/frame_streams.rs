@@ -5,8 +5,8 @@
 use std::io::Read;
 use std::ops::Range;
 
-use crate::container::{MAX_PACKET, end_or_cut};
 use crate::error::Fault;
+use crate::packet::{MAX_PACKET, end_or_cut};
 use crate::window::Window;
 
 /// What a stream of dnstap says it carries.

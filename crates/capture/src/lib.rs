@@ -27,9 +27,10 @@
 //! ```
 //!
 //! Modules, in the order of reading: `reader` (from the file down to the message); `compression`, `container`, `pcap`,
-//! `pcapng`, `frame_streams`, `window` (files); `link`, `ip`, `datagram`, `tunnels` (headers of packets); `fragments`,
-//! `streams`, `generations` (what came in parts, and a map that forgets); `dnstap`, `message` (what a query is);
-//! `repeats`, `duplicates` (what was asked or captured twice); `counts`, `options`, `frame_receiver`, `writer`.
+//! `pcapng`, `frame_streams`, `window`, `packet`, `order` (files); `link`, `ip`, `datagram`, `tunnels` (headers of
+//! packets); `fragments`, `streams`, `generations` (what came in parts, and a map that forgets); `dnstap`, `message`,
+//! `reason` (what a query is); `repeats`, `duplicates` (what was asked or captured twice); `counts`, `options`,
+//! `frame_receiver`, `writer`.
 //!
 //! - Invariant: it opens no file and no socket, and reads no clock. Time is that of the capture.
 //! - Invariant: memory has a bound, however long the capture is. A query over UDP costs no allocation.
@@ -55,9 +56,12 @@ mod link;
 mod made;
 mod message;
 mod options;
+mod order;
+mod packet;
 mod pcap;
 mod pcapng;
 mod reader;
+mod reason;
 mod repeats;
 mod streams;
 #[cfg(test)]
@@ -67,11 +71,12 @@ mod window;
 mod writer;
 
 pub use compression::Decompressed;
-pub use counts::{Counts, Reason};
+pub use counts::Counts;
 pub use dnslab_wire::{DnstapKind, DnstapSource, ServerAddresses};
 pub use error::CaptureError;
 pub use frame_receiver::{FrameReceiver, SenderFault};
 pub use options::CaptureOptions;
 pub use reader::{CaptureReader, Captured, FrameCounter};
+pub use reason::Reason;
 pub use tunnels::Tunnel;
 pub use writer::{CaptureWriter, FrameWriter, WriteError};

@@ -1,7 +1,7 @@
 //! What lies below IP: the link types of <https://www.tcpdump.org/linktypes.html>, and the headers between them and IP.
 
-use crate::Reason;
-use crate::pcap::Order;
+use crate::order::Order;
+use crate::reason::Reason;
 
 /// The kind of header before a packet's IP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,9 +2,10 @@
 
 use std::io::Read;
 
-use crate::container::{MAX_PACKET, Packet, end_or_cut};
 use crate::error::Fault;
 use crate::link::LinkType;
+use crate::order::Order;
+use crate::packet::{MAX_PACKET, Packet, end_or_cut, too_long};
 use crate::window::Window;
 
 /// Octets of the header of the file.
@@ -23,34 +24,6 @@ pub(crate) struct Pcap {
     /// Nanoseconds of a unit of the fraction of a second.
     unit_ns: u64,
     link_type: LinkType,
-}
-
-/// In which order the octets of numbers stand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
-    Big,
-    Little,
-}
-
-impl Order {
-    /// The number at `at`, which is there.
-    #[inline]
-    pub(crate) fn u32(self, octets: &[u8], at: usize) -> u32 {
-        let octets = [octets[at], octets[at + 1], octets[at + 2], octets[at + 3]];
-        match self {
-            Self::Big => u32::from_be_bytes(octets),
-            Self::Little => u32::from_le_bytes(octets),
-        }
-    }
-
-    /// The number at `at`, which is there.
-    pub(crate) fn u16(self, octets: &[u8], at: usize) -> u16 {
-        let octets = [octets[at], octets[at + 1]];
-        match self {
-            Self::Big => u16::from_be_bytes(octets),
-            Self::Little => u16::from_le_bytes(octets),
-        }
-    }
 }
 
 impl Pcap {
@@ -100,8 +73,4 @@ impl Pcap {
             is_snapped: captured < original,
         }))
     }
-}
-
-pub(crate) fn too_long(length: usize) -> String {
-    format!("a packet of {length} octets is announced, and none can have more than {MAX_PACKET}")
 }

@@ -3,10 +3,11 @@
 use std::io::Read;
 use std::ops::Range;
 
-use crate::container::{MAX_PACKET, Packet, end_or_cut};
 use crate::error::Fault;
 use crate::link::LinkType;
-use crate::pcap::{Order, too_long};
+use crate::order::Order;
+use crate::packet::too_long;
+use crate::packet::{MAX_PACKET, Packet, end_or_cut};
 use crate::window::Window;
 
 // Block types.

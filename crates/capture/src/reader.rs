@@ -7,7 +7,7 @@ use std::ops::Range;
 use dnslab_wire::{ServerAddresses, Transport};
 
 use crate::compression::{Corrupt, Decoder};
-use crate::container::{Container, Item, Packet};
+use crate::container::{Container, Item};
 use crate::datagram::{Segment, UDP_HEADER, ports, udp_end};
 use crate::dnstap::{FrameQuery, FrameReader};
 use crate::duplicates::Duplicates;
@@ -16,6 +16,7 @@ use crate::fragments::{Fragments, Whose};
 use crate::ip::{self, TCP, UDP};
 use crate::link::{LinkType, ip_start};
 use crate::message::{check, segment_length};
+use crate::packet::Packet;
 use crate::repeats::Repeats;
 use crate::streams::{StreamQuery, Streams};
 use crate::tunnels::{Inner, MAX_TUNNELS, in_datagram, in_protocol};

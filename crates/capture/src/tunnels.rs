@@ -1,7 +1,7 @@
 //! Packets in packets: tunnels, and the mirrors of switches. Their headers are a few fixed fields.
 
-use crate::Reason;
 use crate::link::Inside;
+use crate::reason::Reason;
 
 dnslab_wire::words! {
     /// What carries a packet inside of another one.

@@ -7,7 +7,9 @@ pub(crate) mod lab;
 mod make;
 mod monitor;
 pub(crate) mod monitoring_stack;
+mod output;
 mod serve;
+mod value;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -20,17 +22,19 @@ use dnslab_experiment::{Changes, ExperimentError, Source, load_changed};
 use dnslab_lab::dnstap_socket::{DnstapAddress, SocketOwner};
 use dnslab_record::{CostLimit, Metric, Objective, Quantity, QuantityError};
 use dnslab_settings::{Chosen, Experiment};
-use dnslab_wire::units::{duration, number, share};
+use dnslab_wire::units::{duration, share};
 use dnslab_wire::{DnstapKind, DnstapSource, ServerAddresses, ServerPorts};
 
-use crate::{exit, record};
+use crate::exit;
 pub(crate) use import::{Import, ImportDnsperf, Imported};
 pub(crate) use keys::KeyOptions;
 pub(crate) use make::{Made, Make, MakeInternet, MakePopulation, MakeZone, OutputFile, ZoneForm};
 pub(crate) use monitor::{
     Export, ExportForm, ExportPrometheus, MonitorOptions, RemoteWriteOptions,
 };
+pub(crate) use output::{JsonForm, Output};
 pub(crate) use serve::Serve;
+use value::rate;
 
 /// Measures what a change to a DNS service costs.
 ///
@@ -227,26 +231,6 @@ impl Default for ResultsFolder {
     }
 }
 
-/// What a command prints.
-#[derive(Clone, Copy, Debug, Default, Args)]
-pub(crate) struct Output {
-    /// Print the result alone, and not what happens on the way
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
-    /// Print JSON in the place of the result for people: `summary.json`, or DNS-OARC's dns-metrics
-    #[arg(long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "summary")]
-    pub(crate) json: Option<JsonForm>,
-}
-
-/// Which JSON is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum JsonForm {
-    /// The figures of all variants, with their schema in docs/summary.schema.json
-    Summary,
-    /// <https://github.com/DNS-OARC/dns-metrics>, one object a line
-    DnsMetrics,
-}
-
 /// What a capture says itself, so `replay` refuses it.
 const SAID_BY_CAPTURE: [&str; 12] = [
     "clients",
@@ -387,7 +371,7 @@ pub(crate) struct Record {
     /// File to write, which is dnstap (a frame stream)
     pub(crate) file: PathBuf,
     /// End so long after the first message [default: Ctrl-C ends it]
-    #[arg(long, value_name = "DURATION", value_parser = record::a_while)]
+    #[arg(long, value_name = "DURATION", value_parser = value::a_while)]
     pub(crate) duration: Option<Duration>,
     /// End after so many queries of clients
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
@@ -423,7 +407,7 @@ pub(crate) struct Profile {
     #[arg(long, value_name = "WHICH", default_value = "queries")]
     pub(crate) dnstap_source: DnstapSource,
     /// Socket: listen until so long after the first message [default: until Ctrl-C]
-    #[arg(long, value_name = "DURATION", value_parser = record::a_while)]
+    #[arg(long, value_name = "DURATION", value_parser = value::a_while)]
     pub(crate) duration: Option<Duration>,
     #[command(flatten)]
     pub(crate) access: SocketOptions,
@@ -489,15 +473,6 @@ pub(crate) struct Capacity {
 fn step_duration(text: &str) -> Result<Duration, String> {
     let reason = || "write a duration of 1ms or more, e.g. 2s".to_owned();
     duration::read(text).ok().filter(|length| length.as_millis() > 0).ok_or_else(reason)
-}
-
-/// In queries per second.
-fn rate(text: &str) -> Result<f64, String> {
-    let no_number = || "it is no number of queries per second".to_owned();
-    let rate = number::read(text).ok_or_else(no_number)?;
-    let possible = 0.1..=100e6;
-    let reason = || "a rate lies between 0.1 and 100000000 queries per second".to_owned();
-    possible.contains(&rate).then_some(rate).ok_or_else(reason)
 }
 
 /// A share: `5%`.

@@ -13,7 +13,7 @@ use crate::kept::Place;
 use crate::live::{Live, Wanted};
 use crate::load::{draft, here};
 use crate::monitoring::{Both, Doors, Monitor};
-use crate::{first_screen, run, signals, terminal};
+use crate::{first_screen, run, session, signals, terminal};
 
 /// A common demand on a DNS service: hardly a loss, and answers before anybody notices the wait.
 const OBJECTIVE: &str = "lost<0.1%, p99<10ms";
@@ -34,7 +34,7 @@ pub(crate) fn capacity(arguments: Capacity) -> Result<Exit, Failure> {
     let place = Place::of(&arguments.traffic.results)?;
     let options = SessionOptions {
         results: place.folder().to_owned(),
-        guard: run::guard(),
+        guard: session::guard(),
         command: run::command_line(),
         limits: Vec::new(),
         recording: None,
@@ -134,7 +134,7 @@ pub(crate) fn plan(arguments: &Capacity) -> Result<CapacityPlan, Failure> {
 /// Wrong input has its own exit code.
 pub(crate) fn failure(error: CapacityError) -> Failure {
     match error {
-        CapacityError::Session(error) => run::failure_with_remedy(error, OptionForm::Flag),
+        CapacityError::Session(error) => session::failure_with_remedy(error, OptionForm::Flag),
         CapacityError::BeyondTimeout { .. }
         | CapacityError::TooFewQueries { .. }
         | CapacityError::Empty { .. } => Failure::bad_input(error),

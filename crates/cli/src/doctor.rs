@@ -11,7 +11,7 @@ use dnslab_lab::doctor::{Diagnosis, Severity, examine};
 
 use crate::arguments::Doctor;
 use crate::exit::{Exit, Failure};
-use crate::run::guard;
+use crate::session::guard;
 use crate::signals;
 
 pub(crate) fn doctor(arguments: &Doctor) -> Result<Exit, Failure> {

@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::arguments::Output;
 use crate::arguments::lab::{Get, Lab, LabCommand};
 use crate::exit::{Exit, Failure};
-use crate::run::guard;
+use crate::session::guard;
 use crate::{signals, terminal};
 
 /// Interval of the spinner.

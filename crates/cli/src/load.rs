@@ -15,7 +15,7 @@ use crate::exit::{Exit, Failure};
 use crate::kept::{Place, needs_folder};
 use crate::live::Wanted;
 use crate::monitoring::Doors;
-use crate::run;
+use crate::{run, session};
 
 pub(crate) fn load(arguments: Load) -> Result<Exit, Failure> {
     let (experiment, traffic) = (experiment(&arguments)?, &arguments.traffic);
@@ -57,7 +57,7 @@ pub(crate) fn experiment(arguments: &Load) -> Result<Experiment, Failure> {
 pub(crate) fn check(draft: Draft) -> Result<Experiment, Failure> {
     draft.check(&here()?).map_err(|problems| {
         let source_text = Source::of_arguments();
-        run::failure(SessionError::from(ExperimentError::Invalid { problems, source_text }))
+        session::failure(SessionError::from(ExperimentError::Invalid { problems, source_text }))
     })
 }
 

@@ -10,7 +10,8 @@
 //! Modules, in the order of reading:
 //!
 //! - `arguments`, with the options of the keys, and answers to options of dnsperf.
-//! - `run`: from plan to report, which `load`, `replay` and `capacity` share. `first_screen`: what is printed then.
+//! - `run`: from plan to report, which `load`, `replay` and `capacity` share. `session`: what they have in common with
+//!   other commands. `first_screen`: what is printed then.
 //! - `exit`, `gate`, `output`, `terminal`, `signals`, `limits`: the process and its terminal.
 //! - `live`: `form` decides between view, bar, lines and nothing. `view` is what is known, as values: fed with events
 //!   and the time, and bounded by `series`. `bottleneck` has the rules of `dnslab_analysis` applied to what is known so
@@ -71,6 +72,7 @@ mod replay;
 mod report;
 mod run;
 mod serve;
+mod session;
 mod signals;
 mod terminal;
 #[cfg(test)]

@@ -9,7 +9,7 @@ use dnslab_lab::monitoring::{
 
 use crate::arguments::monitoring_stack::{MonitorCommand, MonitorStack, MonitorUp};
 use crate::exit::{Exit, Failure};
-use crate::run::guard;
+use crate::session::guard;
 
 pub(crate) fn monitor(arguments: &MonitorStack) -> Result<Exit, Failure> {
     match &arguments.command {

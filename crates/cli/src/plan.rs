@@ -4,7 +4,7 @@ use dnslab_experiment::{NamedPrograms, Plan, explain, located, skipped};
 use dnslab_settings::{ChainServer, Experiment};
 
 use crate::exit::{Exit, Failure};
-use crate::run::{failure, guard};
+use crate::session::{failure, guard};
 
 pub(crate) fn plan(arguments: &crate::arguments::Plan) -> Result<Exit, Failure> {
     let (experiment, _) = arguments.asked.experiment().map_err(|error| failure(error.into()))?;

@@ -235,10 +235,3 @@ fn what_came(received: &Received) -> String {
 pub(crate) fn was_interrupted(stop: &AtomicBool) -> bool {
     stop.load(Ordering::Relaxed)
 }
-
-/// For the options of a command line.
-pub(crate) fn a_while(text: &str) -> Result<Duration, String> {
-    let reason = || "write a duration between 1ms and a week, e.g. 60s".to_owned();
-    let possible = Duration::from_millis(1)..=Duration::from_secs(7 * 24 * 3_600);
-    duration::read(text).ok().filter(|length| possible.contains(length)).ok_or_else(reason)
-}

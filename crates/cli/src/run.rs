@@ -6,14 +6,9 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use dnslab_analysis::Ruling;
-use dnslab_experiment::{
-    FirstQueryError, Plan, Session, SessionError, SessionOptions, Source, Untrusted,
-    doubt_of_results,
-};
-use dnslab_lab::GuardProgram;
+use dnslab_experiment::{Plan, Session, SessionOptions, Source, Untrusted, doubt_of_results};
 use dnslab_record::{CostLimit, RunStatus, SkippedVariant};
 use dnslab_report::beforehand;
-use dnslab_results::ResultsError;
 use dnslab_settings::{Experiment, OptionForm, Variant, without_secrets};
 use dnslab_wire::units::duration;
 
@@ -22,6 +17,7 @@ use crate::exit::{Exit, Failure};
 use crate::kept::{Place, needs_folder};
 use crate::live::{Live, Wanted};
 use crate::monitoring::{Both, Doors, Monitor};
+use crate::session::{failure, failure_with_remedy, guard};
 use crate::{compare, first_screen, gate, signals, terminal};
 
 pub(crate) fn run(arguments: Run) -> Result<Exit, Failure> {
@@ -175,40 +171,6 @@ fn without_keys(words: impl Iterator<Item = String>) -> Vec<String> {
         shown
     });
     shown.collect()
-}
-
-/// dnslab itself, as the guard of a server.
-pub(crate) fn guard() -> GuardProgram {
-    GuardProgram::this_program(["guard"])
-}
-
-/// Wrong input has its own exit code.
-pub(crate) fn failure(error: SessionError) -> Failure {
-    match error {
-        SessionError::Experiment(_)
-        | SessionError::Untrusted(_)
-        | SessionError::Imported { .. }
-        | SessionError::Queries(_)
-        | SessionError::Variant { .. }
-        | SessionError::Results(ResultsError::NotResults { .. }) => Failure::bad_input(error),
-        _ => error.into(),
-    }
-}
-
-/// [`failure`] with a remedy. The one variant of `dnslab load` has a name that says nothing, so it is left
-/// out.
-pub(crate) fn failure_with_remedy(error: SessionError, form: OptionForm) -> Failure {
-    let SessionError::FirstQuery { source, .. } = &error else { return failure(error) };
-    let what = match form {
-        OptionForm::Set => error.to_string(),
-        OptionForm::Flag => source.to_string(),
-    };
-    let hint = source.remedy(form).map(|remedy| format!("\n  hint:    {remedy}"));
-    let error = anyhow::anyhow!("{what}{}", hint.unwrap_or_default());
-    match **source {
-        FirstQueryError::Tls(_) | FirstQueryError::Queries(_) => Failure::bad_input(error),
-        _ => error.into(),
-    }
 }
 
 /// Does the missing runs, then shows and writes the results of all runs.

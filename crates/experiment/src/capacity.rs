@@ -1,6 +1,7 @@
 //! Which step of a search for the capacity comes next: a state machine that is told the outcome of each step
 //! and has no effects.
 
+mod next;
 mod sweep;
 
 use std::collections::VecDeque;
@@ -12,6 +13,7 @@ use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+pub(crate) use next::Next;
 pub(crate) use sweep::{Spread, Sweep};
 
 /// Factor between two rates of the ramp.
@@ -39,16 +41,6 @@ const ADDED_BEFORE_RESTART: u32 = 2;
 /// Share of the runs at a rate that may violate before the rate counts as unconfirmed: a disturbance in one
 /// of five.
 const SPOILT: f64 = 0.2;
-
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Next {
-    Step {
-        phase: Phase,
-        /// Intended queries per second, or queries outstanding over all clients.
-        at: f64,
-    },
-    Done(End),
-}
 
 /// The search for the highest rate that meets an objective.
 ///

@@ -2,11 +2,12 @@
 
 use dnslab_wire::rtype;
 
-use crate::data::{SERVICES, types};
+use crate::data::types;
 use crate::draw::{About, unit};
 use crate::label::syllables;
 use crate::model::Internet;
 use crate::name::{Name, push_label_with, push_number};
+use crate::service::SERVICES;
 
 /// Suffixes below no top-level domain that clients of homes and offices ask for. The root servers get more
 /// such queries than any others.

@@ -3,11 +3,12 @@
 
 use dnslab_wire::rtype;
 
-use crate::data::{SERVICES, Set, Types};
-use crate::denial::{canonical_cmp, push_hash, push_types};
+use crate::data::{Set, Types};
 use crate::lookup::Node;
 use crate::model::{Denial, Internet, REGIONS, Zone, nsec3_hash};
 use crate::name::push_label;
+use crate::nsec::{canonical_cmp, push_hash, push_types};
+use crate::service::SERVICES;
 
 /// A name of a zone.
 #[derive(Debug)]

@@ -8,6 +8,7 @@ use crate::draw::About;
 use crate::lookup::Node;
 use crate::model::{Internet, Server, Zone};
 use crate::name::{push_label_with, push_number};
+use crate::service::SERVICES;
 
 /// Types that have no constant in `wire`, because nobody else looks for them.
 pub(crate) mod types {
@@ -21,16 +22,6 @@ pub(crate) mod types {
     pub(crate) const HTTPS: u16 = 65;
     pub(crate) const CAA: u16 = 257;
 }
-
-/// Services over TCP that a domain may have, with their ports: those that programs for mail and calendars look
-/// for (RFC 6186, RFC 6764, RFC 8314).
-pub(crate) const SERVICES: [(&str, u16); 5] = [
-    ("_autodiscover", 443),
-    ("_caldavs", 443),
-    ("_carddavs", 443),
-    ("_imaps", 993),
-    ("_submissions", 465),
-];
 
 /// Records of one owner and type, whose data is as DNSSEC signs it: names in lower case, without pointers (RFC
 /// 4034, section 6.2).

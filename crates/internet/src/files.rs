@@ -9,9 +9,9 @@ use dnslab_wire::rtype;
 
 use crate::chain::Chain;
 use crate::data::{Set, Types, types};
-use crate::denial::canonical_cmp;
 use crate::model::{Internet, Zone};
 use crate::name::Name;
+use crate::nsec::canonical_cmp;
 use crate::sign::Signer;
 
 /// The key of the root, in the two forms that resolvers take.

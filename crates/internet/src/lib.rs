@@ -25,9 +25,9 @@
 //! ```
 //!
 //! Modules, in the order of reading: `file`, `network` (the description); `draw`, `label`, `name` (numbers from the
-//! seed, and names); `model` (who serves which zone); `lookup`, `reverse` (which zones lead to a name); `data` (the
-//! records there); `sign`, `denial`, `chain` (keys, signatures and proofs, made on demand); `answer`, `message`;
-//! `files` (root hints, trust anchor, root zone); `ask` (what clients ask for).
+//! seed, and names); `model`, `prefix` (who serves which zone); `lookup`, `reverse`, `service` (which zones lead to a
+//! name); `data` (the records there); `sign`, `denial`, `chain`, `nsec` (keys, signatures and proofs, made on demand);
+//! `answer`, `message`; `files` (root hints, trust anchor, root zone); `ask` (what clients ask for).
 //!
 //! - Invariant: no socket, no file, no clock, and no table of names. Memory does not grow with the names.
 //! - Invariant: an answer follows from description, address and query. [`Scratch`] changes its time, never its octets.
@@ -49,7 +49,10 @@ mod message;
 mod model;
 mod name;
 mod network;
+mod nsec;
+mod prefix;
 mod reverse;
+mod service;
 mod sign;
 #[cfg(test)]
 mod tests;

@@ -2,9 +2,9 @@
 
 use std::net::IpAddr;
 
-use crate::data::SERVICES;
 use crate::model::{Internet, REGIONS, Server, Zone};
 use crate::name::{Labels, labels, number};
+use crate::service::SERVICES;
 
 /// What is at a name that exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use crate::file::{Description, DescriptionError, Share, Table, top_label};
 use crate::label::{Labels, syllables};
 use crate::name::{Name, push_label_with, push_number};
 use crate::network::Network;
-use crate::reverse::Prefix;
+use crate::prefix::Prefix;
 
 /// A whole DNS hierarchy. Everything in it follows from its [`Description`].
 ///

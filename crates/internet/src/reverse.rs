@@ -10,19 +10,7 @@ use crate::draw::{About, below, mix};
 use crate::lookup::{Located, Node};
 use crate::model::{Internet, Zone};
 use crate::name::{Labels, number, push_label_with, push_number};
-
-/// Addresses that share their first bits, as a zone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Prefix {
-    is_ipv6: bool,
-    /// The first bits, from the highest on; the others are 0.
-    bits: u32,
-    /// How many they are: 8, 16 or 24 of IPv4, 12 or 32 of IPv6.
-    length: u8,
-}
-
-/// Bits of the zones of regional registries, of IPv4 and of IPv6.
-const REGISTRY_BITS: [u8; 2] = [8, 12];
+use crate::prefix::Prefix;
 
 /// Regional registries: the operators of the last ranks have their zones.
 const REGISTRIES: u32 = 5;
@@ -39,26 +27,6 @@ mod nibble {
     pub(super) const BLOCK_END: usize = 2;
     pub(super) const NETWORK_END: usize = 7;
     pub(super) const LAST: usize = 31;
-}
-
-impl Prefix {
-    fn of(address: IpAddr, length: u8) -> Self {
-        let (is_ipv6, bits) = match address {
-            IpAddr::V4(address) => (false, address.to_bits()),
-            IpAddr::V6(address) => (true, (address.to_bits() >> 96) as u32),
-        };
-        Self { is_ipv6, bits: bits & !u32::MAX.checked_shr(length.into()).unwrap_or(0), length }
-    }
-
-    /// True for the zone of a regional registry.
-    pub(crate) fn is_of_registry(&self) -> bool {
-        self.length == REGISTRY_BITS[usize::from(self.is_ipv6)]
-    }
-
-    /// A number that no other prefix has.
-    fn number(&self) -> u64 {
-        u64::from(self.is_ipv6) << 40 | u64::from(self.length) << 32 | u64::from(self.bits)
-    }
 }
 
 /// True if the first octet is that of a zone of a registry: not for private addresses, loopback and multicast.

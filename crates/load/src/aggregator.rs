@@ -16,9 +16,9 @@ use dnslab_traffic::Turns;
 use rustix::process::Pid;
 use rustix::thread::gettid;
 
-use crate::Progress;
 use crate::clock::Clock;
 use crate::network::NetworkWindow;
+use crate::progress::Progress;
 
 /// Longest time between two words to the observer.
 const TICK: Duration = Duration::from_millis(50);

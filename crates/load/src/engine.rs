@@ -9,15 +9,16 @@ use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use dnslab_client::{Feed, Job, Phases, Shard, TlsSettings, Worker, WorkerEnd, sockets};
-use dnslab_record::LiveInterval;
 use dnslab_settings::Mode;
 use dnslab_wire::Method;
 use rustix::process::{Resource, getrlimit};
-use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
+use rustix::thread::set_current_timer_slack;
 
 use crate::aggregator::{Aggregator, AwaitedClock, Observers, Reports};
 use crate::clock::{Clock, instant_in, sleep_until};
 use crate::kernel::Kernel;
+use crate::pin::pin_to;
+use crate::progress::Progress;
 use crate::result::finish;
 use crate::told::{Teller, Writer};
 use crate::{LoadError, LoadResult};
@@ -31,15 +32,6 @@ const LEAD: Duration = Duration::from_millis(2);
 /// A clock shows zero before its origin. With the origin so far ahead, all that a worker does before the load begins
 /// happens at zero.
 const NOT_SOON: Duration = Duration::from_secs(24 * 3_600);
-
-/// What a load tells while it runs.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Progress<'a> {
-    /// Some time has passed, at most 50 ms since the last word.
-    Tick,
-    /// All workers have finished this interval.
-    Interval(&'a LiveInterval),
-}
 
 /// One of several loads on one timeline.
 #[derive(Clone, Copy, Debug)]
@@ -241,24 +233,6 @@ fn file_limit() -> u64 {
 fn max_open(workers: u32) -> usize {
     let files = file_limit().saturating_sub(OTHER_FILES) / u64::from(workers);
     usize::try_from(files).unwrap_or(usize::MAX).max(1)
-}
-
-/// Keeps the thread on these CPUs; an empty list changes nothing.
-///
-/// # Errors
-/// When there is no such CPU, or the process may not use it.
-pub(crate) fn pin_to(cpus: &[usize]) -> io::Result<()> {
-    if cpus.is_empty() {
-        return Ok(());
-    }
-    let mut set = CpuSet::new();
-    for cpu in cpus {
-        if *cpu >= CpuSet::MAX_CPU {
-            return Err(io::Error::from(io::ErrorKind::InvalidInput));
-        }
-        set.set(*cpu);
-    }
-    Ok(sched_setaffinity(None, &set)?)
 }
 
 struct Start<'a> {

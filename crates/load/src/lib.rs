@@ -9,7 +9,8 @@
 //! - `engine`: checks a [`Job`], starts one thread for each worker, waits until all are ready, and adds up.
 //! - `kernel`: the `Runtime` of the workers: sockets by `dnslab_socket` and the standard library. `clock`: the
 //!   timeline.
-//! - `aggregator`: combines the intervals of the workers while they run, and tells the observer.
+//! - `aggregator`: combines the intervals of the workers while they run, and tells the observer. `progress`: what it
+//!   tells. `pin`: the CPUs of a thread.
 //! - `result`, `facts`: the sums at the end, and the load as a record has it.
 //! - `read_ahead`: brings the queries of a capture or a population to the workers, from a thread of its own.
 //! - `told`: writes what each query was told, in a thread of its own. `network`: what the host dropped.
@@ -33,6 +34,8 @@ mod error;
 mod facts;
 mod kernel;
 mod network;
+mod pin;
+mod progress;
 mod read_ahead;
 mod result;
 mod told;
@@ -43,8 +46,9 @@ pub use dnslab_client::{
     CertificateFault, ClientTraffic, Endpoint, Expected, Fed, Feed, Job, TlsSettings,
     TlsSettingsError, Verification, sockets,
 };
-pub use engine::{Member, Progress, check_sockets, run, run_together};
+pub use engine::{Member, check_sockets, run, run_together};
 pub use error::LoadError;
 pub use facts::facts;
+pub use progress::Progress;
 pub use read_ahead::read_ahead;
 pub use result::LoadResult;

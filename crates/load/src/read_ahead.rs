@@ -8,7 +8,7 @@ use std::thread;
 use dnslab_client::{Fed, Feed};
 use dnslab_traffic::ClientQuery;
 
-use crate::engine::pin_to;
+use crate::pin::pin_to;
 
 /// Queries that travel to a worker together.
 const BATCH: usize = 256;

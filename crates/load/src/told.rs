@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use dnslab_client::records_of;
 
-use crate::engine::pin_to;
+use crate::pin::pin_to;
 
 /// Blocks that wait to be written at most, some 140 kB each.
 const DEPTH: usize = 512;

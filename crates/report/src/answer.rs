@@ -417,9 +417,9 @@ fn differences<'a>(
 fn not_certain(unclear: &[&Comparison], is_disturbed: &dyn Fn(&Comparison) -> bool) -> String {
     let against = &unclear[0].against;
     let variants: Vec<&str> = unclear.iter().map(|of| of.variant.as_str()).collect();
-    let widest = unclear.iter().filter_map(|of| unseen(&of.difference)).reduce(f64::max);
+    let widest = unclear.iter().filter_map(|of| cell::unseen(&of.difference)).reduce(f64::max);
     let rounds = unclear.iter().map(|of| of.rounds).min().unwrap_or(0);
-    let is_any_seen = unclear.iter().any(|of| unseen(&of.difference).is_none());
+    let is_any_seen = unclear.iter().any(|of| cell::unseen(&of.difference).is_none());
     let (names, noun) = (listed(&variants), noun(unclear[0].metric));
     let seen = match widest {
         Some(half) if !is_any_seen && half < 1.0 => {
@@ -435,15 +435,6 @@ fn not_certain(unclear: &[&Comparison], is_disturbed: &dyn Fn(&Comparison) -> bo
     };
     let verb = if variants.len() == 1 { "differs" } else { "differ" };
     format!("Whether {names} {verb} from {against} in {noun} is not certain: {seen}.")
-}
-
-/// The largest difference that the interval allows where it holds 0: with 95 %, and by itself, the true one
-/// is no larger. It says nothing of what would have been found: a word takes more than one interval that
-/// excludes 0. `None` where there is no interval, or where it excludes zero and only the number of
-/// comparisons keeps the difference from being certain.
-pub(crate) fn unseen(difference: &Estimate) -> Option<f64> {
-    difference.half_width().filter(|half| difference.value.abs() <= *half)?;
-    Some(difference.high.max(-difference.low))
 }
 
 /// Many comparisons by the ends of what they differ by.

@@ -3,16 +3,18 @@
 //! `page/src/data.ts` declares the same form for TypeScript. Lines are means over the valid runs of
 //! a variant, bands run from the smallest to the largest run; `null` is where nothing was measured.
 
+mod curve;
 mod sweep;
 mod time;
 
-use dnslab_analysis::statistics::mean_of;
 use dnslab_analysis::{RunFigures, Summary, WindowSummary};
 use dnslab_record::{LatencyQuantiles, Observation, RunFigure, RunRecord, RunStatus};
 use serde::Serialize;
 use sweep::Sweep;
 
 use crate::page::{Group, Grouping};
+pub(crate) use curve::Curve;
+use curve::short;
 pub(crate) use time::Figure;
 use time::Timeline;
 
@@ -40,17 +42,6 @@ struct Percentiles {
     /// Share of the slowest queries, in (0, 1], from all to few.
     slowest_share: Vec<f64>,
     latency_ms: Vec<Curve>,
-}
-
-/// A line with its band: the mean of the runs that the tables have, the smallest and the largest run.
-#[derive(Clone, Debug, Default, Serialize)]
-pub(crate) struct Curve {
-    mean: Vec<Option<f64>>,
-    /// Lower edge of the band; empty if there is one run only.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    low: Vec<Option<f64>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    high: Vec<Option<f64>>,
 }
 
 impl Charts {
@@ -150,65 +141,6 @@ fn slowest(latency: &LatencyQuantiles<'_>, share: f64) -> Option<RunFigure> {
         return None;
     }
     latency.at(1.0 - share)
-}
-
-impl Curve {
-    fn has_any(&self) -> bool {
-        self.mean.iter().any(Option::is_some)
-    }
-
-    fn over<R>(steps: usize, runs: &[R], figure: impl Fn(&R, usize) -> Option<f64>) -> Self {
-        let mut curve = Self::default();
-        for at in 0..steps {
-            curve.push_runs(runs.iter().filter_map(|run| figure(run, at)));
-        }
-        curve.without_band_of(runs.len())
-    }
-
-    /// Adds the mean of these figures, one of each run, and the smallest and the largest.
-    pub(crate) fn push_runs(&mut self, figures: impl Iterator<Item = f64>) {
-        let values: Vec<f64> = figures.collect();
-        let (low, high) = range(values.iter().copied());
-        self.push(mean_of(&values), low, high);
-    }
-
-    /// Adds a quantile of each run, in nanoseconds, as milliseconds: its mean over the runs as the tables have it, with
-    /// the smallest and the largest. If it is the time-out in one of them, the line is there, too.
-    pub(crate) fn push_quantile(&mut self, figures: &RunFigures) {
-        let least = figures.at_least();
-        let (low, high) = range(least.iter().map(|ns| ns / 1e6));
-        let mean = figures.value().map(|ns| ns / 1e6);
-        self.push(if figures.time_outs().is_some() { high } else { mean }, low, high);
-    }
-
-    fn push(&mut self, mean: Option<f64>, low: Option<f64>, high: Option<f64>) {
-        self.mean.push(mean.map(short));
-        self.low.push(low.map(short));
-        self.high.push(high.map(short));
-    }
-
-    /// The same without its band, if that is of one run: then it is the line.
-    fn without_band_of(mut self, runs: usize) -> Self {
-        if runs < 2 {
-            // Not cleared: there may be tens of thousands of curves, and each would keep that memory.
-            (self.low, self.high) = (Vec::new(), Vec::new());
-        }
-        self
-    }
-}
-
-fn range(values: impl Iterator<Item = f64>) -> (Option<f64>, Option<f64>) {
-    values.fold((None, None), |(low, high): (Option<f64>, Option<f64>), value| {
-        (
-            Some(low.map_or(value, |low| low.min(value))),
-            Some(high.map_or(value, |high| high.max(value))),
-        )
-    })
-}
-
-/// The number with four significant digits: a chart shows no more, and the page stays small.
-fn short(value: f64) -> f64 {
-    format!("{value:.3e}").parse().unwrap_or(value)
 }
 
 #[cfg(test)]

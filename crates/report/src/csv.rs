@@ -6,24 +6,23 @@
 mod answers;
 mod chain;
 mod cpu;
+mod field;
 mod resources;
 mod windows;
 
-use std::collections::BTreeMap;
-
 use dnslab_analysis::{Agreement, SelfCheck};
-use dnslab_figures::{Histogram, PacingWindow};
+use dnslab_figures::PacingWindow;
 use dnslab_record::{
-    CpuLimit, LoadMode, Measured, ResourceSample, RunRecord, RunStatus, counter, visible_lines,
+    CpuLimit, LoadMode, Measured, Observation, ResourceSample, RunRecord, counter,
 };
 
 use crate::words::bottleneck::{bottleneck_name, evidence_text};
-use crate::words::invalid::invalid_text;
 use crate::words::self_check::remark;
 pub(crate) use answers::answers;
 pub(crate) use chain::chain;
 pub(crate) use cpu::cpu;
-use dnslab_record::Observation;
+use field::{histogram_fields, number, rcodes, seconds, text, whole};
+pub(crate) use field::{push_row, status};
 pub(crate) use resources::{has_resources, resources};
 pub(crate) use windows::windows;
 
@@ -278,31 +277,6 @@ fn count_fields(measured: Option<&Measured>) -> Vec<Field> {
     ]
 }
 
-/// Counts by response code: `NOERROR=12 NXDOMAIN=3`.
-fn rcodes(counts: &BTreeMap<String, u64>) -> String {
-    let pairs: Vec<String> =
-        counts.iter().map(|(rcode, count)| format!("{rcode}={count}")).collect();
-    pairs.join(" ")
-}
-
-fn histogram_fields(name: &str, histogram: Option<&Histogram>) -> Vec<(String, String)> {
-    let histogram = histogram.map(Histogram::unpacked);
-    let histogram = histogram.as_deref();
-    let quantile = |share| whole(histogram.and_then(|all| all.quantile_ns(share)));
-    [
-        ("mean", number(histogram.and_then(Histogram::mean_ns))),
-        ("p50", quantile(0.5)),
-        ("p90", quantile(0.9)),
-        ("p95", quantile(0.95)),
-        ("p99", quantile(0.99)),
-        ("p999", quantile(0.999)),
-        ("max", whole(histogram.and_then(Histogram::max_ns))),
-    ]
-    .into_iter()
-    .map(|(figure, value)| (format!("{name}_{figure}_ns"), value))
-    .collect()
-}
-
 fn pacing_fields(name: &str, window: Option<&PacingWindow>) -> Vec<(String, String)> {
     let window = window.filter(|window| window.windows > 0);
     let error = |of: fn(&PacingWindow) -> f64| number(window.map(of));
@@ -385,58 +359,6 @@ fn resource_fields(run: Option<&Observation<'_>>) -> Vec<Field> {
             number(measured.and_then(Measured::generator_cpu_per_query_ns)),
         ),
     ]
-}
-
-pub(crate) fn status(status: &RunStatus) -> (&'static str, String) {
-    match status {
-        RunStatus::Valid => ("valid", String::new()),
-        RunStatus::Invalid { reason } => ("invalid", invalid_text(reason)),
-        RunStatus::Failed { reason, .. } => ("failed", reason.clone()),
-    }
-}
-
-fn text<T>(of: Option<&T>, write: impl Fn(&T) -> String) -> String {
-    of.map_or_else(String::new, write)
-}
-
-/// A number with all the digits that it needs; empty if missing or unbounded.
-fn number(value: Option<f64>) -> String {
-    value.filter(|value| value.is_finite()).map_or_else(String::new, |value| value.to_string())
-}
-
-fn whole(value: Option<u64>) -> String {
-    value.map_or_else(String::new, |value| value.to_string())
-}
-
-fn seconds(ns: u64) -> String {
-    (ns as f64 / 1e9).to_string()
-}
-
-/// Adds one row; fields with a comma, a quotation mark or a line break are quoted. Characters that act on a
-/// terminal are shown instead.
-pub(crate) fn push_row(text: &mut String, fields: impl IntoIterator<Item = String>) {
-    for (place, field) in fields.into_iter().enumerate() {
-        if place > 0 {
-            text.push(',');
-        }
-        let shown = visible_lines(&field);
-        let mark = if is_formula(&shown) { "'" } else { "" };
-        if shown.contains([',', '"', '\n']) {
-            text.push('"');
-            text.push_str(mark);
-            text.push_str(&shown.replace('"', "\"\""));
-            text.push('"');
-        } else {
-            text.push_str(mark);
-            text.push_str(&shown);
-        }
-    }
-    text.push('\n');
-}
-
-/// True for text that a spreadsheet would calculate. What begins like a formula and is a number is one.
-fn is_formula(field: &str) -> bool {
-    field.starts_with(['=', '+', '-', '@', '\t', '\n']) && field.parse::<f64>().is_err()
 }
 
 #[cfg(test)]

@@ -70,11 +70,12 @@ pub use dns_metrics::dns_metrics;
 pub use gate::{overall_text, ruling_texts};
 pub use history::history_csv;
 pub use junit::session_comparison_junit;
+pub use markdown::session_comparison_markdown;
 pub use page::history_page;
 pub use screen::{
     Line, Look, Piece, capacity_screen, history_screen, screen, session_comparison_screen,
 };
-pub use session_comparison::{machine_texts, session_comparison_json, session_comparison_markdown};
+pub use session_comparison::{machine_texts, session_comparison_json};
 pub use summary_json::summary_schema;
 pub use table::{Table, mark, table};
 pub use transport::transport_name;

@@ -2,10 +2,13 @@
 
 use std::fmt::Write as _;
 
+use dnslab_analysis::SessionComparison;
 use dnslab_record::visible_lines;
 
 use crate::screen::{Parts, Piece};
+use crate::session_comparison::{figures_table, limits_table};
 use crate::table::{Table, mark};
+use crate::words::session_comparison as words;
 
 /// What the first screen says, with all notes; then the figures of all variants and further tables with
 /// their titles, folded.
@@ -57,22 +60,19 @@ pub(crate) fn search(question: &str, answer: &str, table: &Table) -> String {
     text
 }
 
-/// Two sessions against each other: the ruling and the answer, the table of the limits, what to know besides, and all figures,
-/// folded.
-pub(crate) fn session_comparison(
-    (overall, answer): (&str, &str),
-    conditions: &str,
-    (limits, notes): (&Table, &[String]),
-    figures: &Table,
-) -> String {
-    let mut text = format!("**{}**\n\n{}\n\n", escape(overall), escape(answer));
-    let _ = writeln!(text, "{}\n", escape(conditions));
-    push_table(&mut text, limits);
-    for note in notes {
-        let _ = writeln!(text, "- {}", escape(note));
+/// The comparison in Markdown, for a pull request: the ruling and the answer, the table of the limits, what to know
+/// besides, and all figures, folded.
+#[must_use]
+pub fn session_comparison_markdown(comparison: &SessionComparison) -> String {
+    let (overall, answer) = (words::overall(comparison), words::answer(comparison));
+    let mut text = format!("**{}**\n\n{}\n\n", escape(&overall), escape(&answer));
+    let _ = writeln!(text, "{}\n", escape(&words::conditions(comparison)));
+    push_table(&mut text, &limits_table(comparison));
+    for note in words::notes(comparison) {
+        let _ = writeln!(text, "- {}", escape(&note));
     }
     let _ = write!(text, "\n<details><summary>all figures</summary>\n\n");
-    push_table(&mut text, figures);
+    push_table(&mut text, &figures_table(comparison));
     text.push_str("</details>\n");
     text
 }

@@ -8,6 +8,7 @@ mod capacity;
 pub(crate) mod cell;
 pub(crate) mod conditions;
 mod history;
+mod line;
 pub(crate) mod notes;
 mod rows;
 mod session_comparison;
@@ -19,55 +20,18 @@ use dnslab_record::{RunRecord, Session};
 use crate::answer::controls;
 use crate::gate::{overall_text, ruling_texts};
 use crate::needs::headline;
-use crate::number;
 use crate::words::cpu::cpu_texts;
 pub use capacity::capacity_screen;
 pub use history::history_screen;
+pub use line::{Line, Look, Piece};
+use line::{MAX_LINES, WIDEST, push_notes, wrapped};
 pub(crate) use notes::Note;
-pub(crate) use rows::ERRORS;
 pub use session_comparison::session_comparison_screen;
 
-/// Widest line, in columns.
-const WIDEST: usize = 100;
-/// Most lines for up to [`FEW`] variants, those that follow the screen included; each further one has one
-/// more.
-const MAX_LINES: usize = 20;
 /// So many variants fit.
 const FEW: usize = 6;
-/// More notes are on the page.
-const MAX_NOTES: usize = 3;
 /// Pairs of variants of which it is told where their CPU time goes.
 const MAX_PAIRS: usize = 2;
-
-/// How a piece of a line looks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Look {
-    /// As text is.
-    #[default]
-    Plain,
-    /// What is to be read first.
-    Strong,
-    /// What is not certain, and what only accompanies.
-    Dim,
-}
-
-/// A piece of a line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Piece {
-    /// How it looks.
-    pub look: Look,
-    /// What it says.
-    pub text: String,
-}
-
-impl Piece {
-    fn new(look: Look, text: impl Into<String>) -> Self {
-        Self { look, text: text.into() }
-    }
-}
-
-/// A line, without the line break.
-pub type Line = Vec<Piece>;
 
 /// The first screen of an experiment, for a terminal, Markdown or the page.
 pub(crate) struct Parts {
@@ -190,74 +154,5 @@ impl Parts {
         lines.extend(wrapped(&self.trust, Look::Plain, 0, width));
         push_notes(&mut lines, &self.notes, density >= Density::Short, (width, most));
         lines
-    }
-}
-
-/// Adds the notes that have room in `most` lines of `width` columns; the gravest in any case, `is_short` in
-/// few words.
-fn push_notes(
-    lines: &mut Vec<Line>,
-    notes: &[Note],
-    is_short: bool,
-    (width, most): (usize, usize),
-) {
-    let all = notes.len();
-    for (told, Note { text, short }) in notes.iter().enumerate() {
-        let as_lines = |text: &str| wrapped(&format!("- {text}"), Look::Plain, 2, width);
-        // The last line says how many there are besides.
-        let rest = usize::from(told + 1 < all);
-        let note = as_lines(if told == 0 && is_short { short } else { text });
-        if told == MAX_NOTES || told > 0 && lines.len() + note.len() + rest > most {
-            let more = all - told;
-            let more = number::counted(more as u64, "more note", "more notes");
-            let more = format!("- {more} in the report");
-            lines.extend(wrapped(&more, Look::Dim, 2, width));
-            break;
-        }
-        lines.extend(note);
-    }
-}
-
-/// What is not parted from the figure before it.
-const UNITS: [&str; 9] = ["%", "x", "ns", "us", "ms", "s", "KiB", "MiB", "GiB"];
-
-fn wrapped(text: &str, look: Look, indent: usize, width: usize) -> Vec<Line> {
-    let (mut lines, mut line) = (Vec::new(), String::new());
-    let words: Vec<&str> = text.split_whitespace().collect();
-    for (place, word) in words.iter().enumerate() {
-        let is_first = line.trim().is_empty();
-        // A figure and its unit stay together.
-        let unit = words
-            .get(place + 1)
-            .map_or("", |next| next.trim_end_matches([',', '.', ';', ')', ':']));
-        let unit = if UNITS.contains(&unit) { unit.len() + 1 } else { 0 };
-        if !is_first && line.chars().count() + 1 + word.chars().count() + unit > width {
-            lines.push(std::mem::replace(&mut line, " ".repeat(indent)));
-        } else if !is_first {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    if !line.trim().is_empty() {
-        lines.push(line);
-    }
-    lines.into_iter().map(|text| vec![Piece::new(look, text)]).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn text_is_wrapped_between_words() {
-        let lines = wrapped("- one two three four", Look::Plain, 2, 10);
-        let texts: Vec<&str> = lines.iter().map(|line| line[0].text.as_str()).collect();
-        assert_eq!(texts, ["- one two", "  three", "  four"]);
-        assert!(wrapped("", Look::Plain, 0, 80).is_empty());
-        let lines = wrapped("at most 0.05 %.", Look::Plain, 0, 13);
-        let texts: Vec<&str> = lines.iter().map(|line| line[0].text.as_str()).collect();
-        assert_eq!(texts, ["at most", "0.05 %."]);
-        // A word that is too long stands alone, and is not broken.
-        assert_eq!(wrapped("a abcdefghijkl b", Look::Plain, 0, 5).len(), 3);
     }
 }

@@ -1,4 +1,4 @@
-//! Two sessions against each other as tables, and in Markdown.
+//! Two sessions against each other as tables, and for programs.
 
 use dnslab_analysis::statistics::Estimate;
 use dnslab_analysis::{Judgement, Ruling, SessionComparison, VariantChange};
@@ -6,24 +6,10 @@ use dnslab_record::{CostLimit, Metric, Quantity, TimeOuts, visible_json};
 use serde::Serialize;
 
 use crate::gate::{change_bound, not_compared, value};
-use crate::markdown;
 use crate::number::NONE;
 use crate::screen::cell::figure;
 use crate::table::Table;
 use crate::words::{session_comparison as words, time_out};
-
-/// The comparison in Markdown, for a pull request.
-#[must_use]
-pub fn session_comparison_markdown(comparison: &SessionComparison) -> String {
-    let answer = words::answer(comparison);
-    let notes = words::notes(comparison);
-    markdown::session_comparison(
-        (&words::overall(comparison), &answer),
-        &words::conditions(comparison),
-        (&limits_table(comparison), &notes),
-        &figures_table(comparison),
-    )
-}
 
 /// Version of the form of [`session_comparison_json`].
 const FORMAT: u32 = 1;
@@ -138,7 +124,7 @@ fn sides(change: &VariantChange) -> [String; 2] {
 }
 
 /// Every metric that was measured in both sessions.
-fn figures_table(comparison: &SessionComparison) -> Table {
+pub(crate) fn figures_table(comparison: &SessionComparison) -> Table {
     let row = |change: &VariantChange| {
         let difference = match (&change.difference, change.not_compared) {
             (Some(difference), _) => words::difference(difference),

@@ -8,8 +8,7 @@ use dnslab_record::{Metric, Quantity};
 
 use crate::memory;
 use crate::number::{self, NONE};
-use crate::screen::ERRORS;
-use crate::variants::{is_at_least, shown};
+use crate::variants::{ERRORS, is_at_least, shown};
 use crate::words::bottleneck::bottleneck_name;
 use crate::words::caveat::variant_caveat_text;
 use crate::words::self_check::remark;

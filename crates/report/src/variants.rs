@@ -7,6 +7,9 @@ use dnslab_record::{Caveat, LoadMode, RunRecord, Session};
 
 use crate::number;
 
+/// Above this share of answers with an error there is a column for it: they are not what the figures are of.
+pub(crate) const ERRORS: f64 = 0.001;
+
 pub(crate) fn find<'a>(summary: &'a Summary, name: &str) -> Option<&'a VariantSummary> {
     summary.variants.iter().find(|variant| variant.name == name)
 }

@@ -1,32 +1,23 @@
 //! The answer to one query: a pure function of zones and octets.
 
+mod outcome;
 mod reply;
 
 use dnslab_wire::{HEADER, OPCODE, Request, Transport, Unanswerable, rcode, rtype};
 
+pub use self::outcome::MAX_DATAGRAM;
+use self::outcome::{AD, CLASSIC_DATAGRAM, Outcome, RA};
 use self::reply::{Full, Owner, Passed, Reply, Section, records};
-use crate::zone::{Lookup, Node, RECORD_HEADER, Role, Zone, Zones, suffixes};
-
-/// The largest datagram that is sent and the payload size that is announced, octets. It passes without
-/// fragments nearly everywhere (DNS Flag Day 2020; the default of BIND and Knot).
-pub const MAX_DATAGRAM: usize = 1232;
-
-/// The largest datagram for a client without EDNS (RFC 1035, section 2.3.4).
-const CLASSIC_DATAGRAM: usize = 512;
+use crate::zone::{Lookup, Node, RECORD_HEADER, Zone, Zones, suffixes};
 
 /// Longest chain of CNAMEs and DNAMEs that is followed.
 const MAX_CHAIN: usize = 16;
-
-/// Padded answers are as long as a multiple of this, octets (RFC 8467, section 4.1).
-const PADDING_BLOCK: usize = 468;
 
 const CLASS_IN: u16 = 1;
 
 /// The answer to type ANY: `HINFO "RFC8482" ""` (RFC 8482, section 4.2), as a prebuilt record with a TTL of
 /// an hour.
 const MINIMAL_ANY: &[u8] = b"\xc0\x0c\0\x0d\0\x01\0\0\x0e\x10\0\x09\x07RFC8482\0";
-
-const OPT_LENGTH: usize = 11;
 
 /// Writes the answer to `query` into `out` and returns its length, without input, output, clock or
 /// allocation.
@@ -79,45 +70,6 @@ fn bare(query: &[u8], rcode: u16, out: &mut [u8]) -> usize {
     out[2] = 0x80 | query[2] & (OPCODE | 0x01);
     out[3] = rcode as u8;
     HEADER
-}
-
-/// What the header says in the end.
-#[derive(Clone, Copy)]
-struct Outcome {
-    /// Response code, with the four bits of the header and the eight of the OPT record.
-    rcode: u16,
-    /// AA: the first owner's data are this zone's own (RFC 1035, section 4.1.1).
-    authoritative: bool,
-    /// TC: something that had to be there did not fit.
-    truncated: bool,
-    /// RA, AD and CD, at their places in the header; 0 from an authoritative server (RFC 4035, section
-    /// 3.1.6).
-    recursive_bits: u8,
-}
-
-/// RA in the fourth octet of the header: recursion is available.
-const RA: u8 = 0x80;
-
-/// AD there: all data in the answer are authentic. In a query: the client asks for the bit (RFC 6840, section
-/// 5.7).
-const AD: u8 = 0x20;
-
-/// CD there: the client validates by itself.
-const CD: u8 = 0x10;
-
-impl Outcome {
-    fn code(rcode: u16) -> Self {
-        Self { rcode, authoritative: false, truncated: false, recursive_bits: 0 }
-    }
-
-    /// Adds what every answer of a recursive resolver has: RA, and CD as it came (RFC 4035, section 3.2.2).
-    fn seen_by(mut self, role: Role, query: &[u8]) -> Self {
-        if role == Role::Recursive {
-            self.recursive_bits |= RA | query[3] & CD;
-            self.authoritative = false;
-        }
-        self
-    }
 }
 
 struct Search<'z, 'q, 'o> {

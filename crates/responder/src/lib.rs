@@ -31,8 +31,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Modules, in the order of reading: `answer`; `content`; `zone` (in memory; `zone/made` makes and signs zones around a
-//! list of names); `program`; `server` (event loops, a file for each transport); `counters`.
+//! Modules, in the order of reading: `answer`; `content`; `zone` (`zone/data` in memory; `zone/made` makes and signs
+//! zones around a list of names); `program`; `server` (event loops, a file for each transport); `counters`.
 //!
 //! - Invariant: an answer follows from zones, role and query alone. Threads share the zones, which are only read.
 //! - Invariant: it opens no client socket, writes no file, handles no signal, and knows nothing of load or results.

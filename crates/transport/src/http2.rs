@@ -36,6 +36,7 @@
 mod answers;
 mod client;
 mod dynamic_table;
+mod field;
 mod frame;
 mod headers;
 mod message;

@@ -11,7 +11,7 @@ use domain::rdata::AllRecordData;
 use fnv::FnvHasher;
 
 use crate::edns::{COOKIE, EXTENDED_ERROR, KEEPALIVE, OPTION_HEADER, PADDING};
-use crate::query::HEADER;
+use crate::header::HEADER;
 use crate::{AnswerFault, Malformed, Query, read_answer};
 
 /// NSID (RFC 5001, section 2.3): it names the server, which differs by intention.

@@ -1,5 +1,6 @@
 //! Queries, encoded once and patched in place.
 
+use crate::header::HEADER;
 use domain::base::iana::Rtype;
 use domain::base::{MessageBuilder, Name, ToName};
 
@@ -115,9 +116,6 @@ pub struct Query {
     /// The message is padded to a multiple of this many octets; 0 if it has no padding option.
     padding_block: u16,
 }
-
-/// Length of the message header in octets (RFC 1035, section 4.1.1).
-pub(crate) const HEADER: usize = 12;
 
 /// Octets of an OPT record without options (RFC 6891, section 6.1.2).
 const OPT_FIXED: usize = 11;

@@ -1,11 +1,9 @@
 //! What a query asks, as a server reads it: without allocation and without trust.
 
 use crate::edns::COOKIE;
+use crate::header::HEADER;
 use crate::rtype::OPT;
 use crate::{after_name, uncompressed_length};
-
-/// Length of the message header in octets (RFC 1035, section 4.1.1).
-pub const HEADER: usize = 12;
 
 /// The longest name in octets (RFC 1035, section 2.3.4).
 const NAME: usize = 255;

@@ -1,7 +1,7 @@
 //! What a response says, read without allocation.
 
+use crate::header::HEADER;
 use crate::name::uncompressed_length;
-use crate::query::HEADER;
 
 /// The parts of a response that an engine counts, borrowed from the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::edns::{COOKIE, EXTENDED_ERROR, KEEPALIVE, OPTION_HEADER};
+use crate::header::HEADER;
 use crate::name::after_name;
-use crate::query::HEADER;
 use crate::rtype::OPT;
 
 /// What the OPT record of a response says (RFC 6891), borrowed from the message. Of an option that is there

@@ -7,6 +7,7 @@ pub mod duration;
 pub mod number;
 pub mod octets;
 pub mod share;
+mod time_units;
 
 /// How the limit on open files of a process becomes at least `files`, as the end of a sentence.
 #[must_use]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use dnslab_results::FolderName;
 
-use super::Output;
+use super::output::Output;
 
 /// `dnslab import`
 #[derive(Debug, Args)]

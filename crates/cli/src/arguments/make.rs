@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum, value_parser};
 use dnslab_traffic::{DirectorySuffix, UpdateServer};
 
-use super::rate;
+use super::value::rate;
 
 /// `dnslab make`
 #[derive(Debug, Args)]

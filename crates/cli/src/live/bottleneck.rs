@@ -5,7 +5,7 @@ use dnslab_figures::Counters;
 use dnslab_record::{Bottleneck, BottleneckKind, CpuLimit, LiveLimit, UNDER_TEST};
 use dnslab_report::bottleneck_text;
 
-use super::view::{Kind, Sum};
+use super::sum::{Kind, Sum};
 
 /// Seconds of the measured window before which nothing is said: queries that have no outcome yet would look lost.
 const TOO_EARLY: f64 = 1.0;

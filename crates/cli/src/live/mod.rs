@@ -9,6 +9,7 @@ mod keys;
 mod lines;
 mod screen;
 mod series;
+mod sum;
 #[cfg(test)]
 mod told;
 mod view;

@@ -7,7 +7,7 @@ use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::Next;
+use super::next::Next;
 
 /// A window gains if its answered rate is this share above the best before.
 const GAIN: f64 = 0.02;

@@ -11,6 +11,7 @@ use dnslab_traffic::population::Population;
 
 use crate::error::ExperimentError;
 use crate::file::owner::{self, Untrusted};
+use crate::file::source::Source;
 use crate::run::read_population;
 
 /// The built-in experiments: name and text of the file.
@@ -30,26 +31,6 @@ pub const BUILT_IN: [(&str, &str); 11] = [
 
 /// Octets of an experiment file: enough for a thousand variants that each override many keys.
 const MAX_SIZE: u64 = 16 << 20;
-
-/// The text of an experiment and its name in messages.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
-    /// The path, or the name of a built-in in angle brackets.
-    pub name: String,
-    /// The text.
-    pub text: String,
-    /// Why it is not run without a question: it names code and may be somebody else's. `None` for built-ins,
-    /// for the user's own file, and for a file that names no code.
-    pub untrusted: Option<Box<Untrusted>>,
-}
-
-impl Source {
-    /// The arguments of a command, which are an experiment too.
-    #[must_use]
-    pub fn of_arguments() -> Self {
-        Self { name: "<arguments>".to_owned(), text: String::new(), untrusted: None }
-    }
-}
 
 /// This machine, as the check asks it.
 #[derive(Clone, Debug)]

@@ -9,10 +9,10 @@ use domain::rdata::{AllRecordData, Nsec, Nsec3};
 use proptest::prelude::*;
 
 use super::{dnssec_ok, internet, query};
-use crate::denial::canonical_cmp;
 use crate::lookup::Node;
 use crate::model::{Denial, Server, Zone, nsec3_hash};
 use crate::name::labels;
+use crate::nsec::canonical_cmp;
 use crate::{Carrier, Internet, Scratch};
 
 /// Nothing is wrong, and of everything that can be signed most is.

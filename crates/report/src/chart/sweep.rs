@@ -4,7 +4,7 @@ use dnslab_analysis::{Summary, SweepLine, SweepPoint, SweepRun, held_share};
 use dnslab_record::RunFigure;
 use serde::Serialize;
 
-use super::{Curve, short};
+use super::curve::{Curve, short};
 use crate::page::Grouping;
 
 /// Charts with one axis, intended queries per second. The lines are means over the runs of each load, and a line

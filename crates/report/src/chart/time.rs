@@ -6,7 +6,7 @@ use dnslab_figures::Interval;
 use dnslab_record::{Measured, Observation, RunRecord};
 use serde::Serialize;
 
-use super::{Curve, short};
+use super::curve::{Curve, short};
 use crate::csv::counted_qps;
 
 /// Most points on a time axis: more than the pixels of a chart would show nothing.

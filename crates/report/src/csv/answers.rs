@@ -3,7 +3,7 @@
 
 use dnslab_record::{AnswerComparison, ClassCount};
 
-use super::push_row;
+use super::field::push_row;
 
 /// Headings.
 const HEADER: [&str; 11] = [

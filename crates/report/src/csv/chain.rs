@@ -3,7 +3,7 @@
 use dnslab_analysis::{Reached, ServerFigures};
 use dnslab_record::RunRecord;
 
-use super::{number, push_row, status, whole};
+use super::field::{number, push_row, status, whole};
 
 /// Headings before those of what reached a server.
 const HEADER: [&str; 12] = [

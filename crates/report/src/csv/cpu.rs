@@ -2,7 +2,7 @@
 
 use dnslab_analysis::{CostSummary, PartCost, VariantCost};
 
-use super::push_row;
+use super::field::push_row;
 
 const HEADER: [&str; 13] = [
     "variant",

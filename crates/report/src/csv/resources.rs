@@ -2,7 +2,7 @@
 
 use dnslab_record::{ResourceSample, ResourceSeries, RunRecord, UNDER_TEST};
 
-use super::{push_row, status, whole};
+use super::field::{push_row, status, whole};
 
 const HEADER: [&str; 15] = [
     "variant",

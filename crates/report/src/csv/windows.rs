@@ -3,7 +3,7 @@
 use dnslab_figures::WindowCounts;
 use dnslab_record::RunRecord;
 
-use super::{histogram_fields, number, push_row, rcodes, seconds, status};
+use super::field::{histogram_fields, number, push_row, rcodes, seconds, status};
 
 pub(crate) fn windows(records: &[RunRecord]) -> String {
     let mut text = String::new();

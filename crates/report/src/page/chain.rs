@@ -2,9 +2,8 @@
 
 use std::fmt::Write as _;
 
-use dnslab_record::{ChainPart, HostFacts, LinkFacts, RunRecord};
+use dnslab_record::{ChainPart, HostFacts, LinkFacts, ResourceSeries, RunRecord};
 
-use super::evidence::{pinned, watched_by};
 use super::html::escape;
 use super::{Page, testbed};
 use crate::chain::{Cell, HEADER, LEGEND, rows};
@@ -94,5 +93,20 @@ fn cell_html(cell: &Cell) -> String {
     match cell.aside.as_str() {
         "" => figure,
         aside => format!("{figure}<small>{}</small>", escape(aside)),
+    }
+}
+
+pub(super) fn pinned(cpus: &[usize]) -> String {
+    match cpus {
+        [] => "not pinned".to_owned(),
+        cpus => cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// Where the figures of a server's resources come from, in words.
+pub(super) fn watched_by(series: &ResourceSeries) -> String {
+    match series.samples.len() {
+        0 => "not watched".to_owned(),
+        _ => format!("CPU: {}; memory: {}", series.cpu_source, series.memory_source),
     }
 }

@@ -9,10 +9,10 @@ use dnslab_record::Metric;
 use super::group::Grouping;
 use super::html::escape;
 use super::picture::{push_text, shortened};
-use crate::answer::{are_many, controls, headline_metric, unseen};
+use crate::answer::{are_many, controls, headline_metric};
 use crate::intervals::{in_time, signed_interval};
 use crate::number::{self, NONE};
-use crate::screen::cell;
+use crate::screen::cell::{self, unseen};
 
 /// Where things stand, in the picture's own coordinates; the style sheet scales them.
 struct Layout {

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use dnslab_analysis::SelfCheck;
 use dnslab_figures::CertificateFacts;
 use dnslab_record::{
-    CaseId, LoadFacts, LoadMode, Metric, ResourceSeries, RunFigure, RunRecord, RunStatus, TlsFacts,
+    CaseId, LoadFacts, LoadMode, Metric, RunFigure, RunRecord, RunStatus, TlsFacts,
 };
 use dnslab_settings::ReceiveTime;
 use dnslab_traffic::TransportMix;
@@ -248,7 +248,7 @@ fn variant_facts(record: &RunRecord) -> String {
         let certificate = tls.certificate.as_ref().map(certificate).unwrap_or_default();
         format!("{} {}{group}, certificate {verified}{certificate}", tls.version, tls.cipher_suite)
     });
-    let sources = record.measured.as_ref().map(|_| watched_by(&record.watched.resources));
+    let sources = record.measured.as_ref().map(|_| chain::watched_by(&record.watched.resources));
     let counters = record.watched.counters.as_ref();
     let server = &record.server;
     let threads = if server.threads == 0 { String::new() } else { server.threads.to_string() };
@@ -274,7 +274,7 @@ fn variant_facts(record: &RunRecord) -> String {
         ("HTTP method", http_method.map_or("", Method::name).to_uppercase()),
         ("target", target.clone()),
         ("further servers", further.join(", ")),
-        ("workers", format!("{workers}, CPUs: {}", pinned(cpus))),
+        ("workers", format!("{workers}, CPUs: {}", chain::pinned(cpus))),
         ("sent by", send_path.clone()),
         ("sent in batches of up to", number::as_set(*batch_delay_ns)),
         ("acknowledgements", if *quickack { "at once" } else { "" }.to_owned()),
@@ -285,28 +285,13 @@ fn variant_facts(record: &RunRecord) -> String {
         ("server's TLS library", server.tls_library.clone()),
         ("server's user", server.user.clone()),
         ("server threads", threads),
-        ("server CPUs", pinned(&server.cpus)),
+        ("server CPUs", chain::pinned(&server.cpus)),
         ("watched by", sources.unwrap_or_default()),
         ("counters from", counters.map(|counters| counters.source.clone()).unwrap_or_default()),
         ("server command", server.command.join(" ")),
         ("changed from defaults", server.notes.join(" ")),
     ];
     definitions(own.into_iter().chain(behind))
-}
-
-pub(super) fn pinned(cpus: &[usize]) -> String {
-    match cpus {
-        [] => "not pinned".to_owned(),
-        cpus => cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(", "),
-    }
-}
-
-/// Where the figures of a server's resources come from, in words.
-pub(super) fn watched_by(series: &ResourceSeries) -> String {
-    match series.samples.len() {
-        0 => "not watched".to_owned(),
-        _ => format!("CPU: {}; memory: {}", series.cpu_source, series.memory_source),
-    }
 }
 
 fn receive_time(clock: ReceiveTime) -> &'static str {

@@ -8,7 +8,7 @@ use dnslab_analysis::{History, VariantHistory};
 use super::group::COLOURS;
 use super::html::escape;
 use super::picture::push_text;
-use super::shell;
+use super::shell::shell;
 use crate::answer::noun;
 use crate::history::{LEGEND, answer, began, notes, point_text, servers, table};
 use crate::screen::cell::figure;

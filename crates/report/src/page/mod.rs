@@ -19,6 +19,7 @@ mod notes;
 mod pacing;
 mod picture;
 mod self_check;
+mod shell;
 mod sweep;
 mod testbed;
 mod windows;
@@ -26,6 +27,7 @@ mod windows;
 use dnslab_analysis::Summary;
 use dnslab_record::{Capacity, CpuProfiles, RunRecord, Session};
 use html::{escape, escape_json};
+use shell::shell;
 
 use crate::capacity::CapacityChart;
 use crate::chart::Charts;
@@ -42,11 +44,8 @@ pub(crate) use html::collapsed_text;
 
 /// The bundle that `npm run build` makes from `page/src`.
 const SCRIPT: &str = include_str!("../../page/dist/page.js");
-const STYLE: &str = include_str!("../../page/dist/page.css");
 /// Hash of [`SCRIPT`] as a Content Security Policy source, made by the same build.
 const SCRIPT_HASH: &str = include_str!("../../page/dist/page.js.sha256");
-const STYLE_HASH: &str = include_str!("../../page/dist/page.css.sha256");
-
 pub(crate) struct Page<'a> {
     pub(crate) session: &'a Session,
     pub(crate) records: &'a [RunRecord],
@@ -158,20 +157,6 @@ impl Page<'_> {
 }
 
 /// A whole page; `script_source` is a source of its Content Security Policy.
-fn shell(title: &str, script_source: &str, body: &str) -> String {
-    let (title, style_hash) = (escape(title), STYLE_HASH.trim());
-    format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
-         script-src {script_source}; style-src '{style_hash}'; img-src data:; \
-         base-uri 'none'; form-action 'none'\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
-         {body}</body>\n</html>\n"
-    )
-}
-
 fn answer_html(answer: &Answer) -> String {
     let part = |part: &Part| match part {
         Part::Words(text) => escape(text),
@@ -203,6 +188,6 @@ mod tests {
     fn the_bundle_stays_in_its_element() {
         assert!(!SCRIPT.to_lowercase().contains("</script"));
         assert!(!SCRIPT.contains("<!--"));
-        assert!(!STYLE.to_lowercase().contains("</style"));
+        assert!(!shell::STYLE.to_lowercase().contains("</style"));
     }
 }

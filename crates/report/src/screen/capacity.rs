@@ -3,9 +3,8 @@
 use dnslab_analysis::{Answer, Summary, answer};
 use dnslab_record::{Capacity, RunRecord, Session, tried};
 
-use super::{
-    Line, Look, MAX_LINES, Piece, WIDEST, conditions, notes, push_notes, rows, trust, wrapped,
-};
+use super::line::{Line, Look, MAX_LINES, Piece, WIDEST, push_notes, wrapped};
+use super::{conditions, notes, rows, trust};
 use crate::capacity::capacity_table;
 use crate::words::capacity::capacity_answer;
 

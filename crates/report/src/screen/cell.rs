@@ -4,8 +4,7 @@ use dnslab_analysis::VariantSummary;
 use dnslab_analysis::statistics::{Comparison, Estimate, Verdict};
 use dnslab_record::Metric;
 
-use super::{Look, Piece};
-use crate::answer::unseen;
+use super::line::{Look, Piece};
 use crate::number;
 use crate::variants::is_at_least;
 
@@ -98,6 +97,15 @@ pub(crate) fn with_interval(difference: &Estimate, half: f64) -> String {
 }
 
 /// A share in percent with as many digits as `half` leaves certain.
+/// The largest difference that the interval allows where it holds 0: with 95 %, and by itself, the true one
+/// is no larger. It says nothing of what would have been found: a word takes more than one interval that
+/// excludes 0. `None` where there is no interval, or where it excludes zero and only the number of
+/// comparisons keeps the difference from being certain.
+pub(crate) fn unseen(difference: &Estimate) -> Option<f64> {
+    difference.half_width().filter(|half| difference.value.abs() <= *half)?;
+    Some(difference.high.max(-difference.low))
+}
+
 fn percent(share: f64, half: f64) -> String {
     number::percent(share, decimals(half * 100.0))
 }

@@ -2,7 +2,8 @@
 
 use dnslab_analysis::History;
 
-use super::{Line, Look, Piece, WIDEST, rows, wrapped};
+use super::line::{Line, Look, Piece, WIDEST, wrapped};
+use super::rows;
 use crate::history::{LEGEND, answer, notes, table};
 
 /// So many sessions are shown, the latest; all of them are on the page and in the CSV.

@@ -4,8 +4,9 @@ use dnslab_analysis::statistics::Comparison;
 use dnslab_analysis::{Summary, VariantSummary};
 use dnslab_record::Metric;
 
-use super::{Line, Look, Piece, cell};
-use crate::variants::{INVALID, has_open_loop, shown};
+use super::cell;
+use super::line::{Line, Look, Piece};
+use crate::variants::{ERRORS, INVALID, has_open_loop, shown};
 use crate::words::{TIME_OUT, time_out};
 use crate::{answer, memory, number};
 
@@ -33,9 +34,6 @@ const ORDER: [Metric; 9] = [
 
 /// From this lost share on there is a column for it.
 const LOST: f64 = 0.0001;
-/// Above this share of answers with an error there is a column for it: they are not what the figures are of.
-pub(crate) const ERRORS: f64 = 0.001;
-
 /// The heading and a row for each variant, as many columns as have room in `width`.
 pub(super) fn table(summary: &Summary, width: usize) -> Vec<Vec<Piece>> {
     let mut table: Vec<Vec<Piece>> = vec![vec![Piece::new(Look::Plain, "")]];

@@ -2,7 +2,8 @@
 
 use dnslab_analysis::{Ruling, SessionComparison};
 
-use super::{Line, Look, Piece, WIDEST, rows, wrapped};
+use super::line::{Line, Look, Piece, WIDEST, wrapped};
+use super::rows;
 use crate::session_comparison::{LEGEND, limits_table};
 use crate::words::session_comparison as words;
 

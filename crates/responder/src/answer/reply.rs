@@ -2,7 +2,7 @@
 
 use dnslab_wire::{ClientEdns, HEADER, OPCODE, Request, Transport, rtype};
 
-use super::{CLASSIC_DATAGRAM, MAX_DATAGRAM, OPT_LENGTH, Outcome, PADDING_BLOCK};
+use super::outcome::{CLASSIC_DATAGRAM, MAX_DATAGRAM, OPT_LENGTH, Outcome, PADDING_BLOCK};
 use crate::zone::{Node, RECORD_HEADER, RrSet};
 
 /// The answer has no room for a record that it must carry.

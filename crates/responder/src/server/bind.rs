@@ -13,7 +13,7 @@ use dnslab_socket::{
 use dnslab_wire::Transport;
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::ResponderError;
+use super::error::ResponderError;
 
 #[derive(Default)]
 pub(super) struct WorkerSockets {
@@ -207,7 +207,14 @@ pub(super) fn for_workers(threads: NonZeroUsize) -> Vec<WorkerSockets> {
     std::iter::repeat_with(WorkerSockets::default).take(threads.get()).collect()
 }
 
-pub(super) fn remedy(address: SocketAddr, source: &io::Error) -> &'static str {
+impl ResponderError {
+    fn bind(address: SocketAddr, transport: Transport, source: io::Error) -> Self {
+        let remedy = remedy(address, &source);
+        Self::Bind { address, transport, source, remedy }
+    }
+}
+
+fn remedy(address: SocketAddr, source: &io::Error) -> &'static str {
     match source.kind() {
         io::ErrorKind::AddrInUse => {
             "another process owns it: `ss -lntup` names it, or choose another port"

@@ -16,10 +16,12 @@ use dnslab_socket::{
 use dnslab_transport::quic::{Outgoing, QuicServer, QuicServerSettings, Reaction, RequestId};
 use dnslab_wire::Transport;
 
+use super::clock;
+use super::config::Config;
 use super::delayed::Destination;
+use super::error::ResponderError;
 use super::respond::{self, Responder};
 use super::tls::TlsConfigs;
-use super::{Config, ResponderError, clock};
 use crate::counters::Counters;
 
 /// The most groups of packets that one system call receives.

@@ -2,9 +2,10 @@
 
 mod hello;
 mod leaving;
+mod quota;
 mod unwritten;
 
-pub(super) use leaving::LINGER;
+pub(super) use quota::LINGER;
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, TcpStream};
@@ -16,12 +17,12 @@ use dnslab_wire::{FrameReader, Transport, push_frame};
 use rustls::{HandshakeKind, ServerConnection};
 
 use self::hello::{Hello, Refused};
-use self::leaving::{Quota, Stage};
-use self::unwritten::Unwritten;
-use super::Shared;
+use self::quota::{Quota, Stage};
+use self::unwritten::{BACKLOG, Unwritten};
 use super::delayed::Destination;
 use super::doh2::{Http, Room};
 use super::respond::{Reaction, Responder};
+use super::shared::Shared;
 use super::token::ConnectionId;
 use crate::counters::Ended;
 
@@ -59,9 +60,6 @@ pub(super) struct Connection {
     /// When octets last moved, in nanoseconds of the monotonic clock.
     pub(super) active_ns: u64,
 }
-
-/// A client with more unread answer octets is not read from until it has read them.
-const BACKLOG: usize = 256 * 1024;
 
 /// Message ids have 16 bits, so a client cannot tell more outstanding queries apart.
 const MAX_HELD: u32 = 1 << 16;

@@ -17,9 +17,10 @@ use super::delayed::{Destination, Held};
 use super::published::Slot;
 use super::quic::QuicSockets;
 use super::respond::Responder;
+use super::shared::Shared;
 use super::stream::{Connection, LINGER};
 use super::token::{ConnectionId, Token};
-use super::{Shared, udp};
+use super::udp;
 use crate::counters::{Counters, Ended};
 use crate::program::Player;
 

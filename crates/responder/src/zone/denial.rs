@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use domain::base::{Name, ToName as _};
 
-use super::{Node, Zone, suffixes};
+use super::data::{Node, Zone, suffixes};
 
 impl Zone {
     /// True if the zone has NSEC records, and so can prove what it does not have.

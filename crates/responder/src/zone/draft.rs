@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 
 use domain::base::iana::{Class, Rtype};
 use domain::base::rdata::{ComposeRecordData, RecordData};
-use domain::base::{Name, Record, ToName};
+use domain::base::{Record, ToName};
 
+use super::data::{
+    EMPTY, FLAG_CUT, FLAG_DNAME, RECORD_HEADER, Slot, Zone, hash, presentation, suffixes,
+};
 use super::denial::canonical_cmp;
-use super::load::ZoneError;
-use super::{EMPTY, FLAG_CUT, FLAG_DNAME, RECORD_HEADER, Slot, Zone, hash, suffixes};
+use super::error::ZoneError;
 
 /// One record, its octets in [`Draft::pool`].
 struct DraftRecord {
@@ -207,7 +209,7 @@ impl Draft {
         })
     }
 
-    /// See [`super::Node`] for the form.
+    /// See [`super::data::Node`] for the form.
     fn push_node(
         &self,
         arena: &mut Vec<u8>,
@@ -317,13 +319,4 @@ fn table(arena: &[u8], starts: &[usize]) -> Box<[Slot]> {
         slots[place] = Slot { tag: (hash >> 32) as u32, at: start as u32 };
     }
     slots
-}
-
-/// A wire name as text, with the final dot.
-pub(super) fn presentation(name: &[u8]) -> String {
-    match Name::from_octets(name) {
-        Ok(name) if name.is_root() => ".".to_owned(),
-        Ok(name) => format!("{name}."),
-        Err(_) => "?".to_owned(),
-    }
 }

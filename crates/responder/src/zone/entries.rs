@@ -13,8 +13,8 @@ use domain::base::iana::{Class, Rtype};
 use domain::zonefile::inplace::{Entry as Parsed, Zonefile};
 
 use super::draft::Draft;
+use super::error::ZoneError;
 use super::further_types::FurtherType;
-use super::load::ZoneError;
 
 /// A word of an entry: where it stands in the text, without its quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Zone, hash, suffixes};
+use super::data::{Zone, hash, suffixes};
 
 /// How a server answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use dnslab_wire::units::duration::write_to_seconds as written;
 use rand::Rng;
 use rand_distr::{Distribution, Exp1, StandardNormal};
 
-use super::{ProgramError, duration};
+use super::error::{ProgramError, duration};
 
 /// A fixed delay, or a distribution from which each answer draws its own.
 ///

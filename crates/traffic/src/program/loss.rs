@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use dnslab_wire::units::share;
 
-use super::ProgramError;
+use super::error::ProgramError;
 
 /// Share of the queries that are read but not answered, in [0, 1].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

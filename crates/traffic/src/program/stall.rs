@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dnslab_wire::units::duration::write_to_seconds as written;
 
-use super::{ProgramError, duration};
+use super::error::{ProgramError, duration};
 
 /// When the server neither reads nor answers, counted from the first query that it read.
 ///

@@ -3,8 +3,10 @@
 use std::io::{self, BufWriter, Write};
 use std::num::NonZeroU32;
 
-use super::update_commands;
-use super::{DirectorySuffix, SyntheticZone, UpdateServer, ipa_script, ldif, master_file};
+use super::directory_suffix::DirectorySuffix;
+use super::synthetic::SyntheticZone;
+use super::update_server::UpdateServer;
+use super::{ipa_script, ldif, master_file, update_commands};
 
 /// Octets that are kept before they are written; a Linux pipe holds as many.
 const BUFFER: usize = 1 << 16;
@@ -34,6 +36,14 @@ pub enum ZoneFormat {
 }
 
 impl SyntheticZone {
+    /// Writes a zone file (RFC 1035, section 5) that any server reads, in constant memory.
+    ///
+    /// # Errors
+    /// When the writer fails.
+    pub fn write_to(&self, writer: impl Write) -> io::Result<()> {
+        self.write_as(&ZoneFormat::MasterFile, writer)
+    }
+
     /// Writes the zone in this form, in constant memory: through a buffer of 64 KiB, flushed at the end.
     ///
     /// # Errors

@@ -7,8 +7,8 @@
 use std::io::{self, Write};
 use std::num::NonZeroU32;
 
+use super::synthetic::{SERVER_ADDRESS, SyntheticZone};
 use super::text::ZoneText;
-use super::{SERVER_ADDRESS, SyntheticZone};
 
 /// The line after which the records follow.
 const RECORDS: &str = "#### records";

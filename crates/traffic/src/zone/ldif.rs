@@ -10,8 +10,9 @@ use std::io::{self, Write};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use super::directory_suffix::DirectorySuffix;
+use super::synthetic::{SERVER_ADDRESS, SyntheticZone};
 use super::text::ZoneText;
-use super::{DirectorySuffix, SERVER_ADDRESS, SyntheticZone};
 
 /// Lines are folded to this many octets, as `ldapsearch` does by default.
 const MAX_LINE: usize = 76;

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
+use super::synthetic::{SERVER_ADDRESS, SyntheticZone};
 use super::text::ZoneText;
-use super::{SERVER_ADDRESS, SyntheticZone};
 
 pub(super) fn write(zone: &SyntheticZone, file: &mut impl Write) -> io::Result<()> {
     let ZoneText { origin, name_server, mailbox, .. } = ZoneText::of(zone);

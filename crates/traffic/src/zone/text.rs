@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use domain::base::Name;
 
-use super::SyntheticZone;
+use super::synthetic::SyntheticZone;
 
 /// A zone's names as text. Host names are the label and [`ZoneText::below`], so a record costs no name.
 #[derive(Debug)]

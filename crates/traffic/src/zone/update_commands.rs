@@ -5,8 +5,9 @@ use std::num::NonZeroU32;
 
 use domain::base::Name;
 
+use super::synthetic::{SERVER_ADDRESS, SyntheticZone};
 use super::text::ZoneText;
-use super::{SERVER_ADDRESS, SyntheticZone, UpdateServer};
+use super::update_server::UpdateServer;
 
 /// The longest message (RFC 1035, section 4.2.2).
 const MAX_MESSAGE: usize = 65_535;

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use super::headers::Field;
+use super::field::Field;
 use crate::primitives::Unreadable;
 
 /// Octets that a table may hold: the default, which we do not change (RFC 9113, section 6.5.2). Some servers

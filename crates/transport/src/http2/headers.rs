@@ -4,6 +4,7 @@
 //! values.
 
 use super::dynamic_table::DynamicTable;
+use super::field::Field;
 use crate::doh::{MEDIA_TYPE, is_media_type, status};
 use crate::primitives::{Text, Unreadable, take_number};
 
@@ -42,32 +43,7 @@ const STATIC_NAMES: [&str; STATIC_ENTRIES] = [
 /// The statuses of the static table, from index 8 on.
 const STATUSES: [u16; 7] = [200, 204, 206, 304, 400, 404, 500];
 
-/// A field, as far as it matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Field {
-    /// `None` if it has not three digits.
-    Status(Option<u16>),
-    /// True if it is that of a DNS message.
-    ContentType(bool),
-    /// Another that begins with a colon: those of requests.
-    Pseudo,
-    Other,
-}
-
 impl Field {
-    /// The field at an index: the static table first, then the dynamic one (section 2.3.3).
-    fn at(index: usize, table: &DynamicTable) -> Result<Self, Unreadable> {
-        match index {
-            0 => Err(Unreadable),
-            1..=7 => Ok(Self::Pseudo),
-            8..=14 => Ok(Self::Status(Some(STATUSES[index - 8]))),
-            // The static table has this name with an empty value.
-            31 => Ok(Self::ContentType(false)),
-            15..=STATIC_ENTRIES => Ok(Self::Other),
-            _ => table.get(index - STATIC_ENTRIES - 1).map(|entry| entry.field),
-        }
-    }
-
     fn of(name: &[u8], value: Text<'_>) -> Result<Self, Unreadable> {
         Ok(match name {
             b":status" => Self::Status(status(&value.decode()?)),
@@ -88,6 +64,19 @@ impl Field {
     }
 }
 
+/// The field at an index: the static table first, then the dynamic one (section 2.3.3).
+fn field_at(index: usize, table: &DynamicTable) -> Result<Field, Unreadable> {
+    match index {
+        0 => Err(Unreadable),
+        1..=7 => Ok(Field::Pseudo),
+        8..=14 => Ok(Field::Status(Some(STATUSES[index - 8]))),
+        // The static table has this name with an empty value.
+        31 => Ok(Field::ContentType(false)),
+        15..=STATIC_ENTRIES => Ok(Field::Other),
+        _ => table.get(index - STATIC_ENTRIES - 1).map(|entry| entry.field),
+    }
+}
+
 /// Reads a whole block, and changes the dynamic table as it says. Fails if the block is broken, or refers to
 /// what the dynamic table does not hold: the connection cannot go on then.
 pub(super) fn read(block: &[u8], table: &mut DynamicTable) -> Result<Fields, Unreadable> {
@@ -99,7 +88,7 @@ pub(super) fn read(block: &[u8], table: &mut DynamicTable) -> Result<Fields, Unr
     while let Some(first) = rest.first() {
         let field = match first {
             // Indexed (section 6.1).
-            0b1000_0000.. => Field::at(take_number(&mut rest, 7)?, table)?,
+            0b1000_0000.. => field_at(take_number(&mut rest, 7)?, table)?,
             // With incremental indexing (section 6.2.1).
             0b0100_0000..0b1000_0000 => {
                 let (field, name_length, value) = take_literal(&mut rest, 6, table)?;
@@ -139,7 +128,7 @@ fn take_literal<'a>(
         let value = Text::take(rest, 7)?;
         return Ok((Field::of(&name, value)?, name.len(), value));
     }
-    let field = Field::at(index, table)?;
+    let field = field_at(index, table)?;
     let name_length = match STATIC_NAMES.get(index - 1) {
         Some(name) => name.len(),
         None => table.get(index - STATIC_ENTRIES - 1)?.name_length(),

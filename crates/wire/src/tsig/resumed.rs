@@ -18,7 +18,7 @@ pub(super) struct Resumed<'a> {
 impl<'a> Resumed<'a> {
     /// Panics if the message is shorter than a header: the builder would read one all the same.
     pub(super) fn new(message: &'a mut Vec<u8>) -> Self {
-        assert!(message.len() >= crate::query::HEADER, "a message has a header");
+        assert!(message.len() >= crate::header::HEADER, "a message has a header");
         Self { message, begun: false }
     }
 }

@@ -171,7 +171,7 @@ pub fn certain(written: &str, value: f64, half: f64) -> String {
     let half = half * number / value / 2.0;
     let step = certain_step(number, half).max(10_f64.powi(-(has as i32)));
     let rounded = (number / step).round() * step;
-    let (scale, unit) = super::duration::carried(rounded, unit);
+    let (scale, unit) = super::time_units::carried(rounded, unit);
     let decimals = (-(step / scale).log10()).round().max(0.0) as usize;
     format!("{:.decimals$} {unit}", rounded / scale).trim_end().to_owned()
 }

@@ -10,8 +10,8 @@ use dnslab_lab::{CertificateKind, certificate, ports};
 use dnslab_wire::Transport;
 use serde_json::Value;
 
+use super::room::{Room, Window};
 use super::table::{Cell, Counts, Row};
-use super::{Room, Window};
 use crate::process::{Finished, Running, output, run, write};
 
 /// In the table.

@@ -9,8 +9,9 @@ use anyhow::{Context as _, Result};
 use dnslab_lab::{CertificateKind, certificate, ports};
 use dnslab_wire::Transport;
 
+use super::room::{Room, Window};
 use super::table::Row;
-use super::{Room, Window, clients, servers};
+use super::{clients, servers};
 use crate::process::Running;
 
 /// In the table.

@@ -3,10 +3,11 @@
 
 mod clients;
 mod dnsproxy;
+mod room;
 mod servers;
 mod table;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -15,6 +16,7 @@ use crate::arguments::MatrixOptions;
 use crate::machine;
 use crate::process::{Stop, publish, scratch};
 use crate::versus::dnslab::Dnslab;
+use room::{Room, Window};
 use servers::SUBJECTS;
 use table::Row;
 
@@ -28,24 +30,6 @@ const WINDOWS: [Window; 3] = [
     Window { clients: 10, outstanding: 9 },
     Window { clients: 200, outstanding: 2 },
 ];
-
-#[derive(Clone, Copy, Debug)]
-struct Window {
-    clients: u32,
-    /// Queries of each client.
-    outstanding: u32,
-}
-
-#[derive(Debug)]
-struct Room<'a> {
-    dnslab: &'a Dnslab,
-    folder: &'a Path,
-    /// The measured window.
-    duration: Duration,
-    /// Long enough for a client that found a queue of connections full and came again after a second.
-    warm_up: Duration,
-    stop: &'a Stop,
-}
 
 /// Asks every server, and writes the table. Returns whether every cell is right: nothing lost, nothing wrong,
 /// and equal counts on both sides.

@@ -10,8 +10,8 @@ use dnslab_report::invalid_text;
 use dnslab_results::ResultsDirectory;
 use dnslab_wire::Transport;
 
+use super::room::{Room, Window};
 use super::table::{Cell, Counts, Row};
-use super::{Room, Window};
 use crate::process::{Finished, run};
 use crate::versus::dnslab::only_folder;
 

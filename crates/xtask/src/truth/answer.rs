@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use super::experiment::default_size;
 use super::figures::{Share, clustered};
 use super::log::Played;
-use super::page::{percent, shown_in};
 use super::plan::Kind;
+use super::shown::{percent, shown_in};
 use super::tables::{self, COSTS, EQUAL, UNMOVED};
 
 /// A difference counts as found in time if its experiment took no longer.

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use super::answer::MAX_SECONDS;
 use super::figures::Share;
 use super::log::{Compared, Earlier};
-use super::page::counts;
 use super::play::CPU;
+use super::shown::counts;
 
 /// Empty without such experiments.
 pub(crate) fn earlier(lines: &[Earlier]) -> String {

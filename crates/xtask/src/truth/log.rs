@@ -1,5 +1,6 @@
 //! The log of all played experiments: a file with one line of JSON for each.
 
+use std::collections::HashMap;
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::Path;
@@ -7,8 +8,12 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 
-use super::METHOD;
 use super::plan::Kind;
+
+/// Raised when something changes that can move a figure of the page: the load engine, the schedule of a
+/// round, the statistics, the default experiment, the kinds of experiments. Lines of other versions stay in
+/// the log, and the page has a table of them.
+pub(crate) const METHOD: u32 = 5;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Played {
@@ -152,6 +157,17 @@ pub(crate) fn append(path: &Path, played: &Played) -> Result<()> {
     file.write_all(line.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
 }
 
+/// The experiments that count: the first of each kind in the log, up to its target.
+pub(crate) fn counted(played: &[Played]) -> Vec<&Played> {
+    let mut done: HashMap<Kind, u32> = HashMap::new();
+    let is_counted = |it: &&Played| {
+        let number = done.entry(it.kind).or_default();
+        *number += 1;
+        *number <= it.kind.target()
+    };
+    played.iter().filter(is_counted).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,6 +185,17 @@ mod tests {
         fs::write(&path, "{}\n").unwrap();
         let error = format!("{:#}", read(&path).unwrap_err());
         assert!(error.contains("truth.jsonl:1"), "{error}");
+    }
+
+    #[test]
+    fn lines_beyond_a_target_are_not_counted() {
+        let mut log: Vec<Played> =
+            (0..7).map(|_| crate::truth::page::tests::played(Kind::LimitRate, 0)).collect();
+        log[6].seed = 7;
+        log.push(crate::truth::page::tests::played(Kind::Loss, 0));
+        let found = counted(&log);
+        assert_eq!(found.len(), 6);
+        assert!(found.iter().all(|it| it.seed != 7));
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod log;
 mod page;
 mod plan;
 mod play;
+mod shown;
 mod tables;
 
 use std::path::Path;
@@ -26,10 +27,6 @@ use crate::arguments::TruthOptions;
 use crate::process::{Stop, scratch, write};
 use crate::versus::dnslab::Dnslab;
 
-/// Raised when something changes that can move a figure of the page: the load engine, the schedule of a
-/// round, the statistics, the default experiment, the kinds of experiments. Lines of other versions stay in
-/// the log, and the page has a table of them.
-pub(crate) const METHOD: u32 = 5;
 /// Expected length of an experiment before one of its kind was played.
 const EXPECTED: Duration = Duration::from_secs(75);
 const LOG: &str = "truth.jsonl";

@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 
 use super::answer::answer;
 use super::earlier::earlier;
-use super::figures::{Share, median};
-use super::log::{Log, Played};
-use super::{METHOD, plan, tables};
+use super::figures::median;
+use super::log::{Log, METHOD, Played, counted};
+use super::shown::percent;
+use super::tables;
 
 const HEAD: &str = "\
 # How true is what dnslab says?
@@ -35,7 +36,7 @@ Let nothing else run meanwhile. The kind that lacks most is played next, so all 
 The series is played in portions, and play goes on until each kind has reached its target, whatever
 the figures are by then. So looking at them early is not a rule to stop by. What is beyond a target is
 not counted. Logs of several machines can be joined: `cat other.jsonl >> evidence/truth.jsonl`. When the
-method changes, `METHOD` in crates/xtask/src/truth/mod.rs is raised. Older lines then count in the table
+method changes, `METHOD` in crates/xtask/src/truth/log.rs is raised. Older lines then count in the table
 \"Earlier methods\" alone.
 
 Intervals of shares are 95 % intervals by Wilson where each experiment tells one thing: experiments are
@@ -46,7 +47,7 @@ shows too little. Then the interval is Wilson's, as if each experiment had told 
 ";
 
 pub(crate) fn page(log: &Log) -> String {
-    let played = plan::counted(&log.played);
+    let played = counted(&log.played);
     let mut page = format!("{HEAD}\n{}", answer(&played));
     if !played.is_empty() {
         page += &tables::same(&played);
@@ -87,35 +88,6 @@ fn conditions(all: &[&Played], beyond: usize) -> String {
         let _ = writeln!(text, "\nLines of the log beyond the targets, not counted: {beyond}.");
     }
     text
-}
-
-/// Two cells of a table, for a share of independent facts.
-pub(crate) fn shown(share: Share) -> String {
-    shown_in(share, share.interval())
-}
-
-/// Two cells of a table.
-pub(crate) fn shown_in(share: Share, (low, high): (f64, f64)) -> String {
-    if share.of == 0 {
-        return "- | -".to_owned();
-    }
-    format!("{} | {} to {}", counts(share), percent(low), percent(high))
-}
-
-pub(crate) fn counts(share: Share) -> String {
-    if share.of == 0 {
-        return "-".to_owned();
-    }
-    format!("{} of {} ({})", share.part, share.of, percent(share.value()))
-}
-
-/// In percent, with one digit after the point below 9.95 %.
-pub(crate) fn percent(share: f64) -> String {
-    let value = share * 100.0;
-    let text = if value.abs() < 9.95 { format!("{value:.1}") } else { format!("{value:.0}") };
-    let text = text.strip_suffix(".0").unwrap_or(&text);
-    let text = if text == "-0" { "0" } else { text };
-    format!("{text} %")
 }
 
 #[cfg(test)]

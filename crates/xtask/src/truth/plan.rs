@@ -1,10 +1,6 @@
 //! Which experiments are played, how many of each, and which one is next.
 
-use std::collections::HashMap;
-
 use serde::{Deserialize, Serialize};
-
-use super::log::Played;
 
 /// An experiment whose truth is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -129,21 +125,11 @@ pub(crate) fn next(done: impl Fn(Kind) -> u32) -> Option<Kind> {
     })
 }
 
-/// The experiments that count: the first of each kind in the log, up to its target.
-pub(crate) fn counted(played: &[Played]) -> Vec<&Played> {
-    let mut done: HashMap<Kind, u32> = HashMap::new();
-    let is_counted = |it: &&Played| {
-        let number = done.entry(it.kind).or_default();
-        *number += 1;
-        *number <= it.kind.target()
-    };
-    played.iter().filter(is_counted).collect()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use super::*;
-    use crate::truth::page::tests::played;
 
     #[test]
     fn every_kind_has_its_row() {
@@ -176,16 +162,6 @@ mod tests {
         }
         assert_eq!(next(|kind| done[&kind]), None, "play ends at the targets");
         assert_eq!(next(|kind| done[&kind] - u32::from(kind == Kind::Loss)), Some(Kind::Loss));
-    }
-
-    #[test]
-    fn lines_beyond_a_target_are_not_counted() {
-        let mut log: Vec<Played> = (0..7).map(|_| played(Kind::LimitRate, 0)).collect();
-        log[6].seed = 7;
-        log.push(played(Kind::Loss, 0));
-        let found = counted(&log);
-        assert_eq!(found.len(), 6);
-        assert!(found.iter().all(|it| it.seed != 7));
     }
 
     #[test]

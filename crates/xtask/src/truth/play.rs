@@ -11,9 +11,8 @@ use dnslab_record::RunStatus;
 use dnslab_results::ResultsDirectory;
 use serde::Deserialize;
 
-use super::METHOD;
 use super::experiment::Experiment;
-use super::log::{Compared, Estimate, Played};
+use super::log::{Compared, Estimate, METHOD, Played};
 use super::plan::Kind;
 use crate::machine::{self, CpuTime};
 use crate::process::Running;

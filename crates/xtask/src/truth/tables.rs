@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 use super::experiment::{PLANTED_DELAY_NS, PLANTED_LOSS};
 use super::figures::{Share, clustered, mean, median};
 use super::log::{Compared, Estimate, Played};
-use super::page::{counts, percent, shown, shown_in};
 use super::plan::{KINDS, Kind};
 pub(crate) use super::play::CPU;
+use super::shown::{counts, percent, shown, shown_in};
 
 const RATE: &str = "answered-qps";
 /// At the common load.

@@ -7,7 +7,7 @@ use ratatui::style::Color;
 use ratatui::text::Line;
 
 use super::paint::Paint;
-use super::short;
+use super::short::short;
 use crate::live::series::LatencyCounts;
 
 /// Parts of a cell, from the lowest.

@@ -4,6 +4,7 @@ mod bars;
 mod paint;
 mod panels;
 mod plot;
+mod short;
 mod table;
 
 use std::time::Duration;
@@ -20,6 +21,7 @@ pub(crate) use paint::Paint;
 
 use bars::{Bars, decades_between};
 use plot::{Curve, Plot, Ticks, linear_ticks, time_ticks};
+use short::short;
 
 use super::bottleneck::in_words;
 use super::series::{Point, QUANTILE_NAMES};
@@ -324,18 +326,6 @@ fn memory<'a>(load: &LoadView, look: &Look, area: Rect) -> Plot<'a> {
         curves: vec![curve("server", look.paint.of_load(0), points)],
         mark: mark(load),
     }
-}
-
-/// A number with at most three digits before a unit of a thousand or a million: `147k`, `1.5M`.
-fn short(number: f64) -> String {
-    let (scaled, unit) = match number {
-        _ if number < 999.5 => (number, ""),
-        _ if number < 999_500.0 => (number / 1e3, "k"),
-        _ => (number / 1e6, "M"),
-    };
-    let digits = if scaled < 9.95 && !unit.is_empty() { 1 } else { 0 };
-    let text = format!("{scaled:.digits$}");
-    format!("{}{unit}", text.strip_suffix(".0").unwrap_or(&text))
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use dnslab_wire::Transport;
 
-use super::BACKLOG;
+/// A client with more unread answer octets is not read from until it has read them.
+pub(super) const BACKLOG: usize = 256 * 1024;
 
 pub(super) struct Unwritten {
     octets: Vec<u8>,

@@ -20,8 +20,9 @@ use domain::base::{Name, Record, Serial, Ttl};
 use domain::rdata::{A, Aaaa, Ns, Soa, ZoneRecordData};
 
 use self::sign::{MadeRecord, Signer};
+use super::data::{Zone, hash};
 use super::draft::Draft;
-use super::{Role, Zone, Zones, hash};
+use super::zones::{Role, Zones};
 
 /// TTL of all records and of negative answers: five minutes, as many names behind load balancers have it.
 const TTL: Ttl = Ttl::from_secs(300);
