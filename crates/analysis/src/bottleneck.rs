@@ -136,7 +136,7 @@ mod tests {
         }
     }
 
-    /// The same as an open loop of 100,000 qps.
+    /// Figures of an open loop of 100,000 qps.
     fn open() -> BottleneckFigures {
         let mode = LoadMode::Open { rate_qps: 100_000.0, pace: OpenPace::constant(Pace::Constant) };
         BottleneckFigures { mode, ..closed() }

@@ -193,7 +193,7 @@ impl ServerFigures {
         }
     }
 
-    /// The same server over several runs, at least one.
+    /// The mean of a server's figures over several runs, at least one.
     fn mean(runs: &[&Self]) -> Self {
         let mean = |figure: fn(&Self) -> Option<f64>| {
             mean_of(&runs.iter().filter_map(|run| figure(run)).collect::<Vec<f64>>())

@@ -99,7 +99,7 @@ pub struct VariantCost {
     pub variant: String,
     /// CPU time for each query in the runs that nobody sampled, nanoseconds.
     pub cpu_per_query_ns: Estimate,
-    /// The same while it was sampled: what sampling costs is the difference.
+    /// CPU time for each query while it was sampled, nanoseconds: what sampling costs is the difference.
     pub sampled_cpu_per_query_ns: f64,
     /// Answered queries per second without and with sampling.
     pub answered_qps: [f64; 2],

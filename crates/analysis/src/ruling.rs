@@ -33,7 +33,7 @@ pub struct Judgement {
     /// In how many of the variant's runs the figure is the time-out; `None` if in none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_outs: Option<TimeOuts>,
-    /// The same of what it is compared with.
+    /// In how many runs of what it is compared with the figure is the time-out; `None` if in none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference_time_outs: Option<TimeOuts>,
     /// Whether it keeps within the limit.

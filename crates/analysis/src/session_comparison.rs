@@ -365,8 +365,8 @@ struct Trial {
     found: Found,
     /// Every run that counts has a value, and none is the time-out.
     is_whole: bool,
-    /// The same of the earlier session alone: what it lacks is the worst of it, and would make a difference
-    /// look larger.
+    /// Every run of the earlier session has one: what it lacks is the worst of it, and would make a difference look
+    /// larger.
     is_base_whole: bool,
     /// In how many runs of the later session it is the time-out.
     time_outs: Option<TimeOuts>,
@@ -387,7 +387,7 @@ struct Trial {
 enum Found {
     /// Of both sessions; a time-out of a run is the least that the value can be.
     Change(Welch),
-    /// The same from fewer than [`LEAST_RUNS`].
+    /// The change from fewer than [`LEAST_RUNS`].
     TooFew(Estimate),
     /// No run of either has it, though it is no latency: DNS over UDP has no handshakes.
     Nothing,

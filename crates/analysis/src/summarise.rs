@@ -141,7 +141,7 @@ impl<'a> VariantRuns<'a> {
         Self { name, valid, invalid, others, mode }
     }
 
-    /// The same with the invalid runs in the place of the valid ones; `None` unless only invalid ones were
+    /// The variant with its invalid runs in the place of the valid ones; `None` unless only invalid ones were
     /// measured.
     fn of_invalid(&self) -> Option<Self> {
         (self.valid.is_empty() && !self.invalid.is_empty()).then(|| Self {
@@ -362,7 +362,7 @@ impl VariantPair<'_> {
         pairs
     }
 
-    /// The same of a time window of the main load.
+    /// The pairs of a time window of the main load.
     fn of_window(&self, window: &WindowSummary) -> Vec<Pair> {
         let figure = |metric: Metric, record: &RunRecord| window.figure(metric, record);
         let mut pairs = self.pairs(&Metric::OF_WINDOWS, figure);

@@ -63,7 +63,7 @@ fn write(form: &str, mut writer: CaptureWriter<Vec<u8>>, packets: u32) -> Vec<u8
     capture
 }
 
-/// The same packets in blocks.
+/// The packets of this capture, in blocks.
 fn pcapng(pcap: &[u8]) -> Vec<u8> {
     let mut blocks = Vec::with_capacity(pcap.len() * 5 / 4);
     let mut push = |words: &[u32], octets: &[u8], kind: u32| {

@@ -265,7 +265,7 @@ pub(crate) fn read_with(
     (seen, counts, end)
 }
 
-/// The same for a capture that is read to its end.
+/// What is in a capture that is read to its end.
 #[track_caller]
 pub(crate) fn read(capture: &[u8]) -> (Vec<Seen>, Counts) {
     let (seen, counts, end) = read_with(capture, CaptureOptions::default());

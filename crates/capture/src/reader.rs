@@ -374,7 +374,7 @@ fn query_of(
     check(frames.message()).map(|()| query)
 }
 
-/// The same, unless it is left out because it repeats another one over TCP.
+/// A query, unless it is left out because it repeats another one over TCP.
 fn leave_out_repeats(
     repeats: &mut Repeats,
     query: Result<FrameQuery, Reason>,

@@ -81,7 +81,7 @@ impl Failure {
         Self { exit: Exit::BadInput, error: error.into() }
     }
 
-    /// The same error where the other codes are verdicts.
+    /// The error of a command whose other codes are verdicts.
     pub(crate) fn without_verdict(self) -> Self {
         Self { exit: Exit::NoVerdict, ..self }
     }

@@ -99,7 +99,7 @@ pub(crate) fn draft<const IS_SEARCH: bool>(
     Ok(draft)
 }
 
-/// The same without a server.
+/// A load as the arguments describe it, without a server.
 pub(crate) fn draft_without_target<const IS_SEARCH: bool>(
     (name, mut document): (&str, Document),
     traffic: &Traffic,

@@ -26,7 +26,7 @@ const LINGER: Duration = Duration::from_secs(60);
 /// Longest wait at the end for an endpoint that does not take what was pushed.
 const PUSH_PATIENCE: Duration = Duration::from_secs(10);
 
-/// The same after Ctrl-C.
+/// Longest wait for such an endpoint after Ctrl-C.
 const SHORT_PATIENCE: Duration = Duration::from_secs(2);
 
 /// What watches the runs of a command.

@@ -99,7 +99,7 @@ fn answer(mut query: Vec<u8>) -> Vec<u8> {
     query
 }
 
-/// The same for a query with a cookie, with the server's cookie in the answer.
+/// Turns a query with a cookie into its answer, with the server's cookie.
 fn answer_with_cookie(mut query: Vec<u8>) -> Vec<u8> {
     query.truncate(query.len() - OPT_OF_QUERY);
     let mut answer = answer(query);
@@ -117,7 +117,7 @@ fn good() -> Reading {
     Reading::new(queries(None), None, answer)
 }
 
-/// The same with the OPT records of a client and a server that know cookies.
+/// Good answers, with the OPT records of a client and a server that know cookies.
 fn with_cookie() -> Reading {
     let cookie = Cookie::new(*b"a client");
     Reading::new(queries(Some(Edns::default())), Some(cookie), answer_with_cookie)

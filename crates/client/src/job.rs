@@ -79,7 +79,7 @@ impl Job {
         }
     }
 
-    /// The same job with other settings.
+    /// A job with other settings.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut Load)) -> Self {
         change(&mut self.settings);

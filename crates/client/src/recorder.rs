@@ -262,7 +262,7 @@ pub struct Recorder {
     pub sent_in_window: u64,
     /// Answers received inside the measured window, whenever their query was due.
     pub answered_in_window: u64,
-    /// The same, with those that came outside the load's turns.
+    /// Answers received inside the measured window, with those that came outside the load's turns.
     pub answered_in_all: u64,
     latency: Histogram,
     service_time: Histogram,
@@ -345,7 +345,7 @@ impl Recorder {
         }
     }
 
-    /// The same, which also counts the queries of each of these spans of the timeline for itself.
+    /// Counts the queries of each of these spans of the timeline for itself, too.
     pub(crate) fn with_windows(mut self, spans: impl Iterator<Item = Range<Nanos>>) -> Self {
         let windowed = |span| Windowed {
             span,
@@ -817,7 +817,7 @@ impl IntervalRecord {
         self.finish_over(1, phases, turns)
     }
 
-    /// The same for `intervals` intervals in a row. The number is that of the first.
+    /// `intervals` intervals in a row as one, in the form of the record. The number is that of the first.
     pub fn finish_over(&self, intervals: u64, phases: &Phases, turns: Option<&Turns>) -> Interval {
         let at_ns = self.number * phases.interval;
         let length_ns = intervals.saturating_mul(phases.interval);

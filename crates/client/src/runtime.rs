@@ -32,7 +32,7 @@ pub trait Runtime: 'static {
     /// CPU time of the worker's thread so far.
     fn cpu_time(&self) -> Nanos;
 
-    /// The same, and how long it waited for its CPU, which takes longer to read.
+    /// CPU time of the worker's thread so far, and how long it waited for its CPU, which takes longer to read.
     fn thread_time(&self) -> ThreadTime;
 
     /// Begins to connect.
@@ -207,7 +207,7 @@ pub trait Inbox {
     /// Room for what one call receives.
     fn new() -> Self;
 
-    /// The same for a socket of many clients.
+    /// Room for what one call receives at a socket of many clients.
     fn shared() -> Self;
 
     /// What the last call has received, in order.

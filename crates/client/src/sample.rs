@@ -141,7 +141,7 @@ mod tests {
         picked_of(sample, rate, seconds, 100)
     }
 
-    /// The same for answers of so many octets.
+    /// Of `rate` answers of so many octets in each of the seconds `from..until`.
     fn picked_of(
         sample: &mut Sample,
         rate: u64,

@@ -138,7 +138,7 @@ impl<'a> Shard<'a> {
         }
     }
 
-    /// The same with these queries, for a job whose clients have queries of their own.
+    /// A shard with these queries, for a job whose clients have queries of their own.
     #[must_use]
     pub fn fed_by(self, feed: Box<dyn Feed>) -> Self {
         Self { feed: Some(feed), ..self }

@@ -95,39 +95,39 @@ impl TlsSettings {
         })
     }
 
-    /// The same with queries put into records in this way.
+    /// Puts queries into records in this way.
     #[must_use]
     pub fn with_records(self, records: Records) -> Self {
         Self { records, ..self }
     }
 
-    /// The same with these versions offered. QUIC always has TLS 1.3 (RFC 9001, section 4.2).
+    /// Offers these versions. QUIC always has TLS 1.3 (RFC 9001, section 4.2).
     #[must_use]
     pub fn with_versions(self, versions: TlsVersions) -> Self {
         Self { versions, ..self }
     }
 
-    /// The same with the tickets of earlier connections used, or not (RFC 5077; RFC 8446, section 2.2). Each
-    /// simulated client has its own tickets.
+    /// Uses the tickets of earlier connections, or not (RFC 5077; RFC 8446, section 2.2). Each simulated client has
+    /// its own tickets.
     #[must_use]
     pub fn with_resumption(self, resumption: bool) -> Self {
         Self { resumption, ..self }
     }
 
-    /// The same with queries sent in the first packet of a resumed connection if its ticket allows it (RFC
-    /// 8446, section 2.3), or not. Needs resumption.
+    /// Sends queries in the first packet of a resumed connection if its ticket allows it (RFC 8446, section 2.3), or
+    /// not. Needs resumption.
     #[must_use]
     pub fn with_early_data(self, early_data: bool) -> Self {
         Self { early_data, ..self }
     }
 
-    /// The same with these key exchange groups offered, the preferred one first.
+    /// Offers these key exchange groups, the preferred one first.
     #[must_use]
     pub fn with_groups(self, groups: &[TlsGroup]) -> Self {
         Self { groups: groups.to_vec(), ..self }
     }
 
-    /// The same settings, and what records why a certificate was not accepted.
+    /// Settings that record why a certificate was not accepted, and where they do so.
     #[must_use]
     pub fn watched(&self) -> (Self, Arc<FaultWatch>) {
         let watch = Arc::new(FaultWatch::new(Arc::clone(&self.verifier)));

@@ -17,10 +17,10 @@ use crate::run::{has_hosts, in_slices, rounds, tried};
 const START_AND_STOP: Duration = Duration::from_millis(300);
 const START_AND_STOP_EMBEDDED: Duration = Duration::from_millis(150);
 
-/// The same of each record of its zone: written in 0.8 us, loaded by BIND in some 5 us.
+/// Estimated time for each record of its zone: written in 0.8 us, loaded by BIND in some 5 us.
 const RECORD: Duration = Duration::from_micros(6);
 
-/// The same of hosts and links.
+/// Estimated time in which hosts and links are made and removed.
 const HOSTS: Duration = Duration::from_millis(300);
 
 /// Until the threads and sockets of a load are there.
@@ -167,7 +167,7 @@ fn main_length(experiment: &Experiment, round: &[&Variant]) -> Duration {
 impl Plan {
     /// Plans the runs of all variants that are not skipped.
     ///
-    /// The same experiment, seed and skipped variants give the same plan.
+    /// An experiment, a seed and skipped variants give one plan, however often it is made.
     #[must_use]
     pub fn new(experiment: &Experiment, skipped: &[SkippedVariant]) -> Self {
         let is_skipped = |name: &str| skipped.iter().any(|skip| skip.variant == name);

@@ -1,6 +1,6 @@
 //! Counts of both phases of a load.
 
-/// The same of the warm-up and of the measured window.
+/// One value of the warm-up and one of the measured window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ByPhase<T> {
     /// Of the queries that became due in the warm-up.

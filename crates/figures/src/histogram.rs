@@ -121,7 +121,7 @@ impl Histogram {
         Some(counts).filter(|counts| !counts.is_empty())
     }
 
-    /// The same for many questions: one that was read is unpacked for each of them otherwise.
+    /// The histogram for many questions: one that was read is unpacked for each of them otherwise.
     #[must_use]
     pub fn unpacked(&self) -> Cow<'_, Self> {
         match (&self.0, self.counts()) {

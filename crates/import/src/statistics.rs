@@ -59,7 +59,7 @@ pub struct ForeignStatistics {
     pub mean_octets: Option<(u64, u64)>,
     /// Latencies of the answered queries; `None` without an answer.
     pub latency: Option<ImportedLatency>,
-    /// The same as a histogram; none if it was not asked for.
+    /// Those latencies as a histogram; none if it was not asked for.
     pub buckets: Vec<LatencyBucket>,
 }
 

@@ -40,7 +40,7 @@ pub enum FileSystem {
     /// That of dnslab.
     #[default]
     Shared,
-    /// The same with mounts of its own: nobody else sees them, and they go away with the process.
+    /// That of dnslab with mounts of its own: nobody else sees them, and they go away with the process.
     OwnMounts,
     /// This folder is `/`, with mounts of its own, and the working directory is bound into it.
     Root(PathBuf),

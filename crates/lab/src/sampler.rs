@@ -78,7 +78,7 @@ impl Watched {
         own.pinned_to(&cpus)
     }
 
-    /// The same server, which may use these CPUs only: their interrupts count as its own.
+    /// A server that may use these CPUs only: their interrupts count as its own.
     #[must_use]
     pub fn pinned_to(mut self, cpus: &[usize]) -> Self {
         self.own_cpus = cpus.to_vec();
@@ -99,7 +99,7 @@ impl Watched {
         cores
     }
 
-    /// The same server beside a load on these CPUs: the interrupts there count as the load's.
+    /// A server beside a load on these CPUs: the interrupts there count as the load's.
     #[must_use]
     pub fn beside_load(mut self, cpus: &[usize]) -> Self {
         self.own_cpus.retain(|cpu| !cpus.contains(cpu));
@@ -107,14 +107,14 @@ impl Watched {
         self
     }
 
-    /// The same server with these query logs.
+    /// A server with these query logs.
     #[must_use]
     pub fn with_logs(mut self, logs: Vec<PathBuf>) -> Self {
         self.logs = logs;
         self
     }
 
-    /// The same server, watched through `/proc` alone.
+    /// A server that is watched through `/proc` alone.
     #[must_use]
     pub fn without_groups(mut self) -> Self {
         self.sources = Sources::PROCESSES;
@@ -205,8 +205,8 @@ impl Sampler {
         self.finish_over(origin, (0, 0))
     }
 
-    /// The same, with what the busiest threads and the CPUs of the load did over a window of that timeline,
-    /// nanoseconds.
+    /// Ends as [`Sampler::finish`] does, and adds what the busiest threads and the CPUs of the load did over a window
+    /// of that timeline, nanoseconds.
     #[must_use]
     pub fn finish_over(self, origin: Instant, window: (i64, i64)) -> ResourceSeries {
         self.stop.send(()).ok();

@@ -73,7 +73,7 @@ pub(crate) struct Aggregate {
     pub(crate) began_unix_ns: u64,
     /// In order.
     pub(crate) series: Vec<Interval>,
-    /// The same in seconds, or about; empty where an interval is as long.
+    /// The series in seconds, or about; empty where an interval is as long.
     pub(crate) seconds: Vec<Interval>,
     /// Open loop: how close to its schedule the load was sent, in the measured window.
     pub(crate) pacing: Option<Pacing>,

@@ -60,7 +60,7 @@ pub(crate) fn cpu_time() -> Nanos {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// The same, and how long it waited for its CPU, as the kernel says.
+/// CPU time of the calling thread so far, and how long it waited for its CPU, as the kernel says.
 pub(crate) fn thread_time() -> ThreadTime {
     let schedule = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let waited = schedule.split_ascii_whitespace().nth(1).and_then(|text| text.parse().ok());

@@ -51,7 +51,7 @@ impl Kernel {
         self.clock = clock;
     }
 
-    /// The same, which passes on what queries are told.
+    /// Passes on what queries are told.
     pub(crate) fn telling(self, teller: Option<Teller>) -> Self {
         Self { teller, ..self }
     }

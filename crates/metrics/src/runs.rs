@@ -496,7 +496,7 @@ fn counted(
     }
 }
 
-/// The same of everything that goes up and down, and of the server.
+/// Takes what goes up and down, and the figures of the server.
 fn measured_now(gauges: &Gauges, take: &mut dyn FnMut(&'static Family, Vec<String>, Value)) {
     take(&ANSWERED_NOW, Vec::new(), Value::Real(gauges.pace.answered_per_second));
     if let Some(cpus) = gauges.pace.cpus_used {

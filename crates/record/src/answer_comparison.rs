@@ -147,12 +147,12 @@ pub struct ClassCount {
     pub questions: u64,
     /// Those of the queries whose question was asked again, and differed each time.
     pub again: u64,
-    /// The same as questions.
+    /// Different questions among those.
     pub questions_again: u64,
     /// Those of the queries whose question was asked again, and did not differ each time: answers that change by
     /// themselves.
     pub not_again: u64,
-    /// The same as questions.
+    /// Different questions among those.
     pub questions_not_again: u64,
 }
 

@@ -171,8 +171,8 @@ pub struct Measured {
     pub windows: Vec<WindowCounts>,
     /// Warm-up and measured window, interval by interval.
     pub intervals: Vec<Interval>,
-    /// The same in whole seconds of the timeline, with the quantiles of all queries of each; empty where
-    /// the intervals are that long, and in records that do not have it.
+    /// The intervals in whole seconds of the timeline, with the quantiles of all queries of each; empty where the
+    /// intervals are that long, and in records that do not have it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seconds: Vec<Interval>,
     /// What the network stack of the generator's host dropped and sent again from the start of the

@@ -168,7 +168,7 @@ impl Relation {
         }
     }
 
-    /// The same with the other direction.
+    /// The sign of the other direction, strict where this one is.
     fn turned(self) -> Self {
         match self {
             Self::Below => Self::Above,

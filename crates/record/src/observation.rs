@@ -35,8 +35,8 @@ impl Observation<'_> {
         self.measured.busy_share_of(&self.watched.resources)
     }
 
-    /// The same with the time of interrupts on its CPUs, where the kernel does not count that as the time
-    /// of threads.
+    /// [`Self::server_busy_share`] with the time of interrupts on its CPUs, where the kernel does not count that as
+    /// the time of threads.
     #[must_use]
     pub fn server_used_share(&self) -> Option<f64> {
         self.measured.used_share_of(&self.watched.resources)

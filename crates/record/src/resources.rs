@@ -205,9 +205,8 @@ impl ResourceSeries {
         Some(self.cpu_between_ns(from_ns, to_ns)? as f64 / available)
     }
 
-    /// The same with the time of interrupts on its CPUs, where the kernel does not count that as the
-    /// time of its threads: what it left of its CPUs is the rest. It may be above 1 by the error of
-    /// the kernel's ticks.
+    /// [`Self::busy_share`] with the time of interrupts on its CPUs, where the kernel does not count that as the time
+    /// of its threads: what it left of its CPUs is the rest. It may be above 1 by the error of the kernel's ticks.
     #[must_use]
     pub fn used_share(&self, from_ns: i64, to_ns: i64) -> Option<f64> {
         self.with_own_interrupts(self.busy_share(from_ns, to_ns)?, (from_ns, to_ns))

@@ -11,13 +11,13 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     escaped(text, acts)
 }
 
-/// The same for text of several lines, which keeps its line feeds and tabs.
+/// [`visible`] for text of several lines, which keeps its line feeds and tabs.
 #[must_use]
 pub fn visible_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |character| acts(character) && !matches!(character, '\n' | '\t'))
 }
 
-/// The same for JSON: the characters are escaped as JSON has it, and what is read is the same.
+/// [`visible`] for JSON: the characters are escaped as JSON has it, and what is read is the same.
 #[must_use]
 pub fn visible_json(json: &str) -> Cow<'_, str> {
     // Between values JSON has line feeds and blanks; in strings C0 is escaped already.

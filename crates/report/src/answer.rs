@@ -33,7 +33,7 @@ const SATURATION: [Metric; 5] = [
     Metric::LatencyP99,
     Metric::PeakMemory,
 ];
-/// The same at a rate that is asked: the answered rate is no finding there.
+/// What answers it at a rate that is asked: the answered rate is no finding there.
 const AT_A_RATE: [Metric; 5] = [
     Metric::ServerCpuPerQuery,
     Metric::LatencyP99,
@@ -41,8 +41,8 @@ const AT_A_RATE: [Metric; 5] = [
     Metric::HandshakesPerQuery,
     Metric::LatencyP50,
 ];
-/// The same where one query follows the other, or where an open loop goes through a chain of servers:
-/// the time until the answer.
+/// What answers it where one query follows the other, or where an open loop goes through a chain of servers: the time
+/// until the answer.
 const LATENCY: [Metric; 5] = [
     Metric::LatencyP50,
     Metric::LatencyMean,

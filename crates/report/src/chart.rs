@@ -85,7 +85,7 @@ impl Charts {
         self.percentiles.has_any()
     }
 
-    /// The same of the nth time window.
+    /// False where no latency of the nth time window has quantiles.
     pub(crate) fn has_window(&self, nth: usize) -> bool {
         self.windows[nth].has_any()
     }

@@ -46,7 +46,7 @@ const UNKNOWN: [&str; 9] = [
     "self_check",
 ];
 
-/// The same of how its queries ended.
+/// Ways for a query to end that another tool does not tell apart.
 const UNKNOWN_OUTCOMES: [&str; 4] = ["not_sent", "connection_lost", "malformed", "refused"];
 
 /// The summary with its words.

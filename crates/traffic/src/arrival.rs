@@ -42,7 +42,7 @@ impl Arrivals {
         Self { schedule, clients, next_client: 0, picker, upcoming: None, turns: None }
     }
 
-    /// The same arrivals, with the schedule at rest outside the slices of this load.
+    /// Arrivals with the schedule at rest outside the slices of this load.
     #[must_use]
     pub fn in_turns(self, turns: Turns) -> Self {
         Self { turns: Some(turns), ..self }

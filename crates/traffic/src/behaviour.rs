@@ -93,7 +93,7 @@ dnslab_wire::words! {
         /// It is an answer, and counted as truncated.
         #[default]
         Count = "count",
-        /// The same query is asked again over TCP, as resolvers do (RFC 2181, section 9).
+        /// The query is asked again over TCP, as resolvers do (RFC 2181, section 9).
         AskOverTcp = "ask-over-tcp",
     }
 }

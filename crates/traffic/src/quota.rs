@@ -9,7 +9,7 @@ use rand_xoshiro::rand_core::SeedableRng as _;
 /// How many queries clients ask on a connection before they close it; at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quota {
-    /// The same number on each connection. Clients that begin together then reconnect together.
+    /// One number for all connections. Clients that begin together then reconnect together.
     Exact(u32),
     /// A number of its own for each connection, from the geometric distribution with this mean: each query is
     /// the last of its connection with the same chance. So how long a client goes on does not depend on when

@@ -8,7 +8,7 @@
 pub const TRUST_ANCHOR_DNSKEY: &str = ". 3600 IN DNSKEY 257 3 13 KRujI8l2XntmIn7S01xv8jTef8/Fe0FK\
                                        dzsm1y+v93YYBR1WfmGWfX4rrmtRfV6PRhBj3zEMmlMpA7kCT8tgvw==";
 
-/// The same as a DS record, by SHA-256 (RFC 4509).
+/// That record's digest as a DS record, by SHA-256 (RFC 4509).
 pub const TRUST_ANCHOR_DS: &str = ". 3600 IN DS 53229 13 2 \
                                    9A66D4F488953B61A7DC4EA2E7AE9B576A46A94BBB171AC8764087EC469A890E";
 

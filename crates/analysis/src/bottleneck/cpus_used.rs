@@ -53,7 +53,7 @@ impl CpusUsed {
         Some(Self { by_all: share(used_ns), by_others: share(used_ns.saturating_sub(known_ns)) })
     }
 
-    /// The same of each server of a run, that under test first.
+    /// The CPUs used around each server of a run, that under test first.
     pub(super) fn of_all(run: &Observation<'_>) -> Vec<Option<Self>> {
         let Observation { server, watched, .. } = *run;
         let behind = watched.chain.iter().map(|part| (&part.server, &part.resources));

@@ -39,7 +39,7 @@ pub struct BottleneckFigures {
     /// Queries sent by UDP and never answered, not even late; 0 for stream transports, which lose
     /// connections but no datagrams.
     pub lost_datagrams: u64,
-    /// The same as a share of the due queries, in [0, 1].
+    /// Datagrams that were lost so, as a share of the due queries, in [0, 1].
     pub lost_datagram_share: f64,
     /// Answers that came after the time-out of their query as a share of the due ones.
     pub late_share: f64,

@@ -127,7 +127,7 @@ pub(super) fn share_together(servers: &[ServerUse]) -> Option<f64> {
     most_used(servers.iter().map(Pinned::server).collect(), |_| true)
 }
 
-/// The same of servers and load workers that are pinned to CPUs in common.
+/// What servers and load workers that are pinned to CPUs in common used of those, in [0, 1].
 pub(crate) fn share_with_load(servers: &[ServerUse], workers: &[WorkerUse]) -> Option<f64> {
     let is_server = |at: &usize| *at < servers.len();
     let pinned = servers.iter().map(Pinned::server).chain(workers.iter().map(Pinned::worker));

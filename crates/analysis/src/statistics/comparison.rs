@@ -50,7 +50,7 @@ pub struct Comparison {
     /// The relative difference from the reference (0.1 = 10 % more), with a 95 % interval of its
     /// own.
     pub difference: Estimate,
-    /// The same in the unit of the metric.
+    /// The difference in the unit of the metric.
     #[serde(default)]
     pub absolute: Option<Estimate>,
     /// In how many rounds both were measured.

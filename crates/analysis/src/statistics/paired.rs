@@ -19,7 +19,7 @@ const SHOWN_ERROR: f64 = 0.05;
 pub struct Paired {
     /// Relative difference (0.1 = 10 % more) with its 95 % interval; unbounded from one pair.
     pub relative: Estimate,
-    /// The same in the unit of the values: the geometric mean of the variant's less that of the reference's
+    /// Difference in the unit of the values: the geometric mean of the variant's less that of the reference's
     /// ([`super::mean`]), so that both have one sign. Its interval is Student's for that difference to the first
     /// order (the delta method).
     pub absolute: Estimate,

@@ -59,7 +59,8 @@ impl Welch {
         self.tail(self.mean - bound.ln_1p())
     }
 
-    /// The same below `bound`: small if the true difference is certainly less.
+    /// How likely a difference as far below `bound` as this one, or farther, is if the true one is `bound` or more:
+    /// small if the true difference is certainly less.
     #[must_use]
     pub fn p_not_below(&self, bound: f64) -> f64 {
         self.tail(bound.ln_1p() - self.mean)

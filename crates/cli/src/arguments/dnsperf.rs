@@ -28,7 +28,7 @@ enum Ours {
     Clients,
     /// A time in seconds.
     Seconds(&'static str),
-    /// The same value.
+    /// A value that both write in one way.
     Value(&'static str),
     /// Words without a value.
     Words(&'static [&'static str]),

@@ -124,7 +124,7 @@ fn ask_all(room: &Room, hosts: &Hosts, names: &[String]) -> Vec<(String, bool)> 
     ask_questions(room, hosts, &questions)
 }
 
-/// The same, of questions that name their type.
+/// Status and whether the data are authentic, of each question, which names its type.
 #[track_caller]
 fn ask_questions(room: &Room, hosts: &Hosts, questions: &[String]) -> Vec<(String, bool)> {
     room.write("asked", &(questions.join("\n") + "\n"));

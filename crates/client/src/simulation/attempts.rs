@@ -48,12 +48,12 @@ fn drawn(seed: u64, transport: Transport) -> Scenario {
     with_attempts(seed, Scenario::drawn(seed, transport))
 }
 
-/// The same for clients with queries of their own.
+/// Attempts of clients with queries of their own.
 fn drawn_of_clients(seed: u64, transport: Transport) -> Scenario {
     with_attempts(seed, clients::drawn(seed, transport))
 }
 
-/// The same for clients that share a socket for each server.
+/// Attempts of clients that share a socket for each server.
 fn drawn_with_addresses(seed: u64, transport: Transport) -> Scenario {
     with_attempts(seed, clients::drawn_with_addresses(seed, transport))
 }

@@ -372,7 +372,7 @@ fn play_all(transport: Transport, seeds: u64) {
     digests.compare();
 }
 
-/// The same with other scenarios and another check.
+/// Plays each scenario that is drawn from so many seeds, and checks it.
 fn play_each(
     transport: Transport,
     seeds: u64,

@@ -72,7 +72,7 @@ pub(super) enum Broken {
     EndAtRandom(usize),
     /// Changes a bit of every octet whose number is a multiple of this, on the way to the server.
     SpoilQueries(usize),
-    /// The same on the way to the client.
+    /// Changes a bit of every such octet on the way to the client.
     SpoilAnswers(usize),
     /// Random octets in place of the server's after so many.
     Garbage(usize),

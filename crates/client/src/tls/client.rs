@@ -38,8 +38,8 @@ impl ClientTls {
         Self { settings, config, alpn, tickets, idle_timeout: None, quic: OnceCell::new() }
     }
 
-    /// The same for clients that close a silent connection over QUIC after this time, and say so (RFC 9000,
-    /// section 10.1). `None` leaves that to the server.
+    /// Clients that close a silent connection over QUIC after this time, and say so (RFC 9000, section 10.1). `None`
+    /// leaves that to the server.
     pub(crate) fn with_idle_timeout(self, idle_timeout: Option<Duration>) -> Self {
         Self { idle_timeout, ..self }
     }

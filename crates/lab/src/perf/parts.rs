@@ -514,10 +514,11 @@ const NETWORK: &[&str] = &[
     "__csum",
 ];
 
-/// The same that are neither the network's nor a log's, though their callers would say so: threads that wake others.
+/// Functions of the kernel that are neither the network's nor a log's, though their callers would say so: threads
+/// that wake others.
 const WAKING: &[&str] = &["eventfd_", "do_eventfd"];
 
-/// The same that write to files, pipes and local sockets: a server under load writes nothing but logs.
+/// Functions of the kernel that write to files, pipes and local sockets: a server under load writes nothing but logs.
 const WRITING: &[&str] = &[
     "unix_",
     "generic_perform_write",

@@ -19,7 +19,7 @@ use crate::path::{lock, relay};
 pub(crate) const OF_BIND: &str =
     "key \"a.key\" { algorithm hmac-sha256; secret \"c2VjcmV0LW9mLXRlc3Q=\"; };";
 
-/// The same key for the load.
+/// That key, as a load reads it.
 pub(crate) const OF_LOAD: &str = "a.key:c2VjcmV0LW9mLXRlc3Q=";
 
 /// Octets of the TSIG record that a signed answer ends with (RFC 8945, section 4.2): the key's name, the

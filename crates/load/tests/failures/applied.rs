@@ -63,7 +63,7 @@ pub(crate) fn apply(job: &Job) -> LoadResult {
     apply_while(job, &mut || {})
 }
 
-/// The same, with `meanwhile` called every 50 ms at least.
+/// Applies the load as [`apply`] does, with `meanwhile` called every 50 ms at least.
 #[track_caller]
 pub(crate) fn apply_while(job: &Job, meanwhile: &mut dyn FnMut()) -> LoadResult {
     let (mut told, mut so_far) = (0, Counters::default());

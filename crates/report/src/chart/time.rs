@@ -22,7 +22,7 @@ const FEW_SECONDS: u64 = 10;
 /// Charts with one time axis, seconds since the measured window began: the warm-up is before zero.
 #[derive(Debug, Serialize)]
 pub(crate) struct Timeline {
-    /// The same in buckets of each width; the first one is shown until another is chosen.
+    /// The charts in buckets of each width; the first one is shown until another is chosen.
     series: Vec<Series>,
 }
 
@@ -309,8 +309,8 @@ impl Timeline {
 }
 
 impl Timeline {
-    /// The same with the use of each CPU. Where variants took turns the servers and the load of all are
-    /// on the same CPUs, and what they use is not one variant's.
+    /// Adds the use of each CPU. Where variants took turns the servers and the load of all are on the same CPUs, and
+    /// what they use is not one variant's.
     pub(super) fn with_cores(mut self, runs: &[Vec<&RunRecord>]) -> Self {
         let takes_turns = |record: &&RunRecord| {
             record.measured.as_ref().is_some_and(|measured| measured.turns.is_some())
@@ -333,7 +333,7 @@ impl Timeline {
 }
 
 impl Timeline {
-    /// The same with how the queries ended, where they did so in more than one way.
+    /// Adds how the queries ended, where they did so in more than one way.
     pub(super) fn with_rcodes(mut self, runs: &[Vec<&RunRecord>]) -> Self {
         let ends = Ends::of(runs);
         if ends.labels.len() < 2 {

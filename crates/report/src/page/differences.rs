@@ -42,11 +42,11 @@ const BROAD: Layout = Layout {
     name_line: 0.0,
     longest_name: 13,
 };
-/// The same for long names: each above its metrics.
+/// Broad, for long names: each above its metrics.
 const BROAD_LINES: Layout = Layout { name_line: ROW, longest_name: 60, ..BROAD };
-/// The same for one metric: the name stands in its place.
+/// Broad, for one metric: the name stands in its place.
 const BROAD_NAMES: Layout = Layout { longest_name: 28, ..BROAD };
-/// The same with names that say what a variant is compared with.
+/// Broad, for names that say what a variant is compared with.
 const BROAD_LONG_NAMES: Layout =
     Layout { metric: (350.0, "end"), axis: (364.0, 640.0), longest_name: 42, ..BROAD };
 /// For telephones: names above the metrics, no words.
@@ -64,7 +64,7 @@ const NARROW: Layout = Layout {
 const MAX_COUNT: f64 = 32.0;
 /// Intervals are drawn to this factor beyond the differences.
 const BEYOND: f64 = 2.0;
-/// The same for one metric of variants with names that fit beside the axis.
+/// Narrow, for one metric of variants with names that fit beside the axis.
 const NARROW_NAMES: Layout =
     Layout { axis: (140.0, 284.0), name_line: 0.0, longest_name: 17, ..NARROW };
 const ROW: f64 = 25.0;
@@ -206,7 +206,7 @@ fn word(verdict: &Verdict, difference: &Estimate) -> String {
     }
 }
 
-/// The same in full.
+/// A verdict with its figures.
 fn words(verdict: &Verdict, difference: &Estimate) -> String {
     let word = word(verdict, difference);
     match (verdict, unseen(difference)) {
@@ -289,7 +289,7 @@ struct Axis<'a> {
     layout: &'a Layout,
     /// The binary logarithm of the ratio at its left end.
     low: f64,
-    /// The same at its right end.
+    /// The binary logarithm of the ratio at its right end.
     high: f64,
 }
 

@@ -83,7 +83,7 @@ impl Grouping {
         Self { groups, slots, reference: None }
     }
 
-    /// The same of names and kinds of servers, and of the place of the baseline.
+    /// From names with the kinds of their servers, and from the place of the baseline.
     fn of_names(named: &[(&str, Option<&str>)], baseline: Option<usize>) -> Self {
         let names: Vec<&str> = named.iter().map(|(name, _)| *name).collect();
         if names.len() <= COLOURS {

@@ -123,7 +123,7 @@ pub(crate) fn origin(session: &Session, records: &[RunRecord]) -> String {
     servers(counted).into_iter().chain(cpu).chain(day).collect::<Vec<String>>().join(" \u{b7} ")
 }
 
-/// The same for a search, whose runs differ in what they ask.
+/// The conditions of a search, whose runs differ in what they ask.
 pub(super) fn of_search(records: &[RunRecord]) -> String {
     let counted = || records.iter().filter(|record| record.measured.is_some());
     let runs = number::counted(counted().count() as u64, "run", "runs");

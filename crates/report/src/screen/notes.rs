@@ -28,7 +28,7 @@ struct Doubt {
 
 pub(crate) struct Note {
     pub(crate) text: String,
-    /// The same in fewer words, where there is little room.
+    /// In fewer words, where there is little room.
     pub(super) short: String,
 }
 

@@ -35,7 +35,7 @@ fn check(name: &str, variants: usize, screen: &dyn Fn((usize, usize)) -> Vec<Lin
     }
 }
 
-/// The same of an experiment.
+/// Checks the screen of an experiment.
 #[track_caller]
 fn check_runs(name: &str, session: &Session, records: &[RunRecord]) {
     let summary = Summary::of(session, records);

@@ -151,7 +151,7 @@ impl QuicSockets {
     }
 }
 
-/// The same for all workers.
+/// What all workers have in common.
 pub(super) struct QuicSettings {
     doq: Option<QuicServerSettings>,
     doh3: Option<QuicServerSettings>,

@@ -25,7 +25,7 @@ pub struct PopulationLoad {
     pub rate_qps: f64,
     /// For how long.
     pub length: Duration,
-    /// The same seed gives the same queries.
+    /// One seed gives one sequence of queries.
     pub seed: u64,
     /// Which of the workers, from 0. It has the clients `worker`, `worker + of`, and so on.
     pub worker: u32,

@@ -100,7 +100,7 @@ impl Server {
         Self::with_streams(path, MAX_STREAMS)
     }
 
-    /// The same with so many requests open at once.
+    /// A new connection with so many requests open at once.
     #[must_use]
     pub fn with_streams(path: &str, max_streams: u32) -> Self {
         let pipe = Pipe::default();

@@ -14,7 +14,7 @@ pub(super) const STREAM_WINDOW: u32 = 128 * 1024;
 /// Octets that may wait to be acknowledged: enough for every stream of a busy connection.
 const SEND_WINDOW: u64 = 16 * 1024 * 1024;
 
-/// The same for a server, which has many connections: 4 KiB for each of 1,024 streams.
+/// Octets that may wait so at a server, which has many connections: 4 KiB for each of 1,024 streams.
 const SERVER_SEND_WINDOW: u64 = 4 * 1024 * 1024;
 
 /// Octets that a client may have on their way to a server, on all streams of a connection: some ten
@@ -62,7 +62,7 @@ pub(super) fn transport(
     config
 }
 
-/// The same for a server, with bounds to what one connection can make it keep.
+/// The settings of a server, with bounds to what one connection can make it keep.
 pub(super) fn server_transport(
     bidirectional: u32,
     unidirectional: u32,

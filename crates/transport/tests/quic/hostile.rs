@@ -14,7 +14,7 @@ use crate::simulation::{
 /// A DNS message on a stream of DNS over QUIC: its length, and a header.
 const DOQ: &[u8] = b"\0\x0c\0\0\x81\0\0\0\0\0\0\0\0\0";
 
-/// The same as a response of HTTP/3: `:status 200`, `content-type application/dns-message`.
+/// That message as a response of HTTP/3: `:status 200`, `content-type application/dns-message`.
 const HTTP3: &[u8] = b"\x01\x04\0\0\xd9\xec\0\x0c\0\0\x81\0\0\0\0\0\0\0\0\0";
 
 /// A control stream with empty settings.

@@ -120,8 +120,8 @@ pub(crate) fn converse(
     converse_about(protocol, 1 << 20, &requests, begin, &|_, _| {}, answer)
 }
 
-/// The same with these messages, of which the server allows so many octets on each stream. `open` is called
-/// for a request's stream as soon as it is there: the whole request may not be.
+/// A talk about these messages, of which the server allows so many octets on each stream. `open` is called for a
+/// request's stream as soon as it is there: the whole request may not be.
 pub(crate) fn converse_about(
     protocol: Protocol,
     window: u32,

@@ -103,7 +103,7 @@ impl Experiment {
         Self::new(&[("plain", plain)], &["repeat.runs=3", "common.duration=0s"])
     }
 
-    /// The same at smoke size.
+    /// Smoke size: it shows that the path works, and measures nothing.
     pub(crate) fn tiny(mut self) -> Self {
         let has_common = !self.settings.iter().any(|it| it == "common.duration=0s");
         let lengths = ["load.duration=", "common.duration=", "repeat.runs="];

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::windows::PacingError;
 use crate::arguments::Work;
 
-/// The same for every program.
+/// The load that every program is given.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load<'a> {
     pub(crate) work: Work,

@@ -48,7 +48,7 @@ const TALL: u16 = 34;
 /// Rows for charts from which on CPU use and memory have one.
 const WITH_USE: u16 = 22;
 
-/// The same for outcomes and both sides where charts stand one below the other.
+/// Rows from which on outcomes and both sides have one where charts stand one below the other.
 const WITH_OUTCOMES: u16 = 20;
 
 /// Below this width charts stand one below the other.

@@ -230,7 +230,7 @@ impl Session {
         Ok(played.into_iter().map(|played| played.record).collect())
     }
 
-    /// The same, with servers that are sampled if `sampling` says how.
+    /// Plays these runs at once, with servers that are sampled if `sampling` says how.
     pub(super) fn play_sampled(
         &self,
         runs: &[(&Variant, &CaseId)],
