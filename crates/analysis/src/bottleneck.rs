@@ -107,7 +107,7 @@ mod tests {
     }
 
     /// A closed loop of 4 x 100 that answers 100,000 qps, with nobody busy and nothing lost.
-    fn closed() -> BottleneckFigures {
+    pub(super) fn closed() -> BottleneckFigures {
         BottleneckFigures {
             mode: LoadMode::Closed { outstanding: 100 },
             clients: 4,

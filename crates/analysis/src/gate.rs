@@ -23,7 +23,7 @@ pub fn judge(
     session: &Session,
 ) -> LimitRuling {
     let seed = session.seed;
-    let variants: Vec<Judgement> = match limit {
+    let variants = match limit {
         CostLimit::Relative { metric, largest } => {
             relative(*metric, *largest, (summary, records), &session.compared)
         }
@@ -32,13 +32,7 @@ pub fn judge(
             names.map(|name| absolute(*demand, name, records, seed)).collect()
         }
     };
-    let worst = variants.iter().map(|judgement| judgement.ruling).max();
-    LimitRuling {
-        limit: *limit,
-        metric: limit.quantity().to_string(),
-        ruling: worst.unwrap_or(Ruling::Unclear),
-        variants,
-    }
+    LimitRuling::of(*limit, variants)
 }
 
 /// What a relative limit says of every variant but the baseline, and but those that are to be compared with

@@ -19,6 +19,18 @@ pub struct LimitRuling {
     pub variants: Vec<Judgement>,
 }
 
+impl LimitRuling {
+    pub(crate) fn of(limit: CostLimit, variants: Vec<Judgement>) -> Self {
+        let worst = variants.iter().map(|judgement| judgement.ruling).max();
+        Self {
+            limit,
+            metric: limit.quantity().to_string(),
+            ruling: worst.unwrap_or(Ruling::Unclear),
+            variants,
+        }
+    }
+}
+
 /// What a limit says of one variant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Judgement {

@@ -229,13 +229,7 @@ impl SessionComparison {
                         new.ran().map(|it| absolute(*bound, &it.name, &records, seed)).collect()
                     }
                 };
-                let worst = variants.iter().map(|judgement| judgement.ruling).max();
-                LimitRuling {
-                    limit: *limit,
-                    metric: limit.quantity().to_string(),
-                    ruling: worst.unwrap_or(Ruling::Unclear),
-                    variants,
-                }
+                LimitRuling::of(*limit, variants)
             })
             .collect()
     }

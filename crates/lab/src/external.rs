@@ -381,6 +381,8 @@ fn command(pid: u32) -> Vec<String> {
 mod tests {
     use std::net::{TcpListener, UdpSocket};
 
+    use dnslab_test_support::free_address;
+
     use super::*;
 
     #[track_caller]
@@ -422,16 +424,6 @@ mod tests {
         !status.is_empty() && !status.lines().any(|line| line == own)
     }
 
-    /// No other test uses this host part. The wait ends when every process that another test was starting has
-    /// executed its program.
-    fn free_address() -> String {
-        let free = UdpSocket::bind("127.200.1.1:0").unwrap().local_addr().unwrap();
-        while !sockets::nearest("thread-self", Transport::Udp, free).is_empty() {
-            std::thread::yield_now();
-        }
-        free.to_string()
-    }
-
     #[test]
     fn a_server_is_found_by_its_port() {
         for (bind, ask) in [
@@ -456,7 +448,8 @@ mod tests {
         };
         let (text, is_fault) = find(&Identity::Address, "192.0.2.1:53");
         assert!(text.starts_with("it runs on another host") && !is_fault, "{text}");
-        let free = free_address();
+        // No other test uses this host part.
+        let free = free_address([127, 200, 1, 1].into()).to_string();
         let (text, is_fault) = find(&Identity::Address, &free);
         assert!(text.starts_with("no process listens on 127.200.1.1") && !is_fault, "{text}");
         let (text, is_fault) = find(&Identity::Process(u32::MAX), "127.0.0.1:53");

@@ -75,15 +75,18 @@ mod tests {
 
     #[test]
     fn a_running_server_is_known_by_its_program() {
-        let of = |kind: &str, program: &str| ServerFacts {
+        let server = |kind: &str, program: &str| ServerFacts {
             kind: kind.to_owned(),
             command: vec![program.to_owned()],
             ..ServerFacts::default()
         };
-        assert_eq!(of("external", "/usr/sbin/named").program(), "bind");
-        assert_eq!(of("external", "unbound").program(), "unbound");
-        assert_eq!(of("external", "python3").program(), "external");
-        assert_eq!(of("nsd", "/usr/sbin/named").program(), "nsd");
-        assert_eq!(ServerFacts { command: Vec::new(), ..of("external", "") }.program(), "external");
+        assert_eq!(server("external", "/usr/sbin/named").program(), "bind");
+        assert_eq!(server("external", "unbound").program(), "unbound");
+        assert_eq!(server("external", "python3").program(), "external");
+        assert_eq!(server("nsd", "/usr/sbin/named").program(), "nsd");
+        assert_eq!(
+            ServerFacts { command: Vec::new(), ..server("external", "") }.program(),
+            "external"
+        );
     }
 }

@@ -59,12 +59,12 @@ impl CpusUsed {
         let behind = watched.chain.iter().map(|part| (&part.server, &part.resources));
         let all: Vec<(&ServerFacts, &ResourceSeries)> =
             std::iter::once((server, &watched.resources)).chain(behind).collect();
-        let of = |place: usize| {
+        let around = |place: usize| {
             let mut others = all.clone();
             let (own, resources) = others.remove(place);
             Self::of(run, own, resources, &others)
         };
-        (0..all.len()).map(of).collect()
+        (0..all.len()).map(around).collect()
     }
 }
 
@@ -82,10 +82,10 @@ pub(crate) fn others_on_load_cpus(run: &Observation<'_>) -> Option<f64> {
     let is_shared =
         !server.cpus.is_empty() && server.cpus.iter().all(|cpu| load.cpus.contains(cpu));
     let server = if is_shared { share(|at| at.cpu_ns)? } else { 0.0 };
-    let of = |cpu: &dnslab_record::CpuShare| match resources.irq_apart {
+    let of_threads = |cpu: &dnslab_record::CpuShare| match resources.irq_apart {
         Some(true) => cpu.used - cpu.irq,
         _ => cpu.used,
     };
-    let used: f64 = resources.load_cpus.iter().map(of).sum();
+    let used: f64 = resources.load_cpus.iter().map(of_threads).sum();
     (used > 0.0).then_some(used - dnslab - server)
 }

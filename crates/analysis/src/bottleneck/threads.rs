@@ -35,7 +35,8 @@ mod tests {
     use super::*;
     use dnslab_record::{Bottleneck, LoadMode, ThreadShare};
 
-    use crate::bottleneck::{ServerUse, TurnedAway};
+    use crate::bottleneck::ServerUse;
+    use crate::bottleneck::tests::closed;
 
     fn server(role: &str, busy_share: f64, threads: &[(&str, f64)]) -> ServerUse {
         let thread =
@@ -58,23 +59,11 @@ mod tests {
             answered_qps: 50_000.0,
             answered: 500_000,
             mean_latency_ns: Some(2e6),
-            is_stream: false,
-            is_loopback: true,
-            lost_datagrams: 0,
-            lost_datagram_share: 0.0,
-            late_share: 0.0,
             servers,
-            server_udp_drops: 0,
-            workers: Vec::new(),
             generator_busy_share: 0.4,
             generator_wanted_share: 0.4,
-            others_on_load_cpus: None,
-            load_limit: None,
-            generator_drops: 0,
-            connections_held_share: 0.0,
-            failed_connections_share: 0.0,
-            turned_away: TurnedAway::default(),
             send_lag_p50_ns: None,
+            ..closed()
         }
         .bottleneck()
     }

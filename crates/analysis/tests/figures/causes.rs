@@ -221,8 +221,8 @@ fn summary(caveat: &Caveat, runs: usize, limit: &str) -> (Summary, Vec<RunRecord
 #[test]
 fn a_machine_that_others_use_gives_no_certain_word() {
     let of_rate = |summary: &Summary| {
-        let of = |it: &&dnslab_analysis::statistics::Comparison| it.metric == Metric::AnsweredQps;
-        summary.comparisons.iter().find(of).unwrap().verdict
+        let mut rates = summary.comparisons.iter();
+        rates.find(|compared| compared.metric == Metric::AnsweredQps).unwrap().verdict
     };
     let quiet = Caveat::Lost { share: 0.01 };
     let (found, _) = summary(&quiet, 4, "qps=3%");

@@ -5,7 +5,8 @@ use dnslab_analysis::{NotCompared, Ruling, Summary, VariantSummary, judge};
 use dnslab_figures::{Histogram, Outcomes, WindowCounts};
 use dnslab_record::{
     Bottleneck, BottleneckKind, Caveat, CommonLoad, Compared, CostLimit, Evidence, Imported,
-    InvalidReason, LoadMode, Metric, OpenPace, RunRecord, RunStatus, Session, TimeOuts,
+    InvalidReason, LoadFacts, LoadMode, Measured, Metric, OpenPace, RunRecord, RunStatus, Session,
+    TimeOuts,
 };
 use dnslab_traffic::Pace;
 
@@ -24,6 +25,17 @@ fn records() -> Vec<RunRecord> {
         records.push(record("dot", 3 * block + 2, rate * 7 / 10));
     }
     records
+}
+
+/// A common load that differs from the main one in its mode and in what was measured.
+fn like_the_main_load(record: &RunRecord, mode: LoadMode, measured: Measured) -> CommonLoad {
+    CommonLoad {
+        load: LoadFacts { mode, ..record.load.clone() },
+        measured,
+        watched: record.watched.clone(),
+        caveats: Vec::new(),
+        bottleneck: record.bottleneck.clone(),
+    }
 }
 
 fn variant<'a>(summary: &'a Summary, name: &str) -> &'a VariantSummary {
@@ -346,16 +358,8 @@ fn a_control_has_no_word_and_spends_nothing() {
             measured.latency = Histogram::new();
             measured.latency.record_many_ns(3_000_000, 100);
         }
-        let (mut load, bottleneck) = (record.load.clone(), record.bottleneck.clone());
-        load.mode = LoadMode::Open { rate_qps: 500.0, pace: OpenPace::constant(Pace::Poisson) };
-        let caveats = Vec::new();
-        record.common_load = Some(CommonLoad {
-            load,
-            measured,
-            watched: record.watched.clone(),
-            caveats,
-            bottleneck,
-        });
+        let mode = LoadMode::Open { rate_qps: 500.0, pace: OpenPace::constant(Pace::Poisson) };
+        record.common_load = Some(like_the_main_load(record, mode, measured));
     }
     let summary = Summary::of(&session, &records);
     for metric in all {
@@ -379,15 +383,8 @@ fn the_share_of_errors_is_that_of_the_worse_load() {
         if record.repetition == 1 {
             let mut measured = measured.clone();
             measured.counters.answers.rcodes = codes([600, 0, 0, 0], 393);
-            let (load, bottleneck) = (record.load.clone(), record.bottleneck.clone());
-            let caveats = Vec::new();
-            record.common_load = Some(CommonLoad {
-                load,
-                measured,
-                watched: record.watched.clone(),
-                caveats,
-                bottleneck,
-            });
+            let mode = record.load.mode.clone();
+            record.common_load = Some(like_the_main_load(record, mode, measured));
         }
     }
     let summary = Summary::of(&session(), &records);

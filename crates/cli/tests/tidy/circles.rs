@@ -15,8 +15,9 @@ pub(crate) fn circles(files: &BTreeMap<Module, String>) -> Vec<Vec<String>> {
     let mut named: BTreeMap<&Module, BTreeSet<Module>> = BTreeMap::new();
     for (module, text) in texts.iter().filter(|(module, _)| !module.is_empty()) {
         let paths = names(text).into_iter().filter_map(|path| absolute(module, &path, files));
-        let of = paths.filter_map(|path| file_of(&path, files, &handed_on));
-        named.insert(module, of.filter(|other| other != *module && !other.is_empty()).collect());
+        let others = paths.filter_map(|path| file_of(&path, files, &handed_on));
+        named
+            .insert(module, others.filter(|other| other != *module && !other.is_empty()).collect());
     }
     let reached: BTreeMap<&Module, BTreeSet<&Module>> =
         named.keys().map(|from| (*from, reached(from, &named))).collect();

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -11,6 +11,7 @@ use dnslab_lab::{
     CertificateKind, LabError, RunningServer, Sampler, ServerKind, ServerSpec, find, ports, sockets,
 };
 use dnslab_record::counter;
+use dnslab_test_support::bind_both;
 use dnslab_wire::Transport::{self, Doh2, Dot, Tcp, Udp};
 
 use crate::program::guard;
@@ -239,13 +240,7 @@ fn a_wrong_answer_is_not_ready() {
 fn the_owner_of_a_taken_port_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let mut spec = spec(ServerKind::Bind, folder.path(), "127.0.0.1", &[Tcp, Udp]);
-    // TCP at the same port is free for a moment, so it is taken too.
-    let (ours, _tcp) = std::iter::repeat_with(|| UdpSocket::bind("127.0.0.1:0").unwrap())
-        .find_map(|udp| {
-            let tcp = std::net::TcpListener::bind(udp.local_addr().unwrap()).ok()?;
-            Some((udp, tcp))
-        })
-        .unwrap();
+    let (_tcp, ours) = bind_both([127, 0, 0, 1].into());
     spec.ports.plain = ours.local_addr().unwrap().port();
     let error = refused(&spec);
     let text = error.to_string();
