@@ -1,7 +1,7 @@
 //! Which experiment a command line describes, as results keep it.
 
 use dnslab_experiment::BUILT_IN;
-use dnslab_settings::When;
+use dnslab_settings::{Mode, When};
 
 use crate::arguments::{self, Command};
 use crate::exit::Failure;
@@ -210,7 +210,7 @@ fn the_help_of_replay_has_what_it_takes() {
     let parsed = arguments::parse(["dnslab", "load", "192.0.2.7"]).unwrap();
     let Command::Load(load) = parsed.command.unwrap() else { panic!("no load") };
     let mut variant = load::experiment(&load).unwrap().variants.remove(0);
-    variant.load.capture = Some("a.pcap".into());
+    variant.load.mode = Mode::Capture("a.pcap".into());
     let program = arguments::program();
     let replay = program.find_subcommand("replay").unwrap();
     for key in dnslab_settings::keys() {

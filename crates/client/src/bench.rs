@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use dnslab_settings::{Load, RightCodes};
+use dnslab_settings::{Load, Mode, RightCodes};
 use dnslab_traffic::QueryList;
 use dnslab_wire::{Additions, Cookie, MessageBatch, Transport};
 
@@ -226,7 +226,7 @@ impl Round {
     pub fn new(transport: Transport, outstanding: u32, queries: u64, list: QueryList) -> Self {
         let settings = Load {
             transport,
-            outstanding: Some(outstanding),
+            mode: Mode::Closed { outstanding },
             queries_in_all: Some(queries),
             ..Load::default()
         };

@@ -128,13 +128,14 @@ impl Job {
         let load = &self.settings;
         let workers = f64::from(self.workers().max(1));
         let is_dense = |rate_qps: f64| rate_qps / workers * load.batch_delay.as_secs_f64() >= 2.0;
-        let batches = match (&self.replay, load.mode()) {
+        let batches = match (&self.replay, &load.mode) {
             (Some(replay), _) => is_dense(replay.rate_qps()),
             (None, Mode::Closed { outstanding }) => {
-                f64::from(load.clients) * f64::from(outstanding) / workers > f64::from(LONE_QUERIES)
+                f64::from(load.clients) * f64::from(*outstanding) / workers
+                    > f64::from(LONE_QUERIES)
             }
             (None, Mode::Open { rate, .. }) => is_dense(rate.mean(self.length())),
-            (None, Mode::Clients) => false,
+            (None, Mode::Capture(_) | Mode::Population { .. }) => false,
         };
         if batches { load.batch_delay } else { Duration::ZERO }
     }
@@ -151,7 +152,7 @@ impl Job {
     /// What came over TCP is acknowledged as soon as it was read.
     #[must_use]
     pub fn acknowledges_at_once(&self) -> bool {
-        self.settings.quickack.applies(&self.settings.mode())
+        self.settings.quickack.applies(&self.settings.mode)
     }
 
     /// Truncated answers are asked again over TCP.
@@ -223,14 +224,14 @@ const MAX_OF_CLIENTS: u64 = 16_384;
 /// next connection, it waits until one of them is closed, at most one time-out.
 #[must_use]
 pub fn sockets(load: &Load) -> u64 {
-    if load.mode() == Mode::Clients {
+    if load.mode.is_played() {
         return MAX_OF_CLIENTS;
     }
     let clients = u64::from(load.clients);
     let retries = if retries_over_tcp(load) { clients } else { 0 };
     let all = clients * u64::from(load.connections) + retries;
     let idle = load.idle.filter(|_| load.connect == Connect::OnDemand);
-    match (&load.rate, idle) {
+    match (load.mode.rate(), idle) {
         (Some(rate), Some(idle)) => {
             let length = load.warm_up + load.duration;
             let peak_qps = rate.at(Duration::ZERO).max(rate.at(length)).max(rate.mean(length));
@@ -242,17 +243,17 @@ pub fn sockets(load: &Load) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use dnslab_traffic::{Rate, SlicePlan};
+    use dnslab_traffic::SlicePlan;
 
     use super::*;
     use crate::recorder::Phases;
 
     fn closed(clients: u32, outstanding: u32) -> Load {
-        Load { clients, outstanding: Some(outstanding), ..Load::default() }
+        Load { clients, mode: Mode::Closed { outstanding }, ..Load::default() }
     }
 
     fn open(clients: u32, rate_qps: f64) -> Load {
-        Load { clients, rate: Some(Rate::Constant(rate_qps)), ..Load::default() }
+        Load { clients, mode: Mode::constant(rate_qps), ..Load::default() }
     }
 
     fn job(settings: Load) -> Job {

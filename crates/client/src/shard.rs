@@ -123,10 +123,7 @@ impl<'a> Shard<'a> {
             opens_at_start,
             connects_from,
             connect_gap: (connects_until - connects_from) / slots.max(1),
-            sends_from: match load.mode() {
-                Mode::Closed { .. } => connects_until,
-                Mode::Open { .. } | Mode::Clients => 0,
-            },
+            sends_from: if load.mode.is_closed() { connects_until } else { 0 },
             keeps_open: opens_at_start && load.idle.is_none(),
             max_open,
             endpoints: endpoints(job),
@@ -260,10 +257,7 @@ impl<'a> Shard<'a> {
     fn slots<R: Runtime>(&self) -> Vec<ConnectionSlot<R>> {
         let (load, clients) = (&self.job.settings, self.clients);
         let connections = load.connections;
-        let outstanding = match load.mode() {
-            Mode::Closed { outstanding } => outstanding,
-            Mode::Open { .. } | Mode::Clients => 0,
-        };
+        let outstanding = load.mode.outstanding().unwrap_or(0);
         let usual = (0..connections).flat_map(|connection| {
             let widest = outstanding / connections;
             let widest = widest + u32::from(connection < outstanding % connections);
@@ -307,8 +301,7 @@ impl<'a> Shard<'a> {
 
     /// What each query is told is passed on. A closed loop has no queries that another load has, too.
     pub(crate) fn tells(&self) -> bool {
-        let is_closed = matches!(self.job.settings.mode(), Mode::Closed { .. });
-        self.job.tells && (self.job.replay.is_some() || !is_closed)
+        self.job.tells && (self.job.replay.is_some() || !self.job.settings.mode.is_closed())
     }
 
     pub(crate) fn query_source(&mut self) -> QuerySource {
@@ -318,11 +311,13 @@ impl<'a> Shard<'a> {
         let Job { settings: load, seed, queries, .. } = self.job;
         let (exponent, worker) = (load.zipf_exponent.0, (self.number, self.of));
         let picker = Picker::new(load.selection, exponent, queries.len(), *seed, worker);
-        match load.mode() {
+        match &load.mode {
             // Clients with queries of their own are fed: this has an end at once.
-            Mode::Closed { .. } | Mode::Clients => QuerySource::Closed { picker },
+            Mode::Closed { .. } | Mode::Capture(_) | Mode::Population { .. } => {
+                QuerySource::Closed { picker }
+            }
             Mode::Open { rate, pace } => {
-                let schedule = Schedule::new(&rate, pace, *seed, self.number, self.of);
+                let schedule = Schedule::new(rate, *pace, *seed, self.number, self.of);
                 let arrivals = Arrivals::new(schedule, self.clients * load.connections, picker);
                 let arrivals = match &self.job.turns {
                     Some(turns) => arrivals.in_turns(turns.clone()),

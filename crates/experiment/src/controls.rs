@@ -31,7 +31,7 @@ fn unnamed(variant: &Variant) -> Variant {
 fn in_main_load(variant: &Variant) -> Variant {
     let mut rest = unnamed(variant);
     let load = &mut rest.load;
-    load.quickack = match load.quickack.applies(&load.mode()) {
+    load.quickack = match load.quickack.applies(&load.mode) {
         true => Quickack::Always,
         false => Quickack::Never,
     };

@@ -241,16 +241,16 @@ fn described(server: &ChainServer<'_>, extras: &str, find: &FindServer<'_>) -> S
 
 fn load(variant: &Variant) -> String {
     let load = &variant.load;
-    let mode = match load.mode() {
+    let mode = match &load.mode {
         Mode::Closed { outstanding } => format!("{outstanding} outstanding each"),
         Mode::Open { rate, pace } => format!("{rate} queries per second in all, {pace}"),
-        Mode::Clients => match &load.rate {
-            None => "each at its own time".to_owned(),
-            Some(rate) => format!("each at its own time, {rate} queries per second on average"),
-        },
+        Mode::Capture(_) => "each at its own time".to_owned(),
+        Mode::Population { rate, .. } => {
+            format!("each at its own time, {rate} queries per second on average")
+        }
     };
     let names = match variant.asked() {
-        Queries::Zone(_) if load.population.is_some() => {
+        Queries::Zone(_) if load.mode.population().is_some() => {
             format!("names of {}", variant.zone.name)
         }
         Queries::Zone(types) => {
@@ -271,13 +271,13 @@ fn load(variant: &Variant) -> String {
         Duration::ZERO => String::new(),
         warm_up => format!(" after {} of warm-up", duration::write(warm_up)),
     };
-    let clients = match (load.mode(), &load.population) {
-        (_, Some(population)) => {
-            format!("{} {clients} of {}", load.clients, population_described(population))
+    let clients = match &load.mode {
+        Mode::Population { source, .. } => {
+            format!("{} {clients} of {}", load.clients, population_described(source))
         }
-        (Mode::Clients, None) if load.factor.0 == 1.0 => "the captured clients".to_owned(),
-        (Mode::Clients, None) => format!("{} times the captured clients", load.factor.0),
-        (_, None) => format!("{} {clients}", load.clients),
+        Mode::Capture(_) if load.factor.0 == 1.0 => "the captured clients".to_owned(),
+        Mode::Capture(_) => format!("{} times the captured clients", load.factor.0),
+        Mode::Closed { .. } | Mode::Open { .. } => format!("{} {clients}", load.clients),
     };
     format!("{clients}, {mode}; {names}; {length}{warm_up}")
 }

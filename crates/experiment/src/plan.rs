@@ -88,7 +88,7 @@ impl PlanTime {
         }
         let is_planned = |variant: &&Variant| cases.iter().any(|case| case.variant == variant.name);
         let variants: Vec<&Variant> = experiment.variants.iter().filter(is_planned).collect();
-        let is_open = |variant: &Variant| variant.load.rate.is_some();
+        let is_open = |variant: &Variant| variant.load.mode.rate().is_some();
         let common = experiment.common_load();
         let common = common.filter(|_| !experiment.variants.iter().any(is_open));
         let round_of = |cases: &[CaseId]| -> Vec<&Variant> {
@@ -219,12 +219,12 @@ fn length(variant: &Variant) -> Duration {
     let load = &variant.load;
     let whole = load.warm_up.saturating_add(load.duration);
     let Some(most) = load.queries_in_all else { return whole };
-    let seconds = match load.mode() {
+    let seconds = match &load.mode {
         Mode::Open { rate, .. } => most as f64 / rate.mean(whole),
-        Mode::Clients => return whole,
+        Mode::Capture(_) | Mode::Population { .. } => return whole,
         Mode::Closed { outstanding } => {
             let each = ANSWER + 2 * (variant.client_link.delay + variant.upstream_link.delay);
-            let window = f64::from(load.clients) * f64::from(outstanding);
+            let window = f64::from(load.clients) * f64::from(*outstanding);
             most as f64 / window * each.as_secs_f64()
         }
     };

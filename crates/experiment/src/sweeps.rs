@@ -13,7 +13,7 @@ const POINTS_OF_ONE: usize = 3;
 /// It is decided from the checked settings, so that no difference is overlooked.
 pub(crate) fn sweeps(experiment: &Experiment) -> Vec<LoadSweep> {
     let mut alike: Vec<(Variant, Vec<&Variant>)> = Vec::new();
-    let open = |variant: &&Variant| !matches!(variant.load.mode(), Mode::Closed { .. });
+    let open = |variant: &&Variant| !variant.load.mode.is_closed();
     for variant in experiment.variants.iter().filter(open) {
         let rest = without_size(variant);
         match alike.iter_mut().find(|(known, _)| *known == rest) {
@@ -44,11 +44,14 @@ fn without_size(variant: &Variant) -> Variant {
     rest.name.clear();
     rest.compare = Compare::default();
     let load = &mut rest.load;
-    load.rate =
-        load.rate.take().map(|rate| if rate.is_constant() { Rate::Constant(1.0) } else { rate });
+    if let Mode::Open { rate, .. } | Mode::Population { rate, .. } = &mut load.mode
+        && rate.is_constant()
+    {
+        *rate = Rate::Constant(1.0);
+    }
     load.factor = Factor(1.0);
     // More clients of a population ask more. At a given rate they do not.
-    if load.population.is_some() {
+    if load.mode.population().is_some() {
         load.clients = Load::default().clients;
     }
     rest
@@ -56,7 +59,7 @@ fn without_size(variant: &Variant) -> Variant {
 
 /// How many sizes of load there are.
 fn sizes(members: &[&Variant]) -> usize {
-    let size = |load: &Load| (load.rate.clone(), load.clients, load.factor);
+    let size = |load: &Load| (load.mode.rate().cloned(), load.clients, load.factor);
     let is_new = |place: usize| {
         members[..place].iter().all(|other| size(&other.load) != size(&members[place].load))
     };

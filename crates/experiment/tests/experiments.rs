@@ -46,7 +46,7 @@ fn the_cost_at_a_rate_needs_an_address_and_an_authority() {
     for variant in &experiment.variants {
         let kind = variant.server.kind;
         assert_eq!((variant.load.clients, kind), (20_000, ServerChoice::External));
-        assert!(variant.load.rate.is_some());
+        assert!(variant.load.mode.rate().is_some());
     }
 }
 

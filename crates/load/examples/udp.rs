@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use dnslab_load::{Job, run};
-use dnslab_settings::Load;
+use dnslab_settings::{Load, Mode};
 use dnslab_traffic::{QueryList, SyntheticZone, TypeMix};
 use dnslab_wire::QueryOptions;
 
@@ -16,14 +16,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let mut next = |default: &str| arguments.next().unwrap_or_else(|| default.to_owned());
     let target = next("127.0.0.1:53").parse()?;
-    let (clients, outstanding) = (next("4").parse()?, Some(next("100").parse()?));
+    let (clients, outstanding) = (next("4").parse()?, next("100").parse()?);
     let seconds = next("5").parse()?;
     let batch_delay_us = next("50").parse()?;
     let zone = SyntheticZone::new("example.test.".parse()?, 1_000, Duration::from_secs(1))?;
     let queries = QueryList::from_zone(&zone, &TypeMix::default(), 1, &QueryOptions::default());
     let settings = Load {
         clients,
-        outstanding,
+        mode: Mode::Closed { outstanding },
         duration: Duration::from_secs_f64(seconds),
         warm_up: Duration::from_millis(200),
         batch_delay: Duration::from_micros(batch_delay_us),

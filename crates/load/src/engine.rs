@@ -171,14 +171,14 @@ fn check(job: &Job) -> Result<(), LoadError> {
     range(connections >= 1, "connections", "at least 1", connections.to_string())?;
     let quota = load.queries_per_connection;
     range(quota != Some(0), "queries per connection", "at least 1", "0".to_owned())?;
-    match load.mode() {
+    match &load.mode {
         _ if job.replay.is_some() => {}
         Mode::Closed { outstanding } => {
-            let fits = (connections..=65_536).contains(&outstanding);
+            let fits = (connections..=65_536).contains(outstanding);
             let allowed = "between the number of connections per client and 65536";
             range(fits, "outstanding", allowed, outstanding.to_string())?;
         }
-        Mode::Clients => return Err(LoadError::NoQueries),
+        Mode::Capture(_) | Mode::Population { .. } => return Err(LoadError::NoQueries),
         Mode::Open { rate, .. } => {
             let rate_qps = rate.mean(job.length());
             let fits = rate_qps.is_finite() && rate_qps > 0.0;

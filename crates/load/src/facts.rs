@@ -2,6 +2,7 @@
 
 use dnslab_client::{Endpoint, Job, Nanos, TlsSettings, nanos, offered_names};
 use dnslab_record::{LoadFacts, LoadMode, OpenPace, Played, TlsFacts};
+use dnslab_settings::Mode;
 use dnslab_traffic::ServerOrder;
 use dnslab_wire::Transport;
 
@@ -16,10 +17,10 @@ pub fn facts(job: &Job) -> LoadFacts {
     LoadFacts {
         transport: Some(load.transport),
         mix: load.mix.clone(),
-        played: match (&load.capture, &load.population) {
-            (Some(_), _) => Some(Played::Capture),
-            (None, Some(_)) => Some(Played::Population),
-            (None, None) => None,
+        played: match load.mode {
+            Mode::Capture(_) => Some(Played::Capture),
+            Mode::Population { .. } => Some(Played::Population),
+            Mode::Closed { .. } | Mode::Open { .. } => None,
         },
         target: job.target.to_string(),
         further: further_targets(job),
@@ -54,7 +55,7 @@ fn mode(job: &Job) -> LoadMode {
     let load = &job.settings;
     match &job.replay {
         Some(replay) => LoadMode::Open { rate_qps: replay.rate_qps(), pace: OpenPace::Clients },
-        None => LoadMode::of(&load.mode(), load.warm_up, load.duration),
+        None => LoadMode::of(&load.mode, load.warm_up, load.duration),
     }
 }
 

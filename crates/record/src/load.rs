@@ -42,7 +42,9 @@ impl LoadMode {
                 Self::Open { rate_qps: rate.mean_within(warm_up, duration), pace }
             }
             // The rate is known when the clients are.
-            Mode::Clients => Self::Open { rate_qps: 0.0, pace: OpenPace::Clients },
+            Mode::Capture(_) | Mode::Population { .. } => {
+                Self::Open { rate_qps: 0.0, pace: OpenPace::Clients }
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dnslab_traffic::{
-    Attempts, ClientBehaviour, Delay, Loss, Quota, SlicePlan, Truncated, TypeMix,
+    Attempts, ClientBehaviour, Delay, Loss, Quota, Rate, SlicePlan, Truncated, TypeMix,
 };
 use dnslab_wire::{Edns, Method, QueryOptions, Transport, rcode};
 
@@ -369,7 +369,9 @@ impl Variant {
     pub fn asked(&self) -> Queries {
         let is_internet = self.upstream.kind == Some(UpstreamChoice::Internet);
         match self.load.asked() {
-            Queries::Zone(_) if is_internet && self.load.population.is_some() => Queries::Internet,
+            Queries::Zone(_) if is_internet && self.load.mode.population().is_some() => {
+                Queries::Internet
+            }
             asked => asked,
         }
     }
@@ -409,17 +411,18 @@ impl Variant {
             |load: &Load| load.query_options().edns.map(|edns| (edns.dnssec_ok, edns.options));
         let private = |variant: &Self| {
             let of = &variant.upstream;
-            let asks_it = variant.load.popular_names.is_some() || variant.load.population.is_some();
+            let asks_it =
+                variant.load.popular_names.is_some() || variant.load.mode.population().is_some();
             asks_it.then(|| (of.kind, of.hierarchy.clone()))
         };
         let keys = [
-            ("load.capture", own.capture == its.capture),
+            ("load.capture", own.mode.capture() == its.mode.capture()),
             ("load.capture_server", own.capture_server == its.capture_server),
             ("load.capture_ports", own.capture_ports == its.capture_ports),
             ("load.dnstap_messages", own.dnstap_messages == its.dnstap_messages),
             ("load.dnstap_source", own.dnstap_source == its.dnstap_source),
             ("load.padding", own.pads_clients() == its.pads_clients()),
-            ("load.population", own.population == its.population),
+            ("load.population", own.mode.population() == its.mode.population()),
             ("load.factor", own.factor == its.factor),
             ("load.speed", own.speed == its.speed),
             ("load.queries", names(own) == names(its)),
@@ -429,8 +432,8 @@ impl Variant {
             ("server.zone.records", !asks_zone || self.zone.records == other.zone.records),
             ("load.selection", own.selection == its.selection),
             ("load.zipf_exponent", own.zipf_exponent == its.zipf_exponent),
-            ("load.rate", own.rate == its.rate),
-            ("load.pace", own.pace == its.pace),
+            ("load.rate", own.mode.rate() == its.mode.rate()),
+            ("load.pace", own.mode.pace() == its.mode.pace()),
             ("load.clients", own.clients == its.clients),
             ("load.connections", own.connections == its.connections),
             ("load.duration", own.duration == its.duration),
@@ -511,6 +514,25 @@ impl Default for HttpSettings {
     }
 }
 
+impl LoadDraft {
+    /// The clients of a capture or a population, an open loop with a rate, or a closed loop.
+    pub(crate) fn mode(&self) -> Mode {
+        let Self { outstanding, rate, pace, capture, population, .. } = self;
+        match (&capture.value, &population.value, &rate.value) {
+            (Some(path), ..) => Mode::Capture(path.clone()),
+            (None, Some(source), rate) => {
+                // The check puts the population's own rate where none is written.
+                let rate = rate.clone().unwrap_or(Rate::Constant(0.0));
+                Mode::Population { source: source.clone(), rate }
+            }
+            (None, None, Some(rate)) => {
+                Mode::Open { rate: rate.clone(), pace: pace.value.unwrap_or_default() }
+            }
+            (None, None, None) => Mode::Closed { outstanding: outstanding.value.unwrap_or(1) },
+        }
+    }
+}
+
 impl Load {
     /// The transports of its clients, [`Load::transport`] first.
     pub fn transports(&self) -> impl Iterator<Item = Transport> + '_ {
@@ -523,23 +545,11 @@ impl Load {
         self.mix.as_ref().map_or(&[], |mix| mix.shares())
     }
 
-    /// The clients of a capture or a population, an open loop with a rate, or a closed loop.
-    #[must_use]
-    pub fn mode(&self) -> Mode {
-        match &self.rate {
-            _ if self.capture.is_some() || self.population.is_some() => Mode::Clients,
-            Some(rate) => Mode::Open { rate: rate.clone(), pace: self.pace.unwrap_or_default() },
-            None => Mode::Closed { outstanding: self.outstanding.unwrap_or(1) },
-        }
-    }
-
     /// Queries that a closed loop keeps outstanding over all clients; `None` for an open loop.
     #[must_use]
     pub fn window(&self) -> Option<u64> {
-        match self.mode() {
-            Mode::Closed { outstanding } => Some(u64::from(self.clients) * u64::from(outstanding)),
-            Mode::Open { .. } | Mode::Clients => None,
-        }
+        let outstanding = self.mode.outstanding()?;
+        Some(u64::from(self.clients) * u64::from(outstanding))
     }
 
     /// True if queries have a TSIG.
@@ -572,7 +582,7 @@ impl Load {
             dnssec_ok: self.dnssec_ok,
             options: self.edns_options.clone(),
             // Clients with queries of their own pad them when they know their transport.
-            padding: Some(self.padding).filter(|block| *block > 0 && self.mode() != Mode::Clients),
+            padding: Some(self.padding).filter(|block| *block > 0 && !self.mode.is_played()),
             keepalive: self.keepalive,
             ..Edns::default()
         };
@@ -588,13 +598,11 @@ impl Load {
     /// What is asked, whatever the upstream is ([`Variant::asked`]).
     #[must_use]
     pub fn asked(&self) -> Queries {
-        match (&self.queries, self.popular_names) {
-            _ if self.capture.is_some() => {
-                Queries::Capture(self.capture.clone().unwrap_or_default())
-            }
-            (Some(path), _) => Queries::File(path.clone()),
-            (None, Some(count)) => Queries::Popular(count),
-            (None, None) => Queries::Zone(self.types.clone().unwrap_or_default()),
+        match (self.mode.capture(), &self.queries, self.popular_names) {
+            (Some(path), ..) => Queries::Capture(path.to_owned()),
+            (None, Some(path), _) => Queries::File(path.clone()),
+            (None, None, Some(count)) => Queries::Popular(count),
+            (None, None, None) => Queries::Zone(self.types.clone().unwrap_or_default()),
         }
     }
 
@@ -613,7 +621,7 @@ impl Load {
     /// Clients with queries of their own add an OPT record with padding to them (RFC 8467).
     fn pads_clients(&self) -> bool {
         let is_encrypted = self.transports().any(Transport::is_encrypted);
-        self.mode() == Mode::Clients && self.padding > 0 && is_encrypted
+        self.mode.is_played() && self.padding > 0 && is_encrypted
     }
 
     /// Method and path of HTTP.

@@ -349,21 +349,26 @@ impl<T: Setting> Field for Written<T> {
 
 /// Makes a struct of rows, each of which states one key: its meaning, name, type and default, and more by the
 /// methods of [`Key`]. It also makes the draft of the struct, in which each field knows where it was written.
+///
+/// Keys that exclude each other are parts of one field of the checked struct: their rows begin with its name in
+/// brackets, it is declared by `with`, the draft's method of that name makes it, and its own methods say what each key
+/// was.
 macro_rules! settings {
     (
         $(#[$of_struct:meta])*
-        pub struct $name:ident, draft $draft:ident, at $path:literal {
+        pub struct $name:ident, draft $draft:ident, at $path:literal
+            $(, with $(#[doc = $about:literal])+ $part:ident: $part_type:ty)?
+        {
             $(
                 $(#[doc = $meaning:literal])+
-                $field:ident: $type:ty = $default:expr
+                $([$whole:ident])? $field:ident: $type:ty = $default:expr
                     $(, $option:ident $(($($argument:expr),* $(,)?))?)*;
             )+
         }
     ) => {
-        $(#[$of_struct])*
-        #[derive(Clone, Debug, PartialEq)]
-        pub struct $name {
-            $($(#[doc = $meaning])+ pub $field: $type,)+
+        $crate::key::checked! {
+            { $(#[$of_struct])* $name $draft $($(#[doc = $about])+ $part: $part_type)? } {}
+            $($(#[doc = $meaning])+ $([$whole])? $field: $type = $default;)+
         }
 
         impl $name {
@@ -381,13 +386,7 @@ macro_rules! settings {
             )+];
 
             pub(crate) fn values(&self) -> Vec<Option<Value>> {
-                vec![$(Setting::value(&self.$field)),+]
-            }
-        }
-
-        impl Default for $name {
-            fn default() -> Self {
-                Self { $($field: $default,)+ }
+                vec![$($crate::key::value_of!(self $field $($whole)?)),+]
             }
         }
 
@@ -400,20 +399,13 @@ macro_rules! settings {
         impl $draft {
             pub(crate) fn of(entries: &Entries) -> Self {
                 let mut keys = $name::KEYS.iter();
-                let $name { $($field),+ } = $name::default();
-                Self {
-                    $($field: Written::of(
-                        keys.next().expect("each field has its key"), $field, entries,
-                    ),)+
-                }
+                $(
+                    let default: $type = $default;
+                    let key = keys.next().expect("each field has its key");
+                    let $field = Written::of(key, default, entries);
+                )+
+                Self { $($field),+ }
             }
-
-            /// The values alone.
-            #[must_use]
-            pub fn checked(&self) -> $name {
-                $name { $($field: self.$field.value.clone(),)+ }
-            }
-
         }
 
         impl Fields for $draft {
@@ -424,4 +416,69 @@ macro_rules! settings {
     };
 }
 
-pub(crate) use settings;
+/// The checked struct of [`settings!`]: the rows are read one after the other, and those that are part of another field
+/// are left out.
+macro_rules! checked {
+    (
+        $head:tt { $($done:tt)* }
+        $(#[doc = $meaning:literal])+ [$whole:ident] $field:ident: $type:ty = $default:expr;
+        $($rest:tt)*
+    ) => {
+        $crate::key::checked! { $head { $($done)* } $($rest)* }
+    };
+    (
+        $head:tt { $($done:tt)* }
+        $(#[doc = $meaning:literal])+ $field:ident: $type:ty = $default:expr;
+        $($rest:tt)*
+    ) => {
+        $crate::key::checked! {
+            $head { $($done)* $(#[doc = $meaning])+ $field: $type = $default; } $($rest)*
+        }
+    };
+    (
+        {
+            $(#[$of_struct:meta])* $name:ident $draft:ident
+            $($(#[doc = $about:literal])+ $part:ident: $part_type:ty)?
+        }
+        { $($(#[doc = $meaning:literal])+ $field:ident: $type:ty = $default:expr;)* }
+    ) => {
+        $(#[$of_struct])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $name {
+            $($(#[doc = $about])+ pub $part: $part_type,)?
+            $($(#[doc = $meaning])+ pub $field: $type,)*
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self {
+                    $($part: <$part_type>::default(),)?
+                    $($field: $default,)*
+                }
+            }
+        }
+
+        impl $draft {
+            /// The values alone.
+            #[must_use]
+            pub fn checked(&self) -> $name {
+                $name {
+                    $($part: self.$part(),)?
+                    $($field: self.$field.value.clone(),)*
+                }
+            }
+        }
+    };
+}
+
+/// The value of a key in a checked struct, which may be part of another field there.
+macro_rules! value_of {
+    ($self:ident $field:ident) => {
+        Setting::value(&$self.$field)
+    };
+    ($self:ident $field:ident $whole:ident) => {
+        Setting::value(&$self.$whole.$field().map(|part| part.to_owned()))
+    };
+}
+
+pub(crate) use {checked, settings, value_of};

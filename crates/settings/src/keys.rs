@@ -86,7 +86,7 @@ const WITH_FURTHER: When = When::Variant(|variant| {
     used_if(variant.server.further.is_some(), "the clients know one server", help)
 });
 const OPEN_LOOP: When = When::Variant(|variant| {
-    let is_open = !matches!(variant.load.mode(), Mode::Closed { .. });
+    let is_open = !variant.load.mode.is_closed();
     let why = "a closed loop has its window at one server";
     used_if(is_open, why, "add `load.rate`, or remove it")
 });
@@ -177,19 +177,19 @@ const OVER_TCP: When = When::Variant(|variant| {
 const REPLAYED: When = When::Variant(|variant| {
     let why = "no capture is played";
     let help = "add `load.capture`, or remove it";
-    used_if(variant.load.capture.is_some(), why, help)
+    used_if(variant.load.mode.capture().is_some(), why, help)
 });
 /// What a capture says itself.
 const NOT_REPLAYED: When = When::Variant(|variant| {
     let why = "the capture says who asks what, and when";
     let help = "remove it, or `load.capture`";
-    used_if(variant.load.capture.is_none(), why, help)
+    used_if(variant.load.mode.capture().is_none(), why, help)
 });
 /// What a population says itself.
 const NOT_OF_POPULATION: When = When::Variant(|variant| {
     let why = "the population says how its clients ask, and when";
     let help = "remove it, or `load.population`";
-    used_if(variant.load.population.is_none(), why, help)
+    used_if(variant.load.mode.population().is_none(), why, help)
 });
 const BY_ZIPF: When = When::Variant(|variant| {
     let help = "add `load.selection = \"zipf\"`, or remove it";
@@ -199,7 +199,7 @@ const BY_ZIPF: When = When::Variant(|variant| {
 const WITH_COMMON_QUERIES: When = When::Variant(|variant| {
     let why = "in a closed loop each client asks when it was answered, so no two loads have the same queries";
     let help = "add `load.capture`, `load.population` or `load.rate`, or remove it";
-    used_if(!matches!(variant.load.mode(), Mode::Closed { .. }), why, help)
+    used_if(!variant.load.mode.is_closed(), why, help)
 });
 const WITH_QUOTA: When = When::Variant(|variant| {
     let why = "no client closes a connection after a number of queries";
@@ -507,7 +507,12 @@ link! {
 
 settings! {
     /// What is sent, when, by whom and how; by and large in the order in which one thinks of it.
-    pub struct Load, draft LoadDraft, at "load." {
+    pub struct Load, draft LoadDraft, at "load.",
+        with
+        /// Closed loop, open loop, or clients that are played: what is written of `load.outstanding`, `load.rate`,
+        /// `load.pace`, `load.capture` and `load.population`.
+        mode: Mode
+    {
         /// How queries travel: UDP, TCP, DNS over TLS, DNS over HTTPS with HTTP/2, DNS over QUIC, or DNS
         /// over HTTPS with HTTP/3
         transport: Transport = Transport::Udp, flag("transport", "TRANSPORT");
@@ -519,17 +524,17 @@ settings! {
         /// has as many as it says
         clients: u32 = 100, count(1, 1_000_000), flag("clients", "N"), when(&[NOT_REPLAYED]);
         /// Closed loop: queries that each client keeps outstanding
-        outstanding: Option<u32> = None, count(1, 65_535), absent("1, if there is no `load.rate`"),
+        [mode] outstanding: Option<u32> = None, count(1, 65_535), absent("1, if there is no `load.rate`"),
             flag("outstanding", "N"), searched, when(&[NOT_REPLAYED, NOT_OF_POPULATION]);
         /// Open loop: intended rate over all clients, which does not wait for the server; steps of equal
         /// length or a ramp, too, counted from the start of the warm-up, the last rate going on. Without it,
         /// each client of a population is as active as that says
-        rate: Option<Rate> = None, absent("closed loop"), flag("rate", "QPS"), searched, when(&[NOT_REPLAYED]);
+        [mode] rate: Option<Rate> = None, absent("closed loop"), flag("rate", "QPS"), searched, when(&[NOT_REPLAYED]);
         /// Open loop: equal gaps between the queries, or those of a Poisson process
-        pace: Option<Pace> = None, absent("constant, if there is a `load.rate`"), flag("pace", "PACE"), when(&[NOT_REPLAYED, NOT_OF_POPULATION]);
+        [mode] pace: Option<Pace> = None, absent("constant, if there is a `load.rate`"), flag("pace", "PACE"), when(&[NOT_REPLAYED, NOT_OF_POPULATION]);
         /// Capture (pcap, pcapng or dnstap, plain or compressed) whose clients are played, each with its own
         /// timing, sockets, connections and tickets
-        capture: Option<PathBuf> = None, absent("queries of the load's own");
+        [mode] capture: Option<PathBuf> = None, absent("queries of the load's own");
         /// Servers whose clients are played: addresses, each with a port or with any, and networks, e.g.
         /// `"192.0.2.53, 2001:db8::53"`. At a resolver its address for clients leaves out what it asks others
         capture_server: Option<ServerAddresses> = None, absent("any server"), when(&[REPLAYED]),
@@ -549,7 +554,7 @@ settings! {
         /// Clients of a population, each with its own timing, sockets, connections and tickets: `"typical"`,
         /// or the path of a file that `dnslab make population` or `dnslab profile` has written. It has
         /// `load.clients` clients and asks `load.rate` queries per second on average
-        population: Option<PopulationSource> = None, absent("no population"),
+        [mode] population: Option<PopulationSource> = None, absent("no population"),
             flag("population", "typical|FILE"), under(CLIENTS);
         /// How many times as many clients as in the capture: so many of its chunks, each as long as
         /// the load, are played side by side, each with clients of its own. Of a last fraction of a

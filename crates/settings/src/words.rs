@@ -1,7 +1,8 @@
 //! Words that are values of keys.
 
-use dnslab_traffic::{Pace, Rate};
 use dnslab_wire::words;
+
+use crate::mode::Mode;
 
 words! {
     /// The servers that dnslab can start.
@@ -189,29 +190,10 @@ impl Quickack {
     pub fn applies(self, mode: &Mode) -> bool {
         match self {
             Self::Never => false,
-            Self::OpenLoop => matches!(mode, Mode::Open { .. } | Mode::Clients),
+            Self::OpenLoop => !mode.is_closed(),
             Self::Always => true,
         }
     }
-}
-
-/// How queries are paced.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Mode {
-    /// A window of outstanding queries per client; the next is sent when one ends.
-    Closed {
-        /// Outstanding queries per client, at least 1.
-        outstanding: u32,
-    },
-    /// A schedule that does not wait for the server.
-    Open {
-        /// Queries per second over all clients, and how that changes with time.
-        rate: Rate,
-        /// How the due instants are spread.
-        pace: Pace,
-    },
-    /// Clients with queries of their own, which do not wait for the server either.
-    Clients,
 }
 
 words! {

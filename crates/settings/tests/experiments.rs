@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dnslab_settings::{
-    CertificateKind, Document, Experiment, Load, Machine, Mode, Queries, Quickack, ReceiveTime,
-    Records, RightCodes, ServerKind, Subnets, TlsVersions, Verification, check_text, render,
+    CertificateKind, Document, Experiment, Load, Machine, Mode, PopulationSource, Queries,
+    Quickack, ReceiveTime, Records, RightCodes, ServerKind, Subnets, TlsVersions, Verification,
+    check_text, render,
 };
 use dnslab_traffic::population::Population;
 use dnslab_traffic::{ClientBehaviour, Connect, Quota, Rate, Truncated, TypeMix};
@@ -54,7 +55,7 @@ fn the_example_of_the_design_is_right() {
     assert_eq!(dot.verification(), Some(Verification::RunAuthority));
     assert_eq!(dot.zone.records, 1_000);
     assert_eq!(dot.load.transport, Transport::Dot);
-    assert_eq!(dot.load.mode(), Mode::Closed { outstanding: 100 });
+    assert_eq!(dot.load.mode, Mode::Closed { outstanding: 100 });
     assert_eq!(dot.load.asked(), Queries::Zone(TypeMix::default()));
     assert_eq!(dot.load.batch_delay, Duration::from_micros(20));
     assert_eq!((dot.right_codes(), dot.expect.wrong_limit), (RightCodes::One(0), 0.001));
@@ -66,7 +67,7 @@ fn the_nearer_layer_wins() {
     let text = "name = \"x\"\nload = { outstanding = 7, clients = 9 }\n\
                 [[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"\nload.rate = 2_000\n";
     let modes =
-        |sets: &[&str]| checked(text, sets).variants.into_iter().map(|it| it.load.mode()).collect();
+        |sets: &[&str]| checked(text, sets).variants.into_iter().map(|it| it.load.mode).collect();
     let closed = |outstanding| Mode::Closed { outstanding };
     let open = |rate_qps, pace| Mode::Open { rate: Rate::Constant(rate_qps), pace };
     let check = |sets: &[&str], expected: [Mode; 2]| {
@@ -197,9 +198,9 @@ fn clients_behave_as_written() {
     let come_and_go = loaded(&["load.queries_per_connection=20"]).behaviour();
     assert_eq!(come_and_go.queries_per_connection, Some(Quota::Random(20)));
     assert_eq!(load.receive_time, ReceiveTime::Kernel);
-    let Some(Rate::Ramp { from, to, over }) = load.rate else { panic!("{:?}", load.rate) };
+    let Some(Rate::Ramp { from, to, over }) = load.mode.rate() else { panic!("{:?}", load.mode) };
     assert_eq!(load.sources.unwrap().len(), 254);
-    assert_eq!((from, to, over), (1_000.0, 2_000.0, Duration::from_secs(30)));
+    assert_eq!((*from, *to, *over), (1_000.0, 2_000.0, Duration::from_secs(30)));
 }
 
 /// Reads one population, whatever the file.
@@ -227,10 +228,13 @@ fn a_population_completes_what_is_not_written() {
         assert_eq!(Document::of_file(&written).unwrap().check(&machine).as_ref(), Ok(&experiment));
         experiment.variants.into_iter().next().unwrap()
     };
+    let homes = |rate_qps| Mode::Population {
+        source: PopulationSource::File("homes.toml".into()),
+        rate: Rate::Constant(rate_qps),
+    };
     let variant = check("");
     let load = &variant.load;
-    assert_eq!((load.clients, load.mode()), (2_000, Mode::Clients));
-    assert_eq!(load.rate, Some(Rate::Constant(100.0)));
+    assert_eq!((load.clients, &load.mode), (2_000, &homes(100.0)));
     assert_eq!(load.transport, Transport::Udp);
     assert_eq!(load.mix.as_ref().map(ToString::to_string).as_deref(), Some("tcp:25%"));
     assert_eq!((load.connect, load.truncated), (Connect::OnDemand, Truncated::AskOverTcp));
@@ -241,12 +245,12 @@ fn a_population_completes_what_is_not_written() {
         "load.clients = 4_000\nload.transport = \"tcp\"\nload.idle = \"1s\"\nserver.zone.records = 7",
     );
     let load = &variant.load;
-    assert_eq!((load.clients, &load.rate), (4_000, &Some(Rate::Constant(200.0))));
+    assert_eq!((load.clients, &load.mode), (4_000, &homes(200.0)));
     assert_eq!((load.transport, &load.mix), (Transport::Tcp, &None));
     assert_eq!((load.idle, variant.zone.records), (Some(Duration::from_secs(1)), 7));
     let variant = check("load.rate = 30\nload.mix = \"dot:1%\"\nload.queries = \"names.txt\"");
     let load = &variant.load;
-    assert_eq!((load.clients, &load.rate), (2_000, &Some(Rate::Constant(30.0))));
+    assert_eq!((load.clients, &load.mode), (2_000, &homes(30.0)));
     assert_eq!(load.mix.as_ref().map(ToString::to_string).as_deref(), Some("dot:1%"));
     assert_eq!(variant.zone.records, 1_000);
     assert_eq!(load.asked(), Queries::File("names.txt".into()));

@@ -3,7 +3,7 @@
 use dnslab_figures::Histogram;
 use dnslab_record::{LiveLimit, LiveLoad, LiveServer, LoadMode, OpenPace};
 use dnslab_report::number;
-use dnslab_settings::{Mode, Variant};
+use dnslab_settings::Variant;
 use dnslab_wire::Transport;
 
 use super::series::{QUANTILES, share_of};
@@ -26,7 +26,7 @@ pub(crate) struct Kind {
 impl Kind {
     pub(crate) fn of(variant: &Variant) -> Self {
         let load = &variant.load;
-        let mode = LoadMode::of(&load.mode(), load.warm_up, load.duration);
+        let mode = LoadMode::of(&load.mode, load.warm_up, load.duration);
         let transports: Vec<String> = load.transports().map(|it| it.to_string()).collect();
         let clients = number::count(load.clients.into());
         let plural = if load.clients == 1 { "" } else { "s" };
@@ -34,10 +34,8 @@ impl Kind {
             LoadMode::Closed { outstanding } => format!("{outstanding} outstanding"),
             LoadMode::Open { rate_qps, .. } => format!("{} queries/s", number::qps(*rate_qps)),
         };
-        let asked = match load.mode() {
-            Mode::Clients => format!("{} pace", OpenPace::Clients),
-            Mode::Open { .. } | Mode::Closed { .. } => asked,
-        };
+        let is_played = load.mode.is_played();
+        let asked = if is_played { format!("{} pace", OpenPace::Clients) } else { asked };
         Self {
             name: variant.name.clone(),
             how: format!("{}, {clients} client{plural}, {asked}", transports.join(" and ")),

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use dnslab_settings::Load;
-use dnslab_traffic::{Connect, Rate, ServerOrder};
+use dnslab_settings::{Load, Mode};
+use dnslab_traffic::{Connect, ServerOrder};
 use dnslab_wire::Transport;
 use rand::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -31,7 +31,7 @@ fn with_attempts(seed: u64, mut scenario: Scenario) -> Scenario {
     load.attempts = random.random_range(1..=3);
     load.backoff = random.random_range(1..=2);
     load.server_order = ServerOrder::ALL[random.random_range(0..ServerOrder::ALL.len())];
-    let is_open = load.rate.is_some() || load.capture.is_some();
+    let is_open = !load.mode.is_closed();
     let there: Vec<bool> = (0..random.random_range(0..=2)).map(|_| random.random()).collect();
     if is_open {
         further(&mut scenario, &there);
@@ -108,8 +108,7 @@ fn dot_of_clients() {
 fn play(load: Load, there: &[bool], is_first_there: bool) -> (Vec<u64>, u64, Duration) {
     let mut scenario = Scenario::quiet(Load {
         clients: 10,
-        rate: Some(Rate::Constant(1_000.0)),
-        outstanding: None,
+        mode: Mode::constant(1_000.0),
         connect: Connect::OnDemand,
         warm_up: Duration::ZERO,
         duration: Duration::from_secs(1),

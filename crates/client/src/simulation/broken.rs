@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use dnslab_figures::Counters;
-use dnslab_settings::{Load, QuotaKind, ReceiveTime};
-use dnslab_traffic::{Connect, Rate};
+use dnslab_settings::{Load, Mode, QuotaKind, ReceiveTime};
+use dnslab_traffic::Connect;
 use dnslab_wire::Transport;
 
 use super::network::{Broken, Faults};
@@ -22,7 +22,7 @@ fn closed(transport: Transport) -> Scenario {
     let mut scenario = Scenario::quiet(Load {
         transport,
         clients: 3,
-        outstanding: Some(5),
+        mode: Mode::Closed { outstanding: 5 },
         duration: Duration::from_millis(150),
         warm_up: Duration::from_millis(50),
         timeout: Duration::from_millis(100),
@@ -33,7 +33,7 @@ fn closed(transport: Transport) -> Scenario {
 }
 
 fn open(load: &mut Load, rate_qps: f64) {
-    (load.outstanding, load.rate) = (None, Some(Rate::Constant(rate_qps)));
+    load.mode = Mode::constant(rate_qps);
 }
 
 /// The loop as it is, and as an open loop of 400 queries per second.

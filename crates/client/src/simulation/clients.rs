@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dnslab_settings::Load;
+use dnslab_settings::{Load, Mode};
 use dnslab_traffic::{ClientQuery, Connect};
 use dnslab_wire::{Query, QueryOptions, Transport};
 use domain::base::Name;
@@ -75,14 +75,7 @@ fn query(due_ns: u64, client: u32) -> ClientQuery {
 }
 
 fn load(load: Load) -> Load {
-    Load {
-        capture: Some(PathBuf::from("a capture")),
-        outstanding: None,
-        rate: None,
-        pace: None,
-        connections: 1,
-        ..load
-    }
+    Load { mode: Mode::Capture(PathBuf::from("a capture")), connections: 1, ..load }
 }
 
 /// All that can go wrong in other loads, with up to 60 clients that ask at any time.

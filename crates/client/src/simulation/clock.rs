@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dnslab_settings::Load;
-use dnslab_traffic::Rate;
+use dnslab_settings::{Load, Mode};
 use dnslab_wire::Transport;
 use domain::tsig::{Algorithm, Key};
 
@@ -20,7 +19,7 @@ fn signatures_have_the_time_of_day_after_it_was_set() {
             let mut scenario = Scenario::quiet(Load {
                 transport,
                 clients: 1,
-                rate: Some(Rate::Constant(500.0)),
+                mode: Mode::constant(500.0),
                 duration: Duration::from_millis(200),
                 warm_up: Duration::ZERO,
                 tsig: Some("a.key:c2VjcmV0".parse().unwrap()),

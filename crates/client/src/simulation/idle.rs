@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use dnslab_figures::{Connections, Counters};
-use dnslab_settings::Load;
-use dnslab_traffic::{Connect, Rate};
+use dnslab_settings::{Load, Mode};
+use dnslab_traffic::Connect;
 use dnslab_wire::Transport;
 
 use super::Scenario;
@@ -14,7 +14,7 @@ fn open(transport: Transport, clients: u32, rate: f64, settings: &Load) -> Scena
     Scenario::quiet(Load {
         transport,
         clients,
-        rate: Some(Rate::Constant(rate)),
+        mode: Mode::constant(rate),
         warm_up: Duration::ZERO,
         duration: Duration::from_secs(1),
         ..settings.clone()

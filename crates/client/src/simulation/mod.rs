@@ -127,11 +127,12 @@ impl Scenario {
             ..Load::default()
         };
         if random.random() {
-            settings.outstanding = Some(random.random_range(connections..=12));
+            let outstanding = random.random_range(connections..=12);
+            settings.mode = Mode::Closed { outstanding };
         } else {
-            settings.rate = Some(Rate::Constant(random.random_range(100.0..10_000.0)));
-            settings.pace =
-                random.random::<bool>().then_some(Pace::Constant).or(Some(Pace::Poisson));
+            let rate = Rate::Constant(random.random_range(100.0..10_000.0));
+            let pace = if random.random() { Pace::Constant } else { Pace::Poisson };
+            settings.mode = Mode::Open { rate, pace };
         }
         let keepalive =
             matches!(transport, Transport::Tcp | Transport::Dot) && random.random_bool(0.3);
@@ -270,7 +271,7 @@ fn check(scenario: &Scenario, played: Played) {
     let is_right = |code: &String| code == "NOERROR" || fails && code == "SERVFAIL";
     assert!(rcodes.keys().all(is_right), "an answer to another query: {rcodes:?}");
     let all = all.outcomes;
-    if job.tells && !matches!(job.settings.mode(), Mode::Closed { .. }) {
+    if job.tells && !job.settings.mode.is_closed() {
         check_told(&told, &all);
     } else {
         assert!(told.is_empty());

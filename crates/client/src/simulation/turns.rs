@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use dnslab_settings::Load;
-use dnslab_traffic::{Rate, SlicePlan};
+use dnslab_settings::{Load, Mode};
+use dnslab_traffic::SlicePlan;
 use dnslab_wire::Transport;
 use proptest::prelude::*;
 
@@ -31,8 +31,10 @@ proptest! {
         let mut scenario = Scenario::quiet(Load {
             transport: Transport::Udp,
             clients: 2,
-            outstanding: (!is_open).then_some(2),
-            rate: is_open.then_some(Rate::Constant(2_000.0)),
+            mode: match is_open {
+                true => Mode::constant(2_000.0),
+                false => Mode::Closed { outstanding: 2 },
+            },
             warm_up: Duration::ZERO,
             duration: length,
             ..Load::default()

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use dnslab_figures::{Histogram, Outcomes};
-use dnslab_settings::{Load, QuotaKind};
-use dnslab_traffic::{Rate, Truncated};
+use dnslab_settings::{Load, Mode, QuotaKind};
+use dnslab_traffic::Truncated;
 use dnslab_wire::Transport;
 
 use super::{MS, Scenario};
@@ -14,7 +14,7 @@ fn closed(transport: Transport, outstanding: u32, settings: Load) -> Scenario {
     let mut scenario = Scenario::quiet(Load {
         transport,
         clients: 1,
-        outstanding: Some(outstanding),
+        mode: Mode::Closed { outstanding },
         duration: Duration::from_millis(200),
         warm_up: Duration::ZERO,
         timeout: Duration::from_millis(10),
@@ -88,7 +88,7 @@ fn a_window_is_shared_by_a_connection_and_those_that_drain() {
 fn a_lost_query_does_not_keep_its_client_from_the_next_connection() {
     for transport in Transport::ALL {
         let mut scenario = closed(transport, 12, quota(20));
-        scenario.job.settings.rate = Some(Rate::Constant(2_000.0));
+        scenario.job.settings.mode = Mode::constant(2_000.0);
         scenario.job.settings.timeout = Duration::from_millis(100);
         scenario.manners.silent = 0.05;
         let (outcomes, _) = played(&scenario);

@@ -13,8 +13,8 @@ use dnslab_figures::Histogram;
 use dnslab_lab::cpus::{self, Cores};
 use dnslab_lab::{GuardProgram, Ports, ServerKind, ServerSpec, ZoneFile, ports};
 use dnslab_load::{Job, LoadError, LoadResult};
-use dnslab_settings::{Load, RightCodes};
-use dnslab_traffic::{QueryList, Rate, Selection, SyntheticZone, TypeMix};
+use dnslab_settings::{Load, Mode, RightCodes};
+use dnslab_traffic::{QueryList, Selection, SyntheticZone, TypeMix};
 use dnslab_wire::units::share;
 use dnslab_wire::{QueryOptions, Transport};
 use domain::base::Name;
@@ -295,13 +295,13 @@ impl<'a> Programs<'a> {
         };
         let settings = match shape {
             Loop::Open(duration) => Load {
-                rate: Some(Rate::Constant(RATE)),
+                mode: Mode::constant(RATE),
                 duration,
                 batch_delay: Duration::ZERO,
                 ..settings
             },
             Loop::Closed => Load {
-                outstanding: Some(WINDOW / CLIENTS),
+                mode: Mode::Closed { outstanding: WINDOW / CLIENTS },
                 duration: CLOSED_DURATION,
                 workers: (split.load.len() > 1).then_some(2),
                 ..settings

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use dnslab_load::{AskError, Asker, Endpoint, Job, TlsSettingsError, ask};
-use dnslab_settings::{Host, Mode, OptionForm, RightCodes, Variant};
+use dnslab_settings::{Host, OptionForm, RightCodes, Variant};
 use dnslab_traffic::Truncated;
 use dnslab_wire::{
     AnswerFault, Query, QueryOptions, Response, ResponseOptions, Transport, check_answer, rcode,
@@ -162,7 +162,7 @@ impl First<'_> {
         // What clients with queries of their own may be told is not known.
         let any_will_do = variant.expect.wrong_limit >= 1.0
             || variant.right_codes() == RightCodes::Any
-            || variant.load.mode() == Mode::Clients;
+            || variant.load.mode.is_played();
         let places = places(self.job);
         let mut first = None;
         let mut pauses = 1..TRIES;

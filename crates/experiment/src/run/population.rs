@@ -152,7 +152,7 @@ impl PopulationClients {
         let popular = &mut population.names.popular.count;
         *popular = (*popular).min(known);
         let popular = *popular;
-        let rate_qps = match &load.rate {
+        let rate_qps = match load.mode.rate() {
             Some(rate) => rate.mean(load.warm_up + load.duration),
             None => population.rate_of(load.clients),
         };

@@ -211,15 +211,16 @@ impl QueryLists {
         };
         let load = &variant.load;
         let length = load.warm_up + load.duration;
-        let played = match (&queries, &load.population) {
+        let population = load.mode.population();
+        let played = match (&queries, population) {
             (Queries::Capture(_), _) => (length, [load.factor.0, load.speed.0]),
             (_, Some(_)) => {
-                let rate_qps = load.rate.as_ref().map_or(0.0, |rate| rate.mean(length));
+                let rate_qps = load.mode.rate().map_or(0.0, |rate| rate.mean(length));
                 (length, [load.clients.into(), rate_qps])
             }
             (_, None) => Default::default(),
         };
-        let is_drawn = is_drawn || load.population.is_some();
+        let is_drawn = is_drawn || population.is_some();
         let source = Source {
             seed: is_drawn.then_some(seed),
             queries,
@@ -228,7 +229,7 @@ impl QueryLists {
             internet: internet.as_ref().map(|it| it.description.clone()),
             played,
             captured: capture_options(load),
-            population: load.population.clone(),
+            population: population.cloned(),
         };
         self.made.retain(|(made_from, _)| made_from.seed.is_none_or(|its| its == seed));
         if let Some((_, list)) = self.made.iter().find(|(made_from, _)| *made_from == source) {

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use dnslab_lab::ports;
 use dnslab_load::sockets;
-use dnslab_settings::{Load, Mode, Variant};
+use dnslab_settings::{Load, Variant};
 use dnslab_wire::Transport;
 
 use super::testbed::has_hosts;
@@ -16,10 +16,8 @@ const MAX_OVER_UDP: u64 = 4_096;
 
 /// Connections of a load that its server must bear at the same time.
 pub(super) fn connections(load: &Load) -> u32 {
-    let max = match load.mode() {
-        Mode::Clients if load.transports().all(|it| it == Transport::Udp) => MAX_OVER_UDP,
-        _ => u64::MAX,
-    };
+    let is_over_udp = load.transports().all(|transport| transport == Transport::Udp);
+    let max = if load.mode.is_played() && is_over_udp { MAX_OVER_UDP } else { u64::MAX };
     u32::try_from(sockets(load).min(max)).unwrap_or(u32::MAX)
 }
 
@@ -34,10 +32,7 @@ pub(super) fn lacking(variant: &Variant) -> Option<String> {
     if let Some(sources) = load.sources.as_ref().filter(|_| !has_hosts(variant)) {
         // The last address too: a range may go beyond what the host has.
         let last = u32::try_from(sources.len().saturating_sub(1)).unwrap_or(u32::MAX);
-        let clients = match load.mode() {
-            Mode::Clients => u32::MAX,
-            _ => load.clients,
-        };
+        let clients = if load.mode.is_played() { u32::MAX } else { load.clients };
         for place in [0, last.min(clients.saturating_sub(1))] {
             if let Some(problem) = foreign(sources.get(place), variant.target()) {
                 return Some(problem);

@@ -3,6 +3,7 @@
 //! A round of several cases has all their servers up together, and the load goes to them in turns, slice by
 //! slice. A round of one case is a run by itself.
 
+use dnslab_settings::Mode;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -76,7 +77,7 @@ impl Round<'_> {
                 main = self.apply(&members, (longer, None), stop, &mut told);
             }
         }
-        let is_closed = |of: &Prepared<'_>| of.case.variant.load.rate.is_none();
+        let is_closed = |of: &Prepared<'_>| of.case.variant.load.mode.rate().is_none();
         let common = self.common.filter(|_| members.iter().all(is_closed));
         let went_well =
             main.iter().all(|applied| applied.fault.is_none() && applied.result.is_ok());
@@ -154,9 +155,8 @@ impl Round<'_> {
             None => job,
             // Its answers are those of other queries.
             Some(common) => Job { tells: false, ..job }.with(|load| {
-                load.outstanding = None;
-                load.rate = Some(Rate::Constant(common.rate_qps));
-                load.pace = Some(Pace::Poisson);
+                let rate = Rate::Constant(common.rate_qps);
+                load.mode = Mode::Open { rate, pace: Pace::Poisson };
                 load.duration = common.duration;
                 load.warm_up = common.warm_up;
                 load.windows = None;

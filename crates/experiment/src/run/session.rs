@@ -23,7 +23,7 @@ use dnslab_record::{
     SkippedVariant,
 };
 use dnslab_results::{FolderName, Holder, ResultsDirectory, ResultsError, SessionLock};
-use dnslab_settings::{CacheSize, ChainRole, Common, Experiment, Host, HostsChoice, Variant};
+use dnslab_settings::{CacheSize, ChainRole, Common, Experiment, Host, HostsChoice, Mode, Variant};
 use dnslab_traffic::SlicePlan;
 
 use super::case::{is_cut_short, leave_out_if_short};
@@ -527,8 +527,8 @@ fn move_recording(
     let moved = results.take_in(RECORDING, recording)?;
     let moved = std::path::absolute(&moved).unwrap_or(moved);
     for variant in &mut experiment.variants {
-        if variant.load.capture.as_deref() == Some(recording) {
-            variant.load.capture = Some(moved.clone());
+        if variant.load.mode.capture() == Some(recording) {
+            variant.load.mode = Mode::Capture(moved.clone());
         }
     }
     Ok(())

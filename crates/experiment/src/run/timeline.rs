@@ -37,7 +37,7 @@ impl Timeline {
     ) -> Self {
         let longest = |of: fn(&Load) -> Duration| loads.clone().map(of).max().unwrap_or_default();
         let (warm_up, duration) = (longest(|load| load.warm_up), longest(|load| load.duration));
-        if count < 2 || loads.clone().any(|load| load.rate.is_some()) {
+        if count < 2 || loads.clone().any(|load| load.mode.rate().is_some()) {
             return Self::in_one_turn(count, warm_up, duration);
         }
         let warm_up = slices.length(count, warm_up);
@@ -75,6 +75,8 @@ pub(crate) fn lengthened(slices: SlicePlan, needed: Duration, duration: Duration
 
 #[cfg(test)]
 mod tests {
+    use dnslab_settings::Mode;
+
     use super::*;
 
     fn ms(count: u64) -> Duration {
@@ -102,8 +104,7 @@ mod tests {
         assert_eq!((timeline.warm_up, timeline.length), (ms(200), ms(2_200)));
         let alone = Timeline::of(1, closed[..1].iter(), slices());
         assert_eq!((alone.turns, alone.length), (None, ms(300)));
-        let rate = Some(dnslab_traffic::Rate::Constant(10.0));
-        let open = [Load { rate, ..load(200) }, load(1_000)];
+        let open = [Load { mode: Mode::constant(10.0), ..load(200) }, load(1_000)];
         let open = Timeline::of(2, open.iter(), slices());
         assert_eq!((open.is_in_one_turn, open.length), (true, 2 * ms(1_145)));
         assert_eq!(open, Timeline::in_one_turn(2, ms(100), ms(1_000)));

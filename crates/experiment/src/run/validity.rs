@@ -6,7 +6,7 @@ use dnslab_analysis::{
 use dnslab_figures::{Answers, ERROR_CODES};
 use dnslab_load::Expected;
 use dnslab_record::{Cause, InvalidReason};
-use dnslab_settings::{Mode, RightCodes, Variant};
+use dnslab_settings::{RightCodes, Variant};
 use dnslab_wire::rcode;
 
 use super::case::{SeenLoad, expected};
@@ -63,7 +63,7 @@ pub(super) fn why_invalid(
     // What a played client may be told is not known, but most of them are told something: unless the experiment
     // says that any answer will do, as where it looks for the load at which a resolver gives up.
     let any_will_do = variant.expect.wrong_limit >= 1.0 || variant.right_codes() == RightCodes::Any;
-    if variant.load.mode() == Mode::Clients && !any_will_do {
+    if variant.load.mode.is_played() && !any_will_do {
         let of = |name: &&str| answers.rcodes.get(*name).copied().unwrap_or(0);
         let errors = ERROR_CODES.iter().map(of).sum::<u64>();
         if 2 * errors > outcomes.answered {

@@ -3,7 +3,7 @@
 use dnslab_lab::{ExternalServer, Identity, NotFound, Watched};
 use dnslab_load::sockets;
 use dnslab_record::ServerFacts;
-use dnslab_settings::{Mode, Variant};
+use dnslab_settings::Variant;
 use dnslab_wire::Transport;
 use dnslab_wire::units::raised_file_limit;
 
@@ -63,7 +63,7 @@ pub(super) fn lacking(variant: &Variant) -> Option<String> {
 pub(super) fn too_few_files(variant: &Variant) -> Option<String> {
     let load = &variant.load;
     let is_by_connection = load.transports().all(Transport::runs_over_tcp);
-    if !is_by_connection || load.mode() == Mode::Clients {
+    if !is_by_connection || load.mode.is_played() {
         return None;
     }
     let connections = sockets(load);

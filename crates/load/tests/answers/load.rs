@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use dnslab_load::{Job, LoadResult, run};
-use dnslab_settings::Load;
+use dnslab_settings::{Load, Mode};
 use dnslab_traffic::QueryList;
 use dnslab_wire::{Edns, QueryOptions, Transport};
 
@@ -37,7 +37,7 @@ pub(crate) fn job(target: SocketAddr, transport: Transport) -> Job {
     let settings = Load {
         transport,
         clients: 2,
-        outstanding: Some(4),
+        mode: Mode::Closed { outstanding: 4 },
         duration: Duration::from_millis(400),
         warm_up: Duration::ZERO,
         timeout: Duration::from_secs(5),

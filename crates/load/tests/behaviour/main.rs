@@ -14,8 +14,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use dnslab_load::{Job, LoadError, LoadResult, run};
-use dnslab_settings::{Load, QuotaKind, ReceiveTime, Subnets};
-use dnslab_traffic::{QueryList, Rate, SyntheticZone, Truncated, TypeMix};
+use dnslab_settings::{Load, Mode, QuotaKind, ReceiveTime, Subnets};
+use dnslab_traffic::{QueryList, SyntheticZone, Truncated, TypeMix};
 use dnslab_wire::{Edns, QueryOptions, Transport};
 
 use crate::witness::{Shared, echo, lock, server};
@@ -31,7 +31,7 @@ fn job(target: SocketAddr, transport: Transport) -> Job {
     let settings = Load {
         transport,
         clients: 4,
-        outstanding: Some(2),
+        mode: Mode::Closed { outstanding: 2 },
         duration: Duration::from_millis(400),
         warm_up: Duration::ZERO,
         timeout: Duration::from_secs(1),
@@ -43,7 +43,7 @@ fn job(target: SocketAddr, transport: Transport) -> Job {
 
 /// Makes it an open loop with equal gaps.
 fn open(load: &mut Load, rate_qps: f64) {
-    (load.outstanding, load.rate) = (None, Some(Rate::Constant(rate_qps)));
+    load.mode = Mode::constant(rate_qps);
 }
 
 /// Applies a load whose queries must all be answered; the engine asserts its sums.
@@ -89,7 +89,7 @@ fn a_connection_is_closed_at_the_end_of_its_quota() {
 fn a_client_divides_its_window_among_its_connections() {
     let (target, seen) = plain();
     go(&job(target, Transport::Tcp).with(|load| {
-        load.outstanding = Some(7);
+        load.mode = Mode::Closed { outstanding: 7 };
         load.connections = 3;
     }));
     assert_eq!(lock(&seen).of_each_peer().len(), 12);
@@ -154,7 +154,7 @@ fn a_server_that_wants_its_connections_closed_is_obeyed() {
     let edns = Edns { keepalive: true, ..Edns::default() };
     let job = job(target, Transport::Tcp).with(|load| {
         load.keepalive = true;
-        load.outstanding = Some(1);
+        load.mode = Mode::Closed { outstanding: 1 };
     });
     go(&Job { queries: queries(Some(edns)), ..job });
     let most = lock(&seen).of_each_peer().values().max().copied();
@@ -207,7 +207,7 @@ fn each_client_keeps_the_cookie_that_the_server_gave_it() {
     });
     let job = job(target, Transport::Udp).with(|load| {
         load.cookies = true;
-        load.outstanding = Some(1);
+        load.mode = Mode::Closed { outstanding: 1 };
     });
     let result = go(&Job { queries: queries(Some(Edns::default())), ..job });
     let seen = lock(&seen);

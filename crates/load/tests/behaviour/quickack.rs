@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::thread;
 use std::time::Duration;
 
-use dnslab_settings::Quickack;
+use dnslab_settings::{Mode, Quickack};
 use dnslab_wire::Transport;
 
 use crate::{go, job};
@@ -47,7 +47,7 @@ fn answers_do_not_wait_for_an_acknowledgement_that_is_sent_at_once() {
         let result = go(&job(target, Transport::Tcp).with(|load| {
             load.clients = 1;
             load.workers = Some(1);
-            load.outstanding = Some(1);
+            load.mode = Mode::Closed { outstanding: 1 };
             load.duration = Duration::from_millis(1_500);
             load.quickack = if quickack { Quickack::Always } else { Quickack::OpenLoop };
         }));

@@ -30,7 +30,7 @@ pub(crate) fn job(target: SocketAddr, transport: Transport) -> Job {
     let settings = Load {
         transport,
         clients: 3,
-        outstanding: Some(5),
+        mode: Mode::Closed { outstanding: 5 },
         duration: Duration::from_millis(400),
         warm_up: Duration::from_millis(100),
         timeout: Duration::from_millis(150),
@@ -43,7 +43,7 @@ pub(crate) fn job(target: SocketAddr, transport: Transport) -> Job {
 
 /// Makes it an open loop with equal gaps.
 pub(crate) fn open(load: &mut Load, rate_qps: f64) {
-    (load.outstanding, load.rate) = (None, Some(Rate::Constant(rate_qps)));
+    load.mode = Mode::constant(rate_qps);
 }
 
 /// The job as it is, and as an open loop of 400 queries per second.
@@ -108,7 +108,7 @@ fn check(job: &Job, result: &LoadResult) {
     for interval in measured.intervals.iter().chain(&measured.seconds) {
         assert_eq!(interval.rcodes.values().sum::<u64>(), interval.answered, "{interval:?}");
     }
-    if let Mode::Open { rate: Rate::Constant(rate_qps), pace: Pace::Constant } = load.mode() {
+    if let Mode::Open { rate: Rate::Constant(rate_qps), pace: Pace::Constant } = &load.mode {
         let expected = |length: Duration| rate_qps * length.as_secs_f64();
         for (counters, length) in
             [(&measured.warm_up, load.warm_up), (&measured.counters, load.duration)]

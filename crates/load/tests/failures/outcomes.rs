@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use dnslab_figures::{Answers, Outcomes};
 use dnslab_load::{Expected, Job, LoadResult, Progress, run};
-use dnslab_settings::{Load, RightCodes};
+use dnslab_settings::{Load, Mode, RightCodes};
 use dnslab_test_support::free_address;
-use dnslab_traffic::Pace;
+use dnslab_traffic::{Pace, Rate};
 use dnslab_wire::Transport;
 
 use crate::applied::{apply, both, closed_and_open, job, open};
@@ -142,7 +142,7 @@ fn a_client_that_is_answered_no_more_is_counted() {
         }
     });
     let job = job(target, Transport::Udp).with(|load| {
-        load.outstanding = Some(1);
+        load.mode = Mode::Closed { outstanding: 1 };
         load.duration = Duration::from_millis(1_500);
     });
     let measured = apply(&job).measured;
@@ -166,8 +166,7 @@ fn nobody_at_the_port_is_a_time_out() {
 fn nobody_listening_is_not_sent() {
     let target = free_address([127, 0, 0, 1].into());
     let result = apply(&job(target, Transport::Tcp).with(|load| {
-        open(load, 1_000.0);
-        load.pace = Some(Pace::Poisson);
+        load.mode = Mode::Open { rate: Rate::Constant(1_000.0), pace: Pace::Poisson };
     }));
     let counters = &result.measured.counters;
     assert!(counters.outcomes.due > 0);
@@ -234,13 +233,10 @@ fn a_load_that_is_left_does_not_wait_for_the_time_outs() {
     let unread = job(nobody.local_addr().unwrap(), Transport::Tcp);
     // More than any server takes, more than any generator makes, and a rate that comes by chance or grows.
     let too_much = [(1e9, Pace::Constant), (50e6, Pace::Poisson)].map(|(rate, pace)| {
-        jobs[0].clone().with(|load| {
-            open(load, rate);
-            load.pace = Some(pace);
-        })
+        jobs[0].clone().with(|load| load.mode = Mode::Open { rate: Rate::Constant(rate), pace })
     });
     for job in jobs.into_iter().chain([unread]).chain(too_much) {
-        let what = format!("{} {:?}", job.settings.transport, job.settings.rate);
+        let what = format!("{} {:?}", job.settings.transport, job.settings.mode);
         let result = left_early(job);
         let outcomes = [&result.measured.warm_up, &result.measured.counters].map(|it| it.outcomes);
         let sum = |of: fn(&Outcomes) -> u64| outcomes.iter().map(of).sum::<u64>();

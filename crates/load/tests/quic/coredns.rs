@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use dnslab_settings::QuotaKind;
+use dnslab_settings::{Mode, QuotaKind};
 use dnslab_test_support::free_address;
 use dnslab_wire::{Method, Transport};
 
@@ -114,7 +114,7 @@ fn stream_limits_and_tickets() {
     let server = CoreDns::start();
     for transport in [Transport::Doq, Transport::Doh3] {
         let job = job(server.address(transport), transport, server.identity.settings());
-        go_well(&job.clone().with(|load| load.outstanding = Some(600)));
+        go_well(&job.clone().with(|load| load.mode = Mode::Closed { outstanding: 600 }));
         let result = go_well(&job.with(|load| {
             load.queries_per_connection = Some(30);
             load.connection_quota = QuotaKind::Exact;
@@ -135,7 +135,7 @@ fn loads_one_after_another() {
             let job = job(server.address(transport), transport, server.identity.settings());
             let result = go(&job.with(|load| {
                 load.clients = 150;
-                load.outstanding = Some(1);
+                load.mode = Mode::Closed { outstanding: 1 };
                 // quic-go refuses some connections for the moment if more than 32 wait to be accepted. They
                 // are opened one after the other in the warm-up, and again where that was not enough.
                 load.warm_up = Duration::from_secs(1);

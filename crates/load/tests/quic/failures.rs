@@ -1,5 +1,6 @@
 //! Servers that go away, are not there, or do not speak what they are asked to.
 
+use dnslab_settings::Mode;
 use std::collections::HashMap;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +10,6 @@ use std::time::Duration;
 use dnslab_load::{TlsSettings, Verification};
 use dnslab_responder::CertificateFiles;
 use dnslab_test_support::free_address;
-use dnslab_traffic::Rate;
 use dnslab_wire::Transport;
 
 use crate::load::{Identity, go, go_well, job};
@@ -94,7 +94,7 @@ fn a_connection_that_was_idle_is_closed_and_not_lost() {
         let job = job(server.addresses(transport)[0], transport, server.identity.settings());
         let result = go_well(&job.with(|load| {
             // Each of three clients asks once in a second: a busy machine is not that late.
-            (load.outstanding, load.rate) = (None, Some(Rate::Constant(3.0)));
+            load.mode = Mode::constant(3.0);
             load.duration = Duration::from_secs(3);
         }));
         let connections = &result.measured.counters.connections;

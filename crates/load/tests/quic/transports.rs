@@ -3,8 +3,7 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use dnslab_settings::QuotaKind;
-use dnslab_traffic::Rate;
+use dnslab_settings::{Mode, QuotaKind};
 use dnslab_wire::{Method, Transport};
 
 use crate::load::{go, go_well, job};
@@ -50,9 +49,8 @@ fn wide_windows_and_schedules() {
     let server = Responder::start(|_| {});
     for transport in [Transport::Doq, Transport::Doh3] {
         let job = job(server.addresses(transport)[0], transport, server.identity.settings());
-        go_well(&job.clone().with(|load| load.outstanding = Some(2000)));
-        let rate = Some(Rate::Constant(3000.0));
-        go_well(&job.with(|load| (load.outstanding, load.rate) = (None, rate)));
+        go_well(&job.clone().with(|load| load.mode = Mode::Closed { outstanding: 2000 }));
+        go_well(&job.with(|load| load.mode = Mode::constant(3000.0)));
     }
 }
 
@@ -67,7 +65,7 @@ fn programs_are_played() {
         });
         let job = job(server.addresses(transport)[0], transport, server.identity.settings());
         let result = go(&job.with(|load| {
-            load.outstanding = Some(100);
+            load.mode = Mode::Closed { outstanding: 100 };
             load.timeout = Duration::from_millis(60);
             load.duration = Duration::from_secs(1);
         }));

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use dnslab_load::{Expected, Job, LoadResult, TlsSettings, Verification, run};
-use dnslab_settings::{Load, QuotaKind, RightCodes};
+use dnslab_settings::{Load, Mode, QuotaKind, RightCodes};
 use dnslab_traffic::QueryList;
 use dnslab_wire::{Method, QueryOptions, Transport};
 
@@ -32,7 +32,7 @@ pub(crate) fn job(target: SocketAddr, transport: Transport, tls: TlsSettings) ->
     let settings = Load {
         transport,
         clients: 3,
-        outstanding: Some(20),
+        mode: Mode::Closed { outstanding: 20 },
         duration: Duration::from_millis(400),
         warm_up: Duration::ZERO,
         timeout: Duration::from_secs(5),

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use dnslab_settings::Records;
+use dnslab_settings::{Mode, Records};
 use dnslab_wire::{Method, Transport};
 
 use crate::load::{go, go_well, job, settings, with_method, with_quota};
@@ -32,7 +32,7 @@ fn requests_to_bind() {
         let server = Bind::start("", streams);
         let tls = settings(&server.identity);
         let job = with_method(job(server.doh2, Transport::Doh2, tls), method);
-        let result = go_well(&job.with(|load| load.outstanding = Some(outstanding)));
+        let result = go_well(&job.with(|load| load.mode = Mode::Closed { outstanding }));
         assert!(result.measured.counters.outcomes.answered > 100, "{method:?} {streams}");
         assert_eq!(result.measured.counters.connections.opened, 3);
     }
@@ -56,7 +56,7 @@ fn lost_answers_do_not_use_up_the_streams() {
     let result = go(&job(server.doh2, Transport::Doh2, tls).with(|load| {
         load.clients = 1;
         load.workers = Some(1);
-        load.outstanding = Some(200);
+        load.mode = Mode::Closed { outstanding: 200 };
         // A machine that others use answers 200 queries within that, too.
         load.timeout = Duration::from_millis(100);
         load.duration = Duration::from_secs(2);

@@ -12,8 +12,8 @@ use dnslab_wire::{Method, Transport};
 use super::{Check, PathKind};
 use crate::key::Field;
 use crate::{
-    HostsChoice, Kind, LoadDraft, Mode, PopulationSource, Queries, Records, ServerChoice,
-    ServerDraft, ServerKind, Subnets, TlsVersions, VariantDraft,
+    HostsChoice, Kind, LoadDraft, PopulationSource, Queries, Records, ServerChoice, ServerDraft,
+    ServerKind, Subnets, TlsVersions, VariantDraft,
 };
 
 /// Played clients close what has been idle for so long. Stub resolvers keep connections for 10 to 30 s (RFC
@@ -79,8 +79,8 @@ impl Check<'_> {
             );
             load.pace.forget();
         }
-        if let Mode::Closed { outstanding } = load.checked().mode() {
-            load.outstanding.value = load.rate.value.is_none().then_some(outstanding);
+        if let Some(outstanding) = load.mode().outstanding() {
+            load.outstanding.value = Some(outstanding);
         }
         if let Some(mix) = &load.mix.value
             && mix.shares().iter().any(|(transport, _)| *transport == load.transport.value)
@@ -97,7 +97,7 @@ impl Check<'_> {
                 "remove it from the mix, or choose another `load.transport` for the rest",
             );
         }
-        if load.checked().mode() == Mode::Clients {
+        if load.mode().is_played() {
             as_real_clients(load);
             let is_local = draft.lab.hosts.value == HostsChoice::Loopback
                 && targets(&draft.server).all(|it| it.is_ipv4() && it.is_loopback());

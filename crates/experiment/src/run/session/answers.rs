@@ -17,7 +17,7 @@ use dnslab_record::{
     AnswerComparison, AnswerExample, AnswerRelation, COMPARISON_FORMAT, CaseId, ClassCount,
     Compared, DifferenceClass, RunRecord,
 };
-use dnslab_settings::{Experiment, Mode, Variant};
+use dnslab_settings::{Experiment, Variant};
 use dnslab_traffic::Truncated;
 use dnslab_wire::{AnswerDigest, Query, Response, Transport, message_text};
 
@@ -56,7 +56,7 @@ const POLL: Duration = Duration::from_micros(200);
 /// When two variants have different numbers of workers.
 pub(super) fn check_workers(experiment: &Experiment) -> Result<(), SessionError> {
     for variant in experiment.variants.iter().filter(|variant| variant.compare.answers) {
-        if variant.load.mode() == Mode::Clients {
+        if variant.load.mode.is_played() {
             continue;
         }
         for other in experiment.compared_with(variant) {

@@ -51,10 +51,10 @@ pub(super) fn inputs(
         if let Some(path) = &variant.load.queries {
             note(&mut facts, "query file", path)?;
         }
-        if let Some(path) = &variant.load.capture {
+        if let Some(path) = variant.load.mode.capture() {
             note(&mut facts, "capture", path)?;
         }
-        if let Some(PopulationSource::File(path)) = &variant.load.population {
+        if let Some(PopulationSource::File(path)) = variant.load.mode.population() {
             note(&mut facts, "population file", path)?;
         }
         if let Some(Subnets::File(path)) = &variant.load.client_subnets {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dnslab_load::{check_sockets, sockets};
 use dnslab_record::{CaseId, Compared, LiveLoad, Measured, RunRecord, RunStatus, SkippedVariant};
-use dnslab_settings::{Alternate, Experiment, Mode, Variant};
+use dnslab_settings::{Alternate, Experiment, Variant};
 
 use super::{Observer, Session, SessionError, came_to_nothing, seed_of};
 use crate::run::case::{Case, Sampling};
@@ -70,11 +70,11 @@ fn apart(variant: &Variant) -> Option<&'static str> {
         Some("its answers are delayed on purpose, and may come after its turn")
     } else if variant.writes_logs() {
         Some("its server writes logs, also behind its own turns")
-    } else if load.mode() == Mode::Clients {
+    } else if load.mode.is_played() {
         Some("its clients keep their own time, which leaves no turns to others")
     } else if load.queries_in_all.is_some() {
         Some("its load ends after a number of queries")
-    } else if load.rate.as_ref().is_some_and(|rate| !rate.is_constant()) {
+    } else if load.mode.rate().is_some_and(|rate| !rate.is_constant()) {
         Some("its rate changes with time")
     } else {
         None
@@ -158,7 +158,7 @@ impl Session {
         observer: &mut dyn Observer,
     ) -> Result<Option<f64>, SessionError> {
         let Some(common) = self.experiment.common_load() else { return Ok(None) };
-        let is_open = |variant: &Variant| variant.load.rate.is_some();
+        let is_open = |variant: &Variant| variant.load.mode.rate().is_some();
         if self.experiment.variants.iter().any(is_open) {
             return Ok(None);
         }
