@@ -6,10 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dnslab_settings::{Load, Mode, RightCodes, Subnets};
-use dnslab_traffic::{Attempts, ClientSubnets, Connect, QueryList, TimeWindows, Truncated, Turns};
+use dnslab_traffic::{
+    Attempts, ClientSubnets, Connect, QueryList, TimeWindows, Timeline, Truncated,
+};
 use dnslab_wire::{Query, Transport};
 
-use crate::time::{Nanos, nanos};
+use crate::time::Nanos;
 use crate::{ClientTraffic, Expected, TlsSettings};
 
 /// A worker with a window of at most so many queries acts on each of them by itself ([`Job::applied_batch_delay`]).
@@ -32,9 +34,16 @@ pub struct Endpoint {
 /// One load on one server.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// What is sent, when, by whom and how. What the settings leave to files (client subnets, TSIG keys) has
-    /// been read already: [`Subnets::Written`], [`Load::tsig`].
+    /// What is sent, by whom and how, as it was checked. What the settings leave to files (client subnets, TSIG keys)
+    /// has been read already: [`Subnets::Written`], [`Load::tsig`].
     pub settings: Load,
+    /// When it may send, and which part of that is measured. An open loop that takes turns has its rate in its own
+    /// slices.
+    pub timeline: Timeline,
+    /// Worker threads, at least 1.
+    pub workers: u32,
+    /// CPUs that they are pinned to in turn; none if the kernel places them.
+    pub cpus: Vec<usize>,
     /// Where the queries go.
     pub target: SocketAddr,
     /// What is asked.
@@ -53,18 +62,19 @@ pub struct Job {
     /// transports of [`Self::others`]. Their shares are not looked at: a client has one transport. Only clients
     /// of an open loop may know further servers.
     pub further: Vec<Vec<Endpoint>>,
-    /// When it may send, if it takes turns with other loads. [`Load::warm_up`] and [`Load::duration`] are
-    /// then those of the timeline that all of them share. An open loop has its rate in its own slices.
-    pub turns: Option<Turns>,
     /// What each query is told is passed on ([`crate::Runtime::told`]).
     pub tells: bool,
 }
 
 impl Job {
-    /// A load with these settings, seed 1, no TLS, no turns and no expected answer.
+    /// A load with these settings, seed 1, no TLS, no turns and no expected answer. It has the workers and the CPUs of
+    /// the settings, or one worker.
     #[must_use]
     pub fn new(settings: Load, target: SocketAddr, queries: Arc<QueryList>) -> Self {
         Self {
+            timeline: Timeline::alone(settings.warm_up, settings.duration),
+            workers: settings.workers.unwrap_or(1),
+            cpus: settings.cpus.clone(),
             settings,
             target,
             queries,
@@ -74,28 +84,18 @@ impl Job {
             replay: None,
             others: Vec::new(),
             further: Vec::new(),
-            turns: None,
             tells: false,
         }
     }
 
-    /// A job with other settings.
+    /// A job of other settings, with their timeline, workers and CPUs.
     #[must_use]
-    pub fn with(mut self, change: impl FnOnce(&mut Load)) -> Self {
-        change(&mut self.settings);
-        self
-    }
-
-    /// Worker threads; at least 1.
-    #[must_use]
-    pub fn workers(&self) -> u32 {
-        self.settings.workers.unwrap_or(1)
-    }
-
-    /// Warm-up and measured window together.
-    #[must_use]
-    pub fn length(&self) -> Duration {
-        self.settings.warm_up + self.settings.duration
+    pub fn with(self, change: impl FnOnce(&mut Load)) -> Self {
+        let mut settings = self.settings;
+        change(&mut settings);
+        let Self { timeline, workers, cpus, settings, .. } =
+            Self::new(settings, self.target, Arc::clone(&self.queries));
+        Self { timeline, workers, cpus, settings, ..self }
     }
 
     /// How often clients ask, and whom.
@@ -126,7 +126,7 @@ impl Job {
     #[must_use]
     pub fn applied_batch_delay(&self) -> Duration {
         let load = &self.settings;
-        let workers = f64::from(self.workers().max(1));
+        let workers = f64::from(self.workers);
         let is_dense = |rate_qps: f64| rate_qps / workers * load.batch_delay.as_secs_f64() >= 2.0;
         let batches = match (&self.replay, &load.mode) {
             (Some(replay), _) => is_dense(replay.rate_qps()),
@@ -134,7 +134,7 @@ impl Job {
                 f64::from(load.clients) * f64::from(*outstanding) / workers
                     > f64::from(LONE_QUERIES)
             }
-            (None, Mode::Open { rate, .. }) => is_dense(rate.mean(self.length())),
+            (None, Mode::Open { rate, .. }) => is_dense(rate.mean(self.timeline.length())),
             (None, Mode::Capture(_) | Mode::Population { .. }) => false,
         };
         if batches { load.batch_delay } else { Duration::ZERO }
@@ -174,33 +174,11 @@ impl Job {
         all || self.replay.is_some() || self.queries.iter().next().is_some_and(additional)
     }
 
-    /// The parts of the warm-up and of the measured window that are this load's own, nanoseconds.
-    #[must_use]
-    pub fn own_phases(&self) -> (Nanos, Nanos) {
-        let (warm_up, duration) = (nanos(self.settings.warm_up), nanos(self.settings.duration));
-        match &self.turns {
-            None => (warm_up, duration),
-            Some(turns) if turns.is_single() => {
-                (turns.lead_ns(), turns.counted_between(0, Nanos::MAX))
-            }
-            Some(turns) => {
-                (warm_up / u64::from(turns.loads()), duration / u64::from(turns.loads()))
-            }
-        }
-    }
-
     /// The time windows on the timeline of the load, in the order of the settings.
     pub(crate) fn windows(&self) -> impl Iterator<Item = Range<Nanos>> {
-        let begins = nanos(self.settings.warm_up);
-        // Their ends are of the load's own time, which turns make part of a longer one.
-        let loads = match &self.turns {
-            Some(turns) if !turns.is_single() => u64::from(turns.loads()),
-            _ => 1,
-        };
-        let on_timeline =
-            move |at: Duration| begins.saturating_add(nanos(at).saturating_mul(loads));
         let all = self.settings.windows.iter().flat_map(TimeWindows::as_slice);
-        all.map(move |window| on_timeline(window.from)..on_timeline(window.to))
+        let instant = |at| self.timeline.instant_ns(at);
+        all.map(move |window| instant(window.from)..instant(window.to))
     }
 }
 
@@ -243,7 +221,7 @@ pub fn sockets(load: &Load) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use dnslab_traffic::SlicePlan;
+    use dnslab_traffic::{SlicePlan, Turns};
 
     use super::*;
     use crate::recorder::Phases;
@@ -300,15 +278,17 @@ mod tests {
         let windows = "a:0s..1s,b:1s..2s".parse().ok();
         let load = Load { warm_up: ms(500), duration: ms(2_000), windows, ..closed(1, 1) };
         let mut job = job(load);
+        let in_turns =
+            |turns: Option<Turns>| Timeline::in_turns(ms(500), ms(2_500), turns.unwrap());
         let spans = |job: &Job| job.windows().map(|at| (at.start, at.end)).collect::<Vec<_>>();
         assert_eq!(spans(&job), [(500_000_000, 1_500_000_000), (1_500_000_000, 2_500_000_000)]);
         // Two loads in slices: each has half of the timeline.
         let plan = SlicePlan { slice: ms(50), lead: ms(0), tail: ms(0), mirrored: true };
-        job.turns = plan.turns(2, ms(4_500), 1).pop();
+        job.timeline = in_turns(plan.turns(2, ms(4_500), 1).pop());
         assert_eq!(spans(&job), [(500_000_000, 2_500_000_000), (2_500_000_000, 4_500_000_000)]);
         // A turn that is as long as the load is all its own.
         let plan = SlicePlan { slice: ms(2_500), mirrored: false, ..plan };
-        job.turns = plan.turns(2, ms(5_000), 1).pop();
+        job.timeline = in_turns(plan.turns(2, ms(5_000), 1).pop());
         assert_eq!(spans(&job)[1], (1_500_000_000, 2_500_000_000));
     }
 
@@ -317,11 +297,11 @@ mod tests {
         let ms = Duration::from_millis;
         let interval_ms = |slice| {
             // Two seconds of each of two loads, on a timeline of four.
-            let load = Load { warm_up: ms(0), duration: ms(4_000), ..closed(1, 1) };
-            let job = job(load);
+            let job = job(closed(1, 1));
             let plan = SlicePlan { slice, lead: ms(0), tail: ms(0), mirrored: true };
             let turns = plan.turns(2, ms(4_000), 1).pop().unwrap();
-            let phases = Phases::of(&Job { turns: Some(turns.clone()), ..job });
+            let timeline = Timeline::in_turns(ms(0), ms(4_000), turns.clone());
+            let phases = Phases::of(&Job { timeline, ..job });
             let whole = (0..4_000_000_000 / phases.interval).map(|nth| nth * phases.interval);
             let own = |at| turns.own_between(at, at + phases.interval);
             assert!(whole.map(own).all(|own| 2 * own == phases.interval), "{slice:?}");

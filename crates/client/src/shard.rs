@@ -91,7 +91,7 @@ impl<'a> Shard<'a> {
     /// window early. Queries in flight still get their outcome.
     #[must_use]
     pub fn new(job: &'a Job, number: u32, max_open: usize, stop: &'a AtomicBool) -> Self {
-        let (load, of) = (&job.settings, job.workers());
+        let (load, of) = (&job.settings, job.workers);
         let phases = Phases::of(job);
         let clients = match &job.replay {
             Some(_) => 0,
@@ -223,12 +223,12 @@ impl<'a> Shard<'a> {
 
     /// No other load has its turn, whether this one sends or only connects.
     pub(crate) fn is_own(&self, now: Nanos) -> bool {
-        self.job.turns.as_ref().is_none_or(|turns| turns.is_own(now))
+        self.job.timeline.turns().is_none_or(|turns| turns.is_own(now))
     }
 
     /// When the next turn begins, if it is not now.
     pub(crate) fn next_turn(&self, now: Nanos) -> Option<Nanos> {
-        let turns = self.job.turns.as_ref();
+        let turns = self.job.timeline.turns();
         if now < self.sends_from && turns.is_none_or(|turns| turns.is_own(self.sends_from)) {
             return Some(self.sends_from);
         }
@@ -319,7 +319,7 @@ impl<'a> Shard<'a> {
             Mode::Open { rate, pace } => {
                 let schedule = Schedule::new(rate, *pace, *seed, self.number, self.of);
                 let arrivals = Arrivals::new(schedule, self.clients * load.connections, picker);
-                let arrivals = match &self.job.turns {
+                let arrivals = match self.job.timeline.turns() {
                     Some(turns) => arrivals.in_turns(turns.clone()),
                     None => arrivals,
                 };
@@ -358,7 +358,7 @@ fn endpoints(job: &Job) -> Vec<ShardEndpoint> {
 /// the load has a single turn, the time is that of its turn, so that no connection is idle before it.
 fn time_to_connect(job: &Job, phases: &Phases) -> (Nanos, Nanos) {
     let from = phases.measured_from;
-    let turns = job.turns.as_ref();
+    let turns = job.timeline.turns();
     let first = turns.and_then(|turns| turns.first_counted(from)).unwrap_or(from);
     let lead = match turns {
         Some(turns) if turns.is_single() => turns.lead_ns().min(first),
@@ -378,8 +378,8 @@ impl Phases {
     #[must_use]
     pub fn of(job: &Job) -> Self {
         let tenth = Duration::from_millis(100);
-        let length = job.length();
-        let unit = match &job.turns {
+        let length = job.timeline.length();
+        let unit = match job.timeline.turns() {
             Some(turns) if !turns.is_single() => {
                 let once_each = u128::from(turns.once_each_ns());
                 tenth.as_nanos().div_ceil(once_each) * once_each
@@ -390,8 +390,8 @@ impl Phases {
         let of_series = length.as_nanos().div_ceil(u128::from(Self::MAX_SERIES) * unit).max(1);
         let units = of_series.div_ceil((of_series * unit).div_ceil(second));
         Self {
-            measured_from: nanos(job.settings.warm_up),
-            until: nanos(length),
+            measured_from: job.timeline.measured_from_ns(),
+            until: job.timeline.until_ns(),
             interval: u64::try_from(unit * units).unwrap_or(u64::MAX),
             timeout: nanos(job.settings.timeout),
         }

@@ -9,7 +9,7 @@ use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::run::timeline::{SAMPLES_AROUND, Timeline};
+use crate::run::timeline::{RoundTimeline, SAMPLES_AROUND};
 use crate::run::{has_hosts, in_slices, rounds, tried};
 
 /// Estimated time in which a server starts, loads its zone, is asked until it answers, and stops. BIND and Unbound took
@@ -99,7 +99,7 @@ impl PlanTime {
             time.add_servers(&round, 1 + usize::from(common.is_some()));
             time.main += main_length(experiment, &round);
             if let Some(common) = common {
-                let own = Timeline::in_one_turn(round.len(), common.warm_up, common.duration);
+                let own = RoundTimeline::in_one_turn(round.len(), common.warm_up, common.duration);
                 time.common += own.length;
             }
         }
@@ -159,7 +159,7 @@ fn main_length(experiment: &Experiment, round: &[&Variant]) -> Duration {
         [alone] => length(alone),
         round => {
             let loads = round.iter().map(|variant| &variant.load);
-            Timeline::of(round.len(), loads, experiment.slices()).length
+            RoundTimeline::of(round.len(), loads, experiment.slices()).length
         }
     }
 }

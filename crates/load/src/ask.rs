@@ -194,7 +194,7 @@ pub fn ask(job: &Job, asker: Asker, query: &Query, timeout: Duration) -> Result<
 
 /// The load of one worker, which records why a certificate is not accepted on the way that is asked.
 fn watched(job: &Job, asker: Asker) -> (Job, Option<Arc<FaultWatch>>) {
-    let mut job = job.clone().with(|load| load.workers = Some(1));
+    let mut job = Job { workers: 1, ..job.clone() };
     let is_asked = |transport| transport == asker.transport;
     let tls = match usize::from(asker.server).checked_sub(1) {
         None if is_asked(job.settings.transport) => job.tls.as_mut(),

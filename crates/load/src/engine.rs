@@ -8,9 +8,7 @@ use std::sync::{Barrier, OnceLock};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
-use dnslab_client::{Feed, Job, Phases, Shard, TlsSettings, Worker, WorkerEnd, sockets};
-use dnslab_settings::Mode;
-use dnslab_wire::Method;
+use dnslab_client::{Feed, Job, Phases, Shard, Worker, WorkerEnd, sockets};
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::set_current_timer_slack;
 
@@ -36,7 +34,7 @@ const NOT_SOON: Duration = Duration::from_secs(24 * 3_600);
 /// One of several loads on one timeline.
 #[derive(Clone, Copy, Debug)]
 pub struct Member<'a> {
-    /// The load. If it takes turns with the others, its [`Job::turns`] say when.
+    /// The load. If it takes turns with the others, its [`Job::timeline`] says when.
     pub job: &'a Job,
     /// Ends its measured window early. Queries in flight still get their outcome.
     pub stop: &'a AtomicBool,
@@ -81,7 +79,7 @@ pub fn run_together(
     let mut feeds = feeds.into_iter();
     let runs = |load: &usize| checked[*load].is_ok();
     let loads: Vec<usize> = (0..members.len()).filter(runs).collect();
-    let workers: u32 = loads.iter().map(|load| members[*load].job.workers()).sum();
+    let workers: u32 = loads.iter().map(|load| members[*load].job.workers).sum();
     let barrier = Barrier::new(workers as usize + 1);
     let (origin, all_are_here, clock) = (OnceLock::new(), OnceLock::new(), AwaitedClock::default());
     let ended = thread::scope(|scope| {
@@ -90,13 +88,14 @@ pub fn run_together(
             let Member { job, stop, told } = members[load];
             let (teller, writer) = told.filter(|_| job.tells).map(Writer::new).unzip();
             let writer = writer.map(|writer| {
-                let write = move || writer.write(&job.settings.cpus);
+                let write = move || writer.write(&job.cpus);
                 thread::Builder::new().spawn_scoped(scope, write)
             });
             writers.push(writer.transpose()?);
-            let (phases, workers) = (Phases::of(job), job.workers());
+            let (phases, workers) = (Phases::of(job), job.workers);
             let mut feeds = feeds.next().expect("one for each load").into_iter();
-            let (aggregator, reports) = Aggregator::new(load, workers, phases, job.turns.clone());
+            let (aggregator, reports) =
+                Aggregator::new(load, workers, phases, job.timeline.turns().cloned());
             aggregators.push(aggregator);
             let start = |(number, reports): (u32, Reports)| {
                 let all_are_here = &all_are_here;
@@ -155,57 +154,20 @@ fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
 fn begin(job: &Job) -> Result<Vec<Box<dyn Feed>>, LoadError> {
     let Some(replay) = &job.replay else { return Ok(Vec::new()) };
     let source = |source| LoadError::Clients { clients: replay.description(), source };
-    replay.begin(job.workers(), &job.settings.cpus).map_err(source)
+    replay.begin(job.workers, &job.cpus).map_err(source)
 }
 
+/// What the settings do not say: their check knows neither the queries nor TLS, nor what this process may have open.
 fn check(job: &Job) -> Result<(), LoadError> {
     let load = &job.settings;
-    let range = |ok: bool, what, range, value: String| {
-        if ok { Ok(()) } else { Err(LoadError::OutOfRange { what, range, value }) }
-    };
-    range(load.clients >= 1, "clients", "at least 1", load.clients.to_string())?;
-    let workers = job.workers();
-    let fits = workers >= 1 && (workers <= load.clients || job.replay.is_some());
-    range(fits, "workers", "between 1 and the number of clients", workers.to_string())?;
-    let connections = load.connections;
-    range(connections >= 1, "connections", "at least 1", connections.to_string())?;
-    let quota = load.queries_per_connection;
-    range(quota != Some(0), "queries per connection", "at least 1", "0".to_owned())?;
-    match &load.mode {
-        _ if job.replay.is_some() => {}
-        Mode::Closed { outstanding } => {
-            let fits = (connections..=65_536).contains(outstanding);
-            let allowed = "between the number of connections per client and 65536";
-            range(fits, "outstanding", allowed, outstanding.to_string())?;
-        }
-        Mode::Capture(_) | Mode::Population { .. } => return Err(LoadError::NoQueries),
-        Mode::Open { rate, .. } => {
-            let rate_qps = rate.mean(job.length());
-            let fits = rate_qps.is_finite() && rate_qps > 0.0;
-            range(fits, "rate", "above 0", rate.to_string())?;
-        }
-    }
-    let duration = format!("{:?}", load.duration);
-    range(!load.duration.is_zero(), "duration", "longer than 0", duration)?;
-    range(!load.timeout.is_zero(), "timeout", "longer than 0", format!("{:?}", load.timeout))?;
     if job.queries.is_empty() && job.replay.is_none() {
         return Err(LoadError::NoQueries);
-    }
-    if let Some(sources) = &load.sources
-        && sources.get(0).is_ipv4() != job.target.is_ipv4()
-    {
-        let sources = sources.to_string();
-        return Err(LoadError::SourceFamily { sources, target: job.target });
     }
     let others = job.others.iter().chain(job.further.iter().flatten());
     let others = others.map(|other| (other.transport, &other.tls));
     for (transport, tls) in std::iter::once((load.transport, &job.tls)).chain(others) {
         if transport.is_encrypted() && tls.is_none() {
             return Err(LoadError::NoTls(transport));
-        }
-        let sends_early = tls.as_ref().is_some_and(TlsSettings::early_data);
-        if sends_early && transport.is_http() && load.http_method == Method::Post {
-            return Err(LoadError::EarlyPost(transport));
         }
     }
     // Clients that come while the load runs connect when they must, and make room for each other.
@@ -275,7 +237,7 @@ impl Start<'_> {
         (reports, teller): (Reports, Option<Teller>),
     ) -> Result<Worker<'a, Kernel>, LoadError> {
         self.pin()?;
-        let mut shard = Shard::new(self.job, self.number, max_open(self.job.workers()), stop);
+        let mut shard = Shard::new(self.job, self.number, max_open(self.job.workers), stop);
         if let Some(feed) = feed {
             shard = shard.fed_by(feed);
         }
@@ -296,7 +258,7 @@ impl Start<'_> {
     }
 
     fn cpu(&self) -> Option<usize> {
-        let cpus = &self.job.settings.cpus;
+        let cpus = &self.job.cpus;
         (!cpus.is_empty()).then(|| cpus[self.number as usize % cpus.len()])
     }
 }

@@ -1,7 +1,6 @@
 //! Why a load did not begin, or cannot be trusted.
 
 use std::io;
-use std::net::SocketAddr;
 
 use dnslab_figures::Unbalanced;
 use dnslab_wire::units::{raised_file_limit, raised_thread_limit};
@@ -9,16 +8,6 @@ use dnslab_wire::units::{raised_file_limit, raised_thread_limit};
 /// Why a load did not begin, or cannot be trusted.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// A number is outside its range.
-    #[error("{what} must be {range}, not {value}")]
-    OutOfRange {
-        /// Which number.
-        what: &'static str,
-        /// Its range.
-        range: &'static str,
-        /// What was given.
-        value: String,
-    },
     /// There is nothing to ask.
     #[error("the query list is empty: name a query file with at least one query")]
     NoQueries,
@@ -58,22 +47,6 @@ pub enum LoadError {
         /// What the reader says, with the name of the source.
         reason: String,
     },
-    /// The clients' addresses cannot reach the target.
-    #[error("the source addresses {sources} cannot reach {target}: they are of another family")]
-    SourceFamily {
-        /// The addresses.
-        sources: String,
-        /// The target.
-        target: SocketAddr,
-    },
-    /// A transport that the settings of TLS exclude.
-    #[error("transport {0} needs TLS 1.3 (RFC 9001, section 4.2), and TLS 1.2 alone is asked for")]
-    TlsTooOld(dnslab_wire::Transport),
-    /// Unsafe requests would go as early data, which anybody can replay.
-    #[error(
-        "transport {0} with early data asks by GET: POST is no safe method (RFC 8470, section 4)"
-    )]
-    EarlyPost(dnslab_wire::Transport),
     /// A worker could not begin.
     #[error("cannot start a load worker: {0}")]
     Worker(#[source] io::Error),

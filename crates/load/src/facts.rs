@@ -10,9 +10,8 @@ use dnslab_wire::Transport;
 #[must_use]
 pub fn facts(job: &Job) -> LoadFacts {
     let load = &job.settings;
-    let workers = job.workers() as usize;
-    let (warm_up_ns, duration_ns) = job.own_phases();
-    let cpus = load.cpus.iter().copied().cycle().take(workers.min(workers * load.cpus.len()));
+    let workers = job.workers as usize;
+    let cpus = job.cpus.iter().copied().cycle().take(workers.min(workers * job.cpus.len()));
     let tls = job.tls.as_ref().filter(|_| load.transport.is_encrypted());
     LoadFacts {
         transport: Some(load.transport),
@@ -26,11 +25,11 @@ pub fn facts(job: &Job) -> LoadFacts {
         further: further_targets(job),
         clients: load.clients,
         mode: mode(job),
-        duration_ns,
-        warm_up_ns,
+        duration_ns: job.timeline.own_window_ns(),
+        warm_up_ns: job.timeline.own_warm_up_ns(),
         timeout_ns: nanos(load.timeout),
         patience_ns: patience_ns(job),
-        workers: job.workers(),
+        workers: job.workers,
         cpus: cpus.collect(),
         queries: match &job.replay {
             Some(replay) => replay.description(),

@@ -57,8 +57,7 @@ pub(crate) fn finish(
         if let Some(reason) = end.failure {
             return Err(LoadError::ClientsLost { reason });
         }
-        let cpu = (!job.settings.cpus.is_empty())
-            .then(|| job.settings.cpus[shard % job.settings.cpus.len()]);
+        let cpu = (!job.cpus.is_empty()).then(|| job.cpus[shard % job.cpus.len()]);
         let facts = WorkerFacts {
             cpu,
             cpu_ns: end.time.cpu,
@@ -129,7 +128,7 @@ fn end_at(until: Nanos, job: &Job, series: &mut Vec<Interval>) {
     for interval in series.iter_mut() {
         interval.length_ns = interval.length_ns.min(until - interval.at_ns);
         let end = interval.at_ns + interval.length_ns;
-        interval.own_ns = job.turns.as_ref().map(|turns| turns.own_between(interval.at_ns, end));
+        interval.own_ns = job.timeline.turns().map(|turns| turns.own_between(interval.at_ns, end));
     }
     series.retain(|interval| interval.own_ns != Some(0));
 }
@@ -139,7 +138,7 @@ fn nothing_counted(job: &Job, phases: Phases, until: Nanos) -> Measured {
     Measured {
         window_ns: until.saturating_sub(phases.measured_from).max(1),
         window_start_ns: phases.measured_from,
-        turns: job.turns.as_ref().map(|turns| taken(turns, phases.measured_from, until)),
+        turns: job.timeline.turns().map(|turns| taken(turns, phases.measured_from, until)),
         windows: job.settings.windows.iter().flat_map(TimeWindows::as_slice).map(empty).collect(),
         ..Measured::default()
     }

@@ -24,7 +24,7 @@
 //! ```
 //!
 //! Modules, in the order of reading: `rate`, `shape` and `pace` (when queries become due); `queries`, `query_file`,
-//! `type_mix`, `popular` (what is asked); `choice` (which comes next); `arrival` (both together); `turns` (whose turn
+//! `type_mix`, `popular` (what is asked); `choice` (which comes next); `arrival` (both together); `turns`, `timeline` (whose turn
 //! it is); `behaviour`, `attempts`, `quota`, `transport_mix`, `source_addresses`, `client_subnets`, `further_servers`,
 //! `time_windows` (how clients behave); `zone` (a [`SyntheticZone`], written in each [`ZoneFormat`]); `program` (what a
 //! server does to its answers); `client_query`, `replay`, `capture_clock` (clients of a capture); [`population`] (many
@@ -56,6 +56,7 @@ mod replay;
 mod shape;
 mod source_addresses;
 mod time_windows;
+mod timeline;
 mod transport_mix;
 mod turns;
 mod type_mix;
@@ -80,6 +81,7 @@ pub use rate::{Rate, RateError};
 pub use replay::{ReplayPlan, SeenQuery};
 pub use source_addresses::{SourceAddresses, SourceAddressesError};
 pub use time_windows::{TimeWindow, TimeWindows, TimeWindowsError};
+pub use timeline::Timeline;
 pub use transport_mix::{TransportMix, TransportMixError};
 pub use turns::{SlicePlan, Turns};
 pub use type_mix::{TypeMix, TypeMixError};

@@ -65,12 +65,8 @@ impl SlicePlan {
             order.extend(&block);
         }
         let order: Arc<[u8]> = order.into();
-        let of = |own: usize| Turns {
-            own_slices: (0u32..)
-                .zip(order.iter())
-                .filter(|(_, load)| usize::from(**load) == own)
-                .map(|(slice, _)| slice)
-                .collect(),
+        let turns = |own: usize| Turns {
+            own_slices: own_slices(&order, own as u8),
             order: Arc::clone(&order),
             own: own as u8,
             loads: loads as u32,
@@ -78,7 +74,7 @@ impl SlicePlan {
             lead_ns: nanos(self.lead),
             tail_ns: nanos(self.tail),
         };
-        (0..loads).map(of).collect()
+        (0..loads).map(turns).collect()
     }
 }
 
@@ -96,7 +92,8 @@ impl SlicePlan {
 /// assert_eq!(turns[0].is_own(0), turns[0].is_own(199_999_999));
 /// assert_eq!(turns[0].counted_between(0, 200_000_000), 90_000_000);
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(try_from = "SentTurns", into = "SentTurns")]
 pub struct Turns {
     /// The load whose turn each slice is.
     order: Arc<[u8]>,
@@ -107,6 +104,50 @@ pub struct Turns {
     slice_ns: u64,
     lead_ns: u64,
     tail_ns: u64,
+}
+
+/// [`Turns`] as they are sent, without what follows from the rest.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct SentTurns {
+    order: Vec<u8>,
+    own: u8,
+    loads: u32,
+    slice_ns: u64,
+    lead_ns: u64,
+    tail_ns: u64,
+}
+
+impl From<Turns> for SentTurns {
+    fn from(turns: Turns) -> Self {
+        let Turns { order, own, loads, slice_ns, lead_ns, tail_ns, .. } = turns;
+        Self { order: order.to_vec(), own, loads, slice_ns, lead_ns, tail_ns }
+    }
+}
+
+impl TryFrom<SentTurns> for Turns {
+    type Error = &'static str;
+
+    fn try_from(sent: SentTurns) -> Result<Self, Self::Error> {
+        let SentTurns { order, own, loads, slice_ns, lead_ns, tail_ns } = sent;
+        if slice_ns == 0 || loads == 0 {
+            return Err("turns have a length, and loads that take them");
+        }
+        let order: Arc<[u8]> = order.into();
+        Ok(Self {
+            own_slices: own_slices(&order, own),
+            order,
+            own,
+            loads,
+            slice_ns,
+            lead_ns,
+            tail_ns,
+        })
+    }
+}
+
+/// Numbers of the slices of one load, in order.
+fn own_slices(order: &[u8], own: u8) -> Arc<[u32]> {
+    (0u32..).zip(order).filter(|(_, load)| **load == own).map(|(slice, _)| slice).collect()
 }
 
 impl Turns {
@@ -209,7 +250,7 @@ impl Turns {
     }
 }
 
-fn nanos(duration: Duration) -> u64 {
+pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 

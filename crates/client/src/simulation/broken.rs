@@ -124,13 +124,14 @@ fn a_server_that_takes_early_data_and_says_nothing() {
     let mut scenario = closed(Transport::Dot);
     scenario.job.tls = Some(tls(true, true));
     scenario.faults.mute_from = Some(400);
-    let load = &mut scenario.job.settings;
-    load.clients = 400;
-    open(load, 400.0);
-    load.duration = Duration::from_secs(3);
-    load.timeout = Duration::from_millis(700);
-    exact_quota(load, 1);
-    load.connect = Connect::OnDemand;
+    scenario.change(|load| {
+        load.clients = 400;
+        open(load, 400.0);
+        load.duration = Duration::from_secs(3);
+        load.timeout = Duration::from_millis(700);
+        exact_quota(load, 1);
+        load.connect = Connect::OnDemand;
+    });
     let (counters, reason) = play(&scenario);
     assert!(counters.outcomes.answered > 0, "{counters:?}");
     assert!(counters.outcomes.connection_lost > 0, "no early data was sent: {counters:?}");
@@ -145,11 +146,12 @@ fn a_server_that_takes_early_data_and_says_nothing() {
 fn a_server_that_stops_reading_and_goes_on() {
     for transport in OVER_TCP {
         let mut scenario = closed(transport);
-        let load = &mut scenario.job.settings;
-        open(load, 2_000.0);
-        // All on one connection: more than the network holds.
-        load.clients = 1;
-        load.duration = Duration::from_millis(600);
+        scenario.change(|load| {
+            open(load, 2_000.0);
+            // All on one connection: more than the network holds.
+            load.clients = 1;
+            load.duration = Duration::from_millis(600);
+        });
         scenario.manners.stall = Some((100 * MS, 400 * MS));
         let (counters, reason) = play(&scenario);
         let outcomes = counters.outcomes;
@@ -174,10 +176,11 @@ fn a_server_that_stops_reading_and_goes_on() {
 fn what_came_while_the_generator_was_stopped_counts() {
     let mut scenario = closed(Transport::Udp);
     scenario.faults.stopped = Some((100 * MS, 500 * MS));
-    let load = &mut scenario.job.settings;
-    load.duration = Duration::from_millis(600);
-    load.timeout = Duration::from_millis(200);
-    load.receive_time = ReceiveTime::Kernel;
+    scenario.change(|load| {
+        load.duration = Duration::from_millis(600);
+        load.timeout = Duration::from_millis(200);
+        load.receive_time = ReceiveTime::Kernel;
+    });
     let (counters, _) = play(&scenario);
     assert!(counters.outcomes.answered > 0);
     assert_eq!(counters.outcomes.timed_out, 0, "{:?}", counters.outcomes);
@@ -304,9 +307,10 @@ fn closed_connections_lose_what_was_in_flight_and_are_opened_again() {
 fn a_server_that_ends_every_connection_without_an_answer_is_not_asked_again_at_once() {
     for transport in OVER_TCP {
         let mut scenario = closed(transport);
-        let load = &mut scenario.job.settings;
-        (load.clients, load.warm_up) = (1, Duration::ZERO);
-        load.duration = Duration::from_millis(500);
+        scenario.change(|load| {
+            (load.clients, load.warm_up) = (1, Duration::ZERO);
+            load.duration = Duration::from_millis(500);
+        });
         let mut at_once = scenario.clone();
         at_once.faults.broken = Some(Broken::EndAfter { octets: 0, by_reset: false });
         scenario.manners.closes = 1.0;

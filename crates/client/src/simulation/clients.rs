@@ -15,7 +15,6 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::{Played, Scenario, check, play_each};
 use crate::replay::{ClientTraffic, Fed, Feed};
-use crate::time::nanos;
 
 /// Queries that are known to the test. They come in pieces, and now and then late.
 #[derive(Clone, Debug)]
@@ -88,7 +87,7 @@ pub(super) fn drawn(seed: u64, transport: Transport) -> Scenario {
     job.settings.keepalive = false;
     scenario.manners.idle = None;
     let clients = random.random_range(1..=60u32);
-    let length = nanos(job.length());
+    let length = job.timeline.until_ns();
     let mut due: Vec<u64> = (0..random.random_range(1..400))
         .map(|_| random.random_range(0..length + length / 4))
         .collect();

@@ -62,6 +62,11 @@ struct Played {
 const MS: u64 = 1_000_000;
 
 impl Scenario {
+    /// Other settings, with their timeline.
+    fn change(&mut self, change: impl FnOnce(&mut Load)) {
+        self.job = self.job.clone().with(change);
+    }
+
     fn drawn(seed: u64, transport: Transport) -> Self {
         let random = &mut Xoshiro256PlusPlus::seed_from_u64(seed);
         // Half of what can go wrong does not.
@@ -252,7 +257,7 @@ fn check(scenario: &Scenario, played: Played) {
     let Played { end, right, asked, now, told, .. } = played;
     let timeout = nanos(job.attempts().waits().max().unwrap_or_default());
     let patience = nanos(job.attempts().patience());
-    let rest = nanos(job.length()) + 6 * patience + 30_000 * MS;
+    let rest = job.timeline.until_ns() + 6 * patience + 30_000 * MS;
     assert!(now < rest, "it ended at {now} ns only");
     check_windows(&end, nanos(job.settings.timeout));
     let (mut latency, mut service, mut lag) = Default::default();

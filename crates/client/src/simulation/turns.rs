@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dnslab_settings::{Load, Mode};
-use dnslab_traffic::SlicePlan;
+use dnslab_traffic::{SlicePlan, Timeline};
 use dnslab_wire::Transport;
 use proptest::prelude::*;
 
@@ -40,7 +40,10 @@ proptest! {
             ..Load::default()
         });
         scenario.job.seed = seed;
-        scenario.job.turns = (loads > 1).then(|| plan.turns(loads, length, seed).remove(0));
+        if loads > 1 {
+            let turns = plan.turns(loads, length, seed).remove(0);
+            scenario.job.timeline = Timeline::in_turns(Duration::ZERO, length, turns);
+        }
         scenario.faults.descheduled = descheduled;
         scenario.faults.away = MS..(1 + away_ms) * MS;
         let end = scenario.play().end;

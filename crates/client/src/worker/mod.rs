@@ -214,8 +214,9 @@ impl<'a, R: Runtime> Worker<'a, R> {
             signatures: Signatures::default(),
         };
         let query_source = shard.query_source();
-        let mut recorder = Recorder::new(shard.phases, job.turns.clone(), query_source.is_open())
-            .with_windows(job.windows());
+        let mut recorder =
+            Recorder::new(shard.phases, job.timeline.turns().cloned(), query_source.is_open())
+                .with_windows(job.windows());
         recorder.told = shard.tells().then(Box::default);
         let (until, max_queries) = (shard.phases.until, shard.max_queries);
         let may_share = shared::is_possible(&shard);

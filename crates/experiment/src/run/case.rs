@@ -23,8 +23,9 @@ use dnslab_settings::{Queries, RightCodes, Variant, Verification};
 use dnslab_traffic::TypeMix;
 use dnslab_wire::rcode;
 
+use super::common_rate::CommonRate;
 use super::leftovers;
-use super::queries::{Asked, QueriesError};
+use super::queries::{Asked, QueriesError, with_files};
 use super::seeds::Seeds;
 use super::split::Cpus;
 use super::target::{Site, Target, TargetError, Ways, prepare};
@@ -192,16 +193,32 @@ impl Case<'_> {
         self.variant.writes_logs() && folders.into_iter().flatten().any(leftovers::is_full)
     }
 
-    /// The load as it is asked for, on a server that is up.
-    fn job(&self, ways: &Ways, cpus: &Cpus) -> Result<Job, QueriesError> {
-        let job = ways.job(self.variant, self.queries)?.with(|load| {
-            let cpus_of_load = u32::try_from(cpus.load.len()).unwrap_or(1);
-            load.workers = load.workers.or(Some(Job::default_workers(cpus_of_load, load)));
-            load.cpus.clone_from(&cpus.load);
-        });
-        // What a captured client may be told is not known.
-        let expected = job.replay.is_none().then(|| expected(self.variant));
-        Ok(Job { seed: self.seed, expected, tells: self.told.is_some(), ..job })
+    /// The main load as it is asked for, or the common one, on a server that is up.
+    fn job(
+        &self,
+        ways: &Ways,
+        cpus: &Cpus,
+        common: Option<CommonRate>,
+    ) -> Result<Job, QueriesError> {
+        let main = &self.variant.load;
+        let cpus_of_load = u32::try_from(cpus.load.len()).unwrap_or(1);
+        let settings = with_files(self.variant)?;
+        let settings = match common {
+            Some(common) => common.load(settings),
+            None => settings,
+        };
+        let clients = &self.queries.clients;
+        Ok(Job {
+            workers: main.workers.unwrap_or_else(|| Job::default_workers(cpus_of_load, main)),
+            cpus: cpus.load.clone(),
+            seed: self.seed,
+            // What a captured client may be told is not known.
+            expected: clients.is_none().then(|| expected(self.variant)),
+            // The answers of the common load are those of other queries.
+            tells: self.told.is_some() && common.is_none(),
+            replay: clients.clone(),
+            ..ways.job_of(settings, Arc::clone(&self.queries.list))
+        })
     }
 
     /// The record of what ran. `common` is `None` where the common load was not applied; `wants_common` is true if one
@@ -397,9 +414,9 @@ pub(super) fn expected(variant: &Variant) -> Expected {
 }
 
 impl Prepared<'_> {
-    /// The load as it is asked for.
-    pub(super) fn job(&self) -> Result<Job, QueriesError> {
-        self.case.job(&self.target.ways, &self.cpus)
+    /// The main load as it is asked for, or the common one.
+    pub(super) fn job(&self, common: Option<CommonRate>) -> Result<Job, QueriesError> {
+        self.case.job(&self.target.ways, &self.cpus, common)
     }
 
     pub(super) fn watch(&self) -> Watching {

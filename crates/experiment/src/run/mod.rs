@@ -3,6 +3,7 @@
 mod calibrate;
 mod captured;
 mod case;
+mod common_rate;
 mod first_query;
 mod internet;
 mod leftovers;

@@ -3,7 +3,6 @@
 //! A round of several cases has all their servers up together, and the load goes to them in turns, slice by
 //! slice. A round of one case is a run by itself.
 
-use dnslab_settings::Mode;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -11,21 +10,11 @@ use std::time::Duration;
 use dnslab_analysis::slice_needed_ns;
 use dnslab_load::{Job, LoadResult, Member, Progress};
 use dnslab_record::{CpuProfile, LiveLoad, LoadPart, ResourceSeries, RunRecord};
-use dnslab_traffic::{Pace, Rate, SlicePlan};
+use dnslab_traffic::SlicePlan;
 
 use super::case::{Applied, Case, Fault, Prepared, Watching};
-use super::timeline::{SAMPLES_AROUND, Timeline, lengthened};
-
-/// The load that all cases of a round get at one rate.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct CommonRate {
-    /// Queries per second over all clients.
-    pub(super) rate_qps: f64,
-    /// The measured window of each case.
-    pub(super) duration: Duration,
-    /// Load before the window.
-    pub(super) warm_up: Duration,
-}
+use super::common_rate::CommonRate;
+use super::timeline::{RoundTimeline, SAMPLES_AROUND, lengthened};
 
 pub(super) struct Round<'a> {
     pub(super) cases: Vec<Case<'a>>,
@@ -150,35 +139,14 @@ impl Round<'_> {
         slices: SlicePlan,
         common: Option<CommonRate>,
     ) -> Vec<Result<Job, String>> {
-        let count = members.len();
-        let at_common_rate = |job: Job| match common {
-            None => job,
-            // Its answers are those of other queries.
-            Some(common) => Job { tells: false, ..job }.with(|load| {
-                let rate = Rate::Constant(common.rate_qps);
-                load.mode = Mode::Open { rate, pace: Pace::Poisson };
-                load.duration = common.duration;
-                load.warm_up = common.warm_up;
-                load.windows = None;
-            }),
-        };
-        let job = |member: &Prepared<'_>| member.job().map_err(|error| error.to_string());
-        let mut jobs: Vec<Result<Job, String>> =
-            members.iter().map(|member| job(member).map(at_common_rate)).collect();
+        let job = |member: &Prepared<'_>| member.job(common).map_err(|error| error.to_string());
+        let mut jobs: Vec<Result<Job, String>> = members.iter().map(job).collect();
         let loads = jobs.iter().flatten().map(|job| &job.settings);
-        let timeline = Timeline::of(count, loads, slices);
-        let Timeline { turns: Some(plan), is_in_one_turn, warm_up, length } = timeline else {
-            return jobs;
-        };
-        for (job, turns) in jobs.iter_mut().zip(plan.turns(count, length, self.seed)) {
-            let Ok(job) = job else { continue };
-            // What is measured of one turn is that turn, without its warm-up.
-            let first = turns.first_counted(0).filter(|_| is_in_one_turn);
-            let first = first.map(Duration::from_nanos);
-            job.settings.warm_up = first.unwrap_or(warm_up);
-            let ends = first.map_or(length, |first| first + plan.slice - plan.lead);
-            job.settings.duration = ends.saturating_sub(job.settings.warm_up);
-            job.turns = Some(turns);
+        let timeline = RoundTimeline::of(members.len(), loads, slices);
+        for (job, timeline) in jobs.iter_mut().zip(timeline.of_loads(members.len(), self.seed)) {
+            if let Ok(job) = job {
+                job.timeline = timeline;
+            }
         }
         jobs
     }

@@ -27,10 +27,10 @@ use dnslab_settings::{CacheSize, ChainRole, Common, Experiment, Host, HostsChoic
 use dnslab_traffic::SlicePlan;
 
 use super::case::{is_cut_short, leave_out_if_short};
+use super::common_rate::CommonRate;
 use super::first_query::{self, FirstQueryError};
 use super::internet::PrivateInternet;
 use super::queries::{self, QueriesError, QueryLists};
-use super::round::CommonRate;
 use super::split::Cpus;
 use super::target::logging;
 use super::{room, watching};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dnslab_settings::Load;
-use dnslab_traffic::SlicePlan;
+use dnslab_traffic::{SlicePlan, Timeline};
 
 /// Samples reach beyond both ends of a load, so that nothing is extrapolated there.
 pub(crate) const SAMPLES_AROUND: Duration = Duration::from_millis(120);
@@ -16,7 +16,7 @@ const OPEN_LOOP_TAIL: Duration = Duration::from_millis(45);
 
 /// The timeline that the loads of a round share: the longest that any of them asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Timeline {
+pub(crate) struct RoundTimeline {
     /// How the loads take turns; `None` for one that is alone.
     pub(crate) turns: Option<SlicePlan>,
     /// Each load has a single turn.
@@ -27,7 +27,7 @@ pub(crate) struct Timeline {
     pub(crate) length: Duration,
 }
 
-impl Timeline {
+impl RoundTimeline {
     /// Of a round of `count` loads, which alternate in slices as `slices` says. Of one that cannot be made nothing is
     /// among `loads`.
     pub(crate) fn of<'a>(
@@ -61,6 +61,21 @@ impl Timeline {
             mirrored: false,
         };
         Self { turns: Some(turns), is_in_one_turn: true, warm_up, length: turns.block(count) }
+    }
+
+    /// The timeline of each of the loads, in turns drawn from `seed`; none if they take no turns.
+    pub(crate) fn of_loads(&self, count: usize, seed: u64) -> Vec<Timeline> {
+        let Some(plan) = self.turns else { return Vec::new() };
+        let turns = plan.turns(count, self.length, seed).into_iter();
+        let timeline = turns.map(|turns| match turns.first_counted(0) {
+            // What is measured of one turn is that turn, without its warm-up.
+            Some(first_ns) if self.is_in_one_turn => {
+                let first = Duration::from_nanos(first_ns);
+                Timeline::in_turns(first, first + plan.slice - plan.lead, turns)
+            }
+            _ => Timeline::in_turns(self.warm_up, self.length, turns),
+        });
+        timeline.collect()
     }
 }
 
@@ -100,13 +115,13 @@ mod tests {
     fn a_timeline_is_that_of_the_longest_load() {
         let load = |duration| Load { warm_up: ms(100), duration: ms(duration), ..Load::default() };
         let closed = [load(200), load(1_000)];
-        let timeline = Timeline::of(2, closed.iter(), slices());
+        let timeline = RoundTimeline::of(2, closed.iter(), slices());
         assert_eq!((timeline.warm_up, timeline.length), (ms(200), ms(2_200)));
-        let alone = Timeline::of(1, closed[..1].iter(), slices());
+        let alone = RoundTimeline::of(1, closed[..1].iter(), slices());
         assert_eq!((alone.turns, alone.length), (None, ms(300)));
         let open = [Load { mode: Mode::constant(10.0), ..load(200) }, load(1_000)];
-        let open = Timeline::of(2, open.iter(), slices());
+        let open = RoundTimeline::of(2, open.iter(), slices());
         assert_eq!((open.is_in_one_turn, open.length), (true, 2 * ms(1_145)));
-        assert_eq!(open, Timeline::in_one_turn(2, ms(100), ms(1_000)));
+        assert_eq!(open, RoundTimeline::in_one_turn(2, ms(100), ms(1_000)));
     }
 }

@@ -78,7 +78,7 @@ pub(crate) fn apply_while(job: &Job, meanwhile: &mut dyn FnMut()) -> LoadResult 
     .unwrap();
     let took = began.elapsed();
     // A query may be asked again three times, and each time has its time-out.
-    let longest = job.length() + 4 * job.settings.timeout + SLACK;
+    let longest = job.timeline.length() + 4 * job.settings.timeout + SLACK;
     assert!(took < longest, "the load was still running after {took:?}");
     assert!(told > 0, "no interval was reported");
     check(job, &result);

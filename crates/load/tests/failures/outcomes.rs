@@ -274,11 +274,7 @@ fn impossible_loads_are_refused_before_the_start() {
         let error = run(&job, &AtomicBool::new(false), &mut |_| {}).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     };
-    refuse(|load| load.clients = 0, "clients must be at least 1");
-    refuse(|load| load.workers = Some(4), "workers must be between 1");
     refuse(|load| load.clients = 4_000_000, "ulimit -n");
     refuse(|load| load.transport = Transport::Dot, "needs TLS settings");
     refuse(|load| load.cpus = vec![1_000], "CPU 1000");
-    refuse(|load| load.duration = Duration::ZERO, "duration");
-    refuse(|load| open(load, f64::NAN), "rate must be above 0");
 }

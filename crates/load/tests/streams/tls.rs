@@ -1,10 +1,8 @@
 //! Versions of TLS, tickets, early data.
 
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use dnslab_load::{LoadError, LoadResult, TlsSettings, run};
-use dnslab_settings::TlsVersions;
+use dnslab_load::{LoadResult, TlsSettings};
 use dnslab_wire::{Method, TlsGroup, Transport};
 
 use crate::load::{go, go_well, job, settings, with_method, with_quota};
@@ -144,18 +142,5 @@ fn early_data_is_accepted_or_sent_again() {
         let counters = server.stop();
         assert!(counters.connections.early_data >= connections.early_data);
         assert_eq!(counters.messages(transport).answered, result.measured.counters.sent);
-    }
-}
-
-/// Whoever can read packets can replay early data, and POST is no safe method (RFC 8470, section 4).
-#[test]
-fn early_data_by_post_is_refused() {
-    let server = Responder::start(|config| config.early_data = true);
-    for transport in [Transport::Doh2, Transport::Doh3] {
-        let tls = settings(&server.identity).with_early_data(true);
-        let job = with_method(job(server.doh2, transport, tls), Method::Post);
-        let error = run(&job, &AtomicBool::new(false), &mut |_| {}).unwrap_err();
-        assert!(matches!(error, LoadError::EarlyPost(its) if its == transport), "{error}");
-        assert!(error.to_string().contains("GET"), "{error}");
     }
 }

@@ -10,7 +10,8 @@ use dnslab_settings::{Alternate, Experiment, Variant};
 
 use super::{Observer, Session, SessionError, came_to_nothing, seed_of};
 use crate::run::case::{Case, Sampling};
-use crate::run::round::{CommonRate, Played, Round};
+use crate::run::common_rate::CommonRate;
+use crate::run::round::{Played, Round};
 use crate::run::testbed::has_hosts;
 
 /// The load of the trial that finds the common rate: long enough for a rate within some percent, which is
