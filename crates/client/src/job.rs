@@ -12,7 +12,7 @@ use dnslab_traffic::{
 use dnslab_wire::{Query, Transport};
 
 use crate::time::Nanos;
-use crate::{ClientTraffic, Expected, TlsSettings};
+use crate::{Expected, TlsSettings};
 
 /// A worker with a window of at most so many queries acts on each of them by itself ([`Job::applied_batch_delay`]).
 const LONE_QUERIES: u32 = 4;
@@ -29,6 +29,15 @@ pub struct Endpoint {
     /// Share of the clients that use it, in [0, 1]. All shares together are at most 1. What they leave to 1
     /// are the clients of [`Load::transport`].
     pub share: f64,
+}
+
+/// Clients with queries of their own, as they are known before the load.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct PlayedClients {
+    /// Where their queries come from, as a sentence.
+    pub description: String,
+    /// Mean rate over the whole load, queries per second.
+    pub rate_qps: f64,
 }
 
 /// One load on one server.
@@ -54,8 +63,9 @@ pub struct Job {
     pub expected: Option<Expected>,
     /// TLS, for the encrypted transports.
     pub tls: Option<TlsSettings>,
-    /// Clients with queries of their own, in place of [`Self::queries`] and of the number of clients.
-    pub replay: Option<Arc<dyn ClientTraffic>>,
+    /// What is known before the load of clients with queries of their own, which are in place of [`Self::queries`] and
+    /// of the number of clients. Their [`crate::ClientTraffic`] is given beside the job.
+    pub played: Option<PlayedClients>,
     /// Where clients of other transports than [`Load::transport`] send their queries.
     pub others: Vec<Endpoint>,
     /// The further servers that each client knows, each with its endpoints for [`Load::transport`] and for the
@@ -81,7 +91,7 @@ impl Job {
             seed: 1,
             expected: None,
             tls: None,
-            replay: None,
+            played: None,
             others: Vec::new(),
             further: Vec::new(),
             tells: false,
@@ -128,8 +138,8 @@ impl Job {
         let load = &self.settings;
         let workers = f64::from(self.workers);
         let is_dense = |rate_qps: f64| rate_qps / workers * load.batch_delay.as_secs_f64() >= 2.0;
-        let batches = match (&self.replay, &load.mode) {
-            (Some(replay), _) => is_dense(replay.rate_qps()),
+        let batches = match (&self.played, &load.mode) {
+            (Some(played), _) => is_dense(played.rate_qps),
             (None, Mode::Closed { outstanding }) => {
                 f64::from(load.clients) * f64::from(*outstanding) / workers
                     > f64::from(LONE_QUERIES)
@@ -171,7 +181,7 @@ impl Job {
         let codes = self.expected.map(|expected| expected.codes);
         let all = all || matches!(codes, Some(RightCodes::One(16..)));
         // What comes while the load runs is not known before.
-        all || self.replay.is_some() || self.queries.iter().next().is_some_and(additional)
+        all || self.played.is_some() || self.queries.iter().next().is_some_and(additional)
     }
 
     /// The time windows on the timeline of the load, in the order of the settings.

@@ -54,7 +54,7 @@ mod tls;
 mod told;
 mod worker;
 
-pub use job::{Endpoint, Job, sockets};
+pub use job::{Endpoint, Job, PlayedClients, sockets};
 pub use recorder::{
     Events, IntervalRecord, Millisecond, PhaseCounts, Phases, RcodeCounts, Recorder,
 };

@@ -6,6 +6,7 @@ use std::fmt::Debug;
 use dnslab_traffic::{ClientQuery, QueryList};
 use dnslab_wire::Query;
 
+use crate::job::PlayedClients;
 use crate::time::Nanos;
 
 /// How long a worker leaves a source alone that had nothing ready.
@@ -20,11 +21,8 @@ pub trait ClientTraffic: Debug + Send + Sync {
     /// When the source cannot be read.
     fn begin(&self, workers: u32, cpus: &[usize]) -> std::io::Result<Vec<Box<dyn Feed>>>;
 
-    /// Where the queries come from, as a sentence.
-    fn description(&self) -> String;
-
-    /// Mean rate over the whole load, queries per second.
-    fn rate_qps(&self) -> f64;
+    /// What is known of them before the load.
+    fn known(&self) -> PlayedClients;
 }
 
 /// What [`Feed::fill`] has done.

@@ -93,7 +93,7 @@ impl<'a> Shard<'a> {
     pub fn new(job: &'a Job, number: u32, max_open: usize, stop: &'a AtomicBool) -> Self {
         let (load, of) = (&job.settings, job.workers);
         let phases = Phases::of(job);
-        let clients = match &job.replay {
+        let clients = match &job.played {
             Some(_) => 0,
             None => (load.clients - number).div_ceil(of),
         };
@@ -128,7 +128,7 @@ impl<'a> Shard<'a> {
             max_open,
             endpoints: endpoints(job),
             feed: None,
-            padding: if job.replay.is_some() { load.padding } else { 0 },
+            padding: if job.played.is_some() { load.padding } else { 0 },
             http: load.http(),
             quickack: job.acknowledges_at_once(),
             stop,
@@ -291,7 +291,7 @@ impl<'a> Shard<'a> {
     }
 
     pub(crate) fn queries(&self) -> Queries<'a> {
-        match &self.job.replay {
+        match &self.job.played {
             Some(_) => Queries::Recent(RecentQueries::new()),
             // What a query is told is kept by the number of the query, of which that of the list is none.
             None if self.tells() => Queries::Recent(RecentQueries::new()),
@@ -301,7 +301,7 @@ impl<'a> Shard<'a> {
 
     /// What each query is told is passed on. A closed loop has no queries that another load has, too.
     pub(crate) fn tells(&self) -> bool {
-        self.job.tells && (self.job.replay.is_some() || !self.job.settings.mode.is_closed())
+        self.job.tells && (self.job.played.is_some() || !self.job.settings.mode.is_closed())
     }
 
     pub(crate) fn query_source(&mut self) -> QuerySource {

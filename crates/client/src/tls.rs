@@ -20,21 +20,22 @@ pub use verification::Verification;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use dnslab_settings::{Records, TlsVersions};
+use dnslab_settings::{Load, Records, TlsVersions};
 use dnslab_transport::provider;
 use dnslab_wire::{TlsGroup, Transport};
 use rustls::client::Resumption;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::ring;
 use rustls::{ClientConfig, SupportedProtocolVersion, version};
-use rustls_pki_types::ServerName;
+use rustls_pki_types::{CertificateDer, ServerName};
 
 /// TLS as a load uses it.
 #[derive(Clone, Debug)]
 pub struct TlsSettings {
     records: Records,
     pub(crate) server_name: ServerName<'static>,
-    pub(crate) verified: bool,
+    /// None if certificates are not verified.
+    trusted: Vec<CertificateDer<'static>>,
     verifier: Arc<dyn ServerCertVerifier>,
     versions: TlsVersions,
     resumption: bool,
@@ -82,17 +83,37 @@ impl TlsSettings {
     pub fn new(server_name: &str, verification: &Verification) -> Result<Self, TlsSettingsError> {
         let name = ServerName::try_from(server_name.to_owned())
             .map_err(|_| TlsSettingsError::Name(server_name.to_owned()))?;
-        let verifier = verification::verifier(verification, &Arc::new(ring::default_provider()))?;
+        let trusted = verification::trusted(verification)?;
+        let verifier = verification::verifier(&trusted, Arc::new(ring::default_provider()));
+        let verifier = verifier.map_err(|source| match verification {
+            Verification::Authority(path) => {
+                TlsSettingsError::Unusable { path: path.clone(), source }
+            }
+            Verification::Certificates(_) | Verification::Off => source.into(),
+        })?;
         Ok(Self {
             records: Records::default(),
             server_name: name,
-            verified: matches!(verification, Verification::Authority(_)),
+            trusted,
             verifier,
             versions: TlsVersions::default(),
             resumption: true,
             early_data: false,
             groups: TlsGroup::PRESET.to_vec(),
         })
+    }
+
+    /// TLS as this load wants it.
+    #[must_use]
+    pub fn of_load(self, load: &Load) -> Self {
+        Self {
+            versions: load.tls_versions,
+            resumption: load.resumption,
+            early_data: load.early_data,
+            records: load.tls_records,
+            groups: load.tls_groups.clone(),
+            ..self
+        }
     }
 
     /// Puts queries into records in this way.
@@ -132,6 +153,18 @@ impl TlsSettings {
     pub fn watched(&self) -> (Self, Arc<FaultWatch>) {
         let watch = Arc::new(FaultWatch::new(Arc::clone(&self.verifier)));
         (Self { verifier: Arc::clone(&watch) as _, ..self.clone() }, watch)
+    }
+
+    /// The name that certificates must have, and that is sent as SNI if it is a host name.
+    #[must_use]
+    pub fn server_name(&self) -> String {
+        self.server_name.to_str().into_owned()
+    }
+
+    /// What certificates are verified against; nothing if they are not verified.
+    #[must_use]
+    pub fn trusted(&self) -> &[CertificateDer<'static>] {
+        &self.trusted
     }
 
     /// The key exchange groups offered.

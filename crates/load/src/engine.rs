@@ -8,7 +8,7 @@ use std::sync::{Barrier, OnceLock};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
-use dnslab_client::{Feed, Job, Phases, Shard, Worker, WorkerEnd, sockets};
+use dnslab_client::{ClientTraffic, Feed, Job, Phases, Shard, Worker, WorkerEnd, sockets};
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::set_current_timer_slack;
 
@@ -36,6 +36,8 @@ const NOT_SOON: Duration = Duration::from_secs(24 * 3_600);
 pub struct Member<'a> {
     /// The load. If it takes turns with the others, its [`Job::timeline`] says when.
     pub job: &'a Job,
+    /// The clients of [`Job::played`].
+    pub clients: Option<&'a dyn ClientTraffic>,
     /// Ends its measured window early. Queries in flight still get their outcome.
     pub stop: &'a AtomicBool,
     /// Where what the queries are told is written, with [`Job::tells`]: records, without a header.
@@ -53,7 +55,9 @@ pub fn run(
     observe: &mut dyn FnMut(Progress<'_>),
 ) -> Result<LoadResult, LoadError> {
     let mut results =
-        run_together(&[Member { job, stop, told: None }], &mut |_, progress| observe(progress));
+        run_together(&[Member { job, clients: None, stop, told: None }], &mut |_, progress| {
+            observe(progress)
+        });
     results.pop().expect("one load has one result")
 }
 
@@ -68,7 +72,7 @@ pub fn run_together(
 ) -> Vec<Result<LoadResult, LoadError>> {
     let (mut checked, mut feeds) = (Vec::new(), Vec::new());
     for member in members {
-        match check(member.job).and_then(|()| begin(member.job)) {
+        match check(member.job).and_then(|()| begin(member)) {
             Ok(begun) => {
                 feeds.push(begun);
                 checked.push(Ok(()));
@@ -85,7 +89,7 @@ pub fn run_together(
     let ended = thread::scope(|scope| {
         let (mut aggregators, mut threads, mut writers) = (Vec::new(), Vec::new(), Vec::new());
         let mut begin = |load: usize| -> io::Result<()> {
-            let Member { job, stop, told } = members[load];
+            let Member { job, stop, told, .. } = members[load];
             let (teller, writer) = told.filter(|_| job.tells).map(Writer::new).unzip();
             let writer = writer.map(|writer| {
                 let write = move || writer.write(&job.cpus);
@@ -151,16 +155,17 @@ fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
 }
 
 /// The queries of clients that have their own, for each worker.
-fn begin(job: &Job) -> Result<Vec<Box<dyn Feed>>, LoadError> {
-    let Some(replay) = &job.replay else { return Ok(Vec::new()) };
-    let source = |source| LoadError::Clients { clients: replay.description(), source };
-    replay.begin(job.workers, &job.cpus).map_err(source)
+fn begin(member: &Member<'_>) -> Result<Vec<Box<dyn Feed>>, LoadError> {
+    let Member { job, clients, .. } = member;
+    let Some(clients) = clients else { return Ok(Vec::new()) };
+    let source = |source| LoadError::Clients { clients: clients.known().description, source };
+    clients.begin(job.workers, &job.cpus).map_err(source)
 }
 
 /// What the settings do not say: their check knows neither the queries nor TLS, nor what this process may have open.
 fn check(job: &Job) -> Result<(), LoadError> {
     let load = &job.settings;
-    if job.queries.is_empty() && job.replay.is_none() {
+    if job.queries.is_empty() && job.played.is_none() {
         return Err(LoadError::NoQueries);
     }
     let others = job.others.iter().chain(job.further.iter().flatten());
@@ -172,7 +177,7 @@ fn check(job: &Job) -> Result<(), LoadError> {
     }
     // Clients that come while the load runs connect when they must, and make room for each other.
     let servers = 1 + job.further.len() as u64;
-    if job.replay.is_none() { check_sockets(servers * sockets(load)) } else { Ok(()) }
+    if job.played.is_none() { check_sockets(servers * sockets(load)) } else { Ok(()) }
 }
 
 /// Checks that the process may have so many sockets open at once.

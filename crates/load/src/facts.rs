@@ -31,8 +31,8 @@ pub fn facts(job: &Job) -> LoadFacts {
         patience_ns: patience_ns(job),
         workers: job.workers,
         cpus: cpus.collect(),
-        queries: match &job.replay {
-            Some(replay) => replay.description(),
+        queries: match &job.played {
+            Some(played) => played.description.clone(),
             None => job.queries.description().to_owned(),
         },
         seed: job.seed,
@@ -52,8 +52,8 @@ pub fn facts(job: &Job) -> LoadFacts {
 
 fn mode(job: &Job) -> LoadMode {
     let load = &job.settings;
-    match &job.replay {
-        Some(replay) => LoadMode::Open { rate_qps: replay.rate_qps(), pace: OpenPace::Clients },
+    match &job.played {
+        Some(played) => LoadMode::Open { rate_qps: played.rate_qps, pace: OpenPace::Clients },
         None => LoadMode::of(&load.mode, load.warm_up, load.duration),
     }
 }
@@ -94,7 +94,7 @@ fn additions(job: &Job) -> String {
         parts.push(format!("client subnets {subnets} in turn (RFC 7871)"));
     }
     let is_encrypted = job.settings.transports().any(Transport::is_encrypted);
-    if job.replay.is_some() && job.settings.padding > 0 && is_encrypted {
+    if job.played.is_some() && job.settings.padding > 0 && is_encrypted {
         let block = job.settings.padding;
         parts.push(format!(
             "padding to blocks of {block} octets over encrypted transports (RFC 8467)"

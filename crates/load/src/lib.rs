@@ -43,8 +43,8 @@ mod told;
 pub use ask::{AskError, Asker, Refusal, ask};
 pub use dnslab_client::connection::{ConnectionEnd, TlsRefusal};
 pub use dnslab_client::{
-    CertificateFault, ClientTraffic, Endpoint, Expected, Fed, Feed, Job, TlsSettings,
-    TlsSettingsError, Verification, sockets,
+    CertificateFault, ClientTraffic, Endpoint, Expected, Fed, Feed, Job, PlayedClients,
+    TlsSettings, TlsSettingsError, Verification, sockets,
 };
 pub use engine::{Member, check_sockets, run, run_together};
 pub use error::LoadError;

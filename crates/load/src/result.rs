@@ -105,7 +105,7 @@ pub(crate) fn finish(
     let cut_short = (until < phases.until || is_interrupted) && !sent_all;
     let send_path = send_path.unwrap_or("none: no connection was open at the end").to_owned();
     let mut facts = LoadFacts { send_path, ..facts(job) };
-    if job.replay.is_some() {
+    if job.played.is_some() {
         // How many clients there are is known when all have come.
         facts.clients = measured.workers.iter().map(|worker| worker.clients).sum();
     }

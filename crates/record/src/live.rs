@@ -7,7 +7,7 @@ use dnslab_figures::{ByPhase, Counters, Histogram, Interval};
 use crate::resources::{CpuShare, share_of_waiting};
 
 /// An interval that has just ended, and all that the load has counted until then.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct LiveInterval {
     /// As it will be in the record.
     pub interval: Interval,

@@ -126,14 +126,17 @@ variant! {
 }
 
 /// Keys with their values as TOML, in the order of the file.
-type Lines = Vec<(&'static Key, String)>;
+pub(crate) type Lines = Vec<(&'static Key, String)>;
 
-fn lines(keys: &'static [Key], values: Vec<Option<Value>>) -> Lines {
+pub(crate) fn lines(keys: &'static [Key], values: Vec<Option<Value>>) -> Lines {
     let line = |(key, value): (&'static Key, Option<Value>)| Some((key, key.kind.write(&value?)));
     keys.iter().zip(values).filter_map(line).collect()
 }
 
-fn push_lines<'a>(text: &mut String, lines: impl IntoIterator<Item = &'a (&'static Key, String)>) {
+pub(crate) fn push_lines<'a>(
+    text: &mut String,
+    lines: impl IntoIterator<Item = &'a (&'static Key, String)>,
+) {
     for (key, value) in lines {
         writeln!(text, "{} = {value}", key.path).expect("writing to a string does not fail");
     }

@@ -26,7 +26,8 @@
 //! Modules, in the order of reading: `keys` (one row for each key) and `key` (the macro that makes structs, drafts and
 //! [`keys()`] of the rows); `kind`, `types`, `words`, `mode` (values); `reading`, `document`, `check` (from text to
 //! experiment); `experiment`; `problem`, `render`, `suggestion`, `remedy` (what is said to a user); `reference`,
-//! `schema` (documents); `chosen`, `against`, `differences`.
+//! `schema` (documents); `chosen`, `against`, `differences`;
+//! `sent` (a load as text).
 //!
 //! - Invariant: it opens no file, starts nothing and reads no clock. The check asks a [`Machine`].
 //! - Invariant: it reports all errors at once, each with its place ([`Problems`]).
@@ -49,6 +50,7 @@ mod reference;
 mod remedy;
 mod render;
 mod schema;
+mod sent;
 mod suggestion;
 mod types;
 mod words;

@@ -1,7 +1,9 @@
 //! What holds for every experiment and every text. Experiments are drawn from the keys, so that new keys are
 //! covered.
 
-use dnslab_settings::{Experiment, Key, Kind, Problems, ServerKind, check_text, keys, render};
+use dnslab_settings::{
+    Experiment, Key, Kind, Load, Problems, ServerKind, check_text, keys, render,
+};
 use dnslab_wire::Transport;
 use dnslab_wire::units::duration;
 use proptest::collection::vec;
@@ -203,6 +205,9 @@ fn check_any(text: &str, sets: &[String]) -> Result<Experiment, Problems> {
             if experiment.variants.iter().all(|it| it.load.tsig.is_none()) {
                 let written = experiment.to_toml();
                 assert_eq!(check_text(&written, &[]).as_ref(), Ok(experiment), "{text}\n{written}");
+                for load in experiment.variants.iter().map(|variant| &variant.load) {
+                    assert_eq!(Load::of_toml(&load.to_toml()).as_ref(), Ok(load), "{text}");
+                }
             }
         }
         Err(problems) => {

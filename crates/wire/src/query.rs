@@ -187,6 +187,48 @@ impl Query {
     /// # Errors
     /// When it is not a query that one message answers.
     pub fn from_message(message: &[u8]) -> Result<Self, NotAQuery> {
+        Self::read(message, |code| !matches!(code, COOKIE | KEEPALIVE | PADDING))
+    }
+
+    /// The message without its padding, with id 0, and the block that it is padded to: what
+    /// [`Query::from_parts`] makes the query of again.
+    #[must_use]
+    pub fn parts(&self) -> (Vec<u8>, u16) {
+        let mut message = self.octets[..usize::from(self.unpadded_end)].to_vec();
+        if self.has_opt() {
+            set_rdlength(&mut message, usize::from(self.question_end));
+        }
+        message.extend_from_slice(&self.octets[usize::from(self.records_end)..]);
+        (message, self.padding_block)
+    }
+
+    /// A query of its message without padding, with all its options, and of the block that it is padded to; 0 for no
+    /// padding.
+    ///
+    /// # Errors
+    /// When it is not a query that one message answers, or becomes too long.
+    pub fn from_parts(message: &[u8], padding_block: u16) -> Result<Self, NotAQuery> {
+        let query = Self::read(message, |_| true)?;
+        if padding_block == 0 || !query.has_opt() {
+            return Ok(query);
+        }
+        let records_end = usize::from(query.records_end);
+        let mut octets = query.octets[..records_end].to_vec();
+        push_padding(&mut octets, 0, padding_block);
+        let behind = &query.octets[records_end..];
+        let longest = octets.len() + behind.len() + MAX_ADDITIONS + usize::from(padding_block);
+        if longest > usize::from(u16::MAX) {
+            return Err(NotAQuery::Malformed);
+        }
+        set_rdlength(&mut octets, usize::from(query.question_end));
+        let padded_end = octets.len() as u16;
+        octets.extend_from_slice(behind);
+        let (octets, unpadded_end) = (octets.into_boxed_slice(), query.records_end);
+        Ok(Self { octets, records_end: padded_end, unpadded_end, padding_block, ..query })
+    }
+
+    /// A query with those options whose codes are to be kept.
+    fn read(message: &[u8], keeps: impl Fn(u16) -> bool) -> Result<Self, NotAQuery> {
         let word = |at: usize| -> Result<u16, NotAQuery> {
             let octets = message.get(at..at + 2).ok_or(NotAQuery::Malformed)?;
             Ok(u16::from_be_bytes([octets[0], octets[1]]))
@@ -226,7 +268,7 @@ impl Query {
             while !options.is_empty() {
                 let (option, rest) = split_option(options).ok_or(NotAQuery::Malformed)?;
                 let code = u16::from_be_bytes([option[0], option[1]]);
-                if !matches!(code, COOKIE | KEEPALIVE | PADDING) {
+                if keeps(code) {
                     octets.extend_from_slice(option);
                 }
                 options = rest;

@@ -30,7 +30,11 @@ const TIME_BITS: u64 = (1 << 48) - 1;
 /// # Ok::<(), dnslab_wire::TsigKeyError>(())
 /// ```
 #[derive(Clone)]
-pub struct TsigKey(Arc<Key>);
+pub struct TsigKey {
+    key: Arc<Key>,
+    /// In base64, as it was written.
+    secret: Arc<str>,
+}
 
 /// The text is no key. It may hold a secret, so only its name or algorithm is shown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -74,21 +78,27 @@ impl FromStr for TsigKey {
             .parse()
             .map_err(|_| TsigKeyError::Algorithm(algorithm.to_owned()))?;
         let wrong_secret = || TsigKeyError::Secret(name.to_owned());
-        let secret: Vec<u8> = base64::decode(secret).map_err(|_| wrong_secret())?;
-        if secret.is_empty() {
+        let octets: Vec<u8> = base64::decode(secret).map_err(|_| wrong_secret())?;
+        if octets.is_empty() {
             return Err(wrong_secret());
         }
         let key_name: KeyName = Name::from_str(name).map_err(|error| TsigKeyError::Name {
             name: name.to_owned(),
             reason: error.to_string(),
         })?;
-        let key = Key::new(algorithm, &secret, key_name, None, None)
+        let key = Key::new(algorithm, &octets, key_name, None, None)
             .expect("signatures that are not cut short have a length in bounds");
-        Ok(Self(Arc::new(key)))
+        Ok(Self { key: Arc::new(key), secret: secret.into() })
     }
 }
 
 impl TsigKey {
+    /// The key with its secret, as it is read. It is for a file or a channel that nobody else reads.
+    #[must_use]
+    pub fn with_secret(&self) -> String {
+        format!("{self}:{}", self.secret)
+    }
+
     /// Appends the TSIG record to a query, which is all that the vector holds. Nothing may be changed after
     /// it. `now` is in seconds since 1970. The returned value checks the response.
     ///
@@ -100,14 +110,15 @@ impl TsigKey {
     pub fn sign(&self, message: &mut Vec<u8>, now: u64) -> Signed {
         let message = MessageBuilder::from_target(Resumed::new(message));
         let mut message = message.unwrap_or_else(|never| match never {}).additional();
-        let transaction = ClientTransaction::request(Arc::clone(&self.0), &mut message, time(now));
+        let transaction =
+            ClientTransaction::request(Arc::clone(&self.key), &mut message, time(now));
         Signed(transaction.expect("a vector takes any record, and a query has few"))
     }
 }
 
 impl fmt::Display for TsigKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}:{}", self.0.algorithm(), self.0.name())
+        write!(formatter, "{}:{}", self.key.algorithm(), self.key.name())
     }
 }
 
@@ -125,7 +136,7 @@ impl PartialEq for TsigKey {
             key.sign(&mut message, 0);
             message
         };
-        Arc::ptr_eq(&self.0, &other.0) || signed(self) == signed(other)
+        Arc::ptr_eq(&self.key, &other.key) || signed(self) == signed(other)
     }
 }
 

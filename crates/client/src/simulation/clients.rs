@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use dnslab_settings::{Load, Mode};
@@ -14,6 +13,7 @@ use rand::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::{Played, Scenario, check, play_each};
+use crate::job::PlayedClients;
 use crate::replay::{ClientTraffic, Fed, Feed};
 
 /// Queries that are known to the test. They come in pieces, and now and then late.
@@ -43,12 +43,11 @@ impl ClientTraffic for Listed {
         Ok(vec![Box::new(Pieces { left, random, behind, end })])
     }
 
-    fn description(&self) -> String {
-        format!("{} queries of the simulation", self.queries.len())
-    }
-
-    fn rate_qps(&self) -> f64 {
-        self.queries.len() as f64
+    fn known(&self) -> PlayedClients {
+        PlayedClients {
+            description: format!("{} queries of the simulation", self.queries.len()),
+            rate_qps: self.queries.len() as f64,
+        }
     }
 }
 
@@ -103,7 +102,7 @@ pub(super) fn drawn(seed: u64, transport: Transport) -> Scenario {
         })
         .collect();
     let behind = if random.random() { 0.0 } else { random.random_range(0.0..0.9) };
-    job.replay = Some(Arc::new(Listed { queries, seed, behind, end: Fed::End }));
+    scenario.play_clients(Listed { queries, seed, behind, end: Fed::End });
     scenario
 }
 
@@ -185,7 +184,7 @@ fn quiet(transport: Transport, queries: Vec<ClientQuery>, settings: Load) -> Sce
         connect: Connect::OnDemand,
         ..settings
     }));
-    scenario.job.replay = Some(Arc::new(Listed { queries, seed: 1, behind: 0.0, end: Fed::End }));
+    scenario.play_clients(Listed { queries, seed: 1, behind: 0.0, end: Fed::End });
     scenario
 }
 
@@ -261,7 +260,7 @@ fn a_source_that_fails_ends_the_load() {
         let mut scenario = quiet(transport, queries.clone(), Load::default());
         let end = Fed::Failed { reason: "it is gone".to_owned() };
         let queries = queries.clone();
-        scenario.job.replay = Some(Arc::new(Listed { queries, seed: 1, behind: 0.0, end }));
+        scenario.play_clients(Listed { queries, seed: 1, behind: 0.0, end });
         let end = scenario.play().end;
         assert_eq!(end.failure.as_deref(), Some("it is gone"), "{transport}");
         assert!(end.until < 500_000_000, "{transport}: {}", end.until);

@@ -33,7 +33,7 @@ use rand::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::time::{Nanos, nanos};
-use crate::{Job, Shard, TlsSettings, Verification, Worker, WorkerEnd};
+use crate::{ClientTraffic, Job, Shard, TlsSettings, Verification, Worker, WorkerEnd};
 pub(crate) use network::Simulated;
 use network::{Faults, Net};
 use server::{Manners, Server};
@@ -41,6 +41,8 @@ use server::{Manners, Server};
 #[derive(Clone, Debug)]
 struct Scenario {
     job: Job,
+    /// The clients of [`Job::played`].
+    clients: Option<Arc<dyn ClientTraffic>>,
     faults: Faults,
     manners: Manners,
     /// The load is interrupted at this look at the clock.
@@ -62,6 +64,12 @@ struct Played {
 const MS: u64 = 1_000_000;
 
 impl Scenario {
+    /// Clients with queries of their own.
+    fn play_clients(&mut self, clients: impl ClientTraffic + 'static) {
+        self.job.played = Some(clients.known());
+        self.clients = Some(Arc::new(clients));
+    }
+
     /// Other settings, with their timeline.
     fn change(&mut self, change: impl FnOnce(&mut Load)) {
         self.job = self.job.clone().with(change);
@@ -164,7 +172,8 @@ impl Scenario {
         // What is told is kept in every other load.
         let tells = seed % 2 == 1;
         let job = Job { seed, tls, tells, ..Job::new(settings, target(), queries(keepalive)) };
-        Self { job, faults, manners, interrupted: random.random_bool(0.1) }
+        let interrupted = random.random_bool(0.1);
+        Self { job, clients: None, faults, manners, interrupted }
     }
 
     /// One worker with these settings. Nothing goes wrong.
@@ -173,7 +182,7 @@ impl Scenario {
         let tls = transport.is_encrypted().then(|| tls(true, false));
         let job = Job { tls, ..Job::new(settings, target(), queries(false)) };
         let (faults, manners) = (Faults::default(), Manners::default());
-        Self { job, faults, manners, interrupted: false }
+        Self { job, clients: None, faults, manners, interrupted: false }
     }
 
     /// Makes the queries ask for the server's idle time-out (RFC 7828).
@@ -193,8 +202,8 @@ impl Scenario {
         let net = Rc::new(RefCell::new(net));
         let stop = AtomicBool::new(self.interrupted);
         let mut shard = Shard::new(job, 0, 100_000, &stop);
-        if let Some(replay) = &job.replay {
-            shard = shard.fed_by(replay.begin(1, &[]).unwrap().remove(0));
+        if let Some(clients) = &self.clients {
+            shard = shard.fed_by(clients.begin(1, &[]).unwrap().remove(0));
         }
         let clients = shard.clients();
         let mut worker = Worker::new(Simulated(Rc::clone(&net)), shard, clients);

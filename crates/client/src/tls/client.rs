@@ -100,7 +100,7 @@ impl ClientTls {
     }
 
     pub(crate) fn is_verified(&self) -> bool {
-        self.settings.verified
+        !self.settings.trusted().is_empty()
     }
 
     pub(crate) fn records(&self) -> Records {

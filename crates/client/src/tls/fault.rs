@@ -245,7 +245,7 @@ mod tests {
     use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, SanType};
     use rustls_pki_types::pem::PemObject as _;
 
-    use super::super::verification::{Verification, verifier};
+    use super::super::verification::{Verification, trusted, verifier};
     use super::*;
 
     /// Settings of a certificate for `ns.example`, with `change`.
@@ -270,7 +270,8 @@ mod tests {
             true => params(change).signed_by(&own_key, &Issuer::new(authority, &key)).unwrap(),
             false => params(change).self_signed(&own_key).unwrap(),
         };
-        let inner = verifier(&Verification::Authority(path), &Arc::new(ring::default_provider()));
+        let given = trusted(&Verification::Authority(path)).unwrap();
+        let inner = verifier(&given, Arc::new(ring::default_provider()));
         let watch = FaultWatch::new(inner.unwrap());
         let name = ServerName::try_from(name.to_owned()).unwrap();
         let now = UnixTime::now();

@@ -18,24 +18,38 @@ use super::TlsSettingsError;
 pub enum Verification {
     /// Against the authorities in this PEM file.
     Authority(PathBuf),
+    /// Against these authorities.
+    Certificates(Vec<CertificateDer<'static>>),
     /// Not at all; every record then carries a caveat.
     Off,
 }
 
+/// What certificates are verified against; nothing if they are not verified.
+///
 /// # Errors
-/// When the authorities cannot be read or used.
-pub(super) fn verifier(
+/// When the authorities cannot be read.
+pub(super) fn trusted(
     verification: &Verification,
-    provider: &Arc<CryptoProvider>,
-) -> Result<Arc<dyn ServerCertVerifier>, TlsSettingsError> {
-    let provider = Arc::clone(provider);
-    let path = match verification {
-        Verification::Off => return Ok(Arc::new(AcceptAny { provider })),
-        Verification::Authority(path) => path,
-    };
-    let unusable = |source| TlsSettingsError::Unusable { path: path.clone(), source };
-    let trusted = certificates(path)?;
-    Ok(Arc::new(Trusting::new(trusted, provider).map_err(unusable)?))
+) -> Result<Vec<CertificateDer<'static>>, TlsSettingsError> {
+    match verification {
+        Verification::Off => Ok(Vec::new()),
+        Verification::Authority(path) => certificates(path),
+        Verification::Certificates(certificates) => Ok(certificates.clone()),
+    }
+}
+
+/// Verifies against these authorities; accepts every certificate if there are none.
+///
+/// # Errors
+/// When one of the authorities cannot be used.
+pub(super) fn verifier(
+    trusted: &[CertificateDer<'static>],
+    provider: Arc<CryptoProvider>,
+) -> Result<Arc<dyn ServerCertVerifier>, rustls::Error> {
+    if trusted.is_empty() {
+        return Ok(Arc::new(AcceptAny { provider }));
+    }
+    Ok(Arc::new(Trusting::new(trusted.to_vec(), provider)?))
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsSettingsError> {

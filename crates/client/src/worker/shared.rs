@@ -62,7 +62,7 @@ pub(super) struct SharedSocket<R: Runtime> {
 pub(super) fn is_possible(shard: &Shard<'_>) -> bool {
     let load = &shard.job.settings;
     let is_udp = shard.endpoints.iter().any(|endpoint| endpoint.transport == Transport::Udp);
-    shard.job.replay.is_some()
+    shard.job.played.is_some()
         && is_udp
         && load.sources.is_some()
         && shard.quota.is_none()

@@ -13,7 +13,7 @@ use dnslab_capture::{
     CaptureError, CaptureOptions, CaptureReader, Captured, Counts, Reason, ServerAddresses,
 };
 use dnslab_lab::open_given;
-use dnslab_load::{ClientTraffic, Feed, read_ahead};
+use dnslab_load::{ClientTraffic, Feed, PlayedClients, read_ahead};
 use dnslab_settings::Load;
 use dnslab_traffic::population::{Profile, ProfileError, Profiler, ProfilerLimits};
 use dnslab_traffic::{CaptureClock, QueryList, ReplayPlan, SeenQuery};
@@ -374,12 +374,8 @@ impl ClientTraffic for CapturedClients {
         read_ahead(queries, workers, cpus)
     }
 
-    fn description(&self) -> String {
-        self.description.clone()
-    }
-
-    fn rate_qps(&self) -> f64 {
-        self.rate_qps
+    fn known(&self) -> PlayedClients {
+        PlayedClients { description: self.description.clone(), rate_qps: self.rate_qps }
     }
 }
 

@@ -207,16 +207,16 @@ impl Case<'_> {
             Some(common) => common.load(settings),
             None => settings,
         };
-        let clients = &self.queries.clients;
+        let played = self.queries.played();
         Ok(Job {
             workers: main.workers.unwrap_or_else(|| Job::default_workers(cpus_of_load, main)),
             cpus: cpus.load.clone(),
             seed: self.seed,
             // What a captured client may be told is not known.
-            expected: clients.is_none().then(|| expected(self.variant)),
+            expected: played.is_none().then(|| expected(self.variant)),
             // The answers of the common load are those of other queries.
             tells: self.told.is_some() && common.is_none(),
-            replay: clients.clone(),
+            played,
             ..ways.job_of(settings, Arc::clone(&self.queries.list))
         })
     }
@@ -364,7 +364,7 @@ impl Case<'_> {
         let unknown = SocketAddr::from(([0, 0, 0, 0], 0));
         let queries = Arc::clone(&self.queries.list);
         let asked = Job::new(load.clone(), target.unwrap_or(unknown), queries);
-        let asked = Job { replay: self.queries.clients.clone(), ..asked };
+        let asked = Job { played: self.queries.played(), ..asked };
         let facts = LoadFacts {
             target: target.map_or_else(String::new, |target| target.to_string()),
             workers: load.workers.unwrap_or(0),

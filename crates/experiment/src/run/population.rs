@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use dnslab_internet::Internet;
 use dnslab_lab::read_given_text;
-use dnslab_load::{ClientTraffic, Fed, Feed};
+use dnslab_load::{ClientTraffic, Fed, Feed, PlayedClients};
 use dnslab_settings::{PopulationSource, Queries, Variant};
 use dnslab_traffic::population::{
     ListNames, NameChoice, Names, NamesError, Population, PopulationError, PopulationLoad,
@@ -206,12 +206,8 @@ impl ClientTraffic for PopulationClients {
         Ok((0..workers).map(feed).collect())
     }
 
-    fn description(&self) -> String {
-        self.description.clone()
-    }
-
-    fn rate_qps(&self) -> f64 {
-        self.load.rate_qps
+    fn known(&self) -> PlayedClients {
+        PlayedClients { description: self.description.clone(), rate_qps: self.load.rate_qps }
     }
 }
 

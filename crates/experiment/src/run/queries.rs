@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use dnslab_capture::{CaptureError, CaptureOptions, Decompressed};
 use dnslab_lab::{open_given, read_given_text};
-use dnslab_load::ClientTraffic;
+use dnslab_load::{ClientTraffic, PlayedClients};
 use dnslab_settings::{Load, PopulationSource, Queries, Subnets, Variant, Zone};
 use dnslab_traffic::population::ProfileError;
 use dnslab_traffic::{
@@ -179,6 +179,13 @@ pub(super) struct Asked {
     pub(super) clients: Option<Arc<dyn ClientTraffic>>,
 }
 
+impl Asked {
+    /// What is known of [`Self::clients`] before the load.
+    pub(super) fn played(&self) -> Option<PlayedClients> {
+        self.clients.as_ref().map(|clients| clients.known())
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 struct Source {
     queries: Queries,
@@ -255,7 +262,7 @@ impl QueryLists {
                 let list = match names {
                     NameSource::List(list) => list,
                     NameSource::Zone | NameSource::Internet(_) => {
-                        QueryList::from_queries(vec![first], clients.description())
+                        QueryList::from_queries(vec![first], clients.known().description)
                     }
                 };
                 Asked { list: Arc::new(list), clients: Some(Arc::new(clients)) }

@@ -198,7 +198,9 @@ fn visit_and_run(
         .zip(stops)
         .zip(members)
         .filter_map(|((job, stop), member)| {
-            Some(Member { job: job.as_ref().ok()?, stop, told: member.case.told.as_ref() })
+            let case = member.case;
+            let (clients, told) = (case.queries.clients.as_deref(), case.told.as_ref());
+            Some(Member { job: job.as_ref().ok()?, clients, stop, told })
         })
         .collect();
     let mut told = |load: usize, progress: Progress<'_>| observe(fit[load], progress);

@@ -138,7 +138,7 @@ impl Ways {
     /// When a file that the queries need cannot be read.
     pub(super) fn job(&self, variant: &Variant, asked: &Asked) -> Result<Job, QueriesError> {
         let job = self.job_of(with_files(variant)?, Arc::clone(&asked.list));
-        Ok(Job { replay: asked.clients.clone(), ..job })
+        Ok(Job { played: asked.played(), ..job })
     }
 
     /// A load with these settings, whose files have been read, and this list of queries.
@@ -176,7 +176,7 @@ impl Target {
         let authority = self.server.as_ref().and_then(RunningServer::authority);
         let name = address.ip().to_string();
         let tls = tls(transport, variant.verification().as_ref(), &name, authority)?;
-        let tls = tls.map(|tls| as_chosen(tls, &variant.load));
+        let tls = tls.map(|tls| tls.of_load(&variant.load));
         Ok(Endpoint { transport, target, tls, share })
     }
 }
@@ -209,15 +209,6 @@ pub(super) fn prepare(
     Ok(target)
 }
 
-/// TLS as a load wants it.
-fn as_chosen(tls: TlsSettings, load: &Load) -> TlsSettings {
-    tls.with_versions(load.tls_versions)
-        .with_resumption(load.resumption)
-        .with_early_data(load.early_data)
-        .with_records(load.tls_records)
-        .with_groups(&load.tls_groups)
-}
-
 /// TLS to this external server over this transport, as the load wants it; `None` without encryption.
 fn external_tls_over(
     variant: &Variant,
@@ -226,7 +217,7 @@ fn external_tls_over(
 ) -> Result<Option<TlsSettings>, TlsSettingsError> {
     let name = variant.server.tls_name.clone().unwrap_or_else(|| target.ip().to_string());
     let tls = tls(transport, variant.verification().as_ref(), &name, None)?;
-    Ok(tls.map(|tls| as_chosen(tls, &variant.load)))
+    Ok(tls.map(|tls| tls.of_load(&variant.load)))
 }
 
 /// A server that is started for the run. It is ready when it answers clients with default settings of TLS; then it is
@@ -239,7 +230,7 @@ fn started(variant: &Variant, site: &Site<'_>) -> Result<Target, TargetError> {
     let question = Question::of(variant)?;
     let spec = spec(variant, site)?;
     let mut target = start(&spec, (transport, &load), sides, &question, (site.guard, site.stop))?;
-    target.ways.tls = target.ways.tls.map(|tls| as_chosen(tls, &load));
+    target.ways.tls = target.ways.tls.map(|tls| tls.of_load(&load));
     for mixed in load.mixed().iter().copied() {
         let endpoint = target.endpoint(variant, mixed)?;
         target.ways.others.push(endpoint);

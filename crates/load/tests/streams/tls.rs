@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use dnslab_load::{LoadResult, TlsSettings};
+use dnslab_settings::TlsVersions;
 use dnslab_wire::{Method, TlsGroup, Transport};
 
 use crate::load::{go, go_well, job, settings, with_method, with_quota};

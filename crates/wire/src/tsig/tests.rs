@@ -141,7 +141,7 @@ fn a_server_of_other_make_agrees_for_all_algorithms() {
         let (query, signed) = signed(&key, 77, NOW);
         let mut request = Message::from_octets(query).unwrap();
         let now = Time48::from_u64(NOW);
-        let store: &Arc<Key> = &key.0;
+        let store: &Arc<Key> = &key.key;
         let transaction = ServerTransaction::request(store, &mut request, now).unwrap().unwrap();
         let answer = MessageBuilder::new_vec().start_answer(&request, Rcode::NOERROR).unwrap();
         let mut answer = answer;

@@ -1,0 +1,246 @@
+//! A job as it is sent. Settings are the text that experiment files have, so they are read and held to their bounds by
+//! the one reader; queries are their messages, and TLS trusts certificates and no files.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use dnslab_client::{
+    Endpoint, Expected, Job, PlayedClients, TlsSettings, TlsSettingsError, Verification,
+};
+use dnslab_settings::{Load, RightCodes};
+use dnslab_traffic::{QueryList, Timeline};
+use dnslab_wire::{NotAQuery, Query, Transport, TsigKeyError, UnknownWord};
+use rustls_pki_types::CertificateDer;
+use serde::{Deserialize, Serialize};
+
+/// A job was read, but cannot be applied.
+#[derive(Debug, thiserror::Error)]
+pub enum UnusableJob {
+    /// Its settings are none.
+    #[error("the settings of a job cannot be read: {0}")]
+    Settings(String),
+    /// Its key of TSIG is none.
+    #[error(transparent)]
+    Tsig(#[from] TsigKeyError),
+    /// Its settings of TLS cannot be used.
+    #[error("the TLS settings of a job cannot be used: {0}")]
+    Tls(#[from] TlsSettingsError),
+    /// A message is no query.
+    #[error("query {number} of a job is none: {source}")]
+    Query {
+        /// Counted from 1.
+        number: usize,
+        /// What is wrong with it.
+        source: NotAQuery,
+    },
+    /// Octets are not in base64.
+    #[error("a job has octets that are not in base64: {0}")]
+    Octets(#[from] base64::DecodeError),
+    /// There is no such transport.
+    #[error(transparent)]
+    Transport(#[from] UnknownWord),
+    /// A load without workers sends nothing.
+    #[error("a job has no worker")]
+    NoWorkers,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct SentJob {
+    /// Without the secret of a key.
+    settings: String,
+    tsig: Option<String>,
+    timeline: Timeline,
+    workers: u32,
+    cpus: Vec<usize>,
+    target: SocketAddr,
+    queries: SentQueries,
+    seed: u64,
+    expected: Option<SentExpected>,
+    tls: Option<SentTls>,
+    played: Option<PlayedClients>,
+    others: Vec<SentEndpoint>,
+    further: Vec<Vec<SentEndpoint>>,
+    tells: bool,
+}
+
+/// The distinct messages in base64, each with the block that it is padded to.
+#[derive(Serialize, Deserialize)]
+struct SentQueries {
+    description: String,
+    messages: Vec<(String, u16)>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SentExpected {
+    codes: SentCodes,
+    answers: u16,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum SentCodes {
+    Any,
+    One(u16),
+    Answers,
+}
+
+/// What the settings do not say of TLS: versions, groups and tickets are theirs.
+#[derive(Serialize, Deserialize)]
+struct SentTls {
+    server_name: String,
+    /// Certificates in base64; none if they are not verified.
+    trusted: Vec<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SentEndpoint {
+    transport: String,
+    target: SocketAddr,
+    tls: Option<SentTls>,
+    share: f64,
+}
+
+impl From<Job> for SentJob {
+    fn from(job: Job) -> Self {
+        let settings = Load { tsig: None, ..job.settings.clone() };
+        let further = job.further.iter().map(|endpoints| endpoints.iter().map(SentEndpoint::from));
+        Self {
+            settings: settings.to_toml(),
+            tsig: job.settings.tsig.map(|key| key.with_secret()),
+            queries: SentQueries::from(&*job.queries),
+            expected: job.expected.map(SentExpected::from),
+            tls: job.tls.as_ref().map(SentTls::from),
+            others: job.others.iter().map(SentEndpoint::from).collect(),
+            further: further.map(Iterator::collect).collect(),
+            timeline: job.timeline,
+            workers: job.workers,
+            cpus: job.cpus,
+            target: job.target,
+            seed: job.seed,
+            played: job.played,
+            tells: job.tells,
+        }
+    }
+}
+
+impl TryFrom<SentJob> for Job {
+    type Error = UnusableJob;
+
+    fn try_from(sent: SentJob) -> Result<Self, UnusableJob> {
+        let settings = Load::of_toml(&sent.settings);
+        let settings = settings.map_err(|problems| UnusableJob::Settings(problems.to_string()))?;
+        let tsig = sent.tsig.map(|key| key.parse()).transpose()?;
+        let settings = Load { tsig, ..settings };
+        if sent.workers == 0 {
+            return Err(UnusableJob::NoWorkers);
+        }
+        let tls = sent.tls.map(|tls| tls.of_load(&settings)).transpose()?;
+        let endpoints = |sent: Vec<SentEndpoint>| -> Result<Vec<Endpoint>, UnusableJob> {
+            sent.into_iter().map(|endpoint| endpoint.of_load(&settings)).collect()
+        };
+        let others = endpoints(sent.others)?;
+        let further = sent.further.into_iter().map(endpoints).collect::<Result<_, _>>()?;
+        let queries = Arc::new(QueryList::try_from(sent.queries)?);
+        Ok(Self {
+            timeline: sent.timeline,
+            workers: sent.workers,
+            cpus: sent.cpus,
+            seed: sent.seed,
+            expected: sent.expected.map(Expected::from),
+            tls,
+            played: sent.played,
+            others,
+            further,
+            tells: sent.tells,
+            ..Self::new(settings, sent.target, queries)
+        })
+    }
+}
+
+impl From<&QueryList> for SentQueries {
+    fn from(list: &QueryList) -> Self {
+        let message = |query: &Query| {
+            let (message, padding_block) = query.parts();
+            (BASE64.encode(message), padding_block)
+        };
+        let description = list.description().to_owned();
+        Self { description, messages: list.iter().map(message).collect() }
+    }
+}
+
+impl TryFrom<SentQueries> for QueryList {
+    type Error = UnusableJob;
+
+    fn try_from(sent: SentQueries) -> Result<Self, UnusableJob> {
+        let query = |(number, (text, padding_block)): (usize, (String, u16))| {
+            let message = BASE64.decode(text)?;
+            let query = Query::from_parts(&message, padding_block);
+            query.map_err(|source| UnusableJob::Query { number, source })
+        };
+        let queries = (1..).zip(sent.messages).map(query).collect::<Result<_, _>>()?;
+        Ok(Self::from_queries(queries, sent.description))
+    }
+}
+
+impl From<Expected> for SentExpected {
+    fn from(Expected { codes, answers }: Expected) -> Self {
+        let codes = match codes {
+            RightCodes::Any => SentCodes::Any,
+            RightCodes::One(code) => SentCodes::One(code),
+            RightCodes::Answers => SentCodes::Answers,
+        };
+        Self { codes, answers }
+    }
+}
+
+impl From<SentExpected> for Expected {
+    fn from(SentExpected { codes, answers }: SentExpected) -> Self {
+        let codes = match codes {
+            SentCodes::Any => RightCodes::Any,
+            SentCodes::One(code) => RightCodes::One(code),
+            SentCodes::Answers => RightCodes::Answers,
+        };
+        Self { codes, answers }
+    }
+}
+
+impl From<&TlsSettings> for SentTls {
+    fn from(tls: &TlsSettings) -> Self {
+        let trusted = tls.trusted().iter().map(|certificate| BASE64.encode(certificate)).collect();
+        Self { server_name: tls.server_name(), trusted }
+    }
+}
+
+impl SentTls {
+    fn of_load(self, load: &Load) -> Result<TlsSettings, UnusableJob> {
+        let certificate = |text: String| Ok(CertificateDer::from(BASE64.decode(text)?));
+        let trusted: Vec<CertificateDer<'static>> =
+            self.trusted.into_iter().map(certificate).collect::<Result<_, UnusableJob>>()?;
+        let verification = match trusted.is_empty() {
+            true => Verification::Off,
+            false => Verification::Certificates(trusted),
+        };
+        Ok(TlsSettings::new(&self.server_name, &verification)?.of_load(load))
+    }
+}
+
+impl From<&Endpoint> for SentEndpoint {
+    fn from(endpoint: &Endpoint) -> Self {
+        let Endpoint { transport, target, tls, share } = endpoint;
+        let tls = tls.as_ref().map(SentTls::from);
+        Self { transport: transport.to_string(), target: *target, tls, share: *share }
+    }
+}
+
+impl SentEndpoint {
+    fn of_load(self, load: &Load) -> Result<Endpoint, UnusableJob> {
+        Ok(Endpoint {
+            transport: self.transport.parse::<Transport>()?,
+            target: self.target,
+            tls: self.tls.map(|tls| tls.of_load(load)).transpose()?,
+            share: self.share,
+        })
+    }
+}

@@ -1,0 +1,286 @@
+//! What is read back equals what was sent.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dnslab_client::{Endpoint, Expected, Job, PlayedClients, TlsSettings, Verification};
+use dnslab_figures::{ByPhase, Counters, Histogram, HttpRefusals};
+use dnslab_protocol::{Failure, Message, Unreadable};
+use dnslab_record::{LiveInterval, RunRecord};
+use dnslab_settings::{Load, Mode, RightCodes};
+use dnslab_traffic::{Pace, QueryList, Rate, SlicePlan, Timeline};
+use dnslab_wire::{Edns, Query, QueryOptions, Transport};
+use domain::base::Name;
+use domain::base::iana::Rtype;
+use proptest::collection::{btree_map, vec};
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+fn read_back(message: &Message) -> Message {
+    let line = message.to_line().unwrap();
+    assert!(!line.contains('\n'), "a message is one line");
+    let read = Message::of_line(&line).unwrap();
+    assert_eq!(read.to_line().unwrap(), line);
+    read
+}
+
+fn durations() -> impl Strategy<Value = Duration> {
+    (1_000_000u64..100_000_000_000).prop_map(Duration::from_nanos)
+}
+
+fn modes() -> impl Strategy<Value = Mode> {
+    let rates = || (1e-3..1e9).prop_map(Rate::Constant);
+    let paces = select(&[Pace::Constant, Pace::Poisson][..]);
+    prop_oneof![
+        (1u32..=65_535).prop_map(|outstanding| Mode::Closed { outstanding }),
+        (rates(), paces).prop_map(|(rate, pace)| Mode::Open { rate, pace }),
+        "[a-z ]{1,9}".prop_map(|path| Mode::Capture(path.into())),
+        rates().prop_map(|rate| Mode::Population { source: "typical".parse().unwrap(), rate }),
+    ]
+}
+
+fn loads() -> impl Strategy<Value = Load> {
+    let transports = select(&Transport::ALL[..]);
+    let times = (durations(), durations(), option::of(durations()));
+    let subnets = option::of(Just("10.0.0.0/8 by /24".parse().unwrap()));
+    let key = option::of(Just("hmac-sha512:key.test:c2VjcmV0".parse().unwrap()));
+    let more = (option::of(1u32..1_024), vec(0usize..64, 0..4), any::<bool>());
+    (modes(), transports, 1u32..=1_000_000, times, subnets, key, more).prop_map(
+        |(mode, transport, clients, (duration, warm_up, idle), client_subnets, tsig, more)| Load {
+            mode,
+            transport,
+            clients,
+            duration,
+            warm_up,
+            idle,
+            client_subnets,
+            tsig,
+            workers: more.0,
+            cpus: more.1,
+            cookies: more.2,
+            windows: more.2.then(|| "cold:0s..60s,warm:60s..120s".parse().unwrap()),
+            ..Load::default()
+        },
+    )
+}
+
+/// Queries with and without EDNS, options and padding, and one that a client sent, with octets behind it.
+fn queries() -> impl Strategy<Value = Vec<Query>> {
+    let names = "[a-z]{1,20}(\\.[a-z0-9]{1,10}){0,3}\\.";
+    let edns = (any::<bool>(), any::<bool>(), option::of(1u16..600), 512u16..).prop_map(
+        |(dnssec_ok, keepalive, padding, payload_size)| Edns {
+            dnssec_ok,
+            keepalive,
+            padding,
+            payload_size,
+            ..Edns::default()
+        },
+    );
+    let query = (names, option::of(edns), any::<bool>()).prop_map(|(name, edns, rd)| {
+        let name: Name<Vec<u8>> = name.parse().unwrap();
+        let options = QueryOptions { recursion_desired: rd, edns };
+        Query::new(&name, Rtype::AAAA, &options).unwrap()
+    });
+    let captured = vec(any::<u8>(), 0..9).prop_map(|behind| {
+        let name: Name<Vec<u8>> = "captured.example.".parse().unwrap();
+        let query = Query::new(&name, Rtype::A, &QueryOptions::default()).unwrap();
+        Query::from_message(&[query.octets(), &behind].concat()).unwrap()
+    });
+    vec(prop_oneof![4 => query, 1 => captured], 1..30)
+}
+
+fn timelines() -> impl Strategy<Value = Timeline> {
+    let turns = (1usize..5, 1u64..50, any::<u64>()).prop_map(|(loads, slice, seed)| {
+        let slice = Duration::from_millis(slice);
+        let plan = SlicePlan { slice, lead: slice / 4, tail: slice / 9, mirrored: true };
+        let length = plan.length(loads, Duration::from_secs(1));
+        Timeline::in_turns(
+            Duration::from_millis(200),
+            length,
+            plan.turns(loads, length, seed).remove(0),
+        )
+    });
+    let alone = (durations(), durations()).prop_map(|(warm_up, own)| Timeline::alone(warm_up, own));
+    prop_oneof![alone, turns]
+}
+
+/// TLS that trusts one certificate, or any.
+fn tls(is_verified: bool) -> TlsSettings {
+    let verification = match is_verified {
+        true => {
+            let made = rcgen::generate_simple_self_signed(["ns.example".to_owned()]).unwrap();
+            Verification::Certificates(vec![made.cert.der().clone()])
+        }
+        false => Verification::Off,
+    };
+    TlsSettings::new("ns.example", &verification).unwrap()
+}
+
+fn jobs() -> impl Strategy<Value = Job> {
+    let codes = prop_oneof![
+        Just(RightCodes::Any),
+        Just(RightCodes::Answers),
+        any::<u16>().prop_map(RightCodes::One),
+    ];
+    let expected = option::of((codes, any::<u16>()))
+        .prop_map(|expected| expected.map(|(codes, answers)| Expected { codes, answers }));
+    let played = option::of((".*", 0.0..1e9)).prop_map(|played| {
+        played.map(|(description, rate_qps)| PlayedClients { description, rate_qps })
+    });
+    let endpoints = || {
+        let endpoint = (select(&Transport::ALL[..]), any::<SocketAddr>(), 0.0..1.0, any::<bool>());
+        let endpoint = endpoint.prop_map(|(transport, target, share, is_verified)| {
+            let tls = transport.is_encrypted().then(|| tls(is_verified));
+            Endpoint { transport, target, tls, share }
+        });
+        vec(endpoint, 0..3)
+    };
+    let basics = (loads(), timelines(), any::<SocketAddr>(), queries(), any::<u64>());
+    let more = (expected, played, option::of(any::<bool>()), endpoints(), vec(endpoints(), 0..2));
+    (basics, more, 1u32..64, any::<bool>()).prop_map(
+        |((load, timeline, target, queries, seed), more, workers, tells)| {
+            let (expected, played, is_verified, others, further) = more;
+            let of_load = |tls: TlsSettings| tls.of_load(&load);
+            let tls = is_verified.map(tls).map(of_load);
+            let queries = Arc::new(QueryList::from_queries(queries, "a list".to_owned()));
+            let cpus = load.cpus.clone();
+            Job {
+                timeline,
+                workers,
+                cpus,
+                seed,
+                expected,
+                tls,
+                played,
+                others,
+                further,
+                tells,
+                ..Job::new(load, target, queries)
+            }
+        },
+    )
+}
+
+/// What of TLS decides how clients behave.
+fn facts(tls: &TlsSettings) -> impl PartialEq + std::fmt::Debug + use<> {
+    let offered = (tls.versions(), tls.groups().to_vec(), tls.records());
+    let used = (tls.resumption(), tls.early_data());
+    (tls.server_name(), tls.trusted().to_vec(), offered, used)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn a_job_is_the_one_that_was_sent(job in jobs()) {
+        let Message::Job(read) = read_back(&Message::Job(Box::new(job.clone()))) else {
+            panic!("no job");
+        };
+        prop_assert_eq!(&read.settings, &job.settings);
+        prop_assert_eq!(&read.timeline, &job.timeline);
+        prop_assert_eq!(&read.queries, &job.queries);
+        prop_assert_eq!((read.target, read.seed, read.workers), (job.target, job.seed, job.workers));
+        prop_assert_eq!((&read.cpus, &read.played, read.tells), (&job.cpus, &job.played, job.tells));
+        prop_assert_eq!(read.expected, job.expected);
+        prop_assert_eq!(read.tls.as_ref().map(facts), job.tls.as_ref().map(facts));
+        let ways = |endpoints: &[Endpoint]| -> Vec<_> {
+            let way = |at: &Endpoint| (at.transport, at.target, at.share, at.tls.as_ref().map(|tls| tls.trusted().to_vec()));
+            endpoints.iter().map(way).collect()
+        };
+        prop_assert_eq!(ways(&read.others), ways(&job.others));
+        prop_assert_eq!(read.further.len(), job.further.len());
+        for (read, sent) in read.further.iter().zip(&job.further) {
+            prop_assert_eq!(ways(read), ways(sent));
+        }
+    }
+
+    #[test]
+    fn progress_is_what_was_counted(
+        latencies in vec(0u64..100_000_000_000, 0..50),
+        counts in btree_map("[A-Z]{1,9}", any::<u64>(), 0..4),
+        numbers: [u64; 4],
+    ) {
+        let mut latency = Histogram::default();
+        latencies.iter().for_each(|ns| latency.record_ns(*ns));
+        let mut counters = Counters { sent: numbers[0], ..Counters::default() };
+        counters.answers.rcodes = counts.into_iter().collect::<BTreeMap<_, _>>();
+        counters.http_refusals.insert(503, HttpRefusals { count: 7, first_ns: numbers[1] });
+        let interval = LiveInterval {
+            latency,
+            counters: ByPhase { warm_up: Counters::default(), measured: counters },
+            busiest_worker_ns: numbers[1],
+            window_ns: numbers[2]..numbers[3],
+            ..LiveInterval::default()
+        };
+        let read = read_back(&Message::Progress(Box::new(interval.clone())));
+        let Message::Progress(read) = read else { panic!("no progress") };
+        prop_assert_eq!(*read, interval);
+    }
+}
+
+/// The records of real runs, over four transports, with faults and without.
+#[test]
+fn results_are_what_was_measured_and_watched() {
+    let runs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/tests/samples/v1/runs");
+    let mut read = 0;
+    for run in std::fs::read_dir(runs).unwrap() {
+        let text = std::fs::read_to_string(run.unwrap().path().join("record.json")).unwrap();
+        let record: RunRecord = serde_json::from_str(&text).unwrap();
+        let Some(measured) = record.measured else { continue };
+        let Message::Measured(back) = read_back(&Message::Measured(Box::new(measured.clone())))
+        else {
+            panic!("nothing measured");
+        };
+        assert_eq!(*back, measured);
+        let watched = record.watched;
+        let Message::Watched(back) = read_back(&Message::Watched(Box::new(watched.clone()))) else {
+            panic!("nothing watched");
+        };
+        assert_eq!(*back, watched);
+        read += 1;
+    }
+    assert!(read > 5, "{read} records");
+}
+
+#[test]
+fn an_error_keeps_its_causes() {
+    let error: Box<dyn Error + 'static> =
+        Box::new(Unreadable::from(serde_json::from_str::<u8>("x").unwrap_err()));
+    let failure = Failure::from(&*error);
+    assert!(failure.reason.starts_with("this is no message"), "{failure:?}");
+    assert_eq!(failure.causes.len(), 1);
+    let Message::Failed(read) = read_back(&Message::Failed(failure.clone())) else {
+        panic!("no failure");
+    };
+    assert_eq!(read, failure);
+}
+
+/// A job with one change of its line.
+fn refused(from: &str, to: &str) -> String {
+    let name: Name<Vec<u8>> = "a.example.".parse().unwrap();
+    let query = Query::new(&name, Rtype::A, &QueryOptions::default()).unwrap();
+    let queries = Arc::new(QueryList::from_queries(vec![query], "a list".to_owned()));
+    let job = Job::new(Load::default(), "192.0.2.53:53".parse().unwrap(), queries);
+    let line = Message::Job(Box::new(job)).to_line().unwrap();
+    assert!(line.contains(from), "{line}");
+    Message::of_line(&line.replacen(from, to, 1)).unwrap_err().to_string()
+}
+
+#[test]
+fn what_nobody_can_apply_is_refused() {
+    let error = refused("\"version\":1", "\"version\":2,\"new\":true");
+    assert!(error.contains("version 2") && error.contains("install the same"), "{error}");
+    let error = refused("load.clients = 100", "load.clients = 0");
+    assert!(error.contains("load.clients"), "{error}");
+    let error = refused("\"workers\":1", "\"workers\":0");
+    assert!(error.contains("no worker"), "{error}");
+    let error = refused("[[\"AAA", "[[\"///");
+    assert!(error.contains("query 1"), "{error}");
+    let error = refused("\"job\"", "\"jobs\"");
+    assert!(error.contains("unknown variant `jobs`"), "{error}");
+}

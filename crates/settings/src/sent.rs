@@ -1,0 +1,28 @@
+//! A checked load as text, which another host reads.
+
+use crate::experiment::{lines, push_lines};
+use crate::{Document, Load, LoadDraft, Problems};
+
+impl Load {
+    /// Every key that has a value, a line for each, as an experiment file has it. The secret of a key is not
+    /// written out, so a load with [`Load::tsig`] cannot be read again.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        let mut text = String::new();
+        push_lines(&mut text, &lines(Self::KEYS, self.values()));
+        text
+    }
+
+    /// The load of such lines. Each value is held to the kind and the bounds of its key. That they go together was
+    /// checked where the load was made.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the text, at once.
+    pub fn of_toml(text: &str) -> Result<Self, Problems> {
+        let document = Document::of_file(text)?;
+        match Problems::of(document.problems) {
+            Some(problems) => Err(problems),
+            None => Ok(LoadDraft::of(&document.entries).checked()),
+        }
+    }
+}
