@@ -23,7 +23,7 @@ pub(super) fn layer(tls: &ClientTls, route: &Route<'_>) -> Result<Doh2, Connecti
         method: route.http.method,
     };
     let http = Client::new(&target).map_err(|error| ConnectionEnd::Protocol(error.to_string()))?;
-    Ok(Doh2 { session: tls.session(route.client)?, http })
+    Ok(Doh2 { session: TlsSession::new(tls, route.client)?, http })
 }
 
 /// The authority of requests (RFC 9110, section 7.2): the name in the server's certificate, with the port if

@@ -8,8 +8,9 @@ use dnslab_wire::Transport;
 use rand::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use super::addresses::{nobody, target};
 use super::server::Manners;
-use super::{Scenario, check, clients, nobody, play_each, target};
+use super::{Scenario, check, clients, play_each};
 use crate::Endpoint;
 
 /// Further servers of a job, each there or not.

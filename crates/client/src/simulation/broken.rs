@@ -8,7 +8,8 @@ use dnslab_traffic::{Connect, Rate};
 use dnslab_wire::Transport;
 
 use super::network::{Broken, Faults};
-use super::{MS, Scenario, sums, tls};
+use super::scenario::tls;
+use super::{MS, Scenario, sums};
 
 const OVER_UDP: [Transport; 3] = [Transport::Udp, Transport::Doq, Transport::Doh3];
 const OVER_TCP: [Transport; 3] = [Transport::Tcp, Transport::Dot, Transport::Doh2];

@@ -14,7 +14,7 @@ use dnslab_figures::WindowCounts;
 use dnslab_wire::Transport;
 use fnv::FnvHasher;
 
-use super::Played;
+use super::scenario::Played;
 
 /// Seeds that have one digest together.
 const TOGETHER: u64 = 25;

@@ -5,6 +5,7 @@
 //! system's. So a failure names its seed, and `DNSLAB_SEED=n cargo test -p dnslab-client simulation` plays it
 //! again. `DNSLAB_SEEDS=10000` plays so many over each transport.
 
+mod addresses;
 mod attempts;
 mod broken;
 mod clients;
@@ -12,238 +13,22 @@ mod clock;
 mod digests;
 mod idle;
 mod network;
+mod scenario;
 mod server;
 mod turns;
 mod window;
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
-use std::rc::Rc;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::collections::BTreeSet;
 
 use digests::Digests;
 use dnslab_figures::{AnswerRecord, Connections, Counters, HowEnded, Outcomes, WindowCounts};
-use dnslab_settings::{Load, Mode, QuotaKind};
-use dnslab_traffic::{Connect, Pace, QueryList, Rate, Selection, TimeWindows, Truncated};
-use dnslab_wire::{Edns, Method, QueryOptions, Transport};
-use rand::{Rng as _, SeedableRng as _};
-use rand_xoshiro::Xoshiro256PlusPlus;
+use dnslab_settings::Mode;
+use dnslab_wire::Transport;
 
+use crate::WorkerEnd;
 use crate::time::{Nanos, nanos};
-use crate::{Job, Shard, TlsSettings, Verification, Worker, WorkerEnd};
 pub(crate) use network::Simulated;
-use network::{Faults, Net};
-use server::{Manners, Server};
-
-#[derive(Clone, Debug)]
-struct Scenario {
-    job: Job,
-    faults: Faults,
-    manners: Manners,
-    /// The load is interrupted at this look at the clock.
-    interrupted: bool,
-}
-
-struct Played {
-    end: WorkerEnd,
-    /// Answers that the server gave, and queries that it saw.
-    right: u64,
-    asked: u64,
-    /// What each socket asked for ([`Server::labels`]).
-    labels: BTreeMap<usize, BTreeSet<Vec<u8>>>,
-    now: Nanos,
-    /// What the queries were told.
-    told: Vec<AnswerRecord>,
-}
-
-const MS: u64 = 1_000_000;
-
-impl Scenario {
-    fn drawn(seed: u64, transport: Transport) -> Self {
-        let random = &mut Xoshiro256PlusPlus::seed_from_u64(seed);
-        // Half of what can go wrong does not.
-        let mut share = |most: f64| match random.random_bool(0.5) {
-            true => 0.0,
-            false => random.random_range(0.0..most),
-        };
-        let faults = Faults {
-            lost: share(0.3),
-            doubled: share(0.2),
-            late: share(0.2),
-            partial: share(0.5),
-            icmp: share(0.05),
-            refused: share(0.3),
-            unheard: share(0.2),
-            reset: share(0.02),
-            descheduled: share(0.001),
-            away: MS..80 * MS,
-            ..Faults::default()
-        };
-        let manners = Manners {
-            silent: share(0.3),
-            late: share(0.2),
-            twice: share(0.2),
-            other_id: share(0.2),
-            other_question: share(0.2),
-            truncated: share(0.3),
-            truncated_again: 0.2,
-            garbage: share(0.2),
-            closes: share(0.05),
-            resets: 0.5,
-            ..Manners::default()
-        };
-        let least = random.random_range(5_000..2 * MS);
-        let faults = Faults { delay: least..2 * least, ..faults };
-        let stall = random.random_range(0..200 * MS);
-        let manners = Manners {
-            work: 1..random.random_range(2..5 * MS),
-            stall: random
-                .random_bool(0.3)
-                .then_some((stall, stall + random.random_range(0..100 * MS))),
-            ..manners
-        };
-        // The order of drawing stays, so that a seed means the same load as before.
-        let connections = random.random_range(1..=2);
-        let quota = random.random_bool(0.5).then(|| {
-            let queries = random.random_range(1..20);
-            (queries, if random.random() { QuotaKind::Exact } else { QuotaKind::Random })
-        });
-        let mut settings = Load {
-            transport,
-            connections,
-            queries_per_connection: quota.map(|(queries, _)| queries),
-            connection_quota: quota.map_or(QuotaKind::Random, |(_, kind)| kind),
-            idle: random
-                .random_bool(0.3)
-                .then(|| Duration::from_millis(random.random_range(1..50))),
-            connect: if random.random() { Connect::AtStart } else { Connect::OnDemand },
-            truncated: match transport == Transport::Udp && random.random() {
-                true => Truncated::AskOverTcp,
-                false => Truncated::Count,
-            },
-            ..Load::default()
-        };
-        if random.random() {
-            settings.outstanding = Some(random.random_range(connections..=12));
-        } else {
-            settings.rate = Some(Rate::Constant(random.random_range(100.0..10_000.0)));
-            settings.pace =
-                random.random::<bool>().then_some(Pace::Constant).or(Some(Pace::Poisson));
-        }
-        let keepalive =
-            matches!(transport, Transport::Tcp | Transport::Dot) && random.random_bool(0.3);
-        let manners = Manners { idle: keepalive.then(|| random.random_range(0..3)), ..manners };
-        let resumption = random.random_bool(0.7);
-        let early_data = resumption && random.random();
-        let method = if early_data || random.random() { Method::Get } else { Method::Post };
-        let clients = random.random_range(1..=6);
-        let duration = Duration::from_millis(random.random_range(20..150));
-        let settings = Load {
-            clients,
-            duration,
-            windows: Some(halves_and_all(duration)),
-            warm_up: Duration::from_millis(random.random_range(0..50)),
-            timeout: Duration::from_millis(random.random_range(10..100)),
-            queries_in_all: random.random_bool(0.2).then(|| random.random_range(1..200)),
-            selection: if random.random() { Selection::InOrder } else { Selection::Uniform },
-            batch_delay: Duration::from_micros(random.random_range(0..60)),
-            keepalive,
-            http_method: method,
-            ..settings
-        };
-        let tls = transport.is_encrypted().then(|| tls(resumption, early_data));
-        // What is told is kept in every other load.
-        let tells = seed % 2 == 1;
-        let job = Job { seed, tls, tells, ..Job::new(settings, target(), queries(keepalive)) };
-        Self { job, faults, manners, interrupted: random.random_bool(0.1) }
-    }
-
-    /// One worker with these settings. Nothing goes wrong.
-    fn quiet(settings: Load) -> Self {
-        let transport = settings.transport;
-        let tls = transport.is_encrypted().then(|| tls(true, false));
-        let job = Job { tls, ..Job::new(settings, target(), queries(false)) };
-        let (faults, manners) = (Faults::default(), Manners::default());
-        Self { job, faults, manners, interrupted: false }
-    }
-
-    /// Makes the queries ask for the server's idle time-out (RFC 7828).
-    fn keepalive(&mut self) {
-        self.job.settings.keepalive = true;
-        self.job.queries = queries(true);
-    }
-
-    fn play(&self) -> Played {
-        let Self { job, faults, manners, .. } = self;
-        let load = &job.settings;
-        let is_exact = load.connection_quota == QuotaKind::Exact && !load.transport.is_quic();
-        let quota = load.queries_per_connection.filter(|_| is_exact);
-        let timeout = nanos(load.timeout);
-        let server = Server::new(job.seed, load.transport, manners.clone(), timeout, quota);
-        let net = Net::new(job.seed, load.transport, faults.clone(), server);
-        let net = Rc::new(RefCell::new(net));
-        let stop = AtomicBool::new(self.interrupted);
-        let mut shard = Shard::new(job, 0, 100_000, &stop);
-        if let Some(replay) = &job.replay {
-            shard = shard.fed_by(replay.begin(1, &[]).unwrap().remove(0));
-        }
-        let clients = shard.clients();
-        let mut worker = Worker::new(Simulated(Rc::clone(&net)), shard, clients);
-        if job.seed % 4 < 2 {
-            worker.open_early();
-        }
-        let end = worker.run().expect("the simulated kernel has all that is needed");
-        let net = net.borrow();
-        let Server { right, asked, labels, .. } = &net.server;
-        let records = net.told.as_chunks().0.iter();
-        let told = records.map(|octets| AnswerRecord::read(octets).expect("as it was written"));
-        Played {
-            end,
-            right: *right,
-            asked: *asked,
-            labels: labels.clone(),
-            now: net.now,
-            told: told.collect(),
-        }
-    }
-}
-
-/// Three time windows: the halves of the measured window, and all of it.
-fn halves_and_all(duration: Duration) -> TimeWindows {
-    let (half, all) = (nanos(duration) / 2, nanos(duration));
-    let text = format!("first:0ns..{half}ns,second:{half}ns..{all}ns,all:0ns..{all}ns");
-    text.parse().expect("the halves are no longer than all of it")
-}
-
-fn target() -> SocketAddr {
-    SocketAddr::from(([192, 0, 2, 1], 53))
-}
-
-/// An address at which no server is.
-fn nobody() -> SocketAddr {
-    SocketAddr::from(([192, 0, 2, 99], 53))
-}
-
-/// Four queries. They ask for the server's idle time-out (RFC 7828) or have no EDNS.
-fn queries(keepalive: bool) -> Arc<QueryList> {
-    static MADE: [OnceLock<Arc<QueryList>>; 2] = [OnceLock::new(), OnceLock::new()];
-    Arc::clone(MADE[usize::from(keepalive)].get_or_init(|| {
-        let text = "a.example A\nbb.example AAAA\na.long.name.example MX\nc.example TXT\n";
-        let edns = keepalive.then(|| Edns { keepalive, ..Edns::default() });
-        let options = QueryOptions { edns, ..QueryOptions::default() };
-        let queries = QueryList::from_text(text.as_bytes(), "the simulation", &options);
-        Arc::new(queries.unwrap())
-    }))
-}
-
-fn tls(resumption: bool, early_data: bool) -> TlsSettings {
-    static MADE: OnceLock<TlsSettings> = OnceLock::new();
-    let settings = MADE.get_or_init(|| TlsSettings::new("localhost", &Verification::Off).unwrap());
-    settings.clone().with_resumption(resumption).with_early_data(early_data)
-}
+use scenario::{MS, Played, Scenario};
 
 /// What must hold whatever happened.
 fn check(scenario: &Scenario, played: Played) {

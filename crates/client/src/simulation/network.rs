@@ -13,6 +13,7 @@ use dnslab_wire::Transport;
 use rand::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use super::addresses::{address_of, nobody, socket_of};
 use super::server::{Server, ToClient};
 use crate::recorder::IntervalRecord;
 use crate::runtime::{
@@ -466,7 +467,7 @@ impl Runtime for Simulated {
     fn connect(&mut self, path: Path) -> io::Result<Stream> {
         let net = &mut *self.0.borrow_mut();
         let number = net.sockets.len();
-        let is_dead = path.target == super::nobody();
+        let is_dead = path.target == nobody();
         net.sockets.push(SocketState { is_stream: true, is_dead, ..SocketState::default() });
         let at = net.now + net.delay();
         if net.chance(net.faults.refused) {
@@ -493,7 +494,7 @@ impl Runtime for Simulated {
         let net = &mut *self.0.borrow_mut();
         let number = net.sockets.len();
         let no_segments = net.chance(0.2);
-        let is_dead = path.target == super::nobody();
+        let is_dead = path.target == nobody();
         net.sockets.push(SocketState { no_segments, is_dead, ..SocketState::default() });
         net.server.opened(net.transport, number, false);
         Ok(Datagrams(Rc::clone(&self.0), number))
@@ -501,7 +502,7 @@ impl Runtime for Simulated {
 
     fn bind_shared(&mut self, target: SocketAddr, _: DatagramOptions) -> io::Result<Datagrams> {
         let net = &mut *self.0.borrow_mut();
-        let is_dead = target == super::nobody();
+        let is_dead = target == nobody();
         let target = Some(target);
         net.sockets.push(SocketState { is_dead, target, ..SocketState::default() });
         Ok(Datagrams(Rc::clone(&self.0), net.sockets.len() - 1))
@@ -756,21 +757,5 @@ fn spoil(octets: &mut [u8], before: usize, every: usize) {
         if number > 0 && number % every == 0 {
             *octet ^= 0x10;
         }
-    }
-}
-
-/// Different for each socket, as a server over QUIC needs it.
-pub(super) fn address_of(number: usize) -> SocketAddr {
-    let [a, b, c] = [number >> 16, number >> 8, number].map(|part| part as u8);
-    SocketAddr::from(([10, a, b, c], 4_000))
-}
-
-pub(super) fn socket_of(address: SocketAddr) -> usize {
-    match address {
-        SocketAddr::V4(address) => {
-            let [_, a, b, c] = address.ip().octets().map(usize::from);
-            a << 16 | b << 8 | c
-        }
-        SocketAddr::V6(_) => unreachable!("all clients have IPv4 addresses"),
     }
 }

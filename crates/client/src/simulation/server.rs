@@ -18,7 +18,7 @@ use rand::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rustls::{ServerConfig, ServerConnection};
 
-use super::network::{address_of, socket_of};
+use super::addresses::{address_of, socket_of};
 use crate::time::Nanos;
 use crate::tls::alpn;
 

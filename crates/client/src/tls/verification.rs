@@ -11,7 +11,7 @@ use rustls::{CertificateError, DigitallySignedStruct, RootCertStore, SignatureSc
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
-use super::TlsSettingsError;
+use super::error::TlsSettingsError;
 
 /// Whether and against what the server's certificate is verified.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -20,9 +20,11 @@ use crate::connection::{
 use crate::connection_slot::Pending;
 use crate::in_flight::{Entry, Known};
 use crate::recorder::Stray;
-use crate::runtime::{DatagramOptions, DatagramSocket, Inbox as _, Runtime, Watch, Watched};
+use crate::runtime::{
+    DatagramOptions, DatagramSocket, Inbox as _, Runtime, Stamps, Watch, Watched,
+};
 use crate::shard::Shard;
-use crate::time::{Nanos, Stamps};
+use crate::time::Nanos;
 
 /// The number of the shared socket for the first server, among those of slots. Those for the others lie below.
 const SHARED: u32 = u32::MAX;
