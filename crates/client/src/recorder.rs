@@ -13,7 +13,7 @@ use dnslab_wire::{Transport, rcode_name};
 use crate::connection::HandshakeKind;
 use crate::in_flight::Entry;
 use crate::time::Nanos;
-use crate::told::Told;
+use crate::transcript::Transcript;
 
 /// When the phases of a load begin and end, nanoseconds since it began.
 #[derive(Clone, Copy, Debug)]
@@ -297,7 +297,7 @@ pub struct Recorder {
     /// Open loop only.
     paced: Option<Box<Paced>>,
     /// What each query is told, if that is to be kept.
-    pub(crate) told: Option<Box<Told>>,
+    pub(crate) transcript: Option<Box<Transcript>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -341,7 +341,7 @@ impl Recorder {
             before: Events::default(),
             windows: Vec::new(),
             paced: is_paced.then(Box::default),
-            told: None,
+            transcript: None,
         }
     }
 
@@ -539,8 +539,8 @@ impl Recorder {
 
     /// Query number `query`, which was due at `due`, ends at `at` without an answer.
     pub(crate) fn lost(&mut self, query: u32, due: Nanos, at: Nanos, loss: Loss) {
-        if let Some(told) = &mut self.told {
-            told.ended(query, loss.into(), &[]);
+        if let Some(transcript) = &mut self.transcript {
+            transcript.ended(query, loss.into(), &[]);
         }
         loss.count(&mut self.phase(due).counters.outcomes);
         // A client without an answer has waited for its time-out at least, even if the engine knew earlier

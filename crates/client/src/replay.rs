@@ -117,11 +117,16 @@ pub(crate) struct RecentQueries {
     first: u32,
     /// Stands for queries that were forgotten. No answer is its.
     forgotten: Query,
+    /// When the worker's last round began.
+    last_round: Nanos,
+    /// The longest time between the beginnings of two rounds.
+    longest_round: Nanos,
 }
 
 impl RecentQueries {
     pub(crate) fn new() -> Self {
-        Self { queries: VecDeque::new(), first: 0, forgotten: Query::reserved() }
+        let forgotten = Query::reserved();
+        Self { queries: VecDeque::new(), first: 0, forgotten, last_round: 0, longest_round: 0 }
     }
 
     /// Keeps a query that is taken up at `now`, and returns its number.
@@ -151,6 +156,13 @@ impl RecentQueries {
     /// Number of the first query that is not forgotten.
     pub(crate) fn first(&self) -> u32 {
         self.first
+    }
+
+    /// Begins a round of the worker at `now`. Returns the longest time between two rounds so far.
+    pub(crate) fn begin_round(&mut self, now: Nanos) -> Nanos {
+        self.longest_round = self.longest_round.max(now.saturating_sub(self.last_round));
+        self.last_round = now;
+        self.longest_round
     }
 
     /// Forgets the queries that were taken up before `before`.

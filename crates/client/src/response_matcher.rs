@@ -8,7 +8,7 @@ use dnslab_wire::{
 
 use crate::attempts::Attempts;
 use crate::connection::{Delivery, Received};
-use crate::connection_slot::{ConnectionSlot, Pending};
+use crate::connection_slot::{ConnectionSlot, Pending, SlotKind};
 use crate::in_flight::{Entry, Known};
 use crate::recorder::{AnswerFacts, Failure, Loss, Recorder, Stray};
 use crate::replay::Queries;
@@ -251,7 +251,7 @@ impl ResponseMatcher<'_> {
         let facts = AnswerFacts {
             rcode,
             truncated: response.truncated,
-            over_tcp: slot.over_tcp,
+            over_tcp: slot.kind == SlotKind::OverTcp,
             empty: rcode == 0 && response.answers == 0,
             wrong: self.is_wrong(entry, response, rcode),
             octets: octets.len(),
@@ -263,13 +263,13 @@ impl ResponseMatcher<'_> {
             let since = |instant| at.saturating_sub(instant);
             recorder.overtaken(entry.due, since(entry.sent), since(slot.followed_at));
         }
-        if let Some(told) = &mut recorder.told {
-            told.ended(entry.query, HowEnded::Answered, octets);
+        if let Some(transcript) = &mut recorder.transcript {
+            transcript.ended(entry.query, HowEnded::Answered, octets);
         }
         if self.is_mixed {
             // Only clients of UDP ask again over TCP.
-            let over = if slot.over_tcp { Transport::Udp } else { slot.transport };
-            recorder.answered_over(entry.due, over);
+            let asked_over = if facts.over_tcp { Transport::Udp } else { slot.transport };
+            recorder.answered_over(entry.due, asked_over);
         }
         recorder.answered(entry, at, facts);
     }

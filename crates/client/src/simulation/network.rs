@@ -13,7 +13,7 @@ use dnslab_wire::Transport;
 use rand::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::addresses::{address_of, nobody, socket_of};
+use super::addresses::nobody;
 use super::server::{Server, ToClient};
 use crate::recorder::IntervalRecord;
 use crate::runtime::{
