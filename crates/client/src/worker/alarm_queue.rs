@@ -33,4 +33,9 @@ impl AlarmQueue {
     pub(super) fn take_due(&mut self, now: Nanos) -> Option<Alarm> {
         self.next().filter(|at| *at <= now)?;
         self.alarms.pop().map(|Reverse(alarm)| alarm)
-    }}
+    }
+    #[cfg(test)]
+    pub(super) fn all(&self) -> std::collections::BTreeSet<Alarm> {
+        self.alarms.iter().map(|Reverse(alarm)| *alarm).collect()
+    }
+}

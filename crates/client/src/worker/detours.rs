@@ -71,4 +71,12 @@ impl Detours {
     /// A drain has no connection any more.
     pub(super) fn free_drain(&mut self, number: u32) {
         self.free_drains.push(number);
-    }}
+    }
+    /// Checks that these are the free drains, each of them once.
+    #[cfg(test)]
+    #[track_caller]
+    pub(super) fn check(&self, free: &std::collections::BTreeSet<u32>) {
+        assert_eq!(self.free_drains.len(), free.len());
+        assert!(self.free_drains.iter().all(|drain| free.contains(drain)));
+    }
+}

@@ -15,6 +15,8 @@ mod batching;
 mod comers;
 mod detours;
 mod drains;
+#[cfg(test)]
+mod invariants;
 mod opening;
 mod routing;
 mod sending;
@@ -252,6 +254,8 @@ impl<'a, R: Runtime> Worker<'a, R> {
             self.flush_shared();
             self.open_queued(now);
             self.note_held(now);
+            #[cfg(test)]
+            self.check_invariants(now);
             self.wait(now, &mut ready)?;
             // What became due during the wait belongs to earlier intervals. What comes now belongs to the
             // current one.

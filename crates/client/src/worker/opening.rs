@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
+#[cfg(test)]
+use crate::connection_slot::Life;
 use crate::time::Nanos;
 
 /// Connections that a worker opens at the same time. Thousands at once overflow the queue of a listening
@@ -122,4 +124,21 @@ impl Opening {
 
     pub(super) fn held(&self) -> Nanos {
         self.held
-    }}
+    }
+    /// Checks the counts against the lives of all slots.
+    #[cfg(test)]
+    #[track_caller]
+    pub(super) fn check(&self, lives: impl Iterator<Item = (u32, Life)>) {
+        let (mut connections, mut connecting, mut queued) = (0, 0, Vec::new());
+        for (number, life) in lives {
+            connections += usize::from(matches!(life, Life::Opening | Life::Opened));
+            connecting += usize::from(life == Life::Opening);
+            queued.extend((life == Life::Queued).then_some(number));
+        }
+        assert_eq!((self.connections, self.connecting), (connections, connecting));
+        assert!(connections <= self.most && connecting <= MAX_CONNECTING);
+        let mut queue: Vec<u32> = self.queue.iter().copied().collect();
+        queue.sort_unstable();
+        assert_eq!(queue, queued);
+    }
+}
