@@ -203,6 +203,12 @@ impl<R: Runtime> ConnectionSlot<R> {
         self.was_open_at_end && self.service != Service::NotAnswered
     }
 
+    /// More of its queries timed out in a row than `by_chance`, in at least this time.
+    pub(crate) fn is_forsaken(&self, by_chance: f64, least: Nanos) -> bool {
+        let since = self.timed_out_at.saturating_sub(self.heard_at);
+        f64::from(self.timed_out_in_a_row) > by_chance && since >= least
+    }
+
     pub(crate) fn forget_signature(&mut self, id: u16) {
         if let Some(signed) = &mut self.signed {
             signed.remove(&id);

@@ -111,8 +111,7 @@ impl Upcoming {
 ///
 /// Queries are numbered in the order in which they were taken up. After 2^32 of them the numbers begin again.
 pub(crate) struct RecentQueries {
-    /// Each with the instant at which it was taken up.
-    queries: VecDeque<(Nanos, Query)>,
+    queries: VecDeque<TakenUp>,
     /// Number of the first of them.
     first: u32,
     /// Stands for queries that were forgotten. No answer is its.
@@ -123,6 +122,11 @@ pub(crate) struct RecentQueries {
     longest_round: Nanos,
 }
 
+struct TakenUp {
+    at: Nanos,
+    query: Query,
+}
+
 impl RecentQueries {
     pub(crate) fn new() -> Self {
         let forgotten = Query::reserved();
@@ -131,7 +135,7 @@ impl RecentQueries {
 
     /// Keeps a query that is taken up at `now`, and returns its number.
     pub(crate) fn keep(&mut self, now: Nanos, query: Query) -> u32 {
-        self.queries.push_back((now, query));
+        self.queries.push_back(TakenUp { at: now, query });
         self.first.wrapping_add(self.queries.len() as u32 - 1)
     }
 
@@ -150,7 +154,7 @@ impl RecentQueries {
     #[inline]
     fn kept(&self, number: u32) -> Option<&Query> {
         let place = number.wrapping_sub(self.first) as usize;
-        self.queries.get(place).map(|(_, query)| query)
+        self.queries.get(place).map(|taken_up| &taken_up.query)
     }
 
     /// Number of the first query that is not forgotten.
@@ -167,7 +171,7 @@ impl RecentQueries {
 
     /// Forgets the queries that were taken up before `before`.
     pub(crate) fn forget(&mut self, before: Nanos) {
-        while self.queries.front().is_some_and(|(taken_up, _)| *taken_up < before) {
+        while self.queries.front().is_some_and(|taken_up| taken_up.at < before) {
             self.queries.pop_front();
             self.first = self.first.wrapping_add(1);
         }

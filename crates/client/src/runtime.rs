@@ -223,8 +223,17 @@ pub struct Group<'a> {
     pub segment: usize,
     /// When the kernel had the first of them, nanoseconds since 1970; `None` if it was not asked.
     pub timestamp: Option<u64>,
-    /// At a socket of many clients: who sent them, and which client's address they came to.
-    pub ends: Option<(SocketAddr, IpAddr)>,
+    /// From where to where they went; `None` at a socket of one client.
+    pub ends: Option<Ends>,
+}
+
+/// The two ends of a datagram at a socket of many clients.
+#[derive(Clone, Copy, Debug)]
+pub struct Ends {
+    /// Who sent it.
+    pub from: SocketAddr,
+    /// The client's address that it came to.
+    pub to: IpAddr,
 }
 
 /// Brings the kernel's time stamps, which are times of day, onto the timeline. The distance of the two clocks

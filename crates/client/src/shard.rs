@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use dnslab_settings::{HttpSettings, Mode};
+use dnslab_settings::{HttpSettings, Load, Mode};
 use dnslab_traffic::{
     Arrivals, Connect, Picker, Purpose, Quota, Random, Schedule, drawn_for, stream,
 };
@@ -81,6 +81,23 @@ pub(crate) struct ShardEndpoint {
 }
 
 impl ShardEndpoint {
+    /// One that no client is drawn for.
+    fn new(
+        load: &Load,
+        server: u8,
+        transport: Transport,
+        target: SocketAddr,
+        tls: &Option<TlsSettings>,
+    ) -> Self {
+        let tls = tls.as_ref().filter(|_| transport.is_encrypted());
+        let tls = tls.map(|tls| {
+            // A query may wait for its time-out without a packet, and then the connection is idle.
+            let silence = load.idle.map(|idle| idle.saturating_add(load.timeout));
+            ClientTls::new(tls, transport).with_idle_timeout(silence)
+        });
+        Self { server, transport, target, tls, below: 0.0 }
+    }
+
     fn is(&self, transport: Transport, server: u8) -> bool {
         self.transport == transport && self.server == server
     }
@@ -353,23 +370,19 @@ impl<'a> Shard<'a> {
 
 fn endpoints(job: &Job) -> Vec<ShardEndpoint> {
     let load = &job.settings;
-    let usual = |server: u8, transport: Transport, target, tls: &Option<TlsSettings>| {
-        let tls = tls.as_ref().filter(|_| transport.is_encrypted());
-        let tls = tls.map(|tls| {
-            // A query may wait for its time-out without a packet, and then the connection is idle.
-            let silence = load.idle.map(|idle| idle.saturating_add(load.timeout));
-            ClientTls::new(tls, transport).with_idle_timeout(silence)
-        });
-        ShardEndpoint { server, transport, target, tls, below: 0.0 }
-    };
-    let first = usual(0, load.transport, job.target, &job.tls);
+    let first = ShardEndpoint::new(load, 0, load.transport, job.target, &job.tls);
     let mut below = 0.0;
     let others = job.others.iter().map(|other| {
         below += other.share;
-        ShardEndpoint { below, ..usual(0, other.transport, other.target, &other.tls) }
+        ShardEndpoint {
+            below,
+            ..ShardEndpoint::new(load, 0, other.transport, other.target, &other.tls)
+        }
     });
     let further = (1..).zip(&job.further).flat_map(|(server, endpoints)| {
-        endpoints.iter().map(move |other| usual(server, other.transport, other.target, &other.tls))
+        endpoints.iter().map(move |other| {
+            ShardEndpoint::new(load, server, other.transport, other.target, &other.tls)
+        })
     });
     std::iter::once(first).chain(others).chain(further).collect()
 }

@@ -157,14 +157,16 @@ impl Layer for Doh2 {
 mod tests {
     use super::*;
 
+    #[track_caller]
+    fn check(name: &str, port: u16, expected: &str) {
+        assert_eq!(authority(&ServerName::try_from(name).unwrap(), port), expected);
+    }
+
     #[test]
     fn the_authority_is_the_name_in_the_certificate() {
-        let authority = |name: &str, port| {
-            super::authority(&ServerName::try_from(name.to_owned()).unwrap(), port)
-        };
-        assert_eq!(authority("ns.example", 443), "ns.example");
-        assert_eq!(authority("ns.example", 8443), "ns.example:8443");
-        assert_eq!(authority("192.0.2.1", 8443), "192.0.2.1:8443");
-        assert_eq!(authority("2001:db8::1", 443), "[2001:db8::1]");
+        check("ns.example", 443, "ns.example");
+        check("ns.example", 8443, "ns.example:8443");
+        check("192.0.2.1", 8443, "192.0.2.1:8443");
+        check("2001:db8::1", 443, "[2001:db8::1]");
     }
 }

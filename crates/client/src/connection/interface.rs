@@ -120,3 +120,13 @@ pub struct Route<'a> {
     /// What came over TCP is acknowledged as soon as it was read.
     pub quickack: bool,
 }
+
+impl Route<'_> {
+    /// TLS of the worker's clients.
+    ///
+    /// # Panics
+    /// Where the transport has none.
+    pub(super) fn client_tls(&self) -> &ClientTls {
+        self.tls.expect("a client of an encrypted transport has TLS settings")
+    }
+}

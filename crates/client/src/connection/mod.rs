@@ -34,7 +34,6 @@ pub fn open<R: Runtime>(
     route: &Route<'_>,
     now: Nanos,
 ) -> Result<Box<dyn Connection<R>>, ConnectionEnd> {
-    let tls = || route.tls.expect("a client of an encrypted transport has TLS settings");
     Ok(match route.transport {
         Transport::Udp => Box::new(udp::UdpConnection::open(runtime, route)?),
         Transport::Tcp => {
@@ -42,14 +41,14 @@ pub fn open<R: Runtime>(
             Box::new(stream::Stream::connect(runtime, route, layer, now)?)
         }
         Transport::Dot => {
-            let layer = dot::layer(tls(), route.client)?;
+            let layer = dot::layer(route.client_tls(), route.client)?;
             Box::new(stream::Stream::connect(runtime, route, layer, now)?)
         }
         Transport::Doh2 => {
-            let layer = doh2::layer(tls(), route)?;
+            let layer = doh2::layer(route.client_tls(), route)?;
             Box::new(stream::Stream::connect(runtime, route, layer, now)?)
         }
-        Transport::Doq => Box::new(doq::open(tls(), runtime, route, now)?),
-        Transport::Doh3 => Box::new(doh3::open(tls(), runtime, route, now)?),
+        Transport::Doq => Box::new(doq::open(route.client_tls(), runtime, route, now)?),
+        Transport::Doh3 => Box::new(doh3::open(route.client_tls(), runtime, route, now)?),
     })
 }

@@ -21,7 +21,9 @@ mod window;
 use std::collections::BTreeSet;
 
 use digests::Digests;
-use dnslab_figures::{AnswerRecord, Connections, Counters, HowEnded, Outcomes, WindowCounts};
+use dnslab_figures::{
+    AnswerRecord, ByPhase, Connections, Counters, HowEnded, Outcomes, WindowCounts,
+};
 use dnslab_settings::Mode;
 use dnslab_wire::Transport;
 
@@ -33,7 +35,7 @@ use scenario::{MS, Played, Scenario};
 /// What must hold whatever happened.
 fn check(scenario: &Scenario, played: Played) {
     let Scenario { job, faults, .. } = scenario;
-    let Played { end, right, asked, now, told, .. } = played;
+    let Played { end, right, asked, now, transcript, .. } = played;
     let timeout = nanos(job.attempts().waits().max().unwrap_or_default());
     let patience = nanos(job.attempts().patience());
     let rest = nanos(job.length()) + 6 * patience + 30_000 * MS;
@@ -56,9 +58,9 @@ fn check(scenario: &Scenario, played: Played) {
     assert!(rcodes.keys().all(is_right), "an answer to another query: {rcodes:?}");
     let all = all.outcomes;
     if job.tells && !matches!(job.settings.mode(), Mode::Closed { .. }) {
-        check_told(&told, &all);
+        check_transcript(&transcript, &all);
     } else {
-        assert!(told.is_empty());
+        assert!(transcript.is_empty());
     }
     assert!(all.answered <= right, "{} answered, the server gave {right}: {all:?}", all.answered);
     assert!(asked > 0 || all.answered == 0);
@@ -81,7 +83,7 @@ fn check_windows(end: &WorkerEnd, timeout: Nanos) {
     let [first, second, all] = windows;
     let mut both = first.outcomes;
     both.merge(&second.outcomes);
-    let measured = end.recorder.clone().into_counters().1;
+    let measured = end.recorder.clone().into_counters().measured;
     assert_eq!(both, all.outcomes);
     assert_eq!(all.outcomes, measured.outcomes);
     assert_eq!(all.rcodes, measured.answers.rcodes);
@@ -89,25 +91,24 @@ fn check_windows(end: &WorkerEnd, timeout: Nanos) {
 
 /// Each query that became due is told something once, under its own name, and that is its outcome.
 #[track_caller]
-fn check_told(told: &[AnswerRecord], outcomes: &Outcomes) {
-    let count = |ended| told.iter().filter(|record| record.ended == ended).count() as u64;
-    assert_eq!(told.len() as u64, outcomes.due, "{outcomes:?}");
+fn check_transcript(transcript: &[AnswerRecord], outcomes: &Outcomes) {
+    assert_eq!(transcript.len() as u64, outcomes.due, "{outcomes:?}");
     // Whether an answer is whole is found out later.
-    let answered = count(HowEnded::Answered) + count(HowEnded::Malformed);
+    let answered = count(transcript, HowEnded::Answered) + count(transcript, HowEnded::Malformed);
     assert_eq!(answered, outcomes.answered + outcomes.malformed, "{outcomes:?}");
-    assert!(count(HowEnded::Malformed) >= outcomes.malformed, "{outcomes:?}");
+    assert!(count(transcript, HowEnded::Malformed) >= outcomes.malformed, "{outcomes:?}");
     for (ended, counted) in [
         (HowEnded::TimedOut, outcomes.timed_out),
         (HowEnded::NotSent, outcomes.not_sent),
         (HowEnded::ConnectionLost, outcomes.connection_lost),
         (HowEnded::Refused, outcomes.refused),
     ] {
-        assert_eq!(count(ended), counted, "{ended:?} of {outcomes:?}");
+        assert_eq!(count(transcript, ended), counted, "{ended:?} of {outcomes:?}");
     }
     // The names of each client's queries are the first numbers, each once.
     let names: BTreeSet<(u32, u32)> =
-        told.iter().map(|record| (record.client, record.number)).collect();
-    assert_eq!(names.len(), told.len(), "a query was told twice");
+        transcript.iter().map(|record| (record.client, record.number)).collect();
+    assert_eq!(names.len(), transcript.len(), "a query was told twice");
     let mut before = None;
     for (client, number) in names {
         let expected = match before {
@@ -119,12 +120,17 @@ fn check_told(told: &[AnswerRecord], outcomes: &Outcomes) {
     }
 }
 
+/// How many queries ended in this way.
+fn count(transcript: &[AnswerRecord], ended: HowEnded) -> u64 {
+    transcript.iter().filter(|record| record.ended == ended).count() as u64
+}
+
 /// The counts of warm-up and measured window together, which must add up whatever happened.
 #[track_caller]
 fn sums(end: WorkerEnd) -> Counters {
     let (mut latency, mut service, mut lag) = Default::default();
     end.recorder.add_times(&mut latency, &mut service, &mut lag);
-    let (mut all, measured) = end.recorder.into_counters();
+    let ByPhase { warm_up: mut all, measured } = end.recorder.into_counters();
     assert_eq!(latency.len(), measured.outcomes.due, "each due query counts");
     assert_eq!(service.len(), measured.outcomes.answered);
     for counters in [&all, &measured] {
@@ -164,9 +170,8 @@ fn play_each(
     drawn: impl Fn(u64, Transport) -> Scenario,
     check: impl Fn(&Scenario, Played),
 ) {
-    let asked = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let seeds = asked("DNSLAB_SEEDS").unwrap_or(seeds);
-    let seeds = asked("DNSLAB_SEED").map_or(0..seeds, |seed| seed..seed + 1);
+    let seeds = in_environment("DNSLAB_SEEDS").unwrap_or(seeds);
+    let seeds = in_environment("DNSLAB_SEED").map_or(0..seeds, |seed| seed..seed + 1);
     for seed in seeds {
         let scenario = drawn(seed, transport);
         let play = || check(&scenario, scenario.play());
@@ -175,6 +180,10 @@ fn play_each(
             panic!("DNSLAB_SEED={seed} over {transport}: {scenario:#?}");
         }
     }
+}
+
+fn in_environment(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
 }
 
 #[test]

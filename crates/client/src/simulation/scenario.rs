@@ -38,7 +38,7 @@ pub(super) struct Played {
     pub(super) labels: BTreeMap<usize, BTreeSet<Vec<u8>>>,
     pub(super) now: Nanos,
     /// What the queries were told.
-    pub(super) told: Vec<AnswerRecord>,
+    pub(super) transcript: Vec<AnswerRecord>,
 }
 
 pub(super) const MS: u64 = 1_000_000;
@@ -46,34 +46,29 @@ pub(super) const MS: u64 = 1_000_000;
 impl Scenario {
     pub(super) fn drawn(seed: u64, transport: Transport) -> Self {
         let random = &mut Xoshiro256PlusPlus::seed_from_u64(seed);
-        // Half of what can go wrong does not.
-        let mut share = |most: f64| match random.random_bool(0.5) {
-            true => 0.0,
-            false => random.random_range(0.0..most),
-        };
         let faults = Faults {
-            lost: share(0.3),
-            doubled: share(0.2),
-            late: share(0.2),
-            partial: share(0.5),
-            icmp: share(0.05),
-            refused: share(0.3),
-            unheard: share(0.2),
-            reset: share(0.02),
-            descheduled: share(0.001),
+            lost: share(random, 0.3),
+            doubled: share(random, 0.2),
+            late: share(random, 0.2),
+            partial: share(random, 0.5),
+            icmp: share(random, 0.05),
+            refused: share(random, 0.3),
+            unheard: share(random, 0.2),
+            reset: share(random, 0.02),
+            descheduled: share(random, 0.001),
             away: MS..80 * MS,
             ..Faults::default()
         };
         let manners = Manners {
-            silent: share(0.3),
-            late: share(0.2),
-            twice: share(0.2),
-            other_id: share(0.2),
-            other_question: share(0.2),
-            truncated: share(0.3),
+            silent: share(random, 0.3),
+            late: share(random, 0.2),
+            twice: share(random, 0.2),
+            other_id: share(random, 0.2),
+            other_question: share(random, 0.2),
+            truncated: share(random, 0.3),
             truncated_again: 0.2,
-            garbage: share(0.2),
-            closes: share(0.05),
+            garbage: share(random, 0.2),
+            closes: share(random, 0.05),
             resets: 0.5,
             ..Manners::default()
         };
@@ -180,16 +175,24 @@ impl Scenario {
         let end = worker.run().expect("the simulated kernel has all that is needed");
         let net = net.borrow();
         let Server { right, asked, labels, .. } = &net.server;
-        let records = net.told.as_chunks().0.iter();
-        let told = records.map(|octets| AnswerRecord::read(octets).expect("as it was written"));
+        let records = net.transcript.as_chunks().0.iter();
+        let records = records.map(|octets| AnswerRecord::read(octets).expect("as it was written"));
         Played {
             end,
             right: *right,
             asked: *asked,
             labels: labels.clone(),
             now: net.now,
-            told: told.collect(),
+            transcript: records.collect(),
         }
+    }
+}
+
+/// How often something goes wrong, less than `most`. Half of what can go wrong does not.
+fn share(random: &mut Xoshiro256PlusPlus, most: f64) -> f64 {
+    match random.random_bool(0.5) {
+        true => 0.0,
+        false => random.random_range(0.0..most),
     }
 }
 

@@ -101,17 +101,17 @@ pub(super) fn are_mixed<'a>(mut queries: impl Iterator<Item = &'a Query>) -> boo
 mod tests {
     use super::*;
 
+    fn numbers(pending: &[Pending]) -> Vec<u32> {
+        pending.iter().map(|pending| pending.query).collect()
+    }
+
     /// The waiting queries have a due instant and a length, and are sorted by length, then by age again.
     #[track_caller]
     fn check(waiting: &[(Option<Nanos>, u32)], by_length: &[u32]) {
-        let pending = |(due, query): &(Option<Nanos>, u32)| Pending {
-            due: *due,
-            query: *query,
-            sent_before: 0,
-            attempt: 0,
-        };
-        let numbers = |pending: &[Pending]| pending.iter().map(|one| one.query).collect::<Vec<_>>();
-        let mut waiting: Vec<Pending> = waiting.iter().map(pending).collect();
+        let mut waiting: Vec<Pending> = waiting
+            .iter()
+            .map(|(due, query)| Pending { due: *due, query: *query, sent_before: 0, attempt: 0 })
+            .collect();
         let before = numbers(&waiting);
         // Odd numbers are the longer ones.
         put_by_length(&mut waiting, |query| query as usize % 2);

@@ -46,9 +46,8 @@ use crate::connection_slot::ConnectionSlot;
 use crate::query_source::QuerySource;
 use crate::recorder::Recorder;
 use crate::replay::Queries;
-use crate::response_matcher::{ResponseMatcher, Signatures};
+use crate::response_matcher::ResponseMatcher;
 use crate::runtime::Runtime;
-use crate::sample::Sample;
 use crate::shard::{Clients, Outbox, Shard};
 use crate::time::{Nanos, ThreadTime};
 
@@ -166,20 +165,12 @@ impl<'a, R: Runtime> Worker<'a, R> {
         let Clients { slots, cookies } = clients;
         let job = shard.job;
         let matcher = ResponseMatcher {
-            queries: shard.queries(),
-            timeout: shard.timeout,
-            attempts: shard.attempts.clone(),
             expected: job.expected,
             retries_over_tcp: job.retries_over_tcp(),
             is_mixed: !job.others.is_empty(),
             reads_options: job.sends_options(),
             cookies,
-            origin_unix_ns: 0,
-            again: Vec::new(),
-            wrong_example: None,
-            sample: Sample::default(),
-            malformed_example: None,
-            signatures: Signatures::default(),
+            ..ResponseMatcher::new(shard.queries(), shard.timeout, shard.attempts.clone())
         };
         let query_source = shard.query_source();
         let mut recorder = Recorder::new(shard.phases, job.turns.clone(), query_source.is_open())
@@ -415,13 +406,16 @@ impl<'a, R: Runtime> Worker<'a, R> {
             self.pause();
         }
         let interval = self.shard.phases.interval;
-        let mut wake = (now + MAX_WAIT).min((now / interval + 1) * interval);
-        let mut earlier = |instant: Option<Nanos>| wake = wake.min(instant.unwrap_or(Nanos::MAX));
-        earlier(self.shard.next_turn(now).filter(|_| !self.turns.has_turn()));
-        earlier(self.query_source.next_due(now).filter(|_| now < self.until && self.left > 0));
-        earlier(self.alarms.next());
-        earlier((now < self.until).then_some(self.until));
-        earlier((!self.listed.is_empty() || self.opening.next().is_some()).then_some(now));
+        let wake = (now + MAX_WAIT).min((now / interval + 1) * interval);
+        let has_work = !self.listed.is_empty() || self.opening.next().is_some();
+        let earlier = [
+            self.shard.next_turn(now).filter(|_| !self.turns.has_turn()),
+            self.query_source.next_due(now).filter(|_| now < self.until && self.left > 0),
+            self.alarms.next(),
+            (now < self.until).then_some(self.until),
+            has_work.then_some(now),
+        ];
+        let wake = earlier.into_iter().flatten().fold(wake, Nanos::min);
         self.runtime.wait(wake, ready)
     }
 

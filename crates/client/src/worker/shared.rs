@@ -7,7 +7,6 @@
 //! client's address is not its own. Datagrams of many clients share a system call.
 
 use std::io::{self, ErrorKind};
-use std::net::{IpAddr, SocketAddr};
 
 use dnslab_settings::ReceiveTime;
 use dnslab_traffic::SourceAddresses;
@@ -22,7 +21,9 @@ use crate::connection::{
 use crate::connection_slot::{Life, Pending};
 use crate::in_flight::{Entry, Known};
 use crate::recorder::Stray;
-use crate::runtime::{DatagramOptions, DatagramSocket, Inbox, Runtime, Stamps, Watch, Watched};
+use crate::runtime::{
+    DatagramOptions, DatagramSocket, Ends, Inbox, Runtime, Stamps, Watch, Watched,
+};
 use crate::shard::Outbox;
 
 /// Reads in one round at most.
@@ -244,10 +245,10 @@ impl<R: Runtime> Worker<'_, R> {
     }
 
     /// The slot of the client whose address a datagram of the server came to.
-    fn slot_at(&self, shared: &SharedSocket<R>, ends: Option<(SocketAddr, IpAddr)>) -> Option<u32> {
+    fn slot_at(&self, shared: &SharedSocket<R>, ends: Option<Ends>) -> Option<u32> {
         // Anybody may send to a socket that is not connected.
-        let (_, to) = ends.filter(|(from, _)| *from == shared.target)?;
-        let client = u32::try_from(shared.sources.client_of(to)?).ok()?;
+        let ends = ends.filter(|ends| ends.from == shared.target)?;
+        let client = u32::try_from(shared.sources.client_of(ends.to)?).ok()?;
         if client % self.shard.workers != self.shard.number {
             return None;
         }

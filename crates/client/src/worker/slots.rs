@@ -4,7 +4,7 @@ use dnslab_wire::Transport;
 
 use super::{Worker, opening};
 use crate::connection::{self, ConnectionEnd, Delivery, HandshakeKind, Opened};
-use crate::connection_slot::{ConnectionSlot, Life, Service};
+use crate::connection_slot::{Life, Service};
 use crate::recorder::Loss;
 use crate::response_matcher::again;
 use crate::runtime::{Runtime, Watch};
@@ -416,11 +416,7 @@ impl<R: Runtime> Worker<'_, R> {
         let lost = self.recorder.lost_share();
         let by_chance = self.silences.in_a_row_by_chance(lost, self.clients());
         let least = (3 * self.shard.timeout).max(2 * self.silences.longest());
-        let is_forsaken = |slot: &&ConnectionSlot<R>| {
-            let since = slot.timed_out_at.saturating_sub(slot.heard_at);
-            f64::from(slot.timed_out_in_a_row) > by_chance && since >= least
-        };
-        self.first_slots().filter(is_forsaken).count() as u32
+        self.first_slots().filter(|slot| slot.is_forsaken(by_chance, least)).count() as u32
     }
 
     /// Counts the time for which slots waited since the last round.
