@@ -287,6 +287,7 @@ struct Waiting {
 
 impl Waiting {
     /// Answers a message of a stream or a datagram whose header begins at `header`.
+    #[inline]
     fn answer(&mut self, octets: &[u8], header: usize) {
         if self.octets.is_empty() {
             self.ready.borrow_mut().push(self.slot);

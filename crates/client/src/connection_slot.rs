@@ -20,6 +20,14 @@ pub(crate) struct Pending {
     pub(crate) attempt: u8,
 }
 
+impl Pending {
+    /// A query that was not sent yet.
+    #[inline]
+    pub(crate) fn new(due: Option<Nanos>, query: u32) -> Self {
+        Self { due, query, sent_before: 0, attempt: 0 }
+    }
+}
+
 /// Where a slot is on the way of its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Life {
@@ -33,6 +41,12 @@ pub(crate) enum Life {
     Opened,
     /// It never has a socket of its own, but an address of its own at a socket that many clients share.
     Shared,
+}
+
+impl Life {
+    pub(crate) fn has_connection(self) -> bool {
+        matches!(self, Self::Opening | Self::Opened)
+    }
 }
 
 /// What a client has a slot for.

@@ -13,8 +13,9 @@
 //! Modules, in the order of reading:
 //!
 //! - `job`, `shard`, [`runtime`]: what a worker is given, and what it asks.
-//! - `worker`: the one loop. `slots` opens, reads and closes, `sending` sends, `alarms` handles time, `drains` waits
-//!   for the last answers of used-up connections, `shared` has one socket for many clients.
+//! - `worker`: the one loop, and its parts: opening, turns, batching, detours. `slots` opens, reads and closes,
+//!   `routing` finds the slot of a query, `sending` sends, `alarms` handles time, `drains` waits for the last answers
+//!   of used-up connections, `shared` has one socket for many clients.
 //! - `query_source`, `replay`: when queries become due. `attempts`: how often a client asks, and whom.
 //! - `connection_slot`, `in_flight`: a connection of a client, with its queries and their message ids.
 //! - [`connection`]: a file for each transport. `tls`: the TLS of the clients, with the tickets of each.

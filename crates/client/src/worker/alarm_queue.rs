@@ -34,6 +34,7 @@ impl AlarmQueue {
         self.next().filter(|at| *at <= now)?;
         self.alarms.pop().map(|Reverse(alarm)| alarm)
     }
+
     #[cfg(test)]
     pub(super) fn all(&self) -> std::collections::BTreeSet<Alarm> {
         self.alarms.iter().map(|Reverse(alarm)| *alarm).collect()

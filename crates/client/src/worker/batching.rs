@@ -108,10 +108,8 @@ mod tests {
     /// The waiting queries have a due instant and a length, and are sorted by length, then by age again.
     #[track_caller]
     fn check(waiting: &[(Option<Nanos>, u32)], by_length: &[u32]) {
-        let mut waiting: Vec<Pending> = waiting
-            .iter()
-            .map(|(due, query)| Pending { due: *due, query: *query, sent_before: 0, attempt: 0 })
-            .collect();
+        let mut waiting: Vec<Pending> =
+            waiting.iter().map(|(due, query)| Pending::new(*due, *query)).collect();
         let before = numbers(&waiting);
         // Odd numbers are the longer ones.
         put_by_length(&mut waiting, |query| query as usize % 2);

@@ -15,10 +15,6 @@ impl Comers {
         self.slots.get(client as usize).copied()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.slots.is_empty()
-    }
-
     pub(super) fn count(&self) -> u32 {
         self.slots.len() as u32
     }

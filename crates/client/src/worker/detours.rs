@@ -72,6 +72,7 @@ impl Detours {
     pub(super) fn free_drain(&mut self, number: u32) {
         self.free_drains.push(number);
     }
+
     /// Checks that these are the free drains, each of them once.
     #[cfg(test)]
     #[track_caller]

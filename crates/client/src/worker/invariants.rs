@@ -27,14 +27,14 @@ impl<R: Runtime> Worker<'_, R> {
         let due = |slot: &ConnectionSlot<R>| {
             slot.table.len() + slot.pending.iter().filter(|pending| pending.due.is_some()).count()
         };
-        assert_eq!(self.unsettled, self.slots.iter().map(due).sum::<usize>());
-        assert!(self.matcher.again.is_empty(), "what is to be asked again waits in no slot");
+        let unsettled = self.slots.iter().map(due).sum::<usize>();
+        assert_eq!(self.unsettled, unsettled, "queries without an outcome");
     }
 
     #[track_caller]
     fn a_life_says_whether_there_is_a_connection(&self) {
         for slot in &self.slots {
-            let has_connection = matches!(slot.life, Life::Opening | Life::Opened);
+            let has_connection = slot.life.has_connection();
             assert_eq!(slot.connection.is_some(), has_connection, "{:?}", slot.life);
             let may_have_sent = has_connection || slot.life == Life::Shared;
             assert!(may_have_sent || slot.table.len() == 0, "{:?}", slot.life);
@@ -52,7 +52,8 @@ impl<R: Runtime> Worker<'_, R> {
                 free.extend(slot.connection.is_none().then_some(number));
             }
         }
-        assert!(self.slots.iter().map(|slot| slot.on_drains).eq(on_drains));
+        let places: Vec<u32> = self.slots.iter().map(|slot| slot.on_drains).collect();
+        assert_eq!(places, on_drains, "places of queries on drains");
         self.detours.check(&free);
     }
 
@@ -90,6 +91,6 @@ impl<R: Runtime> Worker<'_, R> {
             assert!(slot.kind == SlotKind::Usual || slot.widest == 0);
             free[slot.client as usize] += i64::from(slot.widest) - slot.outstanding() as i64;
         }
-        assert!(free.iter().all(|free| *free >= 0), "{free:?}");
+        assert!(free.iter().all(|free| *free >= 0), "free places of the clients: {free:?}");
     }
 }

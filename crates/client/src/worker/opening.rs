@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-#[cfg(test)]
 use crate::connection_slot::Life;
 use crate::time::Nanos;
 
@@ -85,21 +84,12 @@ impl Opening {
         self.connections >= self.most
     }
 
-    pub(super) fn note_attempt(&mut self) {
-        self.connecting += 1;
-    }
-
-    pub(super) fn note_connection(&mut self) {
-        self.connections += 1;
-    }
-
-    /// An attempt has ended, well or not.
-    pub(super) fn note_attempt_over(&mut self) {
-        self.connecting -= 1;
-    }
-
-    pub(super) fn note_connection_gone(&mut self) {
-        self.connections -= 1;
+    /// The life of a slot goes on.
+    pub(super) fn note_life(&mut self, before: Life, after: Life) {
+        self.connecting += usize::from(after == Life::Opening);
+        self.connecting -= usize::from(before == Life::Opening);
+        self.connections += usize::from(after.has_connection());
+        self.connections -= usize::from(before.has_connection());
     }
 
     pub(super) fn note_idle(&mut self, slot: IdleSlot) {
@@ -125,20 +115,22 @@ impl Opening {
     pub(super) fn held(&self) -> Nanos {
         self.held
     }
+
     /// Checks the counts against the lives of all slots.
     #[cfg(test)]
     #[track_caller]
     pub(super) fn check(&self, lives: impl Iterator<Item = (u32, Life)>) {
         let (mut connections, mut connecting, mut queued) = (0, 0, Vec::new());
         for (number, life) in lives {
-            connections += usize::from(matches!(life, Life::Opening | Life::Opened));
+            connections += usize::from(life.has_connection());
             connecting += usize::from(life == Life::Opening);
             queued.extend((life == Life::Queued).then_some(number));
         }
-        assert_eq!((self.connections, self.connecting), (connections, connecting));
-        assert!(connections <= self.most && connecting <= MAX_CONNECTING);
+        let counted = (self.connections, self.connecting);
+        assert_eq!(counted, (connections, connecting), "connections, and those being opened");
+        assert!(connections <= self.most && connecting <= MAX_CONNECTING, "{counted:?}");
         let mut queue: Vec<u32> = self.queue.iter().copied().collect();
         queue.sort_unstable();
-        assert_eq!(queue, queued);
+        assert_eq!(queue, queued, "slots to open");
     }
 }

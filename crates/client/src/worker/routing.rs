@@ -93,10 +93,14 @@ impl<R: Runtime> Worker<'_, R> {
 
     /// Queues the queries that are to be asked again, after the end of queries on this slot. Elsewhere they go
     /// behind those that wait there already. On the same transport they go to the front, since they are older.
+    #[inline]
     pub(super) fn take_up_again(&mut self, number: u32, now: Nanos) {
-        if self.matcher.again.is_empty() {
-            return;
+        if !self.matcher.again.is_empty() {
+            self.queue_again(number, now);
         }
+    }
+
+    fn queue_again(&mut self, number: u32, now: Nanos) {
         let mut again = std::mem::take(&mut self.matcher.again);
         if let Queries::Recent(recent) = &mut self.matcher.queries {
             for Retry { pending, .. } in &mut again {
@@ -125,14 +129,17 @@ impl<R: Runtime> Worker<'_, R> {
     }
 
     /// Looks after all slots of a client whose query elsewhere has ended: its place in a window is free.
+    #[inline]
     pub(super) fn list_client_of_retry(&mut self, number: u32) {
         let slot = &self.slots[number as usize];
-        if slot.kind == SlotKind::Usual {
-            return;
+        if slot.kind != SlotKind::Usual {
+            self.list_client(slot.client);
         }
-        let client = slot.client;
-        if !self.comers.is_empty() {
-            return self.list(self.first_slot(client));
+    }
+
+    fn list_client(&mut self, client: u32) {
+        if let Some(first) = self.comers.slot(client) {
+            return self.list(first);
         }
         for usual in (client as usize..self.regular).step_by(self.shard.clients as usize) {
             self.list(usual as u32);

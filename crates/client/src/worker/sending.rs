@@ -65,7 +65,7 @@ impl<R: Runtime> Worker<'_, R> {
                 }
             };
             let slot = &mut self.slots[number as usize];
-            slot.pending.push_back(Pending { due, query, sent_before: 0, attempt: 0 });
+            slot.pending.push_back(Pending::new(due, query));
             if !slot.listed {
                 slot.listed = true;
                 self.listed.push(number);
@@ -162,7 +162,7 @@ impl<R: Runtime> Worker<'_, R> {
             self.recorder.due(due_ns);
             self.recorder.taken_up(due_ns, now);
             self.unsettled += 1;
-            let pending = Pending { due: Some(due_ns), query, sent_before: 0, attempt: 0 };
+            let pending = Pending::new(Some(due_ns), query);
             let slot = &mut self.slots[number as usize];
             if self.matcher.is_mixed {
                 self.recorder.due_over(due_ns, slot.transport);
@@ -216,8 +216,7 @@ impl<R: Runtime> Worker<'_, R> {
         let missing = missing.min(usize::try_from(self.left).unwrap_or(usize::MAX));
         self.left -= missing as u64;
         for _ in 0..missing {
-            let query = picker.next_query();
-            slot.pending.push_back(Pending { due: None, query, sent_before: 0, attempt: 0 });
+            slot.pending.push_back(Pending::new(None, picker.next_query()));
         }
         if slot.window < slot.widest {
             self.list(number);

@@ -99,7 +99,7 @@ impl<R: Runtime> Worker<'_, R> {
             }
             return self.arm(number, at);
         }
-        slot.life = Life::Queued;
+        self.set_life(number, Life::Queued);
         self.opening.queue(number);
     }
 
@@ -118,7 +118,7 @@ impl<R: Runtime> Worker<'_, R> {
                 break;
             }
             self.opening.take_next();
-            self.slots[number as usize].life = Life::Closed;
+            self.set_life(number, Life::Closed);
             if is_wanted {
                 self.open(number, now);
                 left -= 1;
@@ -148,6 +148,7 @@ impl<R: Runtime> Worker<'_, R> {
     }
 
     fn open(&mut self, number: u32, now: Nanos) {
+        self.set_life(number, Life::Opening);
         let slot = &mut self.slots[number as usize];
         let (shard, job) = (&self.shard, self.shard.job);
         if slot.transport.is_connection() {
@@ -162,9 +163,7 @@ impl<R: Runtime> Worker<'_, R> {
         let route = shard.route(slot.client, slot.transport, slot.server);
         slot.connecting_since = now;
         slot.active_at = now;
-        slot.life = Life::Opening;
         slot.has_answered = false;
-        self.opening.note_attempt();
         match connection::open(&mut self.runtime, &route, now) {
             Ok(mut connection) => {
                 let (opened, timer) = (connection.take_opened(), connection.next_timer());
@@ -175,7 +174,6 @@ impl<R: Runtime> Worker<'_, R> {
                 }
                 slot.connection = Some(connection);
                 slot.table.expect(slot.widest as usize);
-                self.opening.note_connection();
                 match opened {
                     Some(opened) => self.note_opened(number, &opened),
                     None => self.arm(number, now + self.shard.timeout),
@@ -191,7 +189,7 @@ impl<R: Runtime> Worker<'_, R> {
 
     fn note_opened(&mut self, number: u32, opened: &Opened) {
         self.list(number);
-        self.end_attempt(number, Life::Opened);
+        self.set_life(number, Life::Opened);
         let now = self.runtime.now();
         // It is idle from here on, however long the handshake was.
         self.slots[number as usize].active_at = now;
@@ -218,12 +216,9 @@ impl<R: Runtime> Worker<'_, R> {
         self.agreed.get_or_insert_with(|| handshake.agreed.clone());
     }
 
-    /// The life of a slot goes on with `next`, after the end of the attempt to connect if there was one.
-    fn end_attempt(&mut self, number: u32, next: Life) {
-        let life = std::mem::replace(&mut self.slots[number as usize].life, next);
-        if life == Life::Opening {
-            self.opening.note_attempt_over();
-        }
+    fn set_life(&mut self, number: u32, life: Life) {
+        let before = std::mem::replace(&mut self.slots[number as usize].life, life);
+        self.opening.note_life(before, life);
     }
 
     /// Closes a connection on which sending has failed. The socket may still hold what the server sent
@@ -353,11 +348,10 @@ impl<R: Runtime> Worker<'_, R> {
     }
 
     fn drop_connection(&mut self, number: u32) {
-        self.end_attempt(number, Life::Closed);
+        self.set_life(number, Life::Closed);
         let slot = &mut self.slots[number as usize];
         if let Some(connection) = slot.connection.take() {
             slot.drops += connection.drops();
-            self.opening.note_connection_gone();
             // Dropping it closes the descriptor, which takes it out of epoll.
             if slot.drains_for.is_some() {
                 self.detours.free_drain(number);
