@@ -9,7 +9,7 @@ use std::hint::black_box;
 use std::str::FromStr as _;
 use std::time::{Duration, Instant};
 
-use dnslab_client::bench::{Counts, Reading, Round, Window};
+use dnslab_client::bench::{Counted, Counts, Reading, Round, Window};
 use dnslab_traffic::{Pace, QueryList, Rate, Schedule, SyntheticZone, TypeMix};
 use dnslab_wire::{Cookie, Edns, QueryOptions, Transport};
 use domain::base::Name;
@@ -128,9 +128,8 @@ fn unexpected() -> Reading {
     Reading::new(queries(None), None, answer_to_another)
 }
 
-/// What `make` gives, after another such reading counted this many answers, wrong answers and unexpected
-/// messages.
-fn checked(make: fn() -> Reading, counted: (u64, u64, u64)) -> Reading {
+/// What `make` gives, after another such reading counted this.
+fn checked(make: fn() -> Reading, counted: Counted) -> Reading {
     let mut reading = make();
     reading.receive();
     assert_eq!(reading.into_counted(), counted);
@@ -138,9 +137,9 @@ fn checked(make: fn() -> Reading, counted: (u64, u64, u64)) -> Reading {
 }
 
 #[library_benchmark]
-#[bench::good(checked(good, (1_000, 0, 0)))]
-#[bench::cookie(checked(with_cookie, (1_000, 0, 0)))]
-#[bench::unexpected(checked(unexpected, (0, 0, 1_000)))]
+#[bench::good(checked(good, Counted { answered: 1_000, ..Counted::default() }))]
+#[bench::cookie(checked(with_cookie, Counted { answered: 1_000, ..Counted::default() }))]
+#[bench::unexpected(checked(unexpected, Counted { unexpected: 1_000, ..Counted::default() }))]
 fn matcher_receive(mut reading: Reading) -> Reading {
     reading.receive();
     reading

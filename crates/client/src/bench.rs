@@ -24,7 +24,7 @@ use crate::connection_slot::ConnectionSlot;
 use crate::in_flight::{Entry, InFlightTable, Known};
 use crate::recorder::{AnswerFacts, IntervalRecord, Phases, Recorder};
 use crate::replay::Queries;
-use crate::response_matcher::{ResponseMatcher, Signatures};
+use crate::response_matcher::ResponseMatcher;
 use crate::runtime::{
     DatagramOptions, DatagramSocket, Group, Inbox, Path, Runtime, StreamSocket, Watch, Watched,
 };
@@ -142,7 +142,7 @@ impl Counts {
     /// Answers counted so far.
     #[must_use]
     pub fn into_answered(self) -> u64 {
-        self.0.into_counters().1.outcomes.answered
+        self.0.into_counters().measured.outcomes.answered
     }
 }
 
@@ -179,21 +179,13 @@ impl Reading {
             answer(message)
         });
         let messages = messages.collect();
+        let attempts = Attempts::at_one_server(1, PHASES.timeout, 1);
         let matcher = ResponseMatcher {
-            queries: Queries::List(queries),
-            timeout: PHASES.timeout,
-            attempts: Attempts::at_one_server(1, PHASES.timeout, 1),
             expected: Some(Expected { codes: RightCodes::One(0), answers: 1 }),
-            retries_over_tcp: false,
-            is_mixed: false,
             reads_options: cookie.is_some(),
             cookies: cookie.into_iter().collect(),
-            origin_unix_ns: 0,
-            again: Vec::new(),
-            wrong_example: None,
             sample: Sample::one_of(FULL_LOAD),
-            malformed_example: None,
-            signatures: Signatures::default(),
+            ..ResponseMatcher::new(Queries::List(queries), PHASES.timeout, attempts)
         };
         Self { matcher, slot, recorder: Recorder::new(PHASES, None, false), messages }
     }
@@ -207,12 +199,27 @@ impl Reading {
         }
     }
 
-    /// Answers counted, those among them that are wrong, and unexpected messages.
+    /// What was counted.
     #[must_use]
-    pub fn into_counted(self) -> (u64, u64, u64) {
-        let (_, measured) = self.recorder.into_counters();
-        (measured.outcomes.answered, measured.answers.wrong, measured.answers.unexpected)
+    pub fn into_counted(self) -> Counted {
+        let measured = self.recorder.into_counters().measured;
+        Counted {
+            answered: measured.outcomes.answered,
+            wrong: measured.answers.wrong,
+            unexpected: measured.answers.unexpected,
+        }
     }
+}
+
+/// What a [`Reading`] has counted.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Answers.
+    pub answered: u64,
+    /// Answers that are wrong.
+    pub wrong: u64,
+    /// Messages that answer no query.
+    pub unexpected: u64,
 }
 
 /// A whole load: one worker on sockets that send each query back as its own answer.
@@ -245,8 +252,8 @@ impl Round {
         let clients = shard.clients();
         let worker = Worker::new(Mirror::new(origin), shard, clients);
         let end = worker.run().expect("a mirror has all that a worker asks for");
-        let (warm_up, measured) = end.recorder.into_counters();
-        warm_up.outcomes.answered + measured.outcomes.answered
+        let counters = end.recorder.into_counters();
+        counters.warm_up.outcomes.answered + counters.measured.outcomes.answered
     }
 }
 
@@ -280,6 +287,7 @@ struct Waiting {
 
 impl Waiting {
     /// Answers a message of a stream or a datagram whose header begins at `header`.
+    #[inline]
     fn answer(&mut self, octets: &[u8], header: usize) {
         if self.octets.is_empty() {
             self.ready.borrow_mut().push(self.slot);

@@ -20,6 +20,57 @@ pub(crate) struct Pending {
     pub(crate) attempt: u8,
 }
 
+impl Pending {
+    /// A query that was not sent yet.
+    #[inline]
+    pub(crate) fn new(due: Option<Nanos>, query: u32) -> Self {
+        Self { due, query, sent_before: 0, attempt: 0 }
+    }
+}
+
+/// Where a slot is on the way of its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Life {
+    /// It has no connection, and waits for none.
+    Closed,
+    /// It has no connection, and is in the worker's queue of slots to open.
+    Queued,
+    /// Its connection is being opened. Queries may be sent on it if they go as early data.
+    Opening,
+    /// Its connection was opened.
+    Opened,
+    /// It never has a socket of its own, but an address of its own at a socket that many clients share.
+    Shared,
+}
+
+impl Life {
+    pub(crate) fn has_connection(self) -> bool {
+        matches!(self, Self::Opening | Self::Opened)
+    }
+}
+
+/// What a client has a slot for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SlotKind {
+    /// One of the client's usual connections.
+    Usual,
+    /// Queries to another server of the client.
+    OtherServer,
+    /// Queries whose answers were truncated over UDP.
+    OverTcp,
+}
+
+/// What the server has done for a slot so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Service {
+    /// No query was sent.
+    NotAsked,
+    /// Queries were sent, and the server has looked at none.
+    NotAnswered,
+    /// The server has looked at a query.
+    Answered,
+}
+
 /// A connection of a simulated client, or its UDP socket. While it rests, its boxes and queues are empty and
 /// take no memory.
 pub(crate) struct ConnectionSlot<R: Runtime> {
@@ -37,27 +88,17 @@ pub(crate) struct ConnectionSlot<R: Runtime> {
     /// Queries of this slot in flight on drains.
     pub(crate) on_drains: u32,
     pub(crate) transport: Transport,
-    /// It has no socket of its own, but an address of its own at a socket that many clients share.
-    pub(crate) is_shared: bool,
+    pub(crate) life: Life,
+    pub(crate) kind: SlotKind,
     /// Which of its client's servers it leads to, from 0.
     pub(crate) server: u8,
-    /// Its client has it beside its usual connections: to another server, or over TCP for what was truncated
-    /// over UDP.
-    pub(crate) is_extra: bool,
-    /// It is for what was truncated over UDP.
-    pub(crate) over_tcp: bool,
     /// It is in the worker's list of slots to look after.
     pub(crate) listed: bool,
-    /// It is in the worker's queue of slots to open.
-    pub(crate) queued: bool,
-    pub(crate) was_tried: bool,
     /// The connection that is open, or was last, has answered a query.
     pub(crate) has_answered: bool,
     /// Its client, one of those that come while the load runs, has had a query that became due.
     pub(crate) has_come: bool,
-    pub(crate) was_asked: bool,
-    /// The server has looked at one of its queries.
-    pub(crate) was_answered: bool,
+    pub(crate) service: Service,
     /// When the server last answered one of its queries. Before the first answer, when the first query was
     /// sent.
     pub(crate) heard_at: Nanos,
@@ -67,8 +108,6 @@ pub(crate) struct ConnectionSlot<R: Runtime> {
     pub(crate) timed_out_at: Nanos,
     /// Open when the measured window ended, or about to be opened again at once.
     pub(crate) was_open_at_end: bool,
-    /// Its connection is being opened.
-    pub(crate) is_new: bool,
     /// It is in the worker's queue of idle slots.
     pub(crate) idle_listed: bool,
     /// Epoll was last asked for writability too.
@@ -82,6 +121,7 @@ pub(crate) struct ConnectionSlot<R: Runtime> {
     pub(crate) sent: u32,
     /// Queries after which the connection is closed.
     pub(crate) quota: u32,
+    /// How often its connection was to be opened.
     pub(crate) opened: u32,
     /// Attempts to connect since the last answer.
     pub(crate) attempts: u32,
@@ -112,22 +152,17 @@ impl<R: Runtime> ConnectionSlot<R> {
             drains_for: None,
             on_drains: 0,
             transport,
-            is_shared: false,
+            life: Life::Closed,
+            kind: SlotKind::Usual,
             server: 0,
-            is_extra: false,
-            over_tcp: false,
             listed: false,
-            queued: false,
-            was_tried: false,
             has_answered: false,
             has_come: false,
-            was_asked: false,
-            was_answered: false,
+            service: Service::NotAsked,
             heard_at: 0,
             timed_out_in_a_row: 0,
             timed_out_at: 0,
             was_open_at_end: false,
-            is_new: false,
             idle_listed: false,
             watches_writing: false,
             widest,
@@ -147,7 +182,8 @@ impl<R: Runtime> ConnectionSlot<R> {
     }
 
     pub(crate) fn is_open(&self) -> bool {
-        self.is_shared || self.connection.as_ref().is_some_and(|connection| connection.is_open())
+        self.life == Life::Shared
+            || self.connection.as_ref().is_some_and(|connection| connection.is_open())
     }
 
     /// The connection takes no more queries, and is closed when its last has ended.
@@ -160,8 +196,8 @@ impl<R: Runtime> ConnectionSlot<R> {
     pub(crate) fn note_sent(&mut self, sent: Nanos, queries: usize, follows: bool) {
         self.sent += queries as u32;
         self.active_at = sent;
-        if !self.was_asked {
-            (self.was_asked, self.heard_at) = (true, sent);
+        if self.service == Service::NotAsked {
+            (self.service, self.heard_at) = (Service::NotAnswered, sent);
         }
         if follows && self.transport.runs_over_tcp() {
             self.followed_at = sent;
@@ -171,13 +207,20 @@ impl<R: Runtime> ConnectionSlot<R> {
     /// Notes at the end of the measured window whether it is open. A connection counts that the server closed
     /// after an answer and that is being opened again: it may have had its share.
     pub(crate) fn note_end(&mut self) {
-        self.was_open_at_end = self.is_open() || self.was_answered && self.attempts <= 1;
+        self.was_open_at_end =
+            self.is_open() || self.service == Service::Answered && self.attempts <= 1;
     }
 
     /// The client had a connection when the measured window ended, and no sign that the server did not serve
     /// it: it asked nothing, or had an answer.
     pub(crate) fn was_served(&self) -> bool {
-        self.was_open_at_end && (self.was_answered || !self.was_asked)
+        self.was_open_at_end && self.service != Service::NotAnswered
+    }
+
+    /// More of its queries timed out in a row than `by_chance`, in at least this time.
+    pub(crate) fn is_forsaken(&self, by_chance: f64, least: Nanos) -> bool {
+        let since = self.timed_out_at.saturating_sub(self.heard_at);
+        f64::from(self.timed_out_in_a_row) > by_chance && since >= least
     }
 
     pub(crate) fn forget_signature(&mut self, id: u16) {
@@ -212,8 +255,8 @@ impl<R: Runtime> ConnectionSlot<R> {
         drain.signed = self.signed.take();
         drain.client = self.client;
         (drain.transport, drain.server) = (self.transport, self.server);
-        (drain.is_extra, drain.over_tcp) = (self.is_extra, self.over_tcp);
-        drain.is_new = std::mem::take(&mut self.is_new);
+        drain.kind = self.kind;
+        drain.life = std::mem::replace(&mut self.life, Life::Closed);
         drain.watches_writing = std::mem::take(&mut self.watches_writing);
         drain.connecting_since = self.connecting_since;
         drain.active_at = self.active_at;

@@ -260,10 +260,8 @@ impl InFlightTable {
         let furthest = taken.max_by_key(|id| id.wrapping_sub(self.last).cast_signed());
         // The first use of a slot is one step further.
         let base = usize::from(furthest.unwrap_or(self.last)) & !(size - 1);
-        let id = |number: usize| (base | number) as u16;
-        self.slots = (0..size)
-            .map(|number| Slot { entry: nothing, id: id(number), state: State::Never })
-            .collect();
+        let ids = (0..size).map(|number| (base | number) as u16);
+        self.slots = ids.map(|id| Slot { entry: nothing, id, state: State::Never }).collect();
         for slot in old {
             if slot.state != State::Never {
                 self.slots[usize::from(slot.id) & (size - 1)] = slot;

@@ -13,13 +13,14 @@
 //! Modules, in the order of reading:
 //!
 //! - `job`, `shard`, [`runtime`]: what a worker is given, and what it asks.
-//! - `worker`: the one loop. `slots` opens, reads and closes, `sending` sends, `alarms` handles time, `drains` waits
-//!   for the last answers of used-up connections, `shared` has one socket for many clients.
+//! - `worker`: the one loop, and its parts: opening, turns, batching, detours. `slots` opens, reads and closes,
+//!   `routing` finds the slot of a query, `sending` sends, `alarms` handles time, `drains` waits for the last answers
+//!   of used-up connections, `shared` has one socket for many clients.
 //! - `query_source`, `replay`: when queries become due. `attempts`: how often a client asks, and whom.
 //! - `connection_slot`, `in_flight`: a connection of a client, with its queries and their message ids.
 //! - [`connection`]: a file for each transport. `tls`: the TLS of the clients, with the tickets of each.
 //! - `response_matcher`, `sample`: whose answer it is, and which answers are parsed in full.
-//! - `recorder`, `told`: what is counted, and what each query was told.
+//! - `recorder`, `transcript`: what is counted, and what each query was told.
 //!
 //! What always holds:
 //!
@@ -51,7 +52,7 @@ mod shard;
 mod simulation;
 mod time;
 mod tls;
-mod told;
+mod transcript;
 mod worker;
 
 pub use job::{Endpoint, Job, PlayedClients, sockets};
@@ -61,11 +62,11 @@ pub use recorder::{
 pub use replay::{ClientTraffic, Fed, Feed};
 pub use response_matcher::Expected;
 pub use runtime::Runtime;
-pub use shard::{Clients, Shard};
+pub use shard::{Clients, Outbox, Shard};
 pub use time::{Nanos, ThreadTime, Timeline, nanos};
 pub use tls::{
     CertificateFault, ClientTls, FaultWatch, TlsSettings, TlsSettingsError, Verification,
     offered_names,
 };
-pub use told::records_of;
+pub use transcript::records_of;
 pub use worker::{Pauses, Worker, WorkerEnd};

@@ -13,7 +13,7 @@ use dnslab_wire::{Transport, rcode_name};
 use crate::connection::HandshakeKind;
 use crate::in_flight::Entry;
 use crate::time::Nanos;
-use crate::told::Told;
+use crate::transcript::Transcript;
 
 /// When the phases of a load begin and end, nanoseconds since it began.
 #[derive(Clone, Copy, Debug)]
@@ -217,6 +217,18 @@ struct Windowed {
     service_time: Histogram,
 }
 
+impl Windowed {
+    fn new(span: Range<Nanos>) -> Self {
+        Self {
+            span,
+            outcomes: Outcomes::default(),
+            rcodes: RcodeCounts::default(),
+            latency: Histogram::allocated(),
+            service_time: Histogram::allocated(),
+        }
+    }
+}
+
 /// How close to its schedule an open loop sends, millisecond by millisecond.
 #[derive(Clone, Debug, Default)]
 struct Paced {
@@ -238,13 +250,13 @@ impl Paced {
         &mut self.milliseconds[place]
     }
 
-    /// Hands out the milliseconds that have ended.
-    fn ended(&mut self, now: Nanos) -> (u64, Vec<Millisecond>) {
-        let (first, until) = (self.first, now / MILLISECOND);
-        let count = until.saturating_sub(first) as usize;
+    /// Hands out the milliseconds that have ended, from `first` on.
+    fn take_ended(&mut self, now: Nanos) -> Vec<Millisecond> {
+        let until = now / MILLISECOND;
+        let count = until.saturating_sub(self.first) as usize;
         self.milliseconds.resize(self.milliseconds.len().max(count), Millisecond::default());
-        self.first = until.max(first);
-        (first, self.milliseconds.drain(..count).collect())
+        self.first = until.max(self.first);
+        self.milliseconds.drain(..count).collect()
     }
 }
 
@@ -297,7 +309,7 @@ pub struct Recorder {
     /// Open loop only.
     paced: Option<Box<Paced>>,
     /// What each query is told, if that is to be kept.
-    pub(crate) told: Option<Box<Told>>,
+    pub(crate) transcript: Option<Box<Transcript>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -341,20 +353,13 @@ impl Recorder {
             before: Events::default(),
             windows: Vec::new(),
             paced: is_paced.then(Box::default),
-            told: None,
+            transcript: None,
         }
     }
 
     /// Counts the queries of each of these spans of the timeline for itself, too.
     pub(crate) fn with_windows(mut self, spans: impl Iterator<Item = Range<Nanos>>) -> Self {
-        let windowed = |span| Windowed {
-            span,
-            outcomes: Outcomes::default(),
-            rcodes: RcodeCounts::default(),
-            latency: Histogram::allocated(),
-            service_time: Histogram::allocated(),
-        };
-        self.windows = spans.map(windowed).collect();
+        self.windows = spans.map(Windowed::new).collect();
         self
     }
 
@@ -525,7 +530,7 @@ impl Recorder {
         self.in_interval.record_ns(latency);
         if !self.windows.is_empty() {
             let service_time = received.saturating_sub(query.sent);
-            self.answered_in_windows(query.due, (latency, service_time), answer.rcode);
+            self.answered_in_windows(query.due, latency, service_time, answer.rcode);
         }
         if self.is_measured(query.due) {
             if query.sent == query.due {
@@ -539,8 +544,8 @@ impl Recorder {
 
     /// Query number `query`, which was due at `due`, ends at `at` without an answer.
     pub(crate) fn lost(&mut self, query: u32, due: Nanos, at: Nanos, loss: Loss) {
-        if let Some(told) = &mut self.told {
-            told.ended(query, loss.into(), &[]);
+        if let Some(transcript) = &mut self.transcript {
+            transcript.ended(query, loss.into(), &[]);
         }
         loss.count(&mut self.phase(due).counters.outcomes);
         // A client without an answer has waited for its time-out at least, even if the engine knew earlier
@@ -564,8 +569,7 @@ impl Recorder {
     /// A query that was due at `due` was answered. All by value, as in [`Self::overtaken`].
     #[cold]
     #[inline(never)]
-    fn answered_in_windows(&mut self, due: Nanos, times: (Nanos, Nanos), rcode: u16) {
-        let (latency, service_time) = times;
+    fn answered_in_windows(&mut self, due: Nanos, latency: Nanos, service_time: Nanos, rcode: u16) {
         self.in_windows(due, |window, is_counted| {
             window.outcomes.answered += 1;
             window.rcodes.count(rcode);
@@ -677,7 +681,8 @@ impl Recorder {
         self.interval += 1;
         if let Some(paced) = &mut self.paced {
             let end = (self.interval * interval).min(until);
-            (ended.first_millisecond, ended.milliseconds) = paced.ended(end);
+            ended.first_millisecond = paced.first;
+            ended.milliseconds = paced.take_ended(end);
         }
         Some(ended)
     }
@@ -732,19 +737,20 @@ impl Recorder {
 
     /// Adds the counts of each time window to these, which are in the order of the job's.
     pub fn add_windows(&self, windows: &mut [WindowCounts]) {
-        for (of_all, own) in windows.iter_mut().zip(&self.windows) {
-            of_all.outcomes.merge(&own.outcomes);
+        for (all, own) in windows.iter_mut().zip(&self.windows) {
+            all.outcomes.merge(&own.outcomes);
             for (rcode, count) in own.rcodes.by_name() {
-                *of_all.rcodes.entry(rcode).or_default() += count;
+                *all.rcodes.entry(rcode).or_default() += count;
             }
-            of_all.latency.merge(&own.latency);
-            of_all.service_time.merge(&own.service_time);
+            all.latency.merge(&own.latency);
+            all.service_time.merge(&own.service_time);
         }
     }
 
     /// The counts of the warm-up and of the measured window.
-    pub fn into_counters(self) -> (Counters, Counters) {
-        (self.sums.warm_up.finish(), self.sums.measured.finish())
+    pub fn into_counters(self) -> ByPhase<Counters> {
+        let ByPhase { warm_up, measured } = self.sums;
+        ByPhase { warm_up: warm_up.finish(), measured: measured.finish() }
     }
 
     #[inline]
@@ -785,7 +791,8 @@ impl PhaseCounts {
     pub fn finish(mut self) -> Counters {
         self.counters.answers.rcodes = self.rcodes.by_name();
         let over = Transport::ALL.into_iter().zip(self.over).filter(|(_, over)| over.due > 0);
-        self.counters.by_transport = over.map(|(it, over)| (it.to_string(), over)).collect();
+        self.counters.by_transport =
+            over.map(|(transport, over)| (transport.to_string(), over)).collect();
         self.counters
     }
 }

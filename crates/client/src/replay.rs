@@ -109,22 +109,31 @@ impl Upcoming {
 ///
 /// Queries are numbered in the order in which they were taken up. After 2^32 of them the numbers begin again.
 pub(crate) struct RecentQueries {
-    /// Each with the instant at which it was taken up.
-    queries: VecDeque<(Nanos, Query)>,
+    queries: VecDeque<TakenUp>,
     /// Number of the first of them.
     first: u32,
     /// Stands for queries that were forgotten. No answer is its.
     forgotten: Query,
+    /// When the worker's last round began.
+    last_round: Nanos,
+    /// The longest time between the beginnings of two rounds.
+    longest_round: Nanos,
+}
+
+struct TakenUp {
+    at: Nanos,
+    query: Query,
 }
 
 impl RecentQueries {
     pub(crate) fn new() -> Self {
-        Self { queries: VecDeque::new(), first: 0, forgotten: Query::reserved() }
+        let forgotten = Query::reserved();
+        Self { queries: VecDeque::new(), first: 0, forgotten, last_round: 0, longest_round: 0 }
     }
 
     /// Keeps a query that is taken up at `now`, and returns its number.
     pub(crate) fn keep(&mut self, now: Nanos, query: Query) -> u32 {
-        self.queries.push_back((now, query));
+        self.queries.push_back(TakenUp { at: now, query });
         self.first.wrapping_add(self.queries.len() as u32 - 1)
     }
 
@@ -143,7 +152,7 @@ impl RecentQueries {
     #[inline]
     fn kept(&self, number: u32) -> Option<&Query> {
         let place = number.wrapping_sub(self.first) as usize;
-        self.queries.get(place).map(|(_, query)| query)
+        self.queries.get(place).map(|taken_up| &taken_up.query)
     }
 
     /// Number of the first query that is not forgotten.
@@ -151,9 +160,16 @@ impl RecentQueries {
         self.first
     }
 
+    /// Begins a round of the worker at `now`. Returns the longest time between two rounds so far.
+    pub(crate) fn begin_round(&mut self, now: Nanos) -> Nanos {
+        self.longest_round = self.longest_round.max(now.saturating_sub(self.last_round));
+        self.last_round = now;
+        self.longest_round
+    }
+
     /// Forgets the queries that were taken up before `before`.
     pub(crate) fn forget(&mut self, before: Nanos) {
-        while self.queries.front().is_some_and(|(taken_up, _)| *taken_up < before) {
+        while self.queries.front().is_some_and(|taken_up| taken_up.at < before) {
             self.queries.pop_front();
             self.first = self.first.wrapping_add(1);
         }

@@ -8,7 +8,7 @@ use dnslab_wire::{
 
 use crate::attempts::Attempts;
 use crate::connection::{Delivery, Received};
-use crate::connection_slot::{ConnectionSlot, Pending};
+use crate::connection_slot::{ConnectionSlot, Pending, SlotKind};
 use crate::in_flight::{Entry, Known};
 use crate::recorder::{AnswerFacts, Failure, Loss, Recorder, Stray};
 use crate::replay::Queries;
@@ -112,7 +112,27 @@ impl Signatures {
     }
 }
 
-impl ResponseMatcher<'_> {
+impl<'a> ResponseMatcher<'a> {
+    /// For clients that send no options, use one transport and expect no particular answer.
+    pub(crate) fn new(queries: Queries<'a>, timeout: Nanos, attempts: Attempts) -> Self {
+        Self {
+            queries,
+            timeout,
+            attempts,
+            expected: None,
+            retries_over_tcp: false,
+            is_mixed: false,
+            reads_options: false,
+            cookies: Vec::new(),
+            origin_unix_ns: 0,
+            again: Vec::new(),
+            wrong_example: None,
+            sample: Sample::default(),
+            malformed_example: None,
+            signatures: Signatures::default(),
+        }
+    }
+
     /// To be called before a batch is signed, and before answers to signed queries are read.
     pub(crate) fn read_time_of_day(&mut self, runtime: &impl Runtime) {
         self.origin_unix_ns = runtime.wall_clock().saturating_sub(runtime.now());
@@ -251,25 +271,25 @@ impl ResponseMatcher<'_> {
         let facts = AnswerFacts {
             rcode,
             truncated: response.truncated,
-            over_tcp: slot.over_tcp,
+            over_tcp: slot.kind == SlotKind::OverTcp,
             empty: rcode == 0 && response.answers == 0,
             wrong: self.is_wrong(entry, response, rcode),
             octets: octets.len(),
         };
         if !facts.wrong && self.sample.takes_next() {
-            self.check_in_full(recorder, (entry.due, entry.query), message);
+            self.check_in_full(recorder, entry.due, entry.query, message);
         }
         if entry.sent < slot.followed_at {
-            let since = |instant| at.saturating_sub(instant);
-            recorder.overtaken(entry.due, since(entry.sent), since(slot.followed_at));
+            let took = at.saturating_sub(entry.sent);
+            recorder.overtaken(entry.due, took, at.saturating_sub(slot.followed_at));
         }
-        if let Some(told) = &mut recorder.told {
-            told.ended(entry.query, HowEnded::Answered, octets);
+        if let Some(transcript) = &mut recorder.transcript {
+            transcript.ended(entry.query, HowEnded::Answered, octets);
         }
         if self.is_mixed {
             // Only clients of UDP ask again over TCP.
-            let over = if slot.over_tcp { Transport::Udp } else { slot.transport };
-            recorder.answered_over(entry.due, over);
+            let asked_over = if facts.over_tcp { Transport::Udp } else { slot.transport };
+            recorder.answered_over(entry.due, asked_over);
         }
         recorder.answered(entry, at, facts);
     }
@@ -454,7 +474,8 @@ impl ResponseMatcher<'_> {
     fn check_in_full(
         &mut self,
         recorder: &mut Recorder,
-        (due, query): (Nanos, u32),
+        due: Nanos,
+        query: u32,
         message: Received<'_>,
     ) {
         let stands_for = self.sample.taken(message.at, message.octets.len());

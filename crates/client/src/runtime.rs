@@ -223,6 +223,34 @@ pub struct Group<'a> {
     pub segment: usize,
     /// When the kernel had the first of them, nanoseconds since 1970; `None` if it was not asked.
     pub timestamp: Option<u64>,
-    /// At a socket of many clients: who sent them, and which client's address they came to.
-    pub ends: Option<(SocketAddr, IpAddr)>,
+    /// From where to where they went; `None` at a socket of one client.
+    pub ends: Option<Ends>,
+}
+
+/// The two ends of a datagram at a socket of many clients.
+#[derive(Clone, Copy, Debug)]
+pub struct Ends {
+    /// Who sent it.
+    pub from: SocketAddr,
+    /// The client's address that it came to.
+    pub to: IpAddr,
+}
+
+/// Brings the kernel's time stamps, which are times of day, onto the timeline. The distance of the two clocks
+/// is read once for each batch, so a step of the time of day does little harm.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Stamps {
+    /// The time of day, nanoseconds since 1970, at the instant that the batch was read.
+    wall: Option<u64>,
+}
+
+impl Stamps {
+    /// The instant of a stamp, in nanoseconds since 1970, in a batch that was read at `now`.
+    pub(crate) fn on_timeline(&mut self, runtime: &impl Runtime, now: Nanos, stamp: u64) -> Nanos {
+        let wall = *self.wall.get_or_insert_with(|| {
+            // The time of day is read after `now`, so subtract what passed between them.
+            runtime.wall_clock().saturating_sub(runtime.now().saturating_sub(now))
+        });
+        now.saturating_sub(wall.saturating_sub(stamp))
+    }
 }

@@ -148,15 +148,14 @@ mod tests {
         seconds: std::ops::Range<u64>,
         octets: usize,
     ) -> u64 {
-        let picks = |number: &u64| {
-            let at = seconds.start * SECOND + number * SECOND / rate;
-            let is_picked = sample.takes_next();
-            if is_picked {
-                sample.taken(at, octets);
+        let mut picked = 0;
+        for number in 0..rate * (seconds.end - seconds.start) {
+            if sample.takes_next() {
+                sample.taken(seconds.start * SECOND + number * SECOND / rate, octets);
+                picked += 1;
             }
-            is_picked
-        };
-        (0..rate * (seconds.end - seconds.start)).filter(picks).count() as u64
+        }
+        picked
     }
 
     #[test]
@@ -202,17 +201,19 @@ mod tests {
         assert_eq!(picked(&mut sample, 10, 4..14), 100);
     }
 
+    /// What was picked of `rate` answers in this second stands for so many.
+    fn stood_for(sample: &mut Sample, rate: u64, second: u64) -> u64 {
+        let answers = (0..rate).map(|number| second * SECOND + number * SECOND / rate);
+        let picks = |at| sample.takes_next().then(|| u64::from(sample.taken(at, 100)));
+        answers.filter_map(picks).sum()
+    }
+
     /// A tenth of all answers come at a low rate, at which all of them are picked.
     #[test]
     fn what_was_picked_stands_for_all_answers() {
         let mut sample = Sample::default();
-        let mut stood_for = |rate: u64, second: u64| -> u64 {
-            let answers = (0..rate).map(|number| second * SECOND + number * SECOND / rate);
-            let picks = |at| sample.takes_next().then(|| u64::from(sample.taken(at, 100)));
-            answers.filter_map(picks).sum()
-        };
-        let few: u64 = (0..100).map(|second| stood_for(1_000, second)).sum();
-        let many: u64 = (100..110).map(|second| stood_for(90_000, second)).sum();
+        let few: u64 = (0..100).map(|second| stood_for(&mut sample, 1_000, second)).sum();
+        let many: u64 = (100..110).map(|second| stood_for(&mut sample, 90_000, second)).sum();
         assert_eq!(few, 100_000);
         assert!((850_000..=950_000).contains(&many), "{many} of 900,000");
     }

@@ -1,10 +1,11 @@
 //! The part of a load that one worker has.
 
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use dnslab_settings::{HttpSettings, Mode};
+use dnslab_settings::{HttpSettings, Load, Mode};
 use dnslab_traffic::{
     Arrivals, Connect, Picker, Purpose, Quota, Random, Schedule, drawn_for, stream,
 };
@@ -32,10 +33,10 @@ pub struct Shard<'a> {
     pub(crate) attempts: Attempts,
     /// Shortest time between two rounds of the loop while anything is in flight; 0 for none.
     pub(crate) batch_delay: Nanos,
-    /// This worker's number. Its clients are `number`, `number + of`, `number + 2 * of`, ..., counted over
-    /// all workers.
+    /// This worker's number. Its clients are `number`, `number + workers`, `number + 2 * workers`, ...,
+    /// counted over all workers.
     pub(crate) number: u32,
-    pub(crate) of: u32,
+    pub(crate) workers: u32,
     /// Clients that are known before the load begins; none where queries come while it runs.
     pub(crate) clients: u32,
     /// Queries after which it ends.
@@ -79,6 +80,38 @@ pub(crate) struct ShardEndpoint {
     below: f64,
 }
 
+impl ShardEndpoint {
+    /// One that no client is drawn for.
+    fn new(
+        load: &Load,
+        server: u8,
+        transport: Transport,
+        target: SocketAddr,
+        tls: &Option<TlsSettings>,
+    ) -> Self {
+        let tls = tls.as_ref().filter(|_| transport.is_encrypted());
+        let tls = tls.map(|tls| {
+            // A query may wait for its time-out without a packet, and then the connection is idle.
+            let silence = load.idle.map(|idle| idle.saturating_add(load.timeout));
+            ClientTls::new(tls, transport).with_idle_timeout(silence)
+        });
+        Self { server, transport, target, tls, below: 0.0 }
+    }
+
+    fn is(&self, transport: Transport, server: u8) -> bool {
+        self.transport == transport && self.server == server
+    }
+}
+
+/// Messages to be sent.
+#[derive(Default)]
+pub struct Outbox {
+    /// The messages, in the order in which they are sent.
+    pub messages: MessageBatch,
+    /// The last query before it was signed.
+    unsigned: Vec<u8>,
+}
+
 /// The clients of a [`Shard`], at rest.
 pub struct Clients<R: Runtime> {
     pub(crate) slots: Vec<ConnectionSlot<R>>,
@@ -91,20 +124,21 @@ impl<'a> Shard<'a> {
     /// window early. Queries in flight still get their outcome.
     #[must_use]
     pub fn new(job: &'a Job, number: u32, max_open: usize, stop: &'a AtomicBool) -> Self {
-        let (load, of) = (&job.settings, job.workers);
+        let (load, workers) = (&job.settings, job.workers);
         let phases = Phases::of(job);
         let clients = match &job.played {
             Some(_) => 0,
-            None => (load.clients - number).div_ceil(of),
+            None => (load.clients - number).div_ceil(workers),
         };
         let opens_at_start = load.connect == Connect::AtStart;
         let has_connections = load.transports().any(Transport::is_connection);
-        let (connects_from, connects_until) = match has_connections && opens_at_start {
-            true => time_to_connect(job, &phases),
-            false => (0, 0),
-        };
+        let Range { start: connects_from, end: connects_until } =
+            match has_connections && opens_at_start {
+                true => time_to_connect(job, &phases),
+                false => 0..0,
+            };
         let slots = u64::from(clients * load.connections);
-        let (shard, shards) = (u64::from(number), u64::from(of));
+        let (shard, shards) = (u64::from(number), u64::from(workers));
         let max_queries = load
             .queries_in_all
             .map_or(u64::MAX, |most| most / shards + u64::from(shard < most % shards));
@@ -115,7 +149,7 @@ impl<'a> Shard<'a> {
             attempts: Attempts::new(&job.attempts()),
             batch_delay: nanos(job.applied_batch_delay()),
             number,
-            of,
+            workers,
             clients,
             max_queries,
             quota: load.behaviour().queries_per_connection,
@@ -144,11 +178,9 @@ impl<'a> Shard<'a> {
     /// The way of queries over this transport to a server. Truncated answers are asked again over TCP at the
     /// address for UDP.
     pub(crate) fn endpoint(&self, transport: Transport, server: u8) -> &ShardEndpoint {
-        let over = |transport| {
-            let is_it = |it: &&ShardEndpoint| it.transport == transport && it.server == server;
-            self.endpoints.iter().find(is_it)
-        };
-        over(transport).or_else(|| over(Transport::Udp)).unwrap_or(&self.endpoints[0])
+        let find =
+            |transport| self.endpoints.iter().find(|endpoint| endpoint.is(transport, server));
+        find(transport).or_else(|| find(Transport::Udp)).unwrap_or(&self.endpoints[0])
     }
 
     /// How one of its clients reaches a server over this transport: all that a connection is opened with. The worker
@@ -183,24 +215,26 @@ impl<'a> Shard<'a> {
         Additions { cookie, subnet, padding }
     }
 
-    /// Appends a query to a batch as a client sends it: with this id, with what the client adds, and signed at
-    /// `unix_ns`, nanoseconds since 1970, if queries are. `unsigned` is room to work in.
+    /// Appends a query to the messages to be sent, as a client sends it: with this id, with what the client adds,
+    /// and signed at `unix_ns`, nanoseconds since 1970, if queries are.
     #[inline]
     pub fn push_query(
         &self,
-        (query, id): (&Query, u16),
+        query: &Query,
+        id: u16,
         additions: &Additions<'_>,
         unix_ns: u64,
-        (outbox, unsigned): (&mut MessageBatch, &mut Vec<u8>),
+        outbox: &mut Outbox,
     ) -> Option<Signed> {
+        let Outbox { messages, unsigned } = outbox;
         let Some(key) = &self.job.settings.tsig else {
-            outbox.push_with(|octets| query.append_to(id, additions, octets));
+            messages.push_with(|octets| query.append_to(id, additions, octets));
             return None;
         };
         unsigned.clear();
         query.append_records_to(id, additions, unsigned);
         let signed = key.sign(unsigned, unix_ns / 1_000_000_000);
-        outbox.push_with(|octets| octets.extend_from_slice(unsigned));
+        messages.push_with(|octets| octets.extend_from_slice(unsigned));
         Some(signed)
     }
 
@@ -243,7 +277,7 @@ impl<'a> Shard<'a> {
 
     /// Counted over all workers.
     pub(crate) fn client_number(&self, client: u32) -> u32 {
-        client * self.of + self.number
+        client * self.workers + self.number
     }
 
     /// The clients as they are before the load begins. A million of them take time, so they are made before
@@ -309,7 +343,7 @@ impl<'a> Shard<'a> {
             return QuerySource::Clients { upcoming: Box::new(Upcoming::new(feed)) };
         }
         let Job { settings: load, seed, queries, .. } = self.job;
-        let (exponent, worker) = (load.zipf_exponent.0, (self.number, self.of));
+        let (exponent, worker) = (load.zipf_exponent.0, (self.number, self.workers));
         let picker = Picker::new(load.selection, exponent, queries.len(), *seed, worker);
         match &load.mode {
             // Clients with queries of their own are fed: this has an end at once.
@@ -317,7 +351,7 @@ impl<'a> Shard<'a> {
                 QuerySource::Closed { picker }
             }
             Mode::Open { rate, pace } => {
-                let schedule = Schedule::new(rate, *pace, *seed, self.number, self.of);
+                let schedule = Schedule::new(rate, *pace, *seed, self.number, self.workers);
                 let arrivals = Arrivals::new(schedule, self.clients * load.connections, picker);
                 let arrivals = match self.job.timeline.turns() {
                     Some(turns) => arrivals.in_turns(turns.clone()),
@@ -331,23 +365,19 @@ impl<'a> Shard<'a> {
 
 fn endpoints(job: &Job) -> Vec<ShardEndpoint> {
     let load = &job.settings;
-    let usual = |server: u8, transport: Transport, target, tls: &Option<TlsSettings>| {
-        let tls = tls.as_ref().filter(|_| transport.is_encrypted());
-        let tls = tls.map(|tls| {
-            // A query may wait for its time-out without a packet, and then the connection is idle.
-            let silence = load.idle.map(|idle| idle.saturating_add(load.timeout));
-            ClientTls::new(tls, transport).with_idle_timeout(silence)
-        });
-        ShardEndpoint { server, transport, target, tls, below: 0.0 }
-    };
-    let first = usual(0, load.transport, job.target, &job.tls);
+    let first = ShardEndpoint::new(load, 0, load.transport, job.target, &job.tls);
     let mut below = 0.0;
     let others = job.others.iter().map(|other| {
         below += other.share;
-        ShardEndpoint { below, ..usual(0, other.transport, other.target, &other.tls) }
+        ShardEndpoint {
+            below,
+            ..ShardEndpoint::new(load, 0, other.transport, other.target, &other.tls)
+        }
     });
     let further = (1..).zip(&job.further).flat_map(|(server, endpoints)| {
-        endpoints.iter().map(move |it| usual(server, it.transport, it.target, &it.tls))
+        endpoints.iter().map(move |other| {
+            ShardEndpoint::new(load, server, other.transport, other.target, &other.tls)
+        })
     });
     std::iter::once(first).chain(others).chain(further).collect()
 }
@@ -356,7 +386,7 @@ fn endpoints(job: &Job) -> Vec<ShardEndpoint> {
 /// what comes before anything counts. They begin evenly over that time. Some servers take one connection,
 /// then serve all that have asked, then take the next, and their listening sockets queue as few as ten. If
 /// the load has a single turn, the time is that of its turn, so that no connection is idle before it.
-fn time_to_connect(job: &Job, phases: &Phases) -> (Nanos, Nanos) {
+fn time_to_connect(job: &Job, phases: &Phases) -> Range<Nanos> {
     let from = phases.measured_from;
     let turns = job.timeline.turns();
     let first = turns.and_then(|turns| turns.first_counted(from)).unwrap_or(from);
@@ -364,7 +394,7 @@ fn time_to_connect(job: &Job, phases: &Phases) -> (Nanos, Nanos) {
         Some(turns) if turns.is_single() => turns.lead_ns().min(first),
         _ => first,
     };
-    (first - lead, first - lead / 2)
+    first - lead..first - lead / 2
 }
 
 impl Phases {

@@ -2,8 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use crate::runtime::Runtime;
-
 /// Nanoseconds since the load began, on the monotonic clock.
 pub type Nanos = u64;
 
@@ -37,25 +35,6 @@ impl Timeline {
     #[must_use]
     pub fn nanos_at(&self, at: Instant) -> Nanos {
         nanos(at.saturating_duration_since(self.origin))
-    }
-}
-
-/// Brings the kernel's time stamps, which are times of day, onto the timeline. The distance of the two clocks
-/// is read once for each batch, so a step of the time of day does little harm.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Stamps {
-    /// The time of day, nanoseconds since 1970, at the instant that the batch was read.
-    wall: Option<u64>,
-}
-
-impl Stamps {
-    /// The instant of a stamp, in nanoseconds since 1970, in a batch that was read at `now`.
-    pub(crate) fn on_timeline(&mut self, runtime: &impl Runtime, now: Nanos, stamp: u64) -> Nanos {
-        let wall = *self.wall.get_or_insert_with(|| {
-            // The time of day is read after `now`, so subtract what passed between them.
-            runtime.wall_clock().saturating_sub(runtime.now().saturating_sub(now))
-        });
-        now.saturating_sub(wall.saturating_sub(stamp))
     }
 }
 

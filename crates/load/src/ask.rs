@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use dnslab_client::connection::{self, Connection, ConnectionEnd, Delivery, Scratch, TlsRefusal};
 use dnslab_client::runtime::Runtime as _;
-use dnslab_client::{CertificateFault, FaultWatch, Job, Nanos, Shard, TlsSettings, nanos};
+use dnslab_client::{CertificateFault, FaultWatch, Job, Nanos, Outbox, Shard, TlsSettings, nanos};
 use dnslab_settings::TlsVersions;
 use dnslab_wire::{MessageBatch, Method, Query, Response, Signed, TlsGroup, Transport, TsigFault};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -157,9 +157,8 @@ pub fn ask(job: &Job, asker: Asker, query: &Query, timeout: Duration) -> Result<
     let mut kernel = Kernel::new(clock, None).map_err(failed)?;
     let (subnet, cookie) = (shard.subnet_of(client), shard.cookie_of(client));
     let additions = shard.additions(transport, cookie.as_ref(), subnet.as_ref());
-    let mut outbox = MessageBatch::default();
-    let room = (&mut outbox, &mut Vec::new());
-    let signed = shard.push_query((query, ID), &additions, wall_clock(), room);
+    let mut outbox = Outbox::default();
+    let signed = shard.push_query(query, ID, &additions, wall_clock(), &mut outbox);
     let asked = connection::open(&mut kernel, &route, clock.now()).map_err(Trouble::End);
     let answer = asked.and_then(|connection| {
         let asking = Asking {
@@ -170,7 +169,7 @@ pub fn ask(job: &Job, asker: Asker, query: &Query, timeout: Duration) -> Result<
             has_strangers: transport == Transport::Udp,
             signed,
         };
-        asking.exchange(&outbox, query)
+        asking.exchange(&outbox.messages, query)
     });
     answer.map_err(|trouble| {
         let fault = watch.and_then(|watch| watch.fault());

@@ -6,7 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use dnslab_client::runtime::{
-    DatagramOptions, DatagramSocket, Group, Inbox, Path, Runtime, StreamSocket, Watch, Watched,
+    DatagramOptions, DatagramSocket, Ends, Group, Inbox, Path, Runtime, StreamSocket, Watch,
+    Watched,
 };
 use dnslab_client::{IntervalRecord, Nanos, ThreadTime, Timeline};
 use dnslab_figures::Histogram;
@@ -297,7 +298,7 @@ impl Inbox for Received {
             segment: group.segment,
             timestamp: group.timestamp,
             ends: match self.is_shared {
-                true => group.peer.local().map(|local| (group.peer.address(), local)),
+                true => group.peer.local().map(|to| Ends { from: group.peer.address(), to }),
                 false => None,
             },
         })

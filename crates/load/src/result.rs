@@ -93,9 +93,9 @@ pub(crate) fn finish(
         signature_example = signature_example.or(end.signature_example);
         last_connection_end = last_connection_end.or(end.last_end);
         send_path = send_path.or(end.send_path);
-        let (warm_up, counters) = end.recorder.into_counters();
-        measured.warm_up.merge(&warm_up);
-        measured.counters.merge(&counters);
+        let counters = end.recorder.into_counters();
+        measured.warm_up.merge(&counters.warm_up);
+        measured.counters.merge(&counters.measured);
     }
     measured.warm_up.outcomes.check()?;
     measured.counters.outcomes.check()?;

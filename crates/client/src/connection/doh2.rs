@@ -23,7 +23,7 @@ pub(super) fn layer(tls: &ClientTls, route: &Route<'_>) -> Result<Doh2, Connecti
         method: route.http.method,
     };
     let http = Client::new(&target).map_err(|error| ConnectionEnd::Protocol(error.to_string()))?;
-    Ok(Doh2 { session: tls.session(route.client)?, http })
+    Ok(Doh2 { session: TlsSession::new(tls, route.client)?, http })
 }
 
 /// The authority of requests (RFC 9110, section 7.2): the name in the server's certificate, with the port if
@@ -157,14 +157,16 @@ impl Layer for Doh2 {
 mod tests {
     use super::*;
 
+    #[track_caller]
+    fn check(name: &str, port: u16, expected: &str) {
+        assert_eq!(authority(&ServerName::try_from(name).unwrap(), port), expected);
+    }
+
     #[test]
     fn the_authority_is_the_name_in_the_certificate() {
-        let authority = |name: &str, port| {
-            super::authority(&ServerName::try_from(name.to_owned()).unwrap(), port)
-        };
-        assert_eq!(authority("ns.example", 443), "ns.example");
-        assert_eq!(authority("ns.example", 8443), "ns.example:8443");
-        assert_eq!(authority("192.0.2.1", 8443), "192.0.2.1:8443");
-        assert_eq!(authority("2001:db8::1", 443), "[2001:db8::1]");
+        check("ns.example", 443, "ns.example");
+        check("ns.example", 8443, "ns.example:8443");
+        check("192.0.2.1", 8443, "192.0.2.1:8443");
+        check("2001:db8::1", 443, "[2001:db8::1]");
     }
 }

@@ -13,7 +13,7 @@ use dnslab_settings::Records;
 /// # Errors
 /// When TLS refuses its settings.
 pub(super) fn layer(tls: &ClientTls, client: u32) -> Result<Framed<Dot>, ConnectionEnd> {
-    Ok(Framed::over(Dot { session: tls.session(client)?, records: tls.records() }))
+    Ok(Framed::over(Dot { session: TlsSession::new(tls, client)?, records: tls.records() }))
 }
 
 pub(crate) struct Dot {

@@ -31,6 +31,13 @@ const HANDSHAKE: Nanos = 10_000_000_000;
 pub(super) type Connect<'a> =
     &'a dyn Fn(&QuicClientSettings, SocketAddr, &str, Instant) -> Result<QuicClient, QuicError>;
 
+/// That the socket was read.
+struct Reception {
+    at: Nanos,
+    /// More datagrams may be there.
+    more: bool,
+}
+
 pub(crate) struct QuicConnection<D> {
     socket: D,
     quic: QuicClient,
@@ -141,21 +148,27 @@ impl<D: DatagramSocket> QuicConnection<D> {
         self.offer(&unsent, self.segment)
     }
 
-    /// Takes the datagrams that have come. Returns when that was, and true if more may be there.
+    /// Takes the datagrams that have come.
     fn receive<R: Runtime<Datagrams = D>>(
         &mut self,
         runtime: &R,
         scratch: &mut Scratch<R>,
-    ) -> Result<(Nanos, bool), ConnectionEnd> {
+    ) -> Result<Reception, ConnectionEnd> {
         let received = self.socket.receive(&mut scratch.inbox);
         // Not earlier: what came last must not seem to have come earlier than it did.
         let at = runtime.now();
         let more = match received {
             Ok(more) => more,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok((at, false)),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok((at, true)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                return Ok(Reception { at, more: false });
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+                return Ok(Reception { at, more: true });
+            }
             // Nobody listens there. If it stays so, the handshake's time-out will say so.
-            Err(error) if is_about_earlier_packets(&error) => return Ok((at, true)),
+            Err(error) if is_about_earlier_packets(&error) => {
+                return Ok(Reception { at, more: true });
+            }
             Err(error) => return Err(ConnectionEnd::Broken(error)),
         };
         self.tickets.enter(self.client);
@@ -163,7 +176,7 @@ impl<D: DatagramSocket> QuicConnection<D> {
         for group in scratch.inbox.groups() {
             self.quic.receive(now, group.octets, group.segment);
         }
-        Ok((at, more))
+        Ok(Reception { at, more })
     }
 
     fn note_handshake(&mut self, now: Nanos) {
@@ -262,7 +275,7 @@ impl<R: Runtime> Connection<R> for QuicConnection<R::Datagrams> {
         deliver: &mut dyn FnMut(Delivery<'_>),
     ) -> Result<bool, ConnectionEnd> {
         self.flush_unsent()?;
-        let (at, more) = self.receive(runtime, scratch)?;
+        let Reception { at, more } = self.receive(runtime, scratch)?;
         let now = self.timeline.instant(at);
         if self.quic.next_timeout().is_some_and(|due| due <= now) {
             self.quic.handle_timeout(now);

@@ -5,8 +5,8 @@ use std::io;
 use dnslab_wire::{MAX_BATCH, MessageBatch, datagrams};
 
 use super::{Connection, ConnectionEnd, Delivery, Opened, Received, Route, Scratch};
-use crate::runtime::{DatagramOptions, DatagramSocket, Inbox as _, Runtime, Watched};
-use crate::time::{Nanos, Stamps};
+use crate::runtime::{DatagramOptions, DatagramSocket, Inbox as _, Runtime, Stamps, Watched};
+use crate::time::Nanos;
 use dnslab_settings::ReceiveTime;
 
 pub(crate) struct UdpConnection<D> {

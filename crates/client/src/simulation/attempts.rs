@@ -8,20 +8,19 @@ use dnslab_wire::Transport;
 use rand::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use super::addresses::{nobody, target};
 use super::server::Manners;
-use super::{Scenario, check, clients, nobody, play_each, target};
+use super::{Scenario, check, clients, play_each};
 use crate::Endpoint;
 
 /// Further servers of a job, each there or not.
 fn further(scenario: &mut Scenario, there: &[bool]) {
     let job = &mut scenario.job;
-    let endpoint = |is_there: &bool| Endpoint {
-        transport: job.settings.transport,
-        target: if *is_there { target() } else { nobody() },
-        tls: job.tls.clone(),
-        share: 0.0,
-    };
-    job.further = there.iter().map(|is_there| vec![endpoint(is_there)]).collect();
+    let targets = there.iter().map(|is_there| if *is_there { target() } else { nobody() });
+    let (transport, tls) = (job.settings.transport, &job.tls);
+    let endpoints =
+        targets.map(|target| vec![Endpoint { transport, target, tls: tls.clone(), share: 0.0 }]);
+    job.further = endpoints.collect();
 }
 
 /// All that can go wrong in other loads, and servers that are not there.
@@ -103,9 +102,17 @@ fn dot_of_clients() {
     play_each(Transport::Dot, 60, drawn_of_clients, clients::check_clients);
 }
 
+struct Asked {
+    /// Queries sent to each server.
+    sent_to: Vec<u64>,
+    answered: u64,
+    /// The median latency.
+    median: Duration,
+}
+
 /// Ten clients that send 1,000 queries in a second. The first of two servers is not there, or they know only
-/// one. Returns what was sent to each server, how many queries had an answer, and the median latency.
-fn play(load: Load, there: &[bool], is_first_there: bool) -> (Vec<u64>, u64, Duration) {
+/// one.
+fn play(load: Load, there: &[bool], is_first_there: bool) -> Asked {
     let mut scenario = Scenario::quiet(Load {
         clients: 10,
         mode: Mode::constant(1_000.0),
@@ -122,17 +129,17 @@ fn play(load: Load, there: &[bool], is_first_there: bool) -> (Vec<u64>, u64, Dur
     let played = scenario.play();
     let (mut latency, mut service, mut lag) = Default::default();
     played.end.recorder.add_times(&mut latency, &mut service, &mut lag);
-    let counters = played.end.recorder.into_counters().1;
+    let counters = played.end.recorder.into_counters().measured;
     assert_eq!(counters.outcomes.due, 1_000);
     let median = Duration::from_nanos(latency.quantile_ns(0.5).unwrap());
-    (counters.attempts.sent_to, counters.outcomes.answered, median)
+    Asked { sent_to: counters.attempts.sent_to, answered: counters.outcomes.answered, median }
 }
 
 #[test]
 fn the_next_server_is_asked_after_a_time_out() {
     for transport in Transport::ALL {
         let load = Load { transport, ..Load::default() };
-        let (sent_to, answered, median) = play(load, &[true], false);
+        let Asked { sent_to, answered, median } = play(load, &[true], false);
         assert_eq!(answered, 1_000, "{transport}");
         // What waits for a connection to nobody is not sent.
         let to_nobody = if transport == Transport::Udp { 1_000 } else { 0 };
@@ -145,13 +152,17 @@ fn the_next_server_is_asked_after_a_time_out() {
 
 #[test]
 fn the_order_of_servers_is_that_of_the_client() {
-    let order = |server_order| play(Load { server_order, ..Load::default() }, &[true], true).0;
-    assert_eq!(order(ServerOrder::InOrder), [1_000]);
-    assert_eq!(order(ServerOrder::Rotate), [500, 500]);
-    assert_eq!(order(ServerOrder::Sticky), [1_000]);
+    for (server_order, sent_to) in [
+        (ServerOrder::InOrder, &[1_000][..]),
+        (ServerOrder::Rotate, &[500, 500]),
+        (ServerOrder::Sticky, &[1_000]),
+    ] {
+        let load = Load { server_order, ..Load::default() };
+        assert_eq!(play(load, &[true], true).sent_to, sent_to, "{server_order:?}");
+    }
     // Each client asks the dead server until its first time-out.
     let load = Load { server_order: ServerOrder::Sticky, ..Load::default() };
-    let (sent_to, answered, _) = play(load, &[true], false);
+    let Asked { sent_to, answered, .. } = play(load, &[true], false);
     assert_eq!(answered, 1_000);
     assert!((90..=130).contains(&sent_to[0]), "{sent_to:?}");
 }
@@ -159,7 +170,7 @@ fn the_order_of_servers_is_that_of_the_client() {
 #[test]
 fn a_client_gives_up_after_its_last_attempt() {
     let load = Load { attempts: 3, backoff: 2, ..Load::default() };
-    let (sent_to, answered, median) = play(load, &[false], false);
+    let Asked { sent_to, answered, median } = play(load, &[false], false);
     assert_eq!((sent_to, answered), (vec![3_000, 3_000], 0));
     // Two servers wait for 100, 200 and 400 ms each.
     assert!(median >= Duration::from_millis(1_395), "{median:?}");

@@ -8,7 +8,8 @@ use dnslab_traffic::Connect;
 use dnslab_wire::Transport;
 
 use super::network::{Broken, Faults};
-use super::{MS, Scenario, sums, tls};
+use super::scenario::tls;
+use super::{MS, Scenario, sums};
 
 const OVER_UDP: [Transport; 3] = [Transport::Udp, Transport::Doq, Transport::Doh3];
 const OVER_TCP: [Transport; 3] = [Transport::Tcp, Transport::Dot, Transport::Doh2];
@@ -32,6 +33,13 @@ fn closed(transport: Transport) -> Scenario {
     scenario
 }
 
+/// The closed loop, with a fault.
+fn faulty(transport: Transport, fault: fn(&mut Faults)) -> Scenario {
+    let mut scenario = closed(transport);
+    fault(&mut scenario.faults);
+    scenario
+}
+
 fn open(load: &mut Load, rate_qps: f64) {
     load.mode = Mode::constant(rate_qps);
 }
@@ -48,12 +56,18 @@ fn exact_quota(load: &mut Load, queries: u32) {
     load.connection_quota = QuotaKind::Exact;
 }
 
-/// Plays it. Returns the counts, and why the last connection ended.
+/// What a load leaves behind.
+struct Ended {
+    counters: Counters,
+    /// Why the last connection ended.
+    reason: String,
+}
+
 #[track_caller]
-fn play(scenario: &Scenario) -> (Counters, String) {
+fn play(scenario: &Scenario) -> Ended {
     let end = scenario.play().end;
     let reason = end.last_end.clone().unwrap_or_default();
-    (sums(end), reason)
+    Ended { counters: sums(end), reason }
 }
 
 #[test]
@@ -71,7 +85,7 @@ fn datagrams_that_are_lost_doubled_late_and_spoilt() {
             scenario.job.settings.timeout = Duration::from_secs(1);
             fault(&mut scenario.faults);
             for scenario in closed_and_open(&scenario) {
-                let (counters, reason) = play(&scenario);
+                let Ended { counters, reason } = play(&scenario);
                 let context = format!("{transport} {:?}: {counters:?} {reason}", scenario.faults);
                 assert!(counters.outcomes.answered > 0, "{context}");
                 if transport != Transport::Udp {
@@ -94,19 +108,14 @@ fn datagrams_that_are_lost_doubled_late_and_spoilt() {
 /// No attempt to connect has an end of its own: the SYN, the datagrams or the handshake are unanswered.
 #[test]
 fn a_server_with_which_no_connection_opens() {
-    let silent = |transport: Transport, fault: fn(&mut Faults)| {
-        let mut scenario = closed(transport);
-        fault(&mut scenario.faults);
-        scenario
-    };
-    let unheard = OVER_TCP.map(|transport| silent(transport, |faults| faults.unheard = 1.0));
-    let mute = OVER_TLS.map(|transport| silent(transport, |faults| faults.mute_from = Some(0)));
+    let unheard = OVER_TCP.map(|transport| faulty(transport, |faults| faults.unheard = 1.0));
+    let mute = OVER_TLS.map(|transport| faulty(transport, |faults| faults.mute_from = Some(0)));
     let lost = [Transport::Doq, Transport::Doh3]
-        .map(|transport| silent(transport, |faults| faults.lost = 1.0));
+        .map(|transport| faulty(transport, |faults| faults.lost = 1.0));
     for scenario in unheard.iter().chain(&mute).chain(&lost) {
         let transport = scenario.job.settings.transport;
         for scenario in closed_and_open(scenario) {
-            let (counters, reason) = play(&scenario);
+            let Ended { counters, reason } = play(&scenario);
             assert_eq!(counters.outcomes.not_sent, counters.outcomes.due, "{transport}");
             let connections = &counters.connections;
             assert!(connections.failed >= 3, "{transport}: {connections:?}");
@@ -132,7 +141,7 @@ fn a_server_that_takes_early_data_and_says_nothing() {
         exact_quota(load, 1);
         load.connect = Connect::OnDemand;
     });
-    let (counters, reason) = play(&scenario);
+    let Ended { counters, reason } = play(&scenario);
     assert!(counters.outcomes.answered > 0, "{counters:?}");
     assert!(counters.outcomes.connection_lost > 0, "no early data was sent: {counters:?}");
     // From the 401st on none opens, and each is given up after a time-out.
@@ -153,7 +162,7 @@ fn a_server_that_stops_reading_and_goes_on() {
             load.duration = Duration::from_millis(600);
         });
         scenario.manners.stall = Some((100 * MS, 400 * MS));
-        let (counters, reason) = play(&scenario);
+        let Ended { counters, reason } = play(&scenario);
         let outcomes = counters.outcomes;
         assert!(outcomes.timed_out + outcomes.not_sent > 0, "{transport}: {outcomes:?}");
         // 1,300 are due. Those of the stall, and of what waits after it, are lost.
@@ -181,14 +190,14 @@ fn what_came_while_the_generator_was_stopped_counts() {
         load.timeout = Duration::from_millis(200);
         load.receive_time = ReceiveTime::Kernel;
     });
-    let (counters, _) = play(&scenario);
+    let counters = play(&scenario).counters;
     assert!(counters.outcomes.answered > 0);
     assert_eq!(counters.outcomes.timed_out, 0, "{:?}", counters.outcomes);
     // A connection for each query: those that opened in the meantime did not fail.
     let load = &mut scenario.job.settings;
     load.transport = Transport::Tcp;
     exact_quota(load, 1);
-    let (counters, reason) = play(&scenario);
+    let Ended { counters, reason } = play(&scenario);
     let connections = counters.connections;
     assert!(connections.opened > 0);
     assert_eq!(connections.failed, 0, "{connections:?} {reason}");
@@ -213,7 +222,7 @@ fn check_streams(transports: &[Transport], fault: Broken, shown: Shown, reasons:
         let mut scenario = closed(*transport);
         scenario.faults.broken = Some(fault);
         for scenario in closed_and_open(&scenario) {
-            let (counters, reason) = play(&scenario);
+            let Ended { counters, reason } = play(&scenario);
             let context = format!("{transport} {fault:?}: {counters:?} {reason}");
             let connections = &counters.connections;
             let (failed, lost) = (connections.failed > 0, connections.lost > 0);
@@ -284,7 +293,7 @@ fn octets_that_are_no_messages_end_no_connection() {
         let mut scenario = closed(Transport::Tcp);
         scenario.faults.broken = Some(fault);
         for scenario in closed_and_open(&scenario) {
-            let (counters, reason) = play(&scenario);
+            let Ended { counters, reason } = play(&scenario);
             let unanswered = counters.outcomes.timed_out + counters.outcomes.malformed;
             assert!(unanswered > 0, "{fault:?}: {counters:?} {reason}");
             assert_eq!(counters.connections.lost, 0, "{fault:?}: {counters:?} {reason}");
@@ -296,7 +305,7 @@ fn octets_that_are_no_messages_end_no_connection() {
 fn closed_connections_lose_what_was_in_flight_and_are_opened_again() {
     let mut scenario = closed(Transport::Tcp);
     scenario.manners.closes = 0.1;
-    let (counters, reason) = play(&scenario);
+    let Ended { counters, reason } = play(&scenario);
     assert!(counters.outcomes.answered > 0 && counters.outcomes.connection_lost > 0);
     assert!(counters.connections.lost > 0 && counters.connections.opened > 3);
     assert_eq!(reason, CLOSED);
@@ -320,7 +329,7 @@ fn a_server_that_ends_every_connection_without_an_answer_is_not_asked_again_at_o
         // of the two hundred queries.
         for (scenario, most) in [(at_once, 12), (scenario, 12), (after_quota, 100)] {
             for scenario in closed_and_open(&scenario) {
-                let (counters, reason) = play(&scenario);
+                let Ended { counters, reason } = play(&scenario);
                 let attempted = counters.connections.attempted;
                 assert!((3..=most).contains(&attempted), "{transport}: {counters:?} {reason}");
                 assert_eq!(counters.outcomes.answered, 0, "{transport}");
@@ -353,7 +362,7 @@ fn strays_are_told_apart() {
         let mut scenario = closed(transport);
         let manners = &mut scenario.manners;
         (manners.twice, manners.other_id, manners.other_question) = (1.0, 1.0, 1.0);
-        let (counters, _) = play(&scenario);
+        let counters = play(&scenario).counters;
         let answered = counters.outcomes.answered;
         assert!(answered > 0 && counters.outcomes.lost() == 0, "{transport}: {counters:?}");
         assert_eq!(counters.answers.unexpected, 2 * answered, "{transport}");
@@ -367,7 +376,7 @@ fn strays_are_told_apart() {
 fn late_answers_are_late() {
     let mut scenario = closed(Transport::Udp);
     scenario.manners.late = 1.0;
-    let (counters, _) = play(&scenario);
+    let counters = play(&scenario).counters;
     assert_eq!(counters.outcomes.answered, 0);
     assert!(counters.answers.late > 0 && counters.answers.unexpected == 0, "{counters:?}");
 }
@@ -377,7 +386,7 @@ fn answers_in_any_order_are_matched() {
     for transport in Transport::ALL {
         let mut scenario = closed(transport);
         scenario.manners.work = 1..20 * MS;
-        let (counters, _) = play(&scenario);
+        let counters = play(&scenario).counters;
         assert!(counters.outcomes.answered > 0);
         assert_eq!(counters.outcomes.lost(), 0, "{transport}: {:?}", counters.outcomes);
         assert_eq!(counters.answers.unexpected, 0, "{transport}");

@@ -146,7 +146,7 @@ fn clients_at_one_socket_are_told_apart() {
     let clients: BTreeSet<_> = played.labels.values().flatten().cloned().collect();
     // A socket of the simulation is an address here.
     assert_eq!((clients.len(), played.labels.len()), (1_000, 1_000));
-    let counters = played.end.recorder.into_counters().1;
+    let counters = played.end.recorder.into_counters().measured;
     assert_eq!((counters.outcomes.due, counters.outcomes.answered), (3_000, 3_000));
 }
 
@@ -199,7 +199,7 @@ fn nobody_is_lost_and_each_keeps_its_connection() {
         if !transport.is_quic() {
             assert_eq!((clients.len(), played.labels.len()), (100, 100), "{transport}");
         }
-        let counters = played.end.recorder.into_counters().1;
+        let counters = played.end.recorder.into_counters().measured;
         assert_eq!((counters.outcomes.due, counters.outcomes.answered), (300, 300), "{transport}");
         if transport.is_connection() {
             let connections = &counters.connections;
@@ -215,7 +215,7 @@ fn an_idle_client_asks_from_another_socket() {
     for transport in [Transport::Udp, Transport::Tcp, Transport::Dot, Transport::Doh2] {
         let played = quiet(transport, queries.clone(), settings.clone()).play();
         assert_eq!(played.labels.len(), 10, "{transport}");
-        let counters = played.end.recorder.into_counters().1;
+        let counters = played.end.recorder.into_counters().measured;
         assert_eq!(counters.outcomes.answered, 10, "{transport}");
         if transport.is_encrypted() {
             // Each client has its own ticket.
@@ -239,7 +239,7 @@ fn answers_to_queries_long_forgotten_are_late() {
         let settings = Load { timeout, sources, idle: None, ..Load::default() };
         let mut scenario = quiet(Transport::Udp, queries.clone(), settings);
         scenario.manners.work = 500_000_000..500_000_001;
-        let counters = scenario.play().end.recorder.into_counters().1;
+        let counters = scenario.play().end.recorder.into_counters().measured;
         assert_eq!(counters.outcomes.timed_out, 100);
         let answers = &counters.answers;
         assert!(answers.late > 40 && answers.unexpected == 0, "{answers:?}");
@@ -250,7 +250,7 @@ fn answers_to_queries_long_forgotten_are_late() {
 fn what_is_due_after_the_end_is_not_asked() {
     let queries = vec![query(0, 0), query(999_999_999, 1), query(1_000_000_000, 2)];
     let played = quiet(Transport::Udp, queries, Load::default()).play();
-    assert_eq!(played.end.recorder.into_counters().1.outcomes.due, 2);
+    assert_eq!(played.end.recorder.into_counters().measured.outcomes.due, 2);
 }
 
 #[test]
@@ -265,7 +265,7 @@ fn a_source_that_fails_ends_the_load() {
         assert_eq!(end.failure.as_deref(), Some("it is gone"), "{transport}");
         assert!(end.until < 500_000_000, "{transport}: {}", end.until);
         // What was asked before has its outcome.
-        let outcomes = end.recorder.into_counters().1.outcomes;
+        let outcomes = end.recorder.into_counters().measured.outcomes;
         assert_eq!((outcomes.due, outcomes.settled()), (30, 30), "{transport}");
     }
 }

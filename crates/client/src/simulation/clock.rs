@@ -27,7 +27,7 @@ fn signatures_have_the_time_of_day_after_it_was_set() {
             });
             scenario.manners.key = Some(Arc::clone(&key));
             scenario.faults.clock_set = Some((101 * MS, seconds));
-            let counters = scenario.play().end.recorder.into_counters().1;
+            let counters = scenario.play().end.recorder.into_counters().measured;
             let (outcomes, bad) = (&counters.outcomes, counters.answers.bad_signature);
             let found = (outcomes.due, outcomes.answered, bad);
             assert_eq!(found, (100, 100, 0), "{transport}, {seconds} s: {outcomes:?}");

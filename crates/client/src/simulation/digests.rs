@@ -10,11 +10,11 @@ use std::fs;
 use std::hash::Hasher as _;
 use std::path::PathBuf;
 
-use dnslab_figures::WindowCounts;
+use dnslab_figures::{ByPhase, WindowCounts};
 use dnslab_wire::Transport;
 use fnv::FnvHasher;
 
-use super::Played;
+use super::scenario::Played;
 
 /// Seeds that have one digest together.
 const TOGETHER: u64 = 25;
@@ -89,7 +89,7 @@ impl Digests {
 
 /// All that a worker leaves behind but what the octets of TLS decide.
 fn text(played: &Played) -> String {
-    let Played { end, right, asked, told, .. } = played;
+    let Played { end, right, asked, transcript, .. } = played;
     let recorder = &end.recorder;
     let (mut latency, mut service, mut lag) = Default::default();
     recorder.add_times(&mut latency, &mut service, &mut lag);
@@ -105,10 +105,10 @@ fn text(played: &Played) -> String {
         )
     });
     let windows = windows.map(|window| (window.outcomes, window.rcodes));
-    let counters = recorder.clone().into_counters();
+    let ByPhase { warm_up, measured } = recorder.clone().into_counters();
     let in_window = (recorder.sent_in_window, recorder.answered_in_window);
     format!(
-        "{counters:?} {times:?} {windows:?} {in_window:?} {right} {asked} {told:?} {:?}",
+        "({warm_up:?}, {measured:?}) {times:?} {windows:?} {in_window:?} {right} {asked} {transcript:?} {:?}",
         (
             end.elapsed,
             end.until,

@@ -24,7 +24,8 @@ fn open(transport: Transport, clients: u32, rate: f64, settings: &Load) -> Scena
 /// Plays it with an answer to each query. Returns what became of the connections.
 #[track_caller]
 fn connections(scenario: &Scenario) -> Connections {
-    let Counters { outcomes, connections, .. } = scenario.play().end.recorder.into_counters().1;
+    let Counters { outcomes, connections, .. } =
+        scenario.play().end.recorder.into_counters().measured;
     assert!(outcomes.due > 0 && outcomes.answered == outcomes.due, "{outcomes:?}");
     assert_eq!((connections.failed, connections.lost), (0, 0), "{connections:?}");
     connections

@@ -13,10 +13,12 @@ use dnslab_wire::Transport;
 use rand::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use super::addresses::nobody;
 use super::server::{Server, ToClient};
 use crate::recorder::IntervalRecord;
 use crate::runtime::{
-    DatagramOptions, DatagramSocket, Group, Inbox, Path, Runtime, StreamSocket, Watch, Watched,
+    DatagramOptions, DatagramSocket, Ends, Group, Inbox, Path, Runtime, StreamSocket, Watch,
+    Watched,
 };
 use crate::time::{Nanos, ThreadTime, Timeline};
 
@@ -152,6 +154,12 @@ struct SocketState {
 }
 
 impl SocketState {
+    fn is_ready(&self) -> bool {
+        let has_failed = matches!(self.connected, Some(Err(_)));
+        let writing = (self.watches_writing || has_failed) && self.can_be_written();
+        !self.is_dropped && self.is_watched && (self.can_be_read() || writing)
+    }
+
     fn can_be_read(&self) -> bool {
         !self.octets.is_empty()
             || !self.datagrams.is_empty()
@@ -183,7 +191,7 @@ pub(crate) struct Net {
     /// Calls of the worker. Too many show that it goes on for ever.
     pub(super) calls: u64,
     /// Records of what the queries were told.
-    pub(super) told: Vec<u8>,
+    pub(super) transcript: Vec<u8>,
 }
 
 /// The world of a simulated worker.
@@ -204,8 +212,8 @@ struct Datagram {
     wall: u64,
     /// The socket, or the address at a socket of many clients, that it came to.
     number: usize,
-    /// The server's address, and that one.
-    ends: Option<(SocketAddr, IpAddr)>,
+    /// At a socket of many clients.
+    ends: Option<Ends>,
 }
 
 impl Net {
@@ -222,7 +230,7 @@ impl Net {
             count: 0,
             sockets: Vec::new(),
             calls: 0,
-            told: Vec::new(),
+            transcript: Vec::new(),
         }
     }
 
@@ -306,7 +314,7 @@ impl Net {
                 let (is_stream, wall) = (self.sockets[number].is_stream, self.time_of_day());
                 let shares = self.sockets[number].shares;
                 let socket = &mut self.sockets[shares.map_or(number, |(shared, _)| shared)];
-                let ends = shares.and_then(|(_, address)| Some((socket.target?, address)));
+                let ends = shares.and_then(|(_, to)| Some(Ends { from: socket.target?, to }));
                 if socket.is_dropped || socket.closed.is_some() {
                 } else if is_stream {
                     socket.octets.extend(octets);
@@ -466,7 +474,7 @@ impl Runtime for Simulated {
     fn connect(&mut self, path: Path) -> io::Result<Stream> {
         let net = &mut *self.0.borrow_mut();
         let number = net.sockets.len();
-        let is_dead = path.target == super::nobody();
+        let is_dead = path.target == nobody();
         net.sockets.push(SocketState { is_stream: true, is_dead, ..SocketState::default() });
         let at = net.now + net.delay();
         if net.chance(net.faults.refused) {
@@ -493,7 +501,7 @@ impl Runtime for Simulated {
         let net = &mut *self.0.borrow_mut();
         let number = net.sockets.len();
         let no_segments = net.chance(0.2);
-        let is_dead = path.target == super::nobody();
+        let is_dead = path.target == nobody();
         net.sockets.push(SocketState { no_segments, is_dead, ..SocketState::default() });
         net.server.opened(net.transport, number, false);
         Ok(Datagrams(Rc::clone(&self.0), number))
@@ -501,7 +509,7 @@ impl Runtime for Simulated {
 
     fn bind_shared(&mut self, target: SocketAddr, _: DatagramOptions) -> io::Result<Datagrams> {
         let net = &mut *self.0.borrow_mut();
-        let is_dead = target == super::nobody();
+        let is_dead = target == nobody();
         let target = Some(target);
         net.sockets.push(SocketState { is_dead, target, ..SocketState::default() });
         Ok(Datagrams(Rc::clone(&self.0), net.sockets.len() - 1))
@@ -524,12 +532,8 @@ impl Runtime for Simulated {
         ready.clear();
         net.read_clock();
         loop {
-            let is_ready = |socket: &&SocketState| {
-                let has_failed = matches!(socket.connected, Some(Err(_)));
-                let writing = (socket.watches_writing || has_failed) && socket.can_be_written();
-                !socket.is_dropped && socket.is_watched && (socket.can_be_read() || writing)
-            };
-            ready.extend(net.sockets.iter().filter(is_ready).map(|socket| socket.slot));
+            let sockets = net.sockets.iter().filter(|socket| socket.is_ready());
+            ready.extend(sockets.map(|socket| socket.slot));
             let next = net.events.first_key_value().map(|((at, _), _)| *at);
             match next.filter(|at| *at < until) {
                 _ if !ready.is_empty() => return Ok(()),
@@ -551,7 +555,7 @@ impl Runtime for Simulated {
     fn report(&mut self, _: IntervalRecord) {}
 
     fn told(&mut self, block: Vec<u8>) {
-        crate::records_of(&block, &mut self.0.borrow_mut().told);
+        crate::records_of(&block, &mut self.0.borrow_mut().transcript);
     }
 }
 
@@ -756,21 +760,5 @@ fn spoil(octets: &mut [u8], before: usize, every: usize) {
         if number > 0 && number % every == 0 {
             *octet ^= 0x10;
         }
-    }
-}
-
-/// Different for each socket, as a server over QUIC needs it.
-pub(super) fn address_of(number: usize) -> SocketAddr {
-    let [a, b, c] = [number >> 16, number >> 8, number].map(|part| part as u8);
-    SocketAddr::from(([10, a, b, c], 4_000))
-}
-
-pub(super) fn socket_of(address: SocketAddr) -> usize {
-    match address {
-        SocketAddr::V4(address) => {
-            let [_, a, b, c] = address.ip().octets().map(usize::from);
-            a << 16 | b << 8 | c
-        }
-        SocketAddr::V6(_) => unreachable!("all clients have IPv4 addresses"),
     }
 }

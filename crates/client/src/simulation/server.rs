@@ -18,7 +18,7 @@ use rand::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rustls::{ServerConfig, ServerConnection};
 
-use super::network::{address_of, socket_of};
+use super::addresses::{address_of, socket_of};
 use crate::time::Nanos;
 use crate::tls::alpn;
 
@@ -106,6 +106,13 @@ struct Connection {
     /// The ids of queries that are in flight, with the instant at which they came or were sent.
     in_flight: HashMap<u16, Nanos>,
     is_closed: bool,
+}
+
+/// What the server sends.
+struct Answer {
+    /// When it leaves.
+    at: Nanos,
+    message: Vec<u8>,
 }
 
 pub(super) struct Server {
@@ -384,8 +391,8 @@ impl Server {
             (Asker::Frame, Transport::Udp) => self.manners.truncated_again,
             _ => self.manners.truncated,
         };
-        for (at, answer) in self.answers(now, query, truncated) {
-            self.put_off(at, number, asker, answer);
+        for Answer { at, message } in self.answers(now, query, truncated) {
+            self.put_off(at, number, asker, message);
         }
     }
 
@@ -394,8 +401,7 @@ impl Server {
         self.later.insert((at, self.count), (number, asker, answer));
     }
 
-    /// The answers to a query, with the instants at which they leave.
-    fn answers(&mut self, now: Nanos, query: &[u8], truncated: f64) -> Vec<(Nanos, Vec<u8>)> {
+    fn answers(&mut self, now: Nanos, query: &[u8], truncated: f64) -> Vec<Answer> {
         self.asked += 1;
         let manners = self.manners.clone();
         let mut at = now + self.random.random_range(manners.work.clone());
@@ -429,22 +435,22 @@ impl Server {
             let mut stray = stray(&answer);
             stray[1] ^= 0x55;
             stray[13] ^= 0x02;
-            answers.push((at, stray));
+            answers.push(Answer { at, message: stray });
         }
         if self.chance(manners.other_question) {
             let mut stray = stray(&answer);
             stray[13] ^= 0x01;
-            answers.push((at, stray));
+            answers.push(Answer { at, message: stray });
         }
         if self.chance(manners.garbage) {
             let length = self.random.random_range(0..answer.len());
-            answers.push((at, answer[..length].to_vec()));
+            answers.push(Answer { at, message: answer[..length].to_vec() });
         }
         if self.chance(manners.twice) {
-            answers.push((at + 1_000, answer.clone()));
+            answers.push(Answer { at: at + 1_000, message: answer.clone() });
         }
         self.right += 1;
-        answers.push((at, answer));
+        answers.push(Answer { at, message: answer });
         answers
     }
 
@@ -512,8 +518,8 @@ impl Server {
             Reaction::Later
         });
         for (request, query) in asked {
-            for (at, answer) in self.answers(now, &query, self.manners.truncated) {
-                self.put_off(at, usize::MAX, Asker::Quic(request), answer);
+            for Answer { at, message } in self.answers(now, &query, self.manners.truncated) {
+                self.put_off(at, usize::MAX, Asker::Quic(request), message);
             }
         }
         let mut packets = Vec::new();

@@ -24,28 +24,33 @@ fn closed(transport: Transport, outstanding: u32, settings: Load) -> Scenario {
     scenario
 }
 
-/// Plays it. Returns the outcomes, and the mean number of queries in flight (Little's law).
-fn played(scenario: &Scenario) -> (Outcomes, f64) {
+struct InWindow {
+    outcomes: Outcomes,
+    /// The mean number of queries in flight (Little's law).
+    in_flight: f64,
+}
+
+fn played(scenario: &Scenario) -> InWindow {
     let recorder = scenario.play().end.recorder;
     let mut latency = Histogram::default();
     recorder.add_times(&mut latency, &mut Histogram::default(), &mut Histogram::default());
-    let outcomes = recorder.into_counters().1.outcomes;
+    let outcomes = recorder.into_counters().measured.outcomes;
     outcomes.check().unwrap();
     let mean = latency.mean_ns().unwrap_or_default() / 1e9;
     let in_flight = outcomes.answered as f64 / scenario.job.settings.duration.as_secs_f64() * mean;
-    (outcomes, in_flight)
+    InWindow { outcomes, in_flight }
 }
 
-/// As [`played`], if each query has an answer.
+/// The mean number of queries in flight, if each query has an answer.
 #[track_caller]
-fn answered(scenario: &Scenario) -> (Outcomes, f64) {
-    let (outcomes, in_flight) = played(scenario);
+fn answered(scenario: &Scenario) -> f64 {
+    let InWindow { outcomes, in_flight } = played(scenario);
     assert_eq!(
         outcomes.answered, outcomes.due,
         "{}: {outcomes:?}",
         scenario.job.settings.transport
     );
-    (outcomes, in_flight)
+    in_flight
 }
 
 fn quota(queries: u32) -> Load {
@@ -60,7 +65,7 @@ fn asks_again(connections: u32) -> Load {
 #[test]
 fn the_whole_window_is_in_flight() {
     for transport in Transport::ALL {
-        let (_, in_flight) = answered(&closed(transport, 12, Load::default()));
+        let in_flight = answered(&closed(transport, 12, Load::default()));
         // Nothing is in flight until the connection is there, and the last answers come after the end of the
         // window.
         assert!((11.5..=12.2).contains(&in_flight), "{transport}: {in_flight} in flight");
@@ -71,14 +76,14 @@ fn the_whole_window_is_in_flight() {
 #[test]
 fn a_window_is_shared_by_a_connection_and_those_that_drain() {
     for transport in Transport::ALL {
-        let (_, in_flight) = answered(&closed(transport, 12, quota(5)));
+        let in_flight = answered(&closed(transport, 12, quota(5)));
         // An answer takes 1.2 ms, and a handshake up to 0.6 ms.
         assert!((5.0..=12.2).contains(&in_flight), "{transport}: {in_flight} in flight");
         // What is outstanding on earlier connections counts: five, five and two.
         let mut silent = closed(transport, 12, quota(5));
         silent.manners.silent = 1.0;
         silent.job.settings.timeout = Duration::from_secs(1);
-        let (outcomes, _) = played(&silent);
+        let outcomes = played(&silent).outcomes;
         assert_eq!((outcomes.due, outcomes.timed_out), (12, 12), "{transport}: {outcomes:?}");
     }
 }
@@ -91,7 +96,7 @@ fn a_lost_query_does_not_keep_its_client_from_the_next_connection() {
         scenario.job.settings.mode = Mode::constant(2_000.0);
         scenario.job.settings.timeout = Duration::from_millis(100);
         scenario.manners.silent = 0.05;
-        let (outcomes, _) = played(&scenario);
+        let outcomes = played(&scenario).outcomes;
         assert_eq!((outcomes.due, outcomes.lost()), (400, outcomes.timed_out), "{outcomes:?}");
         // 20 of 400: nearly all connections have one.
         assert!((5..60).contains(&outcomes.timed_out), "{transport}: {outcomes:?}");
@@ -105,7 +110,7 @@ fn an_idle_time_of_zero_does_not_wait_for_the_other_answers() {
         let mut scenario = closed(transport, 12, Load::default());
         scenario.keepalive();
         scenario.manners.idle = Some(0);
-        let (_, in_flight) = answered(&scenario);
+        let in_flight = answered(&scenario);
         assert!((6.0..=12.2).contains(&in_flight), "{transport}: {in_flight} in flight");
     }
 }
@@ -116,7 +121,7 @@ fn an_idle_time_of_zero_does_not_wait_for_the_other_answers() {
 fn a_place_that_is_asked_again_over_tcp_is_taken_from_the_window_once() {
     let mut scenario = closed(Transport::Udp, 12, asks_again(3));
     scenario.manners.truncated = 1.0;
-    let (_, in_flight) = answered(&scenario);
+    let in_flight = answered(&scenario);
     assert!((11.5..=12.2).contains(&in_flight), "{in_flight} in flight");
 }
 
@@ -127,7 +132,7 @@ fn places_whose_queries_wait_for_tcp_are_taken() {
     scenario.manners.truncated = 1.0;
     scenario.faults.unheard = 1.0;
     scenario.job.settings.timeout = Duration::from_secs(1);
-    let (outcomes, _) = played(&scenario);
+    let outcomes = played(&scenario).outcomes;
     assert_eq!(outcomes.due, 8, "{outcomes:?}");
     assert_eq!(outcomes.lost(), 8, "{outcomes:?}");
 }
@@ -138,7 +143,7 @@ fn places_of_lost_queries_are_free_after_the_time_out() {
     for transport in Transport::ALL {
         let mut scenario = closed(transport, 1, Load::default());
         scenario.manners.silent = 1.0;
-        let (outcomes, _) = played(&scenario);
+        let outcomes = played(&scenario).outcomes;
         assert_eq!(outcomes.timed_out, outcomes.due, "{transport}: {outcomes:?}");
         // 200 ms are 20 time-outs; the handshake comes before the first.
         assert!((19..=20).contains(&outcomes.due), "{transport}: {outcomes:?}");

@@ -35,35 +35,41 @@ const NAMES: [(&[u8], &str); 12] = [
 /// The facts of the certificates that a server sent, its own first. `None` if there is none, or if it cannot
 /// be read.
 pub(crate) fn facts(sent: &[CertificateDer<'_>]) -> Option<CertificateFacts> {
-    let (key, key_bits, signature) = read(sent.first()?)?;
     let octets = sent.iter().map(|certificate| certificate.len() as u64).sum();
-    Some(CertificateFacts { key, key_bits, signature, sent: sent.len() as u32, octets })
+    Some(CertificateFacts { sent: sent.len() as u32, octets, ..read(sent.first()?)? })
 }
 
 /// True if a certificate says that it signed itself. Issuer and subject are the same, or there is no subject,
 /// as in those that BIND makes for itself (`tls ephemeral`).
 pub(super) fn is_self_issued(certificate: &[u8]) -> bool {
-    let is_own = |(issuer, subject): (&[u8], &[u8])| issuer == subject || subject.is_empty();
-    names_of(certificate).is_some_and(is_own)
+    names_of(certificate)
+        .is_some_and(|Names { issuer, subject }| issuer == subject || subject.is_empty())
 }
 
 /// The signer's common name, or without one its organisation (RFC 5280, section 4.1.2.4).
 pub(super) fn issuer_name(certificate: &[u8]) -> Option<String> {
-    let (issuer, _) = names_of(certificate)?;
-    let of = |kind: &[u8]| {
-        let mut parts = Elements(issuer);
-        std::iter::from_fn(|| parts.next()).find_map(|(_, set)| {
-            let mut pair = Elements(Elements(set).expect(SEQUENCE)?);
-            let is_kind = pair.expect(OBJECT_IDENTIFIER)? == kind;
-            let (_, text) = pair.next().filter(|_| is_kind)?;
-            Some(String::from_utf8_lossy(text).into_owned())
-        })
-    };
-    of(COMMON_NAME).or_else(|| of(ORGANISATION))
+    let issuer = names_of(certificate)?.issuer;
+    part_of(issuer, COMMON_NAME).or_else(|| part_of(issuer, ORGANISATION))
 }
 
-/// Issuer and subject.
-fn names_of(certificate: &[u8]) -> Option<(&[u8], &[u8])> {
+/// The first part of this kind of a name.
+fn part_of(name: &[u8], kind: &[u8]) -> Option<String> {
+    let mut parts = Elements(name);
+    std::iter::from_fn(|| parts.next()).find_map(|set| {
+        let mut pair = Elements(Elements(set.content).expect(SEQUENCE)?);
+        let is_kind = pair.expect(OBJECT_IDENTIFIER)? == kind;
+        let text = pair.next().filter(|_| is_kind)?.content;
+        Some(String::from_utf8_lossy(text).into_owned())
+    })
+}
+
+/// The names in a certificate.
+struct Names<'a> {
+    issuer: &'a [u8],
+    subject: &'a [u8],
+}
+
+fn names_of(certificate: &[u8]) -> Option<Names<'_>> {
     let mut body = Elements(Elements(Elements(certificate).expect(SEQUENCE)?).expect(SEQUENCE)?);
     if body.0.first() == Some(&VERSION) {
         body.next()?;
@@ -74,11 +80,11 @@ fn names_of(certificate: &[u8]) -> Option<(&[u8], &[u8])> {
     let issuer = body.expect(SEQUENCE)?;
     // Validity.
     body.next()?;
-    Some((issuer, body.expect(SEQUENCE)?))
+    Some(Names { issuer, subject: body.expect(SEQUENCE)? })
 }
 
-/// The kind of key, its length in bits, and the signature.
-fn read(certificate: &[u8]) -> Option<(String, u32, String)> {
+/// The facts of one certificate: its key and its signature.
+fn read(certificate: &[u8]) -> Option<CertificateFacts> {
     let mut certificate = Elements(Elements(certificate).expect(SEQUENCE)?);
     let mut body = Elements(certificate.expect(SEQUENCE)?);
     let signature = Elements(certificate.expect(SEQUENCE)?).expect(OBJECT_IDENTIFIER)?;
@@ -93,11 +99,10 @@ fn read(certificate: &[u8]) -> Option<(String, u32, String)> {
     let mut algorithm = Elements(key.expect(SEQUENCE)?);
     let kind = algorithm.expect(OBJECT_IDENTIFIER)?;
     // For elliptic curves the curve is the parameter of one common algorithm.
-    let curve = algorithm.next().filter(|(tag, _)| *tag == OBJECT_IDENTIFIER);
-    let kind = name(curve.map_or(kind, |(_, curve)| curve));
+    let key_kind = name(algorithm.expect(OBJECT_IDENTIFIER).unwrap_or(kind));
     // The first octet counts unused bits, of which keys have none.
     let octets = key.expect(BIT_STRING)?.get(1..)?;
-    let bits = match kind.as_str() {
+    let bits = match key_kind.as_str() {
         "RSA" => {
             let modulus = Elements(Elements(octets).expect(SEQUENCE)?).expect(INTEGER)?;
             let zeros = modulus.iter().take_while(|octet| **octet == 0).count();
@@ -108,7 +113,12 @@ fn read(certificate: &[u8]) -> Option<(String, u32, String)> {
         "ECDSA P-521" => 521,
         _ => 0,
     };
-    Some((kind, u32::try_from(bits).ok()?, name(signature)))
+    Some(CertificateFacts {
+        key: key_kind,
+        key_bits: u32::try_from(bits).ok()?,
+        signature: name(signature),
+        ..CertificateFacts::default()
+    })
 }
 
 /// Hexadecimal octets if it is unknown.
@@ -119,11 +129,17 @@ fn name(identifier: &[u8]) -> String {
     }
 }
 
+/// Elements of ASN.1 in a row.
 struct Elements<'a>(&'a [u8]);
 
+struct Element<'a> {
+    tag: u8,
+    content: &'a [u8],
+}
+
 impl<'a> Elements<'a> {
-    /// Tag and content of the next element. `None` at the end, or if it is cut short.
-    fn next(&mut self) -> Option<(u8, &'a [u8])> {
+    /// `None` at the end, or if the next element is cut short.
+    fn next(&mut self) -> Option<Element<'a>> {
         let (&[tag, first], rest) = self.0.split_first_chunk()?;
         // X.690, section 8.1.3: a short length, or the number of octets of the length.
         let (length, rest) = match usize::from(first) {
@@ -136,12 +152,12 @@ impl<'a> Elements<'a> {
         };
         let (content, rest) = rest.split_at_checked(length)?;
         self.0 = rest;
-        Some((tag, content))
+        Some(Element { tag, content })
     }
 
     /// The content of the next element, if it has this tag.
     fn expect(&mut self, tag: u8) -> Option<&'a [u8]> {
-        self.next().filter(|(its, _)| *its == tag).map(|(_, content)| content)
+        self.next().filter(|element| element.tag == tag).map(|element| element.content)
     }
 }
 

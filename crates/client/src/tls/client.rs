@@ -4,15 +4,15 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dnslab_settings::Records;
 use dnslab_transport::quic::{QuicClientSettings, QuicError};
 use dnslab_wire::Transport;
 use rustls::ClientConfig;
 use rustls::client::Resumption;
 use rustls_pki_types::ServerName;
 
-use super::session::TlsSession;
 use super::tickets::TicketStore;
-use super::{Records, TlsSettings, alpn_of};
+use super::{TlsSettings, alpn};
 
 /// What all clients of one worker share: settings, and a store that keeps the tickets of each client apart.
 /// Settings for each client would take kilobytes for a client that is not even connected.
@@ -31,7 +31,7 @@ impl ClientTls {
     #[must_use]
     pub fn new(settings: &TlsSettings, transport: Transport) -> Self {
         let tickets = Arc::new(TicketStore::default());
-        let alpn = alpn_of(transport);
+        let alpn = alpn::for_transport(transport);
         let store = Resumption::store(Arc::clone(&tickets) as _);
         let config = Arc::new(settings.config(alpn, store));
         let settings = settings.clone();
@@ -42,15 +42,6 @@ impl ClientTls {
     /// leaves that to the server.
     pub(crate) fn with_idle_timeout(self, idle_timeout: Option<Duration>) -> Self {
         Self { idle_timeout, ..self }
-    }
-
-    /// A new connection of a client.
-    ///
-    /// # Errors
-    /// When TLS refuses its settings.
-    pub(crate) fn session(&self, client: u32) -> Result<TlsSession, rustls::Error> {
-        self.enter(client);
-        TlsSession::new(self, client)
     }
 
     /// Selects the client whose tickets are taken from and put into the store. To be called before a
@@ -77,7 +68,7 @@ impl ClientTls {
             let settings = QuicClientSettings::new(Arc::clone(&self.config))?;
             let settings = settings.with_idle_timeout(self.idle_timeout);
             // A client that keeps no tickets keeps nothing of a connection.
-            let settings = match self.settings.resumption {
+            let settings = match self.settings.resumption() {
                 true => settings.with_tokens(Arc::clone(&self.tickets) as _),
                 false => settings,
             };
@@ -104,6 +95,6 @@ impl ClientTls {
     }
 
     pub(crate) fn records(&self) -> Records {
-        self.settings.records
+        self.settings.records()
     }
 }

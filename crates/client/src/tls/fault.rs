@@ -49,16 +49,46 @@ pub enum CertificateFault {
     Other(String),
 }
 
-impl CertificateFault {
-    fn of(
-        error: &CertificateError,
-        (own, others): (&CertificateDer<'_>, &[CertificateDer<'_>]),
-        (name, now): (&ServerName<'_>, UnixTime),
-    ) -> Self {
-        use CertificateError as E;
-        let between = |from: UnixTime, to: UnixTime| {
-            Duration::from_secs(to.as_secs().saturating_sub(from.as_secs()))
+/// What a server presents, to whoever asks for a name.
+#[derive(Clone, Copy)]
+struct Presented<'a> {
+    own: &'a CertificateDer<'a>,
+    others: &'a [CertificateDer<'a>],
+    name: &'a ServerName<'a>,
+    now: UnixTime,
+}
+
+impl Presented<'_> {
+    fn verify(&self, verifier: &dyn ServerCertVerifier) -> Result<(), rustls::Error> {
+        let Self { own, others, name, now } = *self;
+        verifier.verify_server_cert(own, others, name, &[], now).map(drop)
+    }
+
+    /// True if the certificate is accepted as its own authority, apart from its names.
+    fn is_accepted_by_itself(&self) -> bool {
+        let provider = Arc::new(ring::default_provider());
+        let Ok(verifier) = Trusting::new(vec![self.own.clone().into_owned()], provider) else {
+            return false;
         };
+        match self.verify(&verifier) {
+            Ok(()) => true,
+            Err(rustls::Error::InvalidCertificate(error)) => matches!(
+                error,
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. }
+            ),
+            Err(_) => false,
+        }
+    }
+}
+
+fn between(from: UnixTime, to: UnixTime) -> Duration {
+    Duration::from_secs(to.as_secs().saturating_sub(from.as_secs()))
+}
+
+impl CertificateFault {
+    fn of(error: &CertificateError, presented: Presented<'_>) -> Self {
+        use CertificateError as E;
+        let own = presented.own;
         match error {
             E::ExpiredContext { time, not_after } => Self::Expired(between(*not_after, *time)),
             E::NotValidYetContext { time, not_before } => {
@@ -67,18 +97,18 @@ impl CertificateFault {
             E::NotValidForNameContext { expected, presented } => {
                 let asked = expected.to_str().into_owned();
                 let is_address = matches!(expected, ServerName::IpAddress(_));
-                let is_it_as_name = |name: &String| *name == format!("DnsName(\"{asked}\")");
+                let as_name = format!("DnsName(\"{asked}\")");
                 Self::WrongName {
                     is_address,
-                    has_address_as_name: is_address && presented.iter().any(is_it_as_name),
+                    has_address_as_name: is_address && presented.contains(&as_name),
                     names: presented.iter().map(|name| plain_name(name)).collect(),
                     would_do: None,
                     asked,
                 }
             }
-            _ if certificate::is_self_issued(own) => Self::SelfSigned {
-                would_do_as_authority: is_accepted_by_itself((own, others), (name, now)),
-            },
+            _ if certificate::is_self_issued(own) => {
+                Self::SelfSigned { would_do_as_authority: presented.is_accepted_by_itself() }
+            }
             // With a wrong signature there is an authority of this name, but it is another one.
             E::UnknownIssuer | E::BadSignature => {
                 Self::UnknownAuthority { issuer: certificate::issuer_name(own).unwrap_or_default() }
@@ -102,25 +132,6 @@ fn name_to_give(name: &str) -> Option<String> {
         None => name.to_owned(),
     };
     (!name.contains([':', '*', '(', ')', '"'])).then_some(name)
-}
-
-/// True if a certificate is accepted as its own authority, apart from its names.
-fn is_accepted_by_itself(
-    (own, others): (&CertificateDer<'_>, &[CertificateDer<'_>]),
-    (name, now): (&ServerName<'_>, UnixTime),
-) -> bool {
-    let provider = Arc::new(ring::default_provider());
-    let Ok(verifier) = Trusting::new(vec![own.clone().into_owned()], provider) else {
-        return false;
-    };
-    match verifier.verify_server_cert(own, others, name, &[], now) {
-        Ok(_) => true,
-        Err(rustls::Error::InvalidCertificate(error)) => matches!(
-            error,
-            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. }
-        ),
-        Err(_) => false,
-    }
 }
 
 impl fmt::Display for CertificateFault {
@@ -180,6 +191,10 @@ impl FaultWatch {
         Self { inner, fault: Mutex::new(None) }
     }
 
+    fn accepts(&self, presented: Presented<'_>) -> bool {
+        presented.verify(&*self.inner).is_ok()
+    }
+
     /// The fault of the last certificate that was not accepted.
     pub fn fault(&self) -> Option<CertificateFault> {
         self.fault.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -199,18 +214,16 @@ impl ServerCertVerifier for FaultWatch {
         if let Err(error) = &result {
             let mut fault = match error {
                 rustls::Error::InvalidCertificate(error) => {
-                    CertificateFault::of(error, (own, others), (name, now))
+                    CertificateFault::of(error, Presented { own, others, name, now })
                 }
                 other => CertificateFault::Other(other.to_string()),
             };
             if let CertificateFault::WrongName { names, would_do, .. } = &mut fault {
-                let is_accepted = |given: &String| {
+                let mut given = names.iter().filter_map(|name| name_to_give(name));
+                *would_do = given.find(|given| {
                     let name = ServerName::try_from(given.as_str());
-                    name.is_ok_and(|name| {
-                        self.inner.verify_server_cert(own, others, &name, ocsp, now).is_ok()
-                    })
-                };
-                *would_do = names.iter().filter_map(|name| name_to_give(name)).find(is_accepted);
+                    name.is_ok_and(|name| self.accepts(Presented { own, others, name: &name, now }))
+                });
             }
             *self.fault.lock().unwrap_or_else(PoisonError::into_inner) = Some(fault);
         }
@@ -280,13 +293,20 @@ mod tests {
         watch.fault().map_or_else(|| "accepted".to_owned(), |fault| format!("{fault} ({fault:?})"))
     }
 
+    #[track_caller]
+    fn check(found: String, expected: &[&str]) {
+        for part in expected {
+            assert!(found.contains(part), "`{part}` is not in: {found}");
+        }
+    }
+
+    fn named(names: &'static [&str]) -> impl FnOnce(&mut CertificateParams) {
+        let names = names.iter().map(|name| SanType::DnsName((*name).try_into().unwrap()));
+        move |params| params.subject_alt_names = names.collect()
+    }
+
     #[test]
     fn faults_are_told_apart() {
-        let check = |found: String, expected: &[&str]| {
-            for part in expected {
-                assert!(found.contains(part), "`{part}` is not in: {found}");
-            }
-        };
         check(words(|_| {}, true, "ns.example"), &["accepted"]);
         check(
             words(|_| {}, true, "other.example"),
@@ -295,14 +315,6 @@ mod tests {
                 "would_do: Some(\"ns.example\")",
             ],
         );
-        let named = |names: &'static [&str]| {
-            move |params: &mut CertificateParams| {
-                params.subject_alt_names = names
-                    .iter()
-                    .map(|name| SanType::DnsName((*name).try_into().unwrap()))
-                    .collect();
-            }
-        };
         check(
             words(named(&["192.0.2.7"]), true, "192.0.2.7"),
             &["for the DNS name 192.0.2.7, not for the address 192.0.2.7", "would_do: None"],
@@ -342,38 +354,41 @@ mod tests {
         );
     }
 
+    /// A certificate of an authority.
+    fn made(key: &KeyPair, change: fn(&mut CertificateParams)) -> CertificateDer<'static> {
+        let made = params(|params| {
+            params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+            params.distinguished_name.push(DnType::CommonName, "x");
+            change(params);
+        });
+        made.self_signed(key).unwrap().der().clone()
+    }
+
+    /// The fault of what a server sent, in words, for a client that was given one certificate; empty without one.
+    fn fault(given: &CertificateDer<'static>, sent: &CertificateDer<'_>, name: &str) -> String {
+        let provider = Arc::new(ring::default_provider());
+        let trusting = Trusting::new(vec![given.clone()], provider).unwrap();
+        let watch = FaultWatch::new(Arc::new(trusting));
+        let name = ServerName::try_from(name).unwrap();
+        let verified = watch.verify_server_cert(sent, &[], &name, &[], UnixTime::now());
+        verified.err().map(|_| watch.fault().unwrap().to_string()).unwrap_or_default()
+    }
+
     /// Whoever gives exactly the server's certificate as the authority means that server, also where the certificate
     /// is one of an authority. Its time and its names still count.
     #[test]
     fn a_certificate_of_an_authority_is_taken_if_it_is_given() {
         let key = KeyPair::generate().unwrap();
-        let made = |change: fn(&mut CertificateParams)| {
-            let made = params(|params| {
-                params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-                params.distinguished_name.push(DnType::CommonName, "x");
-                change(params);
-            });
-            made.self_signed(&key).unwrap().der().clone()
-        };
-        let fault = |given: CertificateDer<'static>,
-                     sent: &CertificateDer<'_>,
-                     name: &'static str| {
-            let trusting = Trusting::new(vec![given], Arc::new(ring::default_provider())).unwrap();
-            let watch = FaultWatch::new(Arc::new(trusting));
-            let name = ServerName::try_from(name).unwrap();
-            let verified = watch.verify_server_cert(sent, &[], &name, &[], UnixTime::now());
-            verified.err().map(|_| watch.fault().unwrap().to_string()).unwrap_or_default()
-        };
-        let own = made(|_| {});
-        assert_eq!(fault(own.clone(), &own, "ns.example"), "");
-        let wrong = fault(own.clone(), &own, "other.example");
+        let own = made(&key, |_| {});
+        assert_eq!(fault(&own, &own, "ns.example"), "");
+        let wrong = fault(&own, &own, "other.example");
         assert!(wrong.contains("for ns.example, not for other.example"), "{wrong}");
-        let expired = made(|params| params.not_after = rcgen::date_time_ymd(2020, 1, 1));
-        let found = fault(expired.clone(), &expired, "ns.example");
+        let expired = made(&key, |params| params.not_after = rcgen::date_time_ymd(2020, 1, 1));
+        let found = fault(&expired, &expired, "ns.example");
         assert!(found.contains("expired"), "{found}");
         // Another one of the same name and key is not the one that was given.
-        let other = made(|params| params.serial_number = Some(7.into()));
-        let found = fault(own, &other, "ns.example");
+        let other = made(&key, |params| params.serial_number = Some(7.into()));
+        let found = fault(&own, &other, "ns.example");
         assert_eq!(found, "has a self-signed certificate");
     }
 
@@ -388,7 +403,9 @@ mod tests {
         let own = own.signed_by(&own_key, &Issuer::new(authority, &key)).unwrap();
         let error = CertificateError::UnknownIssuer;
         let name = ServerName::try_from("ns.example").unwrap();
-        let fault = CertificateFault::of(&error, (own.der(), &[]), (&name, UnixTime::now()));
+        let presented =
+            Presented { own: own.der(), others: &[], name: &name, now: UnixTime::now() };
+        let fault = CertificateFault::of(&error, presented);
         assert_eq!(
             fault.to_string(),
             "has a certificate of the authority `Somebody`, which is not trusted"

@@ -33,11 +33,12 @@ struct Early {
 }
 
 impl TlsSession {
-    /// Makes a connection that has not begun. The store must know the client ([`ClientTls::enter`]).
+    /// A new connection of a client, which has not begun.
     ///
     /// # Errors
     /// When TLS refuses its settings.
-    pub(super) fn new(tls: &ClientTls, client: u32) -> Result<Self, rustls::Error> {
+    pub(crate) fn new(tls: &ClientTls, client: u32) -> Result<Self, rustls::Error> {
+        tls.enter(client);
         let name = tls.server_name().clone();
         let config = tls.client_config(tls.alpn());
         let mut connection = Box::new(ClientConnection::new(config, name)?);

@@ -4,12 +4,13 @@
 use std::io::{Read as _, Write as _};
 use std::sync::Arc;
 
+use dnslab_settings::TlsVersions;
 use dnslab_wire::Transport;
 use rustls::server::ServerSessionMemoryCache;
 use rustls::{ServerConfig, ServerConnection};
 use rustls_pki_types::PrivateKeyDer;
 
-use super::{ClientTls, TlsSession, TlsSettings, TlsVersions, Verification};
+use super::{ClientTls, TlsSession, TlsSettings, Verification};
 use crate::connection::{ConnectionEnd, HandshakeKind};
 
 /// A server that takes so much early data, octets.
@@ -81,13 +82,17 @@ fn each_client_has_its_own_tickets() {
     let server = server(0);
     for versions in [TlsVersions::V12, TlsVersions::V13] {
         let tls = clients(|settings| settings.with_versions(versions));
-        let kind = |client| talk(tls.session(client).unwrap(), &server, &[b"ping"]).kind;
-        assert_eq!(tls.tickets().len(), 0);
-        assert_eq!(kind(7), HandshakeKind::Full);
-        assert_eq!(tls.tickets().len(), 1);
-        assert_eq!(kind(8), HandshakeKind::Full);
-        assert_eq!([kind(7), kind(7), kind(8)], [HandshakeKind::Resumed; 3]);
-        assert_eq!(tls.tickets().len(), 2);
+        for (client, kind, tickets) in [
+            (7, HandshakeKind::Full, 1),
+            (8, HandshakeKind::Full, 2),
+            (7, HandshakeKind::Resumed, 2),
+            (7, HandshakeKind::Resumed, 2),
+            (8, HandshakeKind::Resumed, 2),
+        ] {
+            let session = TlsSession::new(&tls, client).unwrap();
+            assert_eq!(talk(session, &server, &[b"ping"]).kind, kind);
+            assert_eq!(tls.tickets().len(), tickets);
+        }
     }
 }
 
@@ -96,15 +101,15 @@ fn each_client_has_its_own_tickets() {
 fn tickets_are_few_and_used_once() {
     let server = server(0);
     let tls = clients(|settings| settings);
-    talk(tls.session(1).unwrap(), &server, &[b"ping"]);
+    talk(TlsSession::new(&tls, 1).unwrap(), &server, &[b"ping"]);
     // Three connections begin before any of them brings new tickets.
-    let sessions = [(); 3].map(|()| tls.session(1).unwrap());
+    let sessions = [(); 3].map(|()| TlsSession::new(&tls, 1).unwrap());
     assert_eq!(tls.tickets().len(), 0);
     let kinds = sessions.map(|session| talk(session, &server, &[b"ping"]).kind);
     assert_eq!(kinds, [HandshakeKind::Resumed, HandshakeKind::Resumed, HandshakeKind::Full]);
 
     let tls = clients(|settings| settings.with_resumption(false));
-    talk(tls.session(1).unwrap(), &server, &[b"ping"]);
+    talk(TlsSession::new(&tls, 1).unwrap(), &server, &[b"ping"]);
     assert_eq!(tls.tickets().len(), 0);
 }
 
@@ -118,7 +123,7 @@ fn early_data_is_never_lost_and_never_doubled() {
         let config = server(taken);
         let tls = clients(|settings| settings.with_early_data(true));
         for expected in [Full, kind] {
-            let talk = talk(tls.session(1).unwrap(), &config, &parts);
+            let talk = talk(TlsSession::new(&tls, 1).unwrap(), &config, &parts);
             assert_eq!(talk.kind, expected);
             assert_eq!(talk.read, parts.concat(), "{taken}");
             assert_eq!(talk.answer, b"pong");
@@ -126,16 +131,16 @@ fn early_data_is_never_lost_and_never_doubled() {
     }
     // A server that has forgotten its sessions accepts neither the ticket nor the data.
     let tls = clients(|settings| settings.with_early_data(true));
-    assert_eq!(talk(tls.session(1).unwrap(), &server(16_384), &parts).kind, Full);
+    assert_eq!(talk(TlsSession::new(&tls, 1).unwrap(), &server(16_384), &parts).kind, Full);
     let forgetful = server(16_384);
-    let talk = talk(tls.session(1).unwrap(), &forgetful, &parts);
+    let talk = talk(TlsSession::new(&tls, 1).unwrap(), &forgetful, &parts);
     assert_eq!((talk.kind, talk.read), (Full, parts.concat()));
 }
 
 #[test]
 fn octets_that_are_no_tls_end_the_connection() {
     let tls = clients(|settings| settings);
-    let mut session = tls.session(1).unwrap();
+    let mut session = TlsSession::new(&tls, 1).unwrap();
     let (mut plain, mut write) = (Vec::new(), Vec::new());
     session.begin(&mut write);
     let end = session.read(b"HTTP/1.1 400 Bad Request\r\n", &mut plain, &mut write).unwrap_err();

@@ -138,21 +138,21 @@ mod tests {
     #[test]
     fn a_token_is_its_clients_and_used_once() {
         let store = TicketStore::default();
-        let take = || AddressTokens::take(&store);
         store.enter(1);
         store.keep(b"first".to_vec());
         store.keep(b"of one".to_vec());
         store.enter(2);
-        assert_eq!(take(), None);
+        assert_eq!(AddressTokens::take(&store), None);
         store.keep(b"of two".to_vec());
         store.enter(1);
-        assert_eq!((take(), take()), (Some(b"of one".to_vec()), None));
+        assert_eq!(AddressTokens::take(&store), Some(b"of one".to_vec()));
+        assert_eq!(AddressTokens::take(&store), None);
         assert_eq!(store.len(), 1);
         // After one failure no token is used or kept any more.
         store.refuse();
         store.keep(b"later".to_vec());
         store.enter(2);
-        assert_eq!((take(), store.len()), (None, 0));
+        assert_eq!((AddressTokens::take(&store), store.len()), (None, 0));
     }
 
     #[test]

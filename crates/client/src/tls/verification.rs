@@ -11,7 +11,7 @@ use rustls::{CertificateError, DigitallySignedStruct, RootCertStore, SignatureSc
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
-use super::TlsSettingsError;
+use super::error::TlsSettingsError;
 
 /// Whether and against what the server's certificate is verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,9 +53,9 @@ pub(super) fn verifier(
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsSettingsError> {
-    let error = |source| TlsSettingsError::Authority { path: path.to_owned(), source };
-    let read = CertificateDer::pem_file_iter(path).map_err(error)?;
-    let certificates = read.collect::<Result<Vec<_>, _>>().map_err(error)?;
+    let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let certificates =
+        read.map_err(|source| TlsSettingsError::Authority { path: path.to_owned(), source })?;
     if certificates.is_empty() {
         return Err(TlsSettingsError::NoCertificate(path.to_owned()));
     }

@@ -1,10 +1,10 @@
 //! What happens because time has passed: time-outs, connections' timers, idle slots.
 
-use std::cmp::Reverse;
-
 use super::Worker;
+use super::alarm_queue::Alarm;
+use super::opening::IdleSlot;
 use crate::connection::ConnectionEnd;
-use crate::connection_slot::Pending;
+use crate::connection_slot::{Life, Pending};
 use crate::recorder::Loss;
 use crate::response_matcher::again;
 use crate::runtime::Runtime;
@@ -19,15 +19,12 @@ impl<R: Runtime> Worker<'_, R> {
         let slot = &mut self.slots[number as usize];
         if at < slot.alarm {
             slot.alarm = at;
-            self.alarms.push(Reverse((at, number)));
+            self.alarms.set(Alarm { at, slot: number });
         }
     }
 
     pub(super) fn serve_alarms(&mut self, now: Nanos) {
-        while let Some(Reverse((at, number))) = self.alarms.peek().copied()
-            && at <= now
-        {
-            self.alarms.pop();
+        while let Some(Alarm { at, slot: number }) = self.alarms.take_due(now) {
             // An earlier alarm took this one's place.
             if self.slots[number as usize].alarm == at {
                 self.slots[number as usize].alarm = Nanos::MAX;
@@ -43,9 +40,9 @@ impl<R: Runtime> Worker<'_, R> {
         if self.is_attempt_late(number, now) || self.may_have_come_in_time(number, now) {
             // This thread may have been away from its CPU, so what the slot waits for may be there.
             let slot = &self.slots[number as usize];
-            match slot.is_shared {
-                true => self.advance_shared(slot.server),
-                false => self.advance(number),
+            match slot.life {
+                Life::Shared => self.advance_shared(slot.server),
+                _ => self.advance(number),
             }
         }
         if self.is_attempt_late(number, now) {
@@ -65,7 +62,7 @@ impl<R: Runtime> Worker<'_, R> {
             self.advance(number);
         }
         let slot = &self.slots[number as usize];
-        let connecting = slot.is_new.then(|| slot.connecting_since + timeout);
+        let connecting = (slot.life == Life::Opening).then(|| slot.connecting_since + timeout);
         let unsent = slot.pending.front().and_then(|pending| self.end_of_wait(pending));
         let sent = next.filter(|_| slot.table.len() > 0);
         let timer = self.timer_of(number);
@@ -84,7 +81,7 @@ impl<R: Runtime> Worker<'_, R> {
 
     fn is_attempt_late(&self, number: u32, now: Nanos) -> bool {
         let slot = &self.slots[number as usize];
-        slot.is_new && slot.connecting_since + self.shard.timeout <= now
+        slot.life == Life::Opening && slot.connecting_since + self.shard.timeout <= now
     }
 
     /// A query in flight has waited for the time-out. But the kernel's clock counts, and the kernel may have
@@ -154,7 +151,7 @@ impl<R: Runtime> Worker<'_, R> {
     fn idle_end(&self, number: u32) -> Option<Nanos> {
         let slot = &self.slots[number as usize];
         let limit = slot.longest_idle(self.shard.idle);
-        let is_idle = !slot.is_new && !slot.is_shared && slot.is_open() && slot.is_idle();
+        let is_idle = slot.life == Life::Opened && slot.is_open() && slot.is_idle();
         (is_idle && limit < Nanos::MAX).then(|| slot.active_at.saturating_add(limit))
     }
 
@@ -165,13 +162,13 @@ impl<R: Runtime> Worker<'_, R> {
         let slot = &mut self.slots[number as usize];
         if !slot.idle_listed {
             slot.idle_listed = true;
-            self.idle.push_back((slot.active_at, number));
+            self.opening.note_idle(IdleSlot { number, since: slot.active_at });
         }
     }
 
     /// False if none is idle.
     pub(super) fn close_longest_idle(&mut self, now: Nanos) -> bool {
-        while let Some((since, number)) = self.idle.pop_front() {
+        while let Some(IdleSlot { number, since }) = self.opening.take_longest_idle() {
             self.slots[number as usize].idle_listed = false;
             if self.idle_end(number).is_none() {
                 continue;

@@ -39,7 +39,7 @@ impl<R: Runtime> Worker<'_, R> {
 
     /// A slot without a connection, to drain that of `number`.
     fn free_drain(&mut self, number: u32) -> u32 {
-        let drain = self.free_drains.pop().unwrap_or_else(|| {
+        let drain = self.detours.take_drain().unwrap_or_else(|| {
             let ConnectionSlot { client, transport, .. } = self.slots[number as usize];
             self.slots.push(ConnectionSlot::new(client, transport, 0));
             self.slots.len() as u32 - 1

@@ -1,30 +1,54 @@
 //! The one worker loop: every transport, every schedule, one OS thread, nothing shared.
+//!
+//! The parts of a worker, each with what always holds of it:
+//!
+//! - `opening`: which slots are opened, in which order and at what pace.
+//! - `turns`: what the thread does in the slices in which its load may send.
+//! - `batching`: the sleep that lets messages come together, and their order.
+//! - `detours`: the slots beside a client's usual connections, and free drains.
+//! - `alarm_queue`, `silences`, `comers`, `shared_sockets`: when to look after a slot, how long clients were not
+//!   answered, clients that come while the load runs, sockets of many clients.
 
+mod alarm_queue;
 mod alarms;
+mod batching;
+mod comers;
+mod detours;
 mod drains;
+#[cfg(test)]
+mod invariants;
+mod opening;
+mod routing;
 mod sending;
 mod shared;
+mod shared_sockets;
+mod silences;
 mod slots;
+mod turns;
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+pub use batching::Pauses;
+
 use std::sync::atomic::Ordering;
 
+use alarm_queue::AlarmQueue;
+use batching::Batching;
+use comers::Comers;
+use detours::Detours;
 use dnslab_figures::Tls;
-use dnslab_traffic::{Random, ServerOrder};
-use dnslab_wire::{Cookie, MessageBatch, Transport};
-use rand::Rng as _;
-use shared::SharedSocket;
+use dnslab_traffic::Random;
+use opening::Opening;
+use shared_sockets::SharedSockets;
+use silences::Silences;
+use turns::OwnTurns;
 
 use crate::connection::Scratch;
 use crate::connection_slot::ConnectionSlot;
 use crate::query_source::QuerySource;
 use crate::recorder::Recorder;
 use crate::replay::Queries;
-use crate::response_matcher::{ResponseMatcher, Signatures};
+use crate::response_matcher::ResponseMatcher;
 use crate::runtime::Runtime;
-use crate::sample::Sample;
-use crate::shard::{Clients, Shard};
+use crate::shard::{Clients, Outbox, Shard};
 use crate::time::{Nanos, ThreadTime};
 
 /// What a worker leaves behind.
@@ -71,24 +95,6 @@ pub struct WorkerEnd {
     pub failure: Option<String>,
 }
 
-/// Sleeps that let more answers and arrivals come together in one batch.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Pauses {
-    /// Their number.
-    pub count: u64,
-    /// Their length together.
-    pub time: Nanos,
-}
-
-/// What leads a client elsewhere than its usual connections do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Extra {
-    client: u32,
-    server: u8,
-    /// For what was truncated over UDP.
-    over_tcp: bool,
-}
-
 /// How long a load that is left early waits for the last answers. One Ctrl-C ends within two seconds.
 const LAST_ANSWERS: Nanos = 1_000_000_000;
 
@@ -96,6 +102,18 @@ const LAST_ANSWERS: Nanos = 1_000_000_000;
 const MAX_WAIT: Nanos = 50_000_000;
 
 /// The clients of a [`Shard`], on one thread.
+///
+/// Whoever drives a worker makes three calls, on the thread that the worker is to have. [`Worker::new`] takes the
+/// clients as [`Shard::clients`] made them. [`Worker::open_early`] opens what may be open before the load begins; it
+/// may be left out. [`Worker::run`] then applies the load and returns when it is over.
+///
+/// The clock belongs to the [`Runtime`]. A worker asks it for the time, sleeps and waits through it, and keeps no
+/// time of its own. Instant 0 of the timeline should come between the last two calls. What is due when `run` is
+/// called late is sent late, and the lag counts. Whoever drives the worker ends the load early by the flag that
+/// [`Shard::new`] was given.
+///
+/// In each round of `run`, a worker takes what has become due, serves the alarms of its slots, sends and opens, waits
+/// for sockets, and reads from those that are ready.
 pub struct Worker<'a, R: Runtime> {
     runtime: R,
     shard: Shard<'a>,
@@ -108,84 +126,33 @@ pub struct Worker<'a, R: Runtime> {
     slots: Vec<ConnectionSlot<R>>,
     /// How many slots are connections of clients that were known at the start.
     regular: usize,
-    /// The slots of the clients that came while the load runs, in the order of their numbers.
-    comers: Vec<u32>,
-    /// How many of them have asked something.
-    askers: u32,
-    /// Slots that clients have beside their usual connections.
-    extra_slots: HashMap<Extra, u32>,
-    /// The server that each client asks first now, where clients know several and it is not always the same.
-    first_servers: Vec<u8>,
-    /// When the last round began, and the longest time between two.
-    last_round: Nanos,
-    max_round: Nanos,
-    /// The sockets of the clients that have an address of their own, one for each server, and whether there
-    /// may be any.
-    shared: Vec<Option<Box<SharedSocket<R>>>>,
-    may_share: bool,
-    /// Slots with queries that it did not take.
-    waiting_for_shared: Vec<u32>,
-    /// What their cookies are drawn from.
+    comers: Comers,
+    detours: Detours,
+    shared: SharedSockets<R>,
+    /// What the cookies of clients that come are drawn from.
     cookie_source: Option<Random>,
-    /// Drains without a connection.
-    free_drains: Vec<u32>,
     /// Slots that must be looked after.
     listed: Vec<u32>,
-    /// When to look after which slot. Entries that are no longer the alarm of their slot are skipped.
-    alarms: BinaryHeap<Reverse<(Nanos, u32)>>,
-    /// Slots to open, in the order in which they asked.
-    to_open: VecDeque<u32>,
-    /// When the last round began, if it left slots unopened because as many connections as allowed were being
-    /// opened.
-    held_since: Option<Nanos>,
-    /// How long slots waited for that in the measured window.
-    held: Nanos,
-    /// Idle slots with the instant since when, longest idle first.
-    idle: VecDeque<(Nanos, u32)>,
-    /// Connections, being opened or open.
-    open: usize,
-    /// Connections that are being opened.
-    connecting: usize,
-    /// Clients that could send when the measured window began.
-    open_clients: u32,
+    alarms: AlarmQueue,
+    opening: Opening,
+    batching: Batching,
+    turns: OwnTurns,
+    silences: Silences,
     /// Queries that are not due yet and may become so.
     left: u64,
     /// Queries that became due and have no outcome yet.
     unsettled: usize,
-    mixed_lengths: bool,
-    recorder: Recorder,
-    outbox: MessageBatch,
-    /// A message before it is signed.
-    unsigned: Vec<u8>,
-    scratch: Scratch<R>,
+    /// End of the measured window.
     until: Nanos,
     /// When it ends whatever is in flight, once it is to be left.
     leaves_at: Nanos,
-    woke: Nanos,
-    /// By how much a sleep is longer than asked.
-    oversleep: Nanos,
-    /// The longest time without an answer after which a client with timed-out queries was answered again.
-    max_silence: Nanos,
-    /// How often that happened, and how many queries timed out in these times.
-    silences: u64,
-    timed_out_in_silences: u64,
-    /// Those in the measured window.
-    pauses: Pauses,
-    /// The last round was in the load's own turn.
-    had_turn: bool,
+    recorder: Recorder,
+    outbox: Outbox,
+    scratch: Scratch<R>,
+    /// Clients that could send when the measured window began.
+    open_clients: u32,
     /// What the sockets had dropped shortly before the measured window.
     drops_before: Option<u64>,
-    /// Beginning and end of the measured window, as this thread saw them.
-    begins: Option<Nanos>,
-    ends: Option<Nanos>,
-    /// The thread's time at the beginning of the current turn, and when that was.
-    turn_since: Option<(ThreadTime, Nanos)>,
-    /// That of all turns before, and how long those took, each until the thread found that it was over.
-    time: ThreadTime,
-    elapsed: Nanos,
-    /// The thread's CPU time at the beginning of the current turn, and that of all turns before, in the warm-up too.
-    used_since: Option<Nanos>,
-    used: Nanos,
     send_path: Option<&'static str>,
     agreed: Option<Tls>,
     last_end: Option<String>,
@@ -198,82 +165,48 @@ impl<'a, R: Runtime> Worker<'a, R> {
         let Clients { slots, cookies } = clients;
         let job = shard.job;
         let matcher = ResponseMatcher {
-            queries: shard.queries(),
-            timeout: shard.timeout,
-            attempts: shard.attempts.clone(),
             expected: job.expected,
             retries_over_tcp: job.retries_over_tcp(),
             is_mixed: !job.others.is_empty(),
             reads_options: job.sends_options(),
             cookies,
-            origin_unix_ns: 0,
-            again: Vec::new(),
-            wrong_example: None,
-            sample: Sample::default(),
-            malformed_example: None,
-            signatures: Signatures::default(),
+            ..ResponseMatcher::new(shard.queries(), shard.timeout, shard.attempts.clone())
         };
         let query_source = shard.query_source();
         let mut recorder =
             Recorder::new(shard.phases, job.timeline.turns().cloned(), query_source.is_open())
                 .with_windows(job.windows());
-        recorder.told = shard.tells().then(Box::default);
-        let (until, max_queries) = (shard.phases.until, shard.max_queries);
-        let may_share = shared::is_possible(&shard);
+        recorder.transcript = shard.tells().then(Box::default);
+        let mixed_lengths = match &matcher.queries {
+            Queries::List(queries) => batching::are_mixed(queries.iter()),
+            Queries::Recent(_) => true,
+        };
         Self {
             runtime,
-            mixed_lengths: match &matcher.queries {
-                Queries::List(queries) => sending::are_mixed(queries.iter()),
-                Queries::Recent(_) => true,
-            },
+            regular: slots.len(),
+            slots,
+            comers: Comers::default(),
+            detours: Detours::default(),
+            shared: SharedSockets::new(&shard),
             cookie_source: shard.cookie_source(),
+            listed: Vec::new(),
+            alarms: AlarmQueue::default(),
+            opening: Opening::new(shard.max_open),
+            batching: Batching::new(shard.batch_delay, mixed_lengths),
+            turns: OwnTurns::default(),
+            silences: Silences::default(),
+            left: shard.max_queries,
+            unsettled: 0,
+            until: shard.phases.until,
+            leaves_at: Nanos::MAX,
             shard,
             matcher,
             query_source,
-            regular: slots.len(),
-            slots,
-            comers: Vec::new(),
-            askers: 0,
-            extra_slots: HashMap::new(),
-            first_servers: Vec::new(),
-            last_round: 0,
-            max_round: 0,
-            shared: Vec::new(),
-            may_share,
-            waiting_for_shared: Vec::new(),
-            free_drains: Vec::new(),
-            listed: Vec::new(),
-            alarms: BinaryHeap::new(),
-            to_open: VecDeque::new(),
-            held_since: None,
-            held: 0,
-            idle: VecDeque::new(),
-            open: 0,
-            connecting: 0,
-            open_clients: 0,
-            left: max_queries,
-            unsettled: 0,
             recorder,
-            outbox: MessageBatch::default(),
-            unsigned: Vec::new(),
+            outbox: Outbox::default(),
             scratch: Scratch::default(),
-            until,
-            leaves_at: Nanos::MAX,
-            woke: 0,
-            oversleep: 0,
-            max_silence: 0,
-            silences: 0,
-            timed_out_in_silences: 0,
-            pauses: Pauses::default(),
-            had_turn: false,
+            open_clients: 0,
             drops_before: None,
-            begins: None,
-            ends: None,
-            turn_since: None,
-            time: ThreadTime::default(),
-            elapsed: 0,
-            used_since: None,
-            used: 0,
             send_path: None,
             agreed: None,
             last_end: None,
@@ -313,15 +246,17 @@ impl<'a, R: Runtime> Worker<'a, R> {
             self.flush_shared();
             self.open_queued(now);
             self.note_held(now);
+            #[cfg(test)]
+            self.check_invariants(now);
             self.wait(now, &mut ready)?;
             // What became due during the wait belongs to earlier intervals. What comes now belongs to the
             // current one.
             let now = self.runtime.now();
-            self.woke = now;
+            self.batching.wake(now);
             self.take_arrivals(now);
             self.report_interval(now);
             for number in ready.drain(..) {
-                match shared::server_of(number) {
+                match shared_sockets::server_of(number) {
                     Some(server) => self.advance_shared(server),
                     None => self.advance(number),
                 }
@@ -339,122 +274,32 @@ impl<'a, R: Runtime> Worker<'a, R> {
 
     /// How many clients there are, or have been so far.
     fn clients(&self) -> u32 {
-        self.shard.clients + self.comers.len() as u32
+        self.shard.clients + self.comers.count()
     }
 
     /// The slot of a client's first connection.
     #[inline]
     fn first_slot(&self, client: u32) -> u32 {
-        if self.comers.is_empty() { client } else { self.comers[client as usize] }
+        self.comers.slot(client).unwrap_or(client)
     }
 
     fn first_slots(&self) -> impl Iterator<Item = &ConnectionSlot<R>> {
         (0..self.clients()).map(|client| &self.slots[self.first_slot(client) as usize])
     }
 
-    /// The slot of a client that may come now for the first time. Clients with smaller numbers have come
-    /// before, or are let in with it.
-    #[inline]
-    fn slot_of_comer(&mut self, client: u32) -> u32 {
-        while self.comers.len() <= client as usize {
-            self.let_in();
-        }
-        self.comers[client as usize]
-    }
-
-    #[cold]
-    fn let_in(&mut self) {
-        let (client, number) = (self.comers.len() as u32, self.slots.len() as u32);
-        let transport = self.shard.transport_of(self.shard.client_number(client));
-        let is_shared = self.shares(client, transport, 0);
-        self.slots.push(ConnectionSlot { is_shared, ..ConnectionSlot::new(client, transport, 0) });
-        self.comers.push(number);
-        if let Some(random) = &mut self.cookie_source {
-            self.matcher.cookies.push(Cookie::new(random.random()));
-        }
-    }
-
-    /// A slot that a client has beside its usual connections.
-    fn extra_slot(&mut self, extra: Extra) -> u32 {
-        if let Some(known) = self.extra_slots.get(&extra) {
-            return *known;
-        }
-        let Extra { client, server, over_tcp } = extra;
-        let usual = self.slots[self.first_slot(client) as usize].transport;
-        let transport = if over_tcp { Transport::Tcp } else { usual };
-        let is_shared = self.shares(client, transport, server);
-        let slot = ConnectionSlot::new(client, transport, 0);
-        self.slots.push(ConnectionSlot { server, is_extra: true, over_tcp, is_shared, ..slot });
-        let number = self.slots.len() as u32 - 1;
-        self.extra_slots.insert(extra, number);
-        number
-    }
-
-    /// The slot on which a client asks a query for the first time; `usual` is one of its usual connections.
-    #[inline]
-    fn slot_for_first_attempt(&mut self, usual: u32) -> u32 {
-        match self.shard.attempts.has_choice() {
-            true => self.slot_of_first_server(usual),
-            false => usual,
-        }
-    }
-
-    #[cold]
-    fn slot_of_first_server(&mut self, usual: u32) -> u32 {
-        let client = self.slots[usual as usize].client;
-        let place = client as usize;
-        if self.first_servers.len() <= place {
-            self.first_servers.resize(place + 1, 0);
-        }
-        let server = self.first_servers[place];
-        match self.shard.attempts.order {
-            ServerOrder::InOrder => return usual,
-            ServerOrder::Rotate => {
-                self.first_servers[place] = self.shard.attempts.next_server(server);
-            }
-            ServerOrder::Sticky => {}
-        }
-        match server {
-            0 => usual,
-            server => self.extra_slot(Extra { client, server, over_tcp: false }),
-        }
-    }
-
-    /// The slot for the next attempt after one on this slot. It stays with TCP, as glibc does.
-    fn slot_for_next_attempt(&mut self, number: u32) -> u32 {
-        let home = self.home(number);
-        if !self.shard.attempts.has_choice() {
-            return home;
-        }
-        let ConnectionSlot { client, server, over_tcp, .. } = self.slots[home as usize];
-        let first = self.first_slot(client);
-        let next = self.shard.attempts.next_server(server);
-        if let Some(first) = self.first_servers.get_mut(client as usize)
-            && self.shard.attempts.order == ServerOrder::Sticky
-            && *first == server
-        {
-            *first = next;
-        }
-        match (next, over_tcp) {
-            (0, false) => first,
-            (server, over_tcp) => self.extra_slot(Extra { client, server, over_tcp }),
-        }
-    }
-
     /// Forgets queries that have their outcome, with the time in which a late answer to them is recognised.
     fn forget_queries(&mut self, now: Nanos) {
         if let Queries::Recent(recent) = &mut self.matcher.queries {
-            let round = now.saturating_sub(self.last_round);
-            (self.last_round, self.max_round) = (now, self.max_round.max(round));
             // A query may wait until its last attempt is over before it is sent, and for another time-out after
-            // that. For one more, a late answer is recognised. One that is asked again is kept anew. A thread that does not get its
-            // CPU may be late by a round with each of it.
+            // that. For one more, a late answer is recognised. One that is asked again is kept anew. A thread that
+            // does not get its CPU may be late by a round with each of it.
             let attempts = &self.shard.attempts;
-            let life = attempts.patience() + 2 * attempts.longest() + 3 * self.max_round;
+            let longest_round = recent.begin_round(now);
+            let life = attempts.patience() + 2 * attempts.longest() + 3 * longest_round;
             recent.forget(now.saturating_sub(life));
-            if let Some(told) = &mut self.recorder.told {
-                told.forget_before(recent.first());
-                if let Some(block) = told.full_block(false) {
+            if let Some(transcript) = &mut self.recorder.transcript {
+                transcript.forget_before(recent.first());
+                if let Some(block) = transcript.full_block(false) {
                     self.runtime.told(block);
                 }
             }
@@ -481,60 +326,28 @@ impl<'a, R: Runtime> Worker<'a, R> {
             let is_new = self.shard.phases.measured_from == 0;
             self.drops_before = Some(if is_new { 0 } else { self.drops() });
         }
-        if self.begins.is_none() && now >= self.shard.phases.measured_from {
-            self.begins = Some(now);
-            self.turn_since = self.had_turn.then(|| (self.runtime.thread_time(), now));
+        if !self.turns.has_begun() && now >= self.shard.phases.measured_from {
+            self.turns.begin_window(&self.runtime, now);
             // A client that connects on demand, or is between two connections, is where it wants to be.
             let keeps_open = self.shard.keeps_open && self.shard.quota.is_none();
             let could_send = |slot: &&ConnectionSlot<R>| slot.is_open() || !keeps_open;
             let open = self.first_slots().filter(could_send).count();
             self.open_clients = u32::try_from(open).unwrap_or(u32::MAX);
         }
-        if self.ends.is_none() && now >= self.until {
-            self.end_turn();
-            self.ends = Some(now);
+        if !self.turns.has_ended() && now >= self.until {
+            self.turns.end_window(&self.runtime);
             self.note_open_at_end();
-        }
-    }
-
-    /// Adds the thread's time in its own turns of the measured window. In the turns of others the thread only
-    /// waits, for them and for late answers. A thread that does not get its CPU finds late that its turn is over,
-    /// and has waited until then: the length of the turn is that of the same time.
-    fn end_turn(&mut self) {
-        if let Some((used, began)) = self.turn_since.take() {
-            self.time = self.time.plus(self.runtime.thread_time().since(used));
-            // After the thread's time, so that no part of it is beyond this span.
-            self.elapsed += self.runtime.now().saturating_sub(began);
         }
     }
 
     /// Closed loop: looks after all slots when a turn of this load begins, because their windows are to be
     /// filled.
     fn note_turn(&mut self, now: Nanos) {
-        let has_turn = self.shard.has_turn(now);
-        let is_closed = matches!(self.query_source, QuerySource::Closed { .. });
-        if has_turn && !self.had_turn && is_closed {
+        let (has_turn, is_own) = (self.shard.has_turn(now), self.shard.is_own(now));
+        let begins = self.turns.note_round(&self.runtime, now, has_turn, is_own);
+        if begins && matches!(self.query_source, QuerySource::Closed { .. }) {
             (0..self.slots.len() as u32).for_each(|number| self.list(number));
         }
-        let is_own = self.shard.is_own(now);
-        if is_own != self.used_since.is_some() {
-            self.used = self.used();
-            self.used_since = is_own.then(|| self.runtime.cpu_time());
-        }
-        match (has_turn, self.had_turn) {
-            (true, false) if self.begins.is_some() && self.ends.is_none() => {
-                self.turn_since = Some((self.runtime.thread_time(), now));
-            }
-            (false, true) => self.end_turn(),
-            _ => {}
-        }
-        self.had_turn = has_turn;
-    }
-
-    /// CPU time of the thread in its own turns so far.
-    fn used(&self) -> Nanos {
-        let in_turn = |since| self.runtime.cpu_time().saturating_sub(since);
-        self.used + self.used_since.map_or(0, in_turn)
     }
 
     fn has_done_its_part(&self) -> bool {
@@ -547,7 +360,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
         let open = |slot: &ConnectionSlot<R>| {
             slot.connection.as_ref().map_or(0, |connection| connection.drops())
         };
-        self.shared_drops() + self.slots.iter().map(|slot| slot.drops + open(slot)).sum::<u64>()
+        self.shared.drops() + self.slots.iter().map(|slot| slot.drops + open(slot)).sum::<u64>()
     }
 
     /// Has a slot looked after in this round, or the next.
@@ -563,7 +376,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
     /// them takes milliseconds.
     fn find_send_path(&self) -> Option<&'static str> {
         const SLOTS: usize = 1_000;
-        let shared = (!self.shared.is_empty()).then_some(shared::SEND_PATH);
+        let shared = self.shared.send_path();
         shared.or_else(|| self.slots.iter().take(SLOTS).find_map(ConnectionSlot::send_path))
     }
 
@@ -577,7 +390,7 @@ impl<'a, R: Runtime> Worker<'a, R> {
         };
         while let Some(mut interval) = self.recorder.finished_interval(now, || self.runtime.spare())
         {
-            interval.busiest = self.used();
+            interval.busiest = self.turns.used(&self.runtime);
             self.send_path = self.find_send_path().or(self.send_path);
             self.runtime.report(interval);
             self.matcher.sample.look(now);
@@ -590,53 +403,32 @@ impl<'a, R: Runtime> Worker<'a, R> {
     /// When the kernel does not know `epoll_pwait2`, which came with Linux 5.11.
     fn wait(&mut self, now: Nanos, ready: &mut Vec<u32>) -> std::io::Result<()> {
         // While others have their turn, what is left comes one by one.
-        if self.shard.batch_delay > 0 && self.unsettled > 0 && self.had_turn {
-            // Let more come together for fewer, larger calls. But if the round itself took as long, enough
-            // has come already.
-            let batch_delay = self.shard.batch_delay;
-            let taken = self.runtime.now().saturating_sub(self.woke);
-            let pause = match &self.query_source {
-                QuerySource::Closed { .. } if taken < batch_delay => {
-                    batch_delay - self.oversleep.min(batch_delay)
-                }
-                QuerySource::Closed { .. } => 0,
-                // What has become due since the last wake-up waits for no more than one batch delay.
-                QuerySource::Open { .. } | QuerySource::Clients { .. } => {
-                    batch_delay.saturating_sub(taken + self.oversleep)
-                }
-            };
-            self.pause(pause);
+        if self.batching.is_on() && self.unsettled > 0 && self.turns.has_turn() {
+            self.pause();
         }
         let interval = self.shard.phases.interval;
-        let mut wake = (now + MAX_WAIT).min((now / interval + 1) * interval);
-        let mut earlier = |instant: Option<Nanos>| wake = wake.min(instant.unwrap_or(Nanos::MAX));
-        earlier(self.shard.next_turn(now).filter(|_| !self.had_turn));
-        earlier(self.query_source.next_due(now).filter(|_| now < self.until && self.left > 0));
-        earlier(self.alarms.peek().map(|Reverse((at, _))| *at));
-        earlier((now < self.until).then_some(self.until));
-        earlier((!self.listed.is_empty() || self.may_open()).then_some(now));
+        let wake = (now + MAX_WAIT).min((now / interval + 1) * interval);
+        let has_work = !self.listed.is_empty() || self.opening.next().is_some();
+        let earlier = [
+            self.shard.next_turn(now).filter(|_| !self.turns.has_turn()),
+            self.query_source.next_due(now).filter(|_| now < self.until && self.left > 0),
+            self.alarms.next(),
+            (now < self.until).then_some(self.until),
+            has_work.then_some(now),
+        ];
+        let wake = earlier.into_iter().flatten().fold(wake, Nanos::min);
         self.runtime.wait(wake, ready)
     }
 
-    /// Sleeps, and learns how much longer than asked that takes: some microseconds, or tens of them on a
-    /// virtual machine with the timers of its host.
-    fn pause(&mut self, pause: Nanos) {
-        if pause == 0 {
-            // Forget half of what was learnt: the next sleep may be asked for again.
-            self.oversleep /= 2;
-            return;
+    /// Sleeps for a batch.
+    fn pause(&mut self) {
+        let pause = self.batching.next_pause(self.runtime.now(), self.query_source.is_open());
+        if pause > 0 {
+            let began = self.runtime.now();
+            self.runtime.sleep(pause);
+            let slept = self.runtime.now().saturating_sub(began);
+            self.batching.note_pause(pause, slept, self.turns.is_measured());
         }
-        let began = self.runtime.now();
-        self.runtime.sleep(pause);
-        let slept = self.runtime.now().saturating_sub(began);
-        if self.begins.is_some() && self.ends.is_none() {
-            self.pauses.count += 1;
-            self.pauses.time += slept;
-        }
-        let over = slept.saturating_sub(pause);
-        // A moving mean over about eight sleeps. One long wait for the CPU must not weigh more.
-        let over = over.min(self.shard.batch_delay);
-        self.oversleep = self.oversleep - self.oversleep / 8 + over / 8;
     }
 
     fn finish(mut self) -> WorkerEnd {
@@ -645,14 +437,15 @@ impl<'a, R: Runtime> Worker<'a, R> {
             self.leave_unsettled();
         }
         self.report_interval(now);
-        if let Some(block) = self.recorder.told.as_mut().and_then(|told| told.full_block(true)) {
+        let transcript = self.recorder.transcript.as_mut();
+        if let Some(block) = transcript.and_then(|transcript| transcript.full_block(true)) {
             self.runtime.told(block);
         }
-        self.end_turn();
+        self.turns.end_turn(&self.runtime);
         self.say_good_bye();
         WorkerEnd {
             send_path: self.find_send_path().or(self.send_path),
-            clients: self.shard.clients + self.askers,
+            clients: self.shard.clients + self.comers.askers(),
             open_clients: self.open_clients,
             // A client at the end of its quota is between two connections.
             // One whose first server is away is served by the next.
@@ -661,12 +454,12 @@ impl<'a, R: Runtime> Worker<'a, R> {
                 && !self.shard.attempts.has_choice())
             .then(|| self.served_clients()),
             forsaken_clients: self.forsaken_clients(),
-            held: self.held,
+            held: self.opening.held(),
             drops: self.drops().saturating_sub(self.drops_before.unwrap_or(0)),
-            pauses: self.pauses,
+            pauses: self.batching.pauses(),
             recorder: self.recorder,
-            time: self.time,
-            elapsed: self.elapsed,
+            time: self.turns.time(),
+            elapsed: self.turns.elapsed(),
             until: self.until,
             agreed: self.agreed,
             wrong_example: self.matcher.wrong_example,

@@ -1,11 +1,13 @@
 //! From what is due to what is sent.
 
 use dnslab_traffic::ClientQuery;
-use dnslab_wire::{Query, Transport};
+use dnslab_wire::Transport;
 
-use super::{Extra, Worker};
+use super::Worker;
+use super::batching::{put_by_age, put_by_length};
+use super::detours::Detour;
 use crate::connection::ConnectionEnd;
-use crate::connection_slot::Pending;
+use crate::connection_slot::{Life, Pending, SlotKind};
 use crate::in_flight::Entry;
 use crate::query_source::QuerySource;
 use crate::recorder::{Loss, Recorder};
@@ -55,15 +57,15 @@ impl<R: Runtime> Worker<'_, R> {
                 Queries::List(_) => arrival.query,
                 Queries::Recent(recent) => {
                     let query = self.shard.job.queries.get(arrival.query);
-                    if let Some(told) = &mut self.recorder.told {
+                    if let Some(transcript) = &mut self.recorder.transcript {
                         let client = self.shard.client_number(arrival.client);
-                        told.take_up(arrival.client, client, query);
+                        transcript.take_up(arrival.client, client, query);
                     }
                     recent.keep(now, query.clone())
                 }
             };
             let slot = &mut self.slots[number as usize];
-            slot.pending.push_back(Pending { due, query, sent_before: 0, attempt: 0 });
+            slot.pending.push_back(Pending::new(due, query));
             if !slot.listed {
                 slot.listed = true;
                 self.listed.push(number);
@@ -84,7 +86,7 @@ impl<R: Runtime> Worker<'_, R> {
     fn pass_over_late(&mut self, now: Nanos) {
         let late = now.saturating_sub(self.shard.attempts.patience()).min(self.until);
         // What each query is told is kept by its place.
-        if self.recorder.told.is_none() {
+        if self.recorder.transcript.is_none() {
             self.pass_over(late, |recorder, due, count| recorder.never_sent(due, now, count));
         }
     }
@@ -151,21 +153,23 @@ impl<R: Runtime> Worker<'_, R> {
             && let Queries::Recent(recent) = &mut self.matcher.queries
         {
             taken += 1;
-            if let Some(told) = &mut self.recorder.told {
-                told.take_up(client / self.shard.of, client, &query);
+            if let Some(transcript) = &mut self.recorder.transcript {
+                transcript.take_up(client / self.shard.workers, client, &query);
             }
             let query = recent.keep(now, query);
-            let number = self.slot_of_comer(client / self.shard.of);
+            let number = self.slot_of_comer(client / self.shard.workers);
             self.left -= 1;
             self.recorder.due(due_ns);
             self.recorder.taken_up(due_ns, now);
             self.unsettled += 1;
-            let pending = Pending { due: Some(due_ns), query, sent_before: 0, attempt: 0 };
+            let pending = Pending::new(Some(due_ns), query);
             let slot = &mut self.slots[number as usize];
             if self.matcher.is_mixed {
                 self.recorder.due_over(due_ns, slot.transport);
             }
-            self.askers += u32::from(!std::mem::replace(&mut slot.has_come, true));
+            if !std::mem::replace(&mut slot.has_come, true) {
+                self.comers.note_asker();
+            }
             let number = self.slot_for_first_attempt(number);
             self.slots[number as usize].pending.push_back(pending);
             self.list(number);
@@ -212,8 +216,7 @@ impl<R: Runtime> Worker<'_, R> {
         let missing = missing.min(usize::try_from(self.left).unwrap_or(usize::MAX));
         self.left -= missing as u64;
         for _ in 0..missing {
-            let query = picker.next_query();
-            slot.pending.push_back(Pending { due: None, query, sent_before: 0, attempt: 0 });
+            slot.pending.push_back(Pending::new(None, picker.next_query()));
         }
         if slot.window < slot.widest {
             self.list(number);
@@ -226,8 +229,8 @@ impl<R: Runtime> Worker<'_, R> {
         let (client, clients) = (self.slots[number as usize].client, self.shard.clients as usize);
         let (mut widest, mut outstanding) = (0, 0);
         let usual = self.slots[..self.regular].iter().skip(client as usize).step_by(clients);
-        let over_tcp = Extra { client, server: 0, over_tcp: true };
-        let retry = self.extra_slots.get(&over_tcp).map(|retry| &self.slots[*retry as usize]);
+        let retry = self.detours.slot(Detour { client, server: 0, over_tcp: true });
+        let retry = retry.map(|retry| &self.slots[retry as usize]);
         for slot in usual.chain(retry) {
             widest += slot.widest as usize;
             outstanding += slot.outstanding();
@@ -237,7 +240,7 @@ impl<R: Runtime> Worker<'_, R> {
 
     /// Sends what the slot has pending, in batches, as far as its connection takes it.
     fn send_pending(&mut self, number: u32) {
-        if self.slots[number as usize].is_shared {
+        if self.slots[number as usize].life == Life::Shared {
             return self.send_shared(number);
         }
         while self.may_send(number) {
@@ -308,7 +311,7 @@ impl<R: Runtime> Worker<'_, R> {
             return Ok(true);
         }
         let connection = slot.connection.as_mut().expect("the connection was found open");
-        let result = connection.send(&self.runtime, &self.outbox, &mut self.scratch);
+        let result = connection.send(&self.runtime, &self.outbox.messages, &mut self.scratch);
         let taken = *result.as_ref().unwrap_or(&0);
         for id in &ids[taken..offered] {
             slot.table.take_back(*id);
@@ -328,7 +331,7 @@ impl<R: Runtime> Worker<'_, R> {
     /// more than this batch. While a socket is blocked the order stays, so that no length waits for ever.
     fn group(&mut self, number: u32, count: usize) -> bool {
         let slot = &mut self.slots[number as usize];
-        let in_groups = slot.transport == Transport::Udp && self.mixed_lengths;
+        let in_groups = slot.transport == Transport::Udp && self.batching.sorts_by_length();
         if !in_groups || count < 2 || slot.watches_writing {
             return false;
         }
@@ -345,7 +348,7 @@ impl<R: Runtime> Worker<'_, R> {
         let subnet = self.shard.subnet_of(slot.client);
         let cookie = self.matcher.cookies.get(slot.client as usize);
         let additions = self.shard.additions(slot.transport, cookie, subnet.as_ref());
-        self.outbox.clear();
+        self.outbox.messages.clear();
         let mut offered = 0;
         for (pending, id) in slot.pending.iter().zip(ids) {
             let Pending { due, query, sent_before, attempt } = *pending;
@@ -353,9 +356,9 @@ impl<R: Runtime> Worker<'_, R> {
             let Some(free) = slot.table.insert(entry) else { break };
             *id = free;
             let unix_ns = self.matcher.origin_unix_ns + sent;
-            let room = (&mut self.outbox, &mut self.unsigned);
-            let query = (queries.get(query), free);
-            if let Some(signed) = self.shard.push_query(query, &additions, unix_ns, room) {
+            let query = queries.get(query);
+            let outbox = &mut self.outbox;
+            if let Some(signed) = self.shard.push_query(query, free, &additions, unix_ns, outbox) {
                 slot.signed.get_or_insert_default().insert(free, signed);
             }
             offered += 1;
@@ -386,7 +389,7 @@ impl<R: Runtime> Worker<'_, R> {
         let slot = &mut self.slots[number as usize];
         slot.note_sent(sent, taken, self.query_source.is_open());
         let transport = slot.transport;
-        for (pending, octets) in slot.pending.drain(..taken).zip(self.outbox.lengths()) {
+        for (pending, octets) in slot.pending.drain(..taken).zip(self.outbox.messages.lengths()) {
             if pending.due.is_none() {
                 self.recorder.due(sent);
                 if self.matcher.is_mixed {
@@ -441,56 +444,9 @@ impl<R: Runtime> Worker<'_, R> {
     pub(super) fn wants_connection(&self, number: u32, now: Nanos) -> bool {
         let slot = &self.slots[number as usize];
         let sends_at_once = slot.widest > 0;
-        let is_first = self.shard.opens_at_start && !slot.was_tried;
-        let keeps_open = (self.shard.keeps_open || is_first) && !slot.is_extra;
+        let is_first = self.shard.opens_at_start && slot.opened == 0;
+        let keeps_open = (self.shard.keeps_open || is_first) && slot.kind == SlotKind::Usual;
         let wants = !slot.pending.is_empty() || (now < self.until && (sends_at_once || keeps_open));
-        wants && !slot.is_shared
-    }
-}
-
-/// Those of one length in order of their age.
-fn put_by_length(pending: &mut [Pending], length: impl Fn(u32) -> usize) {
-    pending.sort_unstable_by_key(|pending| (length(pending.query), pending.due));
-}
-
-/// What is due only when it is sent waits behind what is asked again.
-fn put_by_age(pending: &mut [Pending]) {
-    pending.sort_unstable_by_key(|pending| pending.due.unwrap_or(Nanos::MAX));
-}
-
-pub(super) fn are_mixed<'a>(mut queries: impl Iterator<Item = &'a Query>) -> bool {
-    let first = queries.next().map(|query| query.octets().len());
-    queries.any(|query| Some(query.octets().len()) != first)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The waiting queries have a due instant and a length, and are sorted by length, then by age again.
-    #[track_caller]
-    fn check(waiting: &[(Option<Nanos>, u32)], by_length: &[u32]) {
-        let pending = |(due, query): &(Option<Nanos>, u32)| Pending {
-            due: *due,
-            query: *query,
-            sent_before: 0,
-            attempt: 0,
-        };
-        let numbers = |pending: &[Pending]| pending.iter().map(|one| one.query).collect::<Vec<_>>();
-        let mut waiting: Vec<Pending> = waiting.iter().map(pending).collect();
-        let before = numbers(&waiting);
-        // Odd numbers are the longer ones.
-        put_by_length(&mut waiting, |query| query as usize % 2);
-        assert_eq!(numbers(&waiting), by_length);
-        put_by_age(&mut waiting);
-        assert_eq!(numbers(&waiting), before);
-    }
-
-    #[test]
-    fn what_was_grouped_and_not_sent_waits_in_order_of_its_age() {
-        check(&[(Some(1), 1), (Some(2), 2), (Some(3), 3), (Some(4), 4)], &[2, 4, 1, 3]);
-        // One that is asked again, and one of a closed loop.
-        check(&[(Some(9), 4), (None, 2)], &[2, 4]);
-        check(&[(Some(5), 7)], &[7]);
+        wants && slot.life != Life::Shared
     }
 }

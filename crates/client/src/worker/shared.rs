@@ -7,67 +7,27 @@
 //! client's address is not its own. Datagrams of many clients share a system call.
 
 use std::io::{self, ErrorKind};
-use std::net::{IpAddr, SocketAddr};
 
 use dnslab_settings::ReceiveTime;
 use dnslab_traffic::SourceAddresses;
-use dnslab_wire::{MAX_BATCH, MessageBatch, Transport, datagrams};
+use dnslab_wire::{MAX_BATCH, Transport, datagrams};
 
-use super::{Extra, Worker};
+use super::Worker;
+use super::detours::Detour;
+use super::shared_sockets::{Sender, SharedSocket, number_of};
 use crate::connection::{
     ConnectionEnd, Delivery, Received, is_about_an_earlier_datagram, is_for_now,
 };
-use crate::connection_slot::Pending;
+use crate::connection_slot::{Life, Pending};
 use crate::in_flight::{Entry, Known};
 use crate::recorder::Stray;
-use crate::runtime::{DatagramOptions, DatagramSocket, Inbox as _, Runtime, Watch, Watched};
-use crate::shard::Shard;
-use crate::time::{Nanos, Stamps};
-
-/// The number of the shared socket for the first server, among those of slots. Those for the others lie below.
-const SHARED: u32 = u32::MAX;
-
-/// Servers that a client knows at most.
-const MAX_SERVERS: u32 = 256;
-
-/// The server of a shared socket; `None` for a slot.
-pub(super) fn server_of(number: u32) -> Option<u8> {
-    let below = SHARED - number;
-    (below < MAX_SERVERS).then_some(below as u8)
-}
-
-/// Its system calls.
-pub(super) const SEND_PATH: &str =
-    "sendmmsg and recvmmsg; one socket for all clients, each with an address of its own";
+use crate::runtime::{
+    DatagramOptions, DatagramSocket, Ends, Inbox, Runtime, Stamps, Watch, Watched,
+};
+use crate::shard::Outbox;
 
 /// Reads in one round at most.
 const READS_PER_ROUND: usize = 16;
-
-pub(super) struct SharedSocket<R: Runtime> {
-    server: u8,
-    socket: R::Datagrams,
-    inbox: <R::Datagrams as DatagramSocket>::Inbox,
-    sources: SourceAddresses,
-    target: SocketAddr,
-    outbox: MessageBatch,
-    /// Of each message of the outbox: its source, slot and id.
-    origins: Vec<IpAddr>,
-    sent: Vec<(u32, u16)>,
-    /// When the first message of the outbox was written.
-    since: Nanos,
-    is_blocked: bool,
-}
-
-/// Clients of this job can share a socket: they ask over UDP, and keep their port.
-pub(super) fn is_possible(shard: &Shard<'_>) -> bool {
-    let load = &shard.job.settings;
-    let is_udp = shard.endpoints.iter().any(|endpoint| endpoint.transport == Transport::Udp);
-    shard.job.played.is_some()
-        && is_udp
-        && load.sources.is_some()
-        && shard.quota.is_none()
-        && load.tsig.is_none()
-}
 
 impl<R: Runtime> Worker<'_, R> {
     /// Whether a client sends from the shared socket: it has an address that no other client has. Opens the socket
@@ -76,24 +36,20 @@ impl<R: Runtime> Worker<'_, R> {
         let Some(sources) = &self.shard.job.settings.sources else { return false };
         let number = self.shard.client_number(client);
         let is_own = || sources.client_of(sources.get(number)) == Some(number.into());
-        if !self.may_share || transport != Transport::Udp || !is_own() {
+        if !self.shared.are_possible() || transport != Transport::Udp || !is_own() {
             return false;
         }
-        let place = usize::from(server);
-        if self.shared.len() <= place {
-            self.shared.resize_with(place + 1, || None);
-        }
-        if self.shared[place].is_none() {
+        if !self.shared.has(server) {
             match self.open_shared(sources.clone(), server) {
-                Ok(shared) => self.shared[place] = Some(Box::new(shared)),
+                Ok(shared) => self.shared.put(Box::new(shared)),
                 Err(error) => {
                     // Then each client opens a socket of its own, and says what is wrong.
-                    self.may_share = false;
+                    self.shared.give_up();
                     self.last_end = Some(ConnectionEnd::connect(error).to_string());
                 }
             }
         }
-        self.shared[place].is_some()
+        self.shared.has(server)
     }
 
     fn open_shared(&mut self, sources: SourceAddresses, server: u8) -> io::Result<SharedSocket<R>> {
@@ -103,18 +59,18 @@ impl<R: Runtime> Worker<'_, R> {
         let socket = self.runtime.bind_shared(target, options)?;
         self.runtime.watch(
             Watched::Datagrams(&socket),
-            SHARED - u32::from(server),
+            number_of(server),
             Watch { writing: false, again: false },
         )?;
         Ok(SharedSocket {
             server,
             socket,
-            inbox: crate::runtime::Inbox::shared(),
+            inbox: Inbox::shared(),
             sources,
             target,
-            outbox: MessageBatch::default(),
+            outbox: Outbox::default(),
             origins: Vec::new(),
-            sent: Vec::new(),
+            senders: Vec::new(),
             since: 0,
             is_blocked: false,
         })
@@ -123,13 +79,13 @@ impl<R: Runtime> Worker<'_, R> {
     /// Writes what a client has pending into the outbox, and sends that when it is full.
     pub(super) fn send_shared(&mut self, number: u32) {
         let server = self.slots[number as usize].server;
-        let Some(mut shared) = self.take_shared(server) else { return };
+        let Some(mut shared) = self.shared.take(server) else { return };
         let client = self.shard.client_number(self.slots[number as usize].client);
         let source = shared.sources.get(client);
         while !shared.is_blocked
             && let Some(pending) = self.slots[number as usize].pending.front().copied()
         {
-            if shared.outbox.is_empty() {
+            if shared.outbox.messages.is_empty() {
                 shared.since = self.runtime.now();
             }
             let (due, sent) = (pending.due.unwrap_or(shared.since), shared.since);
@@ -144,46 +100,35 @@ impl<R: Runtime> Worker<'_, R> {
             let subnet = self.shard.subnet_of(slot.client);
             let cookie = self.matcher.cookies.get(slot.client as usize);
             let additions = self.shard.additions(Transport::Udp, cookie, subnet.as_ref());
-            let query = (self.matcher.queries.get(pending.query), id);
-            // Signed queries are not sent from here ([`is_possible`]), so they need no time.
-            let room = (&mut shared.outbox, &mut self.unsigned);
-            self.shard.push_query(query, &additions, 0, room);
+            let query = self.matcher.queries.get(pending.query);
+            // Signed queries are not sent from here ([`SharedSockets::new`]), so they need no time.
+            self.shard.push_query(query, id, &additions, 0, &mut shared.outbox);
             shared.origins.push(source);
-            shared.sent.push((number, id));
-            if shared.outbox.len() == MAX_BATCH {
+            shared.senders.push(Sender { slot: number, id });
+            if shared.outbox.messages.len() == MAX_BATCH {
                 self.flush(&mut shared);
             }
         }
         if let Some(pending) = self.slots[number as usize].pending.front() {
             let late = self.end_of_wait(pending).unwrap_or(0);
             self.arm(number, late);
-            self.waiting_for_shared.push(number);
+            self.shared.wait(number);
         }
-        self.put_back(shared);
+        self.shared.put(shared);
     }
 
     /// Sends what the round has left in the outboxes.
     pub(super) fn flush_shared(&mut self) {
-        for server in 0..self.shared.len() {
-            if let Some(mut shared) = self.take_shared(server as u8) {
+        for server in 0..self.shared.servers() {
+            if let Some(mut shared) = self.shared.take(server as u8) {
                 self.flush(&mut shared);
-                self.put_back(shared);
+                self.shared.put(shared);
             }
         }
     }
 
-    /// Out of the worker while it is used.
-    fn take_shared(&mut self, server: u8) -> Option<Box<SharedSocket<R>>> {
-        self.shared.get_mut(usize::from(server))?.take()
-    }
-
-    fn put_back(&mut self, shared: Box<SharedSocket<R>>) {
-        let place = usize::from(shared.server);
-        self.shared[place] = Some(shared);
-    }
-
     fn flush(&mut self, shared: &mut SharedSocket<R>) {
-        let all = shared.outbox.len();
+        let all = shared.outbox.messages.len();
         let sent = self.runtime.now();
         let mut taken = 0;
         // An error about an earlier datagram takes the place of a call. One about this datagram, for want of a
@@ -192,7 +137,7 @@ impl<R: Runtime> Worker<'_, R> {
         while taken < all {
             calls_left = usize::saturating_sub(calls_left, 1);
             let SharedSocket { socket, outbox, origins, target, .. } = &*shared;
-            match socket.send_from(outbox, origins, *target, taken) {
+            match socket.send_from(&outbox.messages, origins, *target, taken) {
                 Ok(count) => taken += count,
                 Err(error)
                     if calls_left > 0
@@ -204,59 +149,60 @@ impl<R: Runtime> Worker<'_, R> {
                 }
                 // This datagram alone cannot go: its client has an address that the host has not, say.
                 Err(error) => {
-                    let (number, id) = shared.sent[taken];
-                    let table = &mut self.slots[number as usize].table;
+                    let Sender { slot, id } = shared.senders[taken];
+                    let table = &mut self.slots[slot as usize].table;
                     if let Known::InFlight(entry) = table.look_up(id) {
                         table.take_back(id);
-                        self.give_up(number, unsent(&entry), sent);
+                        self.give_up(slot, unsent(&entry), sent);
                     }
                     self.last_end = Some(ConnectionEnd::Broken(error).to_string());
                     taken += 1;
                 }
             }
         }
-        for ((number, id), octets) in shared.sent[..taken].iter().zip(shared.outbox.lengths()) {
-            let slot = &mut self.slots[*number as usize];
-            let Known::InFlight(entry) = slot.table.look_up(*id) else { continue };
-            slot.table.stamp_again(*id, entry.due, sent);
+        let lengths = shared.outbox.messages.lengths();
+        for (&Sender { slot: number, id }, octets) in shared.senders[..taken].iter().zip(lengths) {
+            let slot = &mut self.slots[number as usize];
+            let Known::InFlight(entry) = slot.table.look_up(id) else { continue };
+            slot.table.stamp_again(id, entry.due, sent);
             slot.note_sent(sent, 1, true);
             self.recorder.sent(entry.due, sent, octets, entry.sent_before == 0);
-            self.arm(*number, sent + self.shard.timeout);
+            self.arm(number, sent + self.shard.timeout);
         }
         if self.shard.attempts.has_choice() && taken > 0 {
             self.recorder.sent_to(shared.server, sent, taken);
         }
-        for (number, id) in shared.sent[taken..].iter().rev() {
-            let slot = &mut self.slots[*number as usize];
-            let Known::InFlight(entry) = slot.table.look_up(*id) else { continue };
-            slot.table.take_back(*id);
+        for &Sender { slot: number, id } in shared.senders[taken..].iter().rev() {
+            let slot = &mut self.slots[number as usize];
+            let Known::InFlight(entry) = slot.table.look_up(id) else { continue };
+            slot.table.take_back(id);
             let pending = unsent(&entry);
             slot.pending.push_front(pending);
-            self.arm(*number, self.end_of_wait(&pending).unwrap_or(0));
-            self.waiting_for_shared.push(*number);
+            self.arm(number, self.end_of_wait(&pending).unwrap_or(0));
+            self.shared.wait(number);
         }
         if shared.is_blocked {
             self.watch_shared(shared);
         }
-        shared.outbox.clear();
+        shared.outbox.messages.clear();
         shared.origins.clear();
-        shared.sent.clear();
+        shared.senders.clear();
     }
 
     /// Asks for writability only while something waits for it.
     fn watch_shared(&mut self, shared: &SharedSocket<R>) {
         let watch = Watch { writing: shared.is_blocked, again: true };
-        let number = SHARED - u32::from(shared.server);
+        let number = number_of(shared.server);
         let watched = self.runtime.watch(Watched::Datagrams(&shared.socket), number, watch);
         watched.expect("the socket is open and watched");
     }
 
     /// Does what the shared socket for a server is ready for.
     pub(super) fn advance_shared(&mut self, server: u8) {
-        let Some(mut shared) = self.take_shared(server) else { return };
+        let Some(mut shared) = self.shared.take(server) else { return };
         if std::mem::take(&mut shared.is_blocked) {
             self.watch_shared(&shared);
-            for number in std::mem::take(&mut self.waiting_for_shared) {
+            for number in self.shared.take_waiting() {
                 self.list(number);
             }
         }
@@ -273,7 +219,7 @@ impl<R: Runtime> Worker<'_, R> {
                 Err(_) => break,
             }
         }
-        self.put_back(shared);
+        self.shared.put(shared);
     }
 
     fn deliver_shared(&mut self, shared: &SharedSocket<R>) {
@@ -299,24 +245,19 @@ impl<R: Runtime> Worker<'_, R> {
     }
 
     /// The slot of the client whose address a datagram of the server came to.
-    fn slot_at(&self, shared: &SharedSocket<R>, ends: Option<(SocketAddr, IpAddr)>) -> Option<u32> {
+    fn slot_at(&self, shared: &SharedSocket<R>, ends: Option<Ends>) -> Option<u32> {
         // Anybody may send to a socket that is not connected.
-        let (_, to) = ends.filter(|(from, _)| *from == shared.target)?;
-        let client = u32::try_from(shared.sources.client_of(to)?).ok()?;
-        if client % self.shard.of != self.shard.number {
+        let ends = ends.filter(|ends| ends.from == shared.target)?;
+        let client = u32::try_from(shared.sources.client_of(ends.to)?).ok()?;
+        if client % self.shard.workers != self.shard.number {
             return None;
         }
-        let client = client / self.shard.of;
+        let client = client / self.shard.workers;
         let number = match shared.server {
-            0 => *self.comers.get(client as usize)?,
-            server => *self.extra_slots.get(&Extra { client, server, over_tcp: false })?,
+            0 => self.comers.slot(client)?,
+            server => self.detours.slot(Detour { client, server, over_tcp: false })?,
         };
-        self.slots[number as usize].is_shared.then_some(number)
-    }
-
-    /// Answers that the shared sockets have dropped.
-    pub(super) fn shared_drops(&self) -> u64 {
-        self.shared.iter().flatten().map(|shared| shared.socket.drops()).sum()
+        (self.slots[number as usize].life == Life::Shared).then_some(number)
     }
 }
 

@@ -2,29 +2,16 @@
 
 use dnslab_wire::Transport;
 
-use super::{Extra, Worker};
+use super::{Worker, opening};
 use crate::connection::{self, ConnectionEnd, Delivery, HandshakeKind, Opened};
-use crate::connection_slot::ConnectionSlot;
+use crate::connection_slot::{Life, Service};
 use crate::recorder::Loss;
-use crate::replay::Queries;
-use crate::response_matcher::{Retry, Way, again};
+use crate::response_matcher::again;
 use crate::runtime::{Runtime, Watch};
 use crate::time::Nanos;
 
-/// What happens to one of all clients in less than this share of loads is no accident.
-const CHANCE: f64 = 1e-4;
-
 /// Reads of one connection in one round at most, so that none starves the others.
 const READS_PER_ROUND: usize = 16;
-
-/// First pause after a failed attempt to connect; it doubles up to [`MAX_PAUSE`].
-const FIRST_PAUSE: Nanos = 10_000_000;
-const MAX_PAUSE: Nanos = 1_000_000_000;
-
-/// Connections that a worker opens at the same time. Thousands at once overflow the queue of a listening
-/// socket (`net.core.somaxconn`, 4096 by default, and servers ask for less). Each connection that does not
-/// fit waits a second for its next SYN.
-const MAX_CONNECTING: usize = 256;
 
 /// Connections that one round begins to open. A UDP socket is open at once, but takes some ten system calls.
 /// A thousand in a row would delay answers that have come.
@@ -89,11 +76,9 @@ impl<R: Runtime> Worker<'_, R> {
                 let home = self.home(number);
                 let home = &mut self.slots[home as usize];
                 if home.timed_out_in_a_row > 0 {
-                    self.max_silence = self.max_silence.max(now.saturating_sub(home.heard_at));
-                    self.silences += 1;
-                    self.timed_out_in_silences += u64::from(home.timed_out_in_a_row);
+                    self.silences.note(now.saturating_sub(home.heard_at), home.timed_out_in_a_row);
                 }
-                (home.attempts, home.was_answered) = (0, true);
+                (home.attempts, home.service) = (0, Service::Answered);
                 (home.heard_at, home.timed_out_in_a_row) = (now, 0);
             }
         }
@@ -102,57 +87,9 @@ impl<R: Runtime> Worker<'_, R> {
         self.take_up_again(number, now);
     }
 
-    /// Queues the queries that are to be asked again, after the end of queries on this slot. Elsewhere they go
-    /// behind those that wait there already. On the same transport they go to the front, since they are older.
-    pub(super) fn take_up_again(&mut self, number: u32, now: Nanos) {
-        if self.matcher.again.is_empty() {
-            return;
-        }
-        let mut again = std::mem::take(&mut self.matcher.again);
-        if let Queries::Recent(recent) = &mut self.matcher.queries {
-            for Retry { pending, .. } in &mut again {
-                if let Some(told) = &mut self.recorder.told {
-                    told.take_up_again(pending.query);
-                }
-                pending.query = recent.keep_again(now, pending.query);
-            }
-        }
-        let home = self.home(number);
-        let ConnectionSlot { client, server, .. } = self.slots[home as usize];
-        for Retry { pending, way } in &again {
-            let elsewhere = match way {
-                Way::Same => continue,
-                Way::OverTcp => self.extra_slot(Extra { client, server, over_tcp: true }),
-                Way::NextServer => self.slot_for_next_attempt(number),
-            };
-            self.slots[elsewhere as usize].pending.push_back(*pending);
-            self.list(elsewhere);
-        }
-        for Retry { pending, .. } in again.drain(..).rev().filter(|retry| retry.way == Way::Same) {
-            self.slots[home as usize].pending.push_front(pending);
-            self.list(home);
-        }
-        self.matcher.again = again;
-    }
-
-    /// Looks after all slots of a client whose query elsewhere has ended: its place in a window is free.
-    pub(super) fn list_client_of_retry(&mut self, number: u32) {
-        let slot = &self.slots[number as usize];
-        if !slot.is_extra {
-            return;
-        }
-        let client = slot.client;
-        if !self.comers.is_empty() {
-            return self.list(self.first_slot(client));
-        }
-        for usual in (client as usize..self.regular).step_by(self.shard.clients as usize) {
-            self.list(usual as u32);
-        }
-    }
-
     pub(super) fn queue_opening(&mut self, number: u32, now: Nanos) {
         let slot = &mut self.slots[number as usize];
-        if slot.queued || slot.connection.is_some() {
+        if slot.life != Life::Closed {
             return;
         }
         if slot.reconnect_at > now {
@@ -162,8 +99,8 @@ impl<R: Runtime> Worker<'_, R> {
             }
             return self.arm(number, at);
         }
-        slot.queued = true;
-        self.to_open.push_back(number);
+        self.set_life(number, Life::Queued);
+        self.opening.queue(number);
     }
 
     /// Opens slots that wait for it, within three limits: per round, at the same time, and open sockets of
@@ -172,18 +109,16 @@ impl<R: Runtime> Worker<'_, R> {
     pub(super) fn open_queued(&mut self, now: Nanos) {
         let mut left = OPENED_PER_ROUND;
         while left > 0
-            && self.may_open()
-            && let Some(number) = self.to_open.front().copied()
+            && let Some(number) = self.opening.next()
         {
             // What it was to send may have timed out in the meantime.
             let is_wanted = self.wants_connection(number, now);
-            let is_full = self.open >= self.shard.max_open;
-            if is_wanted && is_full && !self.close_longest_idle(now) {
+            if is_wanted && self.opening.is_full() && !self.close_longest_idle(now) {
                 self.last_end.get_or_insert_with(|| ConnectionEnd::NoFiles.to_string());
                 break;
             }
-            self.to_open.pop_front();
-            self.slots[number as usize].queued = false;
+            self.opening.take_next();
+            self.set_life(number, Life::Closed);
             if is_wanted {
                 self.open(number, now);
                 left -= 1;
@@ -203,7 +138,7 @@ impl<R: Runtime> Worker<'_, R> {
             if !is_datagram || !self.wants_connection(number, 0) {
                 continue;
             }
-            if self.open < self.shard.max_open {
+            if !self.opening.is_full() {
                 self.open(number, 0);
             }
             if self.slots[number as usize].connection.is_none() {
@@ -212,13 +147,8 @@ impl<R: Runtime> Worker<'_, R> {
         }
     }
 
-    /// A waiting slot need not wait for another's end.
-    pub(super) fn may_open(&self) -> bool {
-        let has_room = self.open < self.shard.max_open || !self.idle.is_empty();
-        !self.to_open.is_empty() && self.connecting < MAX_CONNECTING && has_room
-    }
-
     fn open(&mut self, number: u32, now: Nanos) {
+        self.set_life(number, Life::Opening);
         let slot = &mut self.slots[number as usize];
         let (shard, job) = (&self.shard, self.shard.job);
         if slot.transport.is_connection() {
@@ -233,10 +163,7 @@ impl<R: Runtime> Worker<'_, R> {
         let route = shard.route(slot.client, slot.transport, slot.server);
         slot.connecting_since = now;
         slot.active_at = now;
-        slot.is_new = true;
         slot.has_answered = false;
-        slot.was_tried = true;
-        self.connecting += 1;
         match connection::open(&mut self.runtime, &route, now) {
             Ok(mut connection) => {
                 let (opened, timer) = (connection.take_opened(), connection.next_timer());
@@ -247,7 +174,6 @@ impl<R: Runtime> Worker<'_, R> {
                 }
                 slot.connection = Some(connection);
                 slot.table.expect(slot.widest as usize);
-                self.open += 1;
                 match opened {
                     Some(opened) => self.note_opened(number, &opened),
                     None => self.arm(number, now + self.shard.timeout),
@@ -263,7 +189,7 @@ impl<R: Runtime> Worker<'_, R> {
 
     fn note_opened(&mut self, number: u32, opened: &Opened) {
         self.list(number);
-        self.no_longer_new(number);
+        self.set_life(number, Life::Opened);
         let now = self.runtime.now();
         // It is idle from here on, however long the handshake was.
         self.slots[number as usize].active_at = now;
@@ -290,11 +216,9 @@ impl<R: Runtime> Worker<'_, R> {
         self.agreed.get_or_insert_with(|| handshake.agreed.clone());
     }
 
-    fn no_longer_new(&mut self, number: u32) {
-        let slot = &mut self.slots[number as usize];
-        if std::mem::take(&mut slot.is_new) {
-            self.connecting -= 1;
-        }
+    fn set_life(&mut self, number: u32, life: Life) {
+        let before = std::mem::replace(&mut self.slots[number as usize].life, life);
+        self.opening.note_life(before, life);
     }
 
     /// Closes a connection on which sending has failed. The socket may still hold what the server sent
@@ -312,7 +236,7 @@ impl<R: Runtime> Worker<'_, R> {
     pub(super) fn end_connection(&mut self, number: u32, end: &ConnectionEnd) {
         let now = self.runtime.now();
         let slot = &self.slots[number as usize];
-        let was_new = slot.is_new;
+        let was_new = slot.life == Life::Opening;
         if matches!(end, ConnectionEnd::Idle) && !was_new && slot.table.len() == 0 {
             return self.close(number, now);
         }
@@ -376,12 +300,8 @@ impl<R: Runtime> Worker<'_, R> {
     pub(super) fn back_off(&mut self, number: u32, now: Nanos) {
         let home = self.home(number);
         let slot = &mut self.slots[home as usize];
-        let pause = match slot.attempts {
-            0 => 0,
-            failed => (FIRST_PAUSE << (failed - 1).min(10)).min(MAX_PAUSE),
-        };
+        slot.reconnect_at = now + opening::pause_after(slot.attempts);
         slot.attempts += 1;
-        slot.reconnect_at = now + pause;
     }
 
     /// Closes a slot in good order, without queries in flight: by its client's habit, or because the server
@@ -389,7 +309,7 @@ impl<R: Runtime> Worker<'_, R> {
     pub(super) fn close(&mut self, number: u32, now: Nanos) {
         let slot = &mut self.slots[number as usize];
         let is_connection = slot.transport.is_connection();
-        let was_new = slot.is_new;
+        let was_new = slot.life == Life::Opening;
         let is_drain = slot.drains_for.is_some();
         let draining = slot.connection.as_ref().filter(|connection| connection.is_draining());
         let by_server = draining.and_then(|connection| connection.why_draining().by_server());
@@ -428,14 +348,13 @@ impl<R: Runtime> Worker<'_, R> {
     }
 
     fn drop_connection(&mut self, number: u32) {
-        self.no_longer_new(number);
+        self.set_life(number, Life::Closed);
         let slot = &mut self.slots[number as usize];
         if let Some(connection) = slot.connection.take() {
             slot.drops += connection.drops();
-            self.open -= 1;
             // Dropping it closes the descriptor, which takes it out of epoll.
             if slot.drains_for.is_some() {
-                self.free_drains.push(number);
+                self.detours.free_drain(number);
             }
         }
         slot.window = 0;
@@ -486,31 +405,17 @@ impl<R: Runtime> Worker<'_, R> {
     ///
     /// One time-out alone says nothing. In a closed loop a lost query keeps its place for that long, so at
     /// any instant the last query of most clients may be lost. Two time-outs may come from a socket buffer
-    /// that is too small for the window: the places come back all at once and overflow it again. So the
-    /// chance of a loss is the share of all queries that were lost. If it is larger, it is the share among
-    /// the queries that followed a lost one, of clients that were answered again.
+    /// that is too small for the window: the places come back all at once and overflow it again.
     pub(super) fn forsaken_clients(&self) -> u32 {
-        let followed = self.timed_out_in_silences - self.silences;
-        let lost_again = followed as f64 / self.timed_out_in_silences.max(1) as f64;
-        let loss = self.recorder.lost_share().max(lost_again);
-        let by_chance = ((CHANCE / f64::from(self.clients())).ln() / loss.ln()).ceil().max(1.0);
-        let least = (3 * self.shard.timeout).max(2 * self.max_silence);
-        let is_forsaken = |slot: &&ConnectionSlot<R>| {
-            let since = slot.timed_out_at.saturating_sub(slot.heard_at);
-            f64::from(slot.timed_out_in_a_row) > by_chance && since >= least
-        };
-        self.first_slots().filter(is_forsaken).count() as u32
+        let lost = self.recorder.lost_share();
+        let by_chance = self.silences.in_a_row_by_chance(lost, self.clients());
+        let least = (3 * self.shard.timeout).max(2 * self.silences.longest());
+        self.first_slots().filter(|slot| slot.is_forsaken(by_chance, least)).count() as u32
     }
 
-    /// Counts the time in the measured window for which slots wait because as many connections as allowed are
-    /// being opened.
+    /// Counts the time for which slots waited since the last round.
     pub(super) fn note_held(&mut self, now: Nanos) {
-        if let Some(since) = self.held_since.take() {
-            let window = self.shard.phases.measured_from..self.until;
-            let (from, to) = (since.max(window.start), now.min(window.end));
-            self.held += if self.had_turn { to.saturating_sub(from) } else { 0 };
-        }
-        let is_held = !self.to_open.is_empty() && self.connecting >= MAX_CONNECTING;
-        self.held_since = is_held.then_some(now);
+        let window = self.shard.phases.measured_from..self.until;
+        self.opening.note_held(now, window, self.turns.has_turn());
     }
 }

@@ -16,7 +16,7 @@ const HEAD: usize = 12 + 1 + 4;
 
 /// What the queries of one worker are told.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct Transcript {
     /// Of each query that may still have an outcome; numbered as in [`crate::replay::RecentQueries`].
     names: VecDeque<Name>,
     /// Number of the first of them.
@@ -36,7 +36,7 @@ struct Name {
     question: u32,
 }
 
-impl Told {
+impl Transcript {
     /// A query is taken up, and gets the next number. `place` is that of its client among those of the worker,
     /// `client` its number over all workers.
     pub(crate) fn take_up(&mut self, place: u32, client: u32, query: &Query) {
@@ -128,9 +128,9 @@ mod tests {
         Query::new(&name, Rtype::A, &QueryOptions::default()).unwrap()
     }
 
-    fn records(told: &mut Told) -> Vec<AnswerRecord> {
+    fn records(transcript: &mut Transcript) -> Vec<AnswerRecord> {
         let mut octets = Vec::new();
-        if let Some(block) = told.full_block(true) {
+        if let Some(block) = transcript.full_block(true) {
             records_of(&block, &mut octets);
         }
         octets.as_chunks().0.iter().map(|octets| AnswerRecord::read(octets).unwrap()).collect()
@@ -138,52 +138,53 @@ mod tests {
 
     #[test]
     fn a_query_keeps_its_name_when_it_is_asked_again() {
-        let mut told = Told::default();
+        let mut transcript = Transcript::default();
         let query = query("a.example");
         for (place, client) in [(0, 4), (1, 6), (0, 4)] {
-            told.take_up(place, client, &query);
+            transcript.take_up(place, client, &query);
         }
-        told.take_up_again(2);
+        transcript.take_up_again(2);
         let mut answer = Vec::new();
         query.append_to(9, &Additions::default(), &mut answer);
         answer[2] |= 0x80;
-        told.ended(3, HowEnded::Answered, &answer);
-        told.ended(1, HowEnded::TimedOut, &[]);
-        told.ended(0, HowEnded::Answered, &answer[..20]);
-        let found = records(&mut told);
-        let names: Vec<_> = found.iter().map(|it| (it.client, it.number, it.ended)).collect();
+        transcript.ended(3, HowEnded::Answered, &answer);
+        transcript.ended(1, HowEnded::TimedOut, &[]);
+        transcript.ended(0, HowEnded::Answered, &answer[..20]);
+        let found = records(&mut transcript);
+        let names: Vec<_> =
+            found.iter().map(|record| (record.client, record.number, record.ended)).collect();
         let expected =
             [(4, 1, HowEnded::Answered), (6, 0, HowEnded::TimedOut), (4, 0, HowEnded::Malformed)];
         assert_eq!(names, expected);
-        assert!(found.iter().all(|it| it.question == query.digest()));
-        assert_eq!(told.full_block(true), None);
+        assert!(found.iter().all(|record| record.question == query.digest()));
+        assert_eq!(transcript.full_block(true), None);
     }
 
     #[test]
     fn what_is_forgotten_leaves_the_numbers_as_they_are() {
-        let mut told = Told { first: u32::MAX, ..Told::default() };
+        let mut transcript = Transcript { first: u32::MAX, ..Transcript::default() };
         let names = ["a.example", "b.example", "c.example"].map(query);
-        (0..).zip(&names).for_each(|(place, query)| told.take_up(place, place, query));
-        told.forget_before(0);
-        assert_eq!(told.names.len(), 2);
-        told.ended(1, HowEnded::Refused, &[]);
-        told.ended(u32::MAX, HowEnded::Refused, &[]);
-        let found = records(&mut told);
+        (0..).zip(&names).for_each(|(place, query)| transcript.take_up(place, place, query));
+        transcript.forget_before(0);
+        assert_eq!(transcript.names.len(), 2);
+        transcript.ended(1, HowEnded::Refused, &[]);
+        transcript.ended(u32::MAX, HowEnded::Refused, &[]);
+        let found = records(&mut transcript);
         assert_eq!(found.len(), 1, "what was forgotten is passed over");
         assert_eq!((found[0].client, found[0].question), (2, names[2].digest()));
     }
 
     #[test]
     fn blocks_are_passed_on_when_they_are_full() {
-        let mut told = Told::default();
-        told.take_up(0, 0, &query("a.example"));
+        let mut transcript = Transcript::default();
+        transcript.take_up(0, 0, &query("a.example"));
         let mut blocks = 0;
         for _ in 0..BLOCK / HEAD {
-            told.ended(0, HowEnded::TimedOut, &[]);
-            blocks += usize::from(told.full_block(false).is_some());
+            transcript.ended(0, HowEnded::TimedOut, &[]);
+            blocks += usize::from(transcript.full_block(false).is_some());
         }
         assert_eq!(blocks, 0);
-        told.ended(0, HowEnded::TimedOut, &[]);
-        assert!(told.full_block(false).is_some_and(|block| block.len() >= BLOCK));
+        transcript.ended(0, HowEnded::TimedOut, &[]);
+        assert!(transcript.full_block(false).is_some_and(|block| block.len() >= BLOCK));
     }
 }
