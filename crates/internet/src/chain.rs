@@ -1,13 +1,13 @@
 //! The NSEC or NSEC3 records of a zone whose names can be listed: those of a domain or a part of it, and of the
 //! registries of addresses.
 
-use dnslab_wire::rtype;
+use dnslab_wire::{RrSet, canonical_cmp, push_nsec, push_type_bitmap, rtype};
 
-use crate::data::{Set, Types};
+use crate::data::Types;
 use crate::lookup::Node;
-use crate::model::{Denial, Internet, REGIONS, Zone, nsec3_hash};
+use crate::model::{Denial, Internet, REGIONS, Zone};
 use crate::name::push_label;
-use crate::nsec::{canonical_cmp, push_hash, push_types};
+use crate::nsec3::{nsec3_hash, push_hash};
 use crate::service::SERVICES;
 
 /// A name of a zone.
@@ -59,7 +59,7 @@ impl Chain {
         zone: Zone,
         name: &[u8],
         owner: &mut Vec<u8>,
-        set: &mut Set,
+        set: &mut RrSet,
     ) {
         self.load(internet, zone);
         let ttl = internet.negative_ttl(zone);
@@ -87,14 +87,11 @@ impl Chain {
 }
 
 /// Fills an NSEC record, whose own type and whose signature are added to the types.
-pub(crate) fn fill_nsec(next: &[u8], mut types: Types, ttl: u32, set: &mut Set) {
+pub(crate) fn fill_nsec(next: &[u8], mut types: Types, ttl: u32, set: &mut RrSet) {
     types.push(rtype::RRSIG);
     types.push(rtype::NSEC);
     set.begin(rtype::NSEC, ttl);
-    set.push(|octets| {
-        octets.extend_from_slice(next);
-        push_types(types, octets);
-    });
+    set.push(|octets| push_nsec(next, types.iter(), octets));
 }
 
 /// Fills an NSEC3 record. Types are signed, unless they are a delegation that is not.
@@ -103,17 +100,17 @@ pub(crate) fn fill_nsec3(
     opt_out: bool,
     mut types: Types,
     ttl: u32,
-    set: &mut Set,
+    set: &mut RrSet,
 ) {
     if types.iter().any(|it| it != rtype::NS) {
         types.push(rtype::RRSIG);
     }
-    set.begin(crate::data::types::NSEC3, ttl);
+    set.begin(rtype::NSEC3, ttl);
     set.push(|octets| {
         // SHA-1, no further iterations, no salt (RFC 5155, section 3.2; RFC 9276).
         octets.extend_from_slice(&[1, u8::from(opt_out), 0, 0, 0, 20]);
         octets.extend_from_slice(next);
-        push_types(types, octets);
+        push_type_bitmap(types.iter(), octets);
     });
 }
 

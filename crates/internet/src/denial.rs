@@ -7,11 +7,13 @@
 
 use std::cmp::Ordering;
 
+use dnslab_wire::{RrSet, canonical_cmp};
+
 use crate::chain::{Chain, fill_nsec, fill_nsec3};
-use crate::data::{Set, Types};
-use crate::model::{Denial, Internet, RANGE_BITS, Zone, nsec3_hash};
+use crate::data::Types;
+use crate::model::{Denial, Internet, RANGE_BITS, Zone};
 use crate::name::push_label;
-use crate::nsec::{canonical_cmp, push_hash};
+use crate::nsec3::{nsec3_hash, push_hash};
 
 impl Internet {
     /// Appends the owner of the NSEC or NSEC3 record at a name that exists, and fills the record. Types are those of
@@ -23,7 +25,7 @@ impl Internet {
         name: &[u8],
         types: Types,
         chain: &mut Chain,
-        (owner, set): (&mut Vec<u8>, &mut Set),
+        (owner, set): (&mut Vec<u8>, &mut RrSet),
     ) {
         owner.clear();
         let ttl = self.negative_ttl(zone);
@@ -57,7 +59,7 @@ impl Internet {
         zone: Zone,
         name: &[u8],
         chain: &mut Chain,
-        (owner, set): (&mut Vec<u8>, &mut Set),
+        (owner, set): (&mut Vec<u8>, &mut RrSet),
     ) {
         owner.clear();
         let ttl = self.negative_ttl(zone);
@@ -168,7 +170,7 @@ impl Internet {
         least
     }
 
-    fn fill_root_chain(&self, place: usize, owner: &mut Vec<u8>, set: &mut Set) {
+    fn fill_root_chain(&self, place: usize, owner: &mut Vec<u8>, set: &mut RrSet) {
         let name = self.root_name(place);
         let types = self.root_types(&name);
         fill_nsec(&self.root_name(place + 1), types, self.negative_ttl(Zone::Root), set);

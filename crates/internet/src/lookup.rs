@@ -2,8 +2,10 @@
 
 use std::net::IpAddr;
 
+use dnslab_wire::{Labels, labels};
+
 use crate::model::{Internet, REGIONS, Server, Zone};
-use crate::name::{Labels, labels, number};
+use crate::name::number;
 use crate::service::SERVICES;
 
 /// What is at a name that exists.

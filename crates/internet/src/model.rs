@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use ring::digest;
-
 use crate::draw::{About, Chance, Draws, Weighted, below, mix, unit};
 use crate::file::{Description, DescriptionError, Share, Table, top_label};
 use crate::label::{Labels, syllables};
 use crate::name::{Name, push_label_with, push_number};
 use crate::network::Network;
+use crate::nsec3::nsec3_hash;
 use crate::prefix::Prefix;
 
 /// A whole DNS hierarchy. Everything in it follows from its [`Description`].
@@ -1124,13 +1123,6 @@ impl crate::file::TopLevel {
     fn signed_share(&self, description: &Description) -> f64 {
         if description.dnssec.root { description.dnssec.top_level.0 } else { 0.0 }
     }
-}
-
-/// The hash of a lower-cased name in NSEC3 records: SHA-1, no salt, no further iterations (RFC 5155, section
-/// 5; RFC 9276, section 3.1).
-pub(crate) fn nsec3_hash(name: &[u8]) -> [u8; 20] {
-    let digest = digest::digest(&digest::SHA1_FOR_LEGACY_USE_ONLY, name);
-    *digest.as_ref().first_chunk().expect("SHA-1 has 20 octets")
 }
 
 /// Bits of a hash that name its range.

@@ -3,6 +3,7 @@
 
 use std::cmp::Ordering;
 
+use dnslab_wire::{canonical_cmp, labels, rtype};
 use domain::base::iana::Rtype;
 use domain::base::{Message, Name as DomainName, ParsedName};
 use domain::rdata::{AllRecordData, Nsec, Nsec3};
@@ -10,9 +11,8 @@ use proptest::prelude::*;
 
 use super::{dnssec_ok, internet, query};
 use crate::lookup::Node;
-use crate::model::{Denial, Server, Zone, nsec3_hash};
-use crate::name::labels;
-use crate::nsec::canonical_cmp;
+use crate::model::{Denial, Server, Zone};
+use crate::nsec3::nsec3_hash;
 use crate::{Carrier, Internet, Scratch};
 
 /// Nothing is wrong, and of everything that can be signed most is.
@@ -296,7 +296,7 @@ fn zones(internet: &Internet) -> Vec<Zone> {
     let mut seen = std::collections::BTreeSet::new();
     let reverse: Vec<Zone> = (0..200)
         .flat_map(|rank| {
-            let name = internet.existing_name(rank, crate::data::types::PTR);
+            let name = internet.existing_name(rank, rtype::PTR);
             internet.locate(name.octets()).zones().iter().map(|(zone, _)| *zone).collect::<Vec<_>>()
         })
         .collect();
