@@ -9,6 +9,7 @@ use dnslab_wire::{
 
 use crate::chain::Chain;
 use crate::data::Types;
+use crate::denial::Proof;
 use crate::lookup::{Located, Node};
 use crate::model::{Denial, Internet, Kind, Server, Zone};
 use crate::sign::Signer;
@@ -161,7 +162,7 @@ impl Reply<'_, '_, '_> {
         let located = self.internet.locate(name);
         let zones = located.zones();
         let last = zones.len() - 1;
-        let served = |place: &usize| self.internet.serves(self.server, zones[*place].0);
+        let served = |place: &usize| self.internet.serves(self.server, zones[*place].zone);
         let Some(mut depth) = (0..=last).rev().find(served) else {
             return ResponseHeader::code(rcode::REFUSED);
         };
@@ -178,13 +179,13 @@ impl Reply<'_, '_, '_> {
                 false => self.answer_from(located, name, &mut header.rcode),
             }
         } else {
-            let (zone, below) = (zones[depth].0, zones[depth + 1]);
-            let start = labels(name).start_of(below.1);
+            let (zone, below) = (zones[depth].zone, zones[depth + 1]);
+            let start = labels(name).start_of(below.labels);
             if asks_parent && depth + 1 == last {
-                self.answer_ds(zone, below.0, name)
+                self.answer_ds(zone, below.zone, name)
             } else {
                 header.is_authoritative = false;
-                self.refer(zone, below.0, &name[start..])
+                self.refer(zone, below.zone, &name[start..])
             }
         };
         header.is_truncated = written.is_err();
@@ -254,7 +255,7 @@ impl Reply<'_, '_, '_> {
             rtype::RRSIG if is_signed => first(),
             rtype::NSEC if is_signed && !internet.has_nsec3(zone) && node != Node::Empty => {
                 let Scratch { chain, owner: own, set, .. } = &mut *self.scratch;
-                internet.fill_matching(zone, owner, types, chain, (own, set));
+                internet.fill_matching(zone, owner, types, chain, Proof { owner: own, set });
                 self.push_signed(Section::Answer, zone, owner)?;
                 return Ok(true);
             }
@@ -340,13 +341,13 @@ impl Reply<'_, '_, '_> {
 
     fn push_covering(&mut self, zone: Zone, name: &[u8]) -> Result<(), Full> {
         let Scratch { chain, set, owner, .. } = &mut *self.scratch;
-        self.internet.fill_covering(zone, name, chain, (owner, set));
+        self.internet.fill_covering(zone, name, chain, Proof { owner, set });
         self.push_proof(zone)
     }
 
     fn push_matching(&mut self, zone: Zone, name: &[u8], types: Types) -> Result<(), Full> {
         let Scratch { chain, set, owner, .. } = &mut *self.scratch;
-        self.internet.fill_matching(zone, name, types, chain, (owner, set));
+        self.internet.fill_matching(zone, name, types, chain, Proof { owner, set });
         self.push_proof(zone)
     }
 

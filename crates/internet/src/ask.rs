@@ -113,7 +113,8 @@ impl Internet {
             let mut suffixes = STRAY.iter().cycle().skip((word >> 32) as usize % STRAY.len());
             // A file may have one of them as a top-level domain.
             let free = suffixes.by_ref().take(STRAY.len());
-            let suffix = free.into_iter().find(|it| self.top_level(it.as_bytes()).is_none());
+            let suffix =
+                free.into_iter().find(|suffix| self.top_level(suffix.as_bytes()).is_none());
             let suffix = suffix.unwrap_or(&"nowhere-0").as_bytes();
             push_label_with(&mut octets, |octets| octets.extend_from_slice(suffix));
             octets.push(0);

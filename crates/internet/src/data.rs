@@ -44,6 +44,13 @@ impl Types {
     }
 }
 
+/// A name in the chain of aliases of a host.
+struct Step {
+    domain: u64,
+    host: u64,
+    step: u64,
+}
+
 /// The serial number of every zone: nothing ever changes.
 const SERIAL: u32 = 1;
 
@@ -117,14 +124,14 @@ impl Internet {
         types
     }
 
-    /// Domain, host and step that an alias leads to.
-    fn next_step(&self, node: Node) -> Option<(u64, u64, u64)> {
+    /// The step that an alias leads to.
+    fn next_step(&self, node: Node) -> Option<Step> {
         let (domain, host, step) = match node {
             Node::Host { domain, host } => (domain, host, 0),
             Node::Step { domain, host, step } => (domain, host, step),
             _ => return None,
         };
-        (step < self.alias_length(domain, host)).then_some((domain, host, step + 1))
+        (step < self.alias_length(domain, host)).then_some(Step { domain, host, step: step + 1 })
     }
 
     /// A word about a name.
@@ -153,7 +160,7 @@ impl Internet {
             }
             _ if !self.types(zone, node).has(rtype) => {}
             (_, rtype::CNAME) => {
-                let Some((domain, host, step)) = self.next_step(node) else { return };
+                let Some(Step { domain, host, step }) = self.next_step(node) else { return };
                 set.ttl = self.ttl(zone, node);
                 set.push(|octets| self.push_step(domain, host, step, octets));
             }

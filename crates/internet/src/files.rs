@@ -9,6 +9,8 @@ use dnslab_wire::{RrSet, canonical_cmp, rtype};
 
 use crate::chain::Chain;
 use crate::data::Types;
+use crate::denial::Proof;
+use crate::lookup::PlacedZone;
 use crate::model::{Internet, Zone};
 use crate::name::Name;
 use crate::sign::Signer;
@@ -80,7 +82,7 @@ impl Internet {
         let mut previous: Option<Vec<u8>> = None;
         for name in self.root_names() {
             debug_assert!(
-                previous.is_none_or(|it| canonical_cmp(&it, &name).is_lt()),
+                previous.is_none_or(|previous| canonical_cmp(&previous, &name).is_lt()),
                 "the chain is in order"
             );
             let located = self.locate(&name);
@@ -91,7 +93,7 @@ impl Internet {
                     push_records(&name, &signature, &mut text);
                 }
             };
-            if let [_, (zone, _), ..] = located.zones() {
+            if let [_, PlacedZone { zone, .. }, ..] = located.zones() {
                 self.fill_name_servers(*zone, Zone::Root, &mut set);
                 push(&set, &mut signer, false);
                 if self.is_signed(*zone) {
@@ -109,11 +111,11 @@ impl Internet {
             }
             if self.is_signed(Zone::Root) {
                 let mut chain = Chain::default();
-                let proof = (&mut owner, &mut set);
+                let proof = Proof { owner: &mut owner, set: &mut set };
                 self.fill_matching(Zone::Root, &name, Types::default(), &mut chain, proof);
                 push(&set, &mut signer, true);
             }
-            if let [_, (zone, _), ..] = located.zones() {
+            if let [_, PlacedZone { zone, .. }, ..] = located.zones() {
                 let servers = self.name_servers(*zone);
                 for slot in 0..servers.count {
                     owner.clear();
@@ -142,7 +144,7 @@ fn push_records(owner: &[u8], set: &RrSet, text: &mut String) {
 }
 
 fn push_data(rtype: u16, data: &[u8], text: &mut String) {
-    let hex = |data: &[u8]| data.iter().map(|it| format!("{it:02X}")).collect::<String>();
+    let hex = |data: &[u8]| data.iter().map(|octet| format!("{octet:02X}")).collect::<String>();
     let word = |at: usize| u16::from_be_bytes([data[at], data[at + 1]]);
     let long = |at: usize| u32::from_be_bytes([data[at], data[at + 1], data[at + 2], data[at + 3]]);
     let name_end = |at: usize| {
@@ -161,7 +163,7 @@ fn push_data(rtype: u16, data: &[u8], text: &mut String) {
         rtype::NS => write!(text, "NS {}", name(0)),
         rtype::SOA => {
             let (second, numbers) = (name_end(0), data.len() - 20);
-            let [a, b, c, d, e] = [0, 1, 2, 3, 4].map(|it| long(numbers + 4 * it));
+            let [a, b, c, d, e] = [0, 1, 2, 3, 4].map(|place| long(numbers + 4 * place));
             write!(text, "SOA {} {} {a} {b} {c} {d} {e}", name(0), name(second))
         }
         rtype::DS => write!(text, "DS {} {} {} {}", word(0), data[2], data[3], hex(&data[4..])),

@@ -120,7 +120,7 @@ mod tests {
         let labels = labels(name.octets());
         assert_eq!(labels.count(), 3);
         assert_eq!([labels.under_root(0), labels.under_root(2)], [&b"com"[..], b"www"]);
-        assert_eq!([0, 1, 3].map(|it| labels.start_of(it)), [16, 12, 0]);
+        assert_eq!([0, 1, 3].map(|count| labels.start_of(count)), [16, 12, 0]);
         assert_eq!(Name::root().to_string(), ".");
         assert_eq!(Name::root().child(b"a.\x00").to_string(), "a\\.\\000.");
     }

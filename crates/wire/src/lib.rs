@@ -69,7 +69,7 @@ pub use nsec::{push_nsec, push_type_bitmap};
 pub use prebuilt::{PREBUILT_HEADER, prebuilt_records, push_prebuilt};
 pub use query::{Additions, NotAQuery, Query, QueryError, QueryOptions};
 pub use rcode::{BADCOOKIE, rcode_name};
-pub use request::{CLASSIC_DATAGRAM, ClientCookie, ClientEdns, OPCODE, Request, Unanswerable};
+pub use request::{CLASSIC_DATAGRAM, ClientCookie, ClientEdns, Request, Unanswerable};
 pub use response::{Malformed, Response};
 pub use response_options::ResponseOptions;
 pub use response_writer::{Full, ResponseHeader, ResponseOpt, ResponseWriter, reject};

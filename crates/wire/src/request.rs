@@ -16,7 +16,7 @@ const CLASS_IN: u16 = 1;
 const NAME: usize = 255;
 
 /// The bits of the opcode in the third octet of the header.
-pub const OPCODE: u8 = 0x78;
+pub(crate) const OPCODE: u8 = 0x78;
 
 /// A query that can be answered.
 #[derive(Clone, Copy, Debug)]

@@ -7,7 +7,8 @@ use crate::edns::{
 };
 use crate::header::HEADER;
 use crate::prebuilt::{POINTER_END, pointer, prebuilt_records};
-use crate::{OPCODE, Request, Section, Unanswerable, rcode};
+use crate::request::{OPCODE, Request, Unanswerable};
+use crate::{Section, rcode};
 
 /// A response has no room for what was to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

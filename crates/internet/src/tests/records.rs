@@ -173,7 +173,7 @@ fn registries_of_addresses_have_servers_of_their_own() {
             let operators: Vec<u32> = located
                 .zones()
                 .iter()
-                .filter_map(|(zone, _)| Some(internet.hosting_of(*zone)?.operator))
+                .filter_map(|placed| Some(internet.hosting_of(placed.zone)?.operator))
                 .collect();
             if let [registry, below] = operators[..] {
                 assert_ne!(registry, below, "{name}");
@@ -234,7 +234,7 @@ fn cookies_are_answered_by_servers_that_know_them() {
         octets
     };
     let cookie = |octets: &[u8]| {
-        let at = octets.windows(4).rposition(|it| it == [0, 10, 0, 16])?;
+        let at = octets.windows(4).rposition(|window| window == [0, 10, 0, 16])?;
         Some(octets[at + 4..at + 20].to_vec())
     };
     let client = b"\0\x0a\0\x08abcdefgh";
@@ -277,8 +277,8 @@ fn any_is_one_type() {
         let types: Vec<Rtype> = answer
             .records
             .iter()
-            .filter(|it| it.section == "answer" && it.rtype != Rtype::RRSIG)
-            .map(|it| it.rtype)
+            .filter(|record| record.section == "answer" && record.rtype != Rtype::RRSIG)
+            .map(|record| record.rtype)
             .collect();
         assert!(types.windows(2).all(|pair| pair[0] == pair[1]), "{name}: {types:?}");
         assert_eq!(types.is_empty(), !answer.of("authority", Rtype::SOA).is_empty(), "{name}");

@@ -7,7 +7,7 @@
 mod names;
 mod sign;
 
-pub use names::{NameList, NameListError};
+pub use names::{NameLineError, NameList, NameListError};
 pub use sign::Signing;
 
 use std::collections::{BTreeMap, BTreeSet};
