@@ -65,7 +65,7 @@ impl SlicePlan {
             order.extend(&block);
         }
         let order: Arc<[u8]> = order.into();
-        let of = |own: usize| Turns {
+        let turns = |own: usize| Turns {
             own_slices: (0u32..)
                 .zip(order.iter())
                 .filter(|(_, load)| usize::from(**load) == own)
@@ -78,7 +78,7 @@ impl SlicePlan {
             lead_ns: nanos(self.lead),
             tail_ns: nanos(self.tail),
         };
-        (0..loads).map(of).collect()
+        (0..loads).map(turns).collect()
     }
 }
 
