@@ -138,7 +138,7 @@ impl FrameStream {
 
 /// Appends a control frame.
 pub(crate) fn push_control(to: &mut Vec<u8>, kind: u32, content_type: Option<&[u8]>) {
-    let field = content_type.map_or(0, |it| 8 + it.len());
+    let field = content_type.map_or(0, |octets| 8 + octets.len());
     for word in [0, 4 + field as u32, kind] {
         to.extend(word.to_be_bytes());
     }

@@ -210,7 +210,7 @@ pub(crate) fn interface(link_type: u16, snap_length: u32, options: &[u8], is_big
 pub(crate) fn enhanced(interface: u32, ticks: u64, packet: &[u8], is_big: bool) -> Vec<u8> {
     let length = packet.len() as u32;
     let numbers = [interface, (ticks >> 32) as u32, ticks as u32, length, length];
-    let mut body: Vec<u8> = numbers.iter().flat_map(|it| ordered(*it, is_big)).collect();
+    let mut body: Vec<u8> = numbers.iter().flat_map(|number| ordered(*number, is_big)).collect();
     body.extend(packet);
     block(6, &body, is_big)
 }
@@ -275,5 +275,5 @@ pub(crate) fn read(capture: &[u8]) -> (Vec<Seen>, Counts) {
 
 /// The messages of what was read.
 pub(crate) fn messages(seen: &[Seen]) -> Vec<Vec<u8>> {
-    seen.iter().map(|it| it.message.clone()).collect()
+    seen.iter().map(|seen| seen.message.clone()).collect()
 }

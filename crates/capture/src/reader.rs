@@ -74,6 +74,14 @@ struct Ends {
     server: SocketAddr,
 }
 
+impl Ends {
+    /// A query in a datagram between these ends.
+    fn query(self, message: &[u8]) -> Captured<'_> {
+        let Self { at_ns, client, server } = self;
+        Captured { at_ns, client, server, transport: Transport::Udp, message }
+    }
+}
+
 /// A datagram to a server, which begins with a query.
 struct Datagram {
     ends: Ends,
@@ -194,16 +202,9 @@ impl<R: Read> CaptureReader<R> {
             }
         };
         self.parts.counts.queries += 1;
-        let query = |ends: Ends, message| Captured {
-            at_ns: ends.at_ns,
-            client: ends.client,
-            server: ends.server,
-            transport: Transport::Udp,
-            message,
-        };
         Ok(Some(match found {
-            Found::Packet(ends, range) => query(ends, &self.window.buffer()[range]),
-            Found::Whole(ends, range) => query(ends, &self.whole[range]),
+            Found::Packet(ends, range) => ends.query(&self.window.buffer()[range]),
+            Found::Whole(ends, range) => ends.query(&self.whole[range]),
             Found::Stream(StreamQuery { at_ns, client, server, message }) => {
                 self.parts.counts.stream_messages += 1;
                 let message = &self.parts.streams.octets()[message];

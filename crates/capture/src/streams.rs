@@ -271,10 +271,10 @@ impl Connection {
             (State::Reading, 1..) => {
                 counts.carriers += 1;
                 self.hold(at_ns, sequence, data);
-                let waited = self.held.iter().map(|it| at_ns.saturating_sub(it.at_ns)).max();
+                let waited = self.held.iter().map(|held| at_ns.saturating_sub(held.at_ns)).max();
                 if self.held_octets > MAX_HELD
                     || self.held.len() > MAX_SEGMENTS
-                    || waited.is_some_and(|it| it > PATIENCE_NS)
+                    || waited.is_some_and(|waited| waited > PATIENCE_NS)
                 {
                     self.give_up(ends, ready, counts);
                 }
@@ -315,11 +315,12 @@ impl Connection {
     }
 
     fn hold(&mut self, at_ns: u64, sequence: u32, data: &[u8]) {
-        let place = self.held.partition_point(|it| self.ahead(it.sequence) < self.ahead(sequence));
+        let place =
+            self.held.partition_point(|held| self.ahead(held.sequence) < self.ahead(sequence));
         if self
             .held
             .get(place)
-            .is_some_and(|it| it.sequence == sequence && it.data.len() >= data.len())
+            .is_some_and(|held| held.sequence == sequence && held.data.len() >= data.len())
         {
             return;
         }

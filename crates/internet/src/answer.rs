@@ -2,14 +2,16 @@
 
 use std::net::IpAddr;
 
-use dnslab_wire::{ClientCookie, ClientEdns, HEADER, OPCODE, Request, Unanswerable, rcode, rtype};
+use dnslab_wire::{
+    CLASSIC_DATAGRAM, ClientCookie, CompressingWriter, Full, Request, ResponseHeader, ResponseOpt,
+    ResponseWriter, RrSet, Section, labels, rcode, reject, rtype,
+};
 
 use crate::chain::Chain;
-use crate::data::{Set, Types, types};
+use crate::data::Types;
+use crate::denial::Proof;
 use crate::lookup::{Located, Node};
-use crate::message::{Full, Section, Writer};
 use crate::model::{Denial, Internet, Kind, Server, Zone};
-use crate::name::labels;
 use crate::sign::Signer;
 
 /// How a query came.
@@ -26,8 +28,8 @@ pub enum Carrier {
 #[derive(Debug, Default)]
 pub struct Scratch {
     signer: Signer,
-    set: Set,
-    signature: Set,
+    set: RrSet,
+    signature: RrSet,
     owner: Vec<u8>,
     target: Vec<u8>,
     chain: Chain,
@@ -39,39 +41,11 @@ pub struct Scratch {
 /// section 7.2.2).
 const MAX_PROOFS: usize = 3;
 
-/// The largest datagram for a client without EDNS (RFC 1035, section 2.3.4).
-const CLASSIC: usize = 512;
-
 /// The most octets of an answer over a stream.
 const STREAM: usize = 65_535;
 
-/// Octets of an OPT record without options.
-const OPT: usize = 11;
-
-/// Octets of a COOKIE option: code, length, both cookies (RFC 7873, section 4).
-const COOKIE: usize = 20;
-
-const CLASS_IN: u16 = 1;
-
 /// CNAME records that one answer follows.
 const MAX_ALIASES: usize = 16;
-
-/// The flags of an answer that it must find out.
-#[derive(Clone, Copy, Debug, Default)]
-struct Outcome {
-    /// Response code, with the bits of the OPT record.
-    rcode: u16,
-    /// AA.
-    is_authoritative: bool,
-    /// TC.
-    is_truncated: bool,
-}
-
-impl Outcome {
-    fn code(rcode: u16) -> Self {
-        Self { rcode, ..Self::default() }
-    }
-}
 
 impl Internet {
     /// Writes what the server at `address` answers to `query` into `out`, and returns its length. `None` if it
@@ -107,73 +81,62 @@ impl Internet {
             Server::Operator { kind, .. } => kind,
             Server::Root(_) | Server::TopLevel { .. } => Kind::Sound,
         };
-        if kind == Kind::Dead || out.len() < CLASSIC {
+        if kind == Kind::Dead || out.len() < CLASSIC_DATAGRAM {
             return None;
         }
         let mut request = match Request::parse(query) {
             Ok(request) => request,
-            Err(Unanswerable::Silent) => return None,
-            Err(Unanswerable::FormatError) => return Some(bare(query, rcode::FORMERR, out)),
-            Err(Unanswerable::NotImplemented) => return Some(bare(query, rcode::NOTIMP, out)),
+            Err(reason) => return reject(query, reason, out),
         };
         let refuses_edns = kind == Kind::EdnsFormErr && request.edns.is_some();
         if matches!(kind, Kind::EdnsFormErr | Kind::EdnsIgnored) {
             request.edns = None;
         }
+        let payload_size = self.payload(server) as u16;
         let limit = match carrier {
             Carrier::Stream => STREAM,
-            Carrier::Datagram => match request.edns {
-                Some(edns) => {
-                    usize::from(edns.payload_size).clamp(CLASSIC, self.payload(server).max(CLASSIC))
-                }
-                None => CLASSIC,
-            },
+            Carrier::Datagram => request.datagram_limit(payload_size),
         };
-        let limit = limit.min(out.len());
-        let cookie = match request.edns.and_then(|edns| edns.cookie) {
-            Some(cookie) if self.has_cookies(server) => Some(cookie),
-            _ => None,
-        };
-        let opt = match (request.edns, cookie) {
-            (None, _) => 0,
-            (Some(_), None | Some(ClientCookie::Malformed)) => OPT,
-            (Some(_), Some(ClientCookie::Valid(_))) => OPT + COOKIE,
-        };
-        let writer = Writer::new(out, request.question, limit - opt);
+        let cookie = request.edns.and_then(|edns| edns.cookie).filter(|_| self.has_cookies(server));
+        let opt = request.edns.map(|edns| ResponseOpt {
+            payload_size,
+            dnssec_ok: edns.dnssec_ok,
+            cookies: self.cookies(server, cookie),
+            padding_block: 0,
+        });
+        let writer = ResponseWriter::new(&request, limit, opt, out);
         let mut reply = Reply {
             internet: self,
             server,
             carrier,
             wants_proof: request.edns.is_some_and(|edns| edns.dnssec_ok),
             qtype: request.qtype,
-            writer,
+            writer: CompressingWriter::new(&request, writer),
             scratch,
             proof_count: 0,
         };
-        let outcome = match request.edns {
-            _ if refuses_edns => Outcome::code(rcode::FORMERR),
-            Some(edns) if edns.version > 0 => Outcome::code(rcode::BADVERS),
+        let refusal = match request.refusal() {
+            _ if refuses_edns => Some(rcode::FORMERR),
+            Some(rcode::BADVERS) => Some(rcode::BADVERS),
             // RFC 7873, section 5.2.2.
-            _ if cookie == Some(ClientCookie::Malformed) => Outcome::code(rcode::FORMERR),
-            _ if request.opcode_bits != 0 => Outcome::code(rcode::NOTIMP),
-            _ if request.qclass != CLASS_IN => Outcome::code(rcode::REFUSED),
-            // Transfers, and types of mail agents that nobody has.
-            _ if (rtype::IXFR..=rtype::MAILA).contains(&request.qtype) => {
-                Outcome::code(rcode::REFUSED)
-            }
-            _ => reply.fill(request.qname()),
+            _ if cookie == Some(ClientCookie::Malformed) => Some(rcode::FORMERR),
+            refusal => refusal,
         };
-        Some(reply.finish(query, outcome, (request.edns, cookie), limit))
+        let header = match refusal {
+            Some(rcode) => ResponseHeader::code(rcode),
+            None => reply.fill(request.qname()),
+        };
+        Some(reply.writer.finish(query, header))
     }
-}
 
-/// A header alone, for a query whose question cannot be given back.
-fn bare(query: &[u8], rcode: u16, out: &mut [u8]) -> usize {
-    out[..HEADER].fill(0);
-    out[..2].copy_from_slice(&query[..2]);
-    out[2] = 0x80 | query[2] & (OPCODE | 0x01);
-    out[3] = rcode as u8;
-    HEADER
+    /// The cookie of a client and that of the server for it, if the client's can be answered.
+    fn cookies(&self, server: Server, cookie: Option<ClientCookie>) -> Option<[u8; 16]> {
+        let Some(ClientCookie::Valid(client)) = cookie else { return None };
+        let mut cookies = [0; 16];
+        cookies[..8].copy_from_slice(&client);
+        cookies[8..].copy_from_slice(&self.server_cookie(server, client));
+        Some(cookies)
+    }
 }
 
 struct Reply<'i, 's, 'o> {
@@ -183,14 +146,14 @@ struct Reply<'i, 's, 'o> {
     /// The client set DO.
     wants_proof: bool,
     qtype: u16,
-    writer: Writer<'o>,
+    writer: CompressingWriter<'o>,
     scratch: &'s mut Scratch,
     /// How many proofs it has.
     proof_count: usize,
 }
 
 impl Reply<'_, '_, '_> {
-    fn fill(&mut self, qname: &[u8]) -> Outcome {
+    fn fill(&mut self, qname: &[u8]) -> ResponseHeader {
         let mut name = [0; 255];
         let name = &mut name[..qname.len()];
         name.copy_from_slice(qname);
@@ -199,9 +162,9 @@ impl Reply<'_, '_, '_> {
         let located = self.internet.locate(name);
         let zones = located.zones();
         let last = zones.len() - 1;
-        let served = |place: &usize| self.internet.serves(self.server, zones[*place].0);
+        let served = |place: &usize| self.internet.serves(self.server, zones[*place].zone);
         let Some(mut depth) = (0..=last).rev().find(served) else {
-            return Outcome::code(rcode::REFUSED);
+            return ResponseHeader::code(rcode::REFUSED);
         };
         // DS records are the parent's (RFC 4035, section 3.1.4.1).
         let is_at_cut = last > 0 && located.node == Ok(Node::Apex);
@@ -209,24 +172,24 @@ impl Reply<'_, '_, '_> {
         if asks_parent && depth == last && served(&(last - 1)) {
             depth = last - 1;
         }
-        let mut outcome = Outcome { is_authoritative: true, ..Outcome::default() };
+        let mut header = ResponseHeader { is_authoritative: true, ..ResponseHeader::default() };
         let written = if depth == last {
             match self.carrier == Carrier::Datagram && self.is_always_truncated(&located) {
                 true => Err(Full),
-                false => self.answer_from(located, name, &mut outcome.rcode),
+                false => self.answer_from(located, name, &mut header.rcode),
             }
         } else {
-            let (zone, below) = (zones[depth].0, zones[depth + 1]);
-            let start = labels(name).start_of(below.1);
+            let (zone, below) = (zones[depth].zone, zones[depth + 1]);
+            let start = labels(name).start_of(below.labels);
             if asks_parent && depth + 1 == last {
-                self.answer_ds(zone, below.0, name)
+                self.answer_ds(zone, below.zone, name)
             } else {
-                outcome.is_authoritative = false;
-                self.refer(zone, below.0, &name[start..])
+                header.is_authoritative = false;
+                self.refer(zone, below.zone, &name[start..])
             }
         };
-        outcome.is_truncated = written.is_err();
-        outcome
+        header.is_truncated = written.is_err();
+        header
     }
 
     /// True if the file says so of this name. Names of the registries are never truncated without need.
@@ -292,14 +255,14 @@ impl Reply<'_, '_, '_> {
             rtype::RRSIG if is_signed => first(),
             rtype::NSEC if is_signed && !internet.has_nsec3(zone) && node != Node::Empty => {
                 let Scratch { chain, owner: own, set, .. } = &mut *self.scratch;
-                internet.fill_matching(zone, owner, types, chain, (own, set));
+                internet.fill_matching(zone, owner, types, chain, Proof { owner: own, set });
                 self.push_signed(Section::Answer, zone, owner)?;
                 return Ok(true);
             }
             qtype => Some(qtype),
         };
         let Some(qtype) = qtype else { return Ok(false) };
-        if qtype == types::DNSKEY && node == Node::Apex && is_signed {
+        if qtype == rtype::DNSKEY && node == Node::Apex && is_signed {
             let Scratch { signer, set, .. } = &mut *self.scratch;
             internet.fill_dnskey(zone, signer, set);
         } else {
@@ -378,13 +341,13 @@ impl Reply<'_, '_, '_> {
 
     fn push_covering(&mut self, zone: Zone, name: &[u8]) -> Result<(), Full> {
         let Scratch { chain, set, owner, .. } = &mut *self.scratch;
-        self.internet.fill_covering(zone, name, chain, (owner, set));
+        self.internet.fill_covering(zone, name, chain, Proof { owner, set });
         self.push_proof(zone)
     }
 
     fn push_matching(&mut self, zone: Zone, name: &[u8], types: Types) -> Result<(), Full> {
         let Scratch { chain, set, owner, .. } = &mut *self.scratch;
-        self.internet.fill_matching(zone, name, types, chain, (owner, set));
+        self.internet.fill_matching(zone, name, types, chain, Proof { owner, set });
         self.push_proof(zone)
     }
 
@@ -445,15 +408,15 @@ impl Reply<'_, '_, '_> {
         self.push_glue(zone, child)
     }
 
-    /// Writes the addresses of the name servers of `of` that are below the apex of `zone`. Those that are below
+    /// Writes the addresses of the name servers of the zone `served` that are below the apex of `zone`. Those that are below
     /// a cut, where nobody else has them, must be there (RFC 9471, section 3.1); others are left out if they do
     /// not fit.
-    fn push_glue(&mut self, zone: Zone, of: Zone) -> Result<(), Full> {
+    fn push_glue(&mut self, zone: Zone, served: Zone) -> Result<(), Full> {
         let internet = self.internet;
         let (mut apex, mut cut) = (Vec::with_capacity(64), Vec::with_capacity(64));
         internet.push_apex(zone, &mut apex);
-        internet.push_apex(of, &mut cut);
-        let servers = internet.name_servers(of);
+        internet.push_apex(served, &mut cut);
+        let servers = internet.name_servers(served);
         for rtype in [rtype::A, rtype::AAAA] {
             for slot in 0..servers.count {
                 self.scratch.owner.clear();
@@ -467,7 +430,7 @@ impl Reply<'_, '_, '_> {
                     continue;
                 }
                 let written = self.writer.push_set(Section::Additional, owner, set);
-                let is_needed = zone != of && is_below(owner, &cut);
+                let is_needed = zone != served && is_below(owner, &cut);
                 match written {
                     Err(Full) if is_needed => return Err(Full),
                     Err(Full) => return Ok(()),
@@ -476,61 +439,6 @@ impl Reply<'_, '_, '_> {
             }
         }
         Ok(())
-    }
-
-    fn finish(
-        mut self,
-        query: &[u8],
-        outcome: Outcome,
-        (edns, cookie): (Option<ClientEdns>, Option<ClientCookie>),
-        limit: usize,
-    ) -> usize {
-        let [answers, authorities, mut additionals] = self.writer.counts;
-        if let Some(edns) = edns {
-            let payload = self.internet.payload(self.server) as u16;
-            let [high, low] = payload.to_be_bytes();
-            let flags = if edns.dnssec_ok { 0x80 } else { 0 };
-            let mut opt = [0; OPT + COOKIE];
-            opt[..OPT].copy_from_slice(&[
-                0,
-                0,
-                41,
-                high,
-                low,
-                (outcome.rcode >> 4) as u8,
-                0,
-                flags,
-                0,
-                0,
-                0,
-            ]);
-            let mut length = OPT;
-            if let Some(ClientCookie::Valid(client)) = cookie {
-                opt[OPT - 1] = COOKIE as u8;
-                opt[OPT..OPT + 4].copy_from_slice(&[0, 10, 0, 16]);
-                opt[OPT + 4..OPT + 12].copy_from_slice(&client);
-                let own = self.internet.server_cookie(self.server, client);
-                opt[OPT + 12..].copy_from_slice(&own);
-                length += COOKIE;
-            }
-            self.writer.set_limit(limit);
-            // Its octets were held back.
-            if self.writer.push_octets(&opt[..length]).is_ok() {
-                additionals += 1;
-            }
-        }
-        let length = self.writer.len();
-        let out = self.writer.octets_mut();
-        out[..2].copy_from_slice(&query[..2]);
-        // QR; opcode and RD as they came (RFC 1035, section 4.1.1).
-        out[2] = 0x80 | query[2] & (OPCODE | 0x01);
-        out[2] |= if outcome.is_authoritative { 0x04 } else { 0 };
-        out[2] |= if outcome.is_truncated { 0x02 } else { 0 };
-        out[3] = (outcome.rcode & 0x0f) as u8;
-        for (place, count) in [1, answers, authorities, additionals].into_iter().enumerate() {
-            out[4 + 2 * place..6 + 2 * place].copy_from_slice(&count.to_be_bytes());
-        }
-        length
     }
 }
 

@@ -2,7 +2,6 @@
 
 use dnslab_wire::rtype;
 
-use crate::data::types;
 use crate::draw::{About, unit};
 use crate::label::syllables;
 use crate::model::Internet;
@@ -46,8 +45,8 @@ impl Internet {
         let domain = rank / per_domain % self.description.domains.0;
         let mut octets = Vec::with_capacity(64);
         match rtype {
-            types::PTR => octets = self.asked_address(rank, true),
-            types::SRV if self.has_services(domain) => {
+            rtype::PTR => octets = self.asked_address(rank, true),
+            rtype::SRV if self.has_services(domain) => {
                 let (service, _) = SERVICES[(rank % SERVICES.len() as u64) as usize];
                 for label in [service, "_tcp"] {
                     push_label_with(&mut octets, |octets| {
@@ -57,7 +56,7 @@ impl Internet {
                 self.push_domain(domain, &mut octets);
             }
             rtype::NS | rtype::SOA | rtype::DS => self.push_domain(domain, &mut octets),
-            types::SRV | types::MX | types::TXT | types::CAA | types::DNSKEY => {
+            rtype::SRV | rtype::MX | rtype::TXT | rtype::CAA | rtype::DNSKEY => {
                 self.push_domain(domain, &mut octets);
             }
             _ => self.push_host(domain, rank % per_domain, &mut octets),
@@ -70,7 +69,7 @@ impl Internet {
     #[must_use]
     pub fn missing_name(&self, number: u64, rtype: u16) -> Name {
         match rtype {
-            types::PTR => Name::from_wire(&self.asked_address(number, false)),
+            rtype::PTR => Name::from_wire(&self.asked_address(number, false)),
             _ => self.absent_name(number),
         }
     }
@@ -114,7 +113,8 @@ impl Internet {
             let mut suffixes = STRAY.iter().cycle().skip((word >> 32) as usize % STRAY.len());
             // A file may have one of them as a top-level domain.
             let free = suffixes.by_ref().take(STRAY.len());
-            let suffix = free.into_iter().find(|it| self.top_level(it.as_bytes()).is_none());
+            let suffix =
+                free.into_iter().find(|suffix| self.top_level(suffix.as_bytes()).is_none());
             let suffix = suffix.unwrap_or(&"nowhere-0").as_bytes();
             push_label_with(&mut octets, |octets| octets.extend_from_slice(suffix));
             octets.push(0);

@@ -1,22 +1,28 @@
 //! The NSEC or NSEC3 records of a zone whose names can be listed: those of a domain or a part of it, and of the
 //! registries of addresses.
 
-use dnslab_wire::rtype;
+use dnslab_wire::{RrSet, canonical_cmp, push_nsec, push_type_bitmap, rtype};
 
-use crate::data::{Set, Types};
+use crate::data::Types;
 use crate::lookup::Node;
-use crate::model::{Denial, Internet, REGIONS, Zone, nsec3_hash};
+use crate::model::{Denial, Internet, REGIONS, Zone};
 use crate::name::push_label;
-use crate::nsec::{canonical_cmp, push_hash, push_types};
+use crate::nsec3::{nsec3_hash, push_hash};
 use crate::service::SERVICES;
 
-/// A name of a zone.
+/// A name of a zone, with its types without what signing adds. An empty non-terminal has no types.
+#[derive(Debug)]
+pub(crate) struct ListedName {
+    pub(crate) name: Vec<u8>,
+    pub(crate) types: Types,
+}
+
+/// A name of a zone in the order of its records.
 #[derive(Debug)]
 struct Link {
     /// Of the name, for NSEC3 records.
     hash: [u8; 20],
-    name: Vec<u8>,
-    types: Types,
+    listed: ListedName,
 }
 
 /// The names of the zone that was asked for last, in the order of their NSEC or NSEC3 records: one answer needs
@@ -33,21 +39,21 @@ impl Chain {
             return;
         }
         let has_hashes = internet.has_nsec3(zone);
-        let link = |(name, types): (Vec<u8>, Types)| Link {
-            hash: if has_hashes { nsec3_hash(&name) } else { [0; 20] },
-            name,
-            types,
-        };
         // Empty non-terminals have NSEC3 records, but no NSEC records (RFC 5155, section 7.1; RFC 4035,
         // section 2.3).
         let names = internet.listed_names(zone).into_iter();
-        let names = names.filter(|(_, types)| has_hashes || !types.is_empty());
-        self.links = names.map(link).collect();
+        let names = names.filter(|listed| has_hashes || !listed.types.is_empty());
+        self.links = names
+            .map(|listed| Link {
+                hash: if has_hashes { nsec3_hash(&listed.name) } else { [0; 20] },
+                listed,
+            })
+            .collect();
         match has_hashes {
             true => self.links.sort_unstable_by_key(|link| link.hash),
-            false => {
-                self.links.sort_unstable_by(|one, other| canonical_cmp(&one.name, &other.name))
-            }
+            false => self
+                .links
+                .sort_unstable_by(|one, other| canonical_cmp(&one.listed.name, &other.listed.name)),
         }
         self.zone = Some(zone);
     }
@@ -59,7 +65,7 @@ impl Chain {
         zone: Zone,
         name: &[u8],
         owner: &mut Vec<u8>,
-        set: &mut Set,
+        set: &mut RrSet,
     ) {
         self.load(internet, zone);
         let ttl = internet.negative_ttl(zone);
@@ -73,28 +79,26 @@ impl Chain {
                 let (own, next) = (&links[place], &links[(place + 1) % links.len()]);
                 push_hash(&own.hash, owner);
                 internet.push_apex(zone, owner);
-                fill_nsec3(&next.hash, opt_out, own.types, ttl, set);
+                fill_nsec3(&next.hash, opt_out, own.listed.types, ttl, set);
             }
             _ => {
-                let place =
-                    place_of(links.partition_point(|link| canonical_cmp(&link.name, name).is_le()));
+                let place = place_of(
+                    links.partition_point(|link| canonical_cmp(&link.listed.name, name).is_le()),
+                );
                 let (own, next) = (&links[place], &links[(place + 1) % links.len()]);
-                owner.extend_from_slice(&own.name);
-                fill_nsec(&next.name, own.types, ttl, set);
+                owner.extend_from_slice(&own.listed.name);
+                fill_nsec(&next.listed.name, own.listed.types, ttl, set);
             }
         }
     }
 }
 
 /// Fills an NSEC record, whose own type and whose signature are added to the types.
-pub(crate) fn fill_nsec(next: &[u8], mut types: Types, ttl: u32, set: &mut Set) {
+pub(crate) fn fill_nsec(next: &[u8], mut types: Types, ttl: u32, set: &mut RrSet) {
     types.push(rtype::RRSIG);
     types.push(rtype::NSEC);
     set.begin(rtype::NSEC, ttl);
-    set.push(|octets| {
-        octets.extend_from_slice(next);
-        push_types(types, octets);
-    });
+    set.push(|octets| push_nsec(next, types.iter(), octets));
 }
 
 /// Fills an NSEC3 record. Types are signed, unless they are a delegation that is not.
@@ -103,17 +107,17 @@ pub(crate) fn fill_nsec3(
     opt_out: bool,
     mut types: Types,
     ttl: u32,
-    set: &mut Set,
+    set: &mut RrSet,
 ) {
-    if types.iter().any(|it| it != rtype::NS) {
+    if types.iter().any(|rtype| rtype != rtype::NS) {
         types.push(rtype::RRSIG);
     }
-    set.begin(crate::data::types::NSEC3, ttl);
+    set.begin(rtype::NSEC3, ttl);
     set.push(|octets| {
         // SHA-1, no further iterations, no salt (RFC 5155, section 3.2; RFC 9276).
         octets.extend_from_slice(&[1, u8::from(opt_out), 0, 0, 0, 20]);
         octets.extend_from_slice(next);
-        push_types(types, octets);
+        push_type_bitmap(types.iter(), octets);
     });
 }
 
@@ -126,9 +130,8 @@ impl Internet {
         }
     }
 
-    /// All names of a zone with their types, without what signing adds: those of a zone with [`Denial::Nsec`] or
-    /// [`Denial::Nsec3`], but for the root. Empty non-terminals have no types.
-    pub(crate) fn listed_names(&self, zone: Zone) -> Vec<(Vec<u8>, Types)> {
+    /// All names of a zone with [`Denial::Nsec`] or [`Denial::Nsec3`] that is not the root.
+    pub(crate) fn listed_names(&self, zone: Zone) -> Vec<ListedName> {
         let mut apex = Vec::new();
         self.push_apex(zone, &mut apex);
         let below = |label: &[u8]| {
@@ -137,36 +140,45 @@ impl Internet {
             name.extend_from_slice(&apex);
             name
         };
-        let mut names = vec![(apex.clone(), self.types(zone, Node::Apex))];
+        let types = self.types(zone, Node::Apex);
+        let mut names = vec![ListedName { name: apex.clone(), types }];
         match zone {
             Zone::Root | Zone::Reverse(_) => {}
             Zone::Registry(number) => {
                 let registry = &self.registries[number as usize];
                 for child in &registry.below {
                     let name = self.registries[*child as usize].apex.octets().to_vec();
-                    names.push((name, self.delegation_types(Zone::Registry(*child))));
+                    names.push(ListedName {
+                        name,
+                        types: self.delegation_types(Zone::Registry(*child)),
+                    });
                 }
                 if registry.parent.is_none() {
-                    names.push((below(b"nic"), Types::default()));
+                    names.push(ListedName { name: below(b"nic"), types: Types::default() });
                     let servers = self.name_servers(zone);
                     for slot in 0..servers.count {
                         let mut name = Vec::new();
                         let server = self.push_name_server(&servers, slot, &mut name);
-                        names.push((name, self.types(zone, Node::Server(server))));
+                        names.push(ListedName {
+                            name,
+                            types: self.types(zone, Node::Server(server)),
+                        });
                     }
                 }
-                if let Some(family) = self.reverse.iter().position(|it| *it == number) {
+                if let Some(family) = self.reverse.iter().position(|registry| *registry == number) {
                     for prefix in self.registry_prefixes(family == 1) {
                         let mut name = Vec::new();
                         self.push_prefix(prefix, &mut name);
-                        names.push((name, self.delegation_types(Zone::Reverse(prefix))));
+                        names.push(ListedName {
+                            name,
+                            types: self.delegation_types(Zone::Reverse(prefix)),
+                        });
                     }
                     let nibbles = Self::registry_nibbles().filter(|_| family == 1);
-                    names.extend(
-                        nibbles.map(|nibbles| {
-                            ([nibbles.as_slice(), &apex].concat(), Types::default())
-                        }),
-                    );
+                    names.extend(nibbles.map(|nibbles| ListedName {
+                        name: [nibbles.as_slice(), &apex].concat(),
+                        types: Types::default(),
+                    }));
                 }
             }
             Zone::Hosted { domain, region } => {
@@ -174,16 +186,19 @@ impl Internet {
                     if self.zone_region(domain, host) == region {
                         let mut name = Vec::new();
                         self.push_host(domain, host, &mut name);
-                        names.push((name, self.types(zone, Node::Host { domain, host })));
+                        names.push(ListedName {
+                            name,
+                            types: self.types(zone, Node::Host { domain, host }),
+                        });
                     }
                 }
                 let hosting = self.hosting(domain, region);
                 for slot in (0..hosting.count).filter(|_| hosting.own_names) {
                     let node = Node::Server(self.slot(&hosting, slot));
-                    names.push((
-                        below(format!("ns{}", slot + 1).as_bytes()),
-                        self.types(zone, node),
-                    ));
+                    names.push(ListedName {
+                        name: below(format!("ns{}", slot + 1).as_bytes()),
+                        types: self.types(zone, node),
+                    });
                 }
                 if region.is_none() {
                     self.list_beside_hosts(domain, &below, &mut names);
@@ -203,7 +218,7 @@ impl Internet {
         &self,
         domain: u64,
         below: &impl Fn(&[u8]) -> Vec<u8>,
-        names: &mut Vec<(Vec<u8>, Types)>,
+        names: &mut Vec<ListedName>,
     ) {
         let zone = Zone::Hosted { domain, region: None };
         for (region, label) in (0..).zip(REGIONS) {
@@ -212,7 +227,7 @@ impl Internet {
                     true => self.delegation_types(Zone::Hosted { domain, region: Some(region) }),
                     false => Types::default(),
                 };
-                names.push((below(label.as_bytes()), types));
+                names.push(ListedName { name: below(label.as_bytes()), types });
             }
         }
         for host in 1..=self.host_count() {
@@ -220,12 +235,18 @@ impl Internet {
                 if self.domain_of_step(domain, host, step) == domain {
                     let mut name = Vec::new();
                     self.push_step(domain, host, step, &mut name);
-                    names.push((name, self.types(zone, Node::Step { domain, host, step })));
+                    names.push(ListedName {
+                        name,
+                        types: self.types(zone, Node::Step { domain, host, step }),
+                    });
                 }
             }
         }
         if self.has_dmarc(domain) {
-            names.push((below(b"_dmarc"), self.types(zone, Node::Dmarc(domain))));
+            names.push(ListedName {
+                name: below(b"_dmarc"),
+                types: self.types(zone, Node::Dmarc(domain)),
+            });
         }
         if self.has_services(domain) {
             let parent = below(b"_tcp");
@@ -233,9 +254,12 @@ impl Internet {
                 let mut name = Vec::new();
                 push_label(&mut name, label.as_bytes());
                 name.extend_from_slice(&parent);
-                names.push((name, self.types(zone, Node::Service { domain, service })));
+                names.push(ListedName {
+                    name,
+                    types: self.types(zone, Node::Service { domain, service }),
+                });
             }
-            names.push((parent, Types::default()));
+            names.push(ListedName { name: parent, types: Types::default() });
         }
     }
 }

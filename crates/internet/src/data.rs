@@ -2,65 +2,13 @@
 
 use std::net::IpAddr;
 
-use dnslab_wire::rtype;
+use dnslab_wire::{RrSet, rtype};
 
 use crate::draw::About;
 use crate::lookup::Node;
 use crate::model::{Internet, Server, Zone};
 use crate::name::{push_label_with, push_number};
 use crate::service::SERVICES;
-
-/// Types that have no constant in `wire`, because nobody else looks for them.
-pub(crate) mod types {
-    pub(crate) const PTR: u16 = 12;
-    pub(crate) const MX: u16 = 15;
-    pub(crate) const TXT: u16 = 16;
-    pub(crate) const SRV: u16 = 33;
-    pub(crate) const DNSKEY: u16 = 48;
-    pub(crate) const NSEC3: u16 = 50;
-    pub(crate) const NSEC3PARAM: u16 = 51;
-    pub(crate) const HTTPS: u16 = 65;
-    pub(crate) const CAA: u16 = 257;
-}
-
-/// Records of one owner and type, whose data is as DNSSEC signs it: names in lower case, without pointers (RFC
-/// 4034, section 6.2).
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Set {
-    pub(crate) rtype: u16,
-    pub(crate) ttl: u32,
-    octets: Vec<u8>,
-    ends: Vec<u32>,
-}
-
-impl Set {
-    /// Empties it for records of another type.
-    pub(crate) fn begin(&mut self, rtype: u16, ttl: u32) {
-        self.rtype = rtype;
-        self.ttl = ttl;
-        self.octets.clear();
-        self.ends.clear();
-    }
-
-    pub(crate) fn push(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
-        write(&mut self.octets);
-        self.ends.push(self.octets.len() as u32);
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.ends.is_empty()
-    }
-
-    /// The data of each record.
-    pub(crate) fn data(&self) -> impl Iterator<Item = &[u8]> {
-        let mut start = 0;
-        self.ends.iter().map(move |end| {
-            let data = &self.octets[start..*end as usize];
-            start = *end as usize;
-            data
-        })
-    }
-}
 
 /// The types of a name, in ascending order.
 #[derive(Clone, Copy, Debug, Default)]
@@ -72,12 +20,14 @@ pub(crate) struct Types {
 impl Types {
     pub(crate) fn of(types: &[u16]) -> Self {
         let mut own = Self::default();
-        types.iter().for_each(|it| own.push(*it));
+        types.iter().for_each(|rtype| own.push(*rtype));
         own
     }
 
     pub(crate) fn push(&mut self, rtype: u16) {
-        self.types[self.count] = rtype;
+        let place = self.types[..self.count].partition_point(|before| *before < rtype);
+        self.types.copy_within(place..self.count, place + 1);
+        self.types[place] = rtype;
         self.count += 1;
     }
 
@@ -86,12 +36,19 @@ impl Types {
     }
 
     pub(crate) fn has(&self, rtype: u16) -> bool {
-        self.iter().any(|it| it == rtype)
+        self.iter().any(|own| own == rtype)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.count == 0
     }
+}
+
+/// A name in the chain of aliases of a host.
+struct Step {
+    domain: u64,
+    host: u64,
+    step: u64,
 }
 
 /// The serial number of every zone: nothing ever changes.
@@ -118,25 +75,25 @@ impl Internet {
                 types.push(rtype::NS);
                 types.push(rtype::SOA);
                 if hosted.is_some_and(|domain| self.has_mail(domain)) {
-                    types.push(types::MX);
+                    types.push(rtype::MX);
                 }
                 if hosted.is_some() && self.text_length(word) > 0 {
-                    types.push(types::TXT);
+                    types.push(rtype::TXT);
                 }
                 if hosted.is_some() && self.has_ipv6(word) {
                     types.push(rtype::AAAA);
                 }
                 if self.is_signed(zone) {
-                    types.push(types::DNSKEY);
+                    types.push(rtype::DNSKEY);
                     if self.has_nsec3(zone) {
-                        types.push(types::NSEC3PARAM);
+                        types.push(rtype::NSEC3PARAM);
                     }
                 }
                 if hosted.is_some() && self.has_https(word) {
-                    types.push(types::HTTPS);
+                    types.push(rtype::HTTPS);
                 }
                 if hosted.is_some_and(|domain| self.has_caa(domain)) {
-                    types.push(types::CAA);
+                    types.push(rtype::CAA);
                 }
             }
             Node::Server(server) => {
@@ -155,26 +112,26 @@ impl Internet {
                         types.push(rtype::AAAA);
                     }
                     if self.has_https(word) {
-                        types.push(types::HTTPS);
+                        types.push(rtype::HTTPS);
                     }
                 }
             }
             Node::Mail(_) => types.push(rtype::A),
-            Node::Dmarc(_) => types.push(types::TXT),
-            Node::Service { .. } => types.push(types::SRV),
-            Node::Pointer(_) => types.push(types::PTR),
+            Node::Dmarc(_) => types.push(rtype::TXT),
+            Node::Service { .. } => types.push(rtype::SRV),
+            Node::Pointer(_) => types.push(rtype::PTR),
         }
         types
     }
 
-    /// Domain, host and step that an alias leads to.
-    fn next_step(&self, node: Node) -> Option<(u64, u64, u64)> {
+    /// The step that an alias leads to.
+    fn next_step(&self, node: Node) -> Option<Step> {
         let (domain, host, step) = match node {
             Node::Host { domain, host } => (domain, host, 0),
             Node::Step { domain, host, step } => (domain, host, step),
             _ => return None,
         };
-        (step < self.alias_length(domain, host)).then_some((domain, host, step + 1))
+        (step < self.alias_length(domain, host)).then_some(Step { domain, host, step: step + 1 })
     }
 
     /// A word about a name.
@@ -192,7 +149,7 @@ impl Internet {
     }
 
     /// Fills a set with the records of a type; it stays empty if there are none. Keys are not made here.
-    pub(crate) fn fill(&self, zone: Zone, node: Node, rtype: u16, set: &mut Set) {
+    pub(crate) fn fill(&self, zone: Zone, node: Node, rtype: u16, set: &mut RrSet) {
         set.begin(rtype, 0);
         match (node, rtype) {
             (Node::Empty, _) => {}
@@ -203,7 +160,7 @@ impl Internet {
             }
             _ if !self.types(zone, node).has(rtype) => {}
             (_, rtype::CNAME) => {
-                let Some((domain, host, step)) = self.next_step(node) else { return };
+                let Some(Step { domain, host, step }) = self.next_step(node) else { return };
                 set.ttl = self.ttl(zone, node);
                 set.push(|octets| self.push_step(domain, host, step, octets));
             }
@@ -211,24 +168,24 @@ impl Internet {
                 set.ttl = self.ttl(zone, node);
                 self.fill_addresses(self.node_word(zone, node), rtype, set);
             }
-            (_, types::MX) => {
+            (_, rtype::MX) => {
                 set.ttl = self.ttl(zone, node);
                 set.push(|octets| {
                     octets.extend_from_slice(&[0, 10]);
                     self.push_mail_server(zone, octets);
                 });
             }
-            (Node::Dmarc(_), types::TXT) => {
+            (Node::Dmarc(_), rtype::TXT) => {
                 set.ttl = self.ttl(zone, node);
                 set.push(|octets| {
                     push_label_with(octets, |octets| octets.extend_from_slice(b"v=DMARC1; p=none"));
                 });
             }
-            (_, types::TXT) => {
+            (_, rtype::TXT) => {
                 set.ttl = self.ttl(zone, node);
                 self.fill_text(self.node_word(zone, node), set);
             }
-            (Node::Service { service, .. }, types::SRV) => {
+            (Node::Service { service, .. }, rtype::SRV) => {
                 set.ttl = self.ttl(zone, node);
                 let (_, port) = SERVICES[usize::from(service)];
                 set.push(|octets| {
@@ -238,21 +195,21 @@ impl Internet {
                     self.push_mail_server(zone, octets);
                 });
             }
-            (Node::Pointer(address), types::PTR) => {
+            (Node::Pointer(address), rtype::PTR) => {
                 set.ttl = self.ttl(zone, node);
                 set.push(|octets| self.push_pointer(address, octets));
             }
-            (_, types::HTTPS) => {
+            (_, rtype::HTTPS) => {
                 set.ttl = self.ttl(zone, node);
                 let types = self.types(zone, node);
                 self.fill_https(self.node_word(zone, node), types.has(rtype::AAAA), set);
             }
-            (_, types::CAA) => {
+            (_, rtype::CAA) => {
                 set.ttl = self.ttl(zone, node);
                 // Flags, and the length of the tag (RFC 8659, section 4.1).
                 set.push(|octets| octets.extend_from_slice(b"\0\x05issueca.example"));
             }
-            (_, types::NSEC3PARAM) => {
+            (_, rtype::NSEC3PARAM) => {
                 // SHA-1, no flags, no further iterations, no salt (RFC 5155, section 4).
                 set.push(|octets| octets.extend_from_slice(&[1, 0, 0, 0, 0]));
             }
@@ -268,7 +225,7 @@ impl Internet {
     }
 
     /// The record that most have (RFC 9460): the name itself, HTTP/3 and HTTP/2, and the addresses.
-    fn fill_https(&self, word: u64, has_ipv6: bool, set: &mut Set) {
+    fn fill_https(&self, word: u64, has_ipv6: bool, set: &mut RrSet) {
         set.push(|octets| {
             octets.extend_from_slice(b"\0\x01\0");
             octets.extend_from_slice(b"\0\x01\0\x06\x02h3\x02h2");
@@ -322,7 +279,7 @@ impl Internet {
     }
 
     /// The NS records of a zone, with the TTL that they have in `seen_from`: itself or its parent.
-    pub(crate) fn fill_name_servers(&self, zone: Zone, seen_from: Zone, set: &mut Set) {
+    pub(crate) fn fill_name_servers(&self, zone: Zone, seen_from: Zone, set: &mut RrSet) {
         set.begin(rtype::NS, self.server_ttl(seen_from));
         let servers = self.name_servers(zone);
         for slot in 0..servers.count {
@@ -332,7 +289,7 @@ impl Internet {
         }
     }
 
-    pub(crate) fn fill_soa(&self, zone: Zone, set: &mut Set) {
+    pub(crate) fn fill_soa(&self, zone: Zone, set: &mut RrSet) {
         let ttl = self.negative_ttl(zone);
         set.begin(rtype::SOA, ttl);
         set.push(|octets| {
@@ -347,11 +304,11 @@ impl Internet {
     }
 
     /// The address of a server, with the TTL that it has in a zone.
-    pub(crate) fn fill_glue(&self, server: Server, seen_from: Zone, rtype: u16, set: &mut Set) {
+    pub(crate) fn fill_glue(&self, server: Server, seen_from: Zone, rtype: u16, set: &mut RrSet) {
         self.fill_server(server, self.server_ttl(seen_from), rtype, set);
     }
 
-    fn fill_server(&self, server: Server, ttl: u32, rtype: u16, set: &mut Set) {
+    fn fill_server(&self, server: Server, ttl: u32, rtype: u16, set: &mut RrSet) {
         set.begin(rtype, ttl);
         let (ipv4, ipv6) = self.addresses(server);
         let address = if rtype == rtype::A { Some(ipv4) } else { ipv6 };
@@ -363,7 +320,7 @@ impl Internet {
         }
     }
 
-    fn fill_addresses(&self, word: u64, rtype: u16, set: &mut Set) {
+    fn fill_addresses(&self, word: u64, rtype: u16, set: &mut RrSet) {
         self.each_address(word, rtype, |address| {
             set.push(|octets| octets.extend_from_slice(address));
         });
@@ -392,7 +349,7 @@ impl Internet {
     }
 
     /// One record, in strings of at most 255 octets.
-    fn fill_text(&self, word: u64, set: &mut Set) {
+    fn fill_text(&self, word: u64, set: &mut RrSet) {
         let mut left = self.text_length(word) as usize;
         set.push(|octets| {
             octets.reserve(left + left / 255 + 1);

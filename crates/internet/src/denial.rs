@@ -7,11 +7,25 @@
 
 use std::cmp::Ordering;
 
+use dnslab_wire::{RrSet, canonical_cmp};
+
 use crate::chain::{Chain, fill_nsec, fill_nsec3};
-use crate::data::{Set, Types};
-use crate::model::{Denial, Internet, RANGE_BITS, Zone, nsec3_hash};
+use crate::data::Types;
+use crate::model::{Denial, Internet, RANGE_BITS, Zone};
 use crate::name::push_label;
-use crate::nsec::{canonical_cmp, push_hash};
+use crate::nsec3::{nsec3_hash, push_hash};
+
+/// Where the record of a proof is written: its owner, and the NSEC or NSEC3 record.
+pub(crate) struct Proof<'a> {
+    pub(crate) owner: &'a mut Vec<u8>,
+    pub(crate) set: &'a mut RrSet,
+}
+
+/// The hashes of an NSEC3 record, which covers what is between them (RFC 5155, section 3.1.7).
+struct Span {
+    first: [u8; 20],
+    next: [u8; 20],
+}
 
 impl Internet {
     /// Appends the owner of the NSEC or NSEC3 record at a name that exists, and fills the record. Types are those of
@@ -23,8 +37,9 @@ impl Internet {
         name: &[u8],
         types: Types,
         chain: &mut Chain,
-        (owner, set): (&mut Vec<u8>, &mut Set),
+        proof: Proof<'_>,
     ) {
+        let Proof { owner, set } = proof;
         owner.clear();
         let ttl = self.negative_ttl(zone);
         match self.denial(zone) {
@@ -42,7 +57,7 @@ impl Internet {
             }
             denial @ (Denial::MinimalNsec3 | Denial::Ranges) => {
                 let hash = nsec3_hash(name);
-                let (_, next) = neighbours(&hash);
+                let next = Span::around(&hash).next;
                 push_hash(&hash, owner);
                 self.push_apex(zone, owner);
                 fill_nsec3(&next, denial == Denial::Ranges, types, ttl, set);
@@ -57,8 +72,9 @@ impl Internet {
         zone: Zone,
         name: &[u8],
         chain: &mut Chain,
-        (owner, set): (&mut Vec<u8>, &mut Set),
+        proof: Proof<'_>,
     ) {
+        let Proof { owner, set } = proof;
         owner.clear();
         let ttl = self.negative_ttl(zone);
         match (zone, self.denial(zone)) {
@@ -75,11 +91,11 @@ impl Internet {
             }
             (_, denial) => {
                 let hash = nsec3_hash(name);
-                let (first, next) = match zone {
+                let Span { first, next } = match zone {
                     Zone::Registry(number) if denial == Denial::Ranges => {
                         self.opt_out_span(number, &hash)
                     }
-                    _ => neighbours(&hash),
+                    _ => Span::around(&hash),
                 };
                 push_hash(&first, owner);
                 self.push_apex(zone, owner);
@@ -89,19 +105,13 @@ impl Internet {
     }
 
     /// The hashes between which this one is, and no delegation that is signed.
-    fn opt_out_span(&self, registry: u32, hash: &[u8; 20]) -> ([u8; 20], [u8; 20]) {
+    fn opt_out_span(&self, registry: u32, hash: &[u8; 20]) -> Span {
         if self.is_in_signed_range(hash) {
-            return neighbours(hash);
+            return Span::around(hash);
         }
         let range = u32::from_be_bytes([0, 0, hash[0], hash[1]]) >> (16 - RANGE_BITS);
-        let start = |offset: u64| {
-            // 12 bits of the range, 32 of the offset in it.
-            let bits = (u64::from(range) << 32).wrapping_add(offset) << (64 - 32 - RANGE_BITS);
-            let mut hash = [0; 20];
-            hash[..8].copy_from_slice(&bits.to_be_bytes());
-            hash
-        };
-        let (mut first, mut next) = (start(0), start(self.first_signed_offset()));
+        let mut first = hash_in_range(range, 0);
+        let mut next = hash_in_range(range, self.first_signed_offset());
         // What the registry has itself is not covered, wherever its hash is.
         let fixed = &self.registries[registry as usize].fixed;
         let place = fixed.partition_point(|other| other < hash);
@@ -110,9 +120,9 @@ impl Internet {
             next = *after;
         }
         if let Some(before) = fixed[..place].last().filter(|before| first <= **before) {
-            first = neighbours(before).1;
+            first = Span::around(before).next;
         }
-        (first, next)
+        Span { first, next }
     }
 
     /// The names of the root zone that have records, in canonical order.
@@ -168,7 +178,7 @@ impl Internet {
         least
     }
 
-    fn fill_root_chain(&self, place: usize, owner: &mut Vec<u8>, set: &mut Set) {
+    fn fill_root_chain(&self, place: usize, owner: &mut Vec<u8>, set: &mut RrSet) {
         let name = self.root_name(place);
         let types = self.root_types(&name);
         fill_nsec(&self.root_name(place + 1), types, self.negative_ttl(Zone::Root), set);
@@ -179,7 +189,7 @@ impl Internet {
     fn root_types(&self, name: &[u8]) -> Types {
         let located = self.locate(name);
         match located.zones() {
-            [_, (zone, _), ..] => self.delegation_types(*zone),
+            [_, child, ..] => self.delegation_types(child.zone),
             _ => {
                 let node = located.node.expect("a name of the chain exists");
                 self.types(Zone::Root, node)
@@ -188,22 +198,32 @@ impl Internet {
     }
 }
 
-/// The hashes before and after this one.
-fn neighbours(hash: &[u8; 20]) -> ([u8; 20], [u8; 20]) {
-    let [mut before, mut after] = [*hash; 2];
-    for octet in before.iter_mut().rev() {
-        *octet = octet.wrapping_sub(1);
-        if *octet != 0xff {
-            break;
+/// The hash at an offset of a range: 12 bits of the range, 32 of the offset.
+fn hash_in_range(range: u32, offset: u64) -> [u8; 20] {
+    let bits = (u64::from(range) << 32).wrapping_add(offset) << (64 - 32 - RANGE_BITS);
+    let mut hash = [0; 20];
+    hash[..8].copy_from_slice(&bits.to_be_bytes());
+    hash
+}
+
+impl Span {
+    /// The hashes right before and right after this one.
+    fn around(hash: &[u8; 20]) -> Self {
+        let [mut first, mut next] = [*hash; 2];
+        for octet in first.iter_mut().rev() {
+            *octet = octet.wrapping_sub(1);
+            if *octet != 0xff {
+                break;
+            }
         }
-    }
-    for octet in after.iter_mut().rev() {
-        *octet = octet.wrapping_add(1);
-        if *octet != 0 {
-            break;
+        for octet in next.iter_mut().rev() {
+            *octet = octet.wrapping_add(1);
+            if *octet != 0 {
+                break;
+            }
         }
+        Self { first, next }
     }
-    (before, after)
 }
 
 /// Appends a name before this one in canonical order, with none between them that exists: labels of names that
@@ -265,8 +285,8 @@ mod tests {
 
     #[test]
     fn neighbours_go_around() {
-        assert_eq!(neighbours(&[0; 20]).0, [0xff; 20]);
-        assert_eq!(neighbours(&[0xff; 20]).1, [0; 20]);
+        assert_eq!(Span::around(&[0; 20]).first, [0xff; 20]);
+        assert_eq!(Span::around(&[0xff; 20]).next, [0; 20]);
     }
 
     fn wire(label: &[u8], parents: usize) -> Vec<u8> {

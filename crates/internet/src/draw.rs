@@ -181,7 +181,8 @@ mod tests {
         let draws = Draws::new(1);
         for share in [0.0, 0.001, 0.3, 0.999, 1.0] {
             let chance = Chance::new(share);
-            let hits = (0..100_000).filter(|it| chance.includes(draws.word(About::Fault, *it)));
+            let hits =
+                (0..100_000).filter(|subject| chance.includes(draws.word(About::Fault, *subject)));
             let found = hits.count() as f64 / 1e5;
             // Six standard deviations.
             let bound = 6.0 * (share * (1.0 - share) / 1e5).sqrt();
@@ -206,7 +207,8 @@ mod tests {
     fn purposes_are_independent() {
         let draws = Draws::new(3);
         let both = |subject: &u64| {
-            let [one, other] = [About::Fault, About::OwnNames].map(|it| draws.word(it, *subject));
+            let [one, other] =
+                [About::Fault, About::OwnNames].map(|about| draws.word(about, *subject));
             one >> 63 == other >> 63
         };
         let same = (0..10_000).filter(both).count();

@@ -421,7 +421,7 @@ impl Description {
 
     fn check(&self) -> Result<(), DescriptionError> {
         let fault = |keys, reason: String| Err(DescriptionError::Together { keys, reason });
-        let sum = |shares: &[&Share]| shares.iter().map(|it| it.0).sum::<f64>();
+        let sum = |shares: &[&Share]| shares.iter().map(|share| share.0).sum::<f64>();
         let Faults { lame, dead, slow, edns_formerr, edns_ignored, .. } = &self.faults;
         let faulty = sum(&[lame, dead, slow, edns_formerr, edns_ignored]);
         if faulty > 1.0 {
@@ -438,12 +438,12 @@ impl Description {
             return fault("top_level.known", reason);
         }
         let mut names: Vec<&str> =
-            self.top_level.known.iter().map(|(it, _)| it.0.as_str()).collect();
+            self.top_level.known.iter().map(|(suffix, _)| suffix.0.as_str()).collect();
         names.sort_unstable();
         if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
             return fault("top_level.known", format!("`{}` is there twice", twice[0]));
         }
-        let mut tops: Vec<&str> = names.iter().map(|it| top_label(it)).collect();
+        let mut tops: Vec<&str> = names.iter().map(|name| top_label(name)).collect();
         tops.sort_unstable();
         tops.dedup();
         if tops.len() as u64 > self.top_level.count.0 {
@@ -527,7 +527,7 @@ impl<T> Visitor<'_> for Reader<T> {
 }
 
 fn whole<E: de::Error>(value: i64, least: u64, most: u64) -> Result<u64, E> {
-    let own = u64::try_from(value).ok().filter(|it| (least..=most).contains(it));
+    let own = u64::try_from(value).ok().filter(|number| (least..=most).contains(number));
     own.ok_or_else(|| E::custom(format!("{value} is not between {least} and {most}")))
 }
 
@@ -571,9 +571,10 @@ impl<'de> Deserialize<'de> for Seconds {
             expected: "a TTL, as in \"48h\"",
             read: |text| {
                 // RFC 2181, section 8: at most 2^31 - 1; a week is more than anybody needs.
-                let read = duration::read(text).ok().filter(|it| it.as_secs() <= 604_800);
+                let read =
+                    duration::read(text).ok().filter(|duration| duration.as_secs() <= 604_800);
                 let wrong = || format!("`{text}` is no TTL of at most 168h, as in \"48h\"");
-                read.map(|it| Self(it.as_secs() as u32)).ok_or_else(wrong)
+                read.map(|duration| Self(duration.as_secs() as u32)).ok_or_else(wrong)
             },
             number: None,
             value: PhantomData,
@@ -586,7 +587,7 @@ impl<'de> Deserialize<'de> for Time {
         deserializer.deserialize_str(Reader {
             expected: "a duration, as in \"30ms\"",
             read: |text| {
-                let read = duration::read(text).ok().filter(|it| it.as_secs() <= 60);
+                let read = duration::read(text).ok().filter(|duration| duration.as_secs() <= 60);
                 let wrong = || format!("`{text}` is no duration of at most 60s, as in \"30ms\"");
                 read.map(Self).ok_or_else(wrong)
             },
@@ -618,13 +619,13 @@ impl<'de> Deserialize<'de> for Suffix {
             read: |text| {
                 let is_label = |label: &str| {
                     let is_letter =
-                        |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'-';
+                        |octet: u8| octet.is_ascii_lowercase() || octet.is_ascii_digit() || octet == b'-';
                     (1..=63).contains(&label.len()) && label.bytes().all(is_letter)
                 };
                 let labels: Vec<&str> = text.split('.').collect();
                 let is_taken =
                     ["root-servers", "arpa"].contains(&top_label(text)) || labels[0] == "nic";
-                match labels.len() <= 2 && labels.iter().all(|it| is_label(it)) && !is_taken {
+                match labels.len() <= 2 && labels.iter().all(|label| is_label(label)) && !is_taken {
                     true => Ok(Self(text.to_owned())),
                     false => Err(format!(
                         "`{text}` is not one or two labels of a-z, 0-9 and -, as in `com` or `co.uk`"

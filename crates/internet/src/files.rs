@@ -5,13 +5,14 @@ use std::net::IpAddr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use dnslab_wire::rtype;
+use dnslab_wire::{RrSet, canonical_cmp, rtype};
 
 use crate::chain::Chain;
-use crate::data::{Set, Types, types};
+use crate::data::Types;
+use crate::denial::Proof;
+use crate::lookup::PlacedZone;
 use crate::model::{Internet, Zone};
 use crate::name::Name;
-use crate::nsec::canonical_cmp;
 use crate::sign::Signer;
 
 /// The key of the root, in the two forms that resolvers take.
@@ -37,7 +38,7 @@ impl Internet {
     #[must_use]
     pub fn root_hints(&self) -> String {
         let mut text = String::new();
-        let mut set = Set::default();
+        let mut set = RrSet::default();
         self.fill_name_servers(Zone::Root, Zone::Root, &mut set);
         push_records(b"\0", &set, &mut text);
         let mut owner = Vec::new();
@@ -59,8 +60,8 @@ impl Internet {
         if !self.is_signed(Zone::Root) {
             return None;
         }
-        let (mut signer, mut set) = (Signer::default(), Set::default());
-        let line = |set: &Set| {
+        let (mut signer, mut set) = (Signer::default(), RrSet::default());
+        let line = |set: &RrSet| {
             let mut text = String::new();
             push_records(b"\0", set, &mut text);
             text.trim_end().to_owned()
@@ -76,23 +77,23 @@ impl Internet {
     #[must_use]
     pub fn root_zone(&self) -> String {
         let mut text = String::new();
-        let (mut signer, mut set, mut signature) = <(Signer, Set, Set)>::default();
+        let (mut signer, mut set, mut signature) = <(Signer, RrSet, RrSet)>::default();
         let mut owner = Vec::new();
         let mut previous: Option<Vec<u8>> = None;
         for name in self.root_names() {
             debug_assert!(
-                previous.is_none_or(|it| canonical_cmp(&it, &name).is_lt()),
+                previous.is_none_or(|previous| canonical_cmp(&previous, &name).is_lt()),
                 "the chain is in order"
             );
             let located = self.locate(&name);
-            let mut push = |set: &Set, signer: &mut Signer, is_own: bool| {
+            let mut push = |set: &RrSet, signer: &mut Signer, is_own: bool| {
                 push_records(&name, set, &mut text);
                 if is_own && !set.is_empty() && self.is_signed(Zone::Root) {
                     signer.sign(self, Zone::Root, &name, set, &mut signature);
                     push_records(&name, &signature, &mut text);
                 }
             };
-            if let [_, (zone, _), ..] = located.zones() {
+            if let [_, PlacedZone { zone, .. }, ..] = located.zones() {
                 self.fill_name_servers(*zone, Zone::Root, &mut set);
                 push(&set, &mut signer, false);
                 if self.is_signed(*zone) {
@@ -102,7 +103,7 @@ impl Internet {
             } else if let Ok(node) = located.node {
                 for rtype in self.types(Zone::Root, node).iter() {
                     match rtype {
-                        types::DNSKEY => self.fill_dnskey(Zone::Root, &mut signer, &mut set),
+                        rtype::DNSKEY => self.fill_dnskey(Zone::Root, &mut signer, &mut set),
                         _ => self.fill(Zone::Root, node, rtype, &mut set),
                     }
                     push(&set, &mut signer, true);
@@ -110,11 +111,11 @@ impl Internet {
             }
             if self.is_signed(Zone::Root) {
                 let mut chain = Chain::default();
-                let proof = (&mut owner, &mut set);
+                let proof = Proof { owner: &mut owner, set: &mut set };
                 self.fill_matching(Zone::Root, &name, Types::default(), &mut chain, proof);
                 push(&set, &mut signer, true);
             }
-            if let [_, (zone, _), ..] = located.zones() {
+            if let [_, PlacedZone { zone, .. }, ..] = located.zones() {
                 let servers = self.name_servers(*zone);
                 for slot in 0..servers.count {
                     owner.clear();
@@ -132,7 +133,7 @@ impl Internet {
 }
 
 /// Appends the records of a set as lines of a zone file.
-fn push_records(owner: &[u8], set: &Set, text: &mut String) {
+fn push_records(owner: &[u8], set: &RrSet, text: &mut String) {
     for data in set.data() {
         let owner = Name::from_wire(owner);
         // Writing to a string does not fail.
@@ -143,7 +144,7 @@ fn push_records(owner: &[u8], set: &Set, text: &mut String) {
 }
 
 fn push_data(rtype: u16, data: &[u8], text: &mut String) {
-    let hex = |data: &[u8]| data.iter().map(|it| format!("{it:02X}")).collect::<String>();
+    let hex = |data: &[u8]| data.iter().map(|octet| format!("{octet:02X}")).collect::<String>();
     let word = |at: usize| u16::from_be_bytes([data[at], data[at + 1]]);
     let long = |at: usize| u32::from_be_bytes([data[at], data[at + 1], data[at + 2], data[at + 3]]);
     let name_end = |at: usize| {
@@ -162,11 +163,11 @@ fn push_data(rtype: u16, data: &[u8], text: &mut String) {
         rtype::NS => write!(text, "NS {}", name(0)),
         rtype::SOA => {
             let (second, numbers) = (name_end(0), data.len() - 20);
-            let [a, b, c, d, e] = [0, 1, 2, 3, 4].map(|it| long(numbers + 4 * it));
+            let [a, b, c, d, e] = [0, 1, 2, 3, 4].map(|place| long(numbers + 4 * place));
             write!(text, "SOA {} {} {a} {b} {c} {d} {e}", name(0), name(second))
         }
         rtype::DS => write!(text, "DS {} {} {} {}", word(0), data[2], data[3], hex(&data[4..])),
-        types::DNSKEY => {
+        rtype::DNSKEY => {
             let key = STANDARD.encode(&data[4..]);
             write!(text, "DNSKEY {} {} {} {key}", word(0), data[2], data[3])
         }
@@ -221,7 +222,7 @@ fn type_name(rtype: u16) -> String {
         rtype::DS => "DS".to_owned(),
         rtype::RRSIG => "RRSIG".to_owned(),
         rtype::NSEC => "NSEC".to_owned(),
-        types::DNSKEY => "DNSKEY".to_owned(),
+        rtype::DNSKEY => "DNSKEY".to_owned(),
         _ => format!("TYPE{rtype}"),
     }
 }

@@ -26,8 +26,8 @@
 //!
 //! Modules, in the order of reading: `file`, `network` (the description); `draw`, `label`, `name` (numbers from the
 //! seed, and names); `model`, `prefix` (who serves which zone); `lookup`, `reverse`, `service` (which zones lead to a
-//! name); `data` (the records there); `sign`, `denial`, `chain`, `nsec` (keys, signatures and proofs, made on demand);
-//! `answer`, `message`; `files` (root hints, trust anchor, root zone); `ask` (what clients ask for).
+//! name); `data` (the records there); `sign`, `denial`, `chain`, `nsec3` (keys, signatures and proofs, made on
+//! demand); `answer`; `files` (root hints, trust anchor, root zone); `ask` (what clients ask for).
 //!
 //! - Invariant: no socket, no file, no clock, and no table of names. Memory does not grow with the names.
 //! - Invariant: an answer follows from description, address and query. [`Scratch`] changes its time, never its octets.
@@ -45,11 +45,10 @@ mod file;
 mod files;
 mod label;
 mod lookup;
-mod message;
 mod model;
 mod name;
 mod network;
-mod nsec;
+mod nsec3;
 mod prefix;
 mod reverse;
 mod service;

@@ -2,8 +2,10 @@
 
 use std::net::IpAddr;
 
+use dnslab_wire::{Labels, labels};
+
 use crate::model::{Internet, REGIONS, Server, Zone};
-use crate::name::{Labels, labels, number};
+use crate::name::number;
 use crate::service::SERVICES;
 
 /// What is at a name that exists.
@@ -38,10 +40,18 @@ pub(crate) enum Node {
     Pointer(IpAddr),
 }
 
+/// A zone on the way from the root to a name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PlacedZone {
+    pub(crate) zone: Zone,
+    /// Labels of its apex.
+    pub(crate) labels: usize,
+}
+
 /// The zones on the way from the root to a name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Located {
-    zones: [(Zone, usize); MAX_ZONES],
+    zones: [PlacedZone; MAX_ZONES],
     count: usize,
     /// What is there; otherwise the labels of the longest ancestor that exists.
     pub(crate) node: Result<Node, usize>,
@@ -52,21 +62,22 @@ const MAX_ZONES: usize = 5;
 
 impl Located {
     fn root() -> Self {
-        Self { zones: [(Zone::Root, 0); MAX_ZONES], count: 1, node: Err(0) }
+        let root = PlacedZone { zone: Zone::Root, labels: 0 };
+        Self { zones: [root; MAX_ZONES], count: 1, node: Err(0) }
     }
 
-    /// From the root down, each with the number of labels of its apex.
-    pub(crate) fn zones(&self) -> &[(Zone, usize)] {
+    /// From the root down.
+    pub(crate) fn zones(&self) -> &[PlacedZone] {
         &self.zones[..self.count]
     }
 
     /// The zone that the name is in, seen from below a cut.
     pub(crate) fn zone(&self) -> Zone {
-        self.zones[self.count - 1].0
+        self.zones[self.count - 1].zone
     }
 
     pub(crate) fn enter(&mut self, zone: Zone, labels: usize) {
-        self.zones[self.count] = (zone, labels);
+        self.zones[self.count] = PlacedZone { zone, labels };
         self.count += 1;
     }
 
@@ -111,7 +122,8 @@ impl Internet {
             });
         }
         let mut below = self.registries[registry as usize].below.iter();
-        if let Some(second) = below.find(|it| *self.registries[**it as usize].label == *label) {
+        if let Some(second) = below.find(|child| *self.registries[**child as usize].label == *label)
+        {
             registry = *second;
             depth = 2;
             located.enter(Zone::Registry(registry), depth);

@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use ring::digest;
-
 use crate::draw::{About, Chance, Draws, Weighted, below, mix, unit};
 use crate::file::{Description, DescriptionError, Share, Table, top_label};
 use crate::label::{Labels, syllables};
 use crate::name::{Name, push_label_with, push_number};
 use crate::network::Network;
+use crate::nsec3::nsec3_hash;
 use crate::prefix::Prefix;
 
 /// A whole DNS hierarchy. Everything in it follows from its [`Description`].
@@ -451,7 +450,7 @@ impl Internet {
     /// The place in the root zone of the top-level domain with this label.
     pub(crate) fn top_level(&self, label: &[u8]) -> Option<u32> {
         let all = &self.registries[..self.top_level_count];
-        all.binary_search_by(|registry| (*registry.label).cmp(label)).ok().map(|it| it as u32)
+        all.binary_search_by(|registry| (*registry.label).cmp(label)).ok().map(|place| place as u32)
     }
 
     /// An operator by rank: the share of the first `r` of `n` is `ln(r) / ln(n)`, as by Zipf's law.
@@ -566,10 +565,10 @@ impl Internet {
     /// The server behind a name server of a zone. It need not serve the zone.
     pub(crate) fn slot(&self, hosting: &Hosting, slot: u32) -> Server {
         let operators = self.description.operators.count.0 as u32;
-        let (kind, is_lame) = hosting.of_slot(slot);
+        let NamedServer { kind, is_foreign } = hosting.named_server(slot);
         let servers = self.description.operators.servers.0 as u32;
         Server::Operator {
-            operator: (hosting.operator + u32::from(is_lame)) % operators,
+            operator: (hosting.operator + u32::from(is_foreign)) % operators,
             kind,
             slot: (hosting.first + slot) % servers,
         }
@@ -589,7 +588,8 @@ impl Internet {
                 }
                 let servers = self.description.operators.servers.0 as u32;
                 let at = (slot + servers - hosting.first) % servers;
-                at < hosting.count && hosting.of_slot(at) == (kind, false)
+                at < hosting.count
+                    && hosting.named_server(at) == NamedServer { kind, is_foreign: false }
             }
             _ => false,
         }
@@ -707,7 +707,7 @@ impl Internet {
             Zone::Registry(number) => (self.registries[number as usize].servers.into(), None),
             Zone::Hosted { .. } | Zone::Reverse(_) => {
                 let hosting = self.hosting_of(zone);
-                (hosting.map_or(0, |it| it.count), hosting)
+                (hosting.map_or(0, |hosting| hosting.count), hosting)
             }
         };
         NameServers { zone, count, hosting }
@@ -871,18 +871,25 @@ impl Internet {
     }
 }
 
+/// The server that a name server of a zone leads to.
+#[derive(PartialEq, Eq)]
+struct NamedServer {
+    kind: Kind,
+    /// It is another operator's, which does not serve the zone.
+    is_foreign: bool,
+}
+
 impl Hosting {
-    /// The kind of server behind a name server, and whether that is a server of somebody else.
-    fn of_slot(&self, slot: u32) -> (Kind, bool) {
+    fn named_server(&self, slot: u32) -> NamedServer {
         let is_faulty = self.is_whole || slot == self.faulty;
-        match self.fault {
-            Fault::Lame if is_faulty => (Kind::Sound, true),
-            Fault::Dead if is_faulty => (Kind::Dead, false),
-            Fault::Slow if slot == self.faulty => (Kind::Slow, false),
-            Fault::EdnsFormErr => (Kind::EdnsFormErr, false),
-            Fault::EdnsIgnored => (Kind::EdnsIgnored, false),
-            _ => (Kind::Sound, false),
-        }
+        let kind = match self.fault {
+            Fault::Dead if is_faulty => Kind::Dead,
+            Fault::Slow if slot == self.faulty => Kind::Slow,
+            Fault::EdnsFormErr => Kind::EdnsFormErr,
+            Fault::EdnsIgnored => Kind::EdnsIgnored,
+            _ => Kind::Sound,
+        };
+        NamedServer { kind, is_foreign: self.fault == Fault::Lame && is_faulty }
     }
 }
 
@@ -1023,8 +1030,9 @@ impl Registries {
         let known = top_level.known.iter().map(|(suffix, share)| (suffix.0.as_str(), share.0));
         for (suffix, share) in known.chain(REVERSE.map(|suffix| (suffix, 0.0))) {
             let Some((label, top)) = suffix.split_once('.') else { continue };
-            let place =
-                registries[..top_level_count].iter().position(|it| *it.label == *top.as_bytes());
+            let place = registries[..top_level_count]
+                .iter()
+                .position(|registry| *registry.label == *top.as_bytes());
             let place = place.expect("every suffix has its top-level domain");
             let number = registries.len() as u32;
             let above = &mut registries[place];
@@ -1049,7 +1057,8 @@ impl Registries {
 impl Registry {
     fn top_level(description: &Description, draws: Draws, label: &[u8], first_server: u32) -> Self {
         let top_level = &description.top_level;
-        let subject = label.iter().fold(0, |sum: u64, it| sum.wrapping_mul(257) + u64::from(*it));
+        let subject =
+            label.iter().fold(0, |sum: u64, octet| sum.wrapping_mul(257) + u64::from(*octet));
         let draw = |about| draws.word(about, subject);
         let is_reverse = label == top_label(REVERSE[0]).as_bytes();
         let is_known = is_reverse
@@ -1124,13 +1133,6 @@ impl crate::file::TopLevel {
     fn signed_share(&self, description: &Description) -> f64 {
         if description.dnssec.root { description.dnssec.top_level.0 } else { 0.0 }
     }
-}
-
-/// The hash of a lower-cased name in NSEC3 records: SHA-1, no salt, no further iterations (RFC 5155, section
-/// 5; RFC 9276, section 3.1).
-pub(crate) fn nsec3_hash(name: &[u8]) -> [u8; 20] {
-    let digest = digest::digest(&digest::SHA1_FOR_LEGACY_USE_ONLY, name);
-    *digest.as_ref().first_chunk().expect("SHA-1 has 20 octets")
 }
 
 /// Bits of a hash that name its range.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use dnslab_wire::labels;
+
 /// The longest name, octets (RFC 1035, section 2.3.4).
 const MOST: usize = 255;
 
@@ -107,56 +109,6 @@ pub(crate) fn number(digits: &[u8]) -> Option<u64> {
     })
 }
 
-/// Where the labels of a wire name begin, the root's last.
-pub(crate) struct Labels<'n> {
-    name: &'n [u8],
-    starts: [u8; 128],
-    count: usize,
-}
-
-/// The labels of a wire name of at most 255 octets without pointers.
-pub(crate) fn labels(name: &[u8]) -> Labels<'_> {
-    let (mut starts, mut count, mut at) = ([0; 128], 0, 0);
-    while let Some(length @ 1..) = name.get(at).map(|length| usize::from(*length)) {
-        if count == 127 {
-            break;
-        }
-        starts[count] = at as u8;
-        count += 1;
-        at += 1 + length;
-    }
-    starts[count] = at.min(254) as u8;
-    Labels { name, starts, count }
-}
-
-impl<'n> Labels<'n> {
-    /// Without the root's.
-    pub(crate) fn count(&self) -> usize {
-        self.count
-    }
-
-    /// The label at this place from the root: 0 is the top-level domain.
-    pub(crate) fn under_root(&self, place: usize) -> &'n [u8] {
-        let at = usize::from(self.starts[self.count - 1 - place]);
-        let length = usize::from(self.name[at]);
-        &self.name[at + 1..at + 1 + length]
-    }
-
-    /// Where the ancestor of so many labels begins; 0 labels is the root.
-    pub(crate) fn start_of(&self, labels: usize) -> usize {
-        usize::from(self.starts[self.count - labels])
-    }
-
-    fn iter(&self) -> impl Iterator<Item = &'n [u8]> {
-        (0..self.count).rev().map(|place| self.under_root(place))
-    }
-}
-
-/// The number of labels of a wire name, without the root's.
-pub(crate) fn label_count(name: &[u8]) -> u8 {
-    labels(name).count() as u8
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,16 +120,9 @@ mod tests {
         let labels = labels(name.octets());
         assert_eq!(labels.count(), 3);
         assert_eq!([labels.under_root(0), labels.under_root(2)], [&b"com"[..], b"www"]);
-        assert_eq!([0, 1, 3].map(|it| labels.start_of(it)), [16, 12, 0]);
+        assert_eq!([0, 1, 3].map(|count| labels.start_of(count)), [16, 12, 0]);
         assert_eq!(Name::root().to_string(), ".");
         assert_eq!(Name::root().child(b"a.\x00").to_string(), "a\\.\\000.");
-    }
-
-    #[test]
-    fn the_longest_names_have_labels() {
-        let name: Vec<u8> = b"\x01a".repeat(127).into_iter().chain([0]).collect();
-        let all = labels(&name);
-        assert_eq!((name.len(), all.count(), all.start_of(0)), (255, 127, 254));
     }
 
     #[test]

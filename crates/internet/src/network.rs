@@ -99,10 +99,12 @@ impl FromStr for Network {
         let network = Self { address, prefix };
         // Place 0 sets no bits; another address of the same prefix has a place.
         let hosts = match address {
-            IpAddr::V4(it) => {
-                u128::from(it.to_bits() & u32::MAX.checked_shr(prefix.into()).unwrap_or(0))
+            IpAddr::V4(address) => {
+                u128::from(address.to_bits() & u32::MAX.checked_shr(prefix.into()).unwrap_or(0))
             }
-            IpAddr::V6(it) => it.to_bits() & u128::MAX.checked_shr(prefix.into()).unwrap_or(0),
+            IpAddr::V6(address) => {
+                address.to_bits() & u128::MAX.checked_shr(prefix.into()).unwrap_or(0)
+            }
         };
         if hosts != 0 { Err(NetworkError::HostBits) } else { Ok(network) }
     }

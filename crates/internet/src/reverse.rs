@@ -6,10 +6,12 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use dnslab_wire::Labels;
+
 use crate::draw::{About, below, mix};
 use crate::lookup::{Located, Node};
 use crate::model::{Internet, Zone};
-use crate::name::{Labels, number, push_label_with, push_number};
+use crate::name::{number, push_label_with, push_number};
 use crate::prefix::Prefix;
 
 /// Regional registries: the operators of the last ranks have their zones.

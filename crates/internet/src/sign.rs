@@ -1,22 +1,12 @@
 //! Keys and signatures (RFC 4034), made when they are asked for.
 //!
 //! The algorithm is Ed25519 (RFC 8080): its signatures follow from key and data alone, so that two runs give
-//! equal octets. A zone has one key, for the zone and for itself (flags 257).
+//! equal octets. A zone has one key.
 
-use dnslab_wire::rtype;
-use ring::digest;
-use ring::signature::{Ed25519KeyPair, KeyPair as _};
+use dnslab_wire::{RrSet, Unsigned, Validity, ZoneKey, rtype};
 
-use crate::data::{Set, types};
 use crate::draw::{About, mix};
 use crate::model::{Internet, Zone};
-use crate::name::label_count;
-
-/// Ed25519 (RFC 8080, section 5).
-const ALGORITHM: u8 = 15;
-
-/// SHA-256 (RFC 4509).
-const DIGEST: u8 = 2;
 
 /// Signatures are valid from here, seconds since 1970: 2024-01-01. The same in every run, so that the seed
 /// alone decides the octets.
@@ -40,142 +30,109 @@ const SIGNATURES: usize = 1 << 17;
 /// that is signed is asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Signer {
-    keys: Vec<Option<(u64, Key)>>,
-    /// The words of what was signed, and the signature.
-    signatures: Vec<([u64; 2], [u8; 64])>,
+    keys: Keys,
+    signatures: Signatures,
+    /// The apex of a zone.
+    apex: Vec<u8>,
     /// What is to be signed.
     octets: Vec<u8>,
 }
 
+#[derive(Debug, Default)]
+struct Keys(Vec<Option<KeptKey>>);
+
 #[derive(Debug)]
-struct Key {
-    pair: Ed25519KeyPair,
-    public: [u8; 32],
-    tag: u16,
+struct KeptKey {
+    zone_word: u64,
+    key: ZoneKey,
+}
+
+#[derive(Debug, Default)]
+struct Signatures(Vec<KeptSignature>);
+
+#[derive(Clone, Debug)]
+struct KeptSignature {
+    /// They stand for what was signed.
+    words: [u64; 2],
+    signature: [u8; 64],
 }
 
 impl Internet {
     /// Fills a set with the key of a zone.
-    pub(crate) fn fill_dnskey(&self, zone: Zone, signer: &mut Signer, set: &mut Set) {
-        set.begin(types::DNSKEY, self.key_ttl(zone));
-        let public = signer.key(self, zone).public;
-        set.push(|octets| push_dnskey(&public, octets));
+    pub(crate) fn fill_dnskey(&self, zone: Zone, signer: &mut Signer, set: &mut RrSet) {
+        set.begin(rtype::DNSKEY, self.key_ttl(zone));
+        let key = signer.keys.get(self, zone);
+        set.push(|octets| octets.extend_from_slice(key.dnskey()));
     }
 
     /// Fills a set with the DS record of a signed zone.
-    pub(crate) fn fill_ds(&self, zone: Zone, signer: &mut Signer, set: &mut Set) {
+    pub(crate) fn fill_ds(&self, zone: Zone, signer: &mut Signer, set: &mut RrSet) {
         set.begin(rtype::DS, self.description.top_level.ds_ttl.0);
-        let key = signer.key(self, zone);
-        let (tag, public) = (key.tag, key.public);
-        let mut hashed = Vec::with_capacity(128);
-        self.push_apex(zone, &mut hashed);
-        push_dnskey(&public, &mut hashed);
-        let digest = digest::digest(&digest::SHA256, &hashed);
-        set.push(|octets| {
-            octets.extend_from_slice(&tag.to_be_bytes());
-            octets.extend_from_slice(&[ALGORITHM, DIGEST]);
-            octets.extend_from_slice(digest.as_ref());
-        });
+        signer.apex.clear();
+        self.push_apex(zone, &mut signer.apex);
+        let key = signer.keys.get(self, zone);
+        set.push(|octets| key.push_ds(&signer.apex, octets));
     }
-}
 
-/// Appends the data of a DNSKEY record (RFC 4034, section 2.1).
-fn push_dnskey(public: &[u8; 32], octets: &mut Vec<u8>) {
-    // A zone key that is a secure entry point; the protocol is always 3.
-    octets.extend_from_slice(&[1, 1, 3, ALGORITHM]);
-    octets.extend_from_slice(public);
+    fn make_key(&self, zone_word: u64) -> ZoneKey {
+        let mut seed = [0; 32];
+        for (part, octets) in (0..).zip(seed.chunks_exact_mut(8)) {
+            let word = self.draws.of_part(About::Key, zone_word, part);
+            octets.copy_from_slice(&word.to_be_bytes());
+        }
+        ZoneKey::ed25519(&seed)
+    }
 }
 
 impl Signer {
-    fn key(&mut self, internet: &Internet, zone: Zone) -> &Key {
-        if self.keys.is_empty() {
-            self.keys.resize_with(KEYS, || None);
-        }
-        let word = internet.zone_word(zone);
-        let place = &mut self.keys[word as usize % KEYS];
-        let is_it = place.as_ref().is_some_and(|(kept, _)| *kept == word);
-        if !is_it {
-            *place = Some((word, Key::new(internet, word)));
-        }
-        let (_, key) = place.as_ref().expect("a key was put there");
-        key
-    }
-
     /// Fills `signature` with the RRSIG record of a set that is not empty, whose owner is in lower case.
     pub(crate) fn sign(
         &mut self,
         internet: &Internet,
         zone: Zone,
         owner: &[u8],
-        set: &Set,
-        signature: &mut Set,
+        set: &RrSet,
+        signature: &mut RrSet,
     ) {
-        let tag = self.key(internet, zone).tag;
+        let Self { keys, signatures, apex, octets } = self;
+        apex.clear();
+        internet.push_apex(zone, apex);
         let expiration = if internet.is_expired(zone) { EXPIRED } else { EXPIRATION };
-        let octets = &mut self.octets;
-        octets.clear();
-        octets.extend_from_slice(&set.rtype.to_be_bytes());
-        octets.extend_from_slice(&[ALGORITHM, label_count(owner)]);
-        octets.extend_from_slice(&set.ttl.to_be_bytes());
-        octets.extend_from_slice(&expiration.to_be_bytes());
-        octets.extend_from_slice(&INCEPTION.to_be_bytes());
-        octets.extend_from_slice(&tag.to_be_bytes());
-        internet.push_apex(zone, octets);
-        let data_end = octets.len();
-        // The records in canonical order (RFC 4034, section 6.3).
-        let mut data: Vec<&[u8]> = set.data().collect();
-        data.sort_unstable();
-        for data in data {
-            octets.extend_from_slice(owner);
-            octets.extend_from_slice(&set.rtype.to_be_bytes());
-            octets.extend_from_slice(&[0, 1]);
-            octets.extend_from_slice(&set.ttl.to_be_bytes());
-            octets.extend_from_slice(&(data.len() as u16).to_be_bytes());
-            octets.extend_from_slice(data);
-        }
-        let signed = self.signature_of_octets(internet, zone);
-        let octets = &self.octets;
-        signature.begin(rtype::RRSIG, set.ttl);
-        signature.push(|out| {
-            out.extend_from_slice(&octets[..data_end]);
-            out.extend_from_slice(&signed);
-        });
-    }
-
-    fn signature_of_octets(&mut self, internet: &Internet, zone: Zone) -> [u8; 64] {
-        if self.signatures.is_empty() {
-            self.signatures = vec![([0; 2], [0; 64]); SIGNATURES];
-        }
-        let words = words_of(internet.zone_word(zone), &self.octets);
-        let place = words[0] as usize % SIGNATURES;
-        if self.signatures[place].0 == words {
-            return self.signatures[place].1;
-        }
-        let octets = std::mem::take(&mut self.octets);
-        let signed = self.key(internet, zone).pair.sign(&octets);
-        self.octets = octets;
-        let signed = *signed.as_ref().first_chunk().expect("such a signature has 64 octets");
-        self.signatures[place] = (words, signed);
-        signed
+        let validity = Validity { inception: INCEPTION, expiration };
+        let unsigned = Unsigned { apex, owner, set, validity };
+        let zone_word = internet.zone_word(zone);
+        let sign = |key: &ZoneKey, octets: &[u8]| signatures.get(zone_word, key, octets);
+        keys.get(internet, zone).fill_rrsig(unsigned, sign, octets, signature);
     }
 }
 
-impl Key {
-    fn new(internet: &Internet, zone: u64) -> Self {
-        let mut seed = [0; 32];
-        for (part, octets) in (0..).zip(seed.chunks_exact_mut(8)) {
-            let word = internet.draws.of_part(About::Key, zone, part);
-            octets.copy_from_slice(&word.to_be_bytes());
+impl Keys {
+    /// The key of a zone, as it was kept or made now.
+    fn get(&mut self, internet: &Internet, zone: Zone) -> &ZoneKey {
+        if self.0.is_empty() {
+            self.0.resize_with(KEYS, || None);
         }
-        let pair = Ed25519KeyPair::from_seed_unchecked(&seed).expect("any 32 octets are a seed");
-        let public = *pair.public_key().as_ref().first_chunk().expect("the key has 32 octets");
-        let mut data = Vec::with_capacity(36);
-        push_dnskey(&public, &mut data);
-        // RFC 4034, appendix B.
-        let words =
-            data.chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
-        let sum: u32 = words.sum();
-        Self { pair, public, tag: (sum + (sum >> 16)) as u16 }
+        let zone_word = internet.zone_word(zone);
+        let place = &mut self.0[zone_word as usize % KEYS];
+        if place.as_ref().is_none_or(|kept| kept.zone_word != zone_word) {
+            *place = None;
+        }
+        &place.get_or_insert_with(|| KeptKey { zone_word, key: internet.make_key(zone_word) }).key
+    }
+}
+
+impl Signatures {
+    /// The signature of octets by the key of a zone, as it was kept or made now.
+    fn get(&mut self, zone_word: u64, key: &ZoneKey, octets: &[u8]) -> [u8; 64] {
+        if self.0.is_empty() {
+            self.0 = vec![KeptSignature { words: [0; 2], signature: [0; 64] }; SIGNATURES];
+        }
+        let words = words_of(zone_word, octets);
+        let place = &mut self.0[words[0] as usize % SIGNATURES];
+        if place.words != words {
+            *place = KeptSignature { words, signature: key.signature(octets) };
+        }
+        place.signature
     }
 }
 

@@ -103,7 +103,8 @@ impl Question {
         let mut child = piped.spawn()?;
         let deadline = Instant::now() + patience;
         let outputs = child.stdout.take().map(read).transpose();
-        let outputs = outputs.and_then(|it| Ok((it, child.stderr.take().map(read).transpose()?)));
+        let outputs =
+            outputs.and_then(|output| Ok((output, child.stderr.take().map(read).transpose()?)));
         let said = outputs.and_then(|outputs| collect(&mut child, outputs, deadline));
         if said.is_err() {
             end(&mut child);

@@ -83,17 +83,18 @@ pub fn create(
     kind: CertificateKind,
 ) -> Result<CertificateFiles, CertificateError> {
     let pem = build(address, kind).map_err(|source| CertificateError::Build { address, source })?;
-    let write = |name: &str, content: &str, mode| {
-        let path = folder.join(name);
-        write_private(&path, content, mode)
-            .map_err(|source| CertificateError::Write { path: path.clone(), source })?;
-        Ok(path)
-    };
     Ok(CertificateFiles {
-        authority: write(AUTHORITY, &pem.authority, 0o644)?,
-        certificate: write(CERTIFICATE, &pem.certificate, 0o644)?,
-        key: write(KEY, &pem.key, 0o600)?,
+        authority: write(folder.join(AUTHORITY), &pem.authority, 0o644)?,
+        certificate: write(folder.join(CERTIFICATE), &pem.certificate, 0o644)?,
+        key: write(folder.join(KEY), &pem.key, 0o600)?,
     })
+}
+
+fn write(path: PathBuf, content: &str, mode: u32) -> Result<PathBuf, CertificateError> {
+    match write_private(&path, content, mode) {
+        Ok(()) => Ok(path),
+        Err(source) => Err(CertificateError::Write { path, source }),
+    }
 }
 
 struct Pem {

@@ -109,13 +109,15 @@ fn folders_in(folder: &Path) -> Vec<PathBuf> {
 
 /// Where control groups are mounted, version 2 first.
 fn mount_points(mounts: &str) -> Vec<PathBuf> {
-    let of = |wanted: &str| {
-        let lines = mounts.lines().filter_map(|line| line.split_once(" - "));
-        let wanted = lines.filter(|(_, after)| after.split(' ').next() == Some(wanted));
-        let points = wanted.filter_map(|(before, _)| before.split(' ').nth(4));
-        points.map(PathBuf::from).collect::<Vec<_>>()
-    };
-    [of("cgroup2"), of("cgroup")].concat()
+    ["cgroup2", "cgroup"].map(|kind| mount_points_of(mounts, kind)).concat()
+}
+
+/// Where file systems of a kind are mounted, from the text of `/proc/PID/mountinfo` (proc_pid_mountinfo(5)).
+fn mount_points_of(mounts: &str, kind: &str) -> Vec<PathBuf> {
+    let lines = mounts.lines().filter_map(|line| line.split_once(" - "));
+    let of_kind = lines.filter(|(_, after)| after.split(' ').next() == Some(kind));
+    let points = of_kind.filter_map(|(before, _)| before.split(' ').nth(4));
+    points.map(PathBuf::from).collect()
 }
 
 impl CpuSource {
@@ -246,7 +248,9 @@ fn remove(group: &Path) {
 /// What the caller's groups look like, for provenance: `v2`, `v1`, `v1 and v2 (hybrid)` or `none`.
 pub(crate) fn version() -> &'static str {
     let (mounts, own) = (mounts(), own());
-    let v1 = ["cpuacct", "memory"].iter().any(|it| group_path(&mounts, &own, Some(it)).is_some());
+    let v1 = ["cpuacct", "memory"]
+        .iter()
+        .any(|wanted| group_path(&mounts, &own, Some(wanted)).is_some());
     match (v1, group_path(&mounts, &own, None).is_some()) {
         (true, true) => "v1 and v2 (hybrid)",
         (true, false) => "v1",

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use dnslab_record::{CounterSample, CounterSeries};
 
 use crate::network::Visit;
-use crate::sampler::signed_ns;
 use crate::server::{Access, ServerKind, adapter};
+use crate::timeline::signed_ns;
 
 /// Time between readings. One costs the server up to some milliseconds of CPU time (BIND renders its
 /// statistics as text), so the watch takes less than 1 % of a CPU.

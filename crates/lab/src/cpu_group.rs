@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use dnslab_record::CpuLimit;
 
 use crate::cgroup::{Mounted, keyed, mounted, number};
-use crate::sampler::signed_ns;
+use crate::timeline::signed_ns;
 
 /// Time between two readings of a [`GroupWatch`], as of the samples of a server.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -64,19 +64,20 @@ fn above(Mounted { folder, mount_point }: Mounted) -> Vec<LimitedGroup> {
 
 /// The quota of a group in CPUs, whichever version it is of; `None` without one.
 fn quota(folder: &Path) -> Option<f64> {
-    let second = || {
-        let text = fs::read_to_string(folder.join("cpu.max")).ok()?;
-        let (quota, period) = text.trim().split_once(' ')?;
-        // `max` is no number.
-        Some((quota.parse::<f64>().ok()?, period.parse::<f64>().ok()?))
-    };
-    let first = || {
-        // -1 is no quota.
-        let quota = number(&folder.join("cpu.cfs_quota_us"))?;
-        Some((quota as f64, number(&folder.join("cpu.cfs_period_us"))? as f64))
-    };
-    let (quota, period) = second().or_else(first)?;
-    (period > 0.0).then(|| quota / period)
+    quota_v2(folder).or_else(|| quota_v1(folder)).filter(|quota| quota.is_finite())
+}
+
+fn quota_v2(folder: &Path) -> Option<f64> {
+    let text = fs::read_to_string(folder.join("cpu.max")).ok()?;
+    let (quota, period) = text.trim().split_once(' ')?;
+    // `max` is no number.
+    Some(quota.parse::<f64>().ok()? / period.parse::<f64>().ok()?)
+}
+
+fn quota_v1(folder: &Path) -> Option<f64> {
+    // -1 is no quota.
+    let quota = number(&folder.join("cpu.cfs_quota_us"))?;
+    Some(quota as f64 / number(&folder.join("cpu.cfs_period_us"))? as f64)
 }
 
 /// Counts since the group was made.
@@ -153,20 +154,20 @@ impl GroupLog {
     /// What was said between the readings that enclose a window, or the outermost ones where none do.
     pub(crate) fn over(&self, (from_ns, to_ns): (i64, i64)) -> GroupWaits {
         let readings = &self.readings;
-        let before = readings.iter().rfind(|it| it.at_ns <= from_ns).or(readings.first());
-        let after = readings.iter().find(|it| it.at_ns >= to_ns).or(readings.last());
+        let before = readings.iter().rfind(|reading| reading.at_ns <= from_ns).or(readings.first());
+        let after = readings.iter().find(|reading| reading.at_ns >= to_ns).or(readings.last());
         let Some((before, after)) = before.zip(after) else { return GroupWaits::default() };
         let grown = |count: fn(&Reading) -> u64| count(after).saturating_sub(count(before));
         let limit = self.limit.as_ref().map(|group| CpuLimit {
             cpus: group.cpus,
             group: group.folder.display().to_string(),
-            periods: grown(|it| it.throttling.periods),
-            throttled: grown(|it| it.throttling.throttled),
-            throttled_ns: grown(|it| it.throttling.throttled_ns),
+            periods: grown(|reading| reading.throttling.periods),
+            throttled: grown(|reading| reading.throttling.throttled),
+            throttled_ns: grown(|reading| reading.throttling.throttled_ns),
         });
         let span_ns = after.at_ns - before.at_ns;
         let pressure_share = (self.pressure.is_some() && span_ns > 0)
-            .then(|| (grown(|it| it.pressure_ns) as f64 / span_ns as f64).min(1.0));
+            .then(|| (grown(|reading| reading.pressure_ns) as f64 / span_ns as f64).min(1.0));
         GroupWaits { limit, pressure_share }
     }
 }

@@ -132,6 +132,15 @@ pub fn online() -> Vec<usize> {
     list.and_then(|list| parse_list(&list).ok()).unwrap_or_else(allowed)
 }
 
+/// The CPUs that those of the other side leave: not the other threads of its cores either, if that leaves any.
+fn rest(allowed: &[usize], cores: &Cores, other_side: &[usize]) -> Vec<usize> {
+    let left: Vec<usize> =
+        allowed.iter().copied().filter(|cpu| !other_side.contains(cpu)).collect();
+    let siblings = cores.siblings(other_side);
+    let apart: Vec<usize> = left.iter().copied().filter(|cpu| !siblings.contains(cpu)).collect();
+    if apart.is_empty() { left } else { apart }
+}
+
 /// Divides `allowed`. By default the server gets the first half of the cores, rounded down, and the load the
 /// rest. The threads of a single core are divided in the same way, and a single CPU is shared. A side that is
 /// named gets what was asked. The other side gets the rest, without the other threads of the named cores if
@@ -145,25 +154,16 @@ pub fn split(
     server: Option<&[usize]>,
     load: Option<&[usize]>,
 ) -> Result<Split, CpuError> {
-    let rest = |of: &[usize], side| {
-        let without = |taken: &[usize]| -> Vec<usize> {
-            let is_left = |cpu: &usize| !of.contains(cpu) && !taken.contains(cpu);
-            allowed.iter().copied().filter(is_left).collect()
-        };
-        let apart = without(&cores.siblings(of));
-        let left = if apart.is_empty() { without(&[]) } else { apart };
-        if left.is_empty() { Err(CpuError::NoneLeft(side)) } else { Ok(left) }
-    };
     let (server, load) = match (server, load) {
         (Some(server), Some(load)) => (named(allowed, server)?, named(allowed, load)?),
         (Some(server), None) => {
             let server = named(allowed, server)?;
-            let load = rest(&server, "load")?;
+            let load = rest(allowed, cores, &server);
             (server, load)
         }
         (None, Some(load)) => {
             let load = named(allowed, load)?;
-            (rest(&load, "server")?, load)
+            (rest(allowed, cores, &load), load)
         }
         (None, None) if allowed.len() < 2 => (allowed.to_vec(), allowed.to_vec()),
         (None, None) => {

@@ -128,19 +128,15 @@ pub struct SocketOwner {
 }
 
 impl FromStr for SocketOwner {
-    type Err = String;
+    type Err = NoSuchOwner;
 
     /// `USER` with the user's first group, or `USER:GROUP`; both by name or number.
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, NoSuchOwner> {
         let (user, group) = match text.split_once(':') {
             Some((user, group)) => (user, Some(group)),
             None => (text, None),
         };
-        let none = |what: &str, text: &str| {
-            format!(
-                "there is no {what} `{text}`: write a name that this system has, or a number up to 4294967294"
-            )
-        };
+        let none = |what, name: &str| NoSuchOwner { what, name: name.to_owned() };
         let user = users::find(user).ok_or_else(|| none("user", user))?;
         let gid = match group {
             None => user.gid,
@@ -148,6 +144,17 @@ impl FromStr for SocketOwner {
         };
         Ok(Self { uid: user.uid, gid })
     }
+}
+
+/// This system has no such user or group.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "there is no {what} `{name}`: write a name that this system has, or a number up to 4294967294"
+)]
+pub struct NoSuchOwner {
+    /// `user` or `group`.
+    what: &'static str,
+    name: String,
 }
 
 /// What went wrong with a socket for dnstap, or with the file of what came.
@@ -395,7 +402,7 @@ impl DnstapSocket {
         let mut senders: Vec<Sender> = Vec::new();
         let mut received = Received::default();
         let mut chunk = vec![0; CHUNK];
-        let (mut flushed, mut told) = (Instant::now(), Instant::now());
+        let (mut flushed, mut observed) = (Instant::now(), Instant::now());
         loop {
             let now = Instant::now();
             let end = sink.first.zip(until.duration).map(|(first, length)| first + length);
@@ -427,12 +434,13 @@ impl DnstapSocket {
             if is_over {
                 break;
             }
-            if now >= told + TICK {
+            if now >= observed + TICK {
                 observe(Reception::Tick(&received));
-                told = now;
+                observed = now;
             }
         }
-        received.connections += senders.iter().filter(|it| it.receiver.has_begun()).count() as u64;
+        received.connections +=
+            senders.iter().filter(|sender| sender.receiver.has_begun()).count() as u64;
         let octets = sink.safe;
         let written = |source| DnstapSocketError::Write { octets, source };
         let file = sink.writer.finish().map_err(written)?;
@@ -454,7 +462,8 @@ impl DnstapSocket {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(DnstapSocketError::Wait(error.into())),
         }
-        let is_ready: Vec<bool> = all[1..].iter().map(|it| !it.revents().is_empty()).collect();
+        let is_ready: Vec<bool> =
+            all[1..].iter().map(|polled| !polled.revents().is_empty()).collect();
         for (sender, is_ready) in senders.iter_mut().zip(is_ready) {
             sender.is_ready = is_ready;
         }
@@ -881,8 +890,11 @@ mod tests {
             let frames = [&begun[..], b"\0\0\0\x03abc", &stream(5)[42..]].concat();
             send(connect(address), &frames);
         });
-        let refused: Vec<(u64, String)> =
-            received.refused.iter().map(|it| (it.count, it.example.to_string())).collect();
+        let refused: Vec<(u64, String)> = received
+            .refused
+            .iter()
+            .map(|refused| (refused.count, refused.example.to_string()))
+            .collect();
         let expected = [
             "(1, \"it does not speak Frame Streams: it begins with `GET / HTTP/1`\")",
             "(1, \"it offers `json`, not `protobuf:dnstap.Dnstap`\")",
@@ -890,7 +902,10 @@ mod tests {
             "(1, \"it announces a frame of 2147483647 octets, and none can have more than 1048576\")",
             "(2, \"it says nothing, or not all of its handshake, for 0.2 s\")",
         ];
-        assert_eq!(refused.iter().map(|it| format!("{it:?}")).collect::<Vec<_>>(), expected);
+        assert_eq!(
+            refused.iter().map(|refused| format!("{refused:?}")).collect::<Vec<_>>(),
+            expected
+        );
         assert_eq!(received.counts.queries, 5);
         assert_eq!(received.counts.skipped(Reason::DnstapMalformed), 1);
     }
@@ -904,8 +919,8 @@ mod tests {
             assert_eq!(send(connect(address), b""), b"");
             drop(all);
         });
-        let too_many = received.refused.iter().find(|it| it.example == Refusal::TooMany);
-        assert_eq!(too_many.map(|it| it.count), Some(1), "{:?}", received.refused);
+        let too_many = received.refused.iter().find(|refused| refused.example == Refusal::TooMany);
+        assert_eq!(too_many.map(|refused| refused.count), Some(1), "{:?}", received.refused);
     }
 
     #[test]
@@ -993,7 +1008,7 @@ mod tests {
         assert_eq!("root:no-such-group".parse::<SocketOwner>().ok(), None);
         assert_eq!("7:8".parse(), Ok(SocketOwner { uid: 7, gid: 8 }));
         for nobody in ["4294967295", "7:4294967295"] {
-            let error = nobody.parse::<SocketOwner>().unwrap_err();
+            let error = nobody.parse::<SocketOwner>().unwrap_err().to_string();
             assert!(error.contains("or a number up to 4294967294"), "{error}");
         }
     }

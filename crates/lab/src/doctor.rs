@@ -169,7 +169,7 @@ impl Activity {
     fn busy(&self) -> Diagnosis {
         let subject = "other load";
         let average =
-            self.load_average.map_or_else(String::new, |it| format!("load average {it:.2}"));
+            self.load_average.map_or_else(String::new, |load| format!("load average {load:.2}"));
         match &self.busiest {
             Some((share, name)) if *share >= 0.1 => {
                 let share = share::percent(*share, 0);

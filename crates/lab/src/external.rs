@@ -80,7 +80,10 @@ pub enum NotFound {
         unit: String,
     },
     /// What was named is there, but somebody else gets the queries.
-    #[error("{named} does not listen on {address} ({transport}){}\n  hint:    {REMEDY}", of(owner))]
+    #[error(
+        "{named} does not listen on {address} ({transport}){}\n  hint:    {REMEDY}",
+        listener(owner)
+    )]
     NotListening {
         /// What was named.
         named: String,
@@ -97,15 +100,21 @@ const REMEDY: &str = "`ss -lntup` names the process of each port; without `serve
     `server.unit` the server is found by its port";
 
 /// The process that listens instead, as the rest of a sentence.
-fn of(owner: &Option<(u32, String)>) -> String {
+fn listener(owner: &Option<(u32, String)>) -> String {
     owner.as_ref().map_or_else(String::new, |(pid, name)| format!("; process {pid} {name} does"))
+}
+
+/// The processes of an external server, and where their resources are read.
+#[derive(Clone, Debug)]
+struct Found {
+    processes: Processes,
+    sources: Sources,
 }
 
 /// An external server whose processes are known.
 #[derive(Clone, Debug)]
 pub struct ExternalServer {
-    processes: Processes,
-    sources: Sources,
+    found: Found,
     /// Its sockets at the address of the load.
     sockets: HashSet<u64>,
     /// CPUs that it may use, ascending.
@@ -123,12 +132,12 @@ impl ExternalServer {
         transport: Transport,
         address: SocketAddr,
     ) -> Result<Self, NotFound> {
-        let (processes, sources) = match identity {
+        let found = match identity {
             Identity::Address => by_address(transport, address)?,
             Identity::Process(pid) => by_process(*pid)?,
             Identity::Unit(unit) => by_unit(unit)?,
         };
-        let now = processes.now();
+        let now = found.processes.now();
         let named = match identity {
             Identity::Address => None,
             Identity::Process(pid) => {
@@ -144,15 +153,15 @@ impl ExternalServer {
         let facts = facts(&now, &cpus);
         let receivers = sockets::nearest(&network_of(&now), transport, address);
         let sockets = receivers.iter().map(|entry| entry.inode).collect();
-        Ok(Self { processes, sources, sockets, cpus, facts })
+        Ok(Self { found, sockets, cpus, facts })
     }
 
     /// What a sampler needs to know of it.
     #[must_use]
     pub fn watched(&self) -> Watched {
         Watched::of_external(
-            self.processes.clone(),
-            self.sources.clone(),
+            self.found.processes.clone(),
+            self.found.sources.clone(),
             self.cpus.clone(),
             self.sockets.clone(),
         )
@@ -167,7 +176,8 @@ impl ExternalServer {
     /// Files that its processes may have open together; `None` where that is not known, or has no bound.
     #[must_use]
     pub fn file_limit(&self) -> Option<u64> {
-        self.processes
+        self.found
+            .processes
             .now()
             .into_iter()
             .map(file_limit)
@@ -195,7 +205,7 @@ impl ExternalServer {
     /// answer it.
     fn plain_address(&self, address: SocketAddr) -> Option<SocketAddr> {
         let own: HashSet<u64> =
-            self.processes.now().into_iter().flat_map(sockets::inodes_of).collect();
+            self.found.processes.now().into_iter().flat_map(sockets::inodes_of).collect();
         let waits = |entry: &Entry| {
             let at = SocketAddr::new(address.ip(), entry.local.port());
             own.contains(&entry.inode)
@@ -203,7 +213,8 @@ impl ExternalServer {
                 && sockets::covers(entry.local, at)
         };
         let table = sockets::table("self", Transport::Udp);
-        let port = table.iter().filter(|entry| waits(entry)).map(|it| it.local.port()).min()?;
+        let port =
+            table.iter().filter(|entry| waits(entry)).map(|entry| entry.local.port()).min()?;
         Some(SocketAddr::new(address.ip(), port))
     }
 }
@@ -234,7 +245,7 @@ impl fmt::Display for Identity {
 }
 
 /// The processes whose sockets receive what is sent to `address`.
-fn by_address(transport: Transport, address: SocketAddr) -> Result<(Processes, Sources), NotFound> {
+fn by_address(transport: Transport, address: SocketAddr) -> Result<Found, NotFound> {
     if !ports::is_local(address.ip()) {
         return Err(NotFound::Elsewhere);
     }
@@ -250,22 +261,24 @@ fn by_address(transport: Transport, address: SocketAddr) -> Result<(Processes, S
             false => NotFound::OtherUser { port },
         });
     }
-    Ok((Processes::Trees(owners), Sources::PROCESSES))
+    Ok(Found { processes: Processes::Trees(owners), sources: Sources::PROCESSES })
 }
 
-fn by_process(pid: u32) -> Result<(Processes, Sources), NotFound> {
+fn by_process(pid: u32) -> Result<Found, NotFound> {
     if descendants::tree(pid).is_empty() {
         return Err(NotFound::ProcessGone { pid });
     }
-    Ok((Processes::Trees(vec![pid]), Sources::PROCESSES))
+    Ok(Found { processes: Processes::Trees(vec![pid]), sources: Sources::PROCESSES })
 }
 
-fn by_unit(name: &str) -> Result<(Processes, Sources), NotFound> {
+fn by_unit(name: &str) -> Result<Found, NotFound> {
     let unit = if name.contains('.') { name.to_owned() } else { format!("{name}.service") };
     let Unit { folder, .. } = match cgroup::unit(&unit) {
         None => return Err(NotFound::UnitGone { unit }),
-        Some(found) if found.processes.is_empty() => return Err(NotFound::UnitEmpty { unit }),
-        Some(found) => found,
+        Some(unit_group) if unit_group.processes.is_empty() => {
+            return Err(NotFound::UnitEmpty { unit });
+        }
+        Some(unit_group) => unit_group,
     };
     let cpu = Some(CpuSource::V2(folder.clone())).filter(|source| source.read_ns().is_some());
     let memory =
@@ -274,7 +287,7 @@ fn by_unit(name: &str) -> Result<(Processes, Sources), NotFound> {
         cpu: cpu.unwrap_or(CpuSource::Processes),
         memory: memory.unwrap_or(MemorySource::Processes),
     };
-    Ok((Processes::Group(folder), sources))
+    Ok(Found { processes: Processes::Group(folder), sources })
 }
 
 /// Checks that what was named gets the queries, as far as this user may see. A process in another network
@@ -399,7 +412,7 @@ mod tests {
         ] {
             let found = ExternalServer::find(identity, transport, at(port)).unwrap();
             // This process is both server and observer; the observer is no part of the server.
-            match &found.processes {
+            match &found.found.processes {
                 // Until it executes its program, a process that another test starts has all of our sockets.
                 Processes::Trees(roots) => {
                     let is_child = |pid: &&u32| **pid != own;

@@ -21,7 +21,9 @@ pub fn facts() -> Vec<Fact> {
     let online = read("/sys/devices/system/cpu/online");
     let all = online.as_deref().and_then(|list| cpus::parse_list(list).ok());
     let files = rustix::process::getrlimit(Resource::Nofile);
-    let limit = |it: Option<u64>| it.map_or_else(|| "unlimited".to_owned(), |it| it.to_string());
+    let limit = |limit: Option<u64>| {
+        limit.map_or_else(|| "unlimited".to_owned(), |limit| limit.to_string())
+    };
     let facts = [
         ("CPU", cpu_model()),
         ("CPUs", Some(cpu_count(all.as_deref().unwrap_or_default(), &cpus::allowed()))),

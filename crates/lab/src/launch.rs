@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::network;
 use crate::privileges::{self, RunAs};
 use crate::root::FileSystem;
+use crate::stage_error::{StageError, refused};
 
 /// First argument of the guard program when it is this stage.
 pub(crate) const STAGE: &str = "enter";
@@ -128,7 +129,7 @@ fn become_server(stage: &Stage) -> String {
         None => program,
     };
     if let Err(error) = prepare(stage) {
-        return error;
+        return error.to_string();
     }
     let mut command = Command::new(executed);
     stage.environment.apply(&mut command);
@@ -136,24 +137,23 @@ fn become_server(stage: &Stage) -> String {
     format!("cannot execute {}: {error}", program.display())
 }
 
-fn bind_to_guard(guard: u32) -> Result<(), String> {
+fn bind_to_guard(guard: u32) -> Result<(), StageError> {
     // The last resort: if the guard itself is killed, the kernel kills the server.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
-        .map_err(|error| format!("cannot bind to the guard: {error}"))?;
+        .map_err(refused("bind to the guard"))?;
     let parent = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get().unsigned_abs());
-    if parent == Some(guard) { Ok(()) } else { Err("the guard is gone".to_owned()) }
+    if parent == Some(guard) { Ok(()) } else { Err(StageError::GuardGone) }
 }
 
 /// Binds this process to the guard's life, its groups, CPUs, limits and user. All of it stays across exec.
-fn prepare(stage: &Stage) -> Result<(), String> {
-    let failed = |what: String| move |error: io::Error| format!("cannot {what}: {error}");
+fn prepare(stage: &Stage) -> Result<(), StageError> {
     bind_to_guard(stage.guard)?;
     for group in &stage.groups {
         fs::write(group.join("cgroup.procs"), std::process::id().to_string())
-            .map_err(failed(format!("enter {}", group.display())))?;
+            .map_err(refused(format!("enter {}", group.display())))?;
     }
     if let Some(network) = &stage.network {
-        network::enter(network).map_err(failed(format!("enter {}", network.display())))?;
+        network::enter(network).map_err(refused(format!("enter {}", network.display())))?;
     }
     if !stage.cpus.is_empty() {
         let mut set = CpuSet::new();
@@ -161,7 +161,7 @@ fn prepare(stage: &Stage) -> Result<(), String> {
             set.set(*cpu);
         }
         rustix::thread::sched_setaffinity(None, &set)
-            .map_err(|error| failed(format!("run on CPUs {:?}", stage.cpus))(error.into()))?;
+            .map_err(refused(format!("run on CPUs {:?}", stage.cpus)))?;
     }
     raise_file_limit();
     // Inside another root neither the groups nor `/proc` need be where they were.

@@ -229,29 +229,32 @@ pub fn rate_hz(length: Duration, cpus: usize) -> u32 {
     *RATES.iter().find(fits).unwrap_or(&RATES[RATES.len() - 1])
 }
 
+/// What is in a folder, by and large the newest first.
+fn newest_first(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    paths.reverse();
+    paths
+}
+
+/// True if the last part of a path begins so.
+fn is_named(path: &Path, beginning: &str) -> bool {
+    path.file_name().unwrap_or_default().to_string_lossy().starts_with(beginning)
+}
+
 /// Programs that may be perf, the likeliest first. Ubuntu has one for each kernel in a folder of its own, and older
 /// releases of Debian have one for each version.
 fn candidates() -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = look_up("perf".as_ref()).into_iter().collect();
-    let entries = |folder: &Path| -> Vec<PathBuf> {
-        let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
-        let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-        // The newest first, by and large.
-        paths.sort();
-        paths.reverse();
-        paths
-    };
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let starts = |path: &Path, with: &str| {
-        path.file_name().unwrap_or_default().to_string_lossy().starts_with(with)
-    };
     for folder in std::env::split_paths(&path) {
-        found.extend(entries(&folder).into_iter().filter(|path| starts(path, "perf_")));
+        found.extend(newest_first(&folder).into_iter().filter(|path| is_named(path, "perf_")));
     }
-    for folder in entries(Path::new("/usr/lib")) {
-        if starts(&folder, "linux-tools") {
+    for folder in newest_first(Path::new("/usr/lib")) {
+        if is_named(&folder, "linux-tools") {
             found.push(folder.join("perf"));
-            found.extend(entries(&folder).into_iter().map(|below| below.join("perf")));
+            found.extend(newest_first(&folder).into_iter().map(|below| below.join("perf")));
         }
     }
     found.retain(|path| is_executable(path));

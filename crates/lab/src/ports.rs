@@ -120,7 +120,8 @@ mod tests {
         for address in ["127.0.0.1", "::1"] {
             let address: IpAddr = address.parse().unwrap();
             let ports = free(address).unwrap();
-            let different: BTreeSet<u16> = Transport::ALL.map(|it| ports.of(it)).into();
+            let different: BTreeSet<u16> =
+                Transport::ALL.map(|transport| ports.of(transport)).into();
             // UDP and TCP share one.
             assert_eq!(different.len(), Transport::ALL.len() - 1);
             let range = below_those_of_clients();

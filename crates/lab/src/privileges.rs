@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::root;
 use crate::server::ServerSpec;
+use crate::stage_error::{StageError, refused};
 use crate::users::{self, User};
 
 /// The first port that takes no right of its own, unless the kernel says another (ip(7)).
@@ -88,7 +89,7 @@ pub(crate) fn decide(
     // Inside a root folder the working directory has another path.
     let closed = if root.is_some() { None } else { closed_above(directory, &user) };
     if let Err(why) = can_live(&user, directory, closed.as_deref()) {
-        return stay(why);
+        return stay(why.to_string());
     }
     let text = fs::read_to_string(FREE_PORTS).unwrap_or_default();
     let first_free = text.trim().parse().unwrap_or(FIRST_FREE_PORT);
@@ -106,8 +107,8 @@ pub(crate) fn of_daemon(program: &Path, directory: &Path) -> Option<Result<RunAs
     let user = User::unused();
     let closed = closed_above(directory, &user);
     let possible = match (lacking(&NEEDED), may_run(program, None, &user)) {
-        (missing, _) if !missing.is_empty() => Err(format!("dnslab itself lacks {missing}")),
-        (_, false) => Err(format!("its {user} may not execute {}", program.display())),
+        (missing, _) if !missing.is_empty() => Err(Unfit::Rights(missing)),
+        (_, false) => Err(Unfit::Program { user: user.clone(), program: program.to_owned() }),
         _ => can_live(&user, directory, closed.as_deref()),
     };
     Some(match possible {
@@ -116,14 +117,28 @@ pub(crate) fn of_daemon(program: &Path, directory: &Path) -> Option<Result<RunAs
     })
 }
 
+/// Why a user cannot be a server's.
+#[derive(Debug, thiserror::Error)]
+enum Unfit {
+    #[error("dnslab itself lacks {0}")]
+    Rights(String),
+    #[error("its {user} may not execute {}", program.display())]
+    Program { user: User, program: PathBuf },
+    #[error("its {user} may not enter {}, and covering that takes {missing}", closed.display())]
+    Closed { user: User, closed: PathBuf, missing: String },
+    #[error("this user namespace has no user {uid} with the group {gid}")]
+    Unmapped { uid: u32, gid: u32 },
+    #[error("this user namespace lets nobody leave their groups")]
+    Groups,
+    #[error("its {user} cannot have {}: {source}", folder.display())]
+    Folder { user: User, folder: PathBuf, source: io::Error },
+}
+
 /// Whether this process may become a user that has `directory`, of which the user may not enter `closed`; if not, why.
-fn can_live(user: &User, directory: &Path, closed: Option<&Path>) -> Result<(), String> {
+fn can_live(user: &User, directory: &Path, closed: Option<&Path>) -> Result<(), Unfit> {
     let missing = root::missing_rights();
     if let Some(closed) = closed.filter(|_| !missing.is_empty()) {
-        let closed = closed.display();
-        return Err(format!(
-            "its {user} may not enter {closed}, and covering that takes {missing}"
-        ));
+        return Err(Unfit::Closed { user: user.clone(), closed: closed.to_owned(), missing });
     }
     can_become(user).and_then(|()| can_have(user, directory))
 }
@@ -139,15 +154,15 @@ pub(crate) fn to_ask_as(program: &Path, root: Option<&Path>) -> Option<User> {
 }
 
 /// Whether this process may become a user; if not, why. A container often has only one user.
-fn can_become(user: &User) -> Result<(), String> {
+fn can_become(user: &User) -> Result<(), Unfit> {
     let User { uid, gid } = user;
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let has = |(path, number): (&str, u32)| is_mapped(&read(path), number);
     if !NAMESPACE_MAPS.into_iter().zip([*uid, *gid]).all(has) {
-        return Err(format!("this user namespace has no user {uid} with the group {gid}"));
+        return Err(Unfit::Unmapped { uid: *uid, gid: *gid });
     }
     if read(NAMESPACE_GROUPS).trim() == "deny" {
-        return Err("this user namespace lets nobody leave their groups".to_owned());
+        return Err(Unfit::Groups);
     }
     Ok(())
 }
@@ -156,14 +171,35 @@ fn can_become(user: &User) -> Result<(), String> {
 const TRIAL: &str = "owner.trial";
 
 /// Whether a user can be given what is in a folder; if not, why. A shared file system may refuse it.
-fn can_have(user: &User, directory: &Path) -> Result<(), String> {
+fn can_have(user: &User, directory: &Path) -> Result<(), Unfit> {
     let trial = directory.join(TRIAL);
     let tried = fs::create_dir(&trial).and_then(|()| {
         let tried = own(&open_folder(&trial)?, Path::new(""), user);
         fs::remove_dir(&trial)?;
         tried
     });
-    tried.map_err(|error| format!("its {user} cannot have {}: {error}", directory.display()))
+    tried.map_err(|source| Unfit::Folder {
+        user: user.clone(),
+        folder: directory.to_owned(),
+        source,
+    })
+}
+
+/// Mounts an empty folder over one that may not be entered, with the working directory at its place in it.
+fn cover(closed: &Path) -> io::Result<()> {
+    let here = std::env::current_dir()?;
+    rustix::mount::mount("tmpfs", closed, "tmpfs", MountFlags::empty(), c"mode=755")?;
+    // Whatever the umask of this process takes away (umask(2)).
+    let below = here.strip_prefix(closed).unwrap_or(Path::new(""));
+    let mut folder = closed.to_owned();
+    for part in below {
+        folder.push(part);
+        fs::create_dir(&folder)?;
+        fs::set_permissions(&folder, Permissions::from_mode(0o755))?;
+    }
+    // The working directory is still the folder below the cover.
+    rustix::mount::mount_bind(".", &here)?;
+    Ok(rustix::process::chdir(&here)?)
 }
 
 /// Whether a user namespace with this map has a number. A line has the first number inside, the first one
@@ -204,7 +240,7 @@ fn may_run(program: &Path, root: Option<&Path>, user: &User) -> bool {
                 Some(root) => may_enter(root, user),
                 // dnslab itself is executed again without its path.
                 None if is_this_program(facts) => true,
-                None => there.canonicalize().is_ok_and(|it| closed_above(&it, user).is_none()),
+                None => there.canonicalize().is_ok_and(|path| closed_above(&path, user).is_none()),
             }
     };
     fs::metadata(&there).is_ok_and(|facts| may(&facts))
@@ -305,37 +341,20 @@ impl RunAs {
         }
     }
 
-    /// Makes the way to the working directory passable, in mounts of this process's own. Fails with a
-    /// sentence for the log.
-    pub(crate) fn uncover(&self) -> Result<(), String> {
+    /// Makes the way to the working directory passable, in mounts of this process's own.
+    pub(crate) fn uncover(&self) -> Result<(), StageError> {
         let Some(closed) = &self.closed else { return Ok(()) };
-        let failed = |error: io::Error| {
-            let (closed, user) = (closed.display(), &self.user);
-            format!(
-                "cannot cover {closed} for {user}, who may not enter it: {error} (hint: results in a folder \
-                 that everybody may enter need no cover)"
-            )
-        };
-        let here = std::env::current_dir().map_err(failed)?;
         root::own_mounts()?;
-        rustix::mount::mount("tmpfs", closed, "tmpfs", MountFlags::empty(), c"mode=755")
-            .map_err(|error| failed(error.into()))?;
-        // Whatever the umask of this process takes away (umask(2)).
-        let below = here.strip_prefix(closed).unwrap_or(Path::new(""));
-        let mut folder = closed.clone();
-        for part in below {
-            folder.push(part);
-            fs::create_dir(&folder).map_err(failed)?;
-            fs::set_permissions(&folder, Permissions::from_mode(0o755)).map_err(failed)?;
-        }
-        // The working directory is still the folder below the cover.
-        rustix::mount::mount_bind(".", &here).map_err(|error| failed(error.into()))?;
-        rustix::process::chdir(&here).map_err(|error| failed(error.into()))
+        cover(closed).map_err(|source| StageError::Cover {
+            closed: closed.clone(),
+            user: self.user.clone(),
+            source,
+        })
     }
 
-    /// Becomes the user, for good. This process must have one thread. Fails with a sentence for the log.
-    pub(crate) fn give_up_root(&self) -> Result<(), String> {
-        self.change().map_err(|error| format!("cannot become {}: {error}", self.user))
+    /// Becomes the user, for good. This process must have one thread.
+    pub(crate) fn give_up_root(&self) -> Result<(), StageError> {
+        self.change().map_err(refused(format!("become {}", self.user)))
     }
 
     fn change(&self) -> rustix::io::Result<()> {

@@ -164,10 +164,10 @@ impl MachineTime {
         // `cpu user nice system idle iowait irq softirq steal ...` (proc_stat(5)).
         let words = text.lines().next().unwrap_or_default().split_ascii_whitespace().skip(1);
         let ticks: Vec<u64> = words.map_while(|word| word.parse().ok()).collect();
-        let of = |place: usize| ticks.get(place).copied().unwrap_or(0) * tick_ns();
+        let cpu_time = |place: usize| ticks.get(place).copied().unwrap_or(0) * tick_ns();
         let interrupts: &[usize] = if irq_apart { &[] } else { &[5, 6] };
-        let processes_ns = [0, 1, 2].iter().chain(interrupts).map(|place| of(*place)).sum();
-        Self { processes_ns, steal_ns: of(7) }
+        let processes_ns = [0, 1, 2].iter().chain(interrupts).map(|place| cpu_time(*place)).sum();
+        Self { processes_ns, steal_ns: cpu_time(7) }
     }
 }
 

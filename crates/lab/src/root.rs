@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::asked::Question;
 use crate::cache;
 use crate::server::{Installed, ServerKind, Version, adapter, ask_version, is_executable};
+use crate::stage_error::{StageError, refused};
 use crate::users::User;
 use crate::{GuardProgram, LabError, get, privileges};
 
@@ -48,8 +49,8 @@ pub enum FileSystem {
 
 impl FileSystem {
     /// Applies it to this process, which must have one thread. The working directory stays the same folder,
-    /// by whatever name. Fails with a sentence for the log.
-    pub(crate) fn enter(&self) -> Result<(), String> {
+    /// by whatever name.
+    pub(crate) fn enter(&self) -> Result<(), StageError> {
         match self {
             Self::Shared => Ok(()),
             Self::OwnMounts => own_mounts(),
@@ -58,22 +59,19 @@ impl FileSystem {
     }
 }
 
-pub(crate) fn own_mounts() -> Result<(), String> {
+pub(crate) fn own_mounts() -> Result<(), StageError> {
     #[expect(deprecated, reason = "only with FILES is it unsafe, which is not asked for here")]
-    rustix::thread::unshare(UnshareFlags::NEWNS)
-        .map_err(|error| format!("cannot have mounts of its own: {error}"))?;
+    rustix::thread::unshare(UnshareFlags::NEWNS).map_err(refused("have mounts of its own"))?;
     // systemd leaves mounts shared: what is mounted here would then appear everywhere.
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-    rustix::mount::mount_change("/", private)
-        .map_err(|error| format!("cannot keep its mounts to itself: {error}"))
+    rustix::mount::mount_change("/", private).map_err(refused("keep its mounts to itself"))
 }
 
 /// Binds what is needed into `root` and moves there.
-fn change_root(root: &Path) -> Result<(), String> {
-    let failed = |what: String| move |error: rustix::io::Errno| format!("cannot {what}: {error}");
+fn change_root(root: &Path) -> Result<(), StageError> {
     for folder in KERNEL_FOLDERS {
         let (here, there) = (Path::new("/").join(folder), root.join(folder));
-        rustix::mount::mount_bind_recursive(&here, &there).map_err(failed(format!(
+        rustix::mount::mount_bind_recursive(&here, &there).map_err(refused(format!(
             "bind {} to {}",
             here.display(),
             there.display()
@@ -81,10 +79,10 @@ fn change_root(root: &Path) -> Result<(), String> {
     }
     let there = root.join(RUN_FOLDER);
     rustix::mount::mount_bind(".", &there)
-        .map_err(failed(format!("bind the run's folder to {}", there.display())))?;
-    rustix::process::chroot(root).map_err(failed(format!("enter {}", root.display())))?;
+        .map_err(refused(format!("bind the run's folder to {}", there.display())))?;
+    rustix::process::chroot(root).map_err(refused(format!("enter {}", root.display())))?;
     rustix::process::chdir(Path::new("/").join(RUN_FOLDER))
-        .map_err(failed("enter the run's folder".to_owned()))
+        .map_err(refused("enter the run's folder"))
 }
 
 /// Why no server can run in a root folder.
@@ -311,7 +309,7 @@ fn hint(root: &Path, by_name: bool) -> String {
         return format!("as root: dnslab lab get {name}");
     }
     let known: Vec<&str> =
-        get::Recipe::all().filter(|it| it.is_root()).map(|it| it.name()).collect();
+        get::Recipe::all().filter(|recipe| recipe.is_root()).map(|recipe| recipe.name()).collect();
     format!("a path has `/`; the names are {}: dnslab lab get NAME", known.join(", "))
 }
 

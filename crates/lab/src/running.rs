@@ -74,8 +74,11 @@ impl RunningServer {
             server::check_connections(spec.connections)?;
         }
         let rendered = server::render(spec, &installed.binary)?;
-        let addresses: Vec<_> =
-            spec.transports.iter().map(|it| (*it, spec.socket_address(*it))).collect();
+        let addresses: Vec<_> = spec
+            .transports
+            .iter()
+            .map(|transport| (*transport, spec.socket_address(*transport)))
+            .collect();
         check_addresses(spec.kind, spec.network.as_deref(), &addresses)?;
         let (authority, logs) = prepare(spec, &rendered)?;
         let log = spec.directory.join(LOG);

@@ -17,6 +17,7 @@ use crate::descendants;
 use crate::interrupts::{self, CpuTime, CpuTimes};
 use crate::readings::{DropTally, MachineTime, ThreadTally, resident_octets, tells_waits};
 use crate::threads::ThreadLog;
+use crate::timeline::signed_ns;
 use crate::written::WrittenTally;
 
 /// Time between samples. Each costs up to a millisecond of CPU with servers of ten threads (measured in a
@@ -180,8 +181,8 @@ impl Sampler {
         let (began, has_begun) = mpsc::channel();
         let for_thread = watched.clone();
         let latest = Arc::new(Mutex::new(None));
-        let told = Arc::clone(&latest);
-        let sample = move || sample_until(&for_thread, &told, &began, &stopped);
+        let shared = Arc::clone(&latest);
+        let sample = move || sample_until(&for_thread, &shared, &began, &stopped);
         let thread = thread::Builder::new().spawn(sample).ok();
         // An error means that the thread has ended already, or never was, which `finish` finds out.
         has_begun.recv().ok();
@@ -313,7 +314,7 @@ fn shares(
 /// Due instants are counted from the first one, never from the last sample.
 fn sample_until(
     watched: &Watched,
-    told: &Mutex<Option<Latest>>,
+    shared: &Mutex<Option<Latest>>,
     began: &mpsc::Sender<()>,
     stopped: &mpsc::Receiver<()>,
 ) -> Seen {
@@ -325,8 +326,8 @@ fn sample_until(
             return watch.seen;
         }
         // Whoever reads just now has the sample before, and this thread samples on.
-        if let Ok(mut told) = told.try_lock() {
-            *told = watch.seen.latest(watched.cpus, &watched.load_cpus);
+        if let Ok(mut latest) = shared.try_lock() {
+            *latest = watch.seen.latest(watched.cpus, &watched.load_cpus);
         }
         began.send(()).ok();
         // Instants that passed while this thread did not run are left out.
@@ -447,15 +448,6 @@ fn own_cpu_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// `at` relative to `origin`, nanoseconds.
-pub(crate) fn signed_ns(at: Instant, origin: Instant) -> i64 {
-    let ns = |length: Duration| i64::try_from(length.as_nanos()).unwrap_or(i64::MAX);
-    match at.checked_duration_since(origin) {
-        Some(after) => ns(after),
-        None => -ns(origin.duration_since(at)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -464,10 +456,10 @@ mod tests {
     fn the_cpus_of_the_load_are_told_over_the_window() {
         let time = |used_ns, irq_ns| vec![CpuTime { used_ns, irq_ns }];
         let readings = [(0, time(0, 0)), (100, time(50, 10)), (200, time(150, 30))];
-        let of = |window| shares(&[3], &readings, window);
-        assert_eq!(of((100, 200)), [CpuShare { cpu: 3, used: 1.0, irq: 0.2 }]);
-        assert_eq!(of((50, 150)), [CpuShare { cpu: 3, used: 0.75, irq: 0.15 }]);
-        assert_eq!(of((50, 201)), []);
+        let shares_in = |window| shares(&[3], &readings, window);
+        assert_eq!(shares_in((100, 200)), [CpuShare { cpu: 3, used: 1.0, irq: 0.2 }]);
+        assert_eq!(shares_in((50, 150)), [CpuShare { cpu: 3, used: 0.75, irq: 0.15 }]);
+        assert_eq!(shares_in((50, 201)), []);
     }
 
     /// Watches this process through a group whose files are written here: used once, then gone for longer

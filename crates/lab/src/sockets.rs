@@ -249,7 +249,7 @@ mod tests {
         for (bound, address, expected) in cases {
             let entries = bound.iter().map(entry).collect();
             let found = preferred(entries, address.parse().unwrap());
-            let found: Vec<String> = found.iter().map(|it| it.local.to_string()).collect();
+            let found: Vec<String> = found.iter().map(|socket| socket.local.to_string()).collect();
             assert_eq!(found, expected, "{bound:?} for {address}");
         }
     }

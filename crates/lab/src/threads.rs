@@ -52,9 +52,11 @@ impl ThreadLog {
             // must not give it more than a CPU.
             ((at(to_ns) - at(from_ns)) / length).clamp(0.0, 1.0)
         };
-        let shares =
-            self.threads.values().map(|it| ThreadShare { name: it.name.clone(), share: share(it) });
-        let mut shares: Vec<ThreadShare> = shares.filter(|it| it.share >= LEAST).collect();
+        let shares = self
+            .threads
+            .values()
+            .map(|thread| ThreadShare { name: thread.name.clone(), share: share(thread) });
+        let mut shares: Vec<ThreadShare> = shares.filter(|thread| thread.share >= LEAST).collect();
         shares.sort_by(|one, two| two.share.total_cmp(&one.share).then(one.name.cmp(&two.name)));
         shares.truncate(NAMED);
         shares
@@ -105,15 +107,15 @@ mod tests {
         push(0, &[(1, 1_000), (2, 50)]);
         push(100, &[(1, 1_090), (2, 50), (3, 40)]);
         push(200, &[(1, 1_190), (2, 51)]);
-        let of = |window| {
+        let shares_in = |window| {
             let shares = log.busiest(window);
-            shares.into_iter().map(|it| (it.name, it.share)).collect::<Vec<_>>()
+            shares.into_iter().map(|share| (share.name, share.share)).collect::<Vec<_>>()
         };
         let named = |name: &str, share| (name.to_owned(), share);
-        assert_eq!(of((0, 100)), [named("1", 0.9), named("3", 0.4)]);
-        assert_eq!(of((100, 200)), [named("1", 1.0), named("2", 0.01)]);
-        assert_eq!(of((50, 150)), [named("1", 0.95), named("3", 0.4), named("2", 0.005)]);
-        assert_eq!(of((-100, 0)), []);
+        assert_eq!(shares_in((0, 100)), [named("1", 0.9), named("3", 0.4)]);
+        assert_eq!(shares_in((100, 200)), [named("1", 1.0), named("2", 0.01)]);
+        assert_eq!(shares_in((50, 150)), [named("1", 0.95), named("3", 0.4), named("2", 0.005)]);
+        assert_eq!(shares_in((-100, 0)), []);
     }
 
     #[test]

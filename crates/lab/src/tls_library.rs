@@ -87,14 +87,16 @@ fn open(pid: u32, range: &str, path: &str) -> io::Result<File> {
         PathBuf::from(format!("/proc/{pid}/map_files/{range}")),
         PathBuf::from(format!("/proc/{pid}/root{path}")),
     ];
-    let open = |path: &Path| {
-        // The server may have put a pipe in the place of its library meanwhile.
-        let flags = OFlags::NONBLOCK.bits().cast_signed();
-        let file = File::options().read(true).custom_flags(flags).open(path)?;
-        let is_file = file.metadata()?.is_file();
-        is_file.then_some(file).ok_or_else(|| io::Error::other("it is no regular file"))
-    };
-    ways.iter().map(|way| open(way)).find(Result::is_ok).unwrap_or_else(|| open(path.as_ref()))
+    let mut opened = ways.iter().map(|way| open_file(way));
+    opened.find(Result::is_ok).unwrap_or_else(|| open_file(path.as_ref()))
+}
+
+/// Opens a regular file: the server may have put a pipe in the place of its library meanwhile.
+fn open_file(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let file = File::options().read(true).custom_flags(flags).open(path)?;
+    let is_file = file.metadata()?.is_file();
+    is_file.then_some(file).ok_or_else(|| io::Error::other("it is no regular file"))
 }
 
 /// What follows the first occurrence of `words` that has a version or a build after it, at most

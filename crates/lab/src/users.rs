@@ -32,7 +32,9 @@ impl User {
         let mut taken: HashSet<u32> = users(&read("/etc/passwd")).map(|user| user.uid).collect();
         taken.extend(groups(&read("/etc/group")));
         let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-        taken.extend(processes.filter_map(|it| it.metadata().ok()).map(|facts| facts.uid()));
+        taken.extend(
+            processes.filter_map(|process| process.metadata().ok()).map(|facts| facts.uid()),
+        );
         loop {
             // Each process begins elsewhere, so that two that start at once do not meet.
             let call = CALLS.fetch_add(1, Ordering::Relaxed);

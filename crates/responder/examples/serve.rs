@@ -37,7 +37,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         config.threads = threads.parse()?;
     }
     let server = Server::bind(config)?;
-    let [plain, dot] = [Transport::Udp, Transport::Dot].map(|it| server.addresses(it));
+    let [plain, dot] =
+        [Transport::Udp, Transport::Dot].map(|transport| server.addresses(transport));
     println!("UDP and TCP {plain:?}, DoT {dot:?}");
     let stop = server.stop_handle();
     std::thread::spawn(move || {

@@ -3,17 +3,18 @@
 mod outcome;
 mod reply;
 
-use dnslab_wire::{HEADER, OPCODE, Request, Transport, Unanswerable, rcode, rtype};
+use dnslab_wire::{
+    CLASSIC_DATAGRAM, Full, HEADER, PREBUILT_HEADER, Request, ResponseHeader, Section, Transport,
+    prebuilt_records, rcode, reject, rtype,
+};
 
 pub use self::outcome::MAX_DATAGRAM;
-use self::outcome::{AD, CLASSIC_DATAGRAM, Outcome, RA};
-use self::reply::{Full, Owner, Passed, Reply, Section, records};
-use crate::zone::{Lookup, Node, RECORD_HEADER, Zone, Zones, suffixes};
+use self::outcome::{AD, RA, seen_by};
+use self::reply::{Owner, Passed, Reply};
+use crate::zone::{AncestorNode, Lookup, Node, Zone, Zones, suffixes};
 
 /// Longest chain of CNAMEs and DNAMEs that is followed.
 const MAX_CHAIN: usize = 16;
-
-const CLASS_IN: u16 = 1;
 
 /// The answer to type ANY: `HINFO "RFC8482" ""` (RFC 8482, section 4.2), as a prebuilt record with a TTL of
 /// an hour.
@@ -48,28 +49,15 @@ pub fn answer(zones: &Zones, query: &[u8], transport: Transport, out: &mut [u8])
     }
     let request = match Request::parse(query) {
         Ok(request) => request,
-        Err(Unanswerable::Silent) => return None,
-        Err(Unanswerable::FormatError) => return Some(bare(query, rcode::FORMERR, out)),
-        Err(Unanswerable::NotImplemented) => return Some(bare(query, rcode::NOTIMP, out)),
+        Err(reason) => return reject(query, reason, out),
     };
     let reply = Reply::new(&request, transport, out);
-    let outcome = match request.edns {
-        Some(edns) if edns.version > 0 => Outcome::code(rcode::BADVERS),
-        _ if request.opcode_bits != 0 => Outcome::code(rcode::NOTIMP),
-        _ if request.qclass != CLASS_IN => Outcome::code(rcode::REFUSED),
-        _ if (rtype::IXFR..=rtype::MAILA).contains(&request.qtype) => Outcome::code(rcode::REFUSED),
-        _ => return Some(Search::new(zones, &request, reply).fill(query)),
-    };
-    Some(reply.finish(query, outcome.seen_by(zones.role(), query), request.edns))
-}
-
-/// A header alone, for a query whose question cannot be given back.
-fn bare(query: &[u8], rcode: u16, out: &mut [u8]) -> usize {
-    out[..HEADER].fill(0);
-    out[..2].copy_from_slice(&query[..2]);
-    out[2] = 0x80 | query[2] & (OPCODE | 0x01);
-    out[3] = rcode as u8;
-    HEADER
+    Some(match request.refusal() {
+        None => Search::new(zones, &request, reply).fill(query),
+        Some(rcode) => {
+            reply.finish(query, seen_by(ResponseHeader::code(rcode), zones.role(), query))
+        }
+    })
 }
 
 struct Search<'z, 'q, 'o> {
@@ -103,16 +91,16 @@ impl<'z, 'q, 'o> Search<'z, 'q, 'o> {
     /// would not be that of the name asked for (NXDOMAIN after a CNAME).
     fn fill(mut self, query: &[u8]) -> usize {
         let mut rcode = rcode::NOERROR;
-        let truncated = self.follow(&mut rcode).is_err();
-        let authoritative = rcode != rcode::REFUSED && !self.is_referral;
-        let mut outcome = Outcome { rcode, authoritative, truncated, recursive_bits: 0 };
-        outcome = outcome.seen_by(self.zones.role(), query);
+        let is_truncated = self.follow(&mut rcode).is_err();
+        let is_authoritative = rcode != rcode::REFUSED && !self.is_referral;
+        let header = ResponseHeader { rcode, is_authoritative, is_truncated, recursion_bits: 0 };
+        let mut header = seen_by(header, self.zones.role(), query);
         let edns = self.request.edns;
         let asks = query[3] & AD != 0 || edns.is_some_and(|edns| edns.dnssec_ok);
-        if outcome.recursive_bits & RA != 0 && self.is_signed && asks {
-            outcome.recursive_bits |= AD;
+        if header.recursion_bits & RA != 0 && self.is_signed && asks {
+            header.recursion_bits |= AD;
         }
-        self.reply.finish(query, outcome, edns)
+        self.reply.finish(query, header)
     }
 
     /// Writes what there is for the question and for the CNAMEs and DNAMEs that it leads to (RFC 1034,
@@ -137,13 +125,13 @@ impl<'z, 'q, 'o> Search<'z, 'q, 'o> {
                     *rcode = rcode::NXDOMAIN;
                     return self.push_negative(zone, &owner, true);
                 }
-                Lookup::Delegated { cut, cut_length } => {
+                Lookup::Delegated(cut) => {
                     self.is_referral = hop == 0;
-                    return self.push_referral(zone, &owner, cut, cut_length);
+                    return self.push_referral(zone, &owner, cut);
                 }
-                Lookup::Redirected { node, length } => {
+                Lookup::Redirected(above) => {
                     self.is_signed &= zone.is_signed();
-                    match self.push_redirection(hop, zone, &owner, (node, length))? {
+                    match self.push_redirection(hop, zone, &owner, above)? {
                         // The CNAME was asked for, and is there (as from BIND and NSD).
                         Some(_) if qtype == rtype::CNAME => break,
                         Some(target) if self.is_new(hop, &owner, &target) => owner = target,
@@ -162,13 +150,12 @@ impl<'z, 'q, 'o> Search<'z, 'q, 'o> {
                 return self.push_any(zone, node, &owner);
             }
             if let Some(set) = node.rrset(qtype) {
-                self.reply.push_set(Section::Answer, (qtype, set), signatures_of, owner.at)?;
+                self.reply.push_set(Section::Answer, set, signatures_of, owner.at)?;
                 return self.push_synthesis(zone, &owner, is_synthesized);
             }
             let Some(alias) = node.rrset(rtype::CNAME) else {
                 return self.push_negative(zone, &owner, is_synthesized);
             };
-            let alias = (rtype::CNAME, alias);
             let at = self.reply.push_set(Section::Answer, alias, signatures_of, owner.at)?;
             self.push_synthesis(zone, &owner, is_synthesized)?;
             let target = self.reply.target(at);
@@ -194,14 +181,13 @@ impl<'z, 'q, 'o> Search<'z, 'q, 'o> {
         hop: usize,
         zone: &Zone,
         owner: &Owner,
-        (node, length): (Node<'_>, usize),
+        AncestorNode { node, length }: AncestorNode<'_>,
     ) -> Result<Option<Owner>, Full> {
         // The node was found because it has a DNAME.
         let Some(dname) = node.rrset(rtype::DNAME) else { return Ok(None) };
         let above = Owner::new(&owner.name()[owner.length - length..], owner.ancestor_at(length));
         if !self.redirected[..hop].iter().any(|passed| self.reply.has_name(*passed, &above)) {
             let signatures_of = self.wants_proof(zone).then_some(node);
-            let dname = (rtype::DNAME, dname);
             self.reply.push_set(Section::Answer, dname, signatures_of, above.at)?;
             self.redirected[hop] = above.passed();
         }
@@ -216,12 +202,12 @@ impl<'z, 'q, 'o> Search<'z, 'q, 'o> {
     /// One record or RRset for type ANY (RFC 8482): a made-up record, or in a signed zone, where that would
     /// be found out (section 4.2), the first RRset (section 4.1).
     fn push_any(&mut self, zone: &Zone, node: Node<'_>, owner: &Owner) -> Result<(), Full> {
-        match node.rrsets().find(|(rtype, _)| *rtype != rtype::RRSIG) {
+        match node.rrsets().find(|set| set.rtype != rtype::RRSIG) {
             Some(first) if zone.is_signed() => {
                 let signatures_of = self.wants_proof(zone).then_some(node);
                 self.reply.push_set(Section::Answer, first, signatures_of, owner.at)?;
             }
-            _ => drop(self.reply.push(Section::Answer, MINIMAL_ANY, 1, owner.at)?),
+            _ => self.reply.push_record(Section::Answer, MINIMAL_ANY, owner.at)?,
         }
         Ok(())
     }
@@ -250,7 +236,7 @@ impl<'z, 'q, 'o> Search<'z, 'q, 'o> {
         self.is_signed &= zone.is_signed();
         let apex = zone.apex_octets();
         let apex_at = owner.ancestor_at(apex.len());
-        self.reply.push(Section::Authority, zone.negative_soa(), 1, apex_at)?;
+        self.reply.push_record(Section::Authority, zone.negative_soa(), apex_at)?;
         if !self.wants_proof(zone) {
             return Ok(());
         }
@@ -263,7 +249,7 @@ impl<'z, 'q, 'o> Search<'z, 'q, 'o> {
         if is_absent
             && let Some(length) = zone.source_of_synthesis(owner.name(), &mut source)
             && let Some(wildcard) = zone.covering(&source[..length])
-            && wildcard.0 != nsec.0
+            && wildcard.name != nsec.name
         {
             self.reply.push_nsec(wildcard, apex, apex_at)?;
         }
@@ -278,16 +264,15 @@ impl<'z, 'q, 'o> Search<'z, 'q, 'o> {
         &mut self,
         zone: &Zone,
         owner: &Owner,
-        cut: Node<'_>,
-        cut_length: usize,
+        AncestorNode { node: cut, length: cut_length }: AncestorNode<'_>,
     ) -> Result<(), Full> {
         let Some(servers) = cut.rrset(rtype::NS) else { return Ok(()) };
         let cut_at = owner.ancestor_at(cut_length);
-        let first = self.reply.push(Section::Authority, servers.records, servers.count, cut_at)?;
+        let first = self.reply.push(Section::Authority, servers, cut_at)?;
         let cut_name = &owner.name()[owner.length - cut_length..];
         if self.wants_proof(zone) {
             if let Some(ds) = cut.rrset(rtype::DS) {
-                self.reply.push_set(Section::Authority, (rtype::DS, ds), Some(cut), cut_at)?;
+                self.reply.push_set(Section::Authority, ds, Some(cut), cut_at)?;
             } else if let Some(nsec) = zone.covering(cut_name) {
                 let apex = zone.apex_octets();
                 self.reply.push_nsec(nsec, apex, owner.ancestor_at(apex.len()))?;
@@ -295,16 +280,16 @@ impl<'z, 'q, 'o> Search<'z, 'q, 'o> {
         }
         for in_domain in [true, false] {
             let mut at = first;
-            for record in records(servers.records) {
-                let server = Owner::new(&record[RECORD_HEADER..], at + RECORD_HEADER);
+            for record in prebuilt_records(servers.records) {
+                let server = Owner::new(&record[PREBUILT_HEADER..], at + PREBUILT_HEADER);
                 at += record.len();
                 if suffixes(server.name()).any(|suffix| suffix == cut_name) != in_domain {
                     continue;
                 }
                 let Some(node) = zone.node(server.name()) else { continue };
-                for set in [rtype::A, rtype::AAAA].into_iter().filter_map(|it| node.rrset(it)) {
-                    let (octets, count) = (set.records, set.count);
-                    let pushed = self.reply.push(Section::Additional, octets, count, server.at);
+                for set in [rtype::A, rtype::AAAA].into_iter().filter_map(|rtype| node.rrset(rtype))
+                {
+                    let pushed = self.reply.push(Section::Additional, set, server.at);
                     if in_domain {
                         pushed?;
                     }

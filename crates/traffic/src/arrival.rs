@@ -216,7 +216,8 @@ mod tests {
                 let next = skipping.next();
                 assert!(next.is_none_or(|next| next.due_ns >= until), "{what}: {next:?}");
                 if is_exact {
-                    let (due, client) = (|it: Arrival| it.due_ns, |it: Arrival| it.client);
+                    let (due, client) =
+                        (|arrival: Arrival| arrival.due_ns, |arrival: Arrival| arrival.client);
                     let expected = whole.next();
                     assert_eq!(skipped, counted, "{what}");
                     assert_eq!(next.map(due), expected.map(due), "{what}");

@@ -32,21 +32,26 @@ impl FromStr for FurtherServers {
     type Err = FurtherServersError;
 
     fn from_str(text: &str) -> Result<Self, FurtherServersError> {
-        let read = |part: &str| {
-            let with_port = |it: SocketAddr| (it.ip(), Some(it.port()));
-            // The link of a link-local address would be lost.
-            if part.contains('%') {
-                return Err(FurtherServersError::Address(part.to_owned()));
-            }
-            let without = || Some((part.trim_matches(['[', ']']).parse().ok()?, None));
-            let found = part.parse().ok().filter(|it: &SocketAddr| it.port() > 0).map(with_port);
-            found.or_else(without).ok_or_else(|| FurtherServersError::Address(part.to_owned()))
-        };
-        let servers: Vec<_> = text.split(',').map(str::trim).map(read).collect::<Result<_, _>>()?;
+        let servers = text.split(',').map(str::trim).map(|part| {
+            read_server(part).ok_or_else(|| FurtherServersError::Address(part.to_owned()))
+        });
+        let servers: Vec<_> = servers.collect::<Result<_, _>>()?;
         match servers.len() {
             many if many > Self::MAX => Err(FurtherServersError::TooMany(many)),
             _ => Ok(Self(servers)),
         }
+    }
+}
+
+/// The address of one server, and its port if that is named.
+fn read_server(text: &str) -> Option<(IpAddr, Option<u16>)> {
+    // The link of a link-local address would be lost.
+    if text.contains('%') {
+        return None;
+    }
+    match text.parse::<SocketAddr>() {
+        Ok(address) if address.port() > 0 => Some((address.ip(), Some(address.port()))),
+        _ => Some((text.trim_matches(['[', ']']).parse().ok()?, None)),
     }
 }
 

@@ -218,18 +218,22 @@ fn wide(line: &[u8]) -> Option<&'static str> {
         [0xfe, 0xff, ..] => return Some("UTF-16BE"),
         _ => {}
     }
-    // All octets of a character but this one are zeros.
-    let is_ascii = |width: usize, letter: usize| {
-        let mut characters = line.chunks_exact(width).take(16).peekable();
-        let is_letter = |octets: &[u8]| {
-            octets.iter().enumerate().all(|(place, octet)| (*octet != 0) == (place == letter))
-        };
-        characters.peek().is_some() && characters.all(is_letter)
-    };
     // The line ends in the middle of the line feed.
     let encodings =
         [("UTF-16LE", 2, 0), ("UTF-16BE", 2, 1), ("UTF-32LE", 4, 0), ("UTF-32BE", 4, 3)];
-    encodings.into_iter().find(|(_, width, letter)| is_ascii(*width, *letter)).map(|it| it.0)
+    encodings
+        .into_iter()
+        .find(|(_, width, letter)| is_wide_ascii(line, *width, *letter))
+        .map(|encoding| encoding.0)
+}
+
+/// True if a line is of characters of so many octets, all of which are zeros but the one at this place.
+fn is_wide_ascii(line: &[u8], width: usize, letter: usize) -> bool {
+    let mut characters = line.chunks_exact(width).take(16).peekable();
+    let is_letter = |octets: &[u8]| {
+        octets.iter().enumerate().all(|(place, octet)| (*octet != 0) == (place == letter))
+    };
+    characters.peek().is_some() && characters.all(is_letter)
 }
 
 /// The query on one line; `None` if it is empty or a comment.

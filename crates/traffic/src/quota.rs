@@ -98,10 +98,10 @@ mod tests {
         let quota = Quota::Random(20);
         assert_eq!(first(quota, 1), first(quota, 1));
         assert_ne!(first(quota, 1), first(quota, 2));
-        let of = |lane, opened| (0..50).map(move |client| quota.draw(1, client, lane, opened));
-        assert!(!of(0, 1).eq(of(1, 1)) && !of(0, 1).eq(of(0, 2)));
+        let quotas = |lane, opened| (0..50).map(move |client| quota.draw(1, client, lane, opened));
+        assert!(!quotas(0, 1).eq(quotas(1, 1)) && !quotas(0, 1).eq(quotas(0, 2)));
         // Promised not to change: a seed means the same load in every version.
-        assert_eq!(of(0, 1).take(6).collect::<Vec<_>>(), [7, 9, 10, 8, 35, 29]);
+        assert_eq!(quotas(0, 1).take(6).collect::<Vec<_>>(), [7, 9, 10, 8, 35, 29]);
     }
 
     #[test]

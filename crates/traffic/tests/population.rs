@@ -31,15 +31,15 @@ struct Figures {
 
 impl Figures {
     fn mean(all: &[Self]) -> Self {
-        let of =
+        let sum =
             |figure: &dyn Fn(&Self) -> f64| all.iter().map(figure).sum::<f64>() / all.len() as f64;
         Self {
-            rate_qps: of(&|one| one.rate_qps),
-            active: of(&|one| one.active),
-            hits: std::array::from_fn(|at| of(&|one| one.hits[at])),
-            queries: std::array::from_fn(|at| of(&|one| one.queries[at])),
-            clients: of(&|one| one.clients),
-            first_type: of(&|one| one.first_type),
+            rate_qps: sum(&|one| one.rate_qps),
+            active: sum(&|one| one.active),
+            hits: std::array::from_fn(|at| sum(&|one| one.hits[at])),
+            queries: std::array::from_fn(|at| sum(&|one| one.queries[at])),
+            clients: sum(&|one| one.clients),
+            first_type: sum(&|one| one.first_type),
         }
     }
 }

@@ -53,7 +53,11 @@ fn good_answers() -> Vec<Vec<u8>> {
 
 fn denials() -> Vec<Vec<u8>> {
     let messages = responses(3, &[], 0, 0);
-    assert!(messages.iter().all(|message| Response::parse(message).is_ok_and(|it| it.rcode == 3)));
+    assert!(
+        messages
+            .iter()
+            .all(|message| Response::parse(message).is_ok_and(|response| response.rcode == 3))
+    );
     messages
 }
 
@@ -79,7 +83,9 @@ fn response_parse(messages: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
 fn answers_with_cookie() -> Vec<Vec<u8>> {
     let messages = responses(0, &[ADDRESS, OPT].concat(), 1, 1);
     let cookie = |message| ResponseOptions::read(message).and_then(|options| options.cookie);
-    assert!(messages.iter().all(|message| cookie(message).is_some_and(|it| it.len() == 24)));
+    assert!(
+        messages.iter().all(|message| cookie(message).is_some_and(|cookie| cookie.len() == 24))
+    );
     messages
 }
 

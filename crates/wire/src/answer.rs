@@ -269,7 +269,7 @@ fn held<'a>(question: &Question<ParsedName<&'a [u8]>>, answers: RecordSection<'a
     let (asked, class) = (question.qtype(), question.qclass());
     // From 251 on, a type asks for several types, or for a whole zone (RFC 1035, section 3.2.3).
     let is_asked = |rtype: Rtype| rtype == asked || (251..=255).contains(&asked.to_int());
-    let of_class = |it: &ParsedRecord<'a, [u8]>| class == Class::ANY || it.class() == class;
+    let of_class = |record: &ParsedRecord<'a, [u8]>| class == Class::ANY || record.class() == class;
     let records = || answers.into_iter().flatten().filter(of_class);
     let mut name: Name<Vec<u8>> = question.qname().to_name();
     let mut is_alias = false;
@@ -305,7 +305,8 @@ fn held<'a>(question: &Question<ParsedName<&'a [u8]>>, answers: RecordSection<'a
             break false;
         }
     };
-    let is_other = |it: ParsedRecord<'a, [u8]>| is_asked(it.rtype()) && !is_of_alias(&it);
+    let is_other =
+        |record: ParsedRecord<'a, [u8]>| is_asked(record.rtype()) && !is_of_alias(&record);
     match (is_alias, records().any(is_other)) {
         // The target of an alias may be in a zone of another server. Then no other record has the type.
         (true, false) => Held::Aliases,
@@ -337,9 +338,9 @@ fn not_from_dname(answers: RecordSection<'_, [u8]>) -> Option<u16> {
         let owner = alias.owner();
         let mut above = dnames
             .iter()
-            .filter(|it| it.class() == alias.class())
-            .filter(|it| it.owner() != owner && owner.ends_with(it.owner()))
-            .map(|it| moved_name(owner, it.owner().label_count(), it.data().dname()))
+            .filter(|dname| dname.class() == alias.class())
+            .filter(|dname| dname.owner() != owner && owner.ends_with(dname.owner()))
+            .map(|dname| moved_name(owner, dname.owner().label_count(), dname.data().dname()))
             .peekable();
         let is_below = above.peek().is_some();
         if is_below && !above.flatten().any(|made| made == *alias.data().cname()) {

@@ -106,14 +106,14 @@ mod tests {
 
     #[test]
     fn neighbours_of_one_length_are_together() {
-        let of = |lengths: &[usize]| {
+        let batch_of = |lengths: &[usize]| {
             let mut batch = MessageBatch::default();
             for length in lengths {
                 batch.push_with(|octets| octets.resize(octets.len() + length, 9));
             }
             batch
         };
-        let batch = of(&[12, 12, 12, 15, 12, 12]);
+        let batch = batch_of(&[12, 12, 12, 15, 12, 12]);
         let runs = |first, longest| -> Vec<(usize, usize)> {
             batch.runs(first, longest).map(|run| (run.count, run.length)).collect()
         };
@@ -121,7 +121,8 @@ mod tests {
         assert_eq!(runs(1, 64), [(2, 12), (1, 15), (2, 12)]);
         assert_eq!(runs(0, 2), [(2, 12), (1, 12), (1, 15), (2, 12)]);
         assert_eq!(runs(6, 64), []);
-        let counts: Vec<usize> = of(&[1_232; 100]).runs(0, 128).map(|run| run.count).collect();
+        let counts: Vec<usize> =
+            batch_of(&[1_232; 100]).runs(0, 128).map(|run| run.count).collect();
         assert_eq!(counts, [48, 48, 4]);
         assert_eq!(batch.messages().map(<[u8]>::len).sum::<usize>(), 75);
         assert_eq!(batch.runs(4, 64).next().unwrap().octets[..3], [9, 9, 9]);

@@ -10,6 +10,9 @@ pub(crate) const KEEPALIVE: u16 = 11;
 pub(crate) const PADDING: u16 = 12;
 pub(crate) const EXTENDED_ERROR: u16 = 15;
 
+/// Octets of an OPT record without options (RFC 6891, section 6.1.2).
+pub(crate) const OPT_FIXED: usize = 11;
+
 /// Octets of an option before its data: code and length (RFC 6891, section 6.1.2).
 pub(crate) const OPTION_HEADER: usize = 4;
 
@@ -73,10 +76,24 @@ impl Edns {
     }
 }
 
+/// An OPT record of version 0 without options (RFC 6891, section 6.1.2). The upper bits of the response code are in it
+/// (section 6.1.3); a query has 0 there.
+#[inline]
+pub(crate) fn opt_record(payload_size: u16, rcode: u16, dnssec_ok: bool) -> [u8; OPT_FIXED] {
+    let [high, low] = payload_size.to_be_bytes();
+    let flags = if dnssec_ok { 0x80 } else { 0 };
+    [0, 0, 41, high, low, (rcode >> 4) as u8, 0, flags, 0, 0, 0]
+}
+
+#[inline]
+pub(crate) fn option_header(code: u16, length: u16) -> [u8; OPTION_HEADER] {
+    let ([a, b], [c, d]) = (code.to_be_bytes(), length.to_be_bytes());
+    [a, b, c, d]
+}
+
 #[inline]
 pub(crate) fn push_option_header(out: &mut Vec<u8>, code: u16, length: u16) {
-    out.extend_from_slice(&code.to_be_bytes());
-    out.extend_from_slice(&length.to_be_bytes());
+    out.extend_from_slice(&option_header(code, length));
 }
 
 /// Octets of padding that bring a message of `length` octets, with the padding option, to a multiple of

@@ -4,7 +4,10 @@ use crate::header::HEADER;
 use domain::base::iana::Rtype;
 use domain::base::{MessageBuilder, Name, ToName};
 
-use crate::edns::{COOKIE, KEEPALIVE, OPTION_HEADER, PADDING, padding_length, push_option_header};
+use crate::edns::{
+    COOKIE, KEEPALIVE, OPT_FIXED, OPTION_HEADER, PADDING, opt_record, padding_length,
+    push_option_header,
+};
 use crate::{ClientSubnet, Cookie, Edns, Response, Transport, client_subnet, cookie, rtype, tsig};
 
 /// What a query has in addition to its question.
@@ -116,9 +119,6 @@ pub struct Query {
     /// The message is padded to a multiple of this many octets; 0 if it has no padding option.
     padding_block: u16,
 }
-
-/// Octets of an OPT record without options (RFC 6891, section 6.1.2).
-const OPT_FIXED: usize = 11;
 
 /// The most octets that a client can add: its options, an OPT record if there was none, and a signature.
 const MAX_ADDITIONS: usize =
@@ -446,9 +446,7 @@ fn push_opt(message: &mut Vec<u8>, edns: &Edns) {
 /// counts it.
 #[inline]
 fn push_opt_fixed(out: &mut Vec<u8>, start: usize, payload_size: u16, dnssec_ok: bool) {
-    let [high, low] = payload_size.to_be_bytes();
-    let flags = if dnssec_ok { 0x80 } else { 0 };
-    out.extend_from_slice(&[0, 0, 41, high, low, 0, 0, flags, 0, 0, 0]);
+    out.extend_from_slice(&opt_record(payload_size, 0, dnssec_ok));
     out[start + 11] = 1;
 }
 

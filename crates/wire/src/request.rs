@@ -2,14 +2,21 @@
 
 use crate::edns::COOKIE;
 use crate::header::HEADER;
-use crate::rtype::OPT;
-use crate::{after_name, uncompressed_length};
+use crate::name::{after_name, uncompressed_length};
+use crate::{rcode, rtype};
+
+/// The largest datagram for a client without EDNS (RFC 1035, section 2.3.4), and the smallest that EDNS can announce (RFC
+/// 6891, section 6.2.3), octets.
+pub const CLASSIC_DATAGRAM: usize = 512;
+
+/// Class IN (RFC 1035, section 3.2.4).
+const CLASS_IN: u16 = 1;
 
 /// The longest name in octets (RFC 1035, section 2.3.4).
 const NAME: usize = 255;
 
 /// The bits of the opcode in the third octet of the header.
-pub const OPCODE: u8 = 0x78;
+pub(crate) const OPCODE: u8 = 0x78;
 
 /// A query that can be answered.
 #[derive(Clone, Copy, Debug)]
@@ -93,6 +100,31 @@ impl<'q> Request<'q> {
         Some(Self { opcode_bits, question, qtype: word(end - 4), qclass: word(end - 2), edns })
     }
 
+    /// The response code for what no server here answers: another version of EDNS than 0 (RFC 6891, section 6.1.3),
+    /// another opcode than QUERY, another class than IN, transfers, and types of mail agents that nobody has. `None` for
+    /// a question that can be looked up.
+    #[inline]
+    #[must_use]
+    pub fn refusal(&self) -> Option<u16> {
+        match self.edns {
+            Some(edns) if edns.version > 0 => Some(rcode::BADVERS),
+            _ if self.opcode_bits != 0 => Some(rcode::NOTIMP),
+            _ if self.qclass != CLASS_IN => Some(rcode::REFUSED),
+            _ if (rtype::IXFR..=rtype::MAILA).contains(&self.qtype) => Some(rcode::REFUSED),
+            _ => None,
+        }
+    }
+
+    /// The largest datagram for this client from a server that takes `payload_size` octets (RFC 6891, section 6.2.5).
+    #[inline]
+    #[must_use]
+    pub fn datagram_limit(&self, payload_size: u16) -> usize {
+        let most = usize::from(payload_size).max(CLASSIC_DATAGRAM);
+        self.edns.map_or(CLASSIC_DATAGRAM, |edns| {
+            usize::from(edns.payload_size).clamp(CLASSIC_DATAGRAM, most)
+        })
+    }
+
     /// QNAME in wire form, in the client's case.
     #[must_use]
     pub fn qname(&self) -> &'q [u8] {
@@ -112,7 +144,7 @@ fn read_edns(message: &[u8], start: usize, counts: [u16; 3]) -> Option<Option<Cl
             let options_at = at + 10;
             at = options_at + usize::from(u16::from_be_bytes([fixed[8], fixed[9]]));
             let options = message.get(options_at..at)?;
-            if u16::from_be_bytes([fixed[0], fixed[1]]) == OPT {
+            if u16::from_be_bytes([fixed[0], fixed[1]]) == rtype::OPT {
                 if section != 2 || !at_root || edns.is_some() {
                     return None;
                 }
@@ -146,8 +178,9 @@ fn read_options(mut options: &[u8], edns: &mut ClientEdns) -> Option<()> {
             COOKIE if edns.cookie.is_none() => {
                 let has_length = matches!(length, 8 | 16..=40);
                 let client = data.first_chunk().filter(|_| has_length);
-                edns.cookie =
-                    Some(client.map_or(ClientCookie::Malformed, |it| ClientCookie::Valid(*it)));
+                edns.cookie = Some(
+                    client.map_or(ClientCookie::Malformed, |client| ClientCookie::Valid(*client)),
+                );
             }
             _ => {}
         }

@@ -32,7 +32,8 @@ fn pcapng_has_sections_interfaces_and_blocks_that_are_skipped() {
     let packet = udp(client(0), server(), &query(1));
     for is_big in [false, true] {
         let option = |code: u16, value: &[u8]| {
-            let number = |it: u16| if is_big { it.to_be_bytes() } else { it.to_le_bytes() };
+            let number =
+                |number: u16| if is_big { number.to_be_bytes() } else { number.to_le_bytes() };
             let mut option = [number(code), number(value.len() as u16)].concat();
             option.extend(value);
             option.resize(option.len().next_multiple_of(4), 0);
@@ -48,7 +49,7 @@ fn pcapng_has_sections_interfaces_and_blocks_that_are_skipped() {
         let old = {
             // Interface 1 and a number of packets that were lost.
             let first = if is_big { [0, 1, 0, 9] } else { [1, 0, 9, 0] };
-            let numbers = [0, 250, length, length].map(|it| ordered(it, is_big)).concat();
+            let numbers = [0, 250, length, length].map(|number| ordered(number, is_big)).concat();
             block(2, &[&first, &numbers[..], &packet].concat(), is_big)
         };
         let capture = [
@@ -72,14 +73,14 @@ fn pcapng_has_sections_interfaces_and_blocks_that_are_skipped() {
         ]
         .concat();
         let (seen, counts) = read(&capture);
-        let times: Vec<u64> = seen.iter().map(|it| it.at_ns).collect();
+        let times: Vec<u64> = seen.iter().map(|query| query.at_ns).collect();
         // A simple packet has the time of the packet before it.
         let second = 1_700_000_000_000_000_250;
         assert_eq!(
             times,
             [3_000_000_000, second, second, 9_000_000_000, 9_000_000_000, 9_000_000_000]
         );
-        assert!(seen.iter().all(|it| it.message == query(1)));
+        assert!(seen.iter().all(|seen| seen.message == query(1)));
         assert_eq!(counts.packets, 7);
         assert_eq!(counts.reasons().collect::<Vec<_>>(), [(Reason::NotIp, 1)]);
     }
@@ -87,7 +88,7 @@ fn pcapng_has_sections_interfaces_and_blocks_that_are_skipped() {
 
 /// A capture of 40 queries in each container.
 fn each_container() -> Vec<(&'static str, Vec<u8>)> {
-    let packets: Vec<_> = (0..40).map(|it| udp(client(0), server(), &query(it))).collect();
+    let packets: Vec<_> = (0..40).map(|number| udp(client(0), server(), &query(number))).collect();
     let mut blocks = [section(false), interface(101, 0, b"", false)].concat();
     let mut dnstap = CaptureWriter::dnstap(Vec::new()).unwrap();
     for (number, packet) in packets.iter().enumerate() {
@@ -366,6 +367,6 @@ fn dnstap_says_which_answers_were_truncated() {
     assert_eq!(counts.skipped(Reason::RepeatedOverTcp), 1);
     assert_eq!(counts.skipped(Reason::DnstapKind), 1);
     let left_out =
-        ["repeated-over-tcp", "dnstap-kind client responses"].map(|it| (it.to_owned(), 1));
+        ["repeated-over-tcp", "dnstap-kind client responses"].map(|name| (name.to_owned(), 1));
     assert_eq!(counts.left_out(), left_out);
 }

@@ -393,7 +393,7 @@ fn fragments_that_never_become_whole_are_counted() {
     }
     // The last one comes too late, and then alone.
     let last = parts.len() - 1;
-    let mut timed: Vec<_> = parts.iter().map(|it| (ms(0), it.clone())).collect();
+    let mut timed: Vec<_> = parts.iter().map(|part| (ms(0), part.clone())).collect();
     timed[last].0 = ms(61_000);
     // Others keep the time going.
     timed.insert(last, (ms(31_000), fragments(&packet, 8, 600)[0].clone()));

@@ -24,9 +24,9 @@ fn fin(sequence: u32) -> Vec<u8> {
 #[track_caller]
 fn check(packets: &[Vec<u8>], expected: &[u32]) -> Counts {
     let (seen, counts) = read(&pcap(packets));
-    let expected: Vec<_> = expected.iter().map(|it| query(*it)).collect();
+    let expected: Vec<_> = expected.iter().map(|number| query(*number)).collect();
     assert_eq!(messages(&seen), expected, "{counts:?}");
-    assert!(seen.iter().all(|it| it.transport == Transport::Tcp));
+    assert!(seen.iter().all(|seen| seen.transport == Transport::Tcp));
     counts
 }
 
@@ -166,7 +166,7 @@ fn a_connection_from_its_middle_is_read_where_a_segment_is_whole_messages() {
 
 #[test]
 fn after_a_gap_the_stream_is_read_where_a_segment_is_whole_messages() {
-    let parts: Vec<_> = (0..6).map(|it| stream(&[query(it), query(it + 10)])).collect();
+    let parts: Vec<_> = (0..6).map(|number| stream(&[query(number), query(number + 10)])).collect();
     let mut at = FIRST;
     let mut packets = vec![syn()];
     for part in &parts {
@@ -201,7 +201,7 @@ fn waiting_for_a_gap_ends_with_time_and_with_memory() {
     ];
     let (seen, counts) = read(&pcap_at(&timed));
     // As soon as nobody waits any more, with the times at which they came.
-    let times: Vec<_> = seen.iter().map(|it| it.at_ns).collect();
+    let times: Vec<_> = seen.iter().map(|seen| seen.at_ns).collect();
     assert_eq!(times, [ms(1), ms(6_000), ms(6_001)]);
     assert_eq!(counts.gaps, 1);
     let large = stream(&[long_query(1, 30_000)]);
@@ -233,7 +233,7 @@ fn connections_do_not_mix() {
         other(FIRST + 3, ACK, &data[3..]),
     ];
     let (seen, _) = read(&pcap(&packets));
-    let clients: Vec<_> = seen.iter().map(|it| (it.client, it.server)).collect();
+    let clients: Vec<_> = seen.iter().map(|seen| (seen.client, seen.server)).collect();
     assert_eq!(clients, [(client(0), server()), (client6(0), server6())]);
 }
 
@@ -247,7 +247,7 @@ proptest! {
         window in 1usize..8,
         first in any::<u32>(),
     ) {
-        let sent: Vec<_> = lengths.iter().enumerate().map(|(number, it)| long_query(number as u32, *it)).collect();
+        let sent: Vec<_> = lengths.iter().enumerate().map(|(number, length)| long_query(number as u32, *length)).collect();
         let data = stream(&sent);
         let mut segments = Vec::new();
         let (mut at, mut cuts) = (0, cuts.iter().cycle());
@@ -280,7 +280,7 @@ proptest! {
         let mut sent = Vec::new();
         let (mut at, mut segments) = (FIRST, vec![syn()]);
         for (messages, is_lost) in parts {
-            let new: Vec<_> = (0..messages).map(|it| query((sent.len() + it) as u32)).collect();
+            let new: Vec<_> = (0..messages).map(|number| query((sent.len() + number) as u32)).collect();
             let data = stream(&new);
             // Some messages are in two segments.
             for part in data.chunks(data.len().div_ceil(1 + usize::from(data.len() < cut))) {
@@ -294,7 +294,7 @@ proptest! {
         let (seen, _) = read(&pcap(&segments));
         let mut rest = sent.iter();
         for message in messages(&seen) {
-            prop_assert!(rest.any(|it| *it == message));
+            prop_assert!(rest.any(|rest| *rest == message));
         }
     }
 }

@@ -259,7 +259,8 @@ fn other_forms_of_the_same_capture_are_read() {
             "{program}"
         );
         // Members or frames one after another.
-        let parts = [&first, &second].map(|it| run(Command::new(program).arg("-c").arg(it)).stdout);
+        let parts =
+            [&first, &second].map(|path| run(Command::new(program).arg("-c").arg(path)).stdout);
         fs::write(&path, parts.concat()).unwrap();
         assert_eq!(
             read(&path, CaptureOptions::default()),
@@ -357,8 +358,9 @@ const ASK: &str = "
 
 fn check_asked(found: &BTreeMap<(String, Transport), usize>) {
     let transports = [Transport::Udp, Transport::Tcp];
-    let names = (1..=5).flat_map(|it| transports.map(|by| (format!("name-{it}.example"), by)));
-    let expected: BTreeMap<_, _> = names.map(|it| (it, 1)).collect();
+    let names =
+        (1..=5).flat_map(|number| transports.map(|by| (format!("name-{number}.example"), by)));
+    let expected: BTreeMap<_, _> = names.map(|name| (name, 1)).collect();
     assert_eq!(*found, expected);
 }
 

@@ -3,16 +3,17 @@
 
 use std::cmp::Ordering;
 
+use dnslab_wire::{canonical_cmp, labels, rtype};
 use domain::base::iana::Rtype;
 use domain::base::{Message, Name as DomainName, ParsedName};
 use domain::rdata::{AllRecordData, Nsec, Nsec3};
 use proptest::prelude::*;
 
 use super::{dnssec_ok, internet, query};
+use crate::chain::ListedName;
 use crate::lookup::Node;
-use crate::model::{Denial, Server, Zone, nsec3_hash};
-use crate::name::labels;
-use crate::nsec::canonical_cmp;
+use crate::model::{Denial, Server, Zone};
+use crate::nsec3::nsec3_hash;
 use crate::{Carrier, Internet, Scratch};
 
 /// Nothing is wrong, and of everything that can be signed most is.
@@ -127,7 +128,7 @@ fn ask(internet: &Internet, zone: Zone, name: &[u8], rtype: Rtype) -> Said {
         proofs.push(proof);
     }
     let located = internet.locate(&last);
-    let zones: Vec<Zone> = located.zones().iter().map(|(zone, _)| *zone).collect();
+    let zones: Vec<Zone> = located.zones().iter().map(|placed| placed.zone).collect();
     // An alias may lead to where the server knows nothing.
     let served = zones.iter().rposition(|zone| internet.serves(server, *zone));
     let mut depth = served.unwrap_or(0);
@@ -222,8 +223,8 @@ fn check_spans(internet: &Internet, zone: Zone, proofs: &[Proof], existing: &[Ve
                 continue;
             }
             let located = internet.locate(name);
-            let zones: Vec<Zone> = located.zones().iter().map(|(zone, _)| *zone).collect();
-            let place = zones.iter().position(|it| *it == zone).unwrap();
+            let zones: Vec<Zone> = located.zones().iter().map(|placed| placed.zone).collect();
+            let place = zones.iter().position(|other| *other == zone).unwrap();
             // With Opt-Out it may be a delegation that is not signed.
             let child = zones.get(place + 1);
             let is_unsigned = child.is_some_and(|child| !internet.is_signed(*child));
@@ -244,7 +245,7 @@ fn check_spans(internet: &Internet, zone: Zone, proofs: &[Proof], existing: &[Ve
 fn existing(internet: &Internet, zone: Zone) -> Vec<Vec<u8>> {
     let mut names: Vec<Vec<u8>> = match internet.denial(zone) {
         Denial::Nsec | Denial::Nsec3 { .. } if zone != Zone::Root => {
-            internet.listed_names(zone).into_iter().map(|(name, _)| name).collect()
+            internet.listed_names(zone).into_iter().map(|listed| listed.name).collect()
         }
         _ => Vec::new(),
     };
@@ -277,7 +278,7 @@ fn existing(internet: &Internet, zone: Zone) -> Vec<Vec<u8>> {
     names.retain(|name| {
         let located = internet.locate(name);
         let zones = located.zones();
-        let is_here = |place: usize| zones.get(place).is_some_and(|(it, _)| *it == zone);
+        let is_here = |place: usize| zones.get(place).is_some_and(|placed| placed.zone == zone);
         let last = zones.len() - 1;
         let is_cut = last > 0 && is_here(last - 1) && located.node == Ok(Node::Apex);
         (is_here(last) || is_cut) && located.node.is_ok()
@@ -296,8 +297,13 @@ fn zones(internet: &Internet) -> Vec<Zone> {
     let mut seen = std::collections::BTreeSet::new();
     let reverse: Vec<Zone> = (0..200)
         .flat_map(|rank| {
-            let name = internet.existing_name(rank, crate::data::types::PTR);
-            internet.locate(name.octets()).zones().iter().map(|(zone, _)| *zone).collect::<Vec<_>>()
+            let name = internet.existing_name(rank, rtype::PTR);
+            internet
+                .locate(name.octets())
+                .zones()
+                .iter()
+                .map(|placed| placed.zone)
+                .collect::<Vec<_>>()
         })
         .collect();
     let registries = (0..internet.registries.len() as u32).map(Zone::Registry);
@@ -373,11 +379,11 @@ fn what_exists_is_never_denied() {
 fn label() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         "[a-z0-9_*-]{1,20}".prop_map(String::into_bytes),
-        prop::collection::vec(any::<u8>().prop_map(|it| it.to_ascii_lowercase()), 1..12),
+        prop::collection::vec(any::<u8>().prop_map(|letter| letter.to_ascii_lowercase()), 1..12),
         prop::sample::select(vec![
             "www", "eu", "ns1", "nic", "a", "_tcp", "_", "*", "mx", "1", "2", "e1-1"
         ])
-        .prop_map(|it| it.as_bytes().to_vec()),
+        .prop_map(|label| label.as_bytes().to_vec()),
     ]
 }
 
@@ -429,13 +435,13 @@ fn listed_names_are_those_that_are_found() {
     for domain in 0..200 {
         for region in [None, Some(0), Some(1), Some(2), Some(3)] {
             let zone = Zone::Hosted { domain, region };
-            if region
-                .is_some_and(|it| !internet.has_region(domain, it) || !internet.is_cut(domain, it))
-            {
+            if region.is_some_and(|region| {
+                !internet.has_region(domain, region) || !internet.is_cut(domain, region)
+            }) {
                 continue;
             }
             let listed = internet.listed_names(zone);
-            for (name, types) in &listed {
+            for ListedName { name, types } in &listed {
                 count += 1;
                 let located = internet.locate(name);
                 let node = located.node.unwrap_or_else(|_| panic!("{} is not there", text(name)));
@@ -446,7 +452,8 @@ fn listed_names_are_those_that_are_found() {
                 let same = found.iter().eq(types.iter());
                 assert!(same, "{}: {found:?}, not {types:?}", text(name));
             }
-            let mut names: Vec<&[u8]> = listed.iter().map(|(name, _)| name.as_slice()).collect();
+            let mut names: Vec<&[u8]> =
+                listed.iter().map(|listed| listed.name.as_slice()).collect();
             names.sort_unstable();
             names.dedup();
             assert_eq!(names.len(), listed.len(), "{names:?}");

@@ -75,12 +75,16 @@ impl Answer {
     }
 
     fn of(&self, section: &str, rtype: Rtype) -> Vec<&Record> {
-        self.records.iter().filter(|it| it.section == section && it.rtype == rtype).collect()
+        self.records
+            .iter()
+            .filter(|record| record.section == section && record.rtype == rtype)
+            .collect()
     }
 
     /// Each with its section and type, for people.
     fn summary(&self) -> Vec<String> {
-        let text = |it: &Record| format!("{} {} {}", it.section, it.owner, it.rtype);
+        let text =
+            |record: &Record| format!("{} {} {}", record.section, record.owner, record.rtype);
         self.records.iter().map(text).collect()
     }
 }

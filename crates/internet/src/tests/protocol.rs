@@ -21,7 +21,7 @@ fn root(internet: &Internet) -> IpAddr {
 /// A domain below `com` and its first server.
 fn domain(internet: &Internet, is_wanted: impl Fn(u64) -> bool) -> (String, IpAddr) {
     let com = internet.top_level(b"com").unwrap();
-    let is_it = |it: &u64| internet.registry_of(*it) == com && is_wanted(*it);
+    let is_it = |domain: &u64| internet.registry_of(*domain) == com && is_wanted(*domain);
     let domain = (0..100_000).find(is_it).expect("there is one");
     let name = internet.name(domain * internet.description().names.per_domain.0);
     let hosting = internet.hosting(domain, None);
@@ -60,7 +60,7 @@ fn the_root_is_primed() {
 fn referrals_have_glue_and_no_authority() {
     let internet = internet(SOUND);
     let mut asker = Asker::new(&internet);
-    let (name, own) = domain(&internet, |it| internet.hosting(it, None).own_names);
+    let (name, own) = domain(&internet, |domain| internet.hosting(domain, None).own_names);
     let answer = asker.ask(root(&internet), &name, Rtype::A).unwrap();
     assert!(!answer.is_authoritative && answer.rcode == Rcode::NOERROR);
     assert!(answer.of("answer", Rtype::A).is_empty());
@@ -73,10 +73,10 @@ fn referrals_have_glue_and_no_authority() {
     assert_eq!(servers.len(), referral.of("additional", Rtype::A).len());
     assert_eq!(referral.of("additional", Rtype::A)[0].data, own.to_string());
     // Servers of operators below other top-level domains have no glue here.
-    let (name, _) = domain(&internet, |it| {
-        let hosting = internet.hosting(it, None);
+    let (name, _) = domain(&internet, |domain| {
+        let hosting = internet.hosting(domain, None);
         let other = internet.registry_of(internet.domain_of(hosting.operator));
-        !hosting.own_names && internet.registry_of(it) != other
+        !hosting.own_names && internet.registry_of(domain) != other
     });
     let referral = asker.ask(com(&internet), &name, Rtype::A).unwrap();
     assert!(referral.of("additional", Rtype::A).is_empty(), "{:?}", referral.summary());
@@ -160,7 +160,7 @@ fn edns_is_what_the_server_has() {
     );
     let mut asker = Asker::new(&internet);
     let mut ask = |fault, edns: Option<Edns>, version: u8| {
-        let (name, own) = domain(&internet, |it| internet.fault(it) == fault);
+        let (name, own) = domain(&internet, |domain| internet.fault(domain) == fault);
         let mut octets = query(&name, Rtype::A, edns);
         let at = octets.len() - 5;
         if version > 0 {

@@ -1,10 +1,10 @@
 //! What resolvers and their clients ask beside the addresses of hosts.
 
+use dnslab_wire::rtype;
 use domain::base::iana::{Rcode, Rtype};
 
 use super::resolving::Resolver;
 use super::{Asker, dnssec_ok, internet, query};
-use crate::data::types;
 use crate::{Carrier, Internet};
 
 /// Nothing is wrong, all is signed.
@@ -114,10 +114,10 @@ fn addresses_have_names_in_both_families() {
     let mut resolver = Resolver::new(&internet);
     let mut zones = std::collections::BTreeMap::new();
     for rank in 0..200 {
-        let name = text(&internet.existing_name(rank, types::PTR));
+        let name = text(&internet.existing_name(rank, rtype::PTR));
         let answer = resolver.answer(&name, Rtype::PTR).unwrap();
         assert_eq!(answer.of("answer", Rtype::PTR).len(), 1, "{name}: {:?}", answer.summary());
-        let missing = text(&internet.missing_name(rank, types::PTR));
+        let missing = text(&internet.missing_name(rank, rtype::PTR));
         let answer = resolver.answer(&missing, Rtype::PTR).unwrap();
         assert_eq!(answer.rcode, Rcode::NXDOMAIN, "{missing}: {:?}", answer.summary());
         let family = name.rsplit('.').nth(1).unwrap().to_owned();
@@ -154,9 +154,9 @@ fn all_or_no_addresses_may_have_names() {
         let answer = resolver.answer("9.9.9.9.in-addr.arpa", Rtype::PTR).unwrap();
         assert_eq!(answer.rcode, rcode);
         for (number, expected) in [(7, Rcode::NXDOMAIN), (8, Rcode::NXDOMAIN)] {
-            let name = text(&internet.missing_name(number, types::PTR));
+            let name = text(&internet.missing_name(number, rtype::PTR));
             assert_eq!(resolver.answer(&name, Rtype::PTR).unwrap().rcode, expected, "{name}");
-            let name = text(&internet.existing_name(number, types::PTR));
+            let name = text(&internet.existing_name(number, rtype::PTR));
             assert_eq!(resolver.answer(&name, Rtype::PTR).unwrap().rcode, Rcode::NOERROR, "{name}");
         }
     }
@@ -168,12 +168,12 @@ fn registries_of_addresses_have_servers_of_their_own() {
     for operators in [2, 3, 50, 2_000] {
         let internet = internet(&format!("seed = 46\n[operators]\ncount = {operators}\n"));
         for rank in 0..300 {
-            let name = internet.existing_name(rank, types::PTR);
+            let name = internet.existing_name(rank, rtype::PTR);
             let located = internet.locate(name.octets());
             let operators: Vec<u32> = located
                 .zones()
                 .iter()
-                .filter_map(|(zone, _)| Some(internet.hosting_of(*zone)?.operator))
+                .filter_map(|placed| Some(internet.hosting_of(placed.zone)?.operator))
                 .collect();
             if let [registry, below] = operators[..] {
                 assert_ne!(registry, below, "{name}");
@@ -204,7 +204,7 @@ fn names_of_populations_exist_or_do_not() {
     }
     assert_eq!(random.len(), 150);
     // The most popular is the first domain, however many of its names do not exist.
-    assert_eq!(internet.existing_name(0, types::MX), internet.existing_name(0, 1));
+    assert_eq!(internet.existing_name(0, rtype::MX), internet.existing_name(0, 1));
 }
 
 /// Resolvers ask for the ancestors of a name with various types (RFC 9156): BIND for NS or for the addresses of `_`
@@ -234,7 +234,7 @@ fn cookies_are_answered_by_servers_that_know_them() {
         octets
     };
     let cookie = |octets: &[u8]| {
-        let at = octets.windows(4).rposition(|it| it == [0, 10, 0, 16])?;
+        let at = octets.windows(4).rposition(|window| window == [0, 10, 0, 16])?;
         Some(octets[at + 4..at + 20].to_vec())
     };
     let client = b"\0\x0a\0\x08abcdefgh";
@@ -277,8 +277,8 @@ fn any_is_one_type() {
         let types: Vec<Rtype> = answer
             .records
             .iter()
-            .filter(|it| it.section == "answer" && it.rtype != Rtype::RRSIG)
-            .map(|it| it.rtype)
+            .filter(|record| record.section == "answer" && record.rtype != Rtype::RRSIG)
+            .map(|record| record.rtype)
             .collect();
         assert!(types.windows(2).all(|pair| pair[0] == pair[1]), "{name}: {types:?}");
         assert_eq!(types.is_empty(), !answer.of("authority", Rtype::SOA).is_empty(), "{name}");

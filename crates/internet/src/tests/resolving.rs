@@ -98,10 +98,11 @@ impl<'i> Resolver<'i> {
             assert!(is_below(name, &cut), "{cut} does not lead to {name}");
             let glue = answer.of("additional", Rtype::A);
             let address = |server: &str| {
-                let glue = glue.iter().find(|it| it.owner == server)?;
+                let glue = glue.iter().find(|record| record.owner == server)?;
                 glue.data.parse().ok()
             };
-            let of_zone = servers.iter().map(|it| (it.data.clone(), address(&it.data))).collect();
+            let of_zone =
+                servers.iter().map(|record| (record.data.clone(), address(&record.data))).collect();
             self.zones.insert(cut.clone(), of_zone);
             zone = cut;
         }
@@ -135,8 +136,8 @@ fn is_below(name: &str, apex: &str) -> bool {
 fn out_of_order(internet: &Internet, name: &str) -> bool {
     let wire = wire(name);
     let located = internet.locate(&wire);
-    located.zones().iter().any(|(zone, _)| match zone {
-        Zone::Hosted { domain, region } => internet.is_out_of_order(*domain, *region),
+    located.zones().iter().any(|placed| match placed.zone {
+        Zone::Hosted { domain, region } => internet.is_out_of_order(domain, region),
         _ => false,
     })
 }
@@ -225,7 +226,7 @@ fn a_server_answers_for_its_zones_only() {
         let Zone::Hosted { domain, region } = located.zone() else { panic!("{name} is a host") };
         let hosting = internet.hosting(domain, region);
         let servers: Vec<Server> =
-            (0..hosting.count).map(|it| internet.slot(&hosting, it)).collect();
+            (0..hosting.count).map(|slot| internet.slot(&hosting, slot)).collect();
         for operator in 0..20 {
             for number in 0..4 {
                 let server = internet.numbered_server(operator, number).unwrap();

@@ -9,10 +9,10 @@ const SAMPLE: u64 = 20_000;
 
 /// Six standard deviations of a share in a sample of that size, and a little for a share of zero.
 #[track_caller]
-fn check(what: &str, hits: usize, of: usize, share: f64) {
-    let found = hits as f64 / of as f64;
-    let bound = 6.0 * (share * (1.0 - share) / of as f64).sqrt() + 1e-9;
-    assert!((found - share).abs() <= bound, "{what}: {found} of {of}, not {share}");
+fn check(what: &str, hits: usize, all: usize, share: f64) {
+    let found = hits as f64 / all as f64;
+    let bound = 6.0 * (share * (1.0 - share) / all as f64).sqrt() + 1e-9;
+    assert!((found - share).abs() <= bound, "{what}: {found} of {all}, not {share}");
 }
 
 fn count(internet: &Internet, is_it: impl Fn(&Internet, u64) -> bool) -> usize {
@@ -27,28 +27,37 @@ fn zones_have_the_faults_of_the_file() {
          servers_per_zone = [[2, 3], [4, 1]]\n[dnssec]\ntop_level = 1\ndomains = 0.3\nexpired = 0.1\n",
     );
     let all = SAMPLE as usize;
-    let of_fault = |fault: Fault| count(&internet, |it, domain| it.fault(domain) == fault);
+    let of_fault =
+        |fault: Fault| count(&internet, |internet, domain| internet.fault(domain) == fault);
     check("lame", of_fault(Fault::Lame), all, 0.1);
     check("dead", of_fault(Fault::Dead), all, 0.2);
     check("slow", of_fault(Fault::Slow), all, 0.05);
-    let signed = count(&internet, |it, domain| it.is_signed(Zone::Hosted { domain, region: None }));
+    let signed = count(&internet, |internet, domain| {
+        internet.is_signed(Zone::Hosted { domain, region: None })
+    });
     check("signed", signed, all, 0.3);
     // Signed zones have servers with EDNS.
     check("FORMERR", of_fault(Fault::EdnsFormErr), all - signed, 0.04);
     check("ignored", of_fault(Fault::EdnsIgnored), all - signed, 0.03);
-    let own = count(&internet, |it, domain| it.hosting(domain, None).own_names);
+    let own = count(&internet, |internet, domain| internet.hosting(domain, None).own_names);
     check("own names", own, all, 0.4);
-    let four = count(&internet, |it, domain| it.hosting(domain, None).count == 4);
+    let four = count(&internet, |internet, domain| internet.hosting(domain, None).count == 4);
     check("four servers", four, all, 0.25);
-    let whole = count(&internet, |it, domain| it.is_out_of_order(domain, None));
+    let whole = count(&internet, |internet, domain| internet.is_out_of_order(domain, None));
     check("out of order", whole, all, 0.3 * 0.25);
-    let expired =
-        count(&internet, |it, domain| it.is_expired(Zone::Hosted { domain, region: None }));
+    let expired = count(&internet, |internet, domain| {
+        internet.is_expired(Zone::Hosted { domain, region: None })
+    });
     check("expired", expired, all, 0.1);
     let com = internet.top_level(b"com").unwrap();
-    check("com", count(&internet, |it, domain| it.registry_of(domain) == com), all, 0.41);
+    check(
+        "com",
+        count(&internet, |internet, domain| internet.registry_of(domain) == com),
+        all,
+        0.41,
+    );
     // Half of the zones are with the first sqrt(2,000).
-    let few = count(&internet, |it, domain| it.hosting(domain, None).operator < 44);
+    let few = count(&internet, |internet, domain| internet.hosting(domain, None).operator < 44);
     check("large operators", few, all, (45_f64).ln() / (2001_f64).ln());
 }
 

@@ -212,7 +212,7 @@ mod tests {
 
     /// Without those of locks.
     fn names(cache: &Path) -> Vec<String> {
-        let names = fs::read_dir(cache).unwrap().map(|it| it.unwrap().file_name());
+        let names = fs::read_dir(cache).unwrap().map(|entry| entry.unwrap().file_name());
         let names = names.map(|name| name.into_string().unwrap());
         names.filter(|name| !name.ends_with(".lock")).collect()
     }

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::num::NonZeroU64;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -50,14 +50,17 @@ pub(crate) fn carry(spec: &OsStr) -> ExitCode {
     ExitCode::FAILURE
 }
 
+/// Opens the device of this name in a network namespace, without waiting for packets.
+fn open(network: &Path, name: &str) -> io::Result<File> {
+    let _visit = Visit::to(network)?;
+    let device = sys::open_tun(name)?;
+    rustix::io::ioctl_fionbio(&device, true)?;
+    Ok(device)
+}
+
 fn run(spec: &LinkSpec) -> io::Result<std::convert::Infallible> {
-    let open = |(network, name): &(PathBuf, String)| {
-        let _visit = Visit::to(network)?;
-        let device = sys::open_tun(name)?;
-        rustix::io::ioctl_fionbio(&device, true)?;
-        io::Result::Ok(device)
-    };
-    let mut devices = [open(&spec.ends[0])?, open(&spec.ends[1])?];
+    let [(one_network, one), (other_network, other)] = &spec.ends;
+    let mut devices = [open(one_network, one)?, open(other_network, other)?];
     // A link that waits for a CPU adds to its delay. Without the permission the link is worse, which its test
     // shows, but not wrong.
     if let Err(error) = sys::run_first() {

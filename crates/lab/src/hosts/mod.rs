@@ -152,13 +152,16 @@ impl Hosts {
     /// Every host's name and addresses, in the order of the line.
     #[must_use]
     pub fn addresses(&self) -> Vec<(&'static str, Vec<IpAddr>)> {
-        let of = |place: usize| {
-            let before = place.checked_sub(1).and_then(|link| self.links.get(link));
-            let after = self.links.get(place);
-            let ends = [before.map(|link| link.addresses[1]), after.map(|link| link.addresses[0])];
-            ends.into_iter().flatten().collect()
-        };
-        self.hosts.iter().enumerate().map(|(place, host)| (host.name, of(place))).collect()
+        let numbered = self.hosts.iter().enumerate();
+        numbered.map(|(place, host)| (host.name, self.addresses_at(place))).collect()
+    }
+
+    /// The addresses of the host at a place of the line: on the link before it, and on the link after it.
+    fn addresses_at(&self, place: usize) -> Vec<IpAddr> {
+        let before = place.checked_sub(1).and_then(|link| self.links.get(link));
+        let after = self.links.get(place);
+        let ends = [before.map(|link| link.addresses[1]), after.map(|link| link.addresses[0])];
+        ends.into_iter().flatten().collect()
     }
 
     /// The links, for the record.

@@ -184,7 +184,7 @@ fn become_daemon(spec: &DaemonSpec) -> String {
     if let Some(run_as) = &spec.run_as
         && let Err(error) = run_as.uncover().and_then(|()| run_as.give_up_root())
     {
-        return error;
+        return error.to_string();
     }
     let error = Command::new(program).args(arguments).exec();
     format!("cannot execute {}: {error}", program.display())

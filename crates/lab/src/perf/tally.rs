@@ -126,11 +126,11 @@ impl Tally {
     pub(super) fn profile(self, max_stacks: usize) -> CpuProfile {
         let Self { lost, kernel_symbols, names, stacks, libraries, .. } = self;
         // A kernel that tells its symbols has some code without: programs of BPF, say.
-        let told = |part: CostPart| match part {
+        let shown_as = |part: CostPart| match part {
             CostPart::Kernel if kernel_symbols => CostPart::KernelRest,
             part => part,
         };
-        let (stacks, libraries) = (summed(stacks, told), summed(libraries, told));
+        let (stacks, libraries) = (summed(stacks, shown_as), summed(libraries, shown_as));
         let mut parts: HashMap<CostPart, u64> = HashMap::new();
         for ((part, _), samples) in &libraries {
             *parts.entry(*part).or_default() += samples;
@@ -154,7 +154,8 @@ impl Tally {
         // One for each part takes what is left.
         let others = libraries.split_off(libraries.len().min(MAX_LIBRARIES - CostPart::ALL.len()));
         for part in CostPart::ALL {
-            let of_part = others.iter().filter(|of| of.part == part).map(|of| of.samples);
+            let of_part =
+                others.iter().filter(|other| other.part == part).map(|other| other.samples);
             let samples = of_part.sum();
             if samples > 0 {
                 libraries.push(LibrarySamples { part, library: OTHERS.to_owned(), samples });
@@ -162,7 +163,7 @@ impl Tally {
         }
         let (names, stacks) = pruned(&names.all, stacks, max_stacks);
         CpuProfile {
-            samples: parts.iter().map(|of| of.samples).sum(),
+            samples: parts.iter().map(|part| part.samples).sum(),
             lost,
             kernel_symbols,
             parts,
@@ -174,14 +175,14 @@ impl Tally {
     }
 }
 
-/// Counts by part and something else, with the parts as `told`.
+/// Counts by part and something else, with the parts as `shown_as` has them.
 fn summed<T: Eq + Hash>(
     counts: HashMap<(CostPart, T), u64>,
-    told: impl Fn(CostPart) -> CostPart,
+    shown_as: impl Fn(CostPart) -> CostPart,
 ) -> HashMap<(CostPart, T), u64> {
     let mut sums = HashMap::new();
     for ((part, what), samples) in counts {
-        *sums.entry((told(part), what)).or_default() += samples;
+        *sums.entry((shown_as(part), what)).or_default() += samples;
     }
     sums
 }
@@ -258,7 +259,7 @@ mod tests {
         assert_eq!(profile.fault(), None);
         assert_eq!((profile.samples, profile.lost, profile.kernel_symbols), (5, 3, true));
         let counts: Vec<(CostPart, u64)> =
-            profile.parts.iter().map(|of| (of.part, of.samples)).collect();
+            profile.parts.iter().map(|part| (part.part, part.samples)).collect();
         use CostPart::{Crypto, DnsLogic, KernelNetwork, Rest};
         assert_eq!(counts, [(KernelNetwork, 2), (Crypto, 1), (DnsLogic, 1), (Rest, 1)]);
         let first = &profile.stacks[0];
@@ -266,7 +267,7 @@ mod tests {
             first.frames.iter().map(|number| profile.names[*number as usize].as_str()).collect();
         assert_eq!((names, first.samples), (vec!["kernel", "do_syscall_64", "tcp_sendmsg"], 2));
         assert_eq!(profile.libraries[0].library, "kernel");
-        let stacks: Vec<usize> = profile.stacks.iter().map(|of| of.frames.len()).collect();
+        let stacks: Vec<usize> = profile.stacks.iter().map(|stack| stack.frames.len()).collect();
         assert_eq!(stacks, [3, 1, 2, 1]);
     }
 

@@ -384,7 +384,8 @@ mod tests {
     fn what_a_version_serves() {
         let old = Version { text: "9.16.50".to_owned(), numbers: [9, 16, 50] };
         let new = Version { text: "9.18.0".to_owned(), numbers: [9, 18, 0] };
-        let served = |version| Transport::ALL.map(|it| Bind.supports(version, it).is_ok());
+        let served =
+            |version| Transport::ALL.map(|transport| Bind.supports(version, transport).is_ok());
         assert_eq!(served(&old), [true, true, false, false, false, false]);
         assert_eq!(served(&new), [true, true, true, true, false, false]);
         let reason = Bind.supports(&old, Transport::Doh2).unwrap_err();
@@ -422,7 +423,9 @@ mod tests {
     #[test]
     fn what_a_version_forwards() {
         let version = |minor| Version { text: format!("9.{minor}.1"), numbers: [9, minor, 1] };
-        let forwards = |minor| Transport::ALL.map(|it| Bind.forwards(&version(minor), it).is_ok());
+        let forwards = |minor| {
+            Transport::ALL.map(|transport| Bind.forwards(&version(minor), transport).is_ok())
+        };
         assert_eq!(forwards(18), [true, true, false, false, false, false]);
         assert_eq!(forwards(20), [true, true, true, false, false, false]);
         let logging = Logging { query_log: Some(QueryLog::default()), dnstap: true };

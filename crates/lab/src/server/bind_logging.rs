@@ -104,7 +104,8 @@ pub(super) fn note(log: &QueryLog) -> String {
     let print = &log.print;
     let time = (print.time != TimeForm::None).then(|| format!("time ({})", print.time));
     let others = [(print.category, "category"), (print.severity, "severity")];
-    let others = others.into_iter().filter(|(is_on, _)| *is_on).map(|(_, it)| it.to_owned());
+    let others =
+        others.into_iter().filter(|(is_on, _)| *is_on).map(|(_, category)| category.to_owned());
     let parts: Vec<String> = time.into_iter().chain(others).collect();
     let before = if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") };
     format!(

@@ -123,16 +123,16 @@ mod tests {
 
     #[test]
     fn dnstap_is_counted_where_it_is_written() {
-        let of = |json: serde_json::Value| {
+        let counts = |json: serde_json::Value| {
             let counts = counts(|group, name| in_json(&json, group, name));
             [counter::DNSTAP_MESSAGES, counter::DNSTAP_DROPPED]
                 .map(|name| counts.get(name).copied())
         };
         let written = serde_json::json!({ "dnstapstats": { "DNSTAPsuccess": 5 } });
-        assert_eq!(of(written), [Some(5), Some(0)]);
+        assert_eq!(counts(written), [Some(5), Some(0)]);
         let dropped = serde_json::json!({ "dnstapstats": { "DNSTAPdropped": 2 } });
-        assert_eq!(of(dropped), [Some(0), Some(2)]);
-        assert_eq!(of(serde_json::json!({ "nsstats": {} })), [None, None]);
+        assert_eq!(counts(dropped), [Some(0), Some(2)]);
+        assert_eq!(counts(serde_json::json!({ "nsstats": {} })), [None, None]);
     }
 
     #[test]
@@ -165,13 +165,13 @@ mod tests {
                    <counter name=\"Queryv4\">99</counter></counters></view></views>";
         let counts_of_json = counts(|group, name| in_json(&json, group, name));
         assert_eq!(counts_of_json, counts(|group, name| in_xml(xml, group, name)));
-        let of = |name: &str| counts_of_json.get(name).copied();
-        assert_eq!(of(counter::QUERIES), Some(7));
-        assert_eq!(of(counter::CACHE_HITS), Some(3));
-        assert_eq!(of(counter::UPSTREAM_QUERIES), Some(5));
-        assert_eq!(of(counter::UPSTREAM_TIMEOUTS), Some(0));
-        assert_eq!((of("upstream.answers"), of("answers.bogus")), (Some(4), Some(1)));
-        assert_eq!(of(counter::DNSTAP_MESSAGES), Some(12));
-        assert_eq!(of(counter::DNSTAP_DROPPED), Some(2));
+        assert_eq!(counts_of_json.get(counter::QUERIES), Some(&7));
+        assert_eq!(counts_of_json.get(counter::CACHE_HITS), Some(&3));
+        assert_eq!(counts_of_json.get(counter::UPSTREAM_QUERIES), Some(&5));
+        assert_eq!(counts_of_json.get(counter::UPSTREAM_TIMEOUTS), Some(&0));
+        assert_eq!(counts_of_json.get("upstream.answers"), Some(&4));
+        assert_eq!(counts_of_json.get("answers.bogus"), Some(&1));
+        assert_eq!(counts_of_json.get(counter::DNSTAP_MESSAGES), Some(&12));
+        assert_eq!(counts_of_json.get(counter::DNSTAP_DROPPED), Some(&2));
     }
 }

@@ -209,7 +209,7 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
     if spec.has_plain() {
         notes.push("CoreDNS opens UDP and TCP together".to_owned());
     }
-    if spec.transports.iter().any(|it| it.is_http() || it.is_quic()) {
+    if spec.transports.iter().any(|transport| transport.is_http() || transport.is_quic()) {
         notes.push(format!(
             "max_connections {} (default 200: more are rejected) and max_streams {STREAMS} (default 250 for \
              HTTP/2, 256 over QUIC) of the plugins https, https3 and quic; worker_pool_size {} (default \
@@ -290,13 +290,12 @@ mod tests {
                     coredns_dns_requests_total{proto=\"tcp\",server=\"https3://127.0.0.1:3\"} 5\n\
                     coredns_cache_misses_total{server=\"dns://127.0.0.1:1\"} 2\n";
         let counts = read_metrics(&Metrics::new(page));
-        let of = |name: &str| counts.get(name).copied();
-        assert_eq!(of(counter::QUERIES), Some(12));
-        assert_eq!(of(counter::QUERIES_UDP), Some(3));
-        assert_eq!(of(counter::QUERIES_TCP), None);
-        assert_eq!(of(counter::QUERIES_DOT), Some(4));
-        assert_eq!(of(counter::QUERIES_DOH), Some(5));
-        assert_eq!(of(counter::CACHE_MISSES), Some(2));
+        assert_eq!(counts.get(counter::QUERIES), Some(&12));
+        assert_eq!(counts.get(counter::QUERIES_UDP), Some(&3));
+        assert_eq!(counts.get(counter::QUERIES_TCP), None);
+        assert_eq!(counts.get(counter::QUERIES_DOT), Some(&4));
+        assert_eq!(counts.get(counter::QUERIES_DOH), Some(&5));
+        assert_eq!(counts.get(counter::CACHE_MISSES), Some(&2));
     }
 
     #[test]

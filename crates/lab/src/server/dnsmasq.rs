@@ -62,7 +62,8 @@ impl Adapter for Dnsmasq {
 
     fn takes(&self, spec: &ServerSpec) -> Result<(), String> {
         // 150 is its default.
-        let is_small = spec.is_without_cache() || spec.cache_entries().is_some_and(|it| it < 150);
+        let is_small =
+            spec.is_without_cache() || spec.cache_entries().is_some_and(|entries| entries < 150);
         if is_small && spec.validates() {
             return Err("dnsmasq validates only with a cache of 150 names or more: it ends with `cannot reduce \
                         cache size from default when DNSSEC enabled`"
@@ -271,12 +272,11 @@ mod tests {
     fn counts_have_common_names() {
         let servers = ["127.0.0.1#53 4 1", "::1#53 2 0"].map(str::to_owned);
         let found = counts(7, 5, 1, &servers).unwrap();
-        let of = |name: &str| found.get(name).copied();
-        assert_eq!(of(counter::QUERIES_UDP), Some(13));
-        assert_eq!(of(counter::CACHE_HITS), Some(7));
-        assert_eq!(of(counter::UPSTREAM_QUERIES), Some(6));
-        assert_eq!(of("upstream.failures"), Some(1));
-        assert_eq!(of(counter::QUERIES), None);
+        assert_eq!(found.get(counter::QUERIES_UDP), Some(&13));
+        assert_eq!(found.get(counter::CACHE_HITS), Some(&7));
+        assert_eq!(found.get(counter::UPSTREAM_QUERIES), Some(&6));
+        assert_eq!(found.get("upstream.failures"), Some(&1));
+        assert_eq!(found.get(counter::QUERIES), None);
         for unreadable in ["127.0.0.1#53", "127.0.0.1#53 4", "127.0.0.1#53 4 x"] {
             let error = counts(7, 5, 1, &[unreadable.to_owned()]).unwrap_err();
             assert_eq!(error, format!("`{unreadable}` is no server with its counts"));

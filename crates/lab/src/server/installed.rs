@@ -188,18 +188,10 @@ pub fn find(
 /// # Errors
 /// When there is none.
 pub fn named_program(kind: ServerKind, path: &Path) -> Result<PathBuf, LabError> {
-    let missing = |looked_in: Vec<String>, hint: &str| {
-        LabError::NotInstalled(NotInstalled {
-            kind: kind.name(),
-            program: path.display().to_string(),
-            looked_in,
-            hint: hint.to_owned(),
-        })
-    };
     // As in a shell: a file of the working directory needs a `/` to be a path.
     if is_name(path) {
         let hint = "a program of the working directory is named with its folder: ./NAME";
-        return look_up(path).ok_or_else(|| missing(looked_in(), hint));
+        return look_up(path).ok_or_else(|| missing(kind, path, looked_in(), hint));
     }
     // The command runs in another folder, where a relative path would mean another file.
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
@@ -207,7 +199,16 @@ pub fn named_program(kind: ServerKind, path: &Path) -> Result<PathBuf, LabError>
         return Ok(absolute);
     }
     let folder = absolute.parent().unwrap_or(Path::new("/")).display().to_string();
-    Err(missing(vec![folder], "the file must exist and be executable"))
+    Err(missing(kind, path, vec![folder], "the file must exist and be executable"))
+}
+
+fn missing(kind: ServerKind, path: &Path, looked_in: Vec<String>, hint: &str) -> LabError {
+    LabError::NotInstalled(NotInstalled {
+        kind: kind.name(),
+        program: path.display().to_string(),
+        looked_in,
+        hint: hint.to_owned(),
+    })
 }
 
 fn is_name(path: &Path) -> bool {

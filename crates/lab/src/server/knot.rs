@@ -288,7 +288,9 @@ mod tests {
     #[test]
     fn what_a_version_serves() {
         let version = |minor| Version { text: format!("3.{minor}.6"), numbers: [3, minor, 6] };
-        let served = |minor| Transport::ALL.map(|it| Knot.supports(&version(minor), it).is_ok());
+        let served = |minor| {
+            Transport::ALL.map(|transport| Knot.supports(&version(minor), transport).is_ok())
+        };
         assert_eq!(served(2), [true, true, false, false, false, false]);
         assert_eq!(served(3), [true, true, false, false, true, false]);
         assert_eq!(served(4), [true, true, true, false, true, false]);
@@ -321,12 +323,11 @@ mod tests {
                     mod-stats.request-protocol[udp6] = 3\nmod-stats.request-protocol[quic4] = 4\n\
                     mod-stats.response-code[NOERROR] = 8\nmod-stats.response-code[SERVFAIL] = 1\n";
         let counts = read_statistics(text);
-        let of = |name: &str| counts.get(name).copied();
-        assert_eq!(of(counter::QUERIES), Some(9));
-        assert_eq!(of(counter::QUERIES_UDP), Some(5));
-        assert_eq!(of("queries.doq"), Some(4));
-        assert_eq!(of(counter::RESPONSES), Some(9));
-        assert_eq!(of("answers.servfail"), Some(1));
-        assert_eq!(of(counter::QUERIES_TCP), None);
+        assert_eq!(counts.get(counter::QUERIES), Some(&9));
+        assert_eq!(counts.get(counter::QUERIES_UDP), Some(&5));
+        assert_eq!(counts.get("queries.doq"), Some(&4));
+        assert_eq!(counts.get(counter::RESPONSES), Some(&9));
+        assert_eq!(counts.get("answers.servfail"), Some(&1));
+        assert_eq!(counts.get(counter::QUERIES_TCP), None);
     }
 }

@@ -320,7 +320,7 @@ fn between_brackets(text: &str) -> Option<&str> {
 }
 
 fn read_statistics(answer: &Value) -> Result<BTreeMap<String, u64>, String> {
-    let of = |part: usize, name: &str| answer[part][name].as_u64();
+    let number = |part: usize, name: &str| answer[part][name].as_u64();
     let mut counts = BTreeMap::new();
     for (part, name, common) in [
         (1, "request.total", counter::QUERIES),
@@ -337,7 +337,7 @@ fn read_statistics(answer: &Value) -> Result<BTreeMap<String, u64>, String> {
         (0, "timeout", counter::UPSTREAM_TIMEOUTS),
         (0, "dropped", "dropped"),
     ] {
-        let count = of(part, name).ok_or_else(|| format!("it tells no `{name}`"))?;
+        let count = number(part, name).ok_or_else(|| format!("it tells no `{name}`"))?;
         counts.insert(common.to_owned(), count);
     }
     let sum = |names: [&str; 3]| names.into_iter().filter_map(|name| counts.get(name)).sum::<u64>();
@@ -346,7 +346,7 @@ fn read_statistics(answer: &Value) -> Result<BTreeMap<String, u64>, String> {
     counts.insert(counter::UPSTREAM_QUERIES.to_owned(), sent);
     counts.insert(counter::CACHE_MISSES.to_owned(), answered);
     // Its own questions are not queries of its clients.
-    let internal = of(1, "request.internal").unwrap_or(0);
+    let internal = number(1, "request.internal").unwrap_or(0);
     if let Some(queries) = counts.get_mut(counter::QUERIES) {
         *queries = queries.saturating_sub(internal);
     }

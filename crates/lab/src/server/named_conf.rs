@@ -65,7 +65,7 @@ fn tokens(text: &str) -> impl Iterator<Item = (&str, Range<usize>)> {
             '{' | '}' | ';' => 1,
             '"' => rest[1..].find('"').map_or(rest.len(), |end| end + 2),
             _ => {
-                let ends = |it: char| it.is_whitespace() || "{};\"#".contains(it);
+                let ends = |letter: char| letter.is_whitespace() || "{};\"#".contains(letter);
                 rest.find(ends).unwrap_or(rest.len()).max(1)
             }
         };

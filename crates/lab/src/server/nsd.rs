@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn what_a_version_serves() {
         let new = Version { text: "4.6.1".to_owned(), numbers: [4, 6, 1] };
-        let served = Transport::ALL.map(|it| Nsd.supports(&new, it).is_ok());
+        let served = Transport::ALL.map(|transport| Nsd.supports(&new, transport).is_ok());
         assert_eq!(served, [true, true, true, false, false, false]);
         let reason = Nsd.supports(&new, Transport::Doh3).unwrap_err();
         assert_eq!(reason, "NSD 4.6.1 has no DNS over HTTPS");
@@ -213,12 +213,11 @@ mod tests {
         let text = "server0.queries=5\nnum.queries=5\nnum.udp=2\nnum.udp6=1\nnum.tls=2\n\
                     time.boot=1.5\nnum.dropped=0\n";
         let counts = read_statistics(text);
-        let of = |name: &str| counts.get(name).copied();
-        assert_eq!(of(counter::QUERIES), Some(5));
-        assert_eq!(of(counter::QUERIES_UDP), Some(3));
-        assert_eq!(of(counter::QUERIES_DOT), Some(2));
-        assert_eq!(of(counter::QUERIES_TCP), None);
-        assert_eq!(of("dropped"), Some(0));
+        assert_eq!(counts.get(counter::QUERIES), Some(&5));
+        assert_eq!(counts.get(counter::QUERIES_UDP), Some(&3));
+        assert_eq!(counts.get(counter::QUERIES_DOT), Some(&2));
+        assert_eq!(counts.get(counter::QUERIES_TCP), None);
+        assert_eq!(counts.get("dropped"), Some(&0));
         let version = |minor| Version { text: format!("4.{minor}.0"), numbers: [4, minor, 0] };
         assert!(Nsd.counting_disturbs(&version(6)) && !Nsd.counting_disturbs(&version(8)));
     }

@@ -137,7 +137,7 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
 }
 
 fn read_metrics(metrics: &Metrics<'_>) -> BTreeMap<String, u64> {
-    let of = |name: &str| metrics.sum(&format!("pdns_auth_{name}"), &[]);
+    let sum = |name: &str| metrics.sum(&format!("pdns_auth_{name}"), &[]);
     let table = [
         (counter::QUERIES_UDP, "udp_queries"),
         (counter::QUERIES_TCP, "tcp_queries"),
@@ -148,8 +148,8 @@ fn read_metrics(metrics: &Metrics<'_>) -> BTreeMap<String, u64> {
         ("dropped.late", "timedout_packets"),
         ("corrupt", "corrupt_packets"),
     ];
-    let mut counts = counts_found(table, of);
-    if let (Some(udp), Some(tcp)) = (of("udp_queries"), of("tcp_queries")) {
+    let mut counts = counts_found(table, sum);
+    if let (Some(udp), Some(tcp)) = (sum("udp_queries"), sum("tcp_queries")) {
         counts.insert(counter::QUERIES.to_owned(), udp + tcp);
     }
     counts
@@ -187,7 +187,8 @@ mod tests {
         let version = |numbers: [u32; 3]| Version { text: format!("{numbers:?}"), numbers };
         let served = |numbers| {
             let version = version(numbers);
-            Transport::ALL.map(|it| PowerDnsAuthoritative.supports(&version, it).is_ok())
+            Transport::ALL
+                .map(|transport| PowerDnsAuthoritative.supports(&version, transport).is_ok())
         };
         assert_eq!(served([4, 7, 3]), [true, true, false, false, false, false]);
         assert_eq!(served([4, 1, 14]), [false; 6]);
@@ -198,11 +199,10 @@ mod tests {
         let page = "pdns_auth_udp_queries 7\npdns_auth_tcp_queries 2\npdns_auth_udp4_queries 7\n\
                     pdns_auth_packetcache_hit 4\n";
         let counts = read_metrics(&Metrics::new(page));
-        let of = |name: &str| counts.get(name).copied();
-        assert_eq!(of(counter::QUERIES), Some(9));
-        assert_eq!(of(counter::QUERIES_UDP), Some(7));
-        assert_eq!(of(counter::QUERIES_TCP), Some(2));
-        assert_eq!(of(counter::CACHE_HITS), Some(4));
-        assert_eq!(of("dropped"), None);
+        assert_eq!(counts.get(counter::QUERIES), Some(&9));
+        assert_eq!(counts.get(counter::QUERIES_UDP), Some(&7));
+        assert_eq!(counts.get(counter::QUERIES_TCP), Some(&2));
+        assert_eq!(counts.get(counter::CACHE_HITS), Some(&4));
+        assert_eq!(counts.get("dropped"), None);
     }
 }

@@ -281,7 +281,7 @@ fn resolver_notes(hints: &RootHints) -> Vec<String> {
 }
 
 fn read_metrics(metrics: &Metrics<'_>) -> BTreeMap<String, u64> {
-    let of = |name: &str| metrics.sum(&format!("pdns_recursor_{name}"), &[]);
+    let sum = |name: &str| metrics.sum(&format!("pdns_recursor_{name}"), &[]);
     let table = [
         (counter::QUERIES, "questions"),
         (counter::QUERIES_TCP, "tcp_questions"),
@@ -295,12 +295,12 @@ fn read_metrics(metrics: &Metrics<'_>) -> BTreeMap<String, u64> {
         (counter::UPSTREAM_TIMEOUTS, "outgoing_timeouts"),
         ("dropped", "over_capacity_drops"),
     ];
-    let mut counts = counts_found(table, of);
+    let mut counts = counts_found(table, sum);
     // A query is answered from the packet cache, or otherwise from the record cache.
-    if let (Some(packets), Some(records)) = (of("packetcache_hits"), of("cache_hits")) {
+    if let (Some(packets), Some(records)) = (sum("packetcache_hits"), sum("cache_hits")) {
         counts.insert(counter::CACHE_HITS.to_owned(), packets + records);
     }
-    if let (Some(all), Some(tcp)) = (of("questions"), of("tcp_questions")) {
+    if let (Some(all), Some(tcp)) = (sum("questions"), sum("tcp_questions")) {
         counts.insert(counter::QUERIES_UDP.to_owned(), all.saturating_sub(tcp));
     }
     counts
@@ -345,7 +345,8 @@ mod tests {
     fn what_a_version_serves() {
         let version = |numbers: [u32; 3]| Version { text: format!("{numbers:?}"), numbers };
         let served = |numbers| {
-            Transport::ALL.map(|it| PowerDnsRecursor.supports(&version(numbers), it).is_ok())
+            Transport::ALL
+                .map(|transport| PowerDnsRecursor.supports(&version(numbers), transport).is_ok())
         };
         assert_eq!(served([4, 8, 8]), [true, true, false, false, false, false]);
         assert_eq!(served([4, 6, 0]), [false; 6]);
@@ -362,11 +363,10 @@ mod tests {
                     pdns_recursor_packetcache_hits 3\npdns_recursor_cache_hits 1\n\
                     pdns_recursor_cache_misses 5\npdns_recursor_all_outqueries 5\n";
         let counts = read_metrics(&Metrics::new(page));
-        let of = |name: &str| counts.get(name).copied();
-        assert_eq!(of(counter::QUERIES), Some(9));
-        assert_eq!(of(counter::QUERIES_UDP), Some(7));
-        assert_eq!(of(counter::CACHE_HITS), Some(4));
-        assert_eq!(of(counter::UPSTREAM_QUERIES), Some(5));
+        assert_eq!(counts.get(counter::QUERIES), Some(&9));
+        assert_eq!(counts.get(counter::QUERIES_UDP), Some(&7));
+        assert_eq!(counts.get(counter::CACHE_HITS), Some(&4));
+        assert_eq!(counts.get(counter::UPSTREAM_QUERIES), Some(&5));
     }
 
     #[test]

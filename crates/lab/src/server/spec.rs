@@ -313,13 +313,6 @@ impl ServerSpec {
 
     /// Refuses what no adapter could write, so that none of them has to escape anything.
     pub(super) fn check(&self) -> Result<(), LabError> {
-        let wrong = |field, value: &str, reason: &str| {
-            Err(LabError::Specification {
-                field,
-                value: value.to_owned(),
-                reason: reason.to_owned(),
-            })
-        };
         let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./".contains(letter);
         if let Some(ZoneFile { origin, .. }) = &self.zone
             && (origin.is_empty() || !origin.chars().all(plain))
@@ -363,4 +356,9 @@ impl ServerSpec {
         }
         Ok(())
     }
+}
+
+/// The refusal of a field of a specification.
+fn wrong(field: &'static str, value: &str, reason: &str) -> Result<(), LabError> {
+    Err(LabError::Specification { field, value: value.to_owned(), reason: reason.to_owned() })
 }

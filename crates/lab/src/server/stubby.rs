@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn what_it_serves_and_does_not_do() {
         let version = Version { text: "0.3.0".to_owned(), numbers: [0, 3, 0] };
-        let served = Transport::ALL.map(|it| Stubby.supports(&version, it).is_ok());
+        let served = Transport::ALL.map(|transport| Stubby.supports(&version, transport).is_ok());
         assert_eq!(served, [true, true, false, false, false, false]);
         let reason = Stubby.validates(&version).unwrap_err();
         assert_eq!(reason, "dnslab does not configure validation in Stubby");

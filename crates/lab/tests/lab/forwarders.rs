@@ -191,8 +191,11 @@ fn check(case: &Case, upstream: Upstream, address: &str) {
     let server = probed(&spec, &probe);
     let watch = server.count();
     assert_eq!(watch.is_some(), case.counted.is_some(), "{}", case.kind);
-    let asked: Vec<(Transport, u64)> =
-        case.clients.iter().map(|it| (*it, ask_for_all(&server, folder.path(), *it))).collect();
+    let asked: Vec<(Transport, u64)> = case
+        .clients
+        .iter()
+        .map(|transport| (*transport, ask_for_all(&server, folder.path(), *transport)))
+        .collect();
     if let (Some(watch), Some((name, counted))) = (watch, case.counted) {
         let series = watch.finish(Instant::now());
         assert_eq!(series.failure, None, "{}", case.kind);
@@ -216,7 +219,8 @@ fn every_forwarder_over_every_transport_to_its_upstream() {
         for transport in case.upstreams {
             check(case, authority.upstream(*transport), "127.0.0.1");
         }
-        let absent = Transport::ALL.into_iter().filter(|it| !case.upstreams.contains(it));
+        let absent =
+            Transport::ALL.into_iter().filter(|transport| !case.upstreams.contains(transport));
         let folder = tempfile::tempdir().unwrap();
         for transport in absent {
             let upstream = match transport {
@@ -261,7 +265,8 @@ fn queries_are_logged() {
         spec.logging = Logging { query_log: Some(QueryLog::default()), dnstap: true };
         let server = started(&spec, folder.path());
         let asked = server.count().unwrap().finish(Instant::now());
-        let tapped = [counter::DNSTAP_MESSAGES, counter::DNSTAP_DROPPED].map(|it| asked.total(it));
+        let tapped =
+            [counter::DNSTAP_MESSAGES, counter::DNSTAP_DROPPED].map(|counter| asked.total(counter));
         let asked = asked.total(counter::QUERIES).unwrap();
         assert_eq!(tapped, [Some(2 * asked), Some(0)], "forwarder: {is_forwarder}");
         let (log, dnstap) = (spec.directory.join(QUERY_LOG), spec.directory.join(DNSTAP_LOG));

@@ -271,7 +271,7 @@ fn validates(internet: &Internet, spec: &ServerSpec) {
     stop(server);
 
     let (start, digest) = internet.anchor.rsplit_once(' ').unwrap();
-    let other: String = digest.chars().map(|it| if it == '0' { '1' } else { '0' }).collect();
+    let other: String = digest.chars().map(|digit| if digit == '0' { '1' } else { '0' }).collect();
     let anchors = vec![format!("{start} {other}")];
     let misled = ServerSpec { trust_anchors: anchors, ..spec.clone() };
     let server = RunningServer::start(&misled, &guard(), &|_, _| Ok(()), PATIENCE).unwrap();
@@ -349,7 +349,7 @@ fn caches_have_the_size_that_is_asked_for() {
         spec.cache = size;
         let server = internet.started(&spec);
         internet.knows_alf(&spec, Udp);
-        let told = |program: &str, arguments: &[&str]| {
+        let output = |program: &str, arguments: &[&str]| {
             let output =
                 Command::new(program).args(arguments).current_dir(&spec.directory).output();
             let output = output.unwrap_or_else(|error| panic!("{program}: {error}"));
@@ -357,15 +357,17 @@ fn caches_have_the_size_that_is_asked_for() {
         };
         match kind {
             ServerKind::Unbound => {
-                let of =
-                    |option| told("unbound-control", &["-c", "unbound.conf", "get_option", option]);
-                assert_eq!(of("msg-cache-size"), (16 << 20).to_string());
-                assert_eq!(of("rrset-cache-size"), (32 << 20).to_string());
+                let value = |option| {
+                    output("unbound-control", &["-c", "unbound.conf", "get_option", option])
+                };
+                assert_eq!(value("msg-cache-size"), (16 << 20).to_string());
+                assert_eq!(value("rrset-cache-size"), (32 << 20).to_string());
             }
             ServerKind::PowerDnsRecursor => {
-                let of = |name| told("rec_control", &["--socket-dir=.", "get-parameter", name]);
-                assert_eq!(of("max-cache-entries"), "max-cache-entries=\"5000\"");
-                assert_eq!(of("max-packetcache-entries"), "max-packetcache-entries=\"2500\"");
+                let value =
+                    |name| output("rec_control", &["--socket-dir=.", "get-parameter", name]);
+                assert_eq!(value("max-cache-entries"), "max-cache-entries=\"5000\"");
+                assert_eq!(value("max-packetcache-entries"), "max-packetcache-entries=\"2500\"");
             }
             ServerKind::KnotResolver => {
                 // The file has its size from the start.
@@ -392,11 +394,11 @@ fn children(pid: u32) -> impl Iterator<Item = String> {
     let processes = fs::read_dir("/proc").unwrap().filter_map(|entry| {
         let folder = entry.ok()?.path();
         let status = fs::read_to_string(folder.join("status")).ok()?;
-        let of = |name: &str| {
+        let field = |name: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(name))?;
             Some(line.trim().to_owned())
         };
-        Some((of("PPid:")?, of("Name:")?))
+        Some((field("PPid:")?, field("Name:")?))
     });
     processes.filter(move |(parent, _)| *parent == pid.to_string()).map(|(_, name)| name)
 }
@@ -404,7 +406,8 @@ fn children(pid: u32) -> impl Iterator<Item = String> {
 /// What one process of Knot Resolver says at its control socket.
 fn ask_kresd(folder: &Path, what: &str) -> String {
     let mut names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let socket = names.find(|path| path.extension().is_some_and(|it| it == "ctl")).unwrap();
+    let socket =
+        names.find(|path| path.extension().is_some_and(|extension| extension == "ctl")).unwrap();
     let mut stream = UnixStream::connect(socket).unwrap();
     stream.write_all(format!("{what}\n").as_bytes()).unwrap();
     stream.shutdown(std::net::Shutdown::Write).unwrap();

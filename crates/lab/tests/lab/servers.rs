@@ -50,7 +50,7 @@ fn check(kind: ServerKind, address: &str, transports: &[Transport]) {
     let addresses: Vec<_> = server.addresses().to_vec();
     let tail = server.log_tail(20);
 
-    let report = server.stop().unwrap_or_else(|it| panic!("{it}"));
+    let report = server.stop().unwrap_or_else(|error| panic!("{error}"));
     assert!(report.requested && !report.killed, "{kind}: {report:?}: {tail:?}");
     assert!(!alive(pid) && !alive(guard));
     assert!(groups_of(guard).is_empty());
@@ -114,7 +114,7 @@ fn servers_show_each_kind_of_certificate() {
             let mut spec = spec(kind, folder.path(), "127.0.0.1", &[Dot]);
             spec.certificate = certificate;
             let server = start(&spec, folder.path())
-                .unwrap_or_else(|it| panic!("{kind} with {certificate}: {it}"));
+                .unwrap_or_else(|error| panic!("{kind} with {certificate}: {error}"));
             let found = &server.facts().tls_library;
             assert!(found.starts_with(library), "{kind}: {found}");
             server.stop().unwrap();
@@ -284,7 +284,7 @@ fn servers_give_up_root() {
         let spec = spec(kind, folder.path(), "127.0.0.1", &[Udp, Tcp]);
         let server = started(&spec, folder.path());
         let user = server.facts().user.clone();
-        assert!(user.parse::<u32>().is_ok_and(|it| it >= 61_184), "{:?}", server.facts());
+        assert!(user.parse::<u32>().is_ok_and(|user| user >= 61_184), "{:?}", server.facts());
         assert!(users.insert(user), "each has its own");
         let status =
             fs::read_to_string(format!("/proc/{}/status", server.process().pid())).unwrap();
@@ -327,7 +327,7 @@ fn an_ordinary_user_can_start_every_server() {
         let nobody = nobody(&spec, folder.path());
         let probe = |transport, address| ask(folder.path(), transport, address);
         let server = RunningServer::start(&spec, &nobody, &probe, PATIENCE)
-            .unwrap_or_else(|it| panic!("{it}"));
+            .unwrap_or_else(|error| panic!("{error}"));
         let status = format!("/proc/{}/status", server.process().pid());
         let status = fs::read_to_string(status).unwrap();
         assert!(status.contains("Uid:\t65534\t"), "{status}");

@@ -111,9 +111,10 @@ fn a_link_loses_the_share_that_it_promises() {
     assert_eq!(hosts.links()[0].carrier, if has_netem() { "netem" } else { "user space" });
     let (trips, arrived) = round_trips(&hosts, 4_000, Duration::from_micros(100));
     // Five standard deviations of a binomial distribution, each way.
-    for (of, lost) in [(4_000.0, 4_000 - arrived), (arrived as f64, arrived - trips.len() as u64)] {
-        let bound = 5.0 * f64::sqrt(of * 0.1 * 0.9);
-        assert!((lost as f64 - of * 0.1).abs() < bound, "{lost} of {of} are lost, not 10 %");
+    for (all, lost) in [(4_000.0, 4_000 - arrived), (arrived as f64, arrived - trips.len() as u64)]
+    {
+        let bound = 5.0 * f64::sqrt(all * 0.1 * 0.9);
+        assert!((lost as f64 - all * 0.1).abs() < bound, "{lost} of {all} are lost, not 10 %");
     }
 }
 

@@ -182,25 +182,27 @@ pub(super) fn check_local(network: Network, internet: &Internet) -> Result<(), R
 /// Whether an address can be bound says less. With IPv6 a local route alone does not allow it (ip-route(8)), and
 /// with IPv4 everything can be bound in a network namespace without routes.
 fn is_local(address: IpAddr) -> bool {
-    let comes_back = || {
-        let any = match address {
-            IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-            IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-        };
-        let at = SocketAddr::new(any, 0);
-        let socket = Socket::new(Domain::for_address(at), Type::DGRAM, Some(Protocol::UDP))?;
-        socket.bind(&at.into())?;
-        // If the address is elsewhere, the datagram ends at the first router.
-        match address {
-            IpAddr::V4(_) => socket.set_ttl_v4(1)?,
-            IpAddr::V6(_) => socket.set_unicast_hops_v6(1)?,
-        }
-        socket.set_read_timeout(Some(PATIENCE))?;
-        let socket = UdpSocket::from(socket);
-        socket.send_to(&[], (address, socket.local_addr()?.port()))?;
-        socket.recv(&mut [])
+    send_to_itself(address).is_ok()
+}
+
+/// Waits for a datagram that a socket sends to itself at this address; fails if it does not come.
+fn send_to_itself(address: IpAddr) -> io::Result<()> {
+    let any = match address {
+        IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
     };
-    comes_back().is_ok()
+    let at = SocketAddr::new(any, 0);
+    let socket = Socket::new(Domain::for_address(at), Type::DGRAM, Some(Protocol::UDP))?;
+    socket.bind(&at.into())?;
+    // If the address is elsewhere, the datagram ends at the first router.
+    match address {
+        IpAddr::V4(_) => socket.set_ttl_v4(1)?,
+        IpAddr::V6(_) => socket.set_unicast_hops_v6(1)?,
+    }
+    socket.set_read_timeout(Some(PATIENCE))?;
+    let socket = UdpSocket::from(socket);
+    socket.send_to(&[], (address, socket.local_addr()?.port()))?;
+    socket.recv(&mut []).map(drop)
 }
 
 pub(super) fn for_workers(threads: NonZeroUsize) -> Vec<WorkerSockets> {

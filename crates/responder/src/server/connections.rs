@@ -1,5 +1,7 @@
 //! A worker's table of connections.
 
+use dnslab_transport::quic::Holder;
+
 use super::stream::Connection;
 use super::token::ConnectionId;
 
@@ -77,8 +79,8 @@ impl Connections {
     }
 
     /// With the memory that each holds, octets.
-    pub(super) fn holders(&self) -> impl Iterator<Item = (usize, ConnectionId)> {
-        self.taken().map(|(id, connection)| (connection.noted_memory, id))
+    pub(super) fn holders(&self) -> impl Iterator<Item = Holder<ConnectionId>> {
+        self.taken().map(|(connection, stream)| Holder { connection, memory: stream.noted_memory })
     }
 
     /// Frees memory that is only kept for later.

@@ -4,7 +4,7 @@ use dnslab_transport::http2::{RequestId, Server};
 use dnslab_wire::Transport;
 
 use super::delayed::Destination;
-use super::respond::{Reaction, Responder};
+use super::respond::{Arrival, Reaction, Responder};
 use super::token::ConnectionId;
 
 pub(super) struct Http {
@@ -53,6 +53,7 @@ impl Http {
         room: Room,
     ) -> Taken {
         let transport = Transport::Doh2;
+        let arrival = Arrival { transport, local: None };
         let mut taken = Taken { requests: 0, held: 0, held_octets: 0, stopped_early: true };
         let mut unwritten = 0;
         while unwritten < room.unwritten
@@ -71,7 +72,7 @@ impl Http {
                 unwritten += octets.len();
                 is_gone = !server.answer(request.id, octets);
             };
-            match responder.message(&request.message, (transport, None), destination, put) {
+            match responder.message(&request.message, arrival, destination, put) {
                 Reaction::Done if is_gone => {
                     let messages = responder.counters.messages_mut(transport);
                     messages.answered -= 1;

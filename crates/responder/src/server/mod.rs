@@ -35,6 +35,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use self::bind::WorkerSockets;
 use self::busy::Busy;
 use self::quic::QuicSettings;
+use self::respond::Responder;
 use self::shared::{Shared, StopState};
 use self::tls::{Resumption, TlsConfigs};
 use self::worker::Worker;
@@ -155,7 +156,8 @@ impl Server {
         let work = |number: usize, sockets: WorkerSockets| {
             let player = Player::new(program.clone(), seed, number);
             let slot = shared.published.slot(number);
-            let outcome = Worker::new(shared, slot, sockets, (player, busy)).and_then(Worker::run);
+            let responder = Responder::new(shared.content.clone(), player, busy);
+            let outcome = Worker::new(shared, slot, sockets, responder).and_then(Worker::run);
             if outcome.is_err() {
                 // The others must not go on alone: whoever started the server would not notice.
                 StopHandle { state: Arc::clone(&shared.stop) }.stop();

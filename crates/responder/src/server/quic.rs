@@ -13,14 +13,16 @@ use std::time::Instant;
 use dnslab_socket::{
     MAX_GROUP, Peer, ReceiveBatch, receive_drops, refuses_segmentation, send_segments,
 };
-use dnslab_transport::quic::{Outgoing, QuicServer, QuicServerSettings, Reaction, RequestId};
+use dnslab_transport::quic::{
+    Holder, Outgoing, QuicServer, QuicServerSettings, Reaction, RequestId,
+};
 use dnslab_wire::Transport;
 
 use super::clock;
 use super::config::Config;
 use super::delayed::Destination;
 use super::error::ResponderError;
-use super::respond::{self, Responder};
+use super::respond::{self, Arrival, Responder};
 use super::tls::TlsConfigs;
 use crate::counters::Counters;
 
@@ -29,6 +31,15 @@ const SLOTS: usize = 16;
 
 /// Reads of one socket before it is the turn of the others and the delay queue.
 const ROUNDS: usize = 4;
+
+/// A connection of one of a worker's sockets.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct QuicConnection {
+    /// The number of the socket.
+    socket: u32,
+    /// The place of the connection there.
+    place: u32,
+}
 
 pub(super) struct QuicSockets {
     sockets: Vec<QuicSocket>,
@@ -106,18 +117,19 @@ impl QuicSockets {
         self.sockets.iter().map(|socket| socket.server.memory()).sum()
     }
 
-    /// The memory of each connection, with the number of its socket and its place there.
-    pub(super) fn holders(&self) -> impl Iterator<Item = (usize, (u32, u32))> {
+    /// The connections of all sockets, with the memory that each holds.
+    pub(super) fn holders(&self) -> impl Iterator<Item = Holder<QuicConnection>> {
         self.sockets.iter().flat_map(|socket| {
             let number = socket.number;
-            socket.server.holders().map(move |(memory, place)| (memory, (number, place)))
+            let named = move |place| QuicConnection { socket: number, place };
+            socket.server.holders().map(move |holder| holder.map(named))
         })
     }
 
     /// Ends a connection for the memory that it holds.
-    pub(super) fn cut(&mut self, (number, place): (u32, u32), counters: &mut Counters) {
-        let (socket, now) = (&mut self.sockets[number as usize], clock::now());
-        socket.server.cut(now, place);
+    pub(super) fn cut(&mut self, connection: QuicConnection, counters: &mut Counters) {
+        let (socket, now) = (&mut self.sockets[connection.socket as usize], clock::now());
+        socket.server.cut(now, connection.place);
         socket.count_ended(counters);
         socket.send(now);
     }
@@ -226,6 +238,7 @@ impl QuicSocket {
 
     fn work(&mut self, now: Instant, responder: &mut Responder) {
         let (number, transport) = (self.number, self.transport);
+        let arrival = Arrival { transport, local: None };
         self.server.poll(now, &mut |request, query, out| {
             let destination = Destination::Quic { socket: number, request, transport };
             let mut is_answered = false;
@@ -233,7 +246,7 @@ impl QuicSocket {
                 out.extend_from_slice(octets);
                 is_answered = true;
             };
-            match responder.message(query, (transport, None), destination, put) {
+            match responder.message(query, arrival, destination, put) {
                 respond::Reaction::Done if is_answered => Reaction::Answered,
                 respond::Reaction::Done => Reaction::Never,
                 respond::Reaction::Held(_) => Reaction::Later,

@@ -29,6 +29,14 @@ pub(super) struct Responder {
     pub(super) received: Box<[u8]>,
 }
 
+/// How a message came.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival {
+    pub(super) transport: Transport,
+    /// The address of this host that it came to, where that is known.
+    pub(super) local: Option<IpAddr>,
+}
+
 /// What a connection must know about one of its messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reaction {
@@ -57,12 +65,11 @@ impl Responder {
         }
     }
 
-    /// Answers one message of a connection to the address `local` of this host: at once with `put`, later to
-    /// `destination`, or never.
+    /// Answers one message of a connection: at once with `put`, later to `destination`, or never.
     pub(super) fn message(
         &mut self,
         query: &[u8],
-        (transport, local): (Transport, Option<IpAddr>),
+        Arrival { transport, local }: Arrival,
         destination: Destination,
         put: impl FnOnce(&[u8]),
     ) -> Reaction {

@@ -21,7 +21,7 @@ use self::quota::{Quota, Stage};
 use self::unwritten::{BACKLOG, Unwritten};
 use super::delayed::Destination;
 use super::doh2::{Http, Room};
-use super::respond::{Reaction, Responder};
+use super::respond::{Arrival, Reaction, Responder};
 use super::shared::Shared;
 use super::token::ConnectionId;
 use crate::counters::Ended;
@@ -358,11 +358,12 @@ impl Connection {
             }
             let (id, transport) = (self.id, self.transport);
             let destination = Destination::Stream { id, transport, request: 0 };
+            let arrival = Arrival { transport, local: self.local };
             let Some(query) = self.reader.next_frame() else { return Ok(false) };
             let unwritten = self.unwritten.octets_mut();
             let put = |octets: &[u8]| push_frame(unwritten, octets);
             self.quota.taken += 1;
-            match responder.message(query, (transport, self.local), destination, put) {
+            match responder.message(query, arrival, destination, put) {
                 Reaction::Done => {}
                 Reaction::Held(octets) => self.held.add(1, octets),
                 // Octets that are no DNS are most likely out of step for good.

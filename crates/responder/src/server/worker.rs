@@ -7,22 +7,21 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use dnslab_socket::{EventFlags, Poller, ReceiveBatch, SendBatch, receive_drops};
+use dnslab_transport::quic::Holder;
 use dnslab_wire::Transport;
 
 use super::bind::WorkerSockets;
-use super::busy::Busy;
 use super::clock::{self, Timer};
 use super::connections::Connections;
 use super::delayed::{Destination, Held};
 use super::published::Slot;
-use super::quic::QuicSockets;
+use super::quic::{QuicConnection, QuicSockets};
 use super::respond::Responder;
 use super::shared::Shared;
 use super::stream::{Connection, LINGER};
 use super::token::{ConnectionId, Token};
 use super::udp;
 use crate::counters::{Counters, Ended};
-use crate::program::Player;
 
 /// One thread's part of the server. It shares only what is only read.
 pub(super) struct Worker<'s> {
@@ -48,10 +47,9 @@ pub(super) struct Worker<'s> {
 }
 
 /// A connection by its name in this worker.
-enum Holder {
+enum AnyConnection {
     Stream(ConnectionId),
-    /// The number of the socket, and the place there.
-    Quic((u32, u32)),
+    Quic(QuicConnection),
 }
 
 /// Events taken from epoll in one call.
@@ -69,7 +67,7 @@ impl<'s> Worker<'s> {
         shared: &'s Shared,
         published: &'s Slot,
         sockets: WorkerSockets,
-        (player, busy): (Player, Busy),
+        responder: Responder,
     ) -> io::Result<Self> {
         let (poller, timer) = (Poller::new(EVENTS)?, Timer::new()?);
         poller.add(&shared.stop.wake, Token::Stop, EventFlags::IN)?;
@@ -97,7 +95,7 @@ impl<'s> Worker<'s> {
             answers: SendBatch::default(),
             connections: Connections::default(),
             touched: Vec::new(),
-            responder: Responder::new(shared.content.clone(), player, busy),
+            responder,
             paused_until_ns: None,
             review_ns: 0,
         })
@@ -277,23 +275,23 @@ impl<'s> Worker<'s> {
         if sum <= wanted {
             return;
         }
-        let streams = self.connections.holders().map(|(memory, id)| (memory, Holder::Stream(id)));
-        let quic = self.quic.holders().map(|(memory, name)| (memory, Holder::Quic(name)));
-        let mut holders: Vec<(usize, Holder)> = streams.chain(quic).collect();
-        holders.sort_unstable_by_key(|(memory, _)| Reverse(*memory));
-        for (memory, holder) in holders {
+        let streams = self.connections.holders().map(|holder| holder.map(AnyConnection::Stream));
+        let quic = self.quic.holders().map(|holder| holder.map(AnyConnection::Quic));
+        let mut holders: Vec<Holder<AnyConnection>> = streams.chain(quic).collect();
+        holders.sort_unstable_by_key(|holder| Reverse(holder.memory));
+        for holder in holders {
             if sum <= wanted {
                 break;
             }
-            sum -= memory;
-            match holder {
-                Holder::Stream(id) => {
+            sum -= holder.memory;
+            match holder.connection {
+                AnyConnection::Stream(id) => {
                     let Some(connection) = self.connections.get(id) else { continue };
                     let ended = connection.why(Ended::Broken);
                     self.responder.counters.connections.end(ended, connection.queries());
                     self.connections.remove(id);
                 }
-                Holder::Quic(name) => self.quic.cut(name, &mut self.responder.counters),
+                AnyConnection::Quic(name) => self.quic.cut(name, &mut self.responder.counters),
             }
         }
     }

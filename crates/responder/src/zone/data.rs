@@ -52,9 +52,6 @@ pub(super) const FLAG_CUT: u8 = 1;
 /// On a node with a DNAME record (RFC 6672).
 pub(super) const FLAG_DNAME: u8 = 2;
 
-/// Octets of a prebuilt record before its RDATA: a compression pointer, type, class, TTL, length.
-pub(crate) const RECORD_HEADER: usize = 12;
-
 /// One owner name's RRsets, borrowed from the arena.
 ///
 /// In the arena: length of the name (1 octet), name, flags (1), number of RRsets (2). Then for each RRset:
@@ -69,11 +66,29 @@ pub(crate) struct Node<'z> {
     body: &'z [u8],
 }
 
+/// A node and its name.
+#[derive(Clone, Copy)]
+pub(crate) struct NamedNode<'z> {
+    /// Lower-cased, in wire form.
+    pub(crate) name: &'z [u8],
+    pub(crate) node: Node<'z>,
+}
+
+/// A node at a name that was asked for, or above it.
+#[derive(Clone, Copy)]
+pub(crate) struct AncestorNode<'z> {
+    pub(crate) node: Node<'z>,
+    /// Length of the node's name, which is the end of the name asked for.
+    pub(crate) length: usize,
+}
+
 /// One RRset, ready to be copied into an answer whose question is its owner.
 #[derive(Clone, Copy)]
 pub(crate) struct RrSet<'z> {
+    pub(crate) rtype: u16,
+    /// Number of records.
     pub(crate) count: u16,
-    /// The records, each with the owner `0xC00C`.
+    /// The records, each in the form of [`dnslab_wire::push_prebuilt`].
     pub(crate) records: &'z [u8],
 }
 
@@ -81,18 +96,10 @@ pub(crate) enum Lookup<'z> {
     Found(Node<'z>),
     /// The name does not exist, and this wildcard stands for it (RFC 4592).
     Synthesized(Node<'z>),
-    /// The name is at or below a zone cut.
-    Delegated {
-        cut: Node<'z>,
-        /// Length of the cut's name, which is the end of the name asked for.
-        cut_length: usize,
-    },
-    /// The name is below one with a DNAME record (RFC 6672).
-    Redirected {
-        node: Node<'z>,
-        /// Length of that node's name, which is the end of the name asked for.
-        length: usize,
-    },
+    /// The name is at or below this zone cut.
+    Delegated(AncestorNode<'z>),
+    /// The name is below this node, which has a DNAME record (RFC 6672).
+    Redirected(AncestorNode<'z>),
     NameError,
     OutOfZone,
 }
@@ -138,21 +145,21 @@ impl Zone {
                 let at = slot.at as usize;
                 let length = usize::from(self.arena[at]);
                 if self.arena[at + 1..at + 1 + length] == *name {
-                    return Some(self.node_at(at).1);
+                    return Some(self.node_at(at).node);
                 }
             }
             place = (place + 1) & mask;
         }
     }
 
-    pub(super) fn node_at(&self, at: usize) -> (&[u8], Node<'_>) {
+    pub(super) fn node_at(&self, at: usize) -> NamedNode<'_> {
         let body = at + 1 + usize::from(self.arena[at]);
         let node = Node {
             flags: self.arena[body],
             count: word(&self.arena, body + 1),
             body: &self.arena[body + 3..],
         };
-        (&self.arena[at + 1..body], node)
+        NamedNode { name: &self.arena[at + 1..body], node }
     }
 
     /// What the zone has for a lower-cased wire name. `at_parent`: the type belongs to the parent's side of a
@@ -166,12 +173,12 @@ impl Zone {
         if !self.holds(name) {
             return Lookup::OutOfZone;
         }
-        if has_stops && let Some((node, length)) = self.highest_stop(name) {
-            if node.flags & FLAG_CUT == 0 {
-                return Lookup::Redirected { node, length };
+        if has_stops && let Some(stop) = self.highest_stop(name) {
+            if stop.node.flags & FLAG_CUT == 0 {
+                return Lookup::Redirected(stop);
             }
-            if !(at_parent && length == name.len()) {
-                return Lookup::Delegated { cut: node, cut_length: length };
+            if !(at_parent && stop.length == name.len()) {
+                return Lookup::Delegated(stop);
             }
         }
         match exact {
@@ -186,13 +193,15 @@ impl Zone {
         suffixes(name).any(|suffix| *suffix == *self.apex)
     }
 
-    /// Where the way down from the apex to the name first ends, with the length of the name there: at a zone
-    /// cut at or above the name, or at a DNAME above it (RFC 6672, section 3.2).
-    fn highest_stop(&self, name: &[u8]) -> Option<(Node<'_>, usize)> {
+    /// Where the way down from the apex to the name first ends: at a zone cut at or above the name, or at a
+    /// DNAME above it (RFC 6672, section 3.2).
+    fn highest_stop(&self, name: &[u8]) -> Option<AncestorNode<'_>> {
         suffixes(name)
             .take_while(|suffix| suffix.len() >= self.apex.len())
-            .filter_map(|suffix| Some((self.node(suffix)?, suffix.len())))
-            .filter(|(node, length)| {
+            .filter_map(|suffix| {
+                Some(AncestorNode { node: self.node(suffix)?, length: suffix.len() })
+            })
+            .filter(|AncestorNode { node, length }| {
                 let is_above = *length < name.len();
                 node.flags & FLAG_CUT != 0 || node.flags & FLAG_DNAME != 0 && is_above
             })
@@ -225,17 +234,17 @@ impl<'z> Node<'z> {
     }
 
     pub(crate) fn rrset(&self, rtype: u16) -> Option<RrSet<'z>> {
-        self.rrsets().find(|(its, _)| *its == rtype).map(|(_, set)| set)
+        self.rrsets().find(|set| set.rtype == rtype)
     }
 
-    /// With their types, in the order of these.
-    pub(crate) fn rrsets(&self) -> impl Iterator<Item = (u16, RrSet<'z>)> + use<'z> {
+    /// In the order of their types.
+    pub(crate) fn rrsets(&self) -> impl Iterator<Item = RrSet<'z>> + use<'z> {
         let (body, mut at, mut left) = (self.body, 0, self.count);
         std::iter::from_fn(move || {
             left = left.checked_sub(1)?;
             let length = long(body, at + 4) as usize;
             let records = &body[at + 8..at + 8 + length];
-            let set = (word(body, at), RrSet { count: word(body, at + 2), records });
+            let set = RrSet { rtype: word(body, at), count: word(body, at + 2), records };
             at += 8 + length;
             Some(set)
         })

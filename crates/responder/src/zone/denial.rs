@@ -2,9 +2,9 @@
 
 use std::cmp::Ordering;
 
-use domain::base::{Name, ToName as _};
+use dnslab_wire::canonical_cmp;
 
-use super::data::{Node, Zone, suffixes};
+use super::data::{NamedNode, Zone, suffixes};
 
 impl Zone {
     /// True if the zone has NSEC records, and so can prove what it does not have.
@@ -12,13 +12,11 @@ impl Zone {
         !self.chain.is_empty()
     }
 
-    /// The owner and the node of the NSEC record that covers a name of this zone: that of the name itself, or
+    /// The node of the NSEC record that covers a name of this zone: that of the name itself, or
     /// the last one before it. `None` if the zone is not signed.
-    pub(crate) fn covering(&self, name: &[u8]) -> Option<(&[u8], Node<'_>)> {
-        let is_before = |at: &u32| {
-            let (owner, _) = self.node_at(*at as usize);
-            canonical_cmp(owner, name) != Ordering::Greater
-        };
+    pub(crate) fn covering(&self, name: &[u8]) -> Option<NamedNode<'_>> {
+        let is_before =
+            |at: &u32| canonical_cmp(self.node_at(*at as usize).name, name) != Ordering::Greater;
         let next = self.chain.partition_point(is_before);
         Some(self.node_at(*self.chain.get(next.checked_sub(1)?)? as usize))
     }
@@ -32,14 +30,5 @@ impl Zone {
         // It replaces at least one label, of at least one octet, so it is no longer than the name.
         out.get_mut(2..length)?.copy_from_slice(encloser);
         Some(length)
-    }
-}
-
-/// The canonical order of two lower-cased wire names (RFC 4034, section 6.1).
-pub(super) fn canonical_cmp(left: &[u8], right: &[u8]) -> Ordering {
-    match (Name::from_octets(left), Name::from_octets(right)) {
-        (Ok(left), Ok(right)) => left.name_cmp(&right),
-        // Names of a zone are well formed, and so is a QNAME that has been read.
-        _ => left.cmp(right),
     }
 }

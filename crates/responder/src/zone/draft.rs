@@ -2,14 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use dnslab_wire::{PREBUILT_HEADER, RrSet, canonical_cmp, push_prebuilt};
 use domain::base::iana::{Class, Rtype};
 use domain::base::rdata::{ComposeRecordData, RecordData};
 use domain::base::{Record, ToName};
 
-use super::data::{
-    EMPTY, FLAG_CUT, FLAG_DNAME, RECORD_HEADER, Slot, Zone, hash, presentation, suffixes,
-};
-use super::denial::canonical_cmp;
+use super::data::{EMPTY, FLAG_CUT, FLAG_DNAME, Slot, Zone, hash, presentation, suffixes};
 use super::error::ZoneError;
 
 /// One record, its octets in [`Draft::pool`].
@@ -38,38 +36,64 @@ pub(super) struct Draft {
 const MAX_RRSET: usize = 65_535 - 12 - 255 - 4 - 11;
 
 impl Draft {
-    /// Adds a record that is on this line, or has this number among records made here.
+    /// Adds a record that is on this line.
     pub(super) fn push<N: ToName, D: RecordData + ComposeRecordData>(
         &mut self,
         record: &Record<N, D>,
         line: usize,
     ) -> Result<(), ZoneError> {
+        let owner = record.owner().to_vec();
         let culprit = |reason| ZoneError::Record {
             line,
-            owner: presentation(record.owner().to_vec().as_slice()),
+            owner: presentation(owner.as_slice()),
             rtype: record.rtype().to_string(),
             reason,
         };
         if record.class() != Class::IN {
             return Err(culprit("only class IN is served"));
         }
-        let owner_at = self.pool.len();
-        let owner = record.owner().to_vec();
-        self.pool.extend(owner.as_slice().iter().map(u8::to_ascii_lowercase));
+        let (rtype, ttl) = (record.rtype(), record.ttl().as_secs());
+        let compose = |pool: &mut Vec<u8>| {
+            record.data().compose_rdata(pool).map_err(|_| "the record data are too long")
+        };
+        self.add(owner.as_slice(), rtype, ttl, line, compose).map_err(culprit)
+    }
+
+    /// Adds the records of an RRset that is in no file.
+    pub(super) fn push_set(&mut self, owner: &[u8], set: &RrSet) -> Result<(), ZoneError> {
+        let rtype = Rtype::from_int(set.rtype);
+        for data in set.data() {
+            let compose = |pool: &mut Vec<u8>| {
+                pool.extend_from_slice(data);
+                Ok(())
+            };
+            self.add(owner, rtype, set.ttl, 0, compose).map_err(ZoneError::Zone)?;
+        }
+        Ok(())
+    }
+
+    /// `compose` appends the data. The error says what is wrong.
+    fn add(
+        &mut self,
+        owner: &[u8],
+        rtype: Rtype,
+        ttl: u32,
+        line: usize,
+        compose: impl FnOnce(&mut Vec<u8>) -> Result<(), &'static str>,
+    ) -> Result<(), &'static str> {
+        let owner_at = u32::try_from(self.pool.len()).map_err(|_| "the zone exceeds 4 GiB")?;
+        self.pool.extend(owner.iter().map(u8::to_ascii_lowercase));
         let rdata_at = self.pool.len();
-        record
-            .data()
-            .compose_rdata(&mut self.pool)
-            .map_err(|_| culprit("the record data are too long"))?;
+        compose(&mut self.pool)?;
         let rdata_length = u16::try_from(self.pool.len() - rdata_at)
-            .map_err(|_| culprit("the record data are longer than 65,535 octets"))?;
+            .map_err(|_| "the record data are longer than 65,535 octets")?;
         self.records.push(DraftRecord {
-            owner_at: u32::try_from(owner_at).map_err(|_| culprit("the zone exceeds 4 GiB"))?,
-            owner_length: u8::try_from(rdata_at - owner_at)
-                .map_err(|_| culprit("the owner is longer than 255 octets"))?,
+            owner_at,
+            owner_length: u8::try_from(owner.len())
+                .map_err(|_| "the owner is longer than 255 octets")?,
             rdata_length,
-            rtype: record.rtype(),
-            ttl: record.ttl().as_secs(),
+            rtype,
+            ttl,
             line: u32::try_from(line).unwrap_or(u32::MAX),
         });
         Ok(())
@@ -123,7 +147,7 @@ impl Draft {
         let mut kept: Vec<DraftRecord> = Vec::with_capacity(self.records.len());
         let mut first = 0;
         for record in self.records.drain(..) {
-            if kept.get(first).is_none_or(|of_set| key(of_set) != key(&record)) {
+            if kept.get(first).is_none_or(|other| key(other) != key(&record)) {
                 first = kept.len();
             }
             if !kept[first..].iter().any(|other| rdata(&pool, other) == rdata(&pool, &record)) {
@@ -168,7 +192,7 @@ impl Draft {
             .ok_or(ZoneError::Zone("no SOA record: add one at the zone's apex"))?;
         let minimum = self.rdata(soa).last_chunk().map_or(0, |octets| u32::from_be_bytes(*octets));
         let mut negative_soa = Vec::new();
-        push_record(&mut negative_soa, soa.rtype, soa.ttl.min(minimum), self.rdata(soa));
+        push_prebuilt(&mut negative_soa, soa.rtype.to_int(), soa.ttl.min(minimum), self.rdata(soa));
 
         let (mut arena, mut starts) = (Vec::new(), Vec::new());
         let (mut has_cuts, mut has_dnames, mut has_wildcards) = (false, false, false);
@@ -225,7 +249,7 @@ impl Draft {
         arena.extend_from_slice(&count.to_be_bytes());
         for set in sets() {
             let octets: usize =
-                set.iter().map(|one| RECORD_HEADER + usize::from(one.rdata_length)).sum();
+                set.iter().map(|record| PREBUILT_HEADER + usize::from(record.rdata_length)).sum();
             if octets > MAX_RRSET {
                 return Err(self.culprit(&set[0], "the RRset does not fit in a message"));
             }
@@ -235,7 +259,7 @@ impl Draft {
             arena.extend_from_slice(&(octets as u32).to_be_bytes());
             let ttl = set.iter().map(|record| record.ttl).min().unwrap_or(0);
             for record in set {
-                push_record(arena, record.rtype, ttl, self.rdata(record));
+                push_prebuilt(arena, record.rtype.to_int(), ttl, self.rdata(record));
             }
         }
         Ok(())
@@ -293,17 +317,6 @@ fn owner<'p>(pool: &'p [u8], record: &DraftRecord) -> &'p [u8] {
 fn rdata<'p>(pool: &'p [u8], record: &DraftRecord) -> &'p [u8] {
     let at = record.owner_at as usize + usize::from(record.owner_length);
     &pool[at..at + usize::from(record.rdata_length)]
-}
-
-/// Appends a record whose owner is the question's name, at octet 12 (RFC 1035, section 4.1.4).
-fn push_record(octets: &mut Vec<u8>, rtype: Rtype, ttl: u32, rdata: &[u8]) {
-    let length = u16::try_from(rdata.len()).expect("record data were bounded when read");
-    octets.extend_from_slice(&[0xc0, 0x0c]);
-    octets.extend_from_slice(&rtype.to_int().to_be_bytes());
-    octets.extend_from_slice(&Class::IN.to_int().to_be_bytes());
-    octets.extend_from_slice(&ttl.to_be_bytes());
-    octets.extend_from_slice(&length.to_be_bytes());
-    octets.extend_from_slice(rdata);
 }
 
 fn table(arena: &[u8], starts: &[usize]) -> Box<[Slot]> {

@@ -380,13 +380,13 @@ fn is_class(word: &[u8]) -> bool {
 fn ttl(word: &[u8]) -> Option<u32> {
     let text = str::from_utf8(word)
         .ok()
-        .filter(|text| text.starts_with(|it: char| it.is_ascii_digit()))?;
+        .filter(|text| text.starts_with(|letter: char| letter.is_ascii_digit()))?;
     let seconds = match text.parse::<u32>() {
         Ok(seconds) => seconds,
         Err(_) => {
             let (mut rest, mut sum) = (text, 0_u32);
             while !rest.is_empty() {
-                let digits = rest.find(|it: char| !it.is_ascii_digit())?;
+                let digits = rest.find(|letter: char| !letter.is_ascii_digit())?;
                 let unit = match rest.as_bytes()[digits].to_ascii_lowercase() {
                     b's' => 1,
                     b'm' => 60,

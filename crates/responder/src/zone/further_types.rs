@@ -2,13 +2,49 @@
 //!
 //! Each type is a row of [`TYPES`]: its fields, in order.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr as _;
 
 use bytes::Bytes;
+use dnslab_wire::push_type_bitmap;
 use domain::base::Name;
 use domain::base::iana::{Rtype, SecurityAlgorithm};
 use domain::utils::{base16, base64};
+
+/// The data of a record are not as its type has them.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum DataError {
+    #[error("`{0}` is one word too many")]
+    Excess(String),
+    #[error("{0} is missing")]
+    Missing(&'static str),
+    /// A word is something else.
+    #[error("`{word}` is not {what}")]
+    Other { word: String, what: &'static str },
+    #[error("a text is longer than 255 octets")]
+    LongText,
+    #[error("`{0}` is no base 64")]
+    Base64(String),
+    #[error("`{0}` is not hexadecimal")]
+    Hex(String),
+    #[error("`{0}` is no text of ASCII")]
+    Ascii(String),
+    #[error("`{0}` is no domain name")]
+    Name(String),
+    #[error("`{0}` has no final dot, and no origin is known")]
+    Origin(String),
+    /// Degrees at most.
+    #[error("an angle is beyond {0} degrees")]
+    Angle(u32),
+    #[error("the tag or the key is too long")]
+    LongKey,
+}
+
+/// Octets of a zone file as text.
+fn shown(octets: &[u8]) -> String {
+    octets.escape_ascii().to_string()
+}
 
 /// A record type with the form of its data.
 #[derive(Debug)]
@@ -151,13 +187,13 @@ impl FurtherType {
         &self,
         words: &[&[u8]],
         origin: Option<&Name<Bytes>>,
-    ) -> Result<Vec<u8>, String> {
+    ) -> Result<Vec<u8>, DataError> {
         let mut data = Data { words, origin, octets: Vec::new() };
         for field in self.fields {
             data.push(*field)?;
         }
         match data.words.first() {
-            Some(word) => Err(format!("`{}` is one word too many", word.escape_ascii())),
+            Some(word) => Err(DataError::Excess(shown(word))),
             None => Ok(data.octets),
         }
     }
@@ -172,7 +208,7 @@ struct Data<'w> {
 }
 
 impl<'w> Data<'w> {
-    fn push(&mut self, field: Field) -> Result<(), String> {
+    fn push(&mut self, field: Field) -> Result<(), DataError> {
         match field {
             Field::U8 => self.number(Width::Octet)?,
             Field::U16 => self.number(Width::Word)?,
@@ -191,8 +227,7 @@ impl<'w> Data<'w> {
             }
             Field::String => {
                 let octets = unescaped(self.word("a text")?);
-                let length = u8::try_from(octets.len())
-                    .map_err(|_| "a text is longer than 255 octets".to_owned())?;
+                let length = u8::try_from(octets.len()).map_err(|_| DataError::LongText)?;
                 self.octets.push(length);
                 self.octets.extend_from_slice(&octets);
             }
@@ -212,8 +247,7 @@ impl<'w> Data<'w> {
             }
             Field::Base64 => {
                 let text = self.rest()?;
-                let octets: Vec<u8> =
-                    base64::decode(&text).map_err(|_| format!("`{text}` is no base 64"))?;
+                let octets: Vec<u8> = base64::decode(&text).map_err(|_| DataError::Base64(text))?;
                 self.octets.extend_from_slice(&octets);
             }
             Field::Ipv4 => {
@@ -281,26 +315,29 @@ impl<'w> Data<'w> {
     }
 
     /// The next word.
-    fn word(&mut self, what: &str) -> Result<&'w [u8], String> {
-        let (first, rest) = self.words.split_first().ok_or_else(|| format!("{what} is missing"))?;
+    fn word(&mut self, what: &'static str) -> Result<&'w [u8], DataError> {
+        let (first, rest) = self.words.split_first().ok_or(DataError::Missing(what))?;
         self.words = rest;
         Ok(first)
     }
 
-    fn read<T>(&mut self, what: &str, read: impl FnOnce(&str) -> Option<T>) -> Result<T, String> {
+    fn read<T>(
+        &mut self,
+        what: &'static str,
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<T, DataError> {
         let word = self.word(what)?;
         let found = str::from_utf8(word).ok().and_then(read);
-        found.ok_or_else(|| format!("`{}` is not {what}", word.escape_ascii()))
+        found.ok_or_else(|| DataError::Other { word: shown(word), what })
     }
 
     /// The words that are left, together.
-    fn rest(&mut self) -> Result<String, String> {
+    fn rest(&mut self) -> Result<String, DataError> {
         let words = std::mem::take(&mut self.words).concat();
-        let wrong = |_| format!("`{}` is no text of ASCII", words.escape_ascii());
-        String::from_utf8(words.clone()).map_err(wrong)
+        String::from_utf8(words).map_err(|error| DataError::Ascii(shown(error.as_bytes())))
     }
 
-    fn number(&mut self, width: Width) -> Result<(), String> {
+    fn number(&mut self, width: Width) -> Result<(), DataError> {
         let number = match width {
             Width::Octet => self.read::<u8>("a number of 8 bits", |word| word.parse().ok())?.into(),
             Width::Word => self.read("a number of 16 bits", |word| word.parse().ok())?,
@@ -317,21 +354,21 @@ impl<'w> Data<'w> {
         });
     }
 
-    fn hex(&mut self, text: &str) -> Result<(), String> {
+    fn hex(&mut self, text: &str) -> Result<(), DataError> {
         let octets = base16::decode_vec(text);
-        let octets = octets.map_err(|_| format!("`{text}` is not hexadecimal"))?;
+        let octets = octets.map_err(|_| DataError::Hex(text.to_owned()))?;
         self.octets.extend_from_slice(&octets);
         Ok(())
     }
 
-    fn name(&mut self) -> Result<Vec<u8>, String> {
+    fn name(&mut self) -> Result<Vec<u8>, DataError> {
         let origin = self.origin;
         let word = self.word("a domain name")?;
-        let wrong = || format!("`{}` is no domain name", word.escape_ascii());
+        let wrong = || DataError::Name(shown(word));
         let text = str::from_utf8(word).map_err(|_| wrong())?;
         let is_absolute = text.ends_with('.') && !text.ends_with("\\.");
         let below = || {
-            let missing = || format!("`{text}` has no final dot, and no origin is known");
+            let missing = || DataError::Origin(text.to_owned());
             origin.map(|origin| origin.as_slice()).ok_or_else(missing)
         };
         if text == "@" {
@@ -346,24 +383,18 @@ impl<'w> Data<'w> {
         if octets.len() > 255 { Err(wrong()) } else { Ok(octets) }
     }
 
-    fn types(&mut self) -> Result<(), String> {
-        let mut windows = std::collections::BTreeMap::<u8, [u8; 32]>::new();
+    fn types(&mut self) -> Result<(), DataError> {
+        let mut types = BTreeSet::new();
         while !self.words.is_empty() {
             let rtype = self.read("a record type", |word| Rtype::from_str(word).ok())?;
-            let [window, low] = rtype.to_int().to_be_bytes();
-            let bits = windows.entry(window).or_default();
-            bits[usize::from(low / 8)] |= 0x80 >> (low % 8);
+            types.insert(rtype.to_int());
         }
-        for (window, bits) in windows {
-            let length = 32 - bits.iter().rev().take_while(|octet| **octet == 0).count();
-            self.octets.extend_from_slice(&[window, length as u8]);
-            self.octets.extend_from_slice(&bits[..length]);
-        }
+        push_type_bitmap(types, &mut self.octets);
         Ok(())
     }
 
     /// Latitude, longitude, altitude, and perhaps size and precisions.
-    fn location(&mut self) -> Result<(), String> {
+    fn location(&mut self) -> Result<(), DataError> {
         let latitude = self.angle(["N", "S"], 90)?;
         let longitude = self.angle(["E", "W"], 180)?;
         let metres = |word: &str| scaled(word.strip_suffix(['m', 'M']).unwrap_or(word), 2);
@@ -394,7 +425,7 @@ impl<'w> Data<'w> {
     }
 
     /// Degrees, perhaps minutes and seconds, and a direction; thousandths of a second from the middle of 32 bits.
-    fn angle(&mut self, [positive, negative]: [&str; 2], most: u32) -> Result<u32, String> {
+    fn angle(&mut self, [positive, negative]: [&str; 2], most: u32) -> Result<u32, DataError> {
         const MIDDLE: i64 = 1 << 31;
         let mut parts = [0; 3];
         for (place, part) in parts.iter_mut().enumerate() {
@@ -414,7 +445,7 @@ impl<'w> Data<'w> {
         let [degrees, minutes, thousandths] = parts;
         let angle = (degrees * 60 + minutes) * 60_000 + thousandths;
         if angle > i64::from(most) * 3_600_000 {
-            return Err(format!("an angle is beyond {most} degrees"));
+            return Err(DataError::Angle(most));
         }
         let is_positive = self.read("a direction", |word| {
             let is = |name: &str| word.eq_ignore_ascii_case(name);
@@ -425,7 +456,7 @@ impl<'w> Data<'w> {
     }
 
     /// `[!]family:address/length`.
-    fn prefix(&mut self) -> Result<(), String> {
+    fn prefix(&mut self) -> Result<(), DataError> {
         let octets = self.read("a prefix such as 1:192.0.2.0/24 or !2:2001:db8::/32", |word| {
             let (bare, negated) = match word.strip_prefix('!') {
                 Some(bare) => (bare, 0x80),
@@ -450,13 +481,13 @@ impl<'w> Data<'w> {
         Ok(())
     }
 
-    fn host_identity(&mut self) -> Result<(), String> {
+    fn host_identity(&mut self) -> Result<(), DataError> {
         let algorithm: u8 = self.read("a number of 8 bits", |word| word.parse().ok())?;
         let tag = self.read("a tag in hexadecimal digits", |word| base16::decode_vec(word).ok())?;
         let key: Vec<u8> = self.read("a key in base 64", |word| base64::decode(word).ok())?;
         let lengths = (u8::try_from(tag.len()), u16::try_from(key.len()));
         let (Ok(tag_length), Ok(key_length)) = lengths else {
-            return Err("the tag or the key is too long".to_owned());
+            return Err(DataError::LongKey);
         };
         self.octets.extend_from_slice(&[tag_length, algorithm]);
         self.octets.extend_from_slice(&key_length.to_be_bytes());
@@ -465,7 +496,7 @@ impl<'w> Data<'w> {
         Ok(())
     }
 
-    fn relay(&mut self) -> Result<(), String> {
+    fn relay(&mut self) -> Result<(), DataError> {
         let is_optional = self.read("0 or 1", |word| match word {
             "0" => Some(0),
             "1" => Some(0x80),
@@ -552,11 +583,17 @@ mod tests {
         ] {
             let (name, data) = text.split_once(' ').unwrap_or((text, ""));
             let words: Vec<&[u8]> = data.split_whitespace().map(str::as_bytes).collect();
-            let error = FurtherType::find(name).unwrap().encode(&words, Some(&origin)).unwrap_err();
+            let error = FurtherType::find(name)
+                .unwrap()
+                .encode(&words, Some(&origin))
+                .unwrap_err()
+                .to_string();
             assert!(error.contains(expected), "{text}: {error}");
         }
         let kx = FurtherType::find("kx").unwrap();
-        assert!(kx.encode(&[b"1", b"ns"], None).unwrap_err().contains("no origin is known"));
+        assert!(
+            kx.encode(&[b"1", b"ns"], None).unwrap_err().to_string().contains("no origin is known")
+        );
     }
 
     #[test]

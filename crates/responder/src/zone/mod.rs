@@ -11,7 +11,7 @@ mod made;
 mod zones;
 
 pub use data::Zone;
-pub(crate) use data::{Lookup, Node, RECORD_HEADER, RrSet, suffixes};
+pub(crate) use data::{AncestorNode, Lookup, NamedNode, Node, RrSet, suffixes};
 pub use error::ZoneError;
-pub use made::{NameList, NameListError, Signing};
+pub use made::{NameLineError, NameList, NameListError, Signing};
 pub use zones::{Role, Zones};

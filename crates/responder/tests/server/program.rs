@@ -10,10 +10,10 @@ use crate::running::{ASKED, PATIENCE, Running, exchange, query, read_message};
 
 /// Five standard deviations of a binomial share: a right server fails once in 1.7 million runs, and the seed
 /// is fixed.
-fn check_share(seen: u64, of: u64, share: f64) {
-    let (seen, of) = (seen as f64, of as f64);
-    let bound = 5.0 * (of * share * (1.0 - share)).sqrt();
-    assert!((seen - of * share).abs() < bound, "{seen} of {of} lost, not {share}");
+fn check_share(seen: u64, all: u64, share: f64) {
+    let (seen, all) = (seen as f64, all as f64);
+    let bound = 5.0 * (all * share * (1.0 - share)).sqrt();
+    assert!((seen - all * share).abs() < bound, "{seen} of {all} lost, not {share}");
 }
 
 #[test]

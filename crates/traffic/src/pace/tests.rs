@@ -142,9 +142,9 @@ fn changing_rates_are_the_same_for_any_number_of_workers() {
         assert!((one.len() as f64 - queries).abs() <= 1.0, "{rate}: {} queries", one.len());
         assert!(one.is_sorted(), "{rate}");
         for shards in [2, 3, 7] {
-            let of = |shard| Schedule::new(&rate, Pace::Constant, 1, shard, shards);
+            let schedule = |shard| Schedule::new(&rate, Pace::Constant, 1, shard, shards);
             let mut all: Vec<u64> =
-                (0..shards).flat_map(|shard| of(shard).take_while(until)).collect();
+                (0..shards).flat_map(|shard| schedule(shard).take_while(until)).collect();
             all.sort_unstable();
             assert_eq!(all, one, "{rate} on {shards} workers");
         }

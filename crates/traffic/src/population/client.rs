@@ -183,10 +183,13 @@ mod tests {
     #[test]
     fn each_worker_has_about_the_same_share() {
         let shares = all(ActivityDistribution::LogNormal { spread: 1.5 }, &[], 10_000, 3);
-        for of in [2, 3, 4, 8] {
-            for worker in 0..of {
-                let sum: f64 = shares.iter().skip(worker).step_by(of).sum();
-                assert!((sum * of as f64 - 1.0).abs() < 0.2, "worker {worker} of {of}: {sum}");
+        for workers in [2, 3, 4, 8] {
+            for worker in 0..workers {
+                let sum: f64 = shares.iter().skip(worker).step_by(workers).sum();
+                assert!(
+                    (sum * workers as f64 - 1.0).abs() < 0.2,
+                    "worker {worker} of {workers}: {sum}"
+                );
             }
         }
         // A tenth of the clients makes more than half of the queries.
@@ -204,9 +207,12 @@ mod tests {
         assert_eq!(drawn[77], Stub::of(&stubs, 5, 77));
         let count = |holds: &dyn Fn(&Stub) -> bool| drawn.iter().filter(|stub| holds(stub)).count();
         // Five standard deviations of a binomial distribution.
-        let check = |count: usize, of: usize, share: f64| {
-            let bound = 5.0 * (of as f64 * share * (1.0 - share)).sqrt();
-            assert!((count as f64 - of as f64 * share).abs() <= bound, "{count} of {of}: {share}");
+        let check = |count: usize, all: usize, share: f64| {
+            let bound = 5.0 * (all as f64 * share * (1.0 - share)).sqrt();
+            assert!(
+                (count as f64 - all as f64 * share).abs() <= bound,
+                "{count} of {all}: {share}"
+            );
         };
         let edns = count(&|stub| stub.options.edns.is_some());
         check(edns, 20_000, 0.3);

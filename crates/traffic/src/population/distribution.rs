@@ -147,7 +147,8 @@ mod tests {
             };
             let middle = logarithms.iter().sum::<f64>() / 50_000.0;
             let variance =
-                logarithms.iter().map(|it| (it - middle).powi(2)).sum::<f64>() / 50_000.0;
+                logarithms.iter().map(|logarithm| (logarithm - middle).powi(2)).sum::<f64>()
+                    / 50_000.0;
             assert!((variance.sqrt() / Weibull::log_deviation(shape) - 1.0).abs() < 0.03);
         }
     }

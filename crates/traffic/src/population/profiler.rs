@@ -589,9 +589,9 @@ impl Profiler {
             // A table of few entries may lose its last in a sample.
             return typical.clone();
         }
-        let share = |holds: &dyn Fn(&Client) -> bool, of: &dyn Fn(&Client) -> bool| {
-            let all = held.values().filter(|client| of(client)).count();
-            let those = held.values().filter(|client| of(client) && holds(client)).count();
+        let share = |holds: &dyn Fn(&Client) -> bool, among: &dyn Fn(&Client) -> bool| {
+            let all = held.values().filter(|client| among(client)).count();
+            let those = held.values().filter(|client| among(client) && holds(client)).count();
             rounded(those as f64 / all.max(1) as f64, 4)
         };
         let mostly = |count: u32, client: &Client| 2 * u64::from(count) > u64::from(client.queries);

@@ -54,7 +54,7 @@ fn check(part: &str) -> Result<(), &'static str> {
         return Err("has no `=`");
     };
     let kind = kind.trim_start_matches(' ');
-    let is_kind = kind.bytes().all(|it| it.is_ascii_alphanumeric() || b"-.".contains(&it));
+    let is_kind = kind.bytes().all(|octet| octet.is_ascii_alphanumeric() || b"-.".contains(&octet));
     if kind.is_empty() || !is_kind {
         return Err("does not begin with the name of an attribute");
     }

@@ -36,7 +36,8 @@ impl FromStr for UpdateServer {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (host, port) = if text.parse::<IpAddr>().is_ok() {
             (text, None)
-        } else if let Some((host, rest)) = text.strip_prefix('[').and_then(|it| it.split_once(']'))
+        } else if let Some((host, rest)) =
+            text.strip_prefix('[').and_then(|rest| rest.split_once(']'))
         {
             (
                 host,
@@ -47,7 +48,7 @@ impl FromStr for UpdateServer {
         };
         let is_name = !host.is_empty()
             && !host.starts_with('-')
-            && host.bytes().all(|it| it.is_ascii_alphanumeric() || b"-._".contains(&it));
+            && host.bytes().all(|octet| octet.is_ascii_alphanumeric() || b"-._".contains(&octet));
         if !is_name && host.parse::<IpAddr>().is_err() {
             return Err(UpdateServerError::Host { host: host.to_owned() });
         }
@@ -75,7 +76,7 @@ mod tests {
     fn servers() {
         let check = |text: &str, expected: &str| {
             let read = text.parse::<UpdateServer>();
-            let shown = read.map_or_else(|error| error.to_string(), |it| it.to_string());
+            let shown = read.map_or_else(|error| error.to_string(), |server| server.to_string());
             assert!(shown.starts_with(expected), "{text}: {shown}");
         };
         check("192.0.2.1", "192.0.2.1");

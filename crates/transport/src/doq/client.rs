@@ -3,7 +3,8 @@
 use bytes::{BufMut as _, BytesMut};
 use quinn_proto::{Connection, StreamEvent, StreamId};
 
-use super::{CODES, PREFIX, is_too_long, whole_message};
+use super::codes::CODES;
+use super::framing::{PREFIX, is_too_long, whole_message};
 use crate::Exchange;
 use crate::quic::{
     ClientProtocol, ErrorCodes, Outstanding, QuicError, Reading, Unwritten, code, read,

@@ -3,7 +3,8 @@
 use quinn_proto::{Connection, Dir, StreamEvent, StreamId};
 use rustc_hash::FxHashMap;
 
-use super::{CODES, PREFIX, is_too_long, whole_message};
+use super::codes::CODES;
+use super::framing::{PREFIX, is_too_long, whole_message};
 use crate::quic::{
     Answer, AnswerMemory, ErrorCodes, MAX_UNFINISHED, Postponed, QuicError, Reaction, Reading,
     ServerProtocol, Unwritten, code, read,

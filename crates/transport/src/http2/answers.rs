@@ -9,7 +9,6 @@ use h2::server::SendResponse;
 use http::StatusCode;
 
 use super::message::{answer_head, refusal_head};
-use super::server::STREAM;
 
 /// The answers of one connection.
 #[derive(Default)]
@@ -39,6 +38,9 @@ struct Unsent {
 
 /// Octets of answers that windows may keep back; beyond them no further requests are handed out.
 const MAX_UNSENT: usize = 256 * 1024;
+
+/// Octets of memory for a stream without its messages: what `h2` knows of it, and our own entry.
+pub(super) const STREAM: usize = 1024;
 
 /// Requests that were given up are dropped when the waiting ones have doubled, but not below so many.
 const FEWEST_LOOKED_THROUGH: usize = 64;

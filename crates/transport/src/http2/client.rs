@@ -3,12 +3,12 @@
 use h2::Reason;
 
 use super::dynamic_table::DynamicTable;
+use super::error::{Announced, Http2Error};
 use super::frame::{Fault, PREFACE, kind, push_go_away, push_number, push_settings, setting};
 use super::message::TargetError;
 use super::request::Requests;
 use super::sending::Sending;
 use super::streams::Streams;
-use super::{Announced, Http2Error};
 use crate::doh::MAX_MESSAGE;
 use crate::{Exchange, Target};
 

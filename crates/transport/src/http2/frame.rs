@@ -19,39 +19,39 @@ pub(super) const MAX_WINDOW: i64 = 0x7fff_ffff;
 
 /// Types of frames (section 6).
 pub(super) mod kind {
-    pub(in crate::http2) const DATA: u8 = 0;
-    pub(in crate::http2) const HEADERS: u8 = 1;
-    pub(in crate::http2) const PRIORITY: u8 = 2;
-    pub(in crate::http2) const RST_STREAM: u8 = 3;
-    pub(in crate::http2) const SETTINGS: u8 = 4;
-    pub(in crate::http2) const PUSH_PROMISE: u8 = 5;
-    pub(in crate::http2) const PING: u8 = 6;
-    pub(in crate::http2) const GOAWAY: u8 = 7;
-    pub(in crate::http2) const WINDOW_UPDATE: u8 = 8;
-    pub(in crate::http2) const CONTINUATION: u8 = 9;
+    pub(crate) const DATA: u8 = 0;
+    pub(crate) const HEADERS: u8 = 1;
+    pub(crate) const PRIORITY: u8 = 2;
+    pub(crate) const RST_STREAM: u8 = 3;
+    pub(crate) const SETTINGS: u8 = 4;
+    pub(crate) const PUSH_PROMISE: u8 = 5;
+    pub(crate) const PING: u8 = 6;
+    pub(crate) const GOAWAY: u8 = 7;
+    pub(crate) const WINDOW_UPDATE: u8 = 8;
+    pub(crate) const CONTINUATION: u8 = 9;
 }
 
 /// Flags of frames (section 6).
 pub(super) mod flag {
     /// SETTINGS and PING: it answers one of ours.
-    pub(in crate::http2) const ACK: u8 = 0x1;
+    pub(crate) const ACK: u8 = 0x1;
     /// DATA and HEADERS: the last of its stream.
-    pub(in crate::http2) const END_STREAM: u8 = 0x1;
+    pub(crate) const END_STREAM: u8 = 0x1;
     /// HEADERS and CONTINUATION: the header block ends here.
-    pub(in crate::http2) const END_HEADERS: u8 = 0x4;
+    pub(crate) const END_HEADERS: u8 = 0x4;
     /// DATA and HEADERS: the first octet counts the padding.
-    pub(in crate::http2) const PADDED: u8 = 0x8;
+    pub(crate) const PADDED: u8 = 0x8;
     /// HEADERS: five octets of priority come before the header block.
-    pub(in crate::http2) const PRIORITY: u8 = 0x20;
+    pub(crate) const PRIORITY: u8 = 0x20;
 }
 
 /// Settings (section 6.5.2).
 pub(super) mod setting {
-    pub(in crate::http2) const HEADER_TABLE_SIZE: u16 = 1;
-    pub(in crate::http2) const ENABLE_PUSH: u16 = 2;
-    pub(in crate::http2) const MAX_CONCURRENT_STREAMS: u16 = 3;
-    pub(in crate::http2) const INITIAL_WINDOW_SIZE: u16 = 4;
-    pub(in crate::http2) const MAX_FRAME_SIZE: u16 = 5;
+    pub(crate) const HEADER_TABLE_SIZE: u16 = 1;
+    pub(crate) const ENABLE_PUSH: u16 = 2;
+    pub(crate) const MAX_CONCURRENT_STREAMS: u16 = 3;
+    pub(crate) const INITIAL_WINDOW_SIZE: u16 = 4;
+    pub(crate) const MAX_FRAME_SIZE: u16 = 5;
 }
 
 /// The other side broke the protocol: the connection ends (section 5.4.1).

@@ -2,10 +2,10 @@
 
 use h2::Reason;
 
-use super::Announced;
 use super::client::{
     CONNECTION_WINDOW, Client, KEPT, LAST_STREAM, MAX_STREAMS, STREAM_WINDOW, Unfinished,
 };
+use super::error::Announced;
 use super::frame::{self, Fault, HEAD, Head, MAX_PAYLOAD, flag, kind, push_number, setting};
 use super::headers::{self, Fields};
 use super::streams::{Place, Stream};

@@ -10,8 +10,8 @@ use h2::server::{Connection, SendResponse};
 use h2::{RecvStream, server};
 use http::StatusCode;
 
-use super::Http2Error;
-use super::answers::{Answers, refuse};
+use super::answers::{Answers, STREAM, refuse};
+use super::error::Http2Error;
 use super::message::head;
 use super::pipe::Pipe;
 use crate::doh::{MAX_MESSAGE, MessageIn};
@@ -86,9 +86,6 @@ const HEADER_LIST: u32 = 1 << 17;
 
 /// Octets of a refused request that are read and dropped; then its stream is reset.
 const MAX_DROPPED: usize = 1 << 20;
-
-/// Octets of memory for a stream without its messages: what `h2` knows of it, and our own entry.
-pub(super) const STREAM: usize = 1024;
 
 /// Octets that a client may send on a connection before it is told that they were read, which is at once.
 const CONNECTION_WINDOW: u32 = 16 << 20;
@@ -194,7 +191,7 @@ impl Server {
             match handshake.as_mut().poll(context) {
                 Poll::Pending => return Ok(()),
                 Poll::Ready(Ok(connection)) => self.state = State::Open(Box::new(connection)),
-                Poll::Ready(Err(error)) => return Err(Http2Error::of(Some(error))),
+                Poll::Ready(Err(error)) => return Err(Http2Error::of(error)),
             }
         }
         let some_were_left = !self.requests.is_empty();
@@ -202,7 +199,7 @@ impl Server {
             let State::Open(connection) = &mut self.state else { return Ok(()) };
             match connection.poll_accept(context) {
                 Poll::Ready(Some(Ok((request, respond)))) => self.take(request, respond),
-                Poll::Ready(Some(Err(error))) => return Err(Http2Error::of(Some(error))),
+                Poll::Ready(Some(Err(error))) => return Err(Http2Error::of(error)),
                 Poll::Ready(None) => return Err(Http2Error::Closed),
                 Poll::Pending => break,
             }
@@ -215,7 +212,7 @@ impl Server {
             && let State::Open(connection) = &mut self.state
             && let Poll::Ready(Err(error)) = connection.poll_closed(context)
         {
-            return Err(Http2Error::of(Some(error)));
+            return Err(Http2Error::of(error));
         }
         Ok(())
     }

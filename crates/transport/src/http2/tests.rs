@@ -64,11 +64,11 @@ fn exchange(method: Method, queries: u16, streams: u32, cuts: &[usize]) -> Vec<T
     let mut server = Server::with_streams("/dns-query", streams);
     let (mut to_server, mut to_client) = (Wire::new(cuts), Wire::new(cuts));
     let mut left: Vec<u16> = (0..queries).rev().collect();
-    let mut told = Vec::new();
+    let mut outcomes = Vec::new();
     let mut rounds = 0;
-    while told.len() < usize::from(queries) {
+    while outcomes.len() < usize::from(queries) {
         rounds += 1;
-        assert!(rounds < 1_000_000, "only {told:?}");
+        assert!(rounds < 1_000_000, "only {outcomes:?}");
         while let Some(number) = left.last()
             && client.send(*number, &query(*number))
         {
@@ -77,7 +77,7 @@ fn exchange(method: Method, queries: u16, streams: u32, cuts: &[usize]) -> Vec<T
         client
             .poll(&mut to_server.octets, &mut |exchange| match exchange.into() {
                 Told::NotProcessed(request) => left.push(request),
-                other => told.push(other),
+                other => outcomes.push(other),
             })
             .unwrap();
         if rounds > 100_000 / cuts.iter().min().unwrap() {
@@ -94,14 +94,14 @@ fn exchange(method: Method, queries: u16, streams: u32, cuts: &[usize]) -> Vec<T
         client.receive(&to_client.next());
     }
     assert_eq!((client.in_flight(), server.is_waiting()), (0, false));
-    told
+    outcomes
 }
 
 fn check_exchange(method: Method, queries: u16, streams: u32, cuts: &[usize]) {
-    let told = exchange(method, queries, streams, cuts);
-    let answers: BTreeSet<_> = told
+    let outcomes = exchange(method, queries, streams, cuts);
+    let answers: BTreeSet<_> = outcomes
         .iter()
-        .map(|told| match told {
+        .map(|outcomes| match outcomes {
             Told::Answer(request, message) => {
                 assert_eq!(*message, query(*request));
                 *request
@@ -198,25 +198,25 @@ fn dns_head(stream: u32) -> Vec<u8> {
 /// Asks queries 1 to 3, on the streams 1, 3 and 5, of a server that says this and then closes.
 fn check_said(parts: &[Vec<u8>], expected: &[Told], expected_end: &str) {
     let mut client = client(Method::Post, "/dns-query");
-    let (mut out, mut told) = (Vec::new(), Vec::<Told>::new());
+    let (mut out, mut outcomes) = (Vec::new(), Vec::<Told>::new());
     for number in 1..=3 {
         assert!(client.send(number, &query(number)));
     }
     client.poll(&mut out, &mut |_| {}).unwrap();
     client.receive(&frame(SETTINGS, 0, 0, &[]));
     client.receive(&parts.concat());
-    let mut deliver = |exchange: Exchange<'_>| told.push(exchange.into());
+    let mut deliver = |exchange: Exchange<'_>| outcomes.push(exchange.into());
     let end = client.poll(&mut out, &mut deliver).and_then(|()| {
         client.end();
         client.poll(&mut out, &mut deliver)
     });
-    let by_request = |told: &Told| match told {
+    let by_request = |outcomes: &Told| match outcomes {
         Told::Answer(request, _) | Told::Refused(request, _) | Told::NotProcessed(request) => {
             *request
         }
     };
-    told.sort_by_key(by_request);
-    assert_eq!(told, expected);
+    outcomes.sort_by_key(by_request);
+    assert_eq!(outcomes, expected);
     let end = end.unwrap_err().to_string();
     assert!(end.contains(expected_end), "{end}");
     assert!(client.is_draining() && !client.send(4, &query(4)));
@@ -274,7 +274,7 @@ fn what_servers_say() {
 fn the_longest_answer() {
     for (length, expected) in [(65_535, None), (65_536, Some(Told::Refused(1, 200)))] {
         let mut client = client(Method::Get, "/dns-query");
-        let (mut out, mut told) = (Vec::new(), Vec::<Told>::new());
+        let (mut out, mut outcomes) = (Vec::new(), Vec::<Told>::new());
         assert!(client.send(1, &query(1)));
         client.poll(&mut out, &mut |_| {}).unwrap();
         client.receive(&frame(SETTINGS, 0, 0, &[]));
@@ -283,11 +283,11 @@ fn the_longest_answer() {
         for (number, part) in body.chunks(16_384).enumerate() {
             let flags = if (number + 1) * 16_384 >= length { END_STREAM } else { 0 };
             client.receive(&frame(DATA, flags, 1, part));
-            client.poll(&mut out, &mut |exchange| told.push(exchange.into())).unwrap();
+            client.poll(&mut out, &mut |exchange| outcomes.push(exchange.into())).unwrap();
         }
         let mut message = body;
         message[1] = 1;
-        assert_eq!(told, [expected.unwrap_or(Told::Answer(1, message))]);
+        assert_eq!(outcomes, [expected.unwrap_or(Told::Answer(1, message))]);
     }
 }
 

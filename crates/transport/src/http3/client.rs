@@ -5,9 +5,9 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use quinn_proto::{Connection, Dir, StreamEvent, StreamId};
 
+use super::codes::{CODES, REQUEST_REJECTED};
 use super::control::Control;
 use super::message::{KnownHeads, Requests, Unanswered, read_response};
-use super::{CODES, REQUEST_REJECTED};
 use crate::doh::MAX_MESSAGE;
 use crate::quic::{
     ClientProtocol, ErrorCodes, Outstanding, QuicError, Reading, Unwritten, code, read,

@@ -364,7 +364,8 @@ mod tests {
     fn answers_say_how_long_they_may_be_kept() {
         const ANSWER: &[u8] =
             b"\0\0\x84\0\0\0\0\x01\0\0\0\0\0\0\x01\0\x01\0\0\0\x3c\0\x04\xc0\0\x02\x01";
-        let contains = |octets: &[u8], part: &[u8]| octets.windows(part.len()).any(|it| it == part);
+        let contains =
+            |octets: &[u8], part: &[u8]| octets.windows(part.len()).any(|window| window == part);
         for is_head in [false, true] {
             let mut out = Vec::new();
             push_answer(&mut out, ANSWER, is_head);

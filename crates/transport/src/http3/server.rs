@@ -5,9 +5,9 @@ use std::sync::Arc;
 use quinn_proto::{Connection, Dir, StreamEvent, StreamId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::codes::{CODES, REQUEST_REJECTED};
 use super::control::Control;
 use super::message::{Unanswered, push_answer, push_refusal, read_request};
-use super::{CODES, REQUEST_REJECTED};
 use crate::doh::MAX_MESSAGE;
 use crate::quic::{
     Answer, AnswerMemory, ErrorCodes, MAX_UNFINISHED, Postponed, QuicError, Reaction, Reading,

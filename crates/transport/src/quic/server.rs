@@ -1,12 +1,15 @@
 //! The server side: an end point and its connections.
 
 mod connection;
+mod facts;
 mod protocol;
 mod queries;
 mod settings;
 
+pub use facts::ServerFacts;
 pub use protocol::Reaction;
 pub(crate) use protocol::{Answer, ServerProtocol};
+pub use queries::RequestId;
 pub use settings::QuicServerSettings;
 
 use std::cmp::Reverse;
@@ -18,46 +21,14 @@ use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use quinn_proto::{
-    ConnectionHandle, DatagramEvent, Endpoint, EndpointEvent, Incoming, ServerConfig, StreamId,
-    Transmit,
+    ConnectionHandle, DatagramEvent, Endpoint, EndpointEvent, Incoming, ServerConfig, Transmit,
 };
 
 use self::connection::{Arrivals, ServerConnection};
 use self::queries::Queries;
 use self::settings::Spoken;
-use super::{code, segments_of};
-
-/// A request of a server's client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct RequestId {
-    place: u32,
-    /// The connection's serial number.
-    serial: u64,
-    stream: StreamId,
-}
-
-/// What happened to a server's connections.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ServerFacts {
-    /// Connections begun.
-    pub accepted: u64,
-    /// Connections refused because there were too many.
-    pub refused: u64,
-    /// Handshakes that ended well with certificates.
-    pub full_handshakes: u64,
-    /// Handshakes that were resumed from a ticket.
-    pub resumed_handshakes: u64,
-    /// Handshakes that failed.
-    pub failed_handshakes: u64,
-    /// Connections that ended because they were silent.
-    pub timed_out: u64,
-    /// Connections closed, by either side, after their quota of queries was used up.
-    pub closed_by_quota: u64,
-    /// Connections that their clients closed, or forgot.
-    pub closed_by_client: u64,
-    /// Connections that ended because one side broke the protocol, or held too much memory.
-    pub broken: u64,
-}
+use super::error::code;
+use super::segments::segments_of;
 
 /// Packets to be sent to one client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +39,22 @@ pub struct Outgoing {
     pub source: Option<IpAddr>,
     /// Length of all packets but the last, octets (`UDP_SEGMENT`).
     pub segment: usize,
+}
+
+/// A connection, by what its owner calls it, and what it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Holder<Connection> {
+    /// Which connection.
+    pub connection: Connection,
+    /// Octets.
+    pub memory: usize,
+}
+
+impl<Connection> Holder<Connection> {
+    /// The holder by another name of its connection.
+    pub fn map<Other>(self, name: impl FnOnce(Connection) -> Other) -> Holder<Other> {
+        Holder { connection: name(self.connection), memory: self.memory }
+    }
 }
 
 /// A server's end point on one socket, with its connections.
@@ -145,10 +132,11 @@ impl QuicServer {
         self.memory
     }
 
-    /// The memory that each connection holds, octets, and its place.
-    pub fn holders(&self) -> impl Iterator<Item = (usize, u32)> {
-        let numbered = (0..).zip(&self.connections);
-        numbered.filter_map(|(place, it)| it.as_ref().map(|it| (it.noted_memory, place)))
+    /// The connections by their places, with the memory that each holds.
+    pub fn holders(&self) -> impl Iterator<Item = Holder<u32>> {
+        (0..).zip(&self.connections).filter_map(|(connection, entry)| {
+            Some(Holder { connection, memory: entry.as_ref()?.noted_memory })
+        })
     }
 
     /// Ends the connection at this place and frees its memory at once. A packet that [`QuicServer::transmit`]
@@ -181,7 +169,9 @@ impl QuicServer {
     /// How many queries each open connection has taken.
     pub fn open(&self) -> impl Iterator<Item = u64> {
         let connections = self.connections.iter().flatten();
-        connections.filter(|it| !it.has_ended).map(|it| it.queries.taken())
+        connections
+            .filter(|connection| !connection.has_ended)
+            .map(|connection| connection.queries.taken())
     }
 
     /// How many queries each connection took that has ended since this was last called.

@@ -17,7 +17,7 @@ use rustls::quic::{Connection, KeyChange, Secrets, Suite, Version};
 use rustls::{CipherSuite, HandshakeKind};
 use rustls_pki_types::{CertificateDer, ServerName};
 
-use super::QuicError;
+use super::error::QuicError;
 use crate::group_name;
 
 /// The only version spoken: QUIC version 1 (RFC 9000, section 15).

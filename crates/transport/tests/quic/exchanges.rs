@@ -235,7 +235,8 @@ fn a_quota_ends_the_connection_after_its_answers() {
                 _ => Reaction::Answered,
             });
             world.until(|world| world.client.handshake().is_some());
-            let sent = (0..20).take_while(|it| world.client.send(*it, &query(*it))).count();
+            let sent =
+                (0..20).take_while(|number| world.client.send(*number, &query(*number))).count();
             assert_eq!(sent, 20);
             world.until(|world| {
                 if world.outcomes.len() >= 8 {
@@ -243,8 +244,11 @@ fn a_quota_ends_the_connection_after_its_answers() {
                 }
                 world.end.is_some()
             });
-            let answered: Vec<_> =
-                world.outcomes.iter().filter(|it| matches!(it, Outcome::Answer(..))).collect();
+            let answered: Vec<_> = world
+                .outcomes
+                .iter()
+                .filter(|outcome| matches!(outcome, Outcome::Answer(..)))
+                .collect();
             for outcome in &answered {
                 let number = outcome.request();
                 assert_eq!(**outcome, crate::simulation::answered(number, &query(number)));

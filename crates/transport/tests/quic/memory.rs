@@ -68,9 +68,9 @@ fn a_connection_that_is_cut_holds_nothing() {
         world.until(|world| world.client.is_open());
         LONG.iter().for_each(|number| assert!(world.client.send(*number, &query(*number))));
         world.until(|world| world.server.memory() > 200_000);
-        let (memory, place) = world.server.holders().next().unwrap();
-        assert_eq!((memory, world.server.holders().count()), (world.server.memory(), 1));
-        world.server.cut(world.now, place);
+        let holder = world.server.holders().next().unwrap();
+        assert_eq!((holder.memory, world.server.holders().count()), (world.server.memory(), 1));
+        world.server.cut(world.now, holder.connection);
         assert_eq!((world.server.memory(), world.server.connections()), (0, 0));
         let facts = world.server.facts();
         assert_eq!((facts.accepted, facts.broken), (1, 1));

@@ -382,8 +382,8 @@ fn what_is_no_answer_at_all() {
     query[2] = 0;
     assert_eq!(check_answer(&query), Err(AnswerFault::Malformed(Malformed::NotAResponse)));
     let fault = ParseError::ShortInput;
-    let of = AnswerFault::Owner { section: Section::Answer, number: 1, fault };
-    assert_ne!(check_answer(&message([1, 0, 0], b"")), Err(of));
+    let owner_fault = AnswerFault::Owner { section: Section::Answer, number: 1, fault };
+    assert_ne!(check_answer(&message([1, 0, 0], b"")), Err(owner_fault));
 }
 
 /// What BIND 9.18 answered to queries of many types, signed and not, with aliases, referrals and refusals.
@@ -406,7 +406,7 @@ fn answers_of_bind_are_whole() {
 proptest! {
     #[test]
     fn any_octets_are_checked(behind in prop::collection::vec(any::<u8>(), 0..300), counts: [u8; 3]) {
-        let _ = check_answer(&message(counts.map(|it| it % 4), &behind));
+        let _ = check_answer(&message(counts.map(|count| count % 4), &behind));
     }
 
     /// What is cut from a whole answer, or added to it, is noticed.

@@ -151,11 +151,11 @@ fn each_part_has_its_own_hash() {
 
 #[test]
 fn signatures_are_known_by_their_section_and_their_octets() {
-    let of = |sections| plain(sections).signatures;
+    let signatures = |sections| plain(sections).signatures;
     let (one, other) = ([signature(1)], [signature(2)]);
-    assert_eq!(of([&[], &one, &[]]), of([&[], &one, &[]]));
-    assert_ne!(of([&[], &one, &[]]), of([&[], &other, &[]]));
-    assert_ne!(of([&[address(1)], &one, &[]]), of([&[address(1)], &[], &one]));
+    assert_eq!(signatures([&[], &one, &[]]), signatures([&[], &one, &[]]));
+    assert_ne!(signatures([&[], &one, &[]]), signatures([&[], &other, &[]]));
+    assert_ne!(signatures([&[address(1)], &one, &[]]), signatures([&[address(1)], &[], &one]));
 }
 
 #[test]
@@ -244,16 +244,16 @@ fn a_digest_is_the_same_for_ever() {
 fn queries_are_told_apart_by_all_but_case_and_id() {
     let query = |octets: &[u8]| Query::from_message(octets).unwrap().digest();
     let plain = b"\x12\x34\x01\0\0\x01\0\0\0\0\0\0\x01a\x02bc\0\0\x01\0\x01";
-    let of = |at: usize, octet: u8| {
+    let changed = |at: usize, octet: u8| {
         let mut message = plain.to_vec();
         message[at] = octet;
         query(&message)
     };
-    assert_eq!(of(0, 0x99), query(plain));
-    assert_eq!(of(16, b'C'), of(16, b'c'));
-    assert_ne!(of(2, 0), query(plain), "RD");
-    assert_ne!(of(19, 28), query(plain), "the type");
-    assert_ne!(of(16, b'd'), query(plain), "the name");
+    assert_eq!(changed(0, 0x99), query(plain));
+    assert_eq!(changed(16, b'C'), changed(16, b'c'));
+    assert_ne!(changed(2, 0), query(plain), "RD");
+    assert_ne!(changed(19, 28), query(plain), "the type");
+    assert_ne!(changed(16, b'd'), query(plain), "the name");
     let mut with_do = plain.to_vec();
     with_do[11] = 1;
     with_do.extend([0, 0, 41, 4, 0xd0, 0, 0, 0, 0, 0, 0]);

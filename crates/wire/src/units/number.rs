@@ -142,7 +142,7 @@ pub fn certain_value(value: f64, half: f64) -> f64 {
 
 /// The place of the first digit of half the width, but no higher than leaves digits enough.
 fn certain_step(value: f64, half: f64) -> f64 {
-    let power = |of: f64| 10_f64.powf(of.abs().log10().floor());
+    let power = |number: f64| 10_f64.powf(number.abs().log10().floor());
     power(half).min(power(value / 5.0))
 }
 

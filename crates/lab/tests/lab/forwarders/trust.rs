@@ -95,7 +95,7 @@ fn validation_believes_the_trust_anchor_alone() {
     let anchors = String::from_utf8(output.stdout).unwrap();
     let right = anchors.lines().find(|line| line.contains(" 13 2 ")).unwrap().to_owned();
     let (start, digest) = right.rsplit_once(' ').unwrap();
-    let other: String = digest.chars().map(|it| if it == '0' { '1' } else { '0' }).collect();
+    let other: String = digest.chars().map(|digit| if digit == '0' { '1' } else { '0' }).collect();
     let wrong = format!("{start} {other}");
     let upstream = Upstream { address: server.address(Udp).unwrap(), transport: Udp, tls: None };
     for case in CASES {

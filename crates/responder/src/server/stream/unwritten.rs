@@ -170,9 +170,9 @@ mod tests {
             frames.extend(std::iter::repeat_n(0, length));
         }
         for most in [1, 7, 1000, 100_000] {
-            let of = |transport, packs, octets| records(transport, packs, octets, most);
-            assert_eq!(of(Transport::Dot, false, &messages), [2, 3, 302, 65_537, 9]);
-            assert_eq!(of(Transport::Doh2, false, &frames), [100, 16_393, 12, 17]);
+            let lengths = |transport, packs, octets| records(transport, packs, octets, most);
+            assert_eq!(lengths(Transport::Dot, false, &messages), [2, 3, 302, 65_537, 9]);
+            assert_eq!(lengths(Transport::Doh2, false, &frames), [100, 16_393, 12, 17]);
         }
         let all = |transport, packs, octets: &[u8]| {
             assert_eq!(records(transport, packs, octets, usize::MAX), [octets.len()]);

@@ -7,7 +7,7 @@
 mod names;
 mod sign;
 
-pub use names::{NameList, NameListError};
+pub use names::{NameLineError, NameList, NameListError};
 pub use sign::Signing;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,17 +15,16 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::num::NonZeroUsize;
 
 use bytes::Bytes;
-use domain::base::iana::Class;
-use domain::base::{Name, Record, Serial, Ttl};
-use domain::rdata::{A, Aaaa, Ns, Soa, ZoneRecordData};
+use dnslab_wire::{RrSet, push_nsec, rtype};
+use domain::base::Name;
 
-use self::sign::{MadeRecord, Signer};
+use self::sign::Signer;
 use super::data::{Zone, hash};
 use super::draft::Draft;
 use super::zones::{Role, Zones};
 
-/// TTL of all records and of negative answers: five minutes, as many names behind load balancers have it.
-const TTL: Ttl = Ttl::from_secs(300);
+/// TTL of all records and of negative answers, seconds: five minutes, as many names behind load balancers have it.
+const TTL: u32 = 300;
 
 /// The name servers of all zones. Their own zone is made too.
 const SERVERS: [&str; 2] = ["ns1.servers.example", "ns2.servers.example"];
@@ -99,47 +98,86 @@ fn plans(names: &NameList) -> BTreeMap<Name<Bytes>, Plan> {
 
 impl Plan {
     fn make(&self, apex: &Name<Bytes>, signer: Option<&Signer>) -> Zone {
-        let mut records = self.records(apex, signer);
-        if let Some(signer) = signer {
-            records = signer.sign(apex, records);
-        }
+        /// Names and data of zones made here are short, and there is one SOA record.
+        const SOUND: &str = "a zone that was made here can be served";
         let mut draft = Draft::default();
-        for (number, record) in (1..).zip(&records) {
-            draft.push(record, number).expect("records made here are of class IN, and short");
+        let (mut set, mut rrsig) = <(RrSet, RrSet)>::default();
+        // In canonical order, as names are compared.
+        let owners: BTreeSet<&Name<Bytes>> =
+            std::iter::once(apex).chain(&self.cuts).chain(&self.names).collect();
+        for (owner, next) in owners.iter().zip(owners.iter().cycle().skip(1)) {
+            let types = self.types(apex, owner, signer.is_some());
+            for rtype in &types {
+                match (*rtype, signer) {
+                    // The last one leads to the first one (RFC 4034, section 4.1.1).
+                    (rtype::NSEC, _) => {
+                        set.begin(rtype::NSEC, TTL);
+                        set.push(|octets| {
+                            push_nsec(next.as_slice(), types.iter().copied(), octets);
+                        });
+                    }
+                    (rtype::RRSIG, _) => continue,
+                    (rtype, signer) => fill(owner, rtype, signer, &mut set),
+                }
+                draft.push_set(owner.as_slice(), &set).expect(SOUND);
+                // The NS records of a zone cut are the child's (RFC 4035, section 2.2).
+                let is_own = *rtype != rtype::NS || *owner == apex;
+                if let Some(signer) = signer.filter(|_| is_own) {
+                    signer.sign(apex.as_slice(), owner.as_slice(), &set, &mut rrsig);
+                    draft.push_set(owner.as_slice(), &rrsig).expect(SOUND);
+                }
+            }
         }
         draft.sort();
-        draft.build(apex.as_slice().into()).expect("a zone made here has one SOA record")
+        draft.build(apex.as_slice().into()).expect(SOUND)
     }
 
-    /// Before the zone is signed.
-    fn records(&self, apex: &Name<Bytes>, signer: Option<&Signer>) -> Vec<MadeRecord> {
-        let servers = SERVERS.map(server);
-        let mut records = Vec::new();
-        let mut push = |owner: &Name<Bytes>, data: ZoneRecordData<_, _>| {
-            records.push(Record::new(owner.clone(), Class::IN, TTL, data));
-        };
-        let [refresh, retry, expire] = [7200, 3600, 1_209_600].map(Ttl::from_secs);
-        let [primary, _] = servers.clone();
-        let hostmaster = server("hostmaster.servers.example");
-        let soa = Soa::new(primary, hostmaster, Serial(1), refresh, retry, expire, TTL);
-        push(apex, soa.into());
-        for owner in std::iter::once(apex).chain(&self.cuts) {
-            for server in &servers {
-                push(owner, Ns::new(server.clone()).into());
+    /// The types at a name of the zone, in ascending order.
+    fn types(&self, apex: &Name<Bytes>, owner: &Name<Bytes>, is_signed: bool) -> Vec<u16> {
+        let (is_apex, is_cut) = (owner == apex, self.cuts.contains(owner));
+        let has_addresses = self.names.contains(owner);
+        let all = [
+            (rtype::A, has_addresses),
+            (rtype::NS, is_apex || is_cut),
+            (rtype::SOA, is_apex),
+            (rtype::AAAA, has_addresses),
+            (rtype::DS, is_cut && is_signed),
+            (rtype::RRSIG, is_signed),
+            (rtype::NSEC, is_signed),
+            (rtype::DNSKEY, is_apex && is_signed),
+        ];
+        all.into_iter().filter(|(_, is_there)| *is_there).map(|(rtype, _)| rtype).collect()
+    }
+}
+
+/// Fills a set with the records of a type at a name that has it. Only zones with a signer have keys.
+fn fill(owner: &Name<Bytes>, rtype: u16, signer: Option<&Signer>, set: &mut RrSet) {
+    set.begin(rtype, TTL);
+    let (ipv4, ipv6) = addresses(owner);
+    match (rtype, signer) {
+        (rtype::A, _) => set.push(|octets| octets.extend_from_slice(&ipv4.octets())),
+        (rtype::AAAA, _) => set.push(|octets| octets.extend_from_slice(&ipv6.octets())),
+        (rtype::NS, _) => {
+            for text in SERVERS {
+                set.push(|octets| octets.extend_from_slice(server(text).as_slice()));
             }
         }
-        if let Some(signer) = signer {
-            push(apex, signer.dnskey().into());
-            for cut in &self.cuts {
-                push(cut, signer.ds(cut).into());
+        (rtype::SOA, _) => set.push(|octets| {
+            for text in [SERVERS[0], "hostmaster.servers.example"] {
+                octets.extend_from_slice(server(text).as_slice());
             }
+            // Serial number, refresh, retry, expire, and the TTL of negative answers (RFC 2308, section 4).
+            for number in [1, 7200, 3600, 1_209_600, TTL] {
+                octets.extend_from_slice(&number.to_be_bytes());
+            }
+        }),
+        (rtype::DS, Some(signer)) => {
+            set.push(|octets| signer.key.push_ds(owner.as_slice(), octets));
         }
-        for name in &self.names {
-            let (ipv4, ipv6) = addresses(name);
-            push(name, A::new(ipv4).into());
-            push(name, Aaaa::new(ipv6).into());
+        (rtype::DNSKEY, Some(signer)) => {
+            set.push(|octets| octets.extend_from_slice(signer.key.dnskey()));
         }
-        records
+        _ => {}
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use domain::base::Name;
 use domain::base::iana::Rtype;
+use domain::base::name::FromStrError;
 
 /// Names, each once, lower-cased.
 ///
@@ -28,12 +29,36 @@ pub enum NameListError {
     Line {
         /// The line, counted from 1.
         line: usize,
-        /// What is wrong, and what would be right.
-        reason: String,
+        /// What is wrong with it.
+        reason: NameLineError,
     },
     /// There is no name.
     #[error("list of names: no name in it: write one a line")]
     Empty,
+}
+
+/// A line of a list is no name.
+#[derive(Debug, thiserror::Error)]
+pub enum NameLineError {
+    /// The second word is no type.
+    #[error("`{rtype}` is no type: write a mnemonic, as in `{name} AAAA`")]
+    Type {
+        /// The second word.
+        rtype: String,
+        /// The first word.
+        name: String,
+    },
+    /// There is a third word.
+    #[error("`{0}` is one word too many: a name and a type are expected")]
+    Excess(String),
+    /// The first word is no name.
+    #[error("`{name}` is no domain name: {reason}")]
+    Name {
+        /// The first word.
+        name: String,
+        /// Why it is none.
+        reason: FromStrError,
+    },
 }
 
 impl NameList {
@@ -61,21 +86,22 @@ impl NameList {
     }
 }
 
-/// `None` for a line without a name; the error says what is wrong.
-fn read_line(line: &str) -> Result<Option<Name<Bytes>>, String> {
+/// `None` for a line without a name.
+fn read_line(line: &str) -> Result<Option<Name<Bytes>>, NameLineError> {
     let line = line.split([';', '#']).next().unwrap_or_default();
     let mut words = line.split_whitespace();
     let Some(name) = words.next() else { return Ok(None) };
     if let Some(rtype) = words.next() {
-        let unknown = |_| format!("`{rtype}` is no type: write a mnemonic, as in `{name} AAAA`");
-        rtype.parse::<Rtype>().map_err(unknown)?;
+        rtype
+            .parse::<Rtype>()
+            .map_err(|_| NameLineError::Type { rtype: rtype.to_owned(), name: name.to_owned() })?;
     }
     if let Some(further) = words.next() {
-        return Err(format!("`{further}` is one word too many: a name and a type are expected"));
+        return Err(NameLineError::Excess(further.to_owned()));
     }
     let lower = name.to_ascii_lowercase();
-    let read = lower.parse().map_err(|error| format!("`{name}` is no domain name: {error}"))?;
-    Ok(Some(read))
+    let wrong = |reason| NameLineError::Name { name: name.to_owned(), reason };
+    Ok(Some(lower.parse().map_err(wrong)?))
 }
 
 #[cfg(test)]
@@ -89,7 +115,10 @@ mod tests {
         let names = NameList::parse(text).unwrap();
         let read: BTreeSet<_> = names.0.iter().map(ToString::to_string).collect();
         let expected = ["", "b.example", "www.example.com"].map(str::to_owned);
-        assert_eq!(read.iter().map(|it| it.trim_end_matches('.')).collect::<Vec<_>>(), expected);
+        assert_eq!(
+            read.iter().map(|name| name.trim_end_matches('.')).collect::<Vec<_>>(),
+            expected
+        );
     }
 
     #[test]

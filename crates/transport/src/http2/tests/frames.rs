@@ -35,10 +35,10 @@ fn greeted(method: Method, values: &[(u16, u32)]) -> Client {
 }
 
 fn say(client: &mut Client, octets: &[u8]) -> Result<(Vec<u8>, Vec<Told>), Http2Error> {
-    let (mut out, mut told) = (Vec::new(), Vec::new());
+    let (mut out, mut outcomes) = (Vec::new(), Vec::new());
     client.receive(octets);
-    client.poll(&mut out, &mut |exchange| told.push(exchange.into()))?;
-    Ok((out, told))
+    client.poll(&mut out, &mut |exchange| outcomes.push(exchange.into()))?;
+    Ok((out, outcomes))
 }
 
 /// The frames in these octets: kind, flags, stream, payload.
@@ -82,13 +82,13 @@ fn streams_that_no_setting_limits() {
     for (limit, room) in [(0, 0), (1 << 20, 1 << 16), (u32::MAX, 1 << 16)] {
         assert_eq!(greeted(Method::Get, &[(MAX_CONCURRENT_STREAMS, limit)]).room(), room);
     }
-    let (mut asking, mut told) = (greeted(Method::Get, &[]), Vec::new());
+    let (mut asking, mut outcomes) = (greeted(Method::Get, &[]), Vec::new());
     (0..101).for_each(|number| assert!(asking.send(number, &query(number)), "{number}"));
     for number in 0..101 {
         let answer = [dns_head(2 * number + 1), frame(DATA, END_STREAM, 2 * number + 1, b"\0\0")];
-        told.extend(say(&mut asking, &answer.concat()).unwrap().1);
+        outcomes.extend(say(&mut asking, &answer.concat()).unwrap().1);
     }
-    assert_eq!((told.len(), asking.in_flight()), (101, 0));
+    assert_eq!((outcomes.len(), asking.in_flight()), (101, 0));
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn a_body_waits_for_the_window_of_the_connection() {
 #[test]
 fn the_server_is_told_that_its_octets_were_read() {
     let mut client = greeted(Method::Get, &[]);
-    let mut told = 0;
+    let mut window = 0;
     for number in 0..600u32 {
         assert!(client.send(1, &query(1)));
         say(&mut client, &dns_head(2 * number + 1)).unwrap();
@@ -147,10 +147,10 @@ fn the_server_is_told_that_its_octets_were_read() {
         assert_eq!(answer.len(), 1);
         for (kind, _, stream, by) in frames(&out) {
             assert_eq!((kind, stream), (WINDOW_UPDATE, 0));
-            told += u32::from_be_bytes(by.try_into().unwrap());
+            window += u32::from_be_bytes(by.try_into().unwrap());
         }
     }
-    assert!(told > 8 << 20 && told <= 600 * 16_384, "{told}");
+    assert!(window > 8 << 20 && window <= 600 * 16_384, "{window}");
 }
 
 #[test]
@@ -187,8 +187,8 @@ fn heads_in_every_shape() {
     ] {
         let mut client = greeted(Method::Post, &[]);
         assert!(client.send(1, &query(1)));
-        let (_, told) = say(&mut client, &said.concat()).unwrap();
-        assert_eq!(told, answer(), "{said:?}");
+        let (_, outcomes) = say(&mut client, &said.concat()).unwrap();
+        assert_eq!(outcomes, answer(), "{said:?}");
         assert_eq!(client.in_flight(), 0);
     }
 }
@@ -264,8 +264,8 @@ fn a_good_bye_with_an_error_is_the_reason_of_the_end() {
     assert!(client.send(1, &query(1)));
     let payload = [0_u32.to_be_bytes(), u32::from(Reason::INADEQUATE_SECURITY).to_be_bytes()];
     let payload = [&payload.concat()[..], b"no\n cipher here"].concat();
-    let (_, told) = say(&mut client, &frame(GOAWAY, 0, 0, &payload)).unwrap();
-    assert_eq!(told, [Told::NotProcessed(1)]);
+    let (_, outcomes) = say(&mut client, &frame(GOAWAY, 0, 0, &payload)).unwrap();
+    assert_eq!(outcomes, [Told::NotProcessed(1)]);
     assert!(client.is_draining() && !client.send(2, &query(2)));
     client.end();
     let end = say(&mut client, &[]).unwrap_err();

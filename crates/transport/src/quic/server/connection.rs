@@ -5,11 +5,12 @@ use std::time::Instant;
 use bytes::Bytes;
 use quinn_proto::{Connection, Event, StreamEvent, VarInt};
 
-use super::queries::Queries;
-use super::{Answer, Reaction, RequestId, ServerFacts, ServerProtocol};
+use super::facts::ServerFacts;
+use super::protocol::{Answer, Reaction, ServerProtocol};
+use super::queries::{Queries, RequestId};
+use crate::quic::error::{QuicError, code};
 use crate::quic::settings::{SERVER_RECEIVE_WINDOW, STREAM_WINDOW, UNIDIRECTIONAL};
 use crate::quic::tls::HandshakeFacts;
-use crate::quic::{QuicError, code};
 
 pub(super) struct ServerConnection {
     /// Tells it from others that had the same place.

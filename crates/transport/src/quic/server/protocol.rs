@@ -2,7 +2,7 @@
 
 use quinn_proto::{Connection, StreamEvent, StreamId};
 
-use crate::quic::{ErrorCodes, QuicError};
+use crate::quic::error::{ErrorCodes, QuicError};
 
 /// Makes the answer to a query. It gets the query's name and octets, and appends the answer to the buffer or
 /// says why it does not.

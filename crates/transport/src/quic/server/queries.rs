@@ -6,7 +6,16 @@ use std::num::NonZeroU64;
 use quinn_proto::StreamId;
 use rustc_hash::FxHashSet;
 
-use super::Reaction;
+use super::protocol::Reaction;
+
+/// A request of a server's client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RequestId {
+    pub(super) place: u32,
+    /// The connection's serial number.
+    pub(super) serial: u64,
+    pub(super) stream: StreamId,
+}
 
 #[derive(Default)]
 pub(super) struct Queries {

@@ -4,10 +4,10 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::ServerProtocol;
+use super::protocol::ServerProtocol;
 use crate::doq::DoqServer;
 use crate::http3::Http3Server;
-use crate::quic::QuicError;
+use crate::quic::error::QuicError;
 use crate::quic::settings::UNIDIRECTIONAL;
 use crate::quic::tls::ServerTls;
 
