@@ -1,7 +1,7 @@
 //! Limits on what variants may cost, for a gate in continuous integration.
 
 use dnslab_record::{
-    Compared, CostLimit, Metric, Quantity, Relation, RunRecord, Session, Threshold,
+    Compared, CostLimit, Indicator, Metric, Relation, RunRecord, Session, Threshold,
 };
 use statrs::distribution::{Beta, ContinuousCDF as _};
 
@@ -155,7 +155,7 @@ fn beside_time_outs(
     let below = valid(&reference.name);
     let pair = |own: &RunRecord| {
         let below = below.iter().find(|other| other.repetition == own.repetition)?;
-        Some((metric.of(below)?.at_least(), metric.of(own)?.at_least()))
+        Some((below.figure(metric)?.at_least(), own.figure(metric)?.at_least()))
     };
     let pairs: Vec<(f64, f64)> = valid(&variant.name).into_iter().filter_map(pair).collect();
     // One round alone decides nothing, as with the words.
@@ -179,10 +179,10 @@ fn beside_time_outs(
 /// The ends between which a share of all queries of these runs lies with 95 %, as that of independent trials (Clopper and
 /// Pearson, Biometrika 26, 1934). The spread of the runs knows nothing of what is too seldom to be in any: of 300
 /// queries without a loss the share that is lost may be 1.2 %.
-fn share_of_all<'a>(quantity: Quantity, runs: impl Iterator<Item = &'a RunRecord>) -> [f64; 2] {
+fn share_of_all<'a>(metric: Metric, runs: impl Iterator<Item = &'a RunRecord>) -> [f64; 2] {
     let counts = runs.filter_map(RunRecord::compared_times).map(|measured| {
         let outcomes = &measured.counters.outcomes;
-        let found = if quantity == Quantity::Lost { outcomes.lost() } else { outcomes.answered };
+        let found = if metric == Metric::LostShare { outcomes.lost() } else { outcomes.answered };
         [found as f64, outcomes.due as f64]
     });
     let [found, all] = counts.fold([0.0, 0.0], |sum, of| [sum[0] + of[0], sum[1] + of[1]]);
@@ -229,13 +229,14 @@ pub(crate) fn absolute(
     seed: u64,
 ) -> Judgement {
     let valid = || records.iter().filter(|record| record.variant == name && record.is_valid());
-    let figures: RunFigures = valid().filter_map(|record| demand.quantity.of_run(record)).collect();
+    let figures: RunFigures =
+        valid().filter_map(|record| record.indicator(demand.indicator)).collect();
     let time_outs = figures.time_outs();
     let is_whole = figures.count() == valid().count() && time_outs.is_none();
     let at_least = mean(&figures.at_least(), seed);
-    let at_least = match demand.quantity {
-        Quantity::Lost | Quantity::Answered => {
-            at_least.map(|found| found.joined(share_of_all(demand.quantity, valid().copied())))
+    let at_least = match demand.indicator {
+        Indicator::Metric(metric @ (Metric::LostShare | Metric::AnsweredShare)) => {
+            at_least.map(|found| found.joined(share_of_all(metric, valid().copied())))
         }
         _ => at_least,
     };
@@ -255,7 +256,7 @@ pub(crate) fn absolute(
         });
     let not_compared = NotCompared::of(valid().map(|record| &record.bottleneck));
     let not_compared =
-        not_compared.filter(|why| demand.quantity.metric().is_some_and(|of| why.includes(of)));
+        not_compared.filter(|why| demand.indicator.compared().is_some_and(|of| why.includes(of)));
     let ruling = match (not_compared, ruling) {
         // The server answers at least this rate: what the lower bound keeps, it keeps.
         (None, ruling) | (Some(NotCompared::Generator), ruling @ Ruling::Pass) => ruling,

@@ -98,7 +98,7 @@ impl History {
                 let counted =
                     || whole.records.iter().filter(|it| it.variant == *name && it.is_valid());
                 let figures: RunFigures =
-                    counted().filter_map(|record| metric.of(record)).collect();
+                    counted().filter_map(|record| record.figure(metric)).collect();
                 // A session that lost so much is no gap in its history.
                 let Some(value) = mean(&figures.at_least(), whole.session.seed) else { continue };
                 let runs = u32::try_from(figures.count()).unwrap_or(u32::MAX);

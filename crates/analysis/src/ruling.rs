@@ -24,7 +24,7 @@ impl LimitRuling {
         let worst = variants.iter().map(|judgement| judgement.ruling).max();
         Self {
             limit,
-            metric: limit.quantity().to_string(),
+            metric: limit.indicator().to_string(),
             ruling: worst.unwrap_or(Ruling::Unclear),
             variants,
         }

@@ -303,7 +303,7 @@ impl<'a> Side<'a> {
     /// The figures of the runs that count, and whether each of these has one that is not the time-out.
     fn figures(&self, name: &str, metric: Metric) -> (RunFigures, bool) {
         let runs = || self.whole.records.iter().filter(|of| of.variant == name && of.is_valid());
-        let figures: RunFigures = runs().filter_map(|record| metric.of(record)).collect();
+        let figures: RunFigures = runs().filter_map(|record| record.figure(metric)).collect();
         let is_whole = figures.count() == runs().count() && figures.time_outs().is_none();
         (figures, is_whole)
     }
@@ -341,7 +341,7 @@ fn changes(sides: &[Side<'_>; 2], name: &str) -> Vec<VariantChange> {
             runs: figures.each_ref().map(|of| u32::try_from(of.count()).unwrap_or(u32::MAX)),
         })
     };
-    Metric::ALL.into_iter().filter_map(change).collect()
+    Metric::COMPARED.into_iter().filter_map(change).collect()
 }
 
 /// Why a figure of a variant is compared with none, by what bounded it in either session.

@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 
 use dnslab_figures::{Counters, Histogram, NetworkDrops, Outcomes, Pacing};
 use dnslab_record::{
-    AnswerComparison, Bottleneck, Caveat, Compared, CpuProfiles, LoadMode, Measured, Metric,
-    Observation, Quantity, RunFigure, RunRecord, RunStatus, Session,
+    AnswerComparison, Bottleneck, Caveat, Compared, CpuProfiles, Indicator, LoadMode, Measured,
+    Metric, Observation, RunFigure, RunRecord, RunStatus, Session,
 };
 
 use crate::agreement::Agreement;
@@ -157,7 +157,7 @@ impl<'a> VariantRuns<'a> {
     }
 
     fn figures(&self, metric: Metric) -> RunFigures {
-        self.valid.iter().filter_map(|(record, _)| metric.of(record)).collect()
+        self.valid.iter().filter_map(|(record, _)| record.figure(metric)).collect()
     }
 
     /// What bounded it so that some of its figures are not the server's.
@@ -168,7 +168,7 @@ impl<'a> VariantRuns<'a> {
     fn summarise(&self, memory: &MemoryLog<'_>, seed: u64) -> VariantSummary {
         let not_compared = self.not_compared();
         let is_lower_bound = not_compared == Some(NotCompared::Generator);
-        let figures = Metric::ALL.map(|metric| (metric, self.figures(metric)));
+        let figures = Metric::COMPARED.map(|metric| (metric, self.figures(metric)));
         let metrics = figures.iter().filter_map(|(metric, of)| {
             let figure = of.mean(seed)?;
             let is_bound = is_lower_bound && *metric == Metric::AnsweredQps;
@@ -179,13 +179,13 @@ impl<'a> VariantRuns<'a> {
             runs.filter_map(|(record, _)| record.latency_quantiles()?.at(quantile)).collect()
         };
         let (p90, p999) = (quantile(0.9), quantile(0.999));
-        let far = [(Quantity::Percentile(90.0), &p90), (Quantity::Percentile(99.9), &p999)];
+        let far = [(Indicator::Percentile(90.0), &p90), (Indicator::Percentile(99.9), &p999)];
         let time_outs = figures
             .iter()
-            .map(|(metric, of)| (Quantity::of_metric(*metric), of))
+            .map(|(metric, of)| (Indicator::Metric(*metric), of))
             .chain(far)
-            .filter_map(|(quantity, of)| Some((quantity.to_string(), of.time_outs()?)));
-        let floors = Metric::ALL
+            .filter_map(|(indicator, of)| Some((indicator.to_string(), of.time_outs()?)));
+        let floors = Metric::COMPARED
             .into_iter()
             .filter_map(|metric| Some((metric, self.latency_floor_ns(metric)?)));
         let average = |figure: fn(&Measured) -> Option<f64>| average(self.measured(), figure);
@@ -296,7 +296,7 @@ impl<'a> VariantRuns<'a> {
     fn is_as_asked(&self) -> bool {
         self.valid.iter().any(|(record, _)| {
             let most = record.imported.as_ref().and_then(|imported| imported.max_qps);
-            let answered = Metric::AnsweredQps.of(record).and_then(RunFigure::measured);
+            let answered = record.figure(Metric::AnsweredQps).and_then(RunFigure::measured);
             most.zip(answered).is_some_and(|(most, answered)| answered >= RATE_KEPT * most)
         })
     }
@@ -352,9 +352,9 @@ impl VariantPair<'_> {
             let is_bounded = why.into_iter().flatten().any(|it| it.includes(*metric));
             !is_bounded && (!is_asked || *metric != Metric::AnsweredQps)
         };
-        let metrics: Vec<Metric> = Metric::ALL.into_iter().filter(is_compared).collect();
+        let metrics: Vec<Metric> = Metric::COMPARED.into_iter().filter(is_compared).collect();
         let has_common_load = self.own.common_rate_qps().is_some();
-        let mut pairs = self.pairs(&metrics, |metric, record| metric.of(record));
+        let mut pairs = self.pairs(&metrics, |metric, record| record.figure(metric));
         for pair in &mut pairs {
             let is_of_main_load = !pair.metric.is_latency() || !has_common_load;
             pair.is_control = self.is_control && is_of_main_load;

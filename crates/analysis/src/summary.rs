@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dnslab_figures::{AttemptCounts, Histogram, NetworkDrops, Outcomes, Pacing};
-use dnslab_record::{AnswerComparison, Bottleneck, LoadMode, Metric, Quantity, TimeOuts};
+use dnslab_record::{AnswerComparison, Bottleneck, LoadMode, Metric, TimeOuts};
 use serde::{Deserialize, Serialize};
 
 use crate::agreement::Agreement;
@@ -183,7 +183,7 @@ impl VariantSummary {
     /// In how many runs a figure of it is the time-out; `None` if in none.
     #[must_use]
     pub fn time_outs(&self, metric: Metric) -> Option<TimeOuts> {
-        self.time_outs.get(&Quantity::of_metric(metric).to_string()).copied()
+        self.time_outs.get(&metric.to_string()).copied()
     }
 }
 

@@ -1,9 +1,9 @@
 //! What is known of an experiment before its first run.
 
+use dnslab_settings::Metric;
 use serde::{Deserialize, Serialize};
 
 use crate::cost_limit::CostLimit;
-use crate::metric::Metric;
 
 /// Version of the session file's form; see [`crate::RECORD_FORMAT`] for the rule.
 pub const SESSION_FORMAT: u32 = 1;

@@ -24,7 +24,7 @@
 //! ```
 //!
 //! Modules, in the order of reading: `keys` (one row for each key) and `key` (the macro that makes structs, drafts and
-//! [`keys()`] of the rows); `kind`, `types`, `words` (values); `reading`, `document`, `check` (from text to
+//! [`keys()`] of the rows); `kind`, `types`, `words`, `metric` (values); `reading`, `document`, `check` (from text to
 //! experiment); `experiment`; `problem`, `render`, `suggestion`, `remedy` (what is said to a user); `reference`,
 //! `schema` (documents); `chosen`, `against`, `differences`.
 //!
@@ -42,6 +42,7 @@ mod experiment;
 mod key;
 mod keys;
 mod kind;
+mod metric;
 mod problem;
 mod reading;
 mod reference;
@@ -67,6 +68,7 @@ pub use keys::{
     VARIANT_NAME, Zone, ZoneDraft, keys,
 };
 pub use kind::{Host, HostAddress, Interface, Kind, Unread, Value};
+pub use metric::{Metric, Unit};
 pub use problem::{Mark, Origin, Place, Problem, Problems, on_one_line};
 pub use reference::reference;
 pub use remedy::{OptionForm, Remedy};
@@ -78,8 +80,8 @@ pub use types::{
     RightCodes, ServerChoice, Subnets, TooManyNames, UpstreamChoice, VariantNames,
 };
 pub use words::{
-    Alternate, CacheUnit, CertificateKind, Figure, HostsChoice, LogSuffix, LogTarget, Mode,
-    Quickack, QuotaKind, ReceiveTime, Records, ServerKind, ServerProfile, TimeForm, TlsVersions,
+    Alternate, CacheUnit, CertificateKind, HostsChoice, LogSuffix, LogTarget, Mode, Quickack,
+    QuotaKind, ReceiveTime, Records, ServerKind, ServerProfile, TimeForm, TlsVersions,
 };
 
 /// Variants of an experiment. Nobody reads a page of more, and computing each pair takes time.

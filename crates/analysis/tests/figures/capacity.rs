@@ -43,7 +43,7 @@ fn check(record: &RunRecord, objective: &str, expected: &str) {
     let objective: Objective = objective.parse().unwrap();
     let judged = judge_run(record, Some(&objective));
     let breaches = judged.breaches().iter().map(|breach| match breach {
-        Breach::Threshold { demand, .. } => demand.quantity.to_string(),
+        Breach::Threshold { demand, .. } => demand.indicator.to_string(),
         Breach::NotOffered { .. } => "not offered".to_owned(),
         Breach::Backlog { .. } => "backlog".to_owned(),
         Breach::Invalid { .. } => "invalid".to_owned(),

@@ -112,7 +112,8 @@ fn each_server_of_a_chain_has_its_figures() {
 #[test]
 fn the_memory_of_a_chain_is_the_sum_over_its_servers_as_cpu_time_is() {
     let own = record("udp", 0, 1_000);
-    let memory = |record: &RunRecord| Metric::PeakMemory.of(record).and_then(RunFigure::measured);
+    let memory =
+        |record: &RunRecord| record.figure(Metric::PeakMemory).and_then(RunFigure::measured);
     let alone = memory(&own).unwrap();
     let mut run = chained(0);
     assert_eq!(memory(&run), Some(alone + 300_001_000.0));
@@ -124,7 +125,7 @@ fn the_memory_of_a_chain_is_the_sum_over_its_servers_as_cpu_time_is() {
     assert_eq!(memory(&run), Some(alone));
     run.watched.chain[0].server.kind = "stubby".to_owned();
     run.watched.chain[0].resources.samples.clear();
-    assert_eq!((memory(&run), Metric::ServerCpuPerQuery.of(&run)), (None, None));
+    assert_eq!((memory(&run), run.figure(Metric::ServerCpuPerQuery)), (None, None));
 }
 
 #[test]
@@ -266,12 +267,12 @@ fn dnstap_messages_that_were_dropped_during_the_load_are_a_doubt() {
 #[test]
 fn octets_of_log_are_those_of_the_window_for_each_answer() {
     let mut run = record("udp", 0, 1_000);
-    assert_eq!(Metric::LogOctetsPerQuery.of(&run), None);
+    assert_eq!(run.figure(Metric::LogOctetsPerQuery), None);
     let samples = &mut run.watched.resources.samples;
     for (sample, octets) in samples.iter_mut().zip([500, 1_000, 151_000]) {
         sample.log_octets = octets;
     }
-    let value = |metric: Metric| metric.of(&run).and_then(RunFigure::measured).unwrap();
+    let value = |metric: Metric| run.figure(metric).and_then(RunFigure::measured).unwrap();
     assert_eq!(value(Metric::LogOctetsPerQuery), 150.0);
     assert!((value(Metric::LatencyMean) / 1e6 - 1.0).abs() < 0.001);
 }
