@@ -30,7 +30,7 @@ pub(crate) struct Timeline {
 struct Series {
     width_s: f64,
     at_s: Vec<f64>,
-    /// The curves, per variant, of each figure that was measured, by [`Figure::id`].
+    /// The curves, per variant, of each figure that was measured, by [`TimeChart::id`].
     figures: BTreeMap<&'static str, Vec<Curve>>,
     /// The use of each CPU, for each variant, or once where variants took turns on the same CPUs.
     cores: Vec<Plot>,
@@ -52,11 +52,11 @@ struct Plot {
 
 impl Timeline {
     /// The figures that any variant has, in the order in which they are shown.
-    pub(crate) fn figures(&self) -> Vec<Figure> {
-        let has = |figure: &Figure| {
+    pub(crate) fn figures(&self) -> Vec<TimeChart> {
+        let has = |figure: &TimeChart| {
             self.series.iter().any(|series| series.figures.contains_key(figure.id()))
         };
-        Figure::ALL.into_iter().filter(has).collect()
+        TimeChart::ALL.into_iter().filter(has).collect()
     }
 
     pub(crate) fn has_cores(&self) -> bool {
@@ -74,7 +74,7 @@ impl Timeline {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Figure {
+pub(crate) enum TimeChart {
     Qps,
     /// Queries per second that the servers counted themselves.
     CountedQps,
@@ -98,7 +98,7 @@ pub(crate) enum Figure {
     Handshakes,
 }
 
-impl Figure {
+impl TimeChart {
     const ALL: [Self; 12] = [
         Self::Qps,
         Self::CountedQps,
@@ -480,7 +480,7 @@ impl Series {
             })
             .collect();
         let mut figures = BTreeMap::new();
-        for figure in Figure::ALL {
+        for figure in TimeChart::ALL {
             let curves: Vec<Curve> = binned
                 .iter()
                 .map(|runs| {
@@ -510,7 +510,7 @@ impl Series {
     }
 }
 
-impl Figure {
+impl TimeChart {
     /// False if there is nothing to see: no value, or none of what hardly any load has.
     fn is_shown(self, curves: &[Curve]) -> bool {
         let mut values = curves.iter().flat_map(|curve| &curve.mean).flatten();
@@ -598,7 +598,7 @@ mod tests {
     }
 
     /// The curve of a figure of the first variant, in buckets of the nth width.
-    fn curve(timeline: &Timeline, nth: usize, figure: Figure, variant: usize) -> &Curve {
+    fn curve(timeline: &Timeline, nth: usize, figure: TimeChart, variant: usize) -> &Curve {
         &timeline.series[nth].figures[figure.id()][variant]
     }
 
@@ -611,11 +611,11 @@ mod tests {
         assert_eq!(timeline.series[0].at_s.len(), 190);
         assert_eq!(timeline.series[1].at_s.len(), 475);
         for nth in 0..2 {
-            assert_eq!(curve(&timeline, nth, Figure::P99, 0).mean[0], Some(200.0), "the stall");
-            assert_eq!(curve(&timeline, nth, Figure::P99, 0).mean[1], Some(1.0));
-            assert_eq!(curve(&timeline, nth, Figure::Qps, 0).mean[7], Some(100.0));
+            assert_eq!(curve(&timeline, nth, TimeChart::P99, 0).mean[0], Some(200.0), "the stall");
+            assert_eq!(curve(&timeline, nth, TimeChart::P99, 0).mean[1], Some(1.0));
+            assert_eq!(curve(&timeline, nth, TimeChart::Qps, 0).mean[7], Some(100.0));
         }
-        assert!(curve(&timeline, 0, Figure::Qps, 0).low.is_empty(), "one run has no band");
+        assert!(curve(&timeline, 0, TimeChart::Qps, 0).low.is_empty(), "one run has no band");
         assert!(!timeline.series[0].is_exact);
         // A short run begins with the finer ones.
         let short = run(35);
@@ -635,7 +635,7 @@ mod tests {
         assert_eq!(points(100), [190, 475]);
         assert_eq!(points(1_000), [48, 60]);
         let timeline = Timeline::of(&[vec![seen(&long)]]);
-        assert_eq!(curve(&timeline, 1, Figure::Qps, 0).low.capacity(), 0, "one run has no band");
+        assert_eq!(curve(&timeline, 1, TimeChart::Qps, 0).low.capacity(), 0, "one run has no band");
     }
 
     #[test]
@@ -651,9 +651,9 @@ mod tests {
             })
             .collect();
         let timeline = Timeline::of(&[vec![seen(&long)]]);
-        assert_eq!(curve(&timeline, 0, Figure::P99, 0).mean[0], Some(7.0));
-        assert_eq!(curve(&timeline, 0, Figure::Qps, 0).mean[0], Some(100.0));
-        assert_eq!(curve(&timeline, 1, Figure::P99, 0).mean[3], Some(200.0), "of 0.1 s");
+        assert_eq!(curve(&timeline, 0, TimeChart::P99, 0).mean[0], Some(7.0));
+        assert_eq!(curve(&timeline, 0, TimeChart::Qps, 0).mean[0], Some(100.0));
+        assert_eq!(curve(&timeline, 1, TimeChart::P99, 0).mean[3], Some(200.0), "of 0.1 s");
         assert!(timeline.series.iter().all(|series| series.is_exact));
     }
 
@@ -671,9 +671,9 @@ mod tests {
         let timeline = Timeline::of(&[vec![seen(&first)], vec![seen(&second)]]);
         let series = &timeline.series[0];
         assert_eq!((series.at_s[0], series.at_s.len()), (-0.95, 50));
-        assert_eq!(curve(&timeline, 0, Figure::Qps, 0).mean[10], Some(100.0));
+        assert_eq!(curve(&timeline, 0, TimeChart::Qps, 0).mean[10], Some(100.0));
         // Half of the time was its own.
-        assert_eq!(curve(&timeline, 0, Figure::Qps, 1).mean[10], Some(200.0));
+        assert_eq!(curve(&timeline, 0, TimeChart::Qps, 1).mean[10], Some(200.0));
     }
 
     #[test]
@@ -690,9 +690,12 @@ mod tests {
         run.intervals.iter_mut().for_each(|of| of.traffic = Some(traffic));
         let timeline = Timeline::of(&[vec![seen(&run)]]);
         let at = |figure| curve(&timeline, 0, figure, 0).mean[5];
-        assert_eq!(at(Figure::Network), Some(102.4), "kB per second");
-        assert_eq!((at(Figure::Connections), at(Figure::Handshakes)), (Some(30.0), Some(30.0)));
-        let open = &curve(&timeline, 0, Figure::OpenConnections, 0).mean;
+        assert_eq!(at(TimeChart::Network), Some(102.4), "kB per second");
+        assert_eq!(
+            (at(TimeChart::Connections), at(TimeChart::Handshakes)),
+            (Some(30.0), Some(30.0))
+        );
+        let open = &curve(&timeline, 0, TimeChart::OpenConnections, 0).mean;
         assert!(open.windows(2).all(|pair| pair[1].zip(pair[0]).is_none_or(|(b, a)| b - a == 2.0)));
         assert!(!timeline.series[0].figures.contains_key("log"), "not measured");
     }
@@ -702,7 +705,7 @@ mod tests {
         let (one, mut two) = (run(10), run(10));
         two.intervals[5].answered = 20;
         let timeline = Timeline::of(&[vec![seen(&one), seen(&two)]]);
-        let qps = curve(&timeline, 0, Figure::Qps, 0);
+        let qps = curve(&timeline, 0, TimeChart::Qps, 0);
         assert_eq!((qps.low[5], qps.mean[5], qps.high[5]), (Some(100.), Some(141.4), Some(200.)));
     }
 
@@ -718,14 +721,14 @@ mod tests {
         let (steady, mut stalled) = (run(10), run(10));
         stalled.intervals.retain(|interval| !(400_000_000..700_000_000).contains(&interval.at_ns));
         let timeline = Timeline::of(&[vec![seen(&steady), seen(&stalled)]]);
-        let qps = curve(&timeline, 0, Figure::Qps, 0);
+        let qps = curve(&timeline, 0, TimeChart::Qps, 0);
         assert_eq!((qps.low[5], qps.mean[5], qps.high[5]), (Some(0.), Some(50.), Some(100.)));
-        let p50 = curve(&timeline, 0, Figure::P50, 0);
+        let p50 = curve(&timeline, 0, TimeChart::P50, 0);
         assert_eq!(p50.mean[5], Some(0.5), "of the run that had answers");
         // After the end of a run there is no rate at all.
         let (short, long) = (run(4), run(10));
         let timeline = Timeline::of(&[vec![seen(&short)], vec![seen(&long)]]);
-        let qps = curve(&timeline, 0, Figure::Qps, 0);
+        let qps = curve(&timeline, 0, TimeChart::Qps, 0);
         assert_eq!((qps.mean[3], qps.mean[4]), (Some(100.0), None));
     }
 }
