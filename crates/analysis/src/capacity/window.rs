@@ -4,7 +4,7 @@ use dnslab_record::{BottleneckKind, RunFigure, Step, StepFigures, TimeOuts, Wind
 use serde::{Deserialize, Serialize};
 
 use crate::quantiles::RunFigures;
-use crate::statistics::{Estimate, Paired, mean};
+use crate::statistics::{Estimate, Paired, ValuePair, mean};
 
 /// A window whose answered rate is below the highest by this share at most is as good as the one
 /// with the highest; a larger one only makes the queue longer.
@@ -117,7 +117,9 @@ impl BestWindow {
         let difference = (best.window != highest.window)
             .then(|| {
                 // The n-th runs of all windows are made one after another.
-                let pairs: Vec<_> = rates(highest).into_iter().zip(rates(best)).collect();
+                let pairs = rates(highest).into_iter().zip(rates(best));
+                let pairs: Vec<ValuePair> =
+                    pairs.map(|(reference, own)| ValuePair { reference, own }).collect();
                 Some(Paired::of(&pairs)?.relative)
             })
             .flatten();
