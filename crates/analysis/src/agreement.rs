@@ -30,8 +30,7 @@ impl Agreement {
         let measured = run.measured;
         let counters = run.watched.counters.as_ref()?;
         let [first, .., last] = counters.samples.as_slice() else { return None };
-        let (_, end_ns) = measured.window();
-        if first.at_ns > 0 || last.at_ns < end_ns {
+        if first.at_ns > 0 || last.at_ns < measured.window().to_ns {
             return None;
         }
         Some(Self {

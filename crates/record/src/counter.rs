@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::span::Span;
+
 /// Queries that came from clients, over all transports.
 pub const QUERIES: &str = "queries";
 /// Those that came over UDP.
@@ -80,22 +82,17 @@ impl CounterSeries {
         Some(last.counts.get(name)?.saturating_sub(begin))
     }
 
-    /// By how much a count grew between two instants of a load that ended at `end_ns`, linearly
+    /// By how much a count grew in a span of a load that ended at `end_ns`, linearly
     /// interpolated between readings; `None` when the readings do not cover the span, or the last has
     /// no such count. A count that an early reading does not have yet was 0.
     ///
     /// A reading before the load stands for its beginning and one after it for its end, for nothing
     /// was asked in between.
     #[must_use]
-    pub fn growth_between(
-        &self,
-        name: &str,
-        (from_ns, to_ns): (i64, i64),
-        end_ns: i64,
-    ) -> Option<f64> {
+    pub fn growth_in(&self, name: &str, span: Span, end_ns: i64) -> Option<f64> {
         self.total(name)?;
-        let at = |instant| self.count_at(name, instant, end_ns);
-        Some((at(to_ns)? - at(from_ns)?).max(0.0))
+        let from = self.count_at(name, span.from_ns, end_ns)?;
+        Some((self.count_at(name, span.to_ns, end_ns)? - from).max(0.0))
     }
 
     /// A count at an instant of a load, linearly between the readings around it.
@@ -145,19 +142,19 @@ mod tests {
     }
 
     #[test]
-    fn growth_between_is_interpolated_and_never_invented() {
+    fn growth_in_a_span_is_interpolated_and_never_invented() {
         let mut series = series(&[&[], &[(QUERIES, 100)], &[(QUERIES, 300)], &[(QUERIES, 310)]]);
         for (sample, at_ns) in series.samples.iter_mut().zip([-10, 10, 20, 40]) {
             sample.at_ns = at_ns;
         }
-        let of = |from, to, end| series.growth_between(QUERIES, (from, to), end);
+        let of = |from, to, end| series.growth_in(QUERIES, Span::between(from, to), end);
         assert_eq!((of(0, 20, 40), of(10, 15, 40)), (Some(300.0), Some(100.0)));
         assert_eq!(of(5, 15, 40), Some(150.0));
         // What was counted until the reading after the load was asked before its end.
         assert_eq!((of(0, 22, 22), of(20, 21, 22)), (Some(310.0), Some(5.0)));
         assert_eq!((of(-1, 20, 40), of(0, 41, 40)), (None, None));
-        assert_eq!(series.growth_between(CONNECTIONS, (0, 15), 40), None);
+        assert_eq!(series.growth_in(CONNECTIONS, Span::between(0, 15), 40), None);
         series.samples.remove(0);
-        assert_eq!(series.growth_between(QUERIES, (0, 15), 40), None);
+        assert_eq!(series.growth_in(QUERIES, Span::between(0, 15), 40), None);
     }
 }

@@ -11,7 +11,7 @@
 //! Modules, in the order of reading:
 //!
 //! - `run`, `session`: what is on disk. `load`, `server`, `testbed`: what ran, as it was applied.
-//! - `measured`, `resources`, [`counter`], `quantiles`: what was measured, and what servers count themselves.
+//! - `measured`, `resources`, [`counter`], `span`, `quantiles`: what was measured, and what servers count themselves.
 //! - `bottleneck`, `evidence`, `caveat`, `finding`, `invalid`: what was found, as enums with figures.
 //! - `metric`, `indicator`, `objective`, `cost_limit`: figures by name, and demands.
 //! - `capacity`, `cpu_profile`, `answer_comparison`, `imported`: what further commands leave.
@@ -49,6 +49,7 @@ mod resources;
 mod run;
 mod server;
 mod session;
+mod span;
 mod testbed;
 mod text;
 mod visible;
@@ -77,7 +78,7 @@ pub use imported::{Imported, ImportedConnections, ImportedLatency};
 pub use indicator::{Indicator, IndicatorError};
 pub use invalid::{Cause, InvalidReason, Silence};
 pub use live::{LiveInterval, LiveLimit, LiveLoad, LiveServer, LoadPart};
-pub use load::{LoadFacts, LoadMode, OpenPace, Played, TlsFacts};
+pub use load::{LoadFacts, LoadMode, NoPace, OpenPace, Played, TlsFacts};
 pub use measured::{Measured, TurnsTaken, WorkerFacts};
 pub use metric::figure_in_window;
 pub use objective::{Objective, ObjectiveError, Relation, Threshold};
@@ -89,6 +90,7 @@ pub use resources::{
 pub use run::{CommonLoad, RECORD_FORMAT, RunRecord, RunStatus};
 pub use server::ServerFacts;
 pub use session::{CaseId, Compared, Fact, LoadSweep, SESSION_FORMAT, Session, SkippedVariant};
+pub use span::{Rise, Span};
 pub use testbed::{
     ChainPart, HostFacts, LinkFacts, TestbedFacts, UNDER_TEST, pinned_cpus, servers_cpus,
 };

@@ -132,8 +132,7 @@ impl BottleneckFigures {
         let is_stream = load.transport != Some(Transport::Udp);
         let lost_datagrams = if is_stream { 0 } else { outcomes.timed_out.saturating_sub(late) };
         let share_of_due = |queries: u64| queries as f64 / outcomes.due.max(1) as f64;
-        let (from, to) = measured.window();
-        let udp_drops = run.watched.resources.growth_between(from, to, |at| at.udp_drops);
+        let udp_drops = run.watched.resources.growth(measured.window(), |at| at.udp_drops);
         let target = load.target.parse::<SocketAddr>();
         // Of a turn some counts and some does not; at random arrivals the two have other rates, and what is
         // due is of both.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dnslab_figures::Interval;
-use dnslab_record::{Measured, Observation, RunRecord};
+use dnslab_record::{Measured, Observation, RunRecord, Span};
 use serde::Serialize;
 
 use super::curve::{Curve, short};
@@ -145,29 +145,29 @@ impl TimeChart {
     }
 
     fn of(self, run: &Observation<'_>, bucket: &Bucket) -> Option<f64> {
-        let (from, to) = bucket.span;
+        let span = bucket.span;
         match self {
             Self::Qps => Some(bucket.answered? as f64 * 1e9 / bucket.own_ns as f64),
             Self::CountedQps => {
-                Some(counted_qps(run, from, to)? * (to - from) as f64 / bucket.own_ns as f64)
+                Some(counted_qps(run, span)? * span.length_ns() as f64 / bucket.own_ns as f64)
             }
             Self::P50 => bucket.p50_ms,
             Self::P95 => bucket.p95_ms,
             Self::P99 => bucket.p99_ms,
             Self::Cpu => {
-                let cpu_ns = run.watched.resources.cpu_between_ns(from, to)? as f64;
+                let cpu_ns = run.watched.resources.cpu_ns(span)? as f64;
                 // What is left of a turn is worked off in that of another load.
                 let most = run.watched.resources.cpus.max(1) as f64;
                 let used = cpu_ns / bucket.own_ns as f64;
                 Some(100.0 * if run.measured.turns.is_some() { used.min(most) } else { used })
             }
             Self::Memory => {
-                let octets = run.watched.resources.peak_memory_between_octets(from, to)?;
+                let octets = run.watched.resources.peak_memory_in_octets(span)?;
                 Some(octets as f64 / 1_048_576.0)
             }
             Self::Log => {
                 run.watched.resources.samples.last().filter(|last| last.log_octets > 0)?;
-                let octets = run.watched.resources.growth_between(from, to, |it| it.log_octets)?;
+                let octets = run.watched.resources.growth(span, |sample| sample.log_octets)?;
                 Some(octets as f64 / 1000.0 * 1e9 / bucket.own_ns as f64)
             }
             Self::Network => bucket.per_second(bucket.octets).map(|octets| octets / 1000.0),
@@ -181,8 +181,8 @@ impl TimeChart {
 
 #[derive(Clone, Debug, Default)]
 struct Bucket {
-    /// Where it lies on the run's timeline, nanoseconds.
-    span: (i64, i64),
+    /// Where it lies on the run's timeline.
+    span: Span,
     /// The part of it that was the load's own, nanoseconds; 0 outside of the run.
     own_ns: u64,
     /// Answered queries; `None` outside of the run.
@@ -242,7 +242,7 @@ fn buckets(run: &Measured, width_ns: u64, before: u64, after: u64) -> Vec<Bucket
         let is_whole = 2 * inside >= width;
         let is_alone = run.turns.is_none() && is_whole && !run.intervals.is_empty();
         Bucket {
-            span: (from.max(0), (from + width).min(end)),
+            span: Span::between(from.max(0), (from + width).min(end)),
             own_ns: if is_alone { inside as u64 } else { 0 },
             answered: is_alone.then_some(0),
             ..Bucket::default()
@@ -446,10 +446,10 @@ fn cores(name: &str, runs: &[&RunRecord], series: &Series) -> Option<Plot> {
     let curve = |nth: usize| {
         Curve::over(series.at_s.len(), &seen, |run, at| {
             let middle = series.at_s[at] * 1e9 + run.measured.window_start_ns as f64;
-            let span = (middle - half_ns, middle + half_ns);
-            let end = (run.measured.window_start_ns + run.measured.window_ns) as f64;
-            let (from, to) = (span.0.max(0.0) as i64, span.1.min(end) as i64);
-            let share = run.watched.resources.core_share(nth, from, to)?;
+            let end = run.measured.window().to_ns as f64;
+            let from = (middle - half_ns).max(0.0);
+            let span = Span::between(from as i64, (middle + half_ns).min(end) as i64);
+            let share = run.watched.resources.core_share(nth, span)?;
             Some((share * 100.0).min(100.0))
         })
     };
