@@ -57,12 +57,12 @@ impl CpusUsed {
         let behind = watched.chain.iter().map(|part| (&part.server, &part.resources));
         let all: Vec<(&ServerFacts, &ResourceSeries)> =
             std::iter::once((server, &watched.resources)).chain(behind).collect();
-        let around = |place: usize| {
+        let used = (0..all.len()).map(|place| {
             let mut others = all.clone();
             let (own, resources) = others.remove(place);
             Self::of(run, own, resources, &others)
-        };
-        (0..all.len()).map(around).collect()
+        });
+        used.collect()
     }
 }
 
