@@ -78,13 +78,22 @@ mod tests {
 
     #[test]
     fn a_difference_has_a_sign_and_its_share_none() {
-        let of = |sent, counted| Agreement { sent, counted, source: "a socket".to_owned() };
-        assert_eq!((of(1_000, 1_000).difference(), of(1_000, 1_000).share()), (0, 0.0));
-        assert_eq!((of(1_000, 990).difference(), of(1_000, 990).share()), (-10, 0.01));
-        assert_eq!((of(1_000, 1_020).difference(), of(1_000, 1_020).share()), (20, 0.02));
-        assert_eq!(of(0, 0).share(), 0.0);
-        let runs = [of(1_000, 990), of(500, 510)];
-        assert_eq!(Agreement::sum(runs.into_iter()), Some(of(1_500, 1_500)));
+        let agreement = |sent, counted| Agreement { sent, counted, source: "a socket".to_owned() };
+        assert_eq!(
+            (agreement(1_000, 1_000).difference(), agreement(1_000, 1_000).share()),
+            (0, 0.0)
+        );
+        assert_eq!(
+            (agreement(1_000, 990).difference(), agreement(1_000, 990).share()),
+            (-10, 0.01)
+        );
+        assert_eq!(
+            (agreement(1_000, 1_020).difference(), agreement(1_000, 1_020).share()),
+            (20, 0.02)
+        );
+        assert_eq!(agreement(0, 0).share(), 0.0);
+        let runs = [agreement(1_000, 990), agreement(500, 510)];
+        assert_eq!(Agreement::sum(runs.into_iter()), Some(agreement(1_500, 1_500)));
         assert_eq!(Agreement::sum(std::iter::empty()), None);
     }
 }

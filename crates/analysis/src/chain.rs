@@ -57,17 +57,17 @@ impl Reached {
     }
 
     fn plus(self, other: Self) -> Self {
-        let sum = |one: Option<u64>, two: Option<u64>| match (one, two) {
-            (Some(one), Some(two)) => Some(one + two),
-            (one, two) => one.or(two),
-        };
         Self {
-            queries: sum(self.queries, other.queries),
-            connections: sum(self.connections, other.connections),
-            full_handshakes: sum(self.full_handshakes, other.full_handshakes),
-            resumed_handshakes: sum(self.resumed_handshakes, other.resumed_handshakes),
+            queries: sum_of_known(self.queries, other.queries),
+            connections: sum_of_known(self.connections, other.connections),
+            full_handshakes: sum_of_known(self.full_handshakes, other.full_handshakes),
+            resumed_handshakes: sum_of_known(self.resumed_handshakes, other.resumed_handshakes),
         }
     }
+}
+
+fn sum_of_known(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    one.into_iter().chain(other).reduce(|one, other| one + other)
 }
 
 /// The name of the count of queries over one transport, as records call it; `None` for those that
@@ -138,11 +138,11 @@ impl ServerFigures {
     pub fn over_runs<'a>(records: impl Iterator<Item = &'a RunRecord>) -> Vec<Self> {
         let runs: Vec<Vec<Self>> = records.map(Self::of_run).collect();
         let first = runs.first().map(Vec::as_slice).unwrap_or_default();
-        let over = |(place, server): (usize, &Self)| {
+        let means = first.iter().enumerate().map(|(place, server)| {
             let same = runs.iter().filter_map(|run| run.get(place));
-            Self::mean(&same.filter(|of| of.role == server.role).collect::<Vec<_>>())
-        };
-        first.iter().enumerate().map(over).collect()
+            Self::mean(&same.filter(|other| other.role == server.role).collect::<Vec<_>>())
+        });
+        means.collect()
     }
 
     fn under_test(record: &RunRecord, run: &Observation<'_>) -> Self {

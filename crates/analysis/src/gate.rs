@@ -164,13 +164,15 @@ impl<'a> RelativeLimit<'a> {
 
     /// The least values of the metric, of the reference and the variant, in each round that counts for both.
     fn least_values(&self, name: &str, against: &str) -> Vec<ValuePair> {
-        let of_round = |own: &RunRecord| {
+        let rounds = valid_runs(self.records, name).filter_map(|own| {
             let mut references = valid_runs(self.records, against);
             let reference = references.find(|other| other.repetition == own.repetition)?;
-            let least = |record: &RunRecord| Some(record.figure(self.metric)?.at_least());
-            Some(ValuePair { reference: least(reference)?, own: least(own)? })
-        };
-        valid_runs(self.records, name).filter_map(of_round).collect()
+            Some(ValuePair {
+                reference: reference.figure(self.metric)?.at_least(),
+                own: own.figure(self.metric)?.at_least(),
+            })
+        });
+        rounds.collect()
     }
 }
 

@@ -178,13 +178,16 @@ impl SessionComparison {
             // More runs do not bring latencies to a common rate.
             return None;
         }
-        let is_unclear = |change: &&VariantChange| {
-            change.metric == metric
-                && ruling.variants.iter().any(|judgement| {
-                    judgement.ruling == Ruling::Unclear && judgement.variant == change.variant
-                })
-        };
-        self.changes.iter().filter(is_unclear).flat_map(|change| change.runs).min()
+        let judgements = ruling.variants.iter();
+        let unclear: Vec<&String> = judgements
+            .filter(|judgement| judgement.ruling == Ruling::Unclear)
+            .map(|judgement| &judgement.variant)
+            .collect();
+        let changes = self.changes.iter();
+        changes
+            .filter(|change| change.metric == metric && unclear.contains(&&change.variant))
+            .flat_map(|change| change.runs)
+            .min()
     }
 
     /// A latency belongs to its rate.

@@ -198,7 +198,7 @@ impl Summary {
     /// is unclear if a run does not count, or was not made.
     #[must_use]
     pub fn ruling(&self) -> Option<Ruling> {
-        let worst = self.rulings.iter().map(|of| of.ruling).max()?;
+        let worst = self.rulings.iter().map(|limit| limit.ruling).max()?;
         let all_count = self.variants.iter().all(|variant| variant.other_runs == 0);
         let all_count = all_count && self.missing_runs == 0;
         Some(if all_count { worst } else { worst.max(Ruling::Unclear) })

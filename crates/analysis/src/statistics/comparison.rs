@@ -105,14 +105,15 @@ impl Comparison {
     #[must_use]
     pub fn of_report(pairs: Vec<Pair>, margin: f64, answered_by: Option<Metric>) -> Vec<Self> {
         let error = WORD_ERROR / 2.0;
-        let tried = || pairs.iter().filter(|pair| !pair.is_control);
-        let no_difference: Vec<Hypothesis> = tried()
+        let tried = pairs.iter().filter(|pair| !pair.is_control);
+        let no_difference: Vec<Hypothesis> = tried
+            .clone()
             .map(|Pair { metric, paired, .. }| Hypothesis {
                 p: paired.p_of_none(),
                 weight: metric.weight(answered_by),
             })
             .collect();
-        let margin_or_more: Vec<Hypothesis> = tried()
+        let margin_or_more: Vec<Hypothesis> = tried
             .zip(&no_difference)
             .map(|(pair, other)| Hypothesis { p: pair.paired.p_of_margin(margin), ..*other })
             .collect();

@@ -3,6 +3,7 @@
 
 use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
+use super::bootstrap::arithmetic_mean_of;
 use super::welch::StandardError;
 use super::{Estimate, Welch, mean_of};
 
@@ -269,13 +270,12 @@ fn logarithms(values: &[f64]) -> Vec<f64> {
 
 /// True if leaving one run of either side out turns the sign of the difference of the two means.
 fn one_run_decides([one, other]: &[Vec<f64>; 2]) -> bool {
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-    let difference = mean(other) - mean(one);
-    let turns = |mean: f64, opposite: f64| (mean - opposite) * difference < 0.0;
+    let means = [one, other].map(|side| arithmetic_mean_of(side));
+    let difference = means[1] - means[0];
     one.len() > 1
         && other.len() > 1
-        && (means_without_one(one).any(|without| turns(mean(other), without))
-            || means_without_one(other).any(|without| turns(without, mean(one))))
+        && (means_without_one(one).any(|mean| (means[1] - mean) * difference < 0.0)
+            || means_without_one(other).any(|mean| (mean - means[0]) * difference < 0.0))
 }
 
 /// For each of two values or more the mean of the others.

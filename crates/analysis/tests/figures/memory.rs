@@ -160,9 +160,13 @@ fn the_memory_of_one_process_is_never_compared_and_takes_no_part_of_the_error_ra
     let of_memory = |records: &[RunRecord]| {
         let summary = Summary::of(&session(), records);
         let all = summary.comparisons.len();
-        let own = summary.comparisons.iter().filter(|it| it.metric == Metric::PeakMemory).count();
-        let has = |it: &VariantSummary| it.metrics.contains_key(&Metric::PeakMemory);
-        (all, own, summary.variants.iter().filter(|it| has(it)).count())
+        let own = summary
+            .comparisons
+            .iter()
+            .filter(|comparison| comparison.metric == Metric::PeakMemory)
+            .count();
+        let has = |variant: &VariantSummary| variant.metrics.contains_key(&Metric::PeakMemory);
+        (all, own, summary.variants.iter().filter(|variant| has(variant)).count())
     };
     let (all, own, figures) = of_memory(&rounds("bind"));
     assert_eq!((own, figures), (2, 3));

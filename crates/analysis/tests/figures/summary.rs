@@ -100,7 +100,7 @@ fn a_time_window_has_figures_and_comparisons_of_its_own() {
     let summary = Summary::of(&session(), &windowed(0));
     let [cold] = summary.windows.as_slice() else { panic!("{:?}", summary.windows) };
     assert_eq!((cold.name.as_str(), cold.from_ns, cold.to_ns), ("cold", 0, 500_000_000));
-    let names: Vec<&str> = cold.variants.iter().map(|of| of.variant.as_str()).collect();
+    let names: Vec<&str> = cold.variants.iter().map(|figures| figures.variant.as_str()).collect();
     assert_eq!(names, ["udp", "tcp", "dot"]);
     let dot = &cold.variants[2];
     assert_eq!((dot.runs, dot.outcomes.due, dot.rcodes["NOERROR"]), (5, 500, 500));
@@ -108,11 +108,14 @@ fn a_time_window_has_figures_and_comparisons_of_its_own() {
     assert_eq!(dot.metrics[&Metric::AnsweredShare].value, 1.0);
     let p50_ns = 1e6 * 120_f64.powf(0.2);
     assert!((dot.metrics[&Metric::LatencyP50].value / p50_ns - 1.0).abs() < 0.001);
-    let compared: Vec<(&str, Metric)> =
-        cold.comparisons.iter().map(|of| (of.variant.as_str(), of.metric)).collect();
-    let of = |name| Metric::OF_WINDOWS.map(|metric| (name, metric));
-    assert_eq!(compared, [of("tcp"), of("dot")].concat());
-    assert!(cold.comparisons.iter().all(|of| of.rounds == 5));
+    let compared: Vec<(&str, Metric)> = cold
+        .comparisons
+        .iter()
+        .map(|comparison| (comparison.variant.as_str(), comparison.metric))
+        .collect();
+    let by_all = |name| Metric::OF_WINDOWS.map(|metric| (name, metric));
+    assert_eq!(compared, [by_all("tcp"), by_all("dot")].concat());
+    assert!(cold.comparisons.iter().all(|comparison| comparison.rounds == 5));
     // Those of the whole runs are where they were.
     assert_eq!(summary.comparisons.len(), 2 * (Metric::COMPARED.len() - 2));
 }
@@ -128,8 +131,12 @@ fn a_quantile_that_is_the_time_out_in_one_round_is_none_of_a_time_window() {
     assert!(!dot.metrics.contains_key(&Metric::LatencyP99), "{:?}", dot.metrics);
     assert_eq!(dot.time_outs(Metric::LatencyP99), Some(TimeOuts { runs: 1, of: 5 }));
     assert_eq!(dot.time_outs(Metric::LatencyP50), None);
-    let compared: Vec<Metric> =
-        cold.comparisons.iter().filter(|of| of.variant == "dot").map(|of| of.metric).collect();
+    let compared: Vec<Metric> = cold
+        .comparisons
+        .iter()
+        .filter(|comparison| comparison.variant == "dot")
+        .map(|comparison| comparison.metric)
+        .collect();
     assert_eq!(compared, [Metric::AnsweredShare, Metric::SoundShare, Metric::LatencyP50]);
 }
 
@@ -258,8 +265,8 @@ fn bounded(kind: BottleneckKind, runs: usize) -> Vec<RunRecord> {
 
 /// The verdicts of all comparisons with this metric.
 fn verdicts(summary: &Summary, metric: Metric) -> Vec<Verdict> {
-    let of_metric = summary.comparisons.iter().filter(|of| of.metric == metric);
-    of_metric.map(|of| of.verdict).collect()
+    let of_metric = summary.comparisons.iter().filter(|comparison| comparison.metric == metric);
+    of_metric.map(|comparison| comparison.verdict).collect()
 }
 
 #[test]
@@ -277,16 +284,19 @@ fn the_rate_of_the_generator_is_a_lower_bound_and_compared_with_none() {
     assert_eq!(verdicts(&summary, Metric::AnsweredQps), []);
     assert_eq!(verdicts(&summary, Metric::ServerCpuPerQuery), [EQUAL, Verdict::Costs]);
     // It spends nothing of the error rate: what is left is as certain as without the metric.
-    let rulings: Vec<Vec<Ruling>> =
-        summary.rulings.iter().map(|of| of.variants.iter().map(|it| it.ruling).collect()).collect();
+    let rulings: Vec<Vec<Ruling>> = summary
+        .rulings
+        .iter()
+        .map(|ruling| ruling.variants.iter().map(|judgement| judgement.ruling).collect())
+        .collect();
     use Ruling::{Fail, Pass, Unclear};
     assert_eq!(rulings[0], [Unclear, Unclear], "a difference of 30 % would be within 50 %");
     // What the lower bound keeps is kept; what it does not keep is not known.
     assert_eq!(rulings[1], [Pass, Pass, Fail]);
     assert_eq!(rulings[2], [Unclear, Fail, Fail]);
     let why = Some(NotCompared::Generator);
-    assert!(summary.rulings[0].variants.iter().all(|of| of.not_compared == why));
-    assert!(summary.rulings[0].variants.iter().all(|of| of.found.is_none()));
+    assert!(summary.rulings[0].variants.iter().all(|judgement| judgement.not_compared == why));
+    assert!(summary.rulings[0].variants.iter().all(|judgement| judgement.found.is_none()));
 
     // One run of five is part of the spread.
     let summary = Summary::of(&session, &bounded(BottleneckKind::Generator, 1));
@@ -310,7 +320,7 @@ fn a_planted_cost_is_no_gain_by_the_rate_of_the_generator() {
     }
     let words = |records: &[RunRecord]| Summary::of(&session(), records).comparisons;
     let is_gain =
-        |of: &Comparison| of.verdict == Verdict::Gains && of.metric == Metric::AnsweredQps;
+        |own: &Comparison| own.verdict == Verdict::Gains && own.metric == Metric::AnsweredQps;
     assert!(!words(&records).iter().any(is_gain));
     records.iter_mut().for_each(|run| run.bottleneck.kind = BottleneckKind::ServerCpu);
     assert!(words(&records).iter().any(is_gain), "the same figures of two servers are a gain");
@@ -349,7 +359,7 @@ fn a_control_has_no_word_and_spends_nothing() {
     }
     // 30 % less of a control is no cost, so no limit is about it.
     let judged: Vec<&str> =
-        summary.rulings[0].variants.iter().map(|of| of.variant.as_str()).collect();
+        summary.rulings[0].variants.iter().map(|judgement| judgement.variant.as_str()).collect();
     assert_eq!((judged, summary.ruling()), (vec!["tcp"], Some(Ruling::Pass)));
     // At the common rate the two are compared.
     for record in &mut records {
@@ -402,14 +412,18 @@ fn check_caveats(runs: [Vec<Caveat>; 5], expected: &[(Caveat, u32)]) {
     let dot = records.iter_mut().filter(|record| record.variant == "dot");
     dot.zip(runs).for_each(|(record, caveats)| record.caveats = caveats);
     let summary = Summary::of(&session(), &records);
-    let found: Vec<_> =
-        variant(&summary, "dot").caveats.iter().map(|of| (of.worst.clone(), of.runs)).collect();
+    let found: Vec<_> = variant(&summary, "dot")
+        .caveats
+        .iter()
+        .map(|caveat| (caveat.worst.clone(), caveat.runs))
+        .collect();
     assert_eq!(found, expected);
 }
 
 #[test]
 fn the_worst_caveat_of_each_kind_is_kept_and_its_runs_are_counted() {
-    let one = |caveat: fn(u64) -> Caveat, figures: [u64; 5]| figures.map(|of| vec![caveat(of)]);
+    let one =
+        |caveat: fn(u64) -> Caveat, figures: [u64; 5]| figures.map(|figure| vec![caveat(figure)]);
     let drops = |datagrams| Caveat::GeneratorDrops { datagrams };
     check_caveats(one(drops, [2, 7, 1, 7, 3]), &[(drops(7), 5)]);
     // The smaller figure may be the worse one.
@@ -448,8 +462,11 @@ fn a_limit_judges_every_variant_but_the_baseline() {
     fn check(limit: &str, summary: &Summary, expected: &[(&str, Ruling)]) {
         let limit: CostLimit = limit.parse().unwrap();
         let judged = judge(&limit, summary, &[], &session());
-        let found: Vec<_> =
-            judged.variants.iter().map(|of| (of.variant.as_str(), of.ruling)).collect();
+        let found: Vec<_> = judged
+            .variants
+            .iter()
+            .map(|judgement| (judgement.variant.as_str(), judgement.ruling))
+            .collect();
         assert_eq!(found, expected, "{limit:?}");
         let worst = expected.iter().map(|(_, ruling)| *ruling).max();
         assert_eq!(judged.ruling, worst.unwrap_or(Ruling::Unclear), "{limit:?}");
@@ -468,7 +485,10 @@ fn a_limit_judges_every_variant_but_the_baseline() {
     let pairs = Session { compared: vec![compared], ..session() };
     let limit: CostLimit = "qps=20%".parse().unwrap();
     let judged = judge(&limit, &all, &[], &pairs);
-    assert_eq!(judged.variants.iter().map(|of| &*of.variant).collect::<Vec<_>>(), ["dot"]);
+    assert_eq!(
+        judged.variants.iter().map(|judgement| &*judgement.variant).collect::<Vec<_>>(),
+        ["dot"]
+    );
     let alone = Summary { variants: vec![variant(&all, "udp").clone()], ..all };
     check("qps=40%", &alone, &[]);
 }
@@ -480,7 +500,11 @@ fn an_absolute_limit_judges_every_variant_by_its_runs() {
         let session = Session { limits: vec![limit.parse().unwrap()], ..session() };
         let summary = Summary::of(&session, records);
         let [ruling] = &summary.rulings[..] else { panic!("{:?}", summary.rulings) };
-        ruling.variants.iter().map(|of| (of.variant.clone(), of.ruling)).collect()
+        ruling
+            .variants
+            .iter()
+            .map(|judgement| (judgement.variant.clone(), judgement.ruling))
+            .collect()
     };
     let all = |ruling: Ruling| ["udp", "tcp", "dot"].map(|name| (name.to_owned(), ruling)).to_vec();
     assert_eq!(rulings("p99<3000s", &records), all(Ruling::Pass));
@@ -534,7 +558,7 @@ fn imported_runs_are_compared_as_they_came() {
     };
     let dot_by = |summary: &Summary, metric: Metric| {
         let mut own = summary.comparisons.iter();
-        own.find(|it| it.variant == "dot" && it.metric == metric).cloned()
+        own.find(|comparison| comparison.variant == "dot" && comparison.metric == metric).cloned()
     };
     let found = dot_by(&with(None, false), Metric::AnsweredQps).unwrap();
     assert_eq!(found.verdict, Verdict::Costs);
