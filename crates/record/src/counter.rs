@@ -72,6 +72,17 @@ pub struct CounterSeries {
     pub failure: Option<String>,
 }
 
+impl CounterSample {
+    /// When it was read, in the load that ended at `end_ns`.
+    fn instant_ns(&self, end_ns: i64) -> i64 {
+        self.at_ns.clamp(0, end_ns.max(0))
+    }
+
+    fn count(&self, name: &str) -> f64 {
+        self.counts.get(name).copied().unwrap_or(0) as f64
+    }
+}
+
 impl CounterSeries {
     /// By how much a count grew from the first reading to the last; `None` without two readings that
     /// have it. A count that an early reading does not have yet began at 0.
@@ -97,19 +108,17 @@ impl CounterSeries {
 
     /// A count at an instant of a load, linearly between the readings around it.
     fn count_at(&self, name: &str, at_ns: i64, end_ns: i64) -> Option<f64> {
-        let instant = |sample: &CounterSample| sample.at_ns.clamp(0, end_ns.max(0));
-        let value = |sample: &CounterSample| sample.counts.get(name).copied().unwrap_or(0) as f64;
         // It is asked for each interval of a run, so it does not look at all readings.
-        let after = self.samples.partition_point(|sample| instant(sample) <= at_ns);
+        let after = self.samples.partition_point(|sample| sample.instant_ns(end_ns) <= at_ns);
         let left = &self.samples[after.checked_sub(1)?];
+        let (left_ns, left) = (left.instant_ns(end_ns), left.count(name));
         // Of several before the load, or after it, the last one.
-        if instant(left) == at_ns {
-            return Some(value(left));
+        if left_ns == at_ns {
+            return Some(left);
         }
         let right = self.samples.get(after)?;
-        let span_ns = instant(right) - instant(left);
-        let share = (at_ns - instant(left)) as f64 / span_ns as f64;
-        Some(value(left) + share * (value(right) - value(left)))
+        let share = (at_ns - left_ns) as f64 / (right.instant_ns(end_ns) - left_ns) as f64;
+        Some(left + share * (right.count(name) - left))
     }
 
     /// The count at the last reading: since the server started.
@@ -133,11 +142,11 @@ mod tests {
 
     #[test]
     fn growth_is_from_the_first_reading_to_the_last() {
-        let of = |readings: &[&[(&str, u64)]]| series(readings).growth(QUERIES);
-        assert_eq!(of(&[&[(QUERIES, 3)], &[(QUERIES, 5)], &[(QUERIES, 10)]]), Some(7));
-        assert_eq!(of(&[&[], &[(QUERIES, 10)]]), Some(10));
-        assert_eq!(of(&[&[(QUERIES, 3)], &[]]), None);
-        assert_eq!(of(&[&[(QUERIES, 3)]]), None);
+        let growth = |readings: &[&[(&str, u64)]]| series(readings).growth(QUERIES);
+        assert_eq!(growth(&[&[(QUERIES, 3)], &[(QUERIES, 5)], &[(QUERIES, 10)]]), Some(7));
+        assert_eq!(growth(&[&[], &[(QUERIES, 10)]]), Some(10));
+        assert_eq!(growth(&[&[(QUERIES, 3)], &[]]), None);
+        assert_eq!(growth(&[&[(QUERIES, 3)]]), None);
         assert_eq!(series(&[&[(QUERIES, 3)]]).total(QUERIES), Some(3));
     }
 
@@ -147,12 +156,12 @@ mod tests {
         for (sample, at_ns) in series.samples.iter_mut().zip([-10, 10, 20, 40]) {
             sample.at_ns = at_ns;
         }
-        let of = |from, to, end| series.growth_in(QUERIES, Span::between(from, to), end);
-        assert_eq!((of(0, 20, 40), of(10, 15, 40)), (Some(300.0), Some(100.0)));
-        assert_eq!(of(5, 15, 40), Some(150.0));
+        let grown = |from, to, end| series.growth_in(QUERIES, Span::between(from, to), end);
+        assert_eq!((grown(0, 20, 40), grown(10, 15, 40)), (Some(300.0), Some(100.0)));
+        assert_eq!(grown(5, 15, 40), Some(150.0));
         // What was counted until the reading after the load was asked before its end.
-        assert_eq!((of(0, 22, 22), of(20, 21, 22)), (Some(310.0), Some(5.0)));
-        assert_eq!((of(-1, 20, 40), of(0, 41, 40)), (None, None));
+        assert_eq!((grown(0, 22, 22), grown(20, 21, 22)), (Some(310.0), Some(5.0)));
+        assert_eq!((grown(-1, 20, 40), grown(0, 41, 40)), (None, None));
         assert_eq!(series.growth_in(CONNECTIONS, Span::between(0, 15), 40), None);
         series.samples.remove(0);
         assert_eq!(series.growth_in(QUERIES, Span::between(0, 15), 40), None);

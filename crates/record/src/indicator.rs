@@ -41,7 +41,7 @@ impl Indicator {
     #[must_use]
     pub fn compared(self) -> Option<Metric> {
         match self {
-            Self::Metric(metric) => Some(metric).filter(|it| Metric::COMPARED.contains(it)),
+            Self::Metric(metric) => Some(metric).filter(|own| Metric::COMPARED.contains(own)),
             Self::Percentile(_) => None,
         }
     }
@@ -91,11 +91,9 @@ impl FromStr for Indicator {
 
     fn from_str(text: &str) -> Result<Self, IndicatorError> {
         // Limits were once written with the names of tables for machines.
-        let is_named = |metric: &Metric| {
-            metric.word() == Some(text)
-                || metric.column() == text && Metric::COMPARED.contains(metric)
-        };
-        if let Some(metric) = Metric::ALL.into_iter().find(is_named) {
+        let by_column = Metric::COMPARED.into_iter().find(|metric| metric.column() == text);
+        let by_word = Metric::ALL.into_iter().find(|metric| metric.word() == Some(text));
+        if let Some(metric) = by_word.or(by_column) {
             return Ok(Self::Metric(metric));
         }
         let number = text.strip_prefix('p').and_then(|number| number.parse::<f64>().ok());

@@ -257,15 +257,12 @@ impl Measured {
     /// What the busiest threads of a server used while its turn was, the busiest first.
     #[must_use]
     pub fn threads_of(&self, resources: &ResourceSeries) -> Vec<ThreadShare> {
-        let scale = self.window_ns as f64 / self.own_ns() as f64;
-        let scaled = |thread: &ThreadShare| ThreadShare {
-            share: (thread.share * scale).min(1.0),
-            ..thread.clone()
-        };
-        match self.turns {
-            Some(_) => resources.threads.iter().map(scaled).collect(),
-            None => resources.threads.clone(),
+        let mut threads = resources.threads.clone();
+        if self.turns.is_some() {
+            let scale = self.window_ns as f64 / self.own_ns() as f64;
+            threads.iter_mut().for_each(|thread| thread.share = (thread.share * scale).min(1.0));
         }
+        threads
     }
 
     /// Of the time for which threads of a server could run in the measured window, the share for which they
@@ -312,11 +309,12 @@ impl Measured {
     pub fn whole_intervals(&self) -> Vec<&Interval> {
         let window = self.window();
         let length_ns = self.intervals.iter().map(|interval| interval.length_ns).max();
-        let inside = |interval: &&Interval| {
+        let mut intervals: Vec<&Interval> = self.intervals.iter().collect();
+        intervals.retain(|interval| {
             let (at, end) = (interval.at_ns as i64, (interval.at_ns + interval.length_ns) as i64);
             Some(interval.length_ns) == length_ns && window.from_ns <= at && end <= window.to_ns
-        };
-        self.intervals.iter().filter(inside).collect()
+        });
+        intervals
     }
 
     /// Mean time between two queries of one connection in the measured window, nanoseconds; `None`
