@@ -200,13 +200,14 @@ fn the_pace_of_results_is_the_rate_of_their_seconds() {
             [] => &measured.intervals,
             _ => &measured.seconds,
         };
-        let end = |of: &Interval| of.at_ns + of.length_ns;
+        let end = |interval: &Interval| interval.at_ns + interval.length_ns;
         let second_until = |last: u64| {
             let inside = series
                 .iter()
                 .filter(|interval| end(interval) <= last && end(interval) + 1_000_000_000 > last);
-            let (answered, own_ns) = inside.fold((0, 0), |(answered, own_ns), of| {
-                (answered + of.answered, own_ns + of.own_ns.unwrap_or(of.length_ns))
+            let (answered, own_ns) = inside.fold((0, 0), |(answered, own_ns), interval| {
+                let length_ns = interval.own_ns.unwrap_or(interval.length_ns);
+                (answered + interval.answered, own_ns + length_ns)
             });
             answered as f64 * 1e9 / (own_ns as f64).max(1.0)
         };
