@@ -78,22 +78,13 @@ mod tests {
 
     #[test]
     fn a_difference_has_a_sign_and_its_share_none() {
-        let agreement = |sent, counted| Agreement { sent, counted, source: "a socket".to_owned() };
-        assert_eq!(
-            (agreement(1_000, 1_000).difference(), agreement(1_000, 1_000).share()),
-            (0, 0.0)
-        );
-        assert_eq!(
-            (agreement(1_000, 990).difference(), agreement(1_000, 990).share()),
-            (-10, 0.01)
-        );
-        assert_eq!(
-            (agreement(1_000, 1_020).difference(), agreement(1_000, 1_020).share()),
-            (20, 0.02)
-        );
-        assert_eq!(agreement(0, 0).share(), 0.0);
-        let runs = [agreement(1_000, 990), agreement(500, 510)];
-        assert_eq!(Agreement::sum(runs.into_iter()), Some(agreement(1_500, 1_500)));
+        let counts = |sent, counted| Agreement { sent, counted, source: "a socket".to_owned() };
+        assert_eq!((counts(1_000, 1_000).difference(), counts(1_000, 1_000).share()), (0, 0.0));
+        assert_eq!((counts(1_000, 990).difference(), counts(1_000, 990).share()), (-10, 0.01));
+        assert_eq!((counts(1_000, 1_020).difference(), counts(1_000, 1_020).share()), (20, 0.02));
+        assert_eq!(counts(0, 0).share(), 0.0);
+        let runs = [counts(1_000, 990), counts(500, 510)];
+        assert_eq!(Agreement::sum(runs.into_iter()), Some(counts(1_500, 1_500)));
         assert_eq!(Agreement::sum(std::iter::empty()), None);
     }
 }

@@ -525,8 +525,13 @@ pub(crate) struct History {
     /// Results directories, in any order: those of one experiment, made over time
     #[arg(required = true)]
     pub(crate) results: Vec<PathBuf>,
-    /// Which figure: qps, mean, p50, p95, p99, cpu_per_query, log_per_query, memory, handshakes
-    #[arg(long, value_name = "FIGURE", default_value = "qps", value_parser = compared_metric)]
+    #[arg(
+        long,
+        value_name = "FIGURE",
+        default_value = "qps",
+        value_parser = compared_metric,
+        help = format!("Which figure: {}", Metric::WORDS.join(", "))
+    )]
     pub(crate) figure: Metric,
     /// Write a page with a picture of each variant
     #[arg(long, value_name = "FILE")]

@@ -102,7 +102,7 @@ metrics! {
         HandshakesPerQuery: "handshakes", "handshakes_per_query", Number, Less, weight 1.0;
     }
     others {
-        /// Due queries that were not answered, as a share in [0, 1]; less is better. It only has bounds.
+        /// Due queries that were not answered, as a share in [0, 1]; less is better. Only bounds are set on it.
         #[serde(skip)]
         LostShare: Some("lost"), "lost_share", Share, Less;
         /// Answered queries as a share of the due ones, in [0, 1]; more is better. Of time windows only.
@@ -112,7 +112,7 @@ metrics! {
         #[schemars(description = "Queries answered without an error likewise \
             ([`dnslab_figures::Outcomes::share_without_error`]).")]
         SoundShare: None, "answered_without_error_share", Share, More;
-        /// The largest latency, nanoseconds; less is better. It only has bounds.
+        /// The largest latency, nanoseconds; less is better. Only bounds are set on it.
         #[serde(skip)]
         LatencyMax: Some("max"), "latency_max_ns", Duration, Less;
     }

@@ -120,11 +120,12 @@ impl Comparison {
         let weights: f64 = no_difference.iter().map(|hypothesis| hypothesis.weight).sum();
         let differ = rejected(&no_difference, error);
         let within = rejected(&margin_or_more, error);
-        let mut trials = (0..differ.len()).map(|nth| Trial {
-            differs: differ[nth],
-            is_within: within[nth],
+        let outcomes = differ.into_iter().zip(within).zip(no_difference);
+        let mut trials = outcomes.map(|((differs, is_within), Hypothesis { weight, .. })| Trial {
+            differs,
+            is_within,
             margin,
-            error: error * no_difference[nth].weight / weights,
+            error: error * weight / weights,
         });
         let verdicts: Vec<Verdict> = pairs
             .iter()

@@ -1,7 +1,7 @@
 //! Two sessions of one experiment against each other.
 
 use dnslab_analysis::{
-    Condition, ConditionChange, NotCompared, Ruling, SessionComparison, WholeSession,
+    Condition, ConditionChange, NotCompared, Ruling, SessionComparison, VariantChange, WholeSession,
 };
 use dnslab_figures::Histogram;
 use dnslab_record::{
@@ -62,6 +62,11 @@ fn compare(base: &Made, new: &Made, texts: &[&str]) -> SessionComparison {
 
 const RATES: [u64; 5] = [100_000, 101_000, 99_000, 100_500, 99_500];
 
+/// The change of a metric of the first variant that has it.
+fn change(found: &SessionComparison, metric: Metric) -> &VariantChange {
+    found.changes.iter().find(|change| change.metric == metric).unwrap()
+}
+
 #[test]
 fn equal_is_within_slower_is_worse_and_one_run_cannot_tell() {
     let base = made(&RATES);
@@ -78,8 +83,7 @@ fn equal_is_within_slower_is_worse_and_one_run_cannot_tell() {
     assert_eq!(rulings, [Ruling::Fail, Ruling::Pass, Ruling::Fail, Ruling::Pass]);
     let found = slower.rulings[0].variants[0].found.unwrap();
     assert!((found.value + 0.2).abs() < 1e-9 && found.high < -0.18, "{found:?}");
-    let cpu =
-        slower.changes.iter().find(|change| change.metric == Metric::ServerCpuPerQuery).unwrap();
+    let cpu = change(&slower, Metric::ServerCpuPerQuery);
     assert!((cpu.difference.unwrap().value - 0.25).abs() < 1e-9, "{cpu:?}");
     assert_eq!(cpu.runs, [5, 5]);
 
@@ -121,8 +125,7 @@ fn a_rate_of_the_generator_is_unclear() {
         assert_eq!(rulings, [Ruling::Unclear, Ruling::Pass, Ruling::Pass, absolute], "{is_base}");
         let qps = &found.rulings[0].variants[0];
         assert_eq!((qps.found, qps.not_compared), (None, Some(NotCompared::Generator)));
-        let change =
-            found.changes.iter().find(|change| change.metric == Metric::AnsweredQps).unwrap();
+        let change = change(&found, Metric::AnsweredQps);
         assert_eq!((change.difference, change.not_compared), (None, Some(NotCompared::Generator)));
     }
 }
@@ -283,7 +286,7 @@ fn a_quantile_that_became_the_time_out_is_worse() {
     assert_eq!((found.ruling(), found.rulings[0].variants[0].found), (Ruling::Fail, None));
     let time_outs = found.rulings[0].variants[0].time_outs;
     assert_eq!(time_outs, Some(TimeOuts { runs: 5, of: 5 }));
-    let change = found.changes.iter().find(|change| change.metric == Metric::LatencyP99).unwrap();
+    let change = change(&found, Metric::LatencyP99);
     assert!(change.base.is_some(), "{change:?}");
     assert_eq!((change.new, change.difference), (None, None));
     assert_eq!((change.time_outs, change.runs), ([None, time_outs], [5, 5]));
@@ -328,7 +331,7 @@ fn the_columns_and_the_difference_agree() {
         let difference = change.difference.unwrap().value;
         assert!((new / base - 1.0 - difference).abs() < 1e-9, "{change:?}");
     }
-    let p95 = found.changes.iter().find(|change| change.metric == Metric::LatencyP95).unwrap();
+    let p95 = change(&found, Metric::LatencyP95);
     assert!(p95.difference.unwrap().value > 0.3, "{p95:?}");
 }
 

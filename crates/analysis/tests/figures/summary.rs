@@ -108,14 +108,11 @@ fn a_time_window_has_figures_and_comparisons_of_its_own() {
     assert_eq!(dot.metrics[&Metric::AnsweredShare].value, 1.0);
     let p50_ns = 1e6 * 120_f64.powf(0.2);
     assert!((dot.metrics[&Metric::LatencyP50].value / p50_ns - 1.0).abs() < 0.001);
-    let compared: Vec<(&str, Metric)> = cold
-        .comparisons
-        .iter()
-        .map(|comparison| (comparison.variant.as_str(), comparison.metric))
-        .collect();
+    let compared: Vec<(&str, Metric)> =
+        cold.comparisons.iter().map(|pair| (pair.variant.as_str(), pair.metric)).collect();
     let by_all = |name| Metric::OF_WINDOWS.map(|metric| (name, metric));
     assert_eq!(compared, [by_all("tcp"), by_all("dot")].concat());
-    assert!(cold.comparisons.iter().all(|comparison| comparison.rounds == 5));
+    assert!(cold.comparisons.iter().all(|pair| pair.rounds == 5));
     // Those of the whole runs are where they were.
     assert_eq!(summary.comparisons.len(), 2 * (Metric::COMPARED.len() - 2));
 }
@@ -134,8 +131,8 @@ fn a_quantile_that_is_the_time_out_in_one_round_is_none_of_a_time_window() {
     let compared: Vec<Metric> = cold
         .comparisons
         .iter()
-        .filter(|comparison| comparison.variant == "dot")
-        .map(|comparison| comparison.metric)
+        .filter(|pair| pair.variant == "dot")
+        .map(|pair| pair.metric)
         .collect();
     assert_eq!(compared, [Metric::AnsweredShare, Metric::SoundShare, Metric::LatencyP50]);
 }
@@ -265,8 +262,8 @@ fn bounded(kind: BottleneckKind, runs: usize) -> Vec<RunRecord> {
 
 /// The verdicts of all comparisons with this metric.
 fn verdicts(summary: &Summary, metric: Metric) -> Vec<Verdict> {
-    let of_metric = summary.comparisons.iter().filter(|comparison| comparison.metric == metric);
-    of_metric.map(|comparison| comparison.verdict).collect()
+    let of_metric = summary.comparisons.iter().filter(|pair| pair.metric == metric);
+    of_metric.map(|pair| pair.verdict).collect()
 }
 
 #[test]
@@ -320,7 +317,7 @@ fn a_planted_cost_is_no_gain_by_the_rate_of_the_generator() {
     }
     let words = |records: &[RunRecord]| Summary::of(&session(), records).comparisons;
     let is_gain =
-        |own: &Comparison| own.verdict == Verdict::Gains && own.metric == Metric::AnsweredQps;
+        |pair: &Comparison| pair.verdict == Verdict::Gains && pair.metric == Metric::AnsweredQps;
     assert!(!words(&records).iter().any(is_gain));
     records.iter_mut().for_each(|run| run.bottleneck.kind = BottleneckKind::ServerCpu);
     assert!(words(&records).iter().any(is_gain), "the same figures of two servers are a gain");
@@ -558,7 +555,7 @@ fn imported_runs_are_compared_as_they_came() {
     };
     let dot_by = |summary: &Summary, metric: Metric| {
         let mut own = summary.comparisons.iter();
-        own.find(|comparison| comparison.variant == "dot" && comparison.metric == metric).cloned()
+        own.find(|pair| pair.variant == "dot" && pair.metric == metric).cloned()
     };
     let found = dot_by(&with(None, false), Metric::AnsweredQps).unwrap();
     assert_eq!(found.verdict, Verdict::Costs);
