@@ -98,10 +98,6 @@ impl<'a> RelativeLimit<'a> {
         }
     }
 
-    fn variant(&self, name: &str) -> Option<&'a VariantSummary> {
-        self.summary.variants.iter().find(|variant| variant.name == name)
-    }
-
     /// Why the metric of either variant is not the server's.
     fn not_compared(&self, names: [&str; 2]) -> Option<NotCompared> {
         let variants = self.summary.variants.iter();
@@ -113,7 +109,7 @@ impl<'a> RelativeLimit<'a> {
 
     fn of_comparison(&self, variant: &VariantSummary, comparison: &Comparison) -> Judgement {
         // What has no figure in a round that counts was too bad for one there.
-        let is_whole = self.variant(&comparison.against).is_none_or(|reference| {
+        let is_whole = self.summary.variant(&comparison.against).is_none_or(|reference| {
             comparison.rounds >= variant.valid_runs.min(reference.valid_runs)
         });
         let reference_is_disturbed = self.summary.is_disturbed(&comparison.against);
@@ -139,7 +135,7 @@ impl<'a> RelativeLimit<'a> {
     /// and if it is not compared with a reference that is the time-out, it may well be faster than that.
     fn beside_time_outs(&self, variant: &VariantSummary, against: &str) -> Option<Judgement> {
         let time_outs = variant.time_outs(self.metric);
-        let reference_time_outs = self.variant(against)?.time_outs(self.metric);
+        let reference_time_outs = self.summary.variant(against)?.time_outs(self.metric);
         time_outs.or(reference_time_outs)?;
         // One round alone decides nothing, as with the words.
         let is_beyond =

@@ -130,8 +130,7 @@ impl History {
 impl HistoryPoint {
     /// A variant in the session at this place; `None` if no run that counts has the figure.
     fn of(place: usize, whole: &WholeSession<'_>, name: &str, metric: Metric) -> Option<Self> {
-        let records = whole.records.iter();
-        let counted = records.filter(|record| record.variant == name && record.is_valid());
+        let counted = whole.valid_runs(name);
         let figures: RunFigures =
             counted.clone().filter_map(|record| record.figure(metric)).collect();
         // A session that lost so much is no gap in its history.

@@ -258,12 +258,6 @@ impl<'a> Side<'a> {
         Self { whole, summary: Summary::of(whole.session, whole.records) }
     }
 
-    /// The valid runs of a variant.
-    fn runs(&self, name: &str) -> impl Iterator<Item = &'a RunRecord> {
-        let records = self.whole.records.iter();
-        records.filter(move |record| record.variant == name && record.is_valid())
-    }
-
     /// The names of the variants that could run.
     fn names(&self) -> impl Iterator<Item = String> {
         self.ran().map(|variant| variant.name.clone())
@@ -302,21 +296,17 @@ impl<'a> Side<'a> {
 
     /// Whether others used the machine in half of the runs that count, or more.
     fn is_disturbed(&self, name: &str) -> bool {
-        are_disturbed(self.runs(name))
-    }
-
-    fn variant(&self, name: &str) -> Option<&VariantSummary> {
-        self.summary.variants.iter().find(|variant| variant.name == name)
+        are_disturbed(self.whole.valid_runs(name))
     }
 
     /// The figures of the runs that count.
     fn figures(&self, name: &str, metric: Metric) -> RunFigures {
-        self.runs(name).filter_map(|record| record.figure(metric)).collect()
+        self.whole.valid_runs(name).filter_map(|record| record.figure(metric)).collect()
     }
 
     /// Whether each run that counts has a figure that is not the time-out.
     fn is_whole(&self, name: &str, figures: &RunFigures) -> bool {
-        figures.count() == self.runs(name).count() && figures.time_outs().is_none()
+        figures.count() == self.whole.valid_runs(name).count() && figures.time_outs().is_none()
     }
 }
 
@@ -334,7 +324,8 @@ fn changes(sides: &[Side<'_>; 2], name: &str) -> Vec<VariantChange> {
 /// `None` if one of the two did not measure it.
 fn change(sides: &[Side<'_>; 2], name: &str, metric: Metric) -> Option<VariantChange> {
     let figures = sides.each_ref().map(|side| side.figures(name, metric));
-    let means = sides.each_ref().map(|side| side.variant(name)?.metrics.get(&metric).copied());
+    let means =
+        sides.each_ref().map(|side| side.summary.variant(name)?.metrics.get(&metric).copied());
     let time_outs = figures.each_ref().map(RunFigures::time_outs);
     let [before, after] = figures.each_ref().map(RunFigures::measured);
     let difference = before.zip(after).and_then(|(before, after)| Welch::of(&before, &after));
@@ -356,7 +347,7 @@ fn change(sides: &[Side<'_>; 2], name: &str, metric: Metric) -> Option<VariantCh
 
 /// Why a figure of a variant is compared with none, by what bounded it in either session.
 fn not_compared(sides: &[Side<'_>; 2], name: &str, metric: Metric) -> Option<NotCompared> {
-    let why = sides.iter().filter_map(|side| side.variant(name)?.not_compared);
+    let why = sides.iter().filter_map(|side| side.summary.variant(name)?.not_compared);
     why.into_iter().find(|why| why.includes(metric))
 }
 
@@ -412,11 +403,13 @@ impl Trial {
     fn of(sides: &[Side<'_>; 2], name: &str, metric: Metric, largest: f64) -> Self {
         let [base_figures, new_figures] = sides.each_ref().map(|side| side.figures(name, metric));
         let (base, new) = (base_figures.at_least(), new_figures.at_least());
-        let has_runs = |side: &Side<'_>| side.variant(name).is_some_and(|own| own.valid_runs > 0);
+        let has_runs =
+            |side: &Side<'_>| side.summary.variant(name).is_some_and(|own| own.valid_runs > 0);
         let is_nothing =
             base.is_empty() && new.is_empty() && !metric.is_latency() && sides.iter().all(has_runs);
         let is_base_whole = sides[0].is_whole(name, &base_figures);
-        let floors = sides.iter().filter_map(|side| floor_of_runs(side.runs(name), metric));
+        let floors =
+            sides.iter().filter_map(|side| floor_of_runs(side.whole.valid_runs(name), metric));
         let floor = floors.fold(0.0, f64::max);
         let distance = mean_of(&new).zip(mean_of(&base)).map(|(new, base)| (new - base).abs());
         let found = match Welch::of(&base, &new) {

@@ -188,10 +188,16 @@ impl VariantSummary {
 }
 
 impl Summary {
+    /// The variant of this name.
+    #[must_use]
+    pub fn variant(&self, name: &str) -> Option<&VariantSummary> {
+        self.variants.iter().find(|variant| variant.name == name)
+    }
+
     /// Whether others held up this variant's runs, so that nothing is certain of it.
     #[must_use]
     pub fn is_disturbed(&self, name: &str) -> bool {
-        self.variants.iter().any(|variant| variant.name == name && variant.is_disturbed)
+        self.variant(name).is_some_and(|variant| variant.is_disturbed)
     }
 
     /// The ruling over all limits, the worst of all; `None` without a limit. What fails, fails; else it

@@ -8,9 +8,7 @@ use dnslab_record::{LoadMode, Metric, TimeOuts};
 
 use crate::imported::has_imported;
 use crate::screen::cell;
-use crate::variants::{
-    INVALID, asks_one_by_one, code_shares, find, has_open_loop, is_at_least, listed,
-};
+use crate::variants::{INVALID, asks_one_by_one, code_shares, has_open_loop, is_at_least, listed};
 use crate::words::answers::answers_texts;
 use crate::words::metric::{Action, noun, words};
 use crate::words::time_out;
@@ -219,7 +217,7 @@ pub(crate) fn headline_metric(summary: &Summary) -> Metric {
         return metric;
     }
     let has_cpu = |it: &VariantSummary| it.metrics.contains_key(&Metric::ServerCpuPerQuery);
-    let reference = find(summary, &summary.baseline);
+    let reference = summary.variant(&summary.baseline);
     let is_cost = reference.is_some_and(|it| is_at_least(it) && has_cpu(it));
     match of_load(summary) {
         // From a lower bound nobody can read a difference.
@@ -264,7 +262,7 @@ fn without_comparison(summary: &Summary) -> String {
         _ if summary.comparisons.iter().any(|of| of.verdict == Verdict::Control) => {
             format!("No answer: all that was compared are controls ({}).", controls(summary))
         }
-        _ if !find(summary, baseline).is_some_and(counts) => {
+        _ if !summary.variant(baseline).is_some_and(counts) => {
             format!("No answer: no run of {baseline}, the reference, counts.")
         }
         variants if variants.iter().any(|it| it.name != *baseline && counts(it)) => {

@@ -158,8 +158,7 @@ fn of_records(
         let mut of_fact: Vec<ConditionChange> = Vec::new();
         for variant in variants {
             let [then, now] = [base, new].map(|whole| {
-                let is_own = |record: &&RunRecord| record.variant == *variant && record.is_valid();
-                whole.records.iter().find(is_own).map(fact).filter(|value| !value.is_empty())
+                whole.valid_runs(variant).next().map(fact).filter(|value| !value.is_empty())
             });
             // What an older dnslab did not note is not compared.
             if then.is_none() || now.is_none() || then == now {

@@ -38,10 +38,6 @@ fn like_the_main_load(record: &RunRecord, mode: LoadMode, measured: Measured) ->
     }
 }
 
-fn variant<'a>(summary: &'a Summary, name: &str) -> &'a VariantSummary {
-    summary.variants.iter().find(|variant| variant.name == name).unwrap()
-}
-
 fn verdict(summary: &Summary, variant: &str, metric: Metric) -> Option<Verdict> {
     let mut own = summary.comparisons.iter();
     Some(own.find(|c| c.variant == variant && c.metric == metric)?.verdict)
@@ -53,7 +49,7 @@ fn the_figures_are_those_of_the_runs() {
     assert_eq!((summary.name.as_str(), summary.baseline.as_str()), ("encryption", "udp"));
     let names: Vec<&str> = summary.variants.iter().map(|variant| &*variant.name).collect();
     assert_eq!(names, ["udp", "tcp", "dot"]);
-    let udp = variant(&summary, "udp");
+    let udp = summary.variant("udp").unwrap();
     assert_eq!((udp.valid_runs, udp.other_runs), (5, 0));
     let qps = udp.metrics[&Metric::AnsweredQps];
     let geometric = [1_000.0_f64, 1_010.0, 990.0, 1_005.0, 995.0].iter().product::<f64>().powf(0.2);
@@ -161,7 +157,7 @@ fn only_valid_runs_enter_a_figure() {
     failed.measured = None;
     records.extend([invalid, failed, record("unknown", 92, 1)]);
     let summary = Summary::of(&session(), &records);
-    let udp = variant(&summary, "udp");
+    let udp = summary.variant("udp").unwrap();
     assert_eq!((udp.valid_runs, udp.other_runs), (5, 2));
     assert_eq!(VariantSummary { other_runs: 0, ..udp.clone() }, figures[0]);
     assert_eq!(summary.variants.len(), 3);
@@ -177,7 +173,7 @@ fn a_variant_without_a_valid_run_stays_in_the_table() {
     }
     let summary = Summary::of(&session(), &records);
     for (name, others) in [("tcp", 5), ("dot", 0)] {
-        let variant = variant(&summary, name);
+        let variant = summary.variant(name).unwrap();
         assert_eq!((variant.valid_runs, variant.other_runs), (0, others));
         assert!(variant.metrics.is_empty() && variant.latency.is_empty());
         assert_eq!((variant.p999_ns, variant.server_busy_share), (None, None));
@@ -193,7 +189,7 @@ fn without_a_baseline_nothing_is_compared() {
     let mut records = records();
     records.retain(|record| record.variant != "udp");
     let summary = Summary::of(&session(), &records);
-    assert_eq!(variant(&summary, "dot").valid_runs, 5);
+    assert_eq!(summary.variant("dot").unwrap().valid_runs, 5);
     assert!(summary.comparisons.is_empty());
     let none = Summary::of(&session(), &[]);
     assert_eq!(none.variants.len(), 3);
@@ -206,7 +202,7 @@ fn what_could_not_be_measured_is_left_out() {
         record.watched.resources.samples.clear();
     }
     let summary = Summary::of(&session(), &records);
-    assert!(!variant(&summary, "udp").metrics.contains_key(&Metric::ServerCpuPerQuery));
+    assert!(!summary.variant("udp").unwrap().metrics.contains_key(&Metric::ServerCpuPerQuery));
     assert_eq!(verdict(&summary, "dot", Metric::ServerCpuPerQuery), None);
     assert_eq!(verdict(&summary, "dot", Metric::AnsweredQps), Some(Verdict::Costs));
 }
@@ -218,7 +214,8 @@ fn handshakes_of_the_warm_up_count() {
     measured.warm_up.connections.full_handshakes = 4;
     measured.counters.connections.full_handshakes = 2;
     measured.counters.connections.resumed_handshakes = 1;
-    assert_eq!(variant(&Summary::of(&session(), &records), "dot").handshakes, 7);
+    let summary = Summary::of(&session(), &records);
+    assert_eq!(summary.variant("dot").unwrap().handshakes, 7);
 }
 
 #[test]
@@ -243,7 +240,7 @@ fn bottlenecks_are_counted() {
         limit(BottleneckKind::Generator, 2),
         limit(BottleneckKind::Unclear, 0),
     ];
-    assert_eq!(variant(&summary, "dot").bottlenecks, expected);
+    assert_eq!(summary.variant("dot").unwrap().bottlenecks, expected);
 }
 
 fn limits(texts: &[&str]) -> Vec<CostLimit> {
@@ -271,13 +268,13 @@ fn the_rate_of_the_generator_is_a_lower_bound_and_compared_with_none() {
     // `dot` answers 30 % less than a reference that the generator bounded in two of five runs.
     let session = Session { limits: limits(&["qps=50%", "qps>=900", "qps>=2000"]), ..session() };
     let summary = Summary::of(&session, &bounded(BottleneckKind::Generator, 2));
-    let udp = variant(&summary, "udp");
+    let udp = summary.variant("udp").unwrap();
     assert_eq!(udp.not_compared, Some(NotCompared::Generator));
     let rate = udp.metrics[&Metric::AnsweredQps];
     let rates = [1_000.0_f64, 1_010.0, 990.0, 1_005.0, 995.0];
     let geometric = rates.iter().product::<f64>().powf(0.2);
     assert!((rate.value - geometric).abs() < 1e-9 && !rate.is_bounded(), "{rate:?}");
-    assert_eq!((udp.drift, variant(&summary, "dot").not_compared), (None, None));
+    assert_eq!((udp.drift, summary.variant("dot").unwrap().not_compared), (None, None));
     assert_eq!(verdicts(&summary, Metric::AnsweredQps), []);
     assert_eq!(verdicts(&summary, Metric::ServerCpuPerQuery), [EQUAL, Verdict::Costs]);
     // It spends nothing of the error rate: what is left is as certain as without the metric.
@@ -297,9 +294,9 @@ fn the_rate_of_the_generator_is_a_lower_bound_and_compared_with_none() {
 
     // One run of five is part of the spread.
     let summary = Summary::of(&session, &bounded(BottleneckKind::Generator, 1));
-    assert_eq!(variant(&summary, "udp").not_compared, None);
+    assert_eq!(summary.variant("udp").unwrap().not_compared, None);
     assert_eq!(verdicts(&summary, Metric::AnsweredQps), [EQUAL, Verdict::Costs]);
-    assert!(variant(&summary, "udp").metrics[&Metric::AnsweredQps].is_bounded());
+    assert!(summary.variant("udp").unwrap().metrics[&Metric::AnsweredQps].is_bounded());
 }
 
 /// A planted cost of CPU time, between two sides that the generator bounds: by its own noise the slower server
@@ -327,7 +324,7 @@ fn a_planted_cost_is_no_gain_by_the_rate_of_the_generator() {
 fn refused_connections_leave_neither_rate_nor_cpu_time_to_compare() {
     let session = Session { limits: limits(&["cpu_per_query=50%"]), ..session() };
     let summary = Summary::of(&session, &bounded(BottleneckKind::ConnectionsRefused, 2));
-    let udp = variant(&summary, "udp");
+    let udp = summary.variant("udp").unwrap();
     assert_eq!(udp.not_compared, Some(NotCompared::ConnectionsRefused));
     // The rate is what was answered, no bound.
     assert!(udp.metrics[&Metric::AnsweredQps].is_bounded());
@@ -395,11 +392,11 @@ fn the_share_of_errors_is_that_of_the_worse_load() {
         }
     }
     let summary = Summary::of(&session(), &records);
-    assert!((variant(&summary, "dot").error_share - 0.6).abs() < 1e-9);
-    assert_eq!(variant(&summary, "udp").error_share, 0.0);
+    assert!((summary.variant("dot").unwrap().error_share - 0.6).abs() < 1e-9);
+    assert_eq!(summary.variant("udp").unwrap().error_share, 0.0);
     records.iter_mut().for_each(|record| record.common_load = None);
     let summary = Summary::of(&session(), &records);
-    assert!((variant(&summary, "dot").error_share - 0.01).abs() < 1e-9);
+    assert!((summary.variant("dot").unwrap().error_share - 0.01).abs() < 1e-9);
 }
 
 /// The caveats of five runs, and what is kept of them.
@@ -409,7 +406,9 @@ fn check_caveats(runs: [Vec<Caveat>; 5], expected: &[(Caveat, u32)]) {
     let dot = records.iter_mut().filter(|record| record.variant == "dot");
     dot.zip(runs).for_each(|(record, caveats)| record.caveats = caveats);
     let summary = Summary::of(&session(), &records);
-    let found: Vec<_> = variant(&summary, "dot")
+    let found: Vec<_> = summary
+        .variant("dot")
+        .unwrap()
         .caveats
         .iter()
         .map(|caveat| (caveat.worst.clone(), caveat.runs))
@@ -486,7 +485,7 @@ fn a_limit_judges_every_variant_but_the_baseline() {
         judged.variants.iter().map(|judgement| &*judgement.variant).collect::<Vec<_>>(),
         ["dot"]
     );
-    let alone = Summary { variants: vec![variant(&all, "udp").clone()], ..all };
+    let alone = Summary { variants: vec![all.variant("udp").unwrap().clone()], ..all };
     check("qps=40%", &alone, &[]);
 }
 

@@ -62,7 +62,7 @@ fn the_rounds_that_are_left_are_no_figure() {
     let expected = ["p99", "p99.9"].map(|name| (name.to_owned(), 5, 8));
     assert_eq!(time_outs_of(&summary, "dot"), expected);
     assert_eq!(time_outs_of(&summary, "udp"), []);
-    let dot = summary.variants.iter().find(|variant| variant.name == "dot").unwrap();
+    let dot = summary.variant("dot").unwrap();
     assert!(dot.metrics.contains_key(&Metric::LatencyP95) && dot.p90_ns.is_some());
     assert!(!dot.metrics.contains_key(&Metric::LatencyP99) && dot.p999_ns.is_none());
     let is_compared =
