@@ -30,8 +30,7 @@ impl Agreement {
         let measured = run.measured;
         let counters = run.watched.counters.as_ref()?;
         let [first, .., last] = counters.samples.as_slice() else { return None };
-        let (_, end_ns) = measured.window();
-        if first.at_ns > 0 || last.at_ns < end_ns {
+        if first.at_ns > 0 || last.at_ns < measured.window().to_ns {
             return None;
         }
         Some(Self {
@@ -79,13 +78,13 @@ mod tests {
 
     #[test]
     fn a_difference_has_a_sign_and_its_share_none() {
-        let of = |sent, counted| Agreement { sent, counted, source: "a socket".to_owned() };
-        assert_eq!((of(1_000, 1_000).difference(), of(1_000, 1_000).share()), (0, 0.0));
-        assert_eq!((of(1_000, 990).difference(), of(1_000, 990).share()), (-10, 0.01));
-        assert_eq!((of(1_000, 1_020).difference(), of(1_000, 1_020).share()), (20, 0.02));
-        assert_eq!(of(0, 0).share(), 0.0);
-        let runs = [of(1_000, 990), of(500, 510)];
-        assert_eq!(Agreement::sum(runs.into_iter()), Some(of(1_500, 1_500)));
+        let counts = |sent, counted| Agreement { sent, counted, source: "a socket".to_owned() };
+        assert_eq!((counts(1_000, 1_000).difference(), counts(1_000, 1_000).share()), (0, 0.0));
+        assert_eq!((counts(1_000, 990).difference(), counts(1_000, 990).share()), (-10, 0.01));
+        assert_eq!((counts(1_000, 1_020).difference(), counts(1_000, 1_020).share()), (20, 0.02));
+        assert_eq!(counts(0, 0).share(), 0.0);
+        let runs = [counts(1_000, 990), counts(500, 510)];
+        assert_eq!(Agreement::sum(runs.into_iter()), Some(counts(1_500, 1_500)));
         assert_eq!(Agreement::sum(std::iter::empty()), None);
     }
 }

@@ -69,8 +69,7 @@ impl BottleneckFigures {
     /// by the server and the workers on whose CPUs it was.
     #[must_use]
     pub fn bottleneck(&self) -> Bottleneck {
-        let (kind, evidence) = self
-            .rate()
+        self.rate()
             .or_else(|| self.turned_away())
             .or_else(|| self.cpu_limits())
             .or_else(|| self.others())
@@ -81,8 +80,7 @@ impl BottleneckFigures {
             .or_else(|| self.not_in_time())
             .or_else(|| self.crowded())
             .or_else(|| self.window())
-            .unwrap_or_else(|| (self.nobody(), self.what_is_known()));
-        Bottleneck { kind, evidence }
+            .unwrap_or_else(|| Bottleneck { kind: self.nobody(), evidence: self.what_is_known() })
     }
 }
 
@@ -147,7 +145,7 @@ mod tests {
     fn check(figures: BottleneckFigures, kind: BottleneckKind, evidence: &[&str]) {
         let found = figures.bottleneck();
         assert_eq!(found.kind, kind, "{found:?}");
-        let name = |of: &Evidence| serde_json::to_value(of).unwrap()["figure"].clone();
+        let name = |evidence: &Evidence| serde_json::to_value(evidence).unwrap()["figure"].clone();
         let names: Vec<_> = found.evidence.iter().map(name).collect();
         assert_eq!(names, evidence, "{found:?}");
     }
@@ -227,8 +225,8 @@ mod tests {
             generator_wanted_share: generator_busy_share,
             ..open()
         };
-        let told = ["not-taken", "servers", "busiest-worker"];
-        check(slow(0.49), BottleneckKind::Unclear, &told);
+        let evidence = ["not-taken", "servers", "busiest-worker"];
+        check(slow(0.49), BottleneckKind::Unclear, &evidence);
         check(slow(0.5), BottleneckKind::Generator, &["rate-missed"]);
         // One that waits for its CPU is late by itself.
         let waits = BottleneckFigures { generator_wanted_share: 0.5, ..slow(0.1) };
@@ -239,7 +237,7 @@ mod tests {
         let busy = BottleneckFigures { servers: used(0.95), ..slow(0.49) };
         check(busy, BottleneckKind::ServerCpu, &["servers"]);
         let unwatched = BottleneckFigures { servers: unwatched(), ..slow(0.49) };
-        check(unwatched, BottleneckKind::Unknown, &told);
+        check(unwatched, BottleneckKind::Unknown, &evidence);
         // What was sent and not answered is another matter.
         let unanswered = BottleneckFigures { offered_qps: 100_000.0, ..slow(0.1) };
         check(unanswered, BottleneckKind::Unclear, &["servers", "busiest-worker", "answered"]);
@@ -247,7 +245,7 @@ mod tests {
 
     #[test]
     fn lost_datagrams() {
-        let told = ["lost", "servers"];
+        let evidence = ["lost", "servers"];
         // 12,000 of a million.
         let lossy = || BottleneckFigures {
             lost_datagrams: 12_000,
@@ -255,22 +253,22 @@ mod tests {
             is_loopback: false,
             ..closed()
         };
-        check(lossy(), BottleneckKind::Network, &told);
+        check(lossy(), BottleneckKind::Network, &evidence);
         let drops = |server_udp_drops| BottleneckFigures { server_udp_drops, ..lossy() };
-        check(drops(12_000), BottleneckKind::ServerSocket, &told);
-        check(drops(6_000), BottleneckKind::ServerSocket, &told);
-        check(drops(5_999), BottleneckKind::Network, &told);
+        check(drops(12_000), BottleneckKind::ServerSocket, &evidence);
+        check(drops(6_000), BottleneckKind::ServerSocket, &evidence);
+        check(drops(5_999), BottleneckKind::Network, &evidence);
         let few =
             BottleneckFigures { lost_datagrams: 1_000, lost_datagram_share: 0.001, ..closed() };
         check(few, BottleneckKind::Window, &["in-flight", "servers"]);
         let missed = BottleneckFigures { mode: open().mode, answered_qps: 90_000.0, ..lossy() };
-        check(missed, BottleneckKind::Network, &told);
+        check(missed, BottleneckKind::Network, &evidence);
         let unwatched = BottleneckFigures { servers: unwatched(), ..lossy() };
         let names = ["servers", "busiest-worker", "lost", "in-flight"];
         check(unwatched, BottleneckKind::Unknown, &names);
         let here =
             |server_udp_drops| BottleneckFigures { is_loopback: true, ..drops(server_udp_drops) };
-        check(here(12_000), BottleneckKind::ServerSocket, &told);
+        check(here(12_000), BottleneckKind::ServerSocket, &evidence);
         let names = ["lost", "lost-on-loopback", "servers"];
         check(here(0), BottleneckKind::Unclear, &names);
     }
@@ -278,10 +276,10 @@ mod tests {
     #[test]
     fn late_answers() {
         let late = || BottleneckFigures { late_share: 0.012, ..closed() };
-        let told = ["late", "servers"];
-        check(late(), BottleneckKind::Unclear, &told);
+        let evidence = ["late", "servers"];
+        check(late(), BottleneckKind::Unclear, &evidence);
         let unwatched = BottleneckFigures { servers: unwatched(), ..late() };
-        check(unwatched, BottleneckKind::Unknown, &told);
+        check(unwatched, BottleneckKind::Unknown, &evidence);
         let busy = BottleneckFigures { servers: used(0.95), ..late() };
         check(busy, BottleneckKind::ServerCpu, &["servers"]);
         let few = BottleneckFigures { late_share: 0.001, ..closed() };
@@ -294,8 +292,8 @@ mod tests {
     #[test]
     fn crowded() {
         let wanted = |share| BottleneckFigures { generator_wanted_share: share, ..closed() };
-        let told = ["worker-waited", "servers", "busiest-worker", "in-flight"];
-        check(wanted(0.95), BottleneckKind::Unclear, &told);
+        let evidence = ["worker-waited", "servers", "busiest-worker", "in-flight"];
+        check(wanted(0.95), BottleneckKind::Unclear, &evidence);
         check(wanted(0.89), BottleneckKind::Window, &["in-flight", "servers"]);
         // An open loop has no window, and sends late where that is so.
         check(
@@ -321,22 +319,22 @@ mod tests {
             figures.load_limit = quota("/load", of_load);
             figures
         };
-        let told = ["cpu-limit", "servers"];
-        check(limited(50, 0), BottleneckKind::ServerCpuLimit, &told);
+        let evidence = ["cpu-limit", "servers"];
+        check(limited(50, 0), BottleneckKind::ServerCpuLimit, &evidence);
         check(limited(49, 0), BottleneckKind::Window, &["in-flight", "servers"]);
-        check(limited(0, 50), BottleneckKind::Generator, &told);
-        check(limited(60, 59), BottleneckKind::ServerCpuLimit, &told);
-        check(limited(60, 60), BottleneckKind::Generator, &told);
+        check(limited(0, 50), BottleneckKind::Generator, &evidence);
+        check(limited(60, 59), BottleneckKind::ServerCpuLimit, &evidence);
+        check(limited(60, 60), BottleneckKind::Generator, &evidence);
         // The group that has the quota is above both.
         let mut both = limited(60, 60);
         both.load_limit = quota("/server", 60);
-        check(both, BottleneckKind::SharedCpu, &told);
+        check(both, BottleneckKind::SharedCpu, &evidence);
         // A server whose quota is nearly its CPU: the quota is why it has no more.
         let busy = BottleneckFigures { servers: used(0.95), ..limited(0, 0) };
         check(busy.clone(), BottleneckKind::ServerCpu, &["servers"]);
         let mut full = busy;
         full.servers[0].limit = quota("/server", 90);
-        check(full, BottleneckKind::ServerCpuLimit, &told);
+        check(full, BottleneckKind::ServerCpuLimit, &evidence);
         let generator = BottleneckFigures { generator_busy_share: 0.95, ..limited(60, 0) };
         check(generator, BottleneckKind::Generator, &["busiest-worker"]);
         check(
@@ -362,10 +360,10 @@ mod tests {
             figures.servers[0].cpus_used = Some(CpusUsed { by_all, by_others });
             figures
         };
-        let told = ["server-held-up", "servers", "busiest-worker"];
-        check(held(Some(0.5), 0.5, 1.0), BottleneckKind::OtherPrograms, &told);
-        check(held(None, 0.5, 1.0), BottleneckKind::OtherPrograms, &told);
-        check(held(Some(0.1), 0.1, 0.9), BottleneckKind::OtherPrograms, &told);
+        let evidence = ["server-held-up", "servers", "busiest-worker"];
+        check(held(Some(0.5), 0.5, 1.0), BottleneckKind::OtherPrograms, &evidence);
+        check(held(None, 0.5, 1.0), BottleneckKind::OtherPrograms, &evidence);
+        check(held(Some(0.1), 0.1, 0.9), BottleneckKind::OtherPrograms, &evidence);
         for short in [
             held(Some(0.09), 0.5, 1.0),
             held(Some(0.5), 0.09, 1.0),
@@ -381,7 +379,7 @@ mod tests {
             figures
         };
         check(full(0.90), BottleneckKind::ServerCpu, &["servers"]);
-        check(full(0.89), BottleneckKind::OtherPrograms, &told);
+        check(full(0.89), BottleneckKind::OtherPrograms, &evidence);
         let generator =
             BottleneckFigures { generator_busy_share: 0.9, ..held(Some(0.5), 0.5, 1.0) };
         check(generator, BottleneckKind::Generator, &["busiest-worker"]);
@@ -391,8 +389,8 @@ mod tests {
             others_on_load_cpus,
             ..closed()
         };
-        let told = ["worker-waited", "servers", "busiest-worker"];
-        check(load(Some(0.1)), BottleneckKind::OtherPrograms, &told);
+        let evidence = ["worker-waited", "servers", "busiest-worker"];
+        check(load(Some(0.1)), BottleneckKind::OtherPrograms, &evidence);
         check(
             load(Some(0.09)),
             BottleneckKind::Unclear,
@@ -400,7 +398,7 @@ mod tests {
         );
         let missed =
             BottleneckFigures { mode: open().mode, offered_qps: 50_000.0, ..load(Some(0.5)) };
-        check(missed, BottleneckKind::OtherPrograms, &told);
+        check(missed, BottleneckKind::OtherPrograms, &evidence);
         let rate = BottleneckFigures { mode: open().mode, ..held(Some(0.5), 0.5, 1.0) };
         check(rate, BottleneckKind::Rate, &["rate-met"]);
     }
@@ -452,9 +450,9 @@ mod tests {
         check(chain(0.97, 0.61), BottleneckKind::ServerCpu, &["servers"]);
         check(chain(0.5, 0.61), BottleneckKind::Window, &["in-flight", "servers"]);
         // The fullest is named first.
-        let of =
+        let used =
             |role: &str, share, cpus| CpuUse { role: role.into(), busy_share: Some(share), cpus };
-        let servers = vec![of("upstream", 0.97, 2), of(UNDER_TEST, 0.61, 1)];
+        let servers = vec![used("upstream", 0.97, 2), used(UNDER_TEST, 0.61, 1)];
         let found = chain(0.61, 0.97).bottleneck();
         assert_eq!(found.evidence, [Evidence::Servers { servers }]);
         // The more saturated of generator and upstream.
@@ -476,8 +474,8 @@ mod tests {
             figures.workers = vec![WorkerUse { cpu, busy_share }];
             BottleneckFigures { generator_busy_share: busy_share, ..figures }
         };
-        let told = ["servers-and-load", "servers", "busiest-worker"];
-        check(with(0.42, Some(1)), BottleneckKind::SharedCpu, &told);
+        let evidence = ["servers-and-load", "servers", "busiest-worker"];
+        check(with(0.42, Some(1)), BottleneckKind::SharedCpu, &evidence);
         check(with(0.42, Some(0)), BottleneckKind::Window, &["in-flight", "servers"]);
         check(with(0.42, None), BottleneckKind::Window, &["in-flight", "servers"]);
         check(with(0.3, Some(1)), BottleneckKind::Window, &["in-flight", "servers"]);

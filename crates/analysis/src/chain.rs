@@ -1,7 +1,7 @@
 //! What each server of a chain did, from the records alone.
 
 use dnslab_record::{
-    ChainPart, CounterSeries, Measured, Observation, RunRecord, UNDER_TEST, counter,
+    ChainPart, CounterSeries, Measured, Observation, RunRecord, Span, UNDER_TEST, counter,
 };
 use serde::{Deserialize, Serialize};
 
@@ -57,17 +57,17 @@ impl Reached {
     }
 
     fn plus(self, other: Self) -> Self {
-        let sum = |one: Option<u64>, two: Option<u64>| match (one, two) {
-            (Some(one), Some(two)) => Some(one + two),
-            (one, two) => one.or(two),
-        };
         Self {
-            queries: sum(self.queries, other.queries),
-            connections: sum(self.connections, other.connections),
-            full_handshakes: sum(self.full_handshakes, other.full_handshakes),
-            resumed_handshakes: sum(self.resumed_handshakes, other.resumed_handshakes),
+            queries: sum_of_known(self.queries, other.queries),
+            connections: sum_of_known(self.connections, other.connections),
+            full_handshakes: sum_of_known(self.full_handshakes, other.full_handshakes),
+            resumed_handshakes: sum_of_known(self.resumed_handshakes, other.resumed_handshakes),
         }
     }
+}
+
+fn sum_of_known(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    one.into_iter().chain(other).reduce(|one, other| one + other)
 }
 
 /// The name of the count of queries over one transport, as records call it; `None` for those that
@@ -138,11 +138,11 @@ impl ServerFigures {
     pub fn over_runs<'a>(records: impl Iterator<Item = &'a RunRecord>) -> Vec<Self> {
         let runs: Vec<Vec<Self>> = records.map(Self::of_run).collect();
         let first = runs.first().map(Vec::as_slice).unwrap_or_default();
-        let over = |(place, server): (usize, &Self)| {
+        let means = first.iter().enumerate().map(|(place, server)| {
             let same = runs.iter().filter_map(|run| run.get(place));
-            Self::mean(&same.filter(|of| of.role == server.role).collect::<Vec<_>>())
-        };
-        first.iter().enumerate().map(over).collect()
+            Self::mean(&same.filter(|other| other.role == server.role).collect::<Vec<_>>())
+        });
+        means.collect()
     }
 
     fn under_test(record: &RunRecord, run: &Observation<'_>) -> Self {
@@ -166,14 +166,14 @@ impl ServerFigures {
 
     /// The figures of a server behind it; `before` is what the server that asks it counted.
     fn of_part(part: &ChainPart, before: Option<&CounterSeries>, measured: &Measured) -> Self {
-        let (from, to) = measured.window();
+        let window = measured.window();
         let counters = part.counters.as_ref();
-        let span = counters.and_then(|counters| counted_span(counters, (from, to)));
+        let span = counters.and_then(|counters| counted_span(counters, window));
         let queries = counters
             .zip(span)
-            .and_then(|(counters, span)| counters.growth_between(counter::QUERIES, span, to));
-        let seconds = span.map(|(from, to)| (to - from) as f64 / 1e9);
-        let cpu_ns = span.and_then(|(from, to)| part.resources.cpu_between_ns(from, to));
+            .and_then(|(counters, span)| counters.growth_in(counter::QUERIES, span, window.to_ns));
+        let seconds = span.map(|span| span.length_ns() as f64 / 1e9);
+        let cpu_ns = span.and_then(|span| part.resources.cpu_ns(span));
         let queries = queries.filter(|queries| *queries > 0.0);
         let reached = |read: fn(&CounterSeries, &str) -> Option<u64>| {
             Reached::of(&part.transport, |name| counters.and_then(|series| read(series, name)))
@@ -184,7 +184,7 @@ impl ServerFigures {
             server: part.server.title(),
             transport: part.transport.clone(),
             qps: queries.zip(seconds).map(|(queries, seconds)| queries / seconds),
-            mean_latency_ns: before.and_then(|before| mean_wait_ns(before, (from, to))),
+            mean_latency_ns: before.and_then(|before| mean_wait_ns(before, window)),
             busy_share: measured.busy_share_of(&part.resources),
             cpu_per_query_ns: cpu_ns.zip(queries).map(|(cpu_ns, queries)| cpu_ns as f64 / queries),
             peak_memory_octets: part.resources.peak_memory_octets(),
@@ -216,19 +216,20 @@ impl ServerFigures {
 
 /// How long a server waited for an answer of the one behind it on average, nanoseconds; `None` if it
 /// does not count that, or asked nothing.
-fn mean_wait_ns(counters: &CounterSeries, window: (i64, i64)) -> Option<f64> {
+fn mean_wait_ns(counters: &CounterSeries, window: Span) -> Option<f64> {
     let span = counted_span(counters, window)?;
-    let growth = |name| counters.growth_between(name, span, window.1);
-    let (waited_ns, asked) =
-        (growth(counter::UPSTREAM_WAITED_NS)?, growth(counter::UPSTREAM_QUERIES)?);
+    let waited_ns = counters.growth_in(counter::UPSTREAM_WAITED_NS, span, window.to_ns)?;
+    let asked = counters.growth_in(counter::UPSTREAM_QUERIES, span, window.to_ns)?;
     (asked > 0.0).then(|| waited_ns / asked)
 }
 
 /// The span for which queries are counted: the measured window, or as much of the load as there is
 /// between the first reading and the last if they do not cover the window.
-fn counted_span(counters: &CounterSeries, window: (i64, i64)) -> Option<(i64, i64)> {
+fn counted_span(counters: &CounterSeries, window: Span) -> Option<Span> {
     let [first, .., last] = counters.samples.as_slice() else { return None };
-    let is_covered = first.at_ns <= window.0 && window.1 <= last.at_ns;
-    let span = if is_covered { window } else { (first.at_ns.max(0), last.at_ns.min(window.1)) };
-    (span.1 > span.0).then_some(span)
+    let span = match first.at_ns <= window.from_ns && window.to_ns <= last.at_ns {
+        true => window,
+        false => Span::between(first.at_ns.max(0), last.at_ns.min(window.to_ns)),
+    };
+    (span.length_ns() > 0).then_some(span)
 }

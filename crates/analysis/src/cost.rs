@@ -10,7 +10,7 @@
 //! (Zou and Donner, "Construction of confidence limits about effect measures", Statistics in Medicine 27, 2008).
 
 use dnslab_record::{
-    CostPart, CpuProfile, CpuProfiles, Metric, NotProfiled, RunRecord, RunStatus, Session,
+    CostPart, CpuProfile, CpuProfiles, Metric, NotProfiled, Observation, RunRecord, Session,
 };
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF as _, Normal};
@@ -164,57 +164,56 @@ impl CostSummary {
         profiles: &CpuProfiles,
     ) -> Self {
         let mut not_profiled = profiles.failed.clone();
-        let mut known: Vec<(&CpuProfile, VariantCost)> = Vec::new();
+        let mut known: Vec<Profiled<'_>> = Vec::new();
         for name in &session.variants {
-            let Some(profile) = profiles.profiles.iter().find(|of| of.variant == *name) else {
+            let Some(profile) = profiles.profiles.iter().find(|profile| profile.variant == *name)
+            else {
                 continue;
             };
             match variant_cost(profile, records, session.seed) {
-                Some(cost) => known.push((profile, cost)),
+                Some(cost) => known.push(Profiled { profile, cost }),
                 None => not_profiled.push(NotProfiled {
                     variant: name.clone(),
                     reason: "no valid run tells its CPU time for each query".to_owned(),
                 }),
             }
         }
-        let of = |name: &str| known.iter().find(|(profile, _)| profile.variant == name);
+        let find = |name: &str| known.iter().find(|known| known.profile.variant == name);
         let differences = session
             .compared()
             .iter()
             .filter_map(|pair| {
-                let (own, reference) = (of(&pair.variant)?, of(&pair.against)?);
-                let is_certain = comparisons.iter().any(|of| {
-                    (&of.variant, &of.against) == (&pair.variant, &pair.against)
-                        && of.metric == Metric::ServerCpuPerQuery
-                        && matches!(of.verdict, Verdict::Costs | Verdict::Gains)
+                let (own, reference) = (find(&pair.variant)?, find(&pair.against)?);
+                let is_certain = comparisons.iter().any(|comparison| {
+                    (&comparison.variant, &comparison.against) == (&pair.variant, &pair.against)
+                        && comparison.metric == Metric::ServerCpuPerQuery
+                        && matches!(comparison.verdict, Verdict::Costs | Verdict::Gains)
                 });
-                Some(CostDifference { is_certain, ..difference(own, reference) })
+                Some(CostDifference { is_certain, ..own.difference(reference) })
             })
             .collect();
-        let variants = known.into_iter().map(|(_, cost)| cost).collect();
+        let variants = known.into_iter().map(|known| known.cost).collect();
         Self { variants, differences, not_profiled }
     }
 }
 
 fn variant_cost(profile: &CpuProfile, records: &[RunRecord], seed: u64) -> Option<VariantCost> {
-    let valid = || {
-        let own = records.iter().filter(|record| record.variant == profile.variant);
-        own.filter(|record| record.status == RunStatus::Valid)
-            .filter_map(|record| record.observation())
-    };
+    let own = records.iter().filter(|record| record.variant == profile.variant);
+    let valid: Vec<Observation<'_>> =
+        own.filter(|record| record.is_valid()).filter_map(RunRecord::observation).collect();
     // The server under test alone was sampled, so the servers behind it do not count.
-    let cpu: Vec<f64> = valid().filter_map(|run| run.server_cpu_per_query_ns()).collect();
-    let rates: Vec<f64> = valid().map(|run| run.measured.answered_qps()).collect();
+    let cpu: Vec<f64> = valid.iter().filter_map(Observation::server_cpu_per_query_ns).collect();
+    let rates: Vec<f64> = valid.iter().map(|run| run.measured.answered_qps()).collect();
     let (cpu_per_query_ns, answered_qps) = (mean(&cpu, seed)?, mean_of(&rates)?);
     if profile.samples == 0 {
         return None;
     }
-    let part = |part: CostPart| {
+    let parts = CostPart::ALL.into_iter().filter_map(|part| {
         let samples = profile.of(part);
         let ns = time_of(samples, profile.samples, cpu_per_query_ns);
         let share = samples as f64 / profile.samples as f64;
         (samples > 0).then_some(PartCost { part, samples, share, ns })
-    };
+    });
     Some(VariantCost {
         variant: profile.variant.clone(),
         cpu_per_query_ns,
@@ -224,34 +223,29 @@ fn variant_cost(profile: &CpuProfile, records: &[RunRecord], seed: u64) -> Optio
         lost: profile.lost,
         rate_hz: profile.rate_hz,
         sampler: profile.sampler.clone(),
-        parts: CostPart::ALL.into_iter().filter_map(part).collect(),
+        parts: parts.collect(),
     })
 }
 
 /// A part's time for each query: its share of the samples times the whole.
-fn time_of(samples: u64, of: u64, whole: Estimate) -> Estimate {
-    let share = share(samples, of);
+fn time_of(samples: u64, all: u64, whole: Estimate) -> Estimate {
+    let share = share(samples, all);
     let value = share.value * whole.value;
     // One run says nothing of its spread: then the interval is that of the share alone.
     let whole = match whole.is_bounded() {
         true => whole,
         false => Estimate { low: whole.value, high: whole.value, ..whole },
     };
-    let end = |share_end: f64, whole_end: f64| {
-        let by_share = (share_end - share.value) * whole.value;
-        let by_whole = (whole_end - whole.value) * share.value;
-        by_share.hypot(by_whole)
-    };
-    Estimate {
-        value,
-        low: (value - end(share.low, whole.low)).max(0.0),
-        high: value + end(share.high, whole.high),
-    }
+    let [below, above] = [(share.low, whole.low), (share.high, whole.high)].map(|(part, all)| {
+        let (by_share, by_whole) = (part - share.value, all - whole.value);
+        (by_share * whole.value).hypot(by_whole * share.value)
+    });
+    Estimate { value, low: (value - below).max(0.0), high: value + above }
 }
 
 /// The share of the samples with its simultaneous interval, in [0, 1].
-fn share(samples: u64, of: u64) -> Estimate {
-    let (count, total) = (samples as f64, of as f64);
+fn share(samples: u64, all: u64) -> Estimate {
+    let (count, total) = (samples as f64, all as f64);
     let value = count / total;
     let z = Normal::standard().inverse_cdf(1.0 - ERROR / (2.0 * CostPart::ALL.len() as f64));
     let shrink = 1.0 + z * z / total;
@@ -262,17 +256,34 @@ fn share(samples: u64, of: u64) -> Estimate {
     Estimate { value, low, high }
 }
 
-fn difference(
-    (own, own_cost): &(&CpuProfile, VariantCost),
-    (reference, reference_cost): &(&CpuProfile, VariantCost),
-) -> CostDifference {
-    let samples = |profile: &CpuProfile, set: PartSet| {
-        set.parts().iter().map(|part| profile.of(*part)).sum::<u64>()
-    };
-    let part = |set: PartSet| {
-        let counts = [samples(own, set), samples(reference, set)];
-        let own = time_of(counts[0], own.samples, own_cost.cpu_per_query_ns);
-        let other = time_of(counts[1], reference.samples, reference_cost.cpu_per_query_ns);
+/// A variant that was profiled, with what the profile says together with the runs.
+struct Profiled<'a> {
+    profile: &'a CpuProfile,
+    cost: VariantCost,
+}
+
+impl Profiled<'_> {
+    fn difference(&self, reference: &Self) -> CostDifference {
+        let parts = PartSet::ALL.into_iter().filter_map(|set| self.part_difference(reference, set));
+        let mut parts: Vec<PartDifference> = parts.collect();
+        parts.sort_by(|one, other| other.ns.value.abs().total_cmp(&one.ns.value.abs()));
+        CostDifference {
+            variant: self.profile.variant.clone(),
+            against: reference.profile.variant.clone(),
+            ns: self.cost.cpu_per_query_ns.value - reference.cost.cpu_per_query_ns.value,
+            is_certain: false,
+            parts,
+        }
+    }
+
+    /// `None` if neither has a sample of it.
+    fn part_difference(&self, reference: &Self, part: PartSet) -> Option<PartDifference> {
+        if [self, reference].iter().all(|side| side.samples(part) == 0) {
+            return None;
+        }
+        let [own, other] = [self, reference].map(|side| {
+            time_of(side.samples(part), side.profile.samples, side.cost.cpu_per_query_ns)
+        });
         let value = own.value - other.value;
         let ns = Estimate {
             value,
@@ -280,19 +291,13 @@ fn difference(
             high: value + (own.high - own.value).hypot(other.value - other.low),
         };
         // One run says nothing of its spread.
-        let is_known =
-            own_cost.cpu_per_query_ns.is_bounded() && reference_cost.cpu_per_query_ns.is_bounded();
+        let is_known = [self, reference].iter().all(|side| side.cost.cpu_per_query_ns.is_bounded());
         let is_certain = is_known && (ns.low > 0.0 || ns.high < 0.0);
-        (counts != [0, 0]).then_some(PartDifference { part: set, ns, is_certain })
-    };
-    let mut parts: Vec<PartDifference> = PartSet::ALL.into_iter().filter_map(part).collect();
-    parts.sort_by(|one, other| other.ns.value.abs().total_cmp(&one.ns.value.abs()));
-    CostDifference {
-        variant: own.variant.clone(),
-        against: reference.variant.clone(),
-        ns: own_cost.cpu_per_query_ns.value - reference_cost.cpu_per_query_ns.value,
-        is_certain: false,
-        parts,
+        Some(PartDifference { part, ns, is_certain })
+    }
+
+    fn samples(&self, set: PartSet) -> u64 {
+        set.parts().iter().map(|part| self.profile.of(*part)).sum()
     }
 }
 
@@ -357,21 +362,20 @@ mod tests {
         assert_eq!(time_of(500, 1_000, unknown), narrow);
     }
 
-    fn sampled(
-        variant: &str,
-        whole_ns: f64,
-        parts: &[(CostPart, u64)],
-    ) -> (CpuProfile, VariantCost) {
+    fn sampled(variant: &str, parts: &[(CostPart, u64)]) -> CpuProfile {
         let part =
             |(part, samples): &(CostPart, u64)| PartSamples { part: *part, samples: *samples };
-        let profile = CpuProfile {
+        CpuProfile {
             variant: variant.to_owned(),
             samples: parts.iter().map(|(_, samples)| samples).sum(),
             parts: parts.iter().map(part).collect(),
             ..CpuProfile::default()
-        };
+        }
+    }
+
+    fn profiled(profile: &CpuProfile, whole_ns: f64) -> Profiled<'_> {
         let cost = VariantCost {
-            variant: variant.to_owned(),
+            variant: profile.variant.clone(),
             cpu_per_query_ns: exact(whole_ns),
             sampled_cpu_per_query_ns: 0.0,
             answered_qps: [0.0; 2],
@@ -381,23 +385,23 @@ mod tests {
             sampler: String::new(),
             parts: Vec::new(),
         };
-        (profile, cost)
+        Profiled { profile, cost }
     }
 
     #[test]
     fn differences_beyond_the_error_of_sampling_are_certain() {
         use CostPart::{Crypto, DnsLogic, KernelNetwork, Tls};
-        let (udp, udp_cost) = sampled("udp", 6_000.0, &[(KernelNetwork, 4_000), (DnsLogic, 2_000)]);
+        let udp = sampled("udp", &[(KernelNetwork, 4_000), (DnsLogic, 2_000)]);
         let dot = [(KernelNetwork, 5_000), (DnsLogic, 1_550), (Tls, 100), (Crypto, 900)];
-        let (dot, dot_cost) = sampled("dot", 10_000.0, &dot);
-        let found = difference(&(&dot, dot_cost), &(&udp, udp_cost));
+        let dot = sampled("dot", &dot);
+        let found = profiled(&dot, 10_000.0).difference(&profiled(&udp, 6_000.0));
         assert_eq!(found.ns, 4_000.0);
         let sum: f64 = found.parts.iter().map(|part| part.ns.value).sum();
         assert!((sum - 4_000.0).abs() < 1e-6);
-        let of = |set: PartSet| found.parts.iter().find(|of| of.part == set).unwrap();
-        assert!(of(PartSet::KernelNetwork).is_certain);
-        assert!(of(PartSet::TlsAndCrypto).is_certain, "one has none of it");
-        assert!(!of(PartSet::DnsLogic).is_certain, "{:?}", of(PartSet::DnsLogic));
+        let by = |set: PartSet| found.parts.iter().find(|part| part.part == set).unwrap();
+        assert!(by(PartSet::KernelNetwork).is_certain);
+        assert!(by(PartSet::TlsAndCrypto).is_certain, "one has none of it");
+        assert!(!by(PartSet::DnsLogic).is_certain, "{:?}", by(PartSet::DnsLogic));
         assert_eq!(found.parts[0].part, PartSet::KernelNetwork, "the largest first");
     }
 }

@@ -25,18 +25,24 @@ pub struct FactChange {
 /// note it.
 #[must_use]
 pub fn changed_facts(then: &[Fact], now: &[Fact]) -> Vec<FactChange> {
-    let differs = |fact: &Fact| {
-        let now = now.iter().find(|its| its.name == fact.name);
+    let changed = then.iter().filter_map(|fact| {
+        let now = now.iter().find(|other| other.name == fact.name);
+        FactChange::of(fact, now)
+    });
+    changed.collect()
+}
+
+impl FactChange {
+    fn of(then: &Fact, now: Option<&Fact>) -> Option<Self> {
         let same = now.is_some_and(|now| {
-            now.value == fact.value || (fact.name == MEMORY && is_near(&fact.value, &now.value))
+            now.value == then.value || (then.name == MEMORY && is_near(&then.value, &now.value))
         });
-        (!same).then(|| FactChange {
-            name: fact.name.clone(),
-            then: fact.value.clone(),
+        (!same).then(|| Self {
+            name: then.name.clone(),
+            then: then.value.clone(),
             now: now.map(|now| now.value.clone()),
         })
-    };
-    then.iter().filter_map(differs).collect()
+    }
 }
 
 /// True if two amounts of memory, like `24045 MiB`, are nearly the same.

@@ -1,15 +1,15 @@
 //! Limits on what variants may cost, for a gate in continuous integration.
 
 use dnslab_record::{
-    Compared, CostLimit, Metric, Quantity, Relation, RunRecord, Session, Threshold,
+    Compared, CostLimit, Indicator, Metric, Relation, RunRecord, Session, Threshold,
 };
 use statrs::distribution::{Beta, ContinuousCDF as _};
 
 use crate::disturbed::are_disturbed;
 use crate::not_compared::NotCompared;
 use crate::quantiles::RunFigures;
-use crate::ruling::{Judgement, LimitRuling, Ruling};
-use crate::statistics::{Comparison, Estimate, Paired, Verdict, mean};
+use crate::ruling::{Decision, Judgement, LimitRuling, Ruling};
+use crate::statistics::{Comparison, Estimate, Paired, ValuePair, Verdict, mean};
 use crate::summary::{Summary, VariantSummary};
 
 /// What the limit says of the variants: a relative one of all that are compared with another, an absolute
@@ -22,177 +22,181 @@ pub fn judge(
     records: &[&RunRecord],
     session: &Session,
 ) -> LimitRuling {
-    let seed = session.seed;
     let variants = match limit {
         CostLimit::Relative { metric, largest } => {
-            relative(*metric, *largest, (summary, records), &session.compared)
+            let (metric, largest, asked) = (*metric, *largest, session.compared.as_slice());
+            RelativeLimit { metric, largest, asked, summary, records }.judgements()
         }
         CostLimit::Absolute(demand) => {
             let names = summary.variants.iter().map(|variant| &variant.name);
-            names.map(|name| absolute(*demand, name, records, seed)).collect()
+            names.map(|name| absolute(*demand, name, records, session.seed)).collect()
         }
     };
     LimitRuling::of(*limit, variants)
 }
 
-/// What a relative limit says of every variant but the baseline, and but those that are to be compared with
-/// none; one judgement for each variant that it is compared with, without controls. `asked` is empty where all
-/// are compared with the baseline.
-fn relative(
+/// A relative limit and what it is held against.
+struct RelativeLimit<'a> {
     metric: Metric,
+    /// The largest relative cost that is accepted.
     largest: f64,
-    (summary, records): (&Summary, &[&RunRecord]),
-    asked: &[Compared],
-) -> Vec<Judgement> {
-    let is_compared = |variant: &&VariantSummary| match asked {
-        [] => variant.name != summary.baseline,
-        asked => asked.iter().any(|of| of.variant == variant.name),
-    };
-    let others = summary.variants.iter().filter(is_compared);
-    let not_compared = |names: &[&str]| {
-        let found = summary.variants.iter().filter(|variant| names.contains(&&*variant.name));
-        found.filter_map(|variant| variant.not_compared).find(|why| why.includes(metric))
-    };
-    let references = |name: &str| -> Vec<&str> {
-        match asked {
-            [] => vec![&summary.baseline],
-            asked => {
-                let own = asked.iter().filter(|of| of.variant == name);
-                own.map(|of| of.against.as_str()).collect()
-            }
-        }
-    };
-    let judge = |variant: &VariantSummary| -> Vec<Judgement> {
-        let name = &variant.name;
-        let of_variant = |of: &&Comparison| of.variant == *name && of.metric == metric;
-        let compared = || summary.comparisons.iter().filter(of_variant);
-        let is_control = |of: &&Comparison| of.verdict == Verdict::Control;
-        let mut judgements: Vec<Judgement> = compared()
-            .filter(|of| !is_control(of))
-            .map(|comparison| {
-                // What has no figure in a round that counts was too bad for one there.
-                let valid = |of: &str| {
-                    let found = summary.variants.iter().find(|variant| variant.name == of);
-                    found.map_or(0, |variant| variant.valid_runs)
-                };
-                let rounds = valid(name).min(valid(&comparison.against));
-                let reference_is_disturbed = summary.is_disturbed(&comparison.against);
-                let (ruling, is_disturbed) = match rule(comparison, largest) {
-                    Ruling::Pass if comparison.rounds < rounds => (Ruling::Unclear, false),
-                    // It may have looked worse than it is.
-                    Ruling::Pass if reference_is_disturbed => (Ruling::Unclear, true),
-                    Ruling::Fail if reference_is_disturbed || variant.is_disturbed => {
-                        (Ruling::Unclear, true)
-                    }
-                    ruling => (ruling, false),
-                };
-                Judgement {
-                    variant: name.clone(),
-                    against: Some(comparison.against.clone()),
-                    found: Some(comparison.difference),
-                    time_outs: None,
-                    reference_time_outs: None,
-                    ruling,
-                    not_compared: None,
-                    is_disturbed,
-                    floor: is_coarse(comparison, largest).then_some(comparison.floor),
-                    more_runs: None,
-                }
-            })
-            .collect();
-        let is_compared = |against: &str| compared().any(|of| of.against == against);
-        for against in references(name).into_iter().filter(|against| !is_compared(against)) {
-            let reference = summary.variants.iter().find(|other| other.name == against);
-            let beside = reference.and_then(|reference| {
-                beside_time_outs((metric, largest), [reference, variant], records)
-            });
-            if let Some(mut found) = beside {
-                let is_disturbed = variant.is_disturbed || summary.is_disturbed(against);
-                if is_disturbed && found.ruling != Ruling::Unclear {
-                    (found.ruling, found.is_disturbed) = (Ruling::Unclear, true);
-                }
-                judgements.push(found);
-                continue;
-            }
-            let why = not_compared(&[name, against]);
-            let is_told = !judgements.is_empty() || compared().any(|of| is_control(&of));
-            if is_told && why.is_none() {
-                continue;
-            }
-            judgements.push(Judgement {
-                variant: name.clone(),
-                against: (against != summary.baseline).then(|| against.to_owned()),
-                found: None,
-                time_outs: None,
-                reference_time_outs: None,
-                ruling: Ruling::Unclear,
-                not_compared: why,
-                is_disturbed: false,
-                floor: None,
-                more_runs: None,
-            });
-        }
-        judgements
-    };
-    others.flat_map(judge).collect()
+    /// What the user wants compared; empty where all variants are compared with the baseline.
+    asked: &'a [Compared],
+    summary: &'a Summary,
+    records: &'a [&'a RunRecord],
 }
 
-/// What is said of a variant if the metric is the time-out in a run of it or of its reference; `None` if in none.
-///
-/// The time-out is the least that a figure can be. So if the variant is certainly too slow by that, it is too slow;
-/// and if it is not compared with a reference that is the time-out, it may well be faster than that.
-fn beside_time_outs(
-    (metric, largest): (Metric, f64),
-    [reference, variant]: [&VariantSummary; 2],
-    records: &[&RunRecord],
-) -> Option<Judgement> {
-    let [reference_time_outs, time_outs] = [reference, variant].map(|of| of.time_outs(metric));
-    time_outs.or(reference_time_outs)?;
-    let valid = |name: &str| -> Vec<&RunRecord> {
-        let own = records.iter().filter(|record| record.variant == name && record.is_valid());
-        own.copied().collect()
-    };
-    let below = valid(&reference.name);
-    let pair = |own: &RunRecord| {
-        let below = below.iter().find(|other| other.repetition == own.repetition)?;
-        Some((metric.of(below)?.at_least(), metric.of(own)?.at_least()))
-    };
-    let pairs: Vec<(f64, f64)> = valid(&variant.name).into_iter().filter_map(pair).collect();
-    // One round alone decides nothing, as with the words.
-    let is_beyond = |paired: &Paired| paired.relative.low > largest && paired.p_of_none() < 1.0;
-    let is_too_slow =
-        reference_time_outs.is_none() && Paired::of(&pairs).is_some_and(|it| is_beyond(&it));
-    Some(Judgement {
-        variant: variant.name.clone(),
-        against: Some(reference.name.clone()),
-        found: None,
-        time_outs,
-        reference_time_outs,
-        ruling: if is_too_slow { Ruling::Fail } else { Ruling::Unclear },
-        not_compared: None,
-        is_disturbed: false,
-        floor: None,
-        more_runs: None,
-    })
+impl<'a> RelativeLimit<'a> {
+    /// What it says of every variant but the baseline, and but those that are to be compared with none.
+    fn judgements(&self) -> Vec<Judgement> {
+        self.summary.variants.iter().flat_map(|variant| self.of_variant(variant)).collect()
+    }
+
+    /// One judgement for each variant that this one is compared with, without controls.
+    fn of_variant(&self, variant: &VariantSummary) -> Vec<Judgement> {
+        let references = self.references(&variant.name);
+        if references.is_empty() {
+            return Vec::new();
+        }
+        let comparisons = self.summary.comparisons.iter();
+        let own: Vec<&Comparison> = comparisons
+            .filter(|own| own.variant == variant.name && own.metric == self.metric)
+            .collect();
+        let mut judgements: Vec<Judgement> = own
+            .iter()
+            .filter(|comparison| comparison.verdict != Verdict::Control)
+            .map(|comparison| self.of_comparison(variant, comparison))
+            .collect();
+        for against in references {
+            if own.iter().any(|comparison| comparison.against == against) {
+                continue;
+            }
+            let beside = self.beside_time_outs(variant, against);
+            let not_compared = self.not_compared([&variant.name, against]);
+            let is_silent = own.is_empty() && judgements.is_empty();
+            if beside.is_some() || not_compared.is_some() || is_silent {
+                judgements.push(beside.unwrap_or_else(|| Judgement {
+                    against: (against != self.summary.baseline).then(|| against.to_owned()),
+                    not_compared,
+                    ..Judgement::of(&variant.name, Decision::UNCLEAR)
+                }));
+            }
+        }
+        judgements
+    }
+
+    /// The names of what a variant is to be compared with.
+    fn references(&self, name: &str) -> Vec<&'a str> {
+        let baseline = self.summary.baseline.as_str();
+        match self.asked {
+            [] if name == baseline => Vec::new(),
+            [] => vec![baseline],
+            asked => {
+                let own = asked.iter().filter(|pair| pair.variant == name);
+                own.map(|pair| pair.against.as_str()).collect()
+            }
+        }
+    }
+
+    /// Why the metric of either variant is not the server's.
+    fn not_compared(&self, names: [&str; 2]) -> Option<NotCompared> {
+        let variants = self.summary.variants.iter();
+        let reasons = variants
+            .filter(|variant| names.contains(&variant.name.as_str()))
+            .filter_map(|variant| variant.not_compared);
+        reasons.into_iter().find(|why| why.includes(self.metric))
+    }
+
+    fn of_comparison(&self, variant: &VariantSummary, comparison: &Comparison) -> Judgement {
+        // What has no figure in a round that counts was too bad for one there.
+        let is_whole = self.summary.variant(&comparison.against).is_none_or(|reference| {
+            comparison.rounds >= variant.valid_runs.min(reference.valid_runs)
+        });
+        let reference_is_disturbed = self.summary.is_disturbed(&comparison.against);
+        let decision = match rule(comparison, self.largest) {
+            Ruling::Pass if !is_whole => Decision::UNCLEAR,
+            // It may have looked worse than it is.
+            Ruling::Pass if reference_is_disturbed => Decision::Disturbed,
+            Ruling::Fail if reference_is_disturbed || variant.is_disturbed => Decision::Disturbed,
+            ruling => Decision::Ruled(ruling),
+        };
+        let is_coarse = is_coarse(comparison, self.largest);
+        Judgement {
+            against: Some(comparison.against.clone()),
+            found: Some(comparison.difference),
+            floor: is_coarse.then_some(comparison.floor),
+            ..Judgement::of(&variant.name, decision)
+        }
+    }
+
+    /// What is said of a variant if the metric is the time-out in a run of it or of its reference; `None` if in none.
+    ///
+    /// The time-out is the least that a figure can be. So if the variant is certainly too slow by that, it is too slow;
+    /// and if it is not compared with a reference that is the time-out, it may well be faster than that.
+    fn beside_time_outs(&self, variant: &VariantSummary, against: &str) -> Option<Judgement> {
+        let time_outs = variant.time_outs(self.metric);
+        let reference_time_outs = self.summary.variant(against)?.time_outs(self.metric);
+        time_outs.or(reference_time_outs)?;
+        // One round alone decides nothing, as with the words.
+        let is_beyond =
+            |paired: Paired| paired.relative.low > self.largest && paired.p_of_none() < 1.0;
+        let pairs = self.least_values(&variant.name, against);
+        let is_too_slow =
+            reference_time_outs.is_none() && Paired::of(&pairs).is_some_and(is_beyond);
+        let decision = match is_too_slow {
+            true if variant.is_disturbed || self.summary.is_disturbed(against) => {
+                Decision::Disturbed
+            }
+            true => Decision::Ruled(Ruling::Fail),
+            false => Decision::UNCLEAR,
+        };
+        Some(Judgement {
+            against: Some(against.to_owned()),
+            time_outs,
+            reference_time_outs,
+            ..Judgement::of(&variant.name, decision)
+        })
+    }
+
+    /// The least values of the metric, of the reference and the variant, in each round that counts for both.
+    fn least_values(&self, name: &str, against: &str) -> Vec<ValuePair> {
+        let rounds = valid_runs(self.records, name).filter_map(|own| {
+            let mut references = valid_runs(self.records, against);
+            let reference = references.find(|other| other.repetition == own.repetition)?;
+            Some(ValuePair {
+                reference: reference.figure(self.metric)?.at_least(),
+                own: own.figure(self.metric)?.at_least(),
+            })
+        });
+        rounds.collect()
+    }
+}
+
+fn valid_runs<'a>(records: &[&'a RunRecord], name: &str) -> impl Iterator<Item = &'a RunRecord> {
+    records.iter().copied().filter(move |record| record.variant == name && record.is_valid())
 }
 
 /// The ends between which a share of all queries of these runs lies with 95 %, as that of independent trials (Clopper and
 /// Pearson, Biometrika 26, 1934). The spread of the runs knows nothing of what is too seldom to be in any: of 300
 /// queries without a loss the share that is lost may be 1.2 %.
-fn share_of_all<'a>(quantity: Quantity, runs: impl Iterator<Item = &'a RunRecord>) -> [f64; 2] {
-    let counts = runs.filter_map(RunRecord::compared_times).map(|measured| {
+fn share_of_all(metric: Metric, runs: &[&RunRecord]) -> [f64; 2] {
+    let (mut found, mut due) = (0, 0);
+    for measured in runs.iter().filter_map(|record| record.compared_times()) {
         let outcomes = &measured.counters.outcomes;
-        let found = if quantity == Quantity::Lost { outcomes.lost() } else { outcomes.answered };
-        [found as f64, outcomes.due as f64]
-    });
-    let [found, all] = counts.fold([0.0, 0.0], |sum, of| [sum[0] + of[0], sum[1] + of[1]]);
-    let quantile = |one: f64, other: f64, at: f64| {
-        Beta::new(one, other).map_or(f64::NAN, |beta| beta.inverse_cdf(at))
+        found += if metric == Metric::LostShare { outcomes.lost() } else { outcomes.answered };
+        due += outcomes.due;
+    }
+    let others = (due - found) as f64;
+    let low = if found == 0 { 0.0 } else { beta_quantile(found as f64, others + 1.0, SIDE_ERROR) };
+    let high = match found < due {
+        true => beta_quantile(found as f64 + 1.0, others, 1.0 - SIDE_ERROR),
+        false => 1.0,
     };
-    let low = if found <= 0.0 { 0.0 } else { quantile(found, all - found + 1.0, SIDE_ERROR) };
-    let high =
-        if found >= all { 1.0 } else { quantile(found + 1.0, all - found, 1.0 - SIDE_ERROR) };
     [low, high]
+}
+
+fn beta_quantile(alpha: f64, beta: f64, quantile: f64) -> f64 {
+    Beta::new(alpha, beta).map_or(f64::NAN, |beta| beta.inverse_cdf(quantile))
 }
 
 /// Error on each side of an interval of 95 %.
@@ -228,50 +232,41 @@ pub(crate) fn absolute(
     records: &[&RunRecord],
     seed: u64,
 ) -> Judgement {
-    let valid = || records.iter().filter(|record| record.variant == name && record.is_valid());
-    let figures: RunFigures = valid().filter_map(|record| demand.quantity.of_run(record)).collect();
+    let valid: Vec<&RunRecord> = valid_runs(records, name).collect();
+    let figures: RunFigures =
+        valid.iter().filter_map(|record| record.indicator(demand.indicator)).collect();
     let time_outs = figures.time_outs();
-    let is_whole = figures.count() == valid().count() && time_outs.is_none();
-    let at_least = mean(&figures.at_least(), seed);
-    let at_least = match demand.quantity {
-        Quantity::Lost | Quantity::Answered => {
-            at_least.map(|found| found.joined(share_of_all(demand.quantity, valid().copied())))
+    let is_whole = figures.count() == valid.len() && time_outs.is_none();
+    let at_least = mean(&figures.at_least(), seed).map(|found| match demand.indicator {
+        Indicator::Metric(metric @ (Metric::LostShare | Metric::AnsweredShare)) => {
+            found.joined(share_of_all(metric, &valid))
         }
-        _ => at_least,
-    };
-    let (ruling, is_disturbed) =
-        at_least.map_or((Ruling::Unclear, false), |Estimate { low, high, .. }| {
-            let (best, worst) = match demand.relation {
-                Relation::Below | Relation::AtMost => (low, high),
-                Relation::Above | Relation::AtLeast => (high, low),
-            };
-            match (demand.is_met_by(best), demand.is_met_by(worst)) {
-                (true, true) if is_whole => (Ruling::Pass, false),
-                (true, true) => (Ruling::Unclear, false),
-                (false, _) if are_disturbed(valid().copied()) => (Ruling::Unclear, true),
-                (false, _) => (Ruling::Fail, false),
-                (true, false) => (Ruling::Unclear, false),
-            }
-        });
-    let not_compared = NotCompared::of(valid().map(|record| &record.bottleneck));
-    let not_compared =
-        not_compared.filter(|why| demand.quantity.metric().is_some_and(|of| why.includes(of)));
-    let ruling = match (not_compared, ruling) {
+        _ => found,
+    });
+    let decision = at_least.map_or(Decision::UNCLEAR, |Estimate { low, high, .. }| {
+        let [best, worst] = match demand.relation {
+            Relation::Below | Relation::AtMost => [low, high],
+            Relation::Above | Relation::AtLeast => [high, low],
+        };
+        match (demand.is_met_by(best), demand.is_met_by(worst)) {
+            (true, true) if is_whole => Decision::Ruled(Ruling::Pass),
+            (true, _) => Decision::UNCLEAR,
+            (false, _) if are_disturbed(valid.iter().copied()) => Decision::Disturbed,
+            (false, _) => Decision::Ruled(Ruling::Fail),
+        }
+    });
+    let not_compared = NotCompared::of(valid.iter().map(|record| &record.bottleneck))
+        .filter(|why| demand.indicator.compared().is_some_and(|metric| why.includes(metric)));
+    let decision = match (not_compared, decision) {
         // The server answers at least this rate: what the lower bound keeps, it keeps.
-        (None, ruling) | (Some(NotCompared::Generator), ruling @ Ruling::Pass) => ruling,
-        (Some(_), _) => Ruling::Unclear,
+        (None, _) | (Some(NotCompared::Generator), Decision::Ruled(Ruling::Pass)) => decision,
+        (Some(_), _) => Decision::UNCLEAR,
     };
     Judgement {
-        variant: name.to_owned(),
-        against: None,
         found: at_least.filter(|_| time_outs.is_none()),
         time_outs,
-        reference_time_outs: None,
-        ruling,
         not_compared,
-        is_disturbed: is_disturbed && ruling == Ruling::Unclear && not_compared.is_none(),
-        floor: None,
-        more_runs: None,
+        ..Judgement::of(name, decision)
     }
 }
 

@@ -95,30 +95,8 @@ impl History {
         let mut variants: Vec<VariantHistory> = Vec::new();
         for (place, whole) in sessions.iter().enumerate() {
             for name in &whole.session.variants {
-                let counted =
-                    || whole.records.iter().filter(|it| it.variant == *name && it.is_valid());
-                let figures: RunFigures =
-                    counted().filter_map(|record| metric.of(record)).collect();
-                // A session that lost so much is no gap in its history.
-                let Some(value) = mean(&figures.at_least(), whole.session.seed) else { continue };
-                let runs = u32::try_from(figures.count()).unwrap_or(u32::MAX);
-                let time_outs = figures.time_outs();
-                let not_compared = NotCompared::of(counted().map(|record| &record.bottleneck));
-                let not_compared = not_compared.filter(|why| why.includes(metric));
-                let value = match not_compared {
-                    Some(NotCompared::Generator) => Estimate::unbounded(value.value),
-                    _ => value,
-                };
-                let is_disturbed = are_disturbed(counted());
-                let point = HistoryPoint {
-                    session: place,
-                    value,
-                    time_outs,
-                    runs,
-                    not_compared,
-                    is_disturbed,
-                };
-                match variants.iter_mut().find(|of| of.variant == *name) {
+                let Some(point) = HistoryPoint::of(place, whole, name, metric) else { continue };
+                match variants.iter_mut().find(|history| history.variant == *name) {
                     Some(known) => known.points.push(point),
                     None => variants.push(VariantHistory {
                         variant: name.clone(),
@@ -129,18 +107,7 @@ impl History {
             }
         }
         for variant in &mut variants {
-            if variant.points.iter().any(|point| point.not_compared.is_some()) {
-                continue;
-            }
-            // What others did to the machine is no change of the server.
-            let quiet =
-                || variant.points.iter().enumerate().filter(|(_, point)| !point.is_disturbed);
-            let values: Vec<f64> = quiet().map(|(_, point)| point.value.value).collect();
-            let places: Vec<usize> = quiet().map(|(place, _)| place).collect();
-            variant.changes = level_changes(&values);
-            for change in &mut variant.changes {
-                change.at = places[change.at];
-            }
+            variant.changes = changes(&variant.points);
         }
         let facts = (0..sessions.len()).map(|place| {
             let whole = sessions[place];
@@ -160,6 +127,41 @@ impl History {
     }
 }
 
+impl HistoryPoint {
+    /// A variant in the session at this place; `None` if no run that counts has the figure.
+    fn of(place: usize, whole: &WholeSession<'_>, name: &str, metric: Metric) -> Option<Self> {
+        let counted = whole.valid_runs(name);
+        let figures: RunFigures =
+            counted.clone().filter_map(|record| record.figure(metric)).collect();
+        // A session that lost so much is no gap in its history.
+        let value = mean(&figures.at_least(), whole.session.seed)?;
+        let not_compared = NotCompared::of(counted.clone().map(|record| &record.bottleneck));
+        let not_compared = not_compared.filter(|why| why.includes(metric));
+        Some(Self {
+            session: place,
+            value: match not_compared {
+                Some(NotCompared::Generator) => Estimate::unbounded(value.value),
+                _ => value,
+            },
+            time_outs: figures.time_outs(),
+            runs: u32::try_from(figures.count()).unwrap_or(u32::MAX),
+            not_compared,
+            is_disturbed: are_disturbed(counted),
+        })
+    }
+}
+
+/// Where the level of a variant changed. What others did to the machine is no change of the server.
+fn changes(points: &[HistoryPoint]) -> Vec<LevelChange> {
+    if points.iter().any(|point| point.not_compared.is_some()) {
+        return Vec::new();
+    }
+    let quiet: Vec<usize> = (0..points.len()).filter(|at| !points[*at].is_disturbed).collect();
+    let values: Vec<f64> = quiet.iter().map(|at| points[*at].value.value).collect();
+    let changes = level_changes(&values).into_iter();
+    changes.map(|change| LevelChange { at: quiet[change.at], ..change }).collect()
+}
+
 /// Where the level of these values changed: by circular binary segmentation (Olshen, Venkatraman, Lucito, Wigler,
 /// Biostatistics 5, 2004). The stretch of sessions whose mean differs most certainly from that of all others
 /// around it is a level of its own, if it stands out at [`ERROR`] over all stretches that were tried
@@ -176,14 +178,13 @@ fn level_changes(values: &[f64]) -> Vec<LevelChange> {
     let mut borders = vec![0, values.len()];
     search(&logarithms, 0, &mut borders);
     borders.sort_unstable();
-    let change = |places: &[usize]| {
-        let [from, at, to] = places else { return None };
-        let sums = Sums::of(&logarithms[*from..*to]);
-        let found = sums.difference(0..at - from)?;
+    let changes = borders.windows(3).filter_map(|places| {
+        let &[from, at, to] = places else { return None };
+        let found = Sums::of(&logarithms[from..to]).difference(0..at - from)?;
         // One end of a stretch may be no change by itself.
-        (found.chance() <= ERROR).then(|| LevelChange { at: *at, difference: found.relative() })
-    };
-    borders.windows(3).filter_map(change).collect()
+        (found.chance() <= ERROR).then(|| LevelChange { at, difference: found.relative() })
+    });
+    changes.collect()
 }
 
 /// `offset` is the place of the first value in the whole.
@@ -192,10 +193,10 @@ fn search(logarithms: &[f64], offset: usize, borders: &mut Vec<usize>) {
     let sums = Sums::of(logarithms);
     let stretches = (0..count).flat_map(|from| {
         let ends = from + MIN_SIDE..=count;
-        ends.map(move |to| from..to).filter(move |of| count - of.len() >= MIN_SIDE)
+        ends.map(move |to| from..to).filter(move |stretch| count - stretch.len() >= MIN_SIDE)
     });
     // What is outside of a stretch at the end is a stretch at the beginning.
-    let stretches = stretches.filter(|of| of.start > 0);
+    let stretches = stretches.filter(|stretch| stretch.start > 0);
     let (mut tried, mut best) = (0_u32, (f64::INFINITY, 0..0));
     for stretch in stretches {
         tried += 1;
@@ -226,38 +227,44 @@ impl Sums {
     fn of(logarithms: &[f64]) -> Self {
         // Around the first value, so that equal ones give exactly nothing.
         let first = logarithms.first().copied().unwrap_or(0.0);
-        let running = |of: &dyn Fn(f64) -> f64| {
-            let mut sum = 0.0;
-            let sums = logarithms.iter().map(|value| {
-                sum += of(value - first);
-                sum
-            });
-            std::iter::once(0.0).chain(sums).collect()
-        };
-        Self { values: running(&|value| value), squares: running(&|value| value * value) }
+        let values = logarithms.iter().map(|value| value - first);
+        Self {
+            values: running_sums(values.clone()),
+            squares: running_sums(values.map(|value| value * value)),
+        }
     }
 
     /// The values outside of a stretch less those inside it; `None` if nothing is outside, or there is no
     /// spread to hold it against.
     fn difference(&self, inside: Range<usize>) -> Option<Outstanding> {
-        let part = |sums: &[f64]| {
+        let [sums, squares] = [&self.values, &self.squares].map(|sums| {
             let within = sums[inside.end] - sums[inside.start];
-            Some([within, sums.last()? - within])
-        };
-        let (sums, squares): ([f64; 2], [f64; 2]) = (part(&self.values)?, part(&self.squares)?);
+            [within, sums[sums.len() - 1] - within]
+        });
         let all = self.values.len() - 1;
         let counts = [inside.len() as f64, (all - inside.len()) as f64];
         let freedom = all as f64 - 2.0;
         if counts.contains(&0.0) || freedom <= 0.0 {
             return None;
         }
-        let [within, around] = [0, 1].map(|of| sums[of] / counts[of]);
-        let rest = (0..2).map(|of| squares[of] - sums[of] * sums[of] / counts[of]).sum::<f64>();
+        let [within, around] = [0, 1].map(|side| sums[side] / counts[side]);
+        let rests = [0, 1].map(|side| squares[side] - sums[side] * sums[side] / counts[side]);
+        let rest = rests.iter().sum::<f64>();
         // What is left of equal values by rounding is nothing.
         let rest = if rest <= 1e-12 * squares.iter().sum::<f64>() { 0.0 } else { rest };
         let error = (rest / freedom * (1.0 / counts[0] + 1.0 / counts[1])).sqrt();
         Some(Outstanding { difference: around - within, error, freedom })
     }
+}
+
+/// The sum of what comes before each place, and of all.
+fn running_sums(values: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut sum = 0.0;
+    let sums = values.map(|value| {
+        sum += value;
+        sum
+    });
+    std::iter::once(0.0).chain(sums).collect()
 }
 
 /// A difference of logarithms between two parts of one spread, with its standard error (Student's, pooled).
@@ -285,9 +292,8 @@ impl Outstanding {
             0.0 => 0.0,
             error => self.student().inverse_cdf(0.975) * error,
         };
-        let of = |difference: f64| difference.exp_m1();
-        let (low, high) = (of(self.difference - half), of(self.difference + half));
-        Estimate { value: of(self.difference), low, high }
+        let [low, value, high] = [-half, 0.0, half].map(|by| (self.difference + by).exp_m1());
+        Estimate { value, low, high }
     }
 }
 

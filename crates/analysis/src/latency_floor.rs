@@ -37,18 +37,20 @@ pub fn latency_floor_ns(load: &LoadFacts, measured: &Measured, metric: Metric) -
         load.receive_time == Some(ReceiveTime::Kernel) && load.transport == Some(Transport::Udp);
     let pauses = measured.workers.iter().map(WorkerFacts::batching_ns);
     let pause_ns = if is_stamped { 0.0 } else { pauses.fold(0.0, f64::max) };
-    let figure = |histogram: &Histogram| {
-        let ns = match metric.quantile() {
-            Some(quantile) => histogram.quantile_ns(quantile).map(|ns| ns as f64),
-            None => histogram.mean_ns(),
-        };
-        ns.unwrap_or(0.0)
-    };
     let lag_ns = match load.mode {
-        LoadMode::Open { .. } => figure(&measured.send_lag),
+        LoadMode::Open { .. } => figure_ns(&measured.send_lag, metric),
         LoadMode::Closed { .. } => 0.0,
     };
-    SYSTEM_CALL_NS + pause_ns + lag_ns + RESOLUTION * figure(&measured.latency)
+    SYSTEM_CALL_NS + pause_ns + lag_ns + RESOLUTION * figure_ns(&measured.latency, metric)
+}
+
+/// The quantile of this metric, or the mean; 0 of an empty histogram.
+fn figure_ns(histogram: &Histogram, metric: Metric) -> f64 {
+    let ns = match metric.quantile() {
+        Some(quantile) => histogram.quantile_ns(quantile).map(|ns| ns as f64),
+        None => histogram.mean_ns(),
+    };
+    ns.unwrap_or(0.0)
 }
 
 /// By how much dnslab itself may have moved a figure over several runs, or in what steps it is measured, in the unit of

@@ -57,18 +57,18 @@ impl<'a> MemoryLog<'a> {
     #[must_use]
     pub fn of(records: &[&'a RunRecord]) -> Self {
         let mut running: BTreeMap<&str, Seen> = BTreeMap::new();
-        let all = || records.iter().filter(|record| record.server.is_external());
-        for record in all() {
+        let external = records.iter().filter(|record| record.server.is_external());
+        for record in external.clone() {
             let Some(least_octets) = least(record) else { continue };
             let seen = running
                 .entry(process(record))
                 .or_insert(Seen { least_octets, had_more_before: false });
             seen.least_octets = seen.least_octets.min(least_octets);
         }
-        for record in all() {
+        for record in external {
             let Some(seen) = running.get_mut(process(record)) else { continue };
-            let growth =
-                record.measured.as_ref().and_then(|it| Growth::of(record, it, Some(*seen)));
+            let measured = record.measured.as_ref();
+            let growth = measured.and_then(|measured| Growth::of(record, measured, Some(*seen)));
             seen.had_more_before |= growth.is_some_and(|growth| growth.used_what_was_there());
         }
         Self { running }
@@ -180,10 +180,10 @@ fn least(record: &RunRecord) -> Option<u64> {
 
 /// The least memory before it was at its largest, octets: what had been kept may be given back when a load begins.
 fn base(resources: &ResourceSeries) -> u64 {
-    let memory = || resources.samples.iter().map(|sample| sample.memory_octets);
-    let peak = memory().max().unwrap_or(0);
-    let until_peak = memory().position(|octets| octets == peak).unwrap_or(0);
-    memory().take(until_peak + 1).min().unwrap_or(0)
+    let memory = resources.samples.iter().map(|sample| sample.memory_octets);
+    let peak = memory.clone().max().unwrap_or(0);
+    let until_peak = memory.clone().position(|octets| octets == peak).unwrap_or(0);
+    memory.take(until_peak + 1).min().unwrap_or(0)
 }
 
 /// When half of the connections were open, nanoseconds since the load began.

@@ -27,9 +27,10 @@ impl RunFigures {
     /// In how many of the runs it is the time-out; `None` if in none.
     #[must_use]
     pub fn time_outs(&self) -> Option<TimeOuts> {
-        let count = |runs: usize| u32::try_from(runs).unwrap_or(u32::MAX);
         let runs = self.0.iter().filter(|figure| figure.is_time_out()).count();
-        (runs > 0).then(|| TimeOuts { runs: count(runs), of: count(self.0.len()) })
+        let [runs, all] =
+            [runs, self.0.len()].map(|count| u32::try_from(count).unwrap_or(u32::MAX));
+        (runs > 0).then_some(TimeOuts { runs, of: all })
     }
 
     /// The values of all runs; `None` if it is the time-out in one.

@@ -24,7 +24,7 @@ impl LimitRuling {
         let worst = variants.iter().map(|judgement| judgement.ruling).max();
         Self {
             limit,
-            metric: limit.quantity().to_string(),
+            metric: limit.indicator().to_string(),
             ruling: worst.unwrap_or(Ruling::Unclear),
             variants,
         }
@@ -63,6 +63,40 @@ pub struct Judgement {
     /// said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub more_runs: Option<u32>,
+}
+
+impl Judgement {
+    /// What a decision says of a variant, without a figure.
+    pub(crate) fn of(variant: &str, decision: Decision) -> Self {
+        Self {
+            variant: variant.to_owned(),
+            against: None,
+            found: None,
+            time_outs: None,
+            reference_time_outs: None,
+            ruling: match decision {
+                Decision::Ruled(ruling) => ruling,
+                Decision::Disturbed => Ruling::Unclear,
+            },
+            not_compared: None,
+            is_disturbed: decision == Decision::Disturbed,
+            floor: None,
+            more_runs: None,
+        }
+    }
+}
+
+/// How a judgement comes out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// By what was measured.
+    Ruled(Ruling),
+    /// Other programs used the machine, or it would be decided.
+    Disturbed,
+}
+
+impl Decision {
+    pub(crate) const UNCLEAR: Self = Self::Ruled(Ruling::Unclear);
 }
 
 /// Whether a variant keeps within a limit. A gate that failed on the estimate alone would fail by

@@ -9,12 +9,12 @@ use crate::gate::absolute;
 use crate::latency_floor::floor_of_runs;
 use crate::not_compared::NotCompared;
 use crate::quantiles::RunFigures;
-use crate::ruling::{Judgement, LimitRuling, Ruling};
-use crate::statistics::{Estimate, Welch, mean_of, rejected};
+use crate::ruling::{Decision, Judgement, LimitRuling, Ruling};
+use crate::statistics::{Estimate, Hypothesis, Welch, mean_of, rejected};
 use crate::summary::{Summary, VariantSummary};
 use crate::whole_session::WholeSession;
 pub use conditions::{Condition, ConditionChange};
-use dnslab_record::{CostLimit, Metric, RunRecord, Session, TimeOuts};
+use dnslab_record::{CostLimit, Metric, RunRecord, Session, Threshold, TimeOuts};
 
 /// The chance that a comparison says "worse" of anything though nothing is worse than its limit. It is that
 /// of one side of an interval of 95 %, so with one limit and one variant the interval alone decides.
@@ -125,17 +125,14 @@ impl SessionComparison {
     #[must_use]
     pub fn of(base: WholeSession<'_>, new: WholeSession<'_>, limits: &[CostLimit]) -> Self {
         let sides = [Side::of(base), Side::of(new)];
-        let is_in = |side: &Side<'_>, name: &str| side.ran().any(|its| its.name == name);
-        let only = |side: &Side<'_>, other: &Side<'_>| -> Vec<String> {
-            side.ran().map(|its| its.name.clone()).filter(|name| !is_in(other, name)).collect()
-        };
         let [old, later] = &sides;
-        let names = later.ran().map(|its| its.name.clone());
-        let variants: Vec<String> = names.filter(|name| is_in(old, name)).collect();
+        let (only_later, variants): (Vec<String>, Vec<String>) =
+            later.names().partition(|name| !old.has_run(name));
+        let only_old = old.names().filter(|name| !later.has_run(name)).collect();
         let common_rates_qps = far_rates(base.session, new.session);
         let mut comparison = Self {
-            base: old.facts(only(old, later)),
-            new: later.facts(only(later, old)),
+            base: old.facts(only_old),
+            new: later.facts(only_later),
             changes: variants.iter().flat_map(|name| changes(&sides, name)).collect(),
             rulings: Vec::new(),
             conditions: conditions::changed(base, new, &variants),
@@ -151,7 +148,7 @@ impl SessionComparison {
     /// change may be why), or if nothing could be judged.
     #[must_use]
     pub fn ruling(&self) -> Ruling {
-        let worst = self.rulings.iter().map(|of| of.ruling).max();
+        let worst = self.rulings.iter().map(|limit| limit.ruling).max();
         let lost = self.base.only_here.iter().any(|name| self.new.skipped.contains(name));
         let all_count = self.new.other_runs == 0 && self.new.missing_runs == 0 && !lost;
         let least = if all_count { Ruling::Pass } else { Ruling::Unclear };
@@ -163,28 +160,34 @@ impl SessionComparison {
     #[must_use]
     pub fn more_runs(&self) -> Option<u32> {
         let judgements = self.rulings.iter().flat_map(|ruling| &ruling.variants);
-        let unclear = judgements.filter(|of| of.ruling == Ruling::Unclear);
-        unclear.map(|of| of.more_runs).try_fold(0, |most, more| Some(most.max(more?)))
+        let unclear = judgements.filter(|judgement| judgement.ruling == Ruling::Unclear);
+        unclear.map(|judgement| judgement.more_runs).try_fold(0, |most, more| Some(most.max(more?)))
     }
 
     /// The fewest runs, in either session, behind a relative limit that is unclear, if they are fewer than three.
     #[must_use]
     pub fn too_few_runs(&self) -> Option<u32> {
-        let runs_of = |ruling: &LimitRuling| {
-            let CostLimit::Relative { metric, .. } = ruling.limit else { return None };
-            if !self.is_judged(metric) {
-                // More runs do not bring latencies to a common rate.
-                return None;
-            }
-            let is_unclear = |change: &&VariantChange| {
-                let is_its = |of: &Judgement| of.variant == change.variant;
-                let mut open = ruling.variants.iter().filter(|of| of.ruling == Ruling::Unclear);
-                change.metric == metric && open.any(is_its)
-            };
-            self.changes.iter().filter(is_unclear).flat_map(|change| change.runs).min()
-        };
-        let fewest = self.rulings.iter().filter_map(runs_of).min();
+        let fewest = self.rulings.iter().filter_map(|ruling| self.fewest_runs(ruling)).min();
         fewest.filter(|runs| (*runs as usize) < LEAST_RUNS)
+    }
+
+    /// The fewest runs, in either session, of the variants of which a relative limit is unclear.
+    fn fewest_runs(&self, ruling: &LimitRuling) -> Option<u32> {
+        let CostLimit::Relative { metric, .. } = ruling.limit else { return None };
+        if !self.is_judged(metric) {
+            // More runs do not bring latencies to a common rate.
+            return None;
+        }
+        let judgements = ruling.variants.iter();
+        let unclear: Vec<&String> = judgements
+            .filter(|judgement| judgement.ruling == Ruling::Unclear)
+            .map(|judgement| &judgement.variant)
+            .collect();
+        let changes = self.changes.iter();
+        changes
+            .filter(|change| change.metric == metric && unclear.contains(&&change.variant))
+            .flat_map(|change| change.runs)
+            .min()
     }
 
     /// A latency belongs to its rate.
@@ -194,64 +197,54 @@ impl SessionComparison {
 
     /// What shows that the sessions are of different machines.
     pub fn machine_changes(&self) -> impl Iterator<Item = &ConditionChange> {
-        self.conditions.iter().filter(|of| of.condition == Condition::Machine)
+        self.conditions.iter().filter(|change| change.condition == Condition::Machine)
     }
 
     fn judge(&self, sides: &[Side<'_>; 2], limits: &[CostLimit]) -> Vec<LimitRuling> {
-        let trials: Vec<Vec<Trial>> = limits
-            .iter()
-            .map(|limit| match limit {
-                CostLimit::Relative { metric, largest } => {
-                    let trial = |name: &String| Trial::of(sides, name, *metric, *largest);
-                    let mut trials: Vec<Trial> = self.variants.iter().map(trial).collect();
-                    let is_nothing = |trial: &Trial| matches!(trial.found, Found::Nothing);
-                    // What no variant has was to be measured, and was not.
-                    if !trials.iter().all(is_nothing) {
-                        trials.retain(|trial| !is_nothing(trial));
-                    }
-                    trials
-                }
-                CostLimit::Absolute(_) => Vec::new(),
-            })
-            .collect();
+        let trials: Vec<Vec<Trial>> =
+            limits.iter().map(|limit| self.trials(sides, limit)).collect();
         let all: Vec<&Trial> = trials.iter().flatten().collect();
         let mut judgements = judgements(&all, &|trial| self.is_judged(trial.metric)).into_iter();
-        limits
-            .iter()
-            .zip(&trials)
-            .map(|(limit, trials)| {
-                let variants: Vec<Judgement> = match limit {
-                    CostLimit::Relative { .. } => judgements.by_ref().take(trials.len()).collect(),
-                    CostLimit::Absolute(bound) => {
-                        let [_, new] = sides;
-                        let records: Vec<&RunRecord> = new.whole.records.iter().collect();
-                        let seed = new.whole.session.seed;
-                        new.ran().map(|it| absolute(*bound, &it.name, &records, seed)).collect()
-                    }
-                };
-                LimitRuling::of(*limit, variants)
-            })
-            .collect()
+        let [_, new] = sides;
+        let rulings = limits.iter().zip(&trials).map(|(limit, trials)| {
+            let variants: Vec<Judgement> = match limit {
+                CostLimit::Relative { .. } => judgements.by_ref().take(trials.len()).collect(),
+                CostLimit::Absolute(bound) => new.absolute(*bound),
+            };
+            LimitRuling::of(*limit, variants)
+        });
+        rulings.collect()
+    }
+
+    /// What is tried for a limit: nothing for an absolute one.
+    fn trials(&self, sides: &[Side<'_>; 2], limit: &CostLimit) -> Vec<Trial> {
+        let CostLimit::Relative { metric, largest } = limit else { return Vec::new() };
+        let names = self.variants.iter();
+        let mut trials: Vec<Trial> =
+            names.map(|name| Trial::of(sides, name, *metric, *largest)).collect();
+        // What no variant has was to be measured, and was not.
+        if !trials.iter().all(Trial::is_of_nothing) {
+            trials.retain(|trial| !trial.is_of_nothing());
+        }
+        trials
     }
 }
 
 /// What is said of each of these trials, which share the error of a false "worse".
 fn judgements(trials: &[&Trial], is_judged: &dyn Fn(&Trial) -> bool) -> Vec<Judgement> {
-    let weight = |trial: &Trial| trial.metric.weight(None);
-    let is_tried = |trial: &&&Trial| is_judged(trial) && trial.not_compared.is_none();
-    let hypotheses: Vec<(f64, f64)> = trials
-        .iter()
-        .filter(is_tried)
-        .map(|trial| (trial.p_of_no_worse(), weight(trial)))
-        .collect();
-    let weights: f64 = hypotheses.iter().map(|(_, weight)| weight).sum();
+    let is_tried = |trial: &Trial| is_judged(trial) && trial.not_compared.is_none();
+    let tried = trials.iter().filter(|trial| is_tried(trial));
+    let hypotheses: Vec<Hypothesis> = tried.map(|trial| trial.hypothesis()).collect();
+    let weights: f64 = hypotheses.iter().map(|hypothesis| hypothesis.weight).sum();
     let mut are_worse = rejected(&hypotheses, FALSE_WORSE).into_iter();
-    let judgement = |trial: &&Trial| {
-        let is_tried = is_tried(&trial);
-        let is_worse = is_tried && are_worse.next().expect("what was tried was decided");
-        trial.judgement(is_worse, is_tried, FALSE_WORSE * weight(trial) / weights)
-    };
-    trials.iter().map(judgement).collect()
+    let judgements = trials.iter().map(|trial| {
+        let tested = is_tried(trial).then(|| Tested {
+            is_worse: are_worse.next().expect("what was tried was decided"),
+            error: FALSE_WORSE * trial.hypothesis().weight / weights,
+        });
+        trial.judgement(tested)
+    });
+    judgements.collect()
 }
 
 /// A session with its figures.
@@ -263,6 +256,22 @@ struct Side<'a> {
 impl<'a> Side<'a> {
     fn of(whole: WholeSession<'a>) -> Self {
         Self { whole, summary: Summary::of(whole.session, whole.records) }
+    }
+
+    /// The names of the variants that could run.
+    fn names(&self) -> impl Iterator<Item = String> {
+        self.ran().map(|variant| variant.name.clone())
+    }
+
+    fn has_run(&self, name: &str) -> bool {
+        self.ran().any(|variant| variant.name == name)
+    }
+
+    /// What a bound of the figure itself says of each variant.
+    fn absolute(&self, bound: Threshold) -> Vec<Judgement> {
+        let records: Vec<&RunRecord> = self.whole.records.iter().collect();
+        let seed = self.whole.session.seed;
+        self.ran().map(|variant| absolute(bound, &variant.name, &records, seed)).collect()
     }
 
     /// The variants that could run.
@@ -280,32 +289,24 @@ impl<'a> Side<'a> {
             only_here,
             other_runs: self.summary.variants.iter().map(|variant| variant.other_runs).sum(),
             missing_runs: self.summary.missing_runs,
-            skipped: self.whole.session.skipped.iter().map(|of| of.variant.clone()).collect(),
-            disturbed: self
-                .ran()
-                .map(|it| &it.name)
-                .filter(|it| self.is_disturbed(it))
-                .cloned()
-                .collect(),
+            skipped: self.whole.session.skipped.iter().map(|skip| skip.variant.clone()).collect(),
+            disturbed: self.names().filter(|name| self.is_disturbed(name)).collect(),
         }
     }
 
     /// Whether others used the machine in half of the runs that count, or more.
     fn is_disturbed(&self, name: &str) -> bool {
-        let records = self.whole.records.iter();
-        are_disturbed(records.filter(|of| of.variant == name && of.is_valid()))
+        are_disturbed(self.whole.valid_runs(name))
     }
 
-    fn variant(&self, name: &str) -> Option<&VariantSummary> {
-        self.summary.variants.iter().find(|variant| variant.name == name)
+    /// The figures of the runs that count.
+    fn figures(&self, name: &str, metric: Metric) -> RunFigures {
+        self.whole.valid_runs(name).filter_map(|record| record.figure(metric)).collect()
     }
 
-    /// The figures of the runs that count, and whether each of these has one that is not the time-out.
-    fn figures(&self, name: &str, metric: Metric) -> (RunFigures, bool) {
-        let runs = || self.whole.records.iter().filter(|of| of.variant == name && of.is_valid());
-        let figures: RunFigures = runs().filter_map(|record| metric.of(record)).collect();
-        let is_whole = figures.count() == runs().count() && figures.time_outs().is_none();
-        (figures, is_whole)
+    /// Whether each run that counts has a figure that is not the time-out.
+    fn is_whole(&self, name: &str, figures: &RunFigures) -> bool {
+        figures.count() == self.whole.valid_runs(name).count() && figures.time_outs().is_none()
     }
 }
 
@@ -317,36 +318,36 @@ fn far_rates(base: &Session, new: &Session) -> Option<[f64; 2]> {
 }
 
 fn changes(sides: &[Side<'_>; 2], name: &str) -> Vec<VariantChange> {
-    let change = |metric: Metric| {
-        let figures = sides.each_ref().map(|side| side.figures(name, metric).0);
-        let [base, new] = sides.each_ref().map(|side| {
-            let variant = side.variant(name)?;
-            variant.metrics.get(&metric).copied()
-        });
-        let time_outs = figures.each_ref().map(RunFigures::time_outs);
-        let [before, after] = figures.each_ref().map(RunFigures::measured);
-        let difference = before.zip(after).and_then(|(before, after)| Welch::of(&before, &after));
-        // What only one of them measured is no change.
-        let is_known = |side: usize| [base, new][side].is_some() || time_outs[side].is_some();
-        let is_change = difference.is_some() || time_outs.iter().any(Option::is_some);
-        let not_compared = not_compared(sides, name, metric);
-        (is_known(0) && is_known(1) && is_change).then(|| VariantChange {
-            variant: name.to_owned(),
-            metric,
-            base,
-            new,
-            time_outs,
-            difference: difference.filter(|_| not_compared.is_none()).map(|found| found.relative),
-            not_compared,
-            runs: figures.each_ref().map(|of| u32::try_from(of.count()).unwrap_or(u32::MAX)),
-        })
-    };
-    Metric::ALL.into_iter().filter_map(change).collect()
+    Metric::COMPARED.into_iter().filter_map(|metric| change(sides, name, metric)).collect()
+}
+
+/// `None` if one of the two did not measure it.
+fn change(sides: &[Side<'_>; 2], name: &str, metric: Metric) -> Option<VariantChange> {
+    let figures = sides.each_ref().map(|side| side.figures(name, metric));
+    let means =
+        sides.each_ref().map(|side| side.summary.variant(name)?.metrics.get(&metric).copied());
+    let time_outs = figures.each_ref().map(RunFigures::time_outs);
+    let [before, after] = figures.each_ref().map(RunFigures::measured);
+    let difference = before.zip(after).and_then(|(before, after)| Welch::of(&before, &after));
+    let are_known = (0..2).all(|side| means[side].is_some() || time_outs[side].is_some());
+    let is_change = difference.is_some() || time_outs.iter().any(Option::is_some);
+    let not_compared = not_compared(sides, name, metric);
+    let [base, new] = means;
+    (are_known && is_change).then(|| VariantChange {
+        variant: name.to_owned(),
+        metric,
+        base,
+        new,
+        time_outs,
+        difference: difference.filter(|_| not_compared.is_none()).map(|found| found.relative),
+        not_compared,
+        runs: figures.each_ref().map(|figures| u32::try_from(figures.count()).unwrap_or(u32::MAX)),
+    })
 }
 
 /// Why a figure of a variant is compared with none, by what bounded it in either session.
 fn not_compared(sides: &[Side<'_>; 2], name: &str, metric: Metric) -> Option<NotCompared> {
-    let why = sides.iter().filter_map(|side| side.variant(name)?.not_compared);
+    let why = sides.iter().filter_map(|side| side.summary.variant(name)?.not_compared);
     why.into_iter().find(|why| why.includes(metric))
 }
 
@@ -378,6 +379,15 @@ struct Trial {
     not_compared: Option<NotCompared>,
 }
 
+/// How a trial came out.
+#[derive(Clone, Copy)]
+struct Tested {
+    /// It is certainly worse than its limit.
+    is_worse: bool,
+    /// What this trial would have of the common error if it were the last to be judged.
+    error: f64,
+}
+
 enum Found {
     /// Of both sessions; a time-out of a run is the least that the value can be.
     Change(Welch),
@@ -391,26 +401,23 @@ enum Found {
 
 impl Trial {
     fn of(sides: &[Side<'_>; 2], name: &str, metric: Metric, largest: f64) -> Self {
-        let [(base_figures, base_whole), (new_figures, new_whole)] =
-            sides.each_ref().map(|side| side.figures(name, metric));
+        let [base_figures, new_figures] = sides.each_ref().map(|side| side.figures(name, metric));
         let (base, new) = (base_figures.at_least(), new_figures.at_least());
-        let has_runs = |side: &Side<'_>| side.variant(name).is_some_and(|it| it.valid_runs > 0);
-        let is_nothing = || {
-            base.is_empty() && new.is_empty() && !metric.is_latency() && sides.iter().all(has_runs)
-        };
-        let floors = sides.each_ref().map(|side| {
-            let records = side.whole.records.iter();
-            let runs = records.filter(|of| of.variant == name && of.is_valid());
-            floor_of_runs(runs, metric).unwrap_or(0.0)
-        });
-        let floor = floors[0].max(floors[1]);
+        let has_runs =
+            |side: &Side<'_>| side.summary.variant(name).is_some_and(|own| own.valid_runs > 0);
+        let is_nothing =
+            base.is_empty() && new.is_empty() && !metric.is_latency() && sides.iter().all(has_runs);
+        let is_base_whole = sides[0].is_whole(name, &base_figures);
+        let floors =
+            sides.iter().filter_map(|side| floor_of_runs(side.whole.valid_runs(name), metric));
+        let floor = floors.fold(0.0, f64::max);
         let distance = mean_of(&new).zip(mean_of(&base)).map(|(new, base)| (new - base).abs());
         let found = match Welch::of(&base, &new) {
             Some(change) if base.len().min(new.len()) < LEAST_RUNS => {
                 Found::TooFew(change.relative)
             }
             Some(change) => Found::Change(change),
-            None if is_nothing() => Found::Nothing,
+            None if is_nothing => Found::Nothing,
             None => Found::Unknown,
         };
         Self {
@@ -418,16 +425,25 @@ impl Trial {
             metric,
             bound: if metric.higher_is_better() { -largest } else { largest },
             found,
-            is_whole: base_whole && new_whole,
-            is_base_whole: base_whole,
+            is_whole: is_base_whole && sides[1].is_whole(name, &new_figures),
+            is_base_whole,
             time_outs: new_figures.time_outs(),
             base_time_outs: base_figures.time_outs(),
-            is_beyond_floor: distance.is_some_and(|it| it > floor),
+            is_beyond_floor: distance.is_some_and(|distance| distance > floor),
             floor: mean_of(&base).map_or(0.0, |base| floor / base),
             is_disturbed: sides.iter().any(|side| side.is_disturbed(name)),
             is_base_disturbed: sides[0].is_disturbed(name),
             not_compared: not_compared(sides, name, metric),
         }
+    }
+
+    fn is_of_nothing(&self) -> bool {
+        matches!(self.found, Found::Nothing)
+    }
+
+    /// That it is no worse than the limit.
+    fn hypothesis(&self) -> Hypothesis {
+        Hypothesis { p: self.p_of_no_worse(), weight: self.metric.weight(None) }
     }
 
     /// The chance of what was found if it is no worse than the limit.
@@ -453,58 +469,54 @@ impl Trial {
         }
     }
 
-    /// `error` is what this trial would have of the common error if it were the last to be judged.
-    fn judgement(&self, is_worse: bool, is_judged: bool, error: f64) -> Judgement {
+    /// What is said of it; `None` if it is not tried.
+    fn judgement(&self, tested: Option<Tested>) -> Judgement {
+        let is_worse = tested.is_some_and(|tested| tested.is_worse);
+        // A change as large as the bound could hide in what dnslab itself may add.
         let is_coarse = match self.is_within() {
             true => self.floor > self.bound.abs(),
             false => is_worse && !self.is_told_apart(),
         };
-        let (ruling, is_disturbed) = match (self.is_within(), is_worse) {
-            _ if !is_judged => (Ruling::Unclear, false),
-            // A change as large as the bound could hide in it.
-            (true, _) if is_coarse => (Ruling::Unclear, false),
-            (true, _) if self.is_whole && self.is_base_disturbed => (Ruling::Unclear, true),
-            (true, _) if self.is_whole => (Ruling::Pass, false),
-            (false, true) if self.is_base_whole && self.is_told_apart() => {
-                match self.is_disturbed {
-                    true => (Ruling::Unclear, true),
-                    false => (Ruling::Fail, false),
-                }
-            }
-            _ => (Ruling::Unclear, false),
+        let decision = match (self.is_within(), is_worse) {
+            _ if tested.is_none() || is_coarse => Decision::UNCLEAR,
+            (true, _) if !self.is_whole => Decision::UNCLEAR,
+            (true, _) if self.is_base_disturbed => Decision::Disturbed,
+            (true, _) => Decision::Ruled(Ruling::Pass),
+            (false, true) if !self.is_base_whole => Decision::UNCLEAR,
+            (false, true) if self.is_disturbed => Decision::Disturbed,
+            (false, true) => Decision::Ruled(Ruling::Fail),
+            (false, false) => Decision::UNCLEAR,
         };
-        let (found, more_runs) = match &self.found {
-            _ if self.not_compared.is_some() => (None, None),
-            Found::Change(change) => {
-                let is_over = match self.metric.higher_is_better() {
-                    true => change.relative.value < self.bound,
-                    false => change.relative.value > self.bound,
-                };
-                let error = if is_over { error } else { FALSE_WORSE };
-                let is_asked = ruling == Ruling::Unclear
-                    && is_judged
-                    && self.is_whole
-                    && !(is_worse && self.is_disturbed)
-                    && !self.is_base_disturbed
-                    && !is_coarse;
-                let more = || change.more_runs(self.bound, error, MAX_MORE_RUNS);
-                (Some(change.relative), is_asked.then(more).flatten())
-            }
-            Found::TooFew(relative) => (Some(*relative), None),
-            Found::Nothing | Found::Unknown => (None, None),
+        let found = match &self.found {
+            Found::Change(change) => Some(change.relative),
+            Found::TooFew(relative) => Some(*relative),
+            Found::Nothing | Found::Unknown => None,
         };
+        let has_measure =
+            self.not_compared.is_none() && self.time_outs.or(self.base_time_outs).is_none();
+        // Only a spread that is too wide is mended by more runs.
+        let is_open =
+            decision == Decision::UNCLEAR && self.is_whole && !self.is_base_disturbed && !is_coarse;
         Judgement {
-            variant: self.variant.clone(),
-            against: None,
-            found: found.filter(|_| self.time_outs.or(self.base_time_outs).is_none()),
+            found: found.filter(|_| has_measure),
             time_outs: self.time_outs,
             reference_time_outs: self.base_time_outs,
-            ruling,
             not_compared: self.not_compared,
-            is_disturbed,
-            floor: (is_coarse && ruling == Ruling::Unclear).then_some(self.floor),
-            more_runs,
+            floor: is_coarse.then_some(self.floor),
+            more_runs: tested.filter(|_| is_open).and_then(|tested| self.more_runs(tested.error)),
+            ..Judgement::of(&self.variant, decision)
         }
+    }
+
+    /// How many more runs of each session would probably tell, at this share of the common error.
+    fn more_runs(&self, error: f64) -> Option<u32> {
+        let Found::Change(change) = &self.found else { return None };
+        let is_over = match self.metric.higher_is_better() {
+            true => change.relative.value < self.bound,
+            false => change.relative.value > self.bound,
+        };
+        let error = if is_over { error } else { FALSE_WORSE };
+        change.more_runs(self.bound, error, MAX_MORE_RUNS)
     }
 
     /// Whether dnslab's own error leaves it certain that a bound is broken. Not to have become as much better as a

@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 
 use dnslab_figures::{Counters, Histogram, NetworkDrops, Outcomes, Pacing};
 use dnslab_record::{
-    AnswerComparison, Bottleneck, Caveat, Compared, CpuProfiles, LoadMode, Measured, Metric,
-    Observation, Quantity, RunFigure, RunRecord, RunStatus, Session,
+    AnswerComparison, Bottleneck, Caveat, Compared, CpuProfiles, Indicator, LoadMode, Measured,
+    Metric, Observation, RunFigure, RunRecord, RunStatus, Session,
 };
 
 use crate::agreement::Agreement;
@@ -20,7 +20,7 @@ use crate::memory::{MemoryLog, RunMemory};
 use crate::not_compared::NotCompared;
 use crate::quantiles::RunFigures;
 use crate::self_check::VariantSelfCheck;
-use crate::statistics::{Comparison, Estimate, Pair, Paired, drift, mean_of};
+use crate::statistics::{Comparison, Estimate, Pair, Paired, ValuePair, drift, mean_of};
 use crate::summary::{Summary, VariantSummary};
 use crate::sweep::SweepLine;
 use crate::variant_caveat::VariantCaveat;
@@ -42,44 +42,39 @@ impl Summary {
         records.sort_by_key(|record| record.position);
         let runs: Vec<VariantRuns> =
             session.variants.iter().map(|name| VariantRuns::of(name, &records)).collect();
-        let skipped = |name: &str| {
-            let skip = session.skipped.iter().find(|skip| skip.variant == name);
-            skip.map(|skip| skip.reason.clone())
-        };
         let memory = MemoryLog::of(&records);
         let variants = runs
             .iter()
             .map(|runs| VariantSummary {
-                skipped: skipped(runs.name),
+                skipped: session
+                    .skipped
+                    .iter()
+                    .find_map(|skip| (skip.variant == runs.name).then(|| skip.reason.clone())),
                 ..runs.summarise(&memory, session.seed)
             })
             .collect();
-        let of = |name: &str| runs.iter().find(|runs| runs.name == name);
+        let find = |name: &str| runs.iter().find(|runs| runs.name == name);
         let compared: Vec<VariantPair<'_>> = session
             .compared()
             .iter()
             .filter_map(|pair| {
                 let Compared { variant, against } = pair;
                 let is_control = session.controls.contains(pair);
-                Some(VariantPair { own: of(variant)?, reference: of(against)?, is_control })
+                Some(VariantPair { own: find(variant)?, reference: find(against)?, is_control })
             })
             .collect();
         let mut windows = windows(&runs);
-        let mut pairs: Vec<Pair> = compared.iter().flat_map(VariantPair::of_runs).collect();
-        let mut counts = vec![pairs.len()];
+        let mut groups: Vec<Vec<Pair>> =
+            vec![compared.iter().flat_map(VariantPair::of_runs).collect()];
         for window in &mut windows {
             window.variants =
                 runs.iter().filter_map(|runs| runs.in_window(window, session.seed)).collect();
-            let before = pairs.len();
-            pairs.extend(compared.iter().flat_map(|pair| pair.of_window(window)));
-            counts.push(pairs.len() - before);
+            groups.push(compared.iter().flat_map(|pair| pair.of_window(window)).collect());
         }
-        // All of them have one error rate. They come back in the same order.
-        let mut all = Comparison::of_report(pairs, session.margin, session.answered_by).into_iter();
-        let mut next = |count: usize| all.by_ref().take(count).collect::<Vec<_>>();
-        let comparisons = next(counts[0]);
-        for (window, count) in windows.iter_mut().zip(&counts[1..]) {
-            window.comparisons = next(*count);
+        let mut groups = compare(groups, session).into_iter();
+        let comparisons = groups.next().unwrap_or_default();
+        for (window, comparisons) in windows.iter_mut().zip(groups) {
+            window.comparisons = comparisons;
         }
         let mut summary = Self {
             name: session.name.clone(),
@@ -116,29 +111,54 @@ impl Summary {
     }
 }
 
+/// The comparisons of each group of pairs, which all have one error rate.
+fn compare(groups: Vec<Vec<Pair>>, session: &Session) -> Vec<Vec<Comparison>> {
+    let counts: Vec<usize> = groups.iter().map(Vec::len).collect();
+    let pairs = groups.into_iter().flatten().collect();
+    let mut all = Comparison::of_report(pairs, session.margin, session.answered_by).into_iter();
+    counts.into_iter().map(|count| all.by_ref().take(count).collect()).collect()
+}
+
+/// A run that was measured.
+#[derive(Clone, Copy)]
+struct MeasuredRun<'a> {
+    record: &'a RunRecord,
+    measured: &'a Measured,
+}
+
+impl<'a> MeasuredRun<'a> {
+    fn of(record: &'a RunRecord) -> Option<Self> {
+        Some(Self { record, measured: record.measured.as_ref()? })
+    }
+}
+
 struct VariantRuns<'a> {
     name: &'a str,
-    valid: Vec<(&'a RunRecord, &'a Measured)>,
+    valid: Vec<MeasuredRun<'a>>,
     /// Those that were measured and do not count.
-    invalid: Vec<(&'a RunRecord, &'a Measured)>,
+    invalid: Vec<MeasuredRun<'a>>,
     others: usize,
     mode: Option<&'a LoadMode>,
+    /// Others held up half of the valid runs, or more.
+    is_disturbed: bool,
 }
 
 impl<'a> VariantRuns<'a> {
     fn of(name: &'a str, records: &[&'a RunRecord]) -> Self {
-        let own = || records.iter().filter(|record| record.variant == name);
-        let with_status = |fits: fn(&RunStatus) -> bool| -> Vec<(&'a RunRecord, &'a Measured)> {
-            own()
-                .filter(|record| fits(&record.status))
-                .filter_map(|record| Some((*record, record.measured.as_ref()?)))
-                .collect()
-        };
-        let valid = with_status(|status| *status == RunStatus::Valid);
-        let invalid = with_status(|status| matches!(status, RunStatus::Invalid { .. }));
-        let others = own().count() - valid.len();
-        let mode = own().next().map(|record| &record.load.mode);
-        Self { name, valid, invalid, others, mode }
+        let own: Vec<&RunRecord> =
+            records.iter().copied().filter(|record| record.variant == name).collect();
+        let measured = own.iter().filter_map(|record| MeasuredRun::of(record));
+        let (valid, other): (Vec<_>, Vec<_>) = measured.partition(|run| run.record.is_valid());
+        let is_invalid =
+            |run: &MeasuredRun<'_>| matches!(run.record.status, RunStatus::Invalid { .. });
+        Self {
+            name,
+            others: own.len() - valid.len(),
+            mode: own.first().map(|record| &record.load.mode),
+            is_disturbed: are_disturbed(valid.iter().map(|run| run.record)),
+            invalid: other.into_iter().filter(is_invalid).collect(),
+            valid,
+        }
     }
 
     /// The variant with its invalid runs in the place of the valid ones; `None` unless only invalid ones were
@@ -148,59 +168,63 @@ impl<'a> VariantRuns<'a> {
             valid: self.invalid.clone(),
             invalid: Vec::new(),
             others: 0,
+            is_disturbed: are_disturbed(self.invalid.iter().map(|run| run.record)),
             ..*self
         })
     }
 
-    fn is_disturbed(&self) -> bool {
-        are_disturbed(self.valid.iter().map(|(record, _)| *record))
+    /// The valid runs.
+    fn records(&self) -> impl Iterator<Item = &'a RunRecord> + Clone {
+        self.valid.iter().map(|run| run.record)
     }
 
     fn figures(&self, metric: Metric) -> RunFigures {
-        self.valid.iter().filter_map(|(record, _)| metric.of(record)).collect()
+        self.figures_by(|record| record.figure(metric))
+    }
+
+    fn figures_by(&self, figure: impl Fn(&RunRecord) -> Option<RunFigure>) -> RunFigures {
+        self.records().filter_map(figure).collect()
+    }
+
+    /// A quantile of the latencies that are compared.
+    fn quantile(&self, quantile: f64) -> RunFigures {
+        self.figures_by(|record| record.latency_quantiles()?.at(quantile))
     }
 
     /// What bounded it so that some of its figures are not the server's.
     fn not_compared(&self) -> Option<NotCompared> {
-        NotCompared::of(self.valid.iter().map(|(record, _)| &record.bottleneck))
+        NotCompared::of(self.records().map(|record| &record.bottleneck))
     }
 
     fn summarise(&self, memory: &MemoryLog<'_>, seed: u64) -> VariantSummary {
         let not_compared = self.not_compared();
         let is_lower_bound = not_compared == Some(NotCompared::Generator);
-        let figures = Metric::ALL.map(|metric| (metric, self.figures(metric)));
-        let metrics = figures.iter().filter_map(|(metric, of)| {
-            let figure = of.mean(seed)?;
+        let figures = Metric::COMPARED.map(|metric| (metric, self.figures(metric)));
+        let metrics = figures.iter().filter_map(|(metric, figures)| {
+            let figure = figures.mean(seed)?;
             let is_bound = is_lower_bound && *metric == Metric::AnsweredQps;
             Some((*metric, if is_bound { Estimate::unbounded(figure.value) } else { figure }))
         });
-        let quantile = |quantile: f64| -> RunFigures {
-            let runs = self.valid.iter();
-            runs.filter_map(|(record, _)| record.latency_quantiles()?.at(quantile)).collect()
-        };
-        let (p90, p999) = (quantile(0.9), quantile(0.999));
-        let far = [(Quantity::Percentile(90.0), &p90), (Quantity::Percentile(99.9), &p999)];
+        let (p90, p999) = (self.quantile(0.9), self.quantile(0.999));
+        let far = [(Indicator::Percentile(90.0), &p90), (Indicator::Percentile(99.9), &p999)];
         let time_outs = figures
             .iter()
-            .map(|(metric, of)| (Quantity::of_metric(*metric), of))
+            .map(|(metric, figures)| (Indicator::Metric(*metric), figures))
             .chain(far)
-            .filter_map(|(quantity, of)| Some((quantity.to_string(), of.time_outs()?)));
-        let floors = Metric::ALL
+            .filter_map(|(indicator, figures)| Some((indicator.to_string(), figures.time_outs()?)));
+        let floors = Metric::COMPARED
             .into_iter()
             .filter_map(|metric| Some((metric, self.latency_floor_ns(metric)?)));
-        let average = |figure: fn(&Measured) -> Option<f64>| average(self.measured(), figure);
-        let times = || self.valid.iter().filter_map(|(record, _)| record.compared_times());
         let mut outcomes = Outcomes::default();
         let (mut counters, mut of_common) = (Counters::default(), Counters::default());
         let (mut latency, mut send_lag) = (Histogram::new(), Histogram::new());
         let mut start_lag = Histogram::new();
         let mut connections = ConnectionFigures::default();
-        let network =
-            self.valid.iter().try_fold(NetworkDrops::default(), |mut sum, (_, measured)| {
-                sum.merge(measured.network.as_ref()?);
-                Some(sum)
-            });
-        for (record, measured) in &self.valid {
+        let network = self.measured().try_fold(NetworkDrops::default(), |mut sum, measured| {
+            sum.merge(measured.network.as_ref()?);
+            Some(sum)
+        });
+        for MeasuredRun { record, measured } in &self.valid {
             counters.merge(&measured.counters);
             if let Some(common) = &record.common_load {
                 of_common.merge(&common.measured.counters);
@@ -217,21 +241,15 @@ impl<'a> VariantRuns<'a> {
         }
         let counts = &connections.counts;
         let handshakes = counts.full_handshakes + counts.resumed_handshakes;
-        let mut caveats = caveats(self.valid.iter().map(|(record, _)| match &record.common_load {
+        let mut caveats = caveats(self.records().map(|record| match &record.common_load {
             None => Cow::Borrowed(record.caveats.as_slice()),
             Some(_) => Cow::Owned(record.all_caveats()),
         }));
-        let runs = || self.valid.iter().map(|(record, _)| *record);
-        let error_share = |of: &Counters| of.outcomes.error_share(&of.answers.rcodes);
         let rates = self.figures(Metric::AnsweredQps).measured();
         let drift = rates.and_then(|rates| drift(&rates)).filter(|_| !is_lower_bound);
-        let memories: Vec<RunMemory> = runs().map(|record| memory.in_run(record)).collect();
-        let (peaks, per_connection) = (
-            memories.iter().filter_map(|memory| memory.peak_octets),
-            memories.iter().filter_map(|memory| memory.per_connection_octets),
-        );
-        let (peak_memory_octets, memory_per_connection_octets) =
-            (peaks.max(), per_connection.reduce(f64::max));
+        let memories: Vec<RunMemory> = self.records().map(|record| memory.in_run(record)).collect();
+        let peak_memory_octets = memories.iter().filter_map(|memory| memory.peak_octets).max();
+        let per_connection = memories.iter().filter_map(|memory| memory.per_connection_octets);
         let kept = memories.iter().filter(|memory| memory.is_kept).count();
         if peak_memory_octets.is_none() && kept > 0 {
             caveats.push(VariantCaveat { worst: Caveat::MemoryKept, runs: count(kept) });
@@ -261,10 +279,15 @@ impl<'a> VariantRuns<'a> {
                 .seen()
                 .filter_map(|run| run.measured.waited_share_of(&run.watched.resources))
                 .reduce(f64::max),
-            is_disturbed: self.is_disturbed(),
+            is_disturbed: self.is_disturbed,
             peak_memory_octets,
-            memory_per_connection_octets,
-            generator_cpu_per_query_ns: average(Measured::generator_cpu_per_query_ns),
+            memory_per_connection_octets: per_connection.reduce(f64::max),
+            generator_cpu_per_query_ns: mean_of(
+                &self
+                    .measured()
+                    .filter_map(Measured::generator_cpu_per_query_ns)
+                    .collect::<Vec<f64>>(),
+            ),
             handshakes,
             asked_again: counters.asked_again,
             attempts: counters.attempts,
@@ -275,62 +298,63 @@ impl<'a> VariantRuns<'a> {
             network,
             send_lag,
             start_lag,
-            pacing: Pacing::of_runs(times().filter_map(|run| run.pacing.as_ref())),
-            agreement: Agreement::sum(runs().filter_map(|run| Agreement::of(&run.observation()?))),
-            chain: ServerFigures::over_runs(runs()),
-            bottlenecks: bottlenecks(self.valid.iter().map(|(record, _)| &record.bottleneck)),
-            self_check: VariantSelfCheck::of(runs(), &caveats),
+            pacing: Pacing::of_runs(
+                self.records().filter_map(|record| record.compared_times()?.pacing.as_ref()),
+            ),
+            agreement: Agreement::sum(self.seen().filter_map(|run| Agreement::of(&run))),
+            chain: ServerFigures::over_runs(self.records()),
+            bottlenecks: bottlenecks(self.records().map(|record| &record.bottleneck)),
+            self_check: VariantSelfCheck::of(self.records(), &caveats),
             of_invalid: self.of_invalid().map(|runs| Box::new(runs.summarise(memory, seed))),
-            imported: runs().find_map(|record| Some(record.imported.as_ref()?.title())),
+            imported: self.records().find_map(|record| Some(record.imported.as_ref()?.title())),
             caveats,
         }
     }
 
     /// Whether all is of another load generator.
     fn is_imported(&self) -> bool {
-        self.valid.iter().any(|(record, _)| record.imported.is_some())
+        self.records().any(|record| record.imported.is_some())
     }
 
     /// Whether another load generator kept to a rate that it was told (`-Q` of dnsperf), and all of it was answered:
     /// then that says nothing of the server.
     fn is_as_asked(&self) -> bool {
-        self.valid.iter().any(|(record, _)| {
+        self.records().any(|record| {
             let most = record.imported.as_ref().and_then(|imported| imported.max_qps);
-            let answered = Metric::AnsweredQps.of(record).and_then(RunFigure::measured);
+            let answered = record.figure(Metric::AnsweredQps).and_then(RunFigure::measured);
             most.zip(answered).is_some_and(|(most, answered)| answered >= RATE_KEPT * most)
         })
     }
 
     /// By how much dnslab itself may have moved this metric, or in what steps it is measured, in its unit.
     fn floor(&self, metric: Metric) -> Option<f64> {
-        floor_of_runs(self.valid.iter().map(|(record, _)| *record), metric)
+        floor_of_runs(self.records(), metric)
     }
 
     /// By how much the engine may have moved this metric; `None` for what is no latency.
     fn latency_floor_ns(&self, metric: Metric) -> Option<f64> {
-        latency_floor_of_runs_ns(self.valid.iter().map(|(record, _)| *record), metric)
+        latency_floor_of_runs_ns(self.records(), metric)
     }
 
     /// The intended rate of the common load, as in the first valid run that has one.
     fn common_rate_qps(&self) -> Option<f64> {
-        self.valid.iter().find_map(|(record, _)| match record.common_load.as_ref()?.load.mode {
+        self.records().find_map(|record| match record.common_load.as_ref()?.load.mode {
             LoadMode::Open { rate_qps, .. } => Some(rate_qps),
             LoadMode::Closed { .. } => None,
         })
     }
 
     fn seen(&self) -> impl Iterator<Item = Observation<'a>> {
-        self.valid.iter().filter_map(|(record, _)| record.observation())
+        self.records().filter_map(RunRecord::observation)
     }
 
     fn measured(&self) -> impl Iterator<Item = &'a Measured> {
-        self.valid.iter().map(|(_, measured)| *measured)
+        self.valid.iter().map(|run| run.measured)
     }
 
     /// Its figures of a time window; `None` if no valid run has it.
     fn in_window(&self, window: &WindowSummary, seed: u64) -> Option<WindowOfVariant> {
-        let records = self.valid.iter().map(|(record, _)| *record);
-        window.over(self.name, records, seed)
+        window.over(self.name, self.records(), seed)
     }
 }
 
@@ -346,87 +370,80 @@ impl VariantPair<'_> {
     /// Every metric that both could measure in the same repetition, that is the server's on both sides and the time-out
     /// in no run of either.
     fn of_runs(&self) -> Vec<Pair> {
-        let why = [self.own.not_compared(), self.reference.not_compared()];
-        let is_asked = [self.own, self.reference].iter().any(|side| side.is_as_asked());
-        let is_compared = |metric: &Metric| {
-            let is_bounded = why.into_iter().flatten().any(|it| it.includes(*metric));
-            !is_bounded && (!is_asked || *metric != Metric::AnsweredQps)
-        };
-        let metrics: Vec<Metric> = Metric::ALL.into_iter().filter(is_compared).collect();
         let has_common_load = self.own.common_rate_qps().is_some();
-        let mut pairs = self.pairs(&metrics, |metric, record| metric.of(record));
-        for pair in &mut pairs {
-            let is_of_main_load = !pair.metric.is_latency() || !has_common_load;
-            pair.is_control = self.is_control && is_of_main_load;
-        }
-        pairs
+        let metrics = Metric::COMPARED.into_iter().filter(|metric| self.is_compared(*metric));
+        let pairs = metrics.filter_map(|metric| {
+            let is_of_main_load = !metric.is_latency() || !has_common_load;
+            let pair = self.pair(metric, &|record| record.figure(metric))?;
+            Some(Pair { is_control: self.is_control && is_of_main_load, ..pair })
+        });
+        pairs.collect()
+    }
+
+    fn is_compared(&self, metric: Metric) -> bool {
+        let sides = [self.own, self.reference];
+        let mut why = sides.iter().filter_map(|side| side.not_compared());
+        let is_asked = || sides.iter().any(|side| side.is_as_asked());
+        !why.any(|why| why.includes(metric)) && (metric != Metric::AnsweredQps || !is_asked())
     }
 
     /// The pairs of a time window of the main load.
     fn of_window(&self, window: &WindowSummary) -> Vec<Pair> {
-        let figure = |metric: Metric, record: &RunRecord| window.figure(metric, record);
-        let mut pairs = self.pairs(&Metric::OF_WINDOWS, figure);
-        for pair in &mut pairs {
-            pair.is_control = self.is_control;
-        }
-        pairs
+        let metrics = Metric::OF_WINDOWS.into_iter();
+        let pairs =
+            metrics.filter_map(|metric| self.pair(metric, &|record| window.figure(metric, record)));
+        pairs.collect()
     }
 
-    fn pairs(
+    fn pair(
         &self,
-        metrics: &[Metric],
-        figure: impl Fn(Metric, &RunRecord) -> Option<RunFigure>,
-    ) -> Vec<Pair> {
-        let Self { own, reference, .. } = self;
-        let has_time_out = |side: &VariantRuns<'_>, metric: Metric| {
-            let mut figures = side.valid.iter().filter_map(|(record, _)| figure(metric, record));
-            figures.any(RunFigure::is_time_out)
-        };
-        let values = |metric: Metric| -> Vec<(f64, f64)> {
-            let rounds = own.valid.iter().filter_map(|(record, _)| {
-                let of_round = |other: &&(&RunRecord, _)| other.0.repetition == record.repetition;
-                let (below, _) = reference.valid.iter().find(of_round)?;
-                Some((figure(metric, below)?.measured()?, figure(metric, record)?.measured()?))
-            });
-            rounds.collect()
-        };
+        metric: Metric,
+        figure: &dyn Fn(&RunRecord) -> Option<RunFigure>,
+    ) -> Option<Pair> {
+        let Self { own, reference, is_control } = *self;
+        let figures = [reference, own].map(|side| side.figures_by(figure));
+        if figures.iter().any(|figures| figures.time_outs().is_some()) {
+            return None;
+        }
         // Runs of another load generator are as they came.
-        let is_imported = own.is_imported() || reference.is_imported();
-        let alone = |side: &VariantRuns<'_>, metric: Metric| -> Vec<f64> {
-            let found = side.valid.iter().filter_map(|(record, _)| figure(metric, record));
-            found.filter_map(RunFigure::measured).collect()
-        };
-        let compared = |metric: Metric| match is_imported {
-            true => Paired::of_unpaired(&alone(reference, metric), &alone(own, metric)),
-            false => Paired::of(&values(metric)),
-        };
-        let floor = |metric: Metric| {
-            let floors = [own, reference].map(|side| side.floor(metric));
-            floors.into_iter().flatten().fold(0.0, f64::max)
-        };
-        let is_disturbed = own.is_disturbed() || reference.is_disturbed();
-        let pair = |metric: Metric| {
-            if has_time_out(own, metric) || has_time_out(reference, metric) {
-                return None;
+        let paired = match own.is_imported() || reference.is_imported() {
+            true => {
+                let [below, own] = figures.map(|figures| figures.at_least());
+                Paired::of_unpaired(&below, &own)
             }
-            Some(Pair {
-                variant: own.name.to_owned(),
-                against: reference.name.to_owned(),
-                metric,
-                paired: compared(metric)?,
-                floor: floor(metric),
-                is_control: false,
-                is_disturbed,
-            })
+            false => Paired::of(&self.value_pairs(figure)),
         };
-        metrics.iter().copied().filter_map(pair).collect()
+        let floors = [own, reference].into_iter().filter_map(|side| side.floor(metric));
+        Some(Pair {
+            variant: own.name.to_owned(),
+            against: reference.name.to_owned(),
+            metric,
+            paired: paired?,
+            floor: floors.fold(0.0, f64::max),
+            is_control,
+            is_disturbed: own.is_disturbed || reference.is_disturbed,
+        })
+    }
+
+    /// A figure of both in each round that counts for both.
+    fn value_pairs(&self, figure: &dyn Fn(&RunRecord) -> Option<RunFigure>) -> Vec<ValuePair> {
+        let rounds = self.own.records().filter_map(|record| {
+            let mut references = self.reference.records();
+            let below = references.find(|other| other.repetition == record.repetition)?;
+            Some(ValuePair {
+                reference: figure(below)?.measured()?,
+                own: figure(record)?.measured()?,
+            })
+        });
+        rounds.collect()
     }
 }
 
 /// The time windows that the variants have, without figures yet.
 fn windows(runs: &[VariantRuns<'_>]) -> Vec<WindowSummary> {
     let mut windows: Vec<WindowSummary> = Vec::new();
-    for window in runs.iter().flat_map(VariantRuns::measured).flat_map(|of| &of.windows) {
+    for window in runs.iter().flat_map(VariantRuns::measured).flat_map(|measured| &measured.windows)
+    {
         if !windows.iter().any(|known| known.is(window)) {
             windows.push(WindowSummary::like(window));
         }
@@ -434,12 +451,8 @@ fn windows(runs: &[VariantRuns<'_>]) -> Vec<WindowSummary> {
     windows
 }
 
-/// The mean of a figure over the runs that have it; `None` if none has.
-fn average<'a>(
-    runs: impl Iterator<Item = &'a Measured>,
-    figure: fn(&Measured) -> Option<f64>,
-) -> Option<f64> {
-    mean_of(&runs.filter_map(figure).collect::<Vec<f64>>())
+fn error_share(counters: &Counters) -> f64 {
+    counters.outcomes.error_share(&counters.answers.rcodes)
 }
 
 /// The first bottleneck of each kind, the most frequent kind first; of equally frequent ones the one

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dnslab_figures::{AttemptCounts, Histogram, NetworkDrops, Outcomes, Pacing};
-use dnslab_record::{AnswerComparison, Bottleneck, LoadMode, Metric, Quantity, TimeOuts};
+use dnslab_record::{AnswerComparison, Bottleneck, LoadMode, Metric, TimeOuts};
 use serde::{Deserialize, Serialize};
 
 use crate::agreement::Agreement;
@@ -183,22 +183,28 @@ impl VariantSummary {
     /// In how many runs a figure of it is the time-out; `None` if in none.
     #[must_use]
     pub fn time_outs(&self, metric: Metric) -> Option<TimeOuts> {
-        self.time_outs.get(&Quantity::of_metric(metric).to_string()).copied()
+        self.time_outs.get(&metric.to_string()).copied()
     }
 }
 
 impl Summary {
+    /// The variant of this name.
+    #[must_use]
+    pub fn variant(&self, name: &str) -> Option<&VariantSummary> {
+        self.variants.iter().find(|variant| variant.name == name)
+    }
+
     /// Whether others held up this variant's runs, so that nothing is certain of it.
     #[must_use]
     pub fn is_disturbed(&self, name: &str) -> bool {
-        self.variants.iter().any(|variant| variant.name == name && variant.is_disturbed)
+        self.variant(name).is_some_and(|variant| variant.is_disturbed)
     }
 
     /// The ruling over all limits, the worst of all; `None` without a limit. What fails, fails; else it
     /// is unclear if a run does not count, or was not made.
     #[must_use]
     pub fn ruling(&self) -> Option<Ruling> {
-        let worst = self.rulings.iter().map(|of| of.ruling).max()?;
+        let worst = self.rulings.iter().map(|limit| limit.ruling).max()?;
         let all_count = self.variants.iter().all(|variant| variant.other_runs == 0);
         let all_count = all_count && self.missing_runs == 0;
         Some(if all_count { worst } else { worst.max(Ruling::Unclear) })

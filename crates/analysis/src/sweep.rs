@@ -91,12 +91,12 @@ impl SweepRun {
 impl SweepPoint {
     /// `None` without a run that says something, and of a closed loop, whose load has no size.
     fn of(variant: &str, records: &[&RunRecord]) -> Option<Self> {
-        let own = || records.iter().filter(|record| record.variant == variant);
-        let load_qps = own().find_map(|record| match record.load.mode {
+        let own = records.iter().filter(|record| record.variant == variant);
+        let load_qps = own.clone().find_map(|record| match record.load.mode {
             LoadMode::Open { rate_qps, .. } if rate_qps > 0.0 => Some(rate_qps),
             _ => None,
         })?;
-        let runs = own().filter(|record| says_what_is_held(record));
+        let runs = own.filter(|record| says_what_is_held(record));
         let runs: Vec<SweepRun> = runs.filter_map(|record| SweepRun::of(record)).collect();
         let variant = variant.to_owned();
         (!runs.is_empty()).then_some(Self { variant, load_qps, runs })
@@ -123,13 +123,14 @@ fn says_what_is_held(record: &RunRecord) -> bool {
 impl SweepLine {
     /// The lines of the sweeps. None of a sweep with fewer than two loads that were measured.
     pub(crate) fn all(sweeps: &[LoadSweep], records: &[&RunRecord]) -> Vec<Self> {
-        let line = |sweep: &LoadSweep| {
-            let points = sweep.variants.iter().filter_map(|name| SweepPoint::of(name, records));
-            let mut points: Vec<SweepPoint> = points.collect();
-            points.sort_by(|one, other| one.load_qps.total_cmp(&other.load_qps));
-            (points.len() > 1).then(|| Self { name: sweep.name.clone(), points })
-        };
-        sweeps.iter().filter_map(line).collect()
+        sweeps.iter().filter_map(|sweep| Self::of(sweep, records)).collect()
+    }
+
+    fn of(sweep: &LoadSweep, records: &[&RunRecord]) -> Option<Self> {
+        let points = sweep.variants.iter().filter_map(|name| SweepPoint::of(name, records));
+        let mut points: Vec<SweepPoint> = points.collect();
+        points.sort_by(|one, other| one.load_qps.total_cmp(&other.load_qps));
+        (points.len() > 1).then(|| Self { name: sweep.name.clone(), points })
     }
 
     /// Where the server breaks, if a run has to answer this share without an error.

@@ -13,7 +13,13 @@ pub struct WholeSession<'a> {
     pub experiment: &'a str,
 }
 
-impl WholeSession<'_> {
+impl<'a> WholeSession<'a> {
+    /// The runs of a variant that count.
+    pub(crate) fn valid_runs(&self, name: &str) -> impl Iterator<Item = &'a RunRecord> + Clone {
+        let records = self.records.iter();
+        records.filter(move |record| record.variant == name && record.is_valid())
+    }
+
     /// Kind and version of each server under test whose runs count, each once.
     #[must_use]
     pub fn servers(&self) -> Vec<[String; 2]> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dnslab_figures::{Histogram, Outcomes, WindowCounts};
-use dnslab_record::{LatencyQuantiles, Metric, Quantity, RunFigure, RunRecord, TimeOuts};
+use dnslab_record::{LatencyQuantiles, Metric, RunFigure, RunRecord, TimeOuts, figure_in_window};
 use serde::{Deserialize, Serialize};
 
 use crate::quantiles::RunFigures;
@@ -66,7 +66,7 @@ impl WindowSummary {
 
     /// A figure of it in one run; `None` if it was not measured.
     pub(crate) fn figure(&self, metric: Metric, record: &RunRecord) -> Option<RunFigure> {
-        metric.in_window(self.of(record)?, record.load.max_wait_ns())
+        figure_in_window(metric, self.of(record)?, record.load.max_wait_ns())
     }
 
     /// The quantiles of its latencies in one run; `None` if the run does not have it.
@@ -103,7 +103,7 @@ impl WindowSummary {
             let figures: RunFigures =
                 runs.clone().filter_map(|record| self.figure(metric, record)).collect();
             all.metrics.extend(figures.mean(seed).map(|found| (metric, found)));
-            let name = Quantity::of_metric(metric).to_string();
+            let name = metric.to_string();
             all.time_outs.extend(figures.time_outs().map(|found| (name, found)));
         }
         (all.runs > 0).then_some(all)
@@ -114,6 +114,6 @@ impl WindowOfVariant {
     /// In how many runs a figure of it is the time-out; `None` if in none.
     #[must_use]
     pub fn time_outs(&self, metric: Metric) -> Option<TimeOuts> {
-        self.time_outs.get(&Quantity::of_metric(metric).to_string()).copied()
+        self.time_outs.get(&metric.to_string()).copied()
     }
 }

@@ -20,7 +20,7 @@ use clap::{
 };
 use dnslab_experiment::{Changes, ExperimentError, Source, load_changed};
 use dnslab_lab::dnstap_socket::{DnstapAddress, SocketOwner};
-use dnslab_record::{CostLimit, Metric, Objective, Quantity, QuantityError};
+use dnslab_record::{CostLimit, Indicator, IndicatorError, Metric, Objective};
 use dnslab_settings::{Chosen, Experiment};
 use dnslab_wire::units::{duration, share};
 use dnslab_wire::{DnstapKind, DnstapSource, ServerAddresses, ServerPorts};
@@ -525,8 +525,13 @@ pub(crate) struct History {
     /// Results directories, in any order: those of one experiment, made over time
     #[arg(required = true)]
     pub(crate) results: Vec<PathBuf>,
-    /// Which figure: qps, mean, p50, p95, p99, cpu_per_query, log_per_query, memory, handshakes
-    #[arg(long, value_name = "FIGURE", default_value = "qps", value_parser = compared_metric)]
+    #[arg(
+        long,
+        value_name = "FIGURE",
+        default_value = "qps",
+        value_parser = compared_metric,
+        help = format!("Which figure: {}", Metric::WORDS.join(", "))
+    )]
     pub(crate) figure: Metric,
     /// Write a page with a picture of each variant
     #[arg(long, value_name = "FILE")]
@@ -538,9 +543,8 @@ pub(crate) struct History {
 
 /// A figure that variants are compared by.
 fn compared_metric(text: &str) -> Result<Metric, String> {
-    let quantity: Quantity = text.parse().map_err(|error: QuantityError| error.to_string())?;
-    let names = || Metric::ALL.map(|metric| Quantity::of_metric(metric).to_string()).join(", ");
-    quantity.metric().ok_or_else(|| format!("it is one of {}", names()))
+    let indicator: Indicator = text.parse().map_err(|error: IndicatorError| error.to_string())?;
+    indicator.compared().ok_or_else(|| format!("it is one of {}", Metric::WORDS.join(", ")))
 }
 
 /// `dnslab doctor`

@@ -11,7 +11,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use dnslab_record::CpuLimit;
+use dnslab_record::{CpuLimit, Span};
 
 use crate::cgroup::{Mounted, keyed, mounted, number};
 use crate::timeline::signed_ns;
@@ -152,7 +152,8 @@ impl GroupLog {
     }
 
     /// What was said between the readings that enclose a window, or the outermost ones where none do.
-    pub(crate) fn over(&self, (from_ns, to_ns): (i64, i64)) -> GroupWaits {
+    pub(crate) fn over(&self, window: Span) -> GroupWaits {
+        let Span { from_ns, to_ns } = window;
         let readings = &self.readings;
         let before = readings.iter().rfind(|reading| reading.at_ns <= from_ns).or(readings.first());
         let after = readings.iter().find(|reading| reading.at_ns >= to_ns).or(readings.last());
@@ -204,15 +205,14 @@ impl GroupWatch {
         Some(Self { stop, thread, began })
     }
 
-    /// Takes a last reading and tells what was said over a window of the timeline that begins at `origin`,
-    /// nanoseconds.
+    /// Takes a last reading and tells what was said over a window of the timeline that begins at `origin`.
     #[must_use]
-    pub fn finish(self, origin: Instant, window: (i64, i64)) -> GroupWaits {
+    pub fn finish(self, origin: Instant, window: Span) -> GroupWaits {
         self.stop.send(()).ok();
         // After a panic nothing is known of the groups.
         let log = self.thread.join().unwrap_or_default();
         let began = signed_ns(self.began, origin);
-        log.over((window.0 - began, window.1 - began))
+        log.over(window.since(began))
     }
 }
 
@@ -271,7 +271,7 @@ mod tests {
             second(periods, throttled);
             log.read(at_us * 1_000);
         }
-        let found = log.over((100_000, 200_000));
+        let found = log.over(Span::between(100_000, 200_000));
         let limit = found.limit.unwrap();
         assert_eq!((limit.periods, limit.throttled, limit.throttled_ns), (10, 9, 81_000));
         assert!((limit.throttled_share() - 0.9).abs() < 1e-9 && limit.cpus == 0.1);
@@ -279,11 +279,11 @@ mod tests {
         // Readings that fail are none, and a window that nothing encloses has the outermost.
         fs::remove_file(folder.join("cpu.stat")).unwrap();
         log.read(400_000);
-        assert_eq!(log.over((-5, 999_000)).limit.unwrap().periods, 30);
+        assert_eq!(log.over(Span::between(-5, 999_000)).limit.unwrap().periods, 30);
         let first = "nr_periods 41\nnr_throttled 24\nthrottled_time 7\n";
         write(&folder, &[("cpu.stat", first)]);
         let version_1 = Throttling { periods: 41, throttled: 24, throttled_ns: 7 };
         assert_eq!(log.limit.as_ref().unwrap().read(), Some(version_1));
-        assert_eq!(GroupLog::default().over((0, 1)), GroupWaits::default());
+        assert_eq!(GroupLog::default().over(Span::between(0, 1)), GroupWaits::default());
     }
 }

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dnslab_record::CpuProfile;
+use dnslab_record::{CpuProfile, Span};
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 use rustix::thread::CapabilitySet;
 use rustix::time::{ClockId, clock_gettime};
@@ -300,8 +300,8 @@ pub struct Sampled {
     pub kind: Option<ServerKind>,
     /// The start of the load.
     pub origin: Instant,
-    /// The measured window, nanoseconds from there.
-    pub window: (i64, i64),
+    /// The measured window of it.
+    pub window: Span,
     /// Stacks that may be kept.
     pub max_stacks: usize,
 }
@@ -407,13 +407,13 @@ impl Recording {
 }
 
 /// A window of a load on the clock that perf was given, nanoseconds.
-fn on_monotonic_clock(origin: Instant, (from, to): (i64, i64)) -> (u64, u64) {
+fn on_monotonic_clock(origin: Instant, window: Span) -> (u64, u64) {
     // Both are the same clock on Linux, but `Instant` does not tell its number.
     let (now, clock) = (Instant::now(), clock_gettime(ClockId::Monotonic));
     let clock_ns = i128::from(clock.tv_sec) * 1_000_000_000 + i128::from(clock.tv_nsec);
     let origin_ns = clock_ns - now.saturating_duration_since(origin).as_nanos() as i128;
     let on_clock = |ns: i64| u64::try_from(origin_ns + i128::from(ns)).unwrap_or(0);
-    (on_clock(from), on_clock(to))
+    (on_clock(window.from_ns), on_clock(window.to_ns))
 }
 
 /// Reads what `perf script` writes, and counts the samples of a window of its clock in nanoseconds. The text may be
@@ -479,7 +479,7 @@ mod tests {
         let clock = clock_gettime(ClockId::Monotonic);
         let now = clock.tv_sec as u64 * 1_000_000_000 + clock.tv_nsec as u64;
         thread::sleep(Duration::from_millis(2));
-        let (from, to) = on_monotonic_clock(origin, (0, 1_000));
+        let (from, to) = on_monotonic_clock(origin, Span::between(0, 1_000));
         assert_eq!(to - from, 1_000);
         assert!(from.abs_diff(now) < 500_000_000, "{from} {now}");
     }

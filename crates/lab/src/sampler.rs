@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use dnslab_record::{CpuLimit, CpuShare, LiveLimit, LiveServer, ResourceSample, ResourceSeries};
+use dnslab_record::{
+    CpuLimit, CpuShare, LiveLimit, LiveServer, ResourceSample, ResourceSeries, Span,
+};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::cgroup::{self, CpuSource, MemorySource, Sources};
@@ -199,23 +201,23 @@ impl Sampler {
     /// (the start of the load); earlier samples have negative times.
     ///
     /// The samples cover the load unless the server ended before, or its figures could not be read at either
-    /// end. Then [`ResourceSeries::cpu_between_ns`] gives `None` for the window, and the server counts as not
+    /// end. Then [`ResourceSeries::cpu_ns`] gives `None` for the window, and the server counts as not
     /// watched.
     #[must_use]
     pub fn finish(self, origin: Instant) -> ResourceSeries {
-        self.finish_over(origin, (0, 0))
+        self.finish_over(origin, Span::default())
     }
 
     /// Ends as [`Sampler::finish`] does, and adds what the busiest threads and the CPUs of the load did over a window
-    /// of that timeline, nanoseconds.
+    /// of that timeline.
     #[must_use]
-    pub fn finish_over(self, origin: Instant, window: (i64, i64)) -> ResourceSeries {
+    pub fn finish_over(self, origin: Instant, window: Span) -> ResourceSeries {
         self.stop.send(()).ok();
         // After a panic, or without a thread, the run has no resources and says so.
         let seen = self.thread.and_then(|thread| thread.join().ok()).unwrap_or_else(Seen::new);
         let Watched { sources, cpus, load_cpus, .. } = self.watched;
         let began = signed_ns(seen.began, origin);
-        let window = (window.0 - began, window.1 - began);
+        let window = window.since(began);
         let samples = seen.samples.into_iter();
         let GroupWaits { limit, pressure_share } = seen.group.over(window);
         ResourceSeries {
@@ -256,7 +258,7 @@ impl Seen {
             let used = last.cpu_ns.saturating_sub(before.cpu_ns) as f64;
             used / (last.at_ns - before.at_ns).max(1) as f64
         };
-        let limit = self.group.over((first.at_ns, last.at_ns)).limit;
+        let limit = self.group.over(Span::between(first.at_ns, last.at_ns)).limit;
         let waited_ns = last.waited_ns.zip(first.waited_ns);
         let server = LiveServer {
             cpu_ns: last.cpu_ns.saturating_sub(first.cpu_ns),
@@ -271,7 +273,7 @@ impl Seen {
                 throttled,
             }),
         };
-        let since = before.map(|before| (before.at_ns, last.at_ns));
+        let since = before.map(|before| Span::between(before.at_ns, last.at_ns));
         let load = &self.load[self.load.len().saturating_sub(2)..];
         let load_cpus = since.map(|since| shares(load_cpus, load, since)).unwrap_or_default();
         Some(Latest { server, load_cpus })
@@ -290,13 +292,9 @@ impl Seen {
 }
 
 /// What CPUs did over a window, from the readings that enclose it; empty if none do.
-fn shares(
-    cpus: &[usize],
-    readings: &[(i64, Vec<CpuTime>)],
-    (from_ns, to_ns): (i64, i64),
-) -> Vec<CpuShare> {
-    let before = readings.iter().rfind(|(at, _)| *at <= from_ns);
-    let after = readings.iter().find(|(at, _)| *at >= to_ns);
+fn shares(cpus: &[usize], readings: &[(i64, Vec<CpuTime>)], window: Span) -> Vec<CpuShare> {
+    let before = readings.iter().rfind(|(at, _)| *at <= window.from_ns);
+    let after = readings.iter().find(|(at, _)| *at >= window.to_ns);
     let (Some((began, before)), Some((ended, after))) = (before, after) else { return Vec::new() };
     let span = (ended - began).max(1) as f64;
     let share = |more: u64, less: u64| more.saturating_sub(less) as f64 / span;
@@ -456,10 +454,10 @@ mod tests {
     fn the_cpus_of_the_load_are_told_over_the_window() {
         let time = |used_ns, irq_ns| vec![CpuTime { used_ns, irq_ns }];
         let readings = [(0, time(0, 0)), (100, time(50, 10)), (200, time(150, 30))];
-        let shares_in = |window| shares(&[3], &readings, window);
-        assert_eq!(shares_in((100, 200)), [CpuShare { cpu: 3, used: 1.0, irq: 0.2 }]);
-        assert_eq!(shares_in((50, 150)), [CpuShare { cpu: 3, used: 0.75, irq: 0.15 }]);
-        assert_eq!(shares_in((50, 201)), []);
+        let shares_in = |from, to| shares(&[3], &readings, Span::between(from, to));
+        assert_eq!(shares_in(100, 200), [CpuShare { cpu: 3, used: 1.0, irq: 0.2 }]);
+        assert_eq!(shares_in(50, 150), [CpuShare { cpu: 3, used: 0.75, irq: 0.15 }]);
+        assert_eq!(shares_in(50, 201), []);
     }
 
     /// Watches this process through a group whose files are written here: used once, then gone for longer
@@ -494,14 +492,14 @@ mod tests {
         let (series, gone_ns) = interrupted(true);
         let last = series.samples.last().unwrap();
         assert_eq!((series.samples[0].cpu_ns, last.cpu_ns), (1_000, 5_000), "{series:?}");
-        assert!(series.cpu_between_ns(0, gone_ns).is_some(), "{series:?}");
+        assert!(series.cpu_ns(Span::between(0, gone_ns)).is_some(), "{series:?}");
     }
 
     #[test]
     fn a_series_that_could_not_go_on_does_not_cover_the_load() {
         let (series, gone_ns) = interrupted(false);
         assert!(!series.samples.is_empty(), "{series:?}");
-        assert_eq!(series.cpu_between_ns(0, gone_ns + 1), None, "{series:?}");
+        assert_eq!(series.cpu_ns(Span::between(0, gone_ns + 1)), None, "{series:?}");
     }
 
     #[test]

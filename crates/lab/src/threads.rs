@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use dnslab_record::ThreadShare;
+use dnslab_record::{Span, ThreadShare};
 
 /// Threads in a record.
 const NAMED: usize = 8;
@@ -43,14 +43,14 @@ impl ThreadLog {
         }
     }
 
-    /// What the busiest threads used between two instants, the busiest first.
-    pub(crate) fn busiest(&self, (from_ns, to_ns): (i64, i64)) -> Vec<ThreadShare> {
-        let length = (to_ns - from_ns).max(1) as f64;
+    /// What the busiest threads used in a span, the busiest first.
+    pub(crate) fn busiest(&self, span: Span) -> Vec<ThreadShare> {
+        let length = span.length_ns().max(1) as f64;
         let share = |thread: &Thread| {
             let at = |instant| thread.used_at(instant, self.began_ns.unwrap_or(0));
             // The instant of a sample is that of the first thread's reading. The error for the last thread
             // must not give it more than a CPU.
-            ((at(to_ns) - at(from_ns)) / length).clamp(0.0, 1.0)
+            ((at(span.to_ns) - at(span.from_ns)) / length).clamp(0.0, 1.0)
         };
         let shares = self
             .threads
@@ -107,15 +107,15 @@ mod tests {
         push(0, &[(1, 1_000), (2, 50)]);
         push(100, &[(1, 1_090), (2, 50), (3, 40)]);
         push(200, &[(1, 1_190), (2, 51)]);
-        let shares_in = |window| {
-            let shares = log.busiest(window);
+        let shares_in = |from, to| {
+            let shares = log.busiest(Span::between(from, to));
             shares.into_iter().map(|share| (share.name, share.share)).collect::<Vec<_>>()
         };
         let named = |name: &str, share| (name.to_owned(), share);
-        assert_eq!(shares_in((0, 100)), [named("1", 0.9), named("3", 0.4)]);
-        assert_eq!(shares_in((100, 200)), [named("1", 1.0), named("2", 0.01)]);
-        assert_eq!(shares_in((50, 150)), [named("1", 0.95), named("3", 0.4), named("2", 0.005)]);
-        assert_eq!(shares_in((-100, 0)), []);
+        assert_eq!(shares_in(0, 100), [named("1", 0.9), named("3", 0.4)]);
+        assert_eq!(shares_in(100, 200), [named("1", 1.0), named("2", 0.01)]);
+        assert_eq!(shares_in(50, 150), [named("1", 0.95), named("3", 0.4), named("2", 0.005)]);
+        assert_eq!(shares_in(-100, 0), []);
     }
 
     #[test]
@@ -126,7 +126,7 @@ mod tests {
         }
         assert!(log.threads.values().all(|thread| thread.points.len() == 2));
         log.push(100_000, (0..20).map(|id| (id, 5 + u64::from(id))), |_| String::new());
-        let shares = log.busiest((99_900, 100_000));
+        let shares = log.busiest(Span::between(99_900, 100_000));
         assert_eq!(shares.len(), NAMED);
         assert_eq!((shares[0].name.as_str(), shares[0].share), ("t19", 0.19));
     }
@@ -137,6 +137,6 @@ mod tests {
         for (at, used) in [(0, 900), (100, 950), (200, 20)] {
             log.push(at, [(7, used)].into_iter(), |_| "x".to_owned());
         }
-        assert_eq!(log.busiest((0, 200))[0].share, 0.1);
+        assert_eq!(log.busiest(Span::between(0, 200))[0].share, 0.1);
     }
 }

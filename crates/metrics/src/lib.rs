@@ -43,7 +43,7 @@ pub use buckets::{BOUNDS_NS, Buckets};
 pub use export::points_of;
 pub use families::{FAMILIES, Family, Kind, Scope, Unit};
 pub use page::page;
-pub use remote_write::write_request;
+pub use remote_write::{EncodedRequest, write_request};
 pub use runs::Metrics;
 pub use series::{Point, Series, Snapshot, Value};
 pub use text::{Format, timed_text};

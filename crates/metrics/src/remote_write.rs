@@ -37,10 +37,19 @@ struct Sample {
     timestamp: i64,
 }
 
-/// A request with all samples of these points, which are in the order of time, and how many samples those are. `job` is
-/// the label that Prometheus gives what it scrapes itself.
+/// A request as it is sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EncodedRequest {
+    /// Its octets.
+    pub octets: Vec<u8>,
+    /// How many samples are in it.
+    pub samples: u64,
+}
+
+/// A request with all samples of these points, which are in the order of time. `job` is the label that Prometheus gives
+/// what it scrapes itself.
 #[must_use]
-pub fn write_request(points: &[Point], job: &str) -> (Vec<u8>, u64) {
+pub fn write_request(points: &[Point], job: &str) -> EncodedRequest {
     let mut all: BTreeMap<Vec<Label>, Vec<Sample>> = BTreeMap::new();
     for point in points {
         for series in point.series.iter() {
@@ -50,9 +59,10 @@ pub fn write_request(points: &[Point], job: &str) -> (Vec<u8>, u64) {
             });
         }
     }
-    let count = all.values().map(|samples| samples.len() as u64).sum();
+    let samples = all.values().map(|samples| samples.len() as u64).sum();
     let timeseries = all.into_iter().map(|(labels, samples)| TimeSeries { labels, samples });
-    (WriteRequest { timeseries: timeseries.collect() }.encode_to_vec(), count)
+    let octets = WriteRequest { timeseries: timeseries.collect() }.encode_to_vec();
+    EncodedRequest { octets, samples }
 }
 
 /// Each series of Prometheus that one of ours is, with the bound of a bucket.

@@ -246,23 +246,20 @@ impl Metrics {
     /// All series as they are now.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        let of_experiment = |family, number| Series {
-            family,
-            of: Arc::new([self.experiment.clone()]),
-            own: Vec::new(),
-            value: Value::Whole(number),
-        };
-        let build = Series {
+        let counts: [(&'static Family, u64); 2] =
+            [(&RUNS_PLANNED, self.planned), (&RUNS_ENDED, self.ended)];
+        let mut own = vec![Series {
             family: &BUILD,
             of: Arc::new([]),
             own: vec![self.version.clone()],
             value: Value::Whole(1),
-        };
-        let own = vec![
-            build,
-            of_experiment(&RUNS_PLANNED, self.planned),
-            of_experiment(&RUNS_ENDED, self.ended),
-        ];
+        }];
+        own.extend(counts.map(|(family, number)| Series {
+            family,
+            of: Arc::new([self.experiment.clone()]),
+            own: Vec::new(),
+            value: Value::Whole(number),
+        }));
         let runs = self.runs.iter().map(|(_, run)| Arc::clone(&run.series));
         Snapshot { parts: [Arc::new(own)].into_iter().chain(runs).collect() }
     }
@@ -316,37 +313,36 @@ impl Run {
     pub(crate) fn make_series(&mut self) {
         let mut all = Vec::new();
         for (phase, counters) in &self.counters {
-            let of = self.of(Some(phase.name()));
+            let names = self.named(Some(phase.name()));
             counted(counters, &self.transport, &mut |family, own, number| {
-                all.push(Series { family, of: Arc::clone(&of), own, value: Value::Whole(number) });
+                all.push(Series {
+                    family,
+                    of: Arc::clone(&names),
+                    own,
+                    value: Value::Whole(number),
+                });
             });
             if let Some(buckets) = self.latency.get(phase) {
                 let value = Value::Histogram(Arc::clone(buckets));
-                all.push(Series { family: &LATENCY, of, own: Vec::new(), value });
+                all.push(Series { family: &LATENCY, of: names, own: Vec::new(), value });
             }
         }
         for (part, gauges) in &self.gauges {
-            let of = self.of(Some(load_name(*part)));
+            let names = self.named(Some(load_name(*part)));
             measured_now(gauges, &mut |family, own, value| {
-                all.push(Series { family, of: Arc::clone(&of), own, value });
+                all.push(Series { family, of: Arc::clone(&names), own, value });
             });
         }
         all.extend(self.ended.iter().cloned());
         self.series = Arc::new(all);
     }
 
-    fn of(&self, last: Option<&str>) -> Arc<[String]> {
+    fn named(&self, last: Option<&str>) -> Arc<[String]> {
         self.names.iter().cloned().chain(last.map(str::to_owned)).collect()
     }
 
     /// What became of it.
     fn outcome(&self, record: &RunRecord) -> Vec<Series> {
-        let one = |family: &'static Family, own: Vec<String>| Series {
-            family,
-            of: self.of(None),
-            own,
-            value: Value::Whole(1),
-        };
         let status = match record.status {
             RunStatus::Valid => "valid",
             RunStatus::Invalid { .. } => "invalid",
@@ -358,38 +354,45 @@ impl Run {
         let mut caveats: Vec<String> = record.all_caveats().iter().map(kind_of).collect();
         caveats.sort();
         caveats.dedup();
-        let caveats = caveats.into_iter().map(|caveat| one(&RUN_CAVEAT, vec![caveat]));
-        [
-            one(&RUN, about),
-            one(&RUN_STATUS, vec![status.to_owned()]),
-            one(&RUN_BOTTLENECK, vec![bottleneck]),
-        ]
-        .into_iter()
-        .chain(caveats)
-        .collect()
+        let labels: [(&'static Family, Vec<String>); 3] = [
+            (&RUN, about),
+            (&RUN_STATUS, vec![status.to_owned()]),
+            (&RUN_BOTTLENECK, vec![bottleneck]),
+        ];
+        let caveats = caveats.into_iter().map(|caveat| (&RUN_CAVEAT, vec![caveat]));
+        let (names, value) = (self.named(None), Value::Whole(1));
+        labels
+            .into_iter()
+            .chain(caveats)
+            .map(|(family, own)| Series {
+                family,
+                of: Arc::clone(&names),
+                own,
+                value: value.clone(),
+            })
+            .collect()
     }
 
     /// What a load measured.
     fn figures(&self, phase: Phase, run: &Observation<'_>) -> Vec<Series> {
         let measured = run.measured;
-        let of = self.of(Some(phase.name()));
-        let one = |family: &'static Family, value| Series {
-            family,
-            of: Arc::clone(&of),
-            own: Vec::new(),
-            value,
-        };
+        let names = self.named(Some(phase.name()));
         let latency = Value::Histogram(Arc::new(Buckets::of(&measured.latency)));
-        let cpu_ns = run.server_cpu_per_query_ns();
-        let cpu = cpu_ns.map(|ns| one(&RUN_CPU, Value::Real(ns / 1e9)));
-        [
-            one(&RUN_LATENCY, latency),
-            one(&RUN_WINDOW, Value::Real(measured.counted_ns() as f64 / 1e9)),
-            one(&RUN_RATE, Value::Real(measured.answered_qps())),
-        ]
-        .into_iter()
-        .chain(cpu)
-        .collect()
+        let cpu = run.server_cpu_per_query_ns().map(|ns| (&RUN_CPU, Value::Real(ns / 1e9)));
+        let values: [(&'static Family, Value); 3] = [
+            (&RUN_LATENCY, latency),
+            (&RUN_WINDOW, Value::Real(measured.counted_ns() as f64 / 1e9)),
+            (&RUN_RATE, Value::Real(measured.answered_qps())),
+        ];
+        let values = values.into_iter().chain(cpu);
+        values
+            .map(|(family, value)| Series {
+                family,
+                of: Arc::clone(&names),
+                own: Vec::new(),
+                value,
+            })
+            .collect()
     }
 }
 
@@ -411,8 +414,8 @@ pub(crate) fn transport_of(record: &RunRecord) -> String {
 /// What the server had used at an instant of the load's timeline, nanoseconds.
 pub(crate) fn server_at(watched: &Watched, at_ns: i64) -> Option<LiveServer> {
     let resources = &watched.resources;
-    let (first, last) =
-        (resources.samples.first()?, resources.samples.iter().rfind(|it| it.at_ns <= at_ns)?);
+    let first = resources.samples.first()?;
+    let last = resources.samples.iter().rfind(|sample| sample.at_ns <= at_ns)?;
     Some(LiveServer {
         cpu_ns: last.cpu_ns.saturating_sub(first.cpu_ns),
         cpu_share: None,

@@ -1,6 +1,7 @@
 //! Expositions: what a scraper reads.
 
 use std::fmt::Write as _;
+use std::iter;
 
 use crate::{FAMILIES, Family, Kind, Point, Series, Snapshot, Unit, Value, protobuf};
 
@@ -82,17 +83,16 @@ impl Snapshot {
 pub fn timed_text(points: &[Point]) -> String {
     let mut text = String::new();
     for family in FAMILIES {
-        let of = |point: &Point| -> Vec<(String, i64, Series)> {
-            let own = point.series.iter().filter(|series| std::ptr::eq(series.family, *family));
-            own.map(|series| (labels(series, None), point.at_ms, series.clone())).collect()
-        };
-        let mut all: Vec<_> = points.iter().flat_map(of).collect();
-        if all.is_empty() {
+        let all =
+            points.iter().flat_map(|point| point.series.iter().zip(iter::repeat(point.at_ms)));
+        let mut own: Vec<(&Series, i64)> =
+            all.filter(|(series, _)| std::ptr::eq(series.family, *family)).collect();
+        if own.is_empty() {
             continue;
         }
         head(&mut text, family, Format::OpenMetrics);
-        all.sort_by(|(one, at, _), (other, later, _)| (one, at).cmp(&(other, later)));
-        all.iter().for_each(|(_, at_ms, series)| lines(&mut text, series, Some(*at_ms)));
+        own.sort_by_cached_key(|(series, at_ms)| (labels(series, None), *at_ms));
+        own.iter().for_each(|(series, at_ms)| lines(&mut text, series, Some(*at_ms)));
     }
     text.push_str("# EOF\n");
     text
@@ -119,40 +119,38 @@ fn head(text: &mut String, family: &Family, format: Format) {
     }
 }
 
+/// What a series is served as: of a histogram, one line for each bucket, its sum and its count.
 fn lines(text: &mut String, series: &Series, at_ms: Option<i64>) {
-    for (name, labels, value) in samples(series) {
-        let stamp = at_ms.map_or_else(String::new, |at_ms| format!(" {}", at_ms as f64 / 1e3));
-        writeln!(text, "{name}{labels} {value}{stamp}").ok();
-    }
-}
-
-/// Name, labels and value of what a series is served as: of a histogram, one for each bucket, sum and count.
-fn samples(series: &Series) -> Vec<(String, String, String)> {
-    let one = |value: String| vec![(series.family.full_name(), labels(series, None), value)];
+    let stamp = at_ms.map_or_else(String::new, |at_ms| format!(" {}", at_ms as f64 / 1e3));
+    let own = labels(series, None);
+    let name = series.family.name;
     match &series.value {
-        Value::Whole(number) => one(number.to_string()),
-        Value::Real(number) => one(real(*number)),
+        Value::Whole(number) => {
+            writeln!(text, "{}{own} {number}{stamp}", series.family.full_name()).ok();
+        }
+        Value::Real(number) => {
+            writeln!(text, "{}{own} {}{stamp}", series.family.full_name(), real(*number)).ok();
+        }
         Value::Histogram(buckets) => {
-            let name = series.family.name;
-            let bucket = |(bound, count): (f64, u64)| {
+            for (bound, count) in buckets.cumulative() {
                 let labels = labels(series, Some(("le", &real(bound))));
-                (format!("{name}_bucket"), labels, count.to_string())
-            };
-            let sum = (format!("{name}_sum"), labels(series, None), real(buckets.sum_seconds()));
-            let count =
-                (format!("{name}_count"), labels(series, None), buckets.count().to_string());
-            buckets.cumulative().map(bucket).chain([sum, count]).collect()
+                writeln!(text, "{name}_bucket{labels} {count}{stamp}").ok();
+            }
+            writeln!(text, "{name}_sum{own} {}{stamp}", real(buckets.sum_seconds())).ok();
+            writeln!(text, "{name}_count{own} {}{stamp}", buckets.count()).ok();
         }
     }
 }
 
 fn labels(series: &Series, more: Option<(&'static str, &str)>) -> String {
-    let label = |(name, value): (&str, &str)| {
-        let value = value.replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n");
-        format!("{name}=\"{value}\"")
-    };
-    let all: Vec<String> = series.labels().chain(more).map(label).collect();
+    let all = series.labels().chain(more);
+    let all: Vec<String> = all.map(|(name, value)| label(name, value)).collect();
     if all.is_empty() { String::new() } else { format!("{{{}}}", all.join(",")) }
+}
+
+fn label(name: &str, value: &str) -> String {
+    let value = value.replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n");
+    format!("{name}=\"{value}\"")
 }
 
 /// A number of OpenMetrics; one without a fraction gets one, as its bounds of buckets want it.

@@ -115,7 +115,7 @@ fn a_run_that_has_ended_has_the_figures_of_its_record() {
     let points = metrics.run_ends(&record);
     insta::assert_snapshot!("ended", text(&metrics, Format::OpenMetrics));
     // One millisecond after the latest point, in the run's own time.
-    assert_eq!(points.iter().map(|it| it.at_ms).collect::<Vec<_>>(), [1_700_000_001_501]);
+    assert_eq!(points.iter().map(|point| point.at_ms).collect::<Vec<_>>(), [1_700_000_001_501]);
 }
 
 #[test]
@@ -200,16 +200,19 @@ fn the_pace_of_results_is_the_rate_of_their_seconds() {
             [] => &measured.intervals,
             _ => &measured.seconds,
         };
-        let end = |of: &Interval| of.at_ns + of.length_ns;
+        let end = |interval: &Interval| interval.at_ns + interval.length_ns;
         let second_until = |last: u64| {
-            let inside =
-                series.iter().filter(|of| end(of) <= last && end(of) + 1_000_000_000 > last);
-            let (answered, own_ns) = inside.fold((0, 0), |(answered, own_ns), of| {
-                (answered + of.answered, own_ns + of.own_ns.unwrap_or(of.length_ns))
+            let inside = series
+                .iter()
+                .filter(|interval| end(interval) <= last && end(interval) + 1_000_000_000 > last);
+            let (answered, own_ns) = inside.fold((0, 0), |(answered, own_ns), interval| {
+                let length_ns = interval.own_ns.unwrap_or(interval.length_ns);
+                (answered + interval.answered, own_ns + length_ns)
             });
             answered as f64 * 1e9 / (own_ns as f64).max(1.0)
         };
-        let expected = series.iter().map(|of| second_until(end(of))).fold(0.0, f64::max);
+        let expected =
+            series.iter().map(|interval| second_until(end(interval))).fold(0.0, f64::max);
         let common = record.common_load.is_some();
         assert!(common || (highest / expected - 1.0).abs() < 1e-9, "{highest}, not {expected}");
         checked += 1;
@@ -276,7 +279,8 @@ fn the_last_point_of_results_has_the_totals_of_the_record_and_none_before_has_mo
 fn promtool_makes_blocks_of_results() {
     let folder = tempfile::tempdir().unwrap();
     let (file, data) = (folder.path().join("metrics.txt"), folder.path().join("data"));
-    let points: Vec<Point> = records().iter().flat_map(|it| points_of("sample", it)).collect();
+    let points: Vec<Point> =
+        records().iter().flat_map(|record| points_of("sample", record)).collect();
     fs::write(&file, timed_text(&points)).unwrap();
     let arguments = ["tsdb", "create-blocks-from", "openmetrics"];
     let paths = [file.to_str().unwrap(), data.to_str().unwrap()];

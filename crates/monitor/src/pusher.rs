@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use dnslab_metrics::{Point, write_request};
+use dnslab_metrics::{EncodedRequest, Point, write_request};
 use dnslab_socket::set_idle_policy;
 
 use crate::endpoint::{Endpoint, Outcome};
@@ -150,10 +150,10 @@ fn work(endpoint: &Endpoint, shared: &Shared) {
             state.under_way = count as u64;
             state.waiting.drain(..count).collect()
         };
-        let (request, samples) = compressed(&points, JOB);
+        let EncodedRequest { octets, samples } = compressed(&points, JOB);
         let mut pauses = Pauses::default();
         loop {
-            let outcome = endpoint.send(&request);
+            let outcome = endpoint.send(&octets);
             let mut state = shared.state();
             let pause = match outcome {
                 Outcome::Taken => {
@@ -201,10 +201,10 @@ pub fn push_all(endpoint: &Endpoint, points: &[Point], patience: Duration) -> Pu
     let deadline = Instant::now() + patience;
     let mut left = points.len() as u64;
     for points in points.chunks(MAX_POINTS) {
-        let (request, samples) = compressed(points, JOB_OF_RESULTS);
+        let EncodedRequest { octets, samples } = compressed(points, JOB_OF_RESULTS);
         let mut pauses = Pauses::default();
         loop {
-            match endpoint.send(&request) {
+            match endpoint.send(&octets) {
                 Outcome::Taken => {
                     report.taken += points.len() as u64;
                     report.samples += samples;
@@ -232,10 +232,10 @@ pub fn push_all(endpoint: &Endpoint, points: &[Point], patience: Duration) -> Pu
 }
 
 /// In the block format of Snappy, which remote write names.
-fn compressed(points: &[Point], job: &str) -> (Vec<u8>, u64) {
-    let (request, samples) = write_request(points, job);
-    let compressed = snap::raw::Encoder::new().compress_vec(&request);
-    (compressed.expect("a request is below 4 GiB"), samples)
+fn compressed(points: &[Point], job: &str) -> EncodedRequest {
+    let EncodedRequest { octets, samples } = write_request(points, job);
+    let octets = snap::raw::Encoder::new().compress_vec(&octets);
+    EncodedRequest { octets: octets.expect("a request is below 4 GiB"), samples }
 }
 
 /// Pauses between attempts.

@@ -76,12 +76,11 @@ impl AnswerRelation {
     /// Compares the outcomes of one query at two servers.
     #[must_use]
     pub fn of(one: &AnswerRecord, other: &AnswerRecord) -> Self {
-        let has_answer = |record: &AnswerRecord| {
-            matches!(record.ended, HowEnded::Answered | HowEnded::Malformed)
-        };
-        match (has_answer(one), has_answer(other)) {
-            (false, false) => return Self::Neither,
-            (true, true) => {}
+        match [one, other]
+            .map(|record| matches!(record.ended, HowEnded::Answered | HowEnded::Malformed))
+        {
+            [false, false] => return Self::Neither,
+            [true, true] => {}
             _ => return Self::Differs(DifferenceClass::NoAnswer),
         }
         match (one.ended == HowEnded::Malformed, other.ended == HowEnded::Malformed) {

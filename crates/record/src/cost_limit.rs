@@ -3,12 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
+use dnslab_settings::{Metric, Unit};
 use dnslab_wire::units::share;
 use serde::{Deserialize, Serialize};
 
-use crate::metric::Metric;
+use crate::indicator::{Indicator, IndicatorError};
 use crate::objective::{ObjectiveError, Threshold};
-use crate::quantity::{Quantity, QuantityError, Unit};
 
 /// A limit as it is given with `--limit`. Serialised as its text.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -36,7 +36,7 @@ pub enum CostLimitError {
     Form(String),
     /// There is no such figure.
     #[error(transparent)]
-    Figure(#[from] QuantityError),
+    Figure(#[from] IndicatorError),
     /// Variants are not compared by it.
     #[error("variants are not compared by `{0}`: bound it itself, as {1}")]
     NotCompared(
@@ -100,11 +100,11 @@ impl FromStr for CostLimit {
 
 /// A metric that variants are compared by.
 fn compared(name: &str) -> Result<Metric, CostLimitError> {
-    let quantity: Quantity = name.parse()?;
-    quantity.metric().ok_or_else(|| {
-        let example = match quantity {
-            Quantity::Lost => "lost<0.1%".to_owned(),
-            Quantity::Answered => "answered>99.9%".to_owned(),
+    let indicator: Indicator = name.parse()?;
+    indicator.compared().ok_or_else(|| {
+        let example = match indicator {
+            Indicator::Metric(Metric::LostShare) => "lost<0.1%".to_owned(),
+            Indicator::Metric(Metric::AnsweredShare) => "answered>99.9%".to_owned(),
             other => format!("{other}<10ms"),
         };
         CostLimitError::NotCompared(name.to_owned(), example)
@@ -137,10 +137,10 @@ impl fmt::Display for CostLimit {
             // A gain that is asked for has no other form.
             Self::Relative { metric, largest } if *largest < 0.0 => {
                 let form = if metric.higher_is_better() { ">+" } else { "<-" };
-                write!(formatter, "{}{form}{}", self.quantity(), Unit::Share.write(-largest))
+                write!(formatter, "{}{form}{}", self.indicator(), Unit::Share.write(-largest))
             }
             Self::Relative { largest, .. } => {
-                write!(formatter, "{}={}", self.quantity(), Unit::Share.write(*largest))
+                write!(formatter, "{}={}", self.indicator(), Unit::Share.write(*largest))
             }
             Self::Absolute(demand) => demand.fmt(formatter),
         }
@@ -164,10 +164,10 @@ impl From<CostLimit> for String {
 impl CostLimit {
     /// What it is about.
     #[must_use]
-    pub fn quantity(&self) -> Quantity {
+    pub fn indicator(&self) -> Indicator {
         match self {
-            Self::Relative { metric, .. } => Quantity::of_metric(*metric),
-            Self::Absolute(demand) => demand.quantity,
+            Self::Relative { metric, .. } => Indicator::Metric(*metric),
+            Self::Absolute(demand) => demand.indicator,
         }
     }
 }

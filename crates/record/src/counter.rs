@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::span::Span;
+
 /// Queries that came from clients, over all transports.
 pub const QUERIES: &str = "queries";
 /// Those that came over UDP.
@@ -70,6 +72,17 @@ pub struct CounterSeries {
     pub failure: Option<String>,
 }
 
+impl CounterSample {
+    /// When it was read, in the load that ended at `end_ns`.
+    fn instant_ns(&self, end_ns: i64) -> i64 {
+        self.at_ns.clamp(0, end_ns.max(0))
+    }
+
+    fn count(&self, name: &str) -> f64 {
+        self.counts.get(name).copied().unwrap_or(0) as f64
+    }
+}
+
 impl CounterSeries {
     /// By how much a count grew from the first reading to the last; `None` without two readings that
     /// have it. A count that an early reading does not have yet began at 0.
@@ -80,39 +93,32 @@ impl CounterSeries {
         Some(last.counts.get(name)?.saturating_sub(begin))
     }
 
-    /// By how much a count grew between two instants of a load that ended at `end_ns`, linearly
+    /// By how much a count grew in a span of a load that ended at `end_ns`, linearly
     /// interpolated between readings; `None` when the readings do not cover the span, or the last has
     /// no such count. A count that an early reading does not have yet was 0.
     ///
     /// A reading before the load stands for its beginning and one after it for its end, for nothing
     /// was asked in between.
     #[must_use]
-    pub fn growth_between(
-        &self,
-        name: &str,
-        (from_ns, to_ns): (i64, i64),
-        end_ns: i64,
-    ) -> Option<f64> {
+    pub fn growth_in(&self, name: &str, span: Span, end_ns: i64) -> Option<f64> {
         self.total(name)?;
-        let at = |instant| self.count_at(name, instant, end_ns);
-        Some((at(to_ns)? - at(from_ns)?).max(0.0))
+        let from = self.count_at(name, span.from_ns, end_ns)?;
+        Some((self.count_at(name, span.to_ns, end_ns)? - from).max(0.0))
     }
 
     /// A count at an instant of a load, linearly between the readings around it.
     fn count_at(&self, name: &str, at_ns: i64, end_ns: i64) -> Option<f64> {
-        let instant = |sample: &CounterSample| sample.at_ns.clamp(0, end_ns.max(0));
-        let value = |sample: &CounterSample| sample.counts.get(name).copied().unwrap_or(0) as f64;
         // It is asked for each interval of a run, so it does not look at all readings.
-        let after = self.samples.partition_point(|sample| instant(sample) <= at_ns);
+        let after = self.samples.partition_point(|sample| sample.instant_ns(end_ns) <= at_ns);
         let left = &self.samples[after.checked_sub(1)?];
+        let (left_ns, left) = (left.instant_ns(end_ns), left.count(name));
         // Of several before the load, or after it, the last one.
-        if instant(left) == at_ns {
-            return Some(value(left));
+        if left_ns == at_ns {
+            return Some(left);
         }
         let right = self.samples.get(after)?;
-        let span_ns = instant(right) - instant(left);
-        let share = (at_ns - instant(left)) as f64 / span_ns as f64;
-        Some(value(left) + share * (value(right) - value(left)))
+        let share = (at_ns - left_ns) as f64 / (right.instant_ns(end_ns) - left_ns) as f64;
+        Some(left + share * (right.count(name) - left))
     }
 
     /// The count at the last reading: since the server started.
@@ -136,28 +142,28 @@ mod tests {
 
     #[test]
     fn growth_is_from_the_first_reading_to_the_last() {
-        let of = |readings: &[&[(&str, u64)]]| series(readings).growth(QUERIES);
-        assert_eq!(of(&[&[(QUERIES, 3)], &[(QUERIES, 5)], &[(QUERIES, 10)]]), Some(7));
-        assert_eq!(of(&[&[], &[(QUERIES, 10)]]), Some(10));
-        assert_eq!(of(&[&[(QUERIES, 3)], &[]]), None);
-        assert_eq!(of(&[&[(QUERIES, 3)]]), None);
+        let growth = |readings: &[&[(&str, u64)]]| series(readings).growth(QUERIES);
+        assert_eq!(growth(&[&[(QUERIES, 3)], &[(QUERIES, 5)], &[(QUERIES, 10)]]), Some(7));
+        assert_eq!(growth(&[&[], &[(QUERIES, 10)]]), Some(10));
+        assert_eq!(growth(&[&[(QUERIES, 3)], &[]]), None);
+        assert_eq!(growth(&[&[(QUERIES, 3)]]), None);
         assert_eq!(series(&[&[(QUERIES, 3)]]).total(QUERIES), Some(3));
     }
 
     #[test]
-    fn growth_between_is_interpolated_and_never_invented() {
+    fn growth_in_a_span_is_interpolated_and_never_invented() {
         let mut series = series(&[&[], &[(QUERIES, 100)], &[(QUERIES, 300)], &[(QUERIES, 310)]]);
         for (sample, at_ns) in series.samples.iter_mut().zip([-10, 10, 20, 40]) {
             sample.at_ns = at_ns;
         }
-        let of = |from, to, end| series.growth_between(QUERIES, (from, to), end);
-        assert_eq!((of(0, 20, 40), of(10, 15, 40)), (Some(300.0), Some(100.0)));
-        assert_eq!(of(5, 15, 40), Some(150.0));
+        let grown = |from, to, end| series.growth_in(QUERIES, Span::between(from, to), end);
+        assert_eq!((grown(0, 20, 40), grown(10, 15, 40)), (Some(300.0), Some(100.0)));
+        assert_eq!(grown(5, 15, 40), Some(150.0));
         // What was counted until the reading after the load was asked before its end.
-        assert_eq!((of(0, 22, 22), of(20, 21, 22)), (Some(310.0), Some(5.0)));
-        assert_eq!((of(-1, 20, 40), of(0, 41, 40)), (None, None));
-        assert_eq!(series.growth_between(CONNECTIONS, (0, 15), 40), None);
+        assert_eq!((grown(0, 22, 22), grown(20, 21, 22)), (Some(310.0), Some(5.0)));
+        assert_eq!((grown(-1, 20, 40), grown(0, 41, 40)), (None, None));
+        assert_eq!(series.growth_in(CONNECTIONS, Span::between(0, 15), 40), None);
         series.samples.remove(0);
-        assert_eq!(series.growth_between(QUERIES, (0, 15), 40), None);
+        assert_eq!(series.growth_in(QUERIES, Span::between(0, 15), 40), None);
     }
 }

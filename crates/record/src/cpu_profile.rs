@@ -184,7 +184,7 @@ impl CpuProfile {
     /// The samples of a part.
     #[must_use]
     pub fn of(&self, part: CostPart) -> u64 {
-        self.parts.iter().filter(|of| of.part == part).map(|of| of.samples).sum()
+        self.parts.iter().filter(|own| own.part == part).map(|own| own.samples).sum()
     }
 
     fn is_sum_of(&self, mut counts: impl Iterator<Item = u64>) -> bool {
@@ -195,30 +195,30 @@ impl CpuProfile {
     /// anybody.
     #[must_use]
     pub fn fault(&self) -> Option<&'static str> {
-        let mut parts: Vec<CostPart> = self.parts.iter().map(|of| of.part).collect();
+        let mut parts: Vec<CostPart> = self.parts.iter().map(|part| part.part).collect();
         parts.sort_unstable();
         parts.dedup();
         let is_time = |value: f64| value.is_finite() && value >= 0.0;
         if parts.len() != self.parts.len() {
             Some("it has a part twice")
-        } else if !self.is_sum_of(self.parts.iter().map(|of| of.samples)) {
+        } else if !self.is_sum_of(self.parts.iter().map(|part| part.samples)) {
             Some("its parts do not add up to its samples")
         } else if self.libraries.len() > MAX_LIBRARIES
-            || !self.is_sum_of(self.libraries.iter().map(|of| of.samples))
+            || !self.is_sum_of(self.libraries.iter().map(|library| library.samples))
         {
             Some("its libraries do not add up to its samples")
         } else if self.stacks.len() > MAX_STACKS
-            || !self.is_sum_of(self.stacks.iter().map(|of| of.samples))
+            || !self.is_sum_of(self.stacks.iter().map(|stack| stack.samples))
         {
             Some("its stacks do not add up to its samples")
         } else if self.names.len() > MAX_STACK_NAMES
             || self.names.iter().any(|name| name.len() > MAX_STACK_NAME)
-            || self.libraries.iter().any(|of| of.library.len() > MAX_STACK_NAME)
+            || self.libraries.iter().any(|library| library.library.len() > MAX_STACK_NAME)
         {
             Some("its names are too many or too long")
-        } else if self.stacks.iter().any(|of| {
-            of.frames.len() > MAX_STACK_FRAMES
-                || of.frames.iter().any(|name| *name as usize >= self.names.len())
+        } else if self.stacks.iter().any(|stack| {
+            stack.frames.len() > MAX_STACK_FRAMES
+                || stack.frames.iter().any(|name| *name as usize >= self.names.len())
         }) {
             Some("it has a stack of names that it lacks")
         } else if !is_time(self.answered_qps) || !is_time(self.cpu_per_query_ns) {
@@ -261,13 +261,15 @@ mod tests {
             change(&mut changed);
             assert!(changed.fault().is_some(), "{changed:?}");
         }
-        check(&profile, |it| it.samples = 3);
-        check(&profile, |it| it.parts.push(PartSamples { part: CostPart::Tls, samples: 0 }));
-        check(&profile, |it| it.libraries.clear());
-        check(&profile, |it| it.stacks[0].frames.push(1));
-        check(&profile, |it| it.stacks[0].samples = u64::MAX);
-        check(&profile, |it| it.stacks[0].frames = vec![0; MAX_STACK_FRAMES + 1]);
-        check(&profile, |it| it.names[0] = "x".repeat(MAX_STACK_NAME + 1));
-        check(&profile, |it| it.cpu_per_query_ns = f64::INFINITY);
+        check(&profile, |profile| profile.samples = 3);
+        check(&profile, |profile| {
+            profile.parts.push(PartSamples { part: CostPart::Tls, samples: 0 })
+        });
+        check(&profile, |profile| profile.libraries.clear());
+        check(&profile, |profile| profile.stacks[0].frames.push(1));
+        check(&profile, |profile| profile.stacks[0].samples = u64::MAX);
+        check(&profile, |profile| profile.stacks[0].frames = vec![0; MAX_STACK_FRAMES + 1]);
+        check(&profile, |profile| profile.names[0] = "x".repeat(MAX_STACK_NAME + 1));
+        check(&profile, |profile| profile.cpu_per_query_ns = f64::INFINITY);
     }
 }

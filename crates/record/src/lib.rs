@@ -5,15 +5,15 @@
 //! if it does not count. A [`Session`] is what was known before the first run. Beside the runs there may be a
 //! [`Capacity`], [`CpuProfiles`] and an [`AnswerComparison`].
 //!
-//! [`Metric`] and [`Quantity`] are the names of figures. [`Objective`] and [`CostLimit`] are what a user demands of
-//! them.
+//! [`RunRecord::figure`] is the value of a [`Metric`]. An [`Objective`] and a [`CostLimit`] are what a user demands of
+//! each [`Indicator`].
 //!
 //! Modules, in the order of reading:
 //!
 //! - `run`, `session`: what is on disk. `load`, `server`, `testbed`: what ran, as it was applied.
-//! - `measured`, `resources`, [`counter`], `quantiles`: what was measured, and what servers count themselves.
+//! - `measured`, `resources`, [`counter`], `span`, `quantiles`: what was measured, and what servers count themselves.
 //! - `bottleneck`, `evidence`, `caveat`, `finding`, `invalid`: what was found, as enums with figures.
-//! - `metric`, `quantity`, `objective`, `cost_limit`: figures by name, and demands.
+//! - `metric`, `indicator`, `objective`, `cost_limit`: figures by name, and demands.
 //! - `capacity`, `cpu_profile`, `answer_comparison`, `imported`: what further commands leave.
 //! - `live`: what a load tells while it runs. `visible`: text of others, so that it can be shown.
 //!
@@ -36,6 +36,7 @@ mod cpu_profile;
 mod evidence;
 mod finding;
 mod imported;
+mod indicator;
 mod invalid;
 mod live;
 mod load;
@@ -44,11 +45,11 @@ mod metric;
 mod objective;
 mod observation;
 mod quantiles;
-mod quantity;
 mod resources;
 mod run;
 mod server;
 mod session;
+mod span;
 mod testbed;
 mod text;
 mod visible;
@@ -70,24 +71,26 @@ pub use cpu_profile::{
     MAX_STACK_FRAMES, MAX_STACK_NAME, MAX_STACK_NAMES, MAX_STACKS, NotProfiled, PROFILE_FORMAT,
     PartSamples, StackSamples,
 };
+pub use dnslab_settings::{Metric, Unit};
 pub use evidence::{CpuUse, Evidence};
 pub use finding::Finding;
 pub use imported::{Imported, ImportedConnections, ImportedLatency};
+pub use indicator::{Indicator, IndicatorError};
 pub use invalid::{Cause, InvalidReason, Silence};
 pub use live::{LiveInterval, LiveLimit, LiveLoad, LiveServer, LoadPart};
-pub use load::{LoadFacts, LoadMode, OpenPace, Played, TlsFacts};
+pub use load::{LoadFacts, LoadMode, NoPace, OpenPace, Played, TlsFacts};
 pub use measured::{Measured, TurnsTaken, WorkerFacts};
-pub use metric::Metric;
+pub use metric::figure_in_window;
 pub use objective::{Objective, ObjectiveError, Relation, Threshold};
 pub use observation::Observation;
 pub use quantiles::{LatencyQuantiles, RunFigure, TimeOuts};
-pub use quantity::{Quantity, QuantityError, Unit};
 pub use resources::{
     CpuLimit, CpuShare, ResourceSample, ResourceSeries, ThreadShare, with_interrupts,
 };
 pub use run::{CommonLoad, RECORD_FORMAT, RunRecord, RunStatus};
 pub use server::ServerFacts;
 pub use session::{CaseId, Compared, Fact, LoadSweep, SESSION_FORMAT, Session, SkippedVariant};
+pub use span::{Rise, Span};
 pub use testbed::{
     ChainPart, HostFacts, LinkFacts, TestbedFacts, UNDER_TEST, pinned_cpus, servers_cpus,
 };

@@ -49,8 +49,10 @@ impl LiveInterval {
     #[must_use]
     pub fn in_flight(&self) -> u64 {
         let ByPhase { warm_up, measured } = &self.counters;
-        let open = |of: &Counters| of.outcomes.due.saturating_sub(of.outcomes.settled());
-        open(warm_up) + open(measured)
+        [warm_up, measured]
+            .map(|phase| phase.outcomes.due.saturating_sub(phase.outcomes.settled()))
+            .iter()
+            .sum()
     }
 
     /// Connections that are usable. Their end is counted in the phase in which they end.

@@ -83,10 +83,15 @@ impl fmt::Display for OpenPace {
     }
 }
 
-impl FromStr for OpenPace {
-    type Err = String;
+/// The text is no pace of an open loop.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no pace")]
+pub struct NoPace(String);
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for OpenPace {
+    type Err = NoPace;
+
+    fn from_str(text: &str) -> Result<Self, NoPace> {
         if text == CLIENTS {
             return Ok(Self::Clients);
         }
@@ -94,9 +99,11 @@ impl FromStr for OpenPace {
             Some((pace, rate)) => (pace, Some(rate)),
             None => (text, None),
         };
-        let pace = pace.parse().map_err(|_| format!("`{text}` is no pace"))?;
         let changing = rate.map(str::parse).transpose();
-        Ok(Self::Schedule { pace, changing: changing.map_err(|_| format!("`{text}` is no pace"))? })
+        match (pace.parse(), changing) {
+            (Ok(pace), Ok(changing)) => Ok(Self::Schedule { pace, changing }),
+            _ => Err(NoPace(text.to_owned())),
+        }
     }
 }
 

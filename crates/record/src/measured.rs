@@ -6,6 +6,7 @@ use dnslab_figures::{
 use serde::{Deserialize, Serialize};
 
 use crate::resources::{ResourceSeries, ThreadShare};
+use crate::span::Span;
 
 /// One load worker.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -237,10 +238,11 @@ impl Measured {
         self.turns.as_ref().map_or(self.answered_in_window, |turns| turns.answered)
     }
 
-    /// The measured window as a span of the run's timeline, nanoseconds since the load began.
+    /// The measured window.
     #[must_use]
-    pub fn window(&self) -> (i64, i64) {
-        (self.window_start_ns as i64, (self.window_start_ns + self.window_ns) as i64)
+    pub fn window(&self) -> Span {
+        let end_ns = self.window_start_ns + self.window_ns;
+        Span::between(self.window_start_ns as i64, end_ns as i64)
     }
 
     /// The CPU use of any server of this run in [0, 1] of its CPUs, with the interrupts there. Where
@@ -255,31 +257,26 @@ impl Measured {
     /// What the busiest threads of a server used while its turn was, the busiest first.
     #[must_use]
     pub fn threads_of(&self, resources: &ResourceSeries) -> Vec<ThreadShare> {
-        let scale = self.window_ns as f64 / self.own_ns() as f64;
-        let scaled = |thread: &ThreadShare| ThreadShare {
-            share: (thread.share * scale).min(1.0),
-            ..thread.clone()
-        };
-        match self.turns {
-            Some(_) => resources.threads.iter().map(scaled).collect(),
-            None => resources.threads.clone(),
+        let mut threads = resources.threads.clone();
+        if self.turns.is_some() {
+            let scale = self.window_ns as f64 / self.own_ns() as f64;
+            threads.iter_mut().for_each(|thread| thread.share = (thread.share * scale).min(1.0));
         }
+        threads
     }
 
     /// Of the time for which threads of a server could run in the measured window, the share for which they
     /// had no CPU, in [0, 1]; `None` where that is not known.
     #[must_use]
     pub fn waited_share_of(&self, resources: &ResourceSeries) -> Option<f64> {
-        let (from, to) = self.window();
-        resources.waited_share(from, to)
+        resources.waited_share(self.window())
     }
 
     /// The CPU use of any server of this run in [0, 1] of the CPUs it was given, from its samples, over its own
     /// part of the measured window.
     #[must_use]
     pub fn busy_share_of(&self, resources: &ResourceSeries) -> Option<f64> {
-        let (from, to) = self.window();
-        let share = resources.busy_share(from, to)?;
+        let share = resources.busy_share(self.window())?;
         match &self.turns {
             // What is left of a turn is worked off at the beginning of the next one.
             Some(_) => Some((share * self.window_ns as f64 / self.own_ns() as f64).min(1.0)),
@@ -310,13 +307,14 @@ impl Measured {
     /// parts of some.
     #[must_use]
     pub fn whole_intervals(&self) -> Vec<&Interval> {
-        let (from, to) = self.window();
+        let window = self.window();
         let length_ns = self.intervals.iter().map(|interval| interval.length_ns).max();
-        let inside = |interval: &&Interval| {
+        let mut intervals: Vec<&Interval> = self.intervals.iter().collect();
+        intervals.retain(|interval| {
             let (at, end) = (interval.at_ns as i64, (interval.at_ns + interval.length_ns) as i64);
-            Some(interval.length_ns) == length_ns && from <= at && end <= to
-        };
-        self.intervals.iter().filter(inside).collect()
+            Some(interval.length_ns) == length_ns && window.from_ns <= at && end <= window.to_ns
+        });
+        intervals
     }
 
     /// Mean time between two queries of one connection in the measured window, nanoseconds; `None`

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
+use dnslab_settings::Metric;
 use serde::{Deserialize, Serialize};
 
+use crate::indicator::{Indicator, IndicatorError};
 use crate::observation::Observation;
-use crate::quantity::{Quantity, QuantityError};
 
 /// Demands that all have to be met: `lost<0.1%, p99<10ms`. There is at least one.
 ///
@@ -19,10 +20,10 @@ pub struct Objective(Vec<Threshold>);
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Threshold {
     /// What is held against the bound.
-    pub quantity: Quantity,
+    pub indicator: Indicator,
     /// On which side of the bound it has to be.
     pub relation: Relation,
-    /// The bound: a share in [0, 1], nanoseconds, octets, or a number, as the quantity has it.
+    /// The bound: a share in [0, 1], nanoseconds, octets, or a number, as the indicator has it.
     pub bound: f64,
 }
 
@@ -50,7 +51,7 @@ pub enum ObjectiveError {
     Form(String),
     /// There is no such figure.
     #[error(transparent)]
-    Figure(#[from] QuantityError),
+    Figure(#[from] IndicatorError),
     /// The figure is none of the answers.
     #[error(
         "an objective says nothing of `{0}`, which a limit can (`dnslab run --limit`): it is about \
@@ -109,8 +110,9 @@ impl Objective {
     /// trusted: a lost query counts with its time-out, so a server that answers nothing meets it.
     #[must_use]
     pub fn beyond_timeout(&self, timeout_ns: u64) -> Option<Threshold> {
-        let is_beyond =
-            |demand: &&Threshold| demand.quantity.is_latency() && demand.bound >= timeout_ns as f64;
+        let is_beyond = |demand: &&Threshold| {
+            demand.indicator.is_latency() && demand.bound >= timeout_ns as f64
+        };
         self.0.iter().find(is_beyond).copied()
     }
 }
@@ -124,21 +126,20 @@ impl Threshold {
     /// beyond the bound. `lost<0.1%` needs 10,000, `p99<10ms` 1,000; a mean needs ten.
     #[must_use]
     pub fn least_queries(&self) -> f64 {
-        let allowed_share = match self.quantity {
-            Quantity::Lost => self.bound,
-            Quantity::Answered => 1.0 - self.bound,
-            Quantity::Percentile(percentile) => 1.0 - percentile / 100.0,
-            _ => 1.0,
+        let allowed_share = match self.indicator {
+            Indicator::Metric(Metric::LostShare) => self.bound,
+            Indicator::Metric(Metric::AnsweredShare) => 1.0 - self.bound,
+            other => other.quantile().map_or(1.0, |quantile| 1.0 - quantile),
         };
         // `lost<=0` and `answered>=1` allow none, however many there are.
         if allowed_share > 0.0 { BEYOND_BOUND / allowed_share } else { BEYOND_BOUND }
     }
 
     /// The figure that is held against the bound: a share in [0, 1], or nanoseconds; `None` if no
-    /// query became due.
+    /// query became due, or if it is no indicator of an [`Objective`].
     #[must_use]
     pub fn figure(&self, run: &Observation<'_>) -> Option<f64> {
-        self.quantity.of(run)
+        run.indicator(self.indicator)
     }
 
     /// True if a figure meets the demand.
@@ -190,8 +191,8 @@ impl FromStr for Objective {
     fn from_str(text: &str) -> Result<Self, ObjectiveError> {
         let given = text.split(',').map(str::trim).filter(|demand| !demand.is_empty());
         let demands = given.map(str::parse).collect::<Result<Vec<Threshold>, _>>()?;
-        if let Some(other) = demands.iter().find(|demand| !demand.quantity.is_of_answers()) {
-            return Err(ObjectiveError::NotOfAnswers(other.quantity.to_string()));
+        if let Some(other) = demands.iter().find(|demand| !demand.indicator.is_of_answers()) {
+            return Err(ObjectiveError::NotOfAnswers(other.indicator.to_string()));
         }
         if demands.is_empty() { Err(ObjectiveError::Empty) } else { Ok(Self(demands)) }
     }
@@ -207,8 +208,8 @@ impl FromStr for Threshold {
             .find_map(|relation| Some((relation, text.split_once(relation.sign())?)));
         let (relation, (figure, bound)) = parts.ok_or_else(|| ObjectiveError::Form(given()))?;
         let (figure, bound) = (figure.trim(), bound.trim());
-        let quantity: Quantity = figure.parse()?;
-        if relation.is_upper() == quantity.higher_is_better() {
+        let indicator: Indicator = figure.parse()?;
+        if relation.is_upper() == indicator.higher_is_better() {
             return Err(ObjectiveError::Direction {
                 given: given(),
                 figure: figure.to_owned(),
@@ -216,21 +217,27 @@ impl FromStr for Threshold {
                 bound: bound.to_owned(),
             });
         }
-        let value = quantity.unit().read(bound).ok_or_else(|| {
-            let (what, example) = quantity.unit().example();
-            ObjectiveError::Bound { given: given(), bound: bound.to_owned(), what, example }
+        let value = indicator.unit().read(bound).ok_or_else(|| ObjectiveError::Bound {
+            given: given(),
+            bound: bound.to_owned(),
+            what: indicator.unit().noun(),
+            example: indicator.unit().example(),
         })?;
-        let remedy = match (quantity, relation) {
-            (Quantity::Lost, Relation::Below) if value == 0.0 => Some("lost<=0%"),
-            (Quantity::Answered, Relation::Above) if value == 1.0 => Some("answered>=100%"),
-            (_, Relation::Below | Relation::AtMost) if quantity.is_latency() && value == 0.0 => {
+        let remedy = match (indicator, relation) {
+            (Indicator::Metric(Metric::LostShare), Relation::Below) if value == 0.0 => {
+                Some("lost<=0%")
+            }
+            (Indicator::Metric(Metric::AnsweredShare), Relation::Above) if value == 1.0 => {
+                Some("answered>=100%")
+            }
+            (_, Relation::Below | Relation::AtMost) if indicator.is_latency() && value == 0.0 => {
                 Some("a latency above 0")
             }
             _ => None,
         };
         match remedy {
             Some(remedy) => Err(ObjectiveError::Impossible { given: given(), remedy }),
-            None => Ok(Self { quantity, relation, bound: value }),
+            None => Ok(Self { indicator, relation, bound: value }),
         }
     }
 }
@@ -247,8 +254,8 @@ impl fmt::Display for Objective {
 
 impl fmt::Display for Threshold {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { quantity, relation, bound } = self;
-        write!(formatter, "{quantity}{}{}", relation.sign(), quantity.unit().write(*bound))
+        let Self { indicator, relation, bound } = self;
+        write!(formatter, "{indicator}{}{}", relation.sign(), indicator.unit().write(*bound))
     }
 }
 

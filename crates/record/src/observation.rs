@@ -23,9 +23,8 @@ impl Observation<'_> {
     /// kept was theirs; `None` where the machine was not sampled.
     #[must_use]
     pub fn stolen_share(&self, cpus: usize) -> Option<f64> {
-        let (stolen_ns, span_ns) =
-            self.watched.resources.increase(self.measured.window(), |at| at.steal_ns)?;
-        Some((stolen_ns as f64 / (span_ns as f64 * cpus.max(1) as f64)).min(1.0))
+        let stolen = self.watched.resources.rise(self.measured.window(), |at| at.steal_ns)?;
+        Some((stolen.amount as f64 / (stolen.over_ns as f64 * cpus.max(1) as f64)).min(1.0))
     }
 
     /// The server's CPU use in [0, 1] of the CPUs it was given, over its own part of the measured
@@ -49,9 +48,8 @@ impl Observation<'_> {
         if self.measured.counters.attempts.sent_to.len() > 1 {
             return None;
         }
-        let (from, to) = self.measured.window();
         let answered = self.measured.answered();
-        let cpu_ns = self.watched.resources.cpu_between_ns(from, to)?;
+        let cpu_ns = self.watched.resources.cpu_ns(self.measured.window())?;
         (answered > 0).then(|| cpu_ns as f64 / answered as f64)
     }
 
@@ -59,9 +57,9 @@ impl Observation<'_> {
     /// window; `None` without such a log. What the server still held back is not in it.
     #[must_use]
     pub fn log_octets_per_query(&self) -> Option<f64> {
-        let (from, to) = self.measured.window();
-        let is_written = self.watched.resources.samples.last()?.log_octets > 0;
-        let octets = self.watched.resources.growth_between(from, to, |sample| sample.log_octets)?;
+        let resources = &self.watched.resources;
+        let is_written = resources.samples.last()?.log_octets > 0;
+        let octets = resources.growth(self.measured.window(), |sample| sample.log_octets)?;
         let answered = self.measured.answered();
         (is_written && answered > 0).then(|| octets as f64 / answered as f64)
     }

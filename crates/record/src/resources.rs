@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::span::{Rise, Span};
+
 /// One sample. Every figure but the memory is cumulative since an arbitrary origin, so that any
 /// rate can be recomputed from two samples.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -155,84 +157,75 @@ pub struct ResourceSeries {
 }
 
 impl ResourceSeries {
-    /// CPU time in nanoseconds between two instants; see [`ResourceSeries::growth_between`].
+    /// CPU time in a span, nanoseconds; see [`ResourceSeries::growth`].
     #[must_use]
-    pub fn cpu_between_ns(&self, from_ns: i64, to_ns: i64) -> Option<u64> {
-        self.growth_between(from_ns, to_ns, |sample| sample.cpu_ns)
+    pub fn cpu_ns(&self, span: Span) -> Option<u64> {
+        self.growth(span, |sample| sample.cpu_ns)
     }
 
-    /// By how much a cumulative figure grew between two instants, linearly interpolated between
-    /// samples and rounded; `None` when the samples do not cover the span.
+    /// By how much a cumulative figure grew in a span, linearly interpolated between samples and rounded;
+    /// `None` when the samples do not cover the span.
     #[must_use]
-    pub fn growth_between(
-        &self,
-        from_ns: i64,
-        to_ns: i64,
-        figure: impl Fn(&ResourceSample) -> u64,
-    ) -> Option<u64> {
-        let at = |instant| self.interpolate(instant, &figure);
-        Some((at(to_ns)? - at(from_ns)?).round().max(0.0) as u64)
+    pub fn growth(&self, span: Span, figure: impl Fn(&ResourceSample) -> u64) -> Option<u64> {
+        let from = self.interpolate(span.from_ns, &figure)?;
+        let to = self.interpolate(span.to_ns, &figure)?;
+        Some((to - from).round().max(0.0) as u64)
     }
 
     /// By how much a cumulative figure rose between the samples that enclose a span (or, where there are none
-    /// outside, the outermost inside), and the nanoseconds between those. `None` when the samples span no time.
-    pub fn increase(
-        &self,
-        (from_ns, to_ns): (i64, i64),
-        figure: impl Fn(&ResourceSample) -> u64,
-    ) -> Option<(u64, i64)> {
+    /// outside, the outermost inside). `None` when the samples span no time.
+    pub fn rise(&self, span: Span, figure: impl Fn(&ResourceSample) -> u64) -> Option<Rise> {
+        let Span { from_ns, to_ns } = span;
         let samples = &self.samples;
         let before = samples.iter().rfind(|sample| sample.at_ns <= from_ns).or(samples.first())?;
         let after = samples.iter().find(|sample| sample.at_ns >= to_ns).or(samples.last())?;
-        let span_ns = after.at_ns - before.at_ns;
-        (span_ns > 0).then(|| (figure(after).saturating_sub(figure(before)), span_ns))
+        let over_ns = after.at_ns - before.at_ns;
+        let amount = figure(after).saturating_sub(figure(before));
+        (over_ns > 0).then_some(Rise { amount, over_ns })
     }
 
-    /// The use of the nth of [`ResourceSeries::core_cpus`] in [0, 1] between two instants, by whatever
-    /// process.
+    /// The use of the nth of [`ResourceSeries::core_cpus`] in [0, 1] in a span, by whatever process.
     #[must_use]
-    pub fn core_share(&self, nth: usize, from_ns: i64, to_ns: i64) -> Option<f64> {
+    pub fn core_share(&self, nth: usize, span: Span) -> Option<f64> {
         self.samples.first()?.cores_used_ns.get(nth)?;
         let figure = |sample: &ResourceSample| sample.cores_used_ns.get(nth).copied().unwrap_or(0);
-        let used_ns = self.growth_between(from_ns, to_ns, figure)?;
-        (to_ns > from_ns).then(|| used_ns as f64 / (to_ns - from_ns) as f64)
+        let used_ns = self.growth(span, figure)?;
+        (span.length_ns() > 0).then(|| used_ns as f64 / span.length_ns() as f64)
     }
 
-    /// The server's CPU use in [0, 1] of what it was given, between two instants.
+    /// The server's CPU use in [0, 1] of what it was given, in a span.
     #[must_use]
-    pub fn busy_share(&self, from_ns: i64, to_ns: i64) -> Option<f64> {
-        let available = (to_ns - from_ns) as f64 * self.cpus.max(1) as f64;
-        Some(self.cpu_between_ns(from_ns, to_ns)? as f64 / available)
+    pub fn busy_share(&self, span: Span) -> Option<f64> {
+        self.share_of_cpus(span, |sample| sample.cpu_ns)
+    }
+
+    /// A time of its CPUs as a share of all of their time in a span.
+    fn share_of_cpus(&self, span: Span, figure: fn(&ResourceSample) -> u64) -> Option<f64> {
+        let available = span.length_ns() as f64 * self.cpus.max(1) as f64;
+        Some(self.growth(span, figure)? as f64 / available)
     }
 
     /// [`Self::busy_share`] with the time of interrupts on its CPUs, where the kernel does not count that as the time
     /// of its threads: what it left of its CPUs is the rest. It may be above 1 by the error of the kernel's ticks.
     #[must_use]
-    pub fn used_share(&self, from_ns: i64, to_ns: i64) -> Option<f64> {
-        self.with_own_interrupts(self.busy_share(from_ns, to_ns)?, (from_ns, to_ns))
+    pub fn used_share(&self, span: Span) -> Option<f64> {
+        self.with_own_interrupts(self.busy_share(span)?, span)
     }
 
-    /// A share that its threads used of its CPUs, with the interrupts there between two instants.
-    pub(crate) fn with_own_interrupts(
-        &self,
-        own: f64,
-        (from_ns, to_ns): (i64, i64),
-    ) -> Option<f64> {
-        let available = (to_ns - from_ns) as f64 * self.cpus.max(1) as f64;
-        let share = |figure: fn(&ResourceSample) -> u64| {
-            Some(self.growth_between(from_ns, to_ns, figure)? as f64 / available)
-        };
-        let (irq, used) = (share(|it| it.irq_ns)?, share(|it| it.cpus_used_ns)?);
+    /// A share that its threads used of its CPUs, with the interrupts there in a span.
+    pub(crate) fn with_own_interrupts(&self, own: f64, span: Span) -> Option<f64> {
+        let irq = self.share_of_cpus(span, |sample| sample.irq_ns)?;
+        let used = self.share_of_cpus(span, |sample| sample.cpus_used_ns)?;
         Some(with_interrupts(own, irq, used, self.irq_apart))
     }
 
-    /// Of the time between two instants for which threads of the server could run, the share for which they
-    /// had no CPU, in [0, 1]; `None` where the kernel does not say.
+    /// Of the time in a span for which threads of the server could run, the share for which they had no
+    /// CPU, in [0, 1]; `None` where the kernel does not say.
     #[must_use]
-    pub fn waited_share(&self, from_ns: i64, to_ns: i64) -> Option<f64> {
+    pub fn waited_share(&self, span: Span) -> Option<f64> {
         self.samples.first()?.waited_ns?;
-        let waited = self.growth_between(from_ns, to_ns, |it| it.waited_ns.unwrap_or(0))? as f64;
-        let ran = self.cpu_between_ns(from_ns, to_ns)? as f64;
+        let waited = self.growth(span, |sample| sample.waited_ns.unwrap_or(0))? as f64;
+        let ran = self.cpu_ns(span)? as f64;
         Some(share_of_waiting(waited, ran))
     }
 
@@ -251,9 +244,9 @@ impl ResourceSeries {
     /// The largest memory figure of the samples in a span, its end left out, octets; `None` if no sample is
     /// in it.
     #[must_use]
-    pub fn peak_memory_between_octets(&self, from_ns: i64, to_ns: i64) -> Option<u64> {
-        let inside = &self.samples[self.first_from(from_ns)..];
-        let inside = inside.iter().take_while(|sample| sample.at_ns < to_ns);
+    pub fn peak_memory_in_octets(&self, span: Span) -> Option<u64> {
+        let inside = &self.samples[self.first_from(span.from_ns)..];
+        let inside = inside.iter().take_while(|sample| sample.at_ns < span.to_ns);
         inside.map(|sample| sample.memory_octets).max()
     }
 
@@ -297,7 +290,7 @@ mod tests {
             irq_apart,
             ..ResourceSeries::default()
         };
-        assert_eq!(series.used_share(0, 100), Some(expected), "{irq_apart:?}");
+        assert_eq!(series.used_share(Span::between(0, 100)), Some(expected), "{irq_apart:?}");
     }
 
     #[test]
@@ -320,7 +313,7 @@ mod tests {
             ],
             ..ResourceSeries::default()
         };
-        assert_eq!(series.used_share(0, 100), Some(0.6));
+        assert_eq!(series.used_share(Span::between(0, 100)), Some(0.6));
     }
 
     #[test]
@@ -335,9 +328,11 @@ mod tests {
             samples: vec![sample(0, vec![0, 50]), sample(100, vec![100, 75])],
             ..ResourceSeries::default()
         };
-        assert_eq!(series.core_share(0, 0, 100), Some(1.0));
-        assert_eq!(series.core_share(1, 0, 100), Some(0.25));
-        assert_eq!((series.core_share(2, 0, 100), series.core_share(0, 0, 101)), (None, None));
+        let window = Span::between(0, 100);
+        assert_eq!(series.core_share(0, window), Some(1.0));
+        assert_eq!(series.core_share(1, window), Some(0.25));
+        assert_eq!(series.core_share(2, window), None);
+        assert_eq!(series.core_share(0, Span::between(0, 101)), None);
     }
 
     #[test]
@@ -348,13 +343,13 @@ mod tests {
             samples: vec![sample(-100, 0), sample(100, 200), sample(200, 200)],
             ..ResourceSeries::default()
         };
-        assert_eq!(series.cpu_between_ns(0, 100), Some(100));
-        assert_eq!(series.busy_share(0, 100), Some(0.5));
-        assert_eq!(series.cpu_between_ns(0, 201), None);
-        assert_eq!(series.cpu_between_ns(-101, 0), None);
+        assert_eq!(series.cpu_ns(Span::between(0, 100)), Some(100));
+        assert_eq!(series.busy_share(Span::between(0, 100)), Some(0.5));
+        assert_eq!(series.cpu_ns(Span::between(0, 201)), None);
+        assert_eq!(series.cpu_ns(Span::between(-101, 0)), None);
         let time = |sample: &ResourceSample| (sample.at_ns + 100) as u64;
-        assert_eq!(series.growth_between(-50, 130, time), Some(180));
-        assert_eq!(series.growth_between(-50, 201, time), None);
+        assert_eq!(series.growth(Span::between(-50, 130), time), Some(180));
+        assert_eq!(series.growth(Span::between(-50, 201), time), None);
     }
 
     #[test]
@@ -367,7 +362,7 @@ mod tests {
             read.set(read.get() + 1);
             sample.at_ns as u64
         };
-        assert_eq!(series.growth_between(17, 999_998, counted), Some(999_981));
+        assert_eq!(series.growth(Span::between(17, 999_998), counted), Some(999_981));
         assert_eq!(read.get(), 2);
     }
 
@@ -380,21 +375,26 @@ mod tests {
         };
         let samples = vec![sample(-5, 9), sample(0, 1), sample(5, 3), sample(10, 8)];
         let series = ResourceSeries { samples, ..ResourceSeries::default() };
-        let peak = |from, to| series.peak_memory_between_octets(from, to);
+        let peak = |from, to| series.peak_memory_in_octets(Span::between(from, to));
         assert_eq!((peak(-5, 10), peak(0, 10), peak(0, 11)), (Some(9), Some(3), Some(8)));
         assert_eq!((peak(1, 5), peak(11, 20), peak(5, 5)), (None, None, None));
     }
 
     #[test]
-    fn an_increase_is_that_of_the_enclosing_samples() {
+    fn a_rise_is_that_of_the_enclosing_samples() {
         let sample = |at_ns, udp_drops| ResourceSample { at_ns, udp_drops, ..Default::default() };
         let samples = vec![sample(0, 1), sample(10, 2), sample(20, 4), sample(30, 8)];
         let series = ResourceSeries { samples, ..ResourceSeries::default() };
-        let drops = |window| series.increase(window, |sample| sample.udp_drops);
-        assert_eq!(drops((10, 20)), Some((2, 10)));
-        assert_eq!(drops((11, 19)), Some((2, 10)));
-        assert_eq!(drops((15, 25)), Some((6, 20)));
-        assert_eq!(drops((-5, 99)), Some((7, 30)));
-        assert_eq!(ResourceSeries::default().increase((0, 9), |sample| sample.udp_drops), None);
+        for (span, amount, over_ns) in [
+            (Span::between(10, 20), 2, 10),
+            (Span::between(11, 19), 2, 10),
+            (Span::between(15, 25), 6, 20),
+            (Span::between(-5, 99), 7, 30),
+        ] {
+            let found = series.rise(span, |sample| sample.udp_drops);
+            assert_eq!(found, Some(Rise { amount, over_ns }), "{span:?}");
+        }
+        let empty = ResourceSeries::default();
+        assert_eq!(empty.rise(Span::between(0, 9), |sample| sample.udp_drops), None);
     }
 }

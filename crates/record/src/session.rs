@@ -1,9 +1,9 @@
 //! What is known of an experiment before its first run.
 
+use dnslab_settings::Metric;
 use serde::{Deserialize, Serialize};
 
 use crate::cost_limit::CostLimit;
-use crate::metric::Metric;
 
 /// Version of the session file's form; see [`crate::RECORD_FORMAT`] for the rule.
 pub const SESSION_FORMAT: u32 = 1;
@@ -96,17 +96,20 @@ impl Session {
     /// Which variants are compared with which, those that cannot run here left out.
     #[must_use]
     pub fn compared(&self) -> Vec<Compared> {
-        let runs = |name: &str| !self.skipped.iter().any(|skip| skip.variant == name);
-        let with_baseline = || {
-            let others = self.variants.iter().filter(|name| **name != self.baseline);
-            let against = &self.baseline;
-            others
-                .map(|name| Compared { variant: name.clone(), against: against.clone() })
-                .collect()
+        let mut pairs = match self.compared.is_empty() {
+            true => self.with_baseline(),
+            false => self.compared.clone(),
         };
-        let asked: Vec<Compared> =
-            if self.compared.is_empty() { with_baseline() } else { self.compared.clone() };
-        asked.into_iter().filter(|of| runs(&of.variant) && runs(&of.against)).collect()
+        pairs.retain(|pair| {
+            !self.skipped.iter().any(|skip| [&pair.variant, &pair.against].contains(&&skip.variant))
+        });
+        pairs
+    }
+
+    fn with_baseline(&self) -> Vec<Compared> {
+        let against = &self.baseline;
+        let others = self.variants.iter().filter(|name| *name != against);
+        others.map(|name| Compared { variant: name.clone(), against: against.clone() }).collect()
     }
 }
 

@@ -97,9 +97,11 @@ pub fn pinned_cpus(
     server: &ServerFacts,
     chain: &[ChainPart],
 ) -> Option<BTreeSet<usize>> {
-    let pinned = || std::iter::once(load.cpus.as_slice()).chain(servers_cpus(server, chain));
-    let is_pinned = pinned().all(|cpus| !cpus.is_empty());
-    is_pinned.then(|| pinned().flatten().copied().collect())
+    let mut all = std::iter::once(load.cpus.as_slice()).chain(servers_cpus(server, chain));
+    all.try_fold(BTreeSet::new(), |mut all, cpus| {
+        all.extend(cpus);
+        (!cpus.is_empty()).then_some(all)
+    })
 }
 
 /// The CPUs that each server of a chain was pinned to, the one under test first; empty where it was not.

@@ -8,10 +8,9 @@ use dnslab_record::{LoadMode, Metric, TimeOuts};
 
 use crate::imported::has_imported;
 use crate::screen::cell;
-use crate::variants::{
-    INVALID, asks_one_by_one, code_shares, find, has_open_loop, is_at_least, listed,
-};
+use crate::variants::{INVALID, asks_one_by_one, code_shares, has_open_loop, is_at_least, listed};
 use crate::words::answers::answers_texts;
+use crate::words::metric::{Action, noun, words};
 use crate::words::time_out;
 use crate::{number, sweep};
 
@@ -213,14 +212,12 @@ fn of_one_metric(summary: &Summary, pairs: usize) -> Vec<&Comparison> {
 /// The metric that the first chart shows: the one that the experiment names, else the answered rate of a
 /// closed loop or the CPU time per query at a rate, else a latency.
 pub(crate) fn headline_metric(summary: &Summary) -> Metric {
-    let is_drawn = |metric: &Metric| {
-        metric.is_latency() || [Metric::AnsweredQps, Metric::ServerCpuPerQuery].contains(metric)
-    };
+    let is_drawn = |metric: &Metric| words(*metric).first_chart.is_some();
     if let Some(metric) = summary.answered_by.filter(is_drawn) {
         return metric;
     }
     let has_cpu = |it: &VariantSummary| it.metrics.contains_key(&Metric::ServerCpuPerQuery);
-    let reference = find(summary, &summary.baseline);
+    let reference = summary.variant(&summary.baseline);
     let is_cost = reference.is_some_and(|it| is_at_least(it) && has_cpu(it));
     match of_load(summary) {
         // From a lower bound nobody can read a difference.
@@ -265,7 +262,7 @@ fn without_comparison(summary: &Summary) -> String {
         _ if summary.comparisons.iter().any(|of| of.verdict == Verdict::Control) => {
             format!("No answer: all that was compared are controls ({}).", controls(summary))
         }
-        _ if !find(summary, baseline).is_some_and(counts) => {
+        _ if !summary.variant(baseline).is_some_and(counts) => {
             format!("No answer: no run of {baseline}, the reference, counts.")
         }
         variants if variants.iter().any(|it| it.name != *baseline && counts(it)) => {
@@ -492,22 +489,6 @@ fn hidden(compared: &[&Comparison]) -> String {
     size.map_or_else(String::new, |size| format!("; more than {size} is unlikely"))
 }
 
-pub(crate) fn noun(metric: Metric) -> &'static str {
-    match metric {
-        Metric::AnsweredQps => "the answered rate",
-        Metric::LatencyMean => "the mean latency",
-        Metric::LatencyP50 => "the median latency",
-        Metric::LatencyP95 => "the p95 latency",
-        Metric::LatencyP99 => "the p99 latency",
-        Metric::ServerCpuPerQuery => "CPU time per query",
-        Metric::LogOctetsPerQuery => "the size of the log",
-        Metric::PeakMemory => "memory",
-        Metric::HandshakesPerQuery => "handshakes per query",
-        Metric::AnsweredShare => "the answered share",
-        Metric::SoundShare => "the share answered without an error",
-    }
-}
-
 /// A difference as the rest of a sentence: `answers 27 % fewer queries per second than udp`.
 fn first_clause(comparison: &Comparison, offered_qps: Option<f64>) -> String {
     let Comparison { metric, difference, against, .. } = comparison;
@@ -517,23 +498,14 @@ fn first_clause(comparison: &Comparison, offered_qps: Option<f64>) -> String {
         let change = number::change(difference.value);
         return format!("takes {cpus} CPUs than {against} at this rate ({change})");
     }
-    let of = |verb: &str, noun: &str| match is_multiple {
-        true => format!("{verb} {amount} the {noun} of {against}"),
-        false => format!("{verb} {amount} {noun} than {against}"),
+    let Some(Action { verb, object, .. }) = words(*metric).action else {
+        let noun = noun(*metric).trim_start_matches("the ").trim_end_matches(" latency");
+        return format!("is {amount} than {against} in the {noun}");
     };
-    match metric {
-        Metric::AnsweredQps if is_multiple => {
-            format!("answers {amount} queries per second as {against}")
-        }
-        Metric::AnsweredQps => format!("answers {amount} queries per second than {against}"),
-        Metric::ServerCpuPerQuery => of("takes", "CPU time per query"),
-        Metric::PeakMemory => of("takes", "memory"),
-        Metric::LogOctetsPerQuery => of("writes", "log per query"),
-        Metric::HandshakesPerQuery => of("makes", "handshakes per query"),
-        latency => {
-            let noun = noun(*latency).trim_start_matches("the ").trim_end_matches(" latency");
-            format!("is {amount} than {against} in the {noun}")
-        }
+    match (metric, is_multiple) {
+        (Metric::AnsweredQps, true) => format!("{verb} {amount} {object} as {against}"),
+        (_, true) => format!("{verb} {amount} the {object} of {against}"),
+        (_, false) => format!("{verb} {amount} {object} than {against}"),
     }
 }
 
@@ -585,7 +557,7 @@ fn amount(comparison: &Comparison) -> String {
     match metric {
         Metric::AnsweredQps if value >= number::TIMES_FROM => format!("{} as many", times()),
         _ if value >= number::TIMES_FROM => times(),
-        Metric::AnsweredQps | Metric::HandshakesPerQuery => {
+        _ if words(*metric).action.is_some_and(|action| action.is_countable) => {
             format!("{} {}", number::size(value), word("fewer", "more"))
         }
         _ => format!("{} {}", number::size(value), word("less", "more")),

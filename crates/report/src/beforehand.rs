@@ -35,7 +35,7 @@ pub fn beforehand(session: &Session) -> Vec<String> {
     }
     let is_relative = |limit: &&CostLimit| matches!(limit, CostLimit::Relative { .. });
     if let (1, Some(limit)) = (variants.len(), session.limits.iter().find(is_relative)) {
-        let figure = limit.quantity();
+        let figure = limit.indicator();
         lines.push(format!(
             "The limit {limit} needs a second variant; {figure} itself is bounded as `--limit \
              {figure}<BOUND`."

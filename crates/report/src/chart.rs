@@ -15,7 +15,7 @@ use sweep::Sweep;
 use crate::page::{Group, Grouping};
 pub(crate) use curve::Curve;
 use curve::short;
-pub(crate) use time::Figure;
+pub(crate) use time::TimeChart;
 use time::Timeline;
 
 const POINTS_PER_DECADE: u32 = 20;

@@ -13,7 +13,7 @@ mod windows;
 use dnslab_analysis::{Agreement, SelfCheck};
 use dnslab_figures::PacingWindow;
 use dnslab_record::{
-    CpuLimit, LoadMode, Measured, Observation, ResourceSample, RunRecord, counter,
+    CpuLimit, LoadMode, Measured, Observation, ResourceSample, RunRecord, Span, counter,
 };
 
 use crate::words::bottleneck::{bottleneck_name, evidence_text};
@@ -74,7 +74,8 @@ pub(crate) fn series(records: &[RunRecord]) -> String {
         let measured = run.measured;
         for interval in &measured.intervals {
             let warm_up = interval.at_ns < measured.window_start_ns;
-            let (from, to) = (interval.at_ns, interval.at_ns + interval.length_ns);
+            let end_ns = interval.at_ns + interval.length_ns;
+            let span = Span::between(interval.at_ns as i64, end_ns as i64);
             let qps = (interval.length_ns > 0).then(|| interval.answered_qps());
             let imported = record.imported.as_ref();
             let is_known = imported.is_none_or(|imported| imported.has_whole_intervals);
@@ -99,8 +100,8 @@ pub(crate) fn series(records: &[RunRecord]) -> String {
                     whole(interval.p99_ns),
                     whole(interval.p999_ns),
                     whole(interval.max_ns),
-                    number(run.watched.resources.busy_share(from as i64, to as i64)),
-                    number(counted_qps(&run, from as i64, to as i64)),
+                    number(run.watched.resources.busy_share(span)),
+                    number(counted_qps(&run, span)),
                     rcodes(&interval.rcodes),
                     whole(traffic.map(|of| of.sent_octets)),
                     whole(traffic.map(|of| of.received_octets)),
@@ -115,13 +116,12 @@ pub(crate) fn series(records: &[RunRecord]) -> String {
     text
 }
 
-/// Queries per second that the server counted itself between two instants of a run, from its readings,
-/// which are further apart than an interval.
-pub(crate) fn counted_qps(run: &Observation<'_>, from_ns: i64, to_ns: i64) -> Option<f64> {
+/// Queries per second that the server counted itself in a span of a run, from its readings, which are
+/// further apart than an interval.
+pub(crate) fn counted_qps(run: &Observation<'_>, span: Span) -> Option<f64> {
     let counters = run.watched.counters.as_ref()?;
-    let (_, end_ns) = run.measured.window();
-    let counted = counters.growth_between(counter::QUERIES, (from_ns, to_ns), end_ns)?;
-    (to_ns > from_ns).then(|| counted * 1e9 / (to_ns - from_ns) as f64)
+    let counted = counters.growth_in(counter::QUERIES, span, run.measured.window().to_ns)?;
+    (span.length_ns() > 0).then(|| counted * 1e9 / span.length_ns() as f64)
 }
 
 type Field = (&'static str, String);
@@ -325,10 +325,7 @@ fn resource_fields(run: Option<&Observation<'_>>) -> Vec<Field> {
     let measured = run.map(|run| run.measured);
     let peak = |run: &Observation<'_>| run.watched.resources.peak_memory_octets();
     let grown = |of: fn(&ResourceSample) -> u64| {
-        whole(run.and_then(|run| {
-            let (from, to) = run.measured.window();
-            run.watched.resources.growth_between(from, to, of)
-        }))
+        whole(run.and_then(|run| run.watched.resources.growth(run.measured.window(), of)))
     };
     let busiest = |measured: &Measured| {
         measured.workers.iter().map(dnslab_record::WorkerFacts::busy_share).reduce(f64::max)

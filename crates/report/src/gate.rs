@@ -2,7 +2,7 @@
 
 use dnslab_analysis::statistics::Estimate;
 use dnslab_analysis::{Judgement, LimitRuling, NotCompared, Ruling, Summary};
-use dnslab_record::{CostLimit, Quantity, Relation, Unit};
+use dnslab_record::{CostLimit, Indicator, Metric, Relation, Unit};
 
 use crate::number;
 use crate::words::time_out;
@@ -123,7 +123,7 @@ fn rest(ruling: &LimitRuling, baseline: &str) -> String {
 
 fn cost(limit: &CostLimit, judgement: &Judgement) -> f64 {
     let value = judgement.found.map_or(f64::NEG_INFINITY, |found| found.value);
-    if limit.quantity().higher_is_better() { -value } else { value }
+    if limit.indicator().higher_is_better() { -value } else { value }
 }
 
 pub(crate) fn bound(limit: &CostLimit) -> String {
@@ -138,7 +138,7 @@ pub(crate) fn bound(limit: &CostLimit) -> String {
                 Relation::Above => "above ",
                 Relation::AtLeast => "at least ",
             };
-            format!("{side}{}", value(demand.quantity, demand.bound))
+            format!("{side}{}", value(demand.indicator, demand.bound))
         }
     }
 }
@@ -167,14 +167,14 @@ fn found(limit: &CostLimit, judgement: &Judgement) -> String {
         (Some(estimate), CostLimit::Absolute(demand)) if judgement.not_compared.is_some() => {
             let is_bound = judgement.not_compared == Some(NotCompared::Generator);
             let at_least = if is_bound { "at least " } else { "" };
-            format!("{at_least}{}", value(demand.quantity, estimate.value))
+            format!("{at_least}{}", value(demand.indicator, estimate.value))
         }
         (None, _) if judgement.not_compared.is_some() => {
             judgement.not_compared.map_or_else(String::new, |why| not_compared(why).to_owned())
         }
         (None, _) => without_value(judgement, "rounds"),
         (Some(Estimate { value, .. }), CostLimit::Relative { .. }) => number::change(value),
-        (Some(estimate), CostLimit::Absolute(demand)) => value(demand.quantity, estimate.value),
+        (Some(estimate), CostLimit::Absolute(demand)) => value(demand.indicator, estimate.value),
     }
 }
 
@@ -216,17 +216,17 @@ fn doubt(limit: &CostLimit, judgement: &Judgement) -> String {
     }
     let write = |end: f64| match limit {
         CostLimit::Relative { .. } => number::change(end),
-        CostLimit::Absolute(demand) => value(demand.quantity, end),
+        CostLimit::Absolute(demand) => value(demand.indicator, end),
     };
     format!("95 % interval {} to {}, ", write(found.low), write(found.high))
 }
 
-pub(crate) fn value(quantity: Quantity, value: f64) -> String {
-    match quantity.unit() {
+pub(crate) fn value(indicator: Indicator, value: f64) -> String {
+    match indicator.unit() {
         Unit::Share => number::share(value),
         Unit::Duration => number::duration(value),
         Unit::Octets => number::octets(value.max(0.0) as u64),
-        Unit::Number if quantity == Quantity::Qps => number::qps(value),
+        Unit::Number if indicator == Indicator::Metric(Metric::AnsweredQps) => number::qps(value),
         Unit::Number => number::three_digits(value),
     }
 }
@@ -256,7 +256,7 @@ mod tests {
         };
         let variants: Vec<Judgement> = found.iter().map(judgement).collect();
         let ruling = variants.iter().map(|of| of.ruling).max().unwrap_or(Ruling::Unclear);
-        let metric = limit.quantity().to_string();
+        let metric = limit.indicator().to_string();
         ruling_text(&LimitRuling { limit, metric, ruling, variants }, "udp")
     }
 

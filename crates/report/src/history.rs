@@ -6,7 +6,6 @@ use dnslab_analysis::{
     VariantHistory,
 };
 
-use crate::answer::noun;
 use crate::csv::push_row;
 use crate::gate::not_compared;
 use crate::number::{self, NONE};
@@ -14,6 +13,7 @@ use crate::screen::cell::figure;
 use crate::server::title;
 use crate::table::Table;
 use crate::variants::listed;
+use crate::words::metric::noun;
 use crate::words::session_comparison::{changed, difference};
 use crate::words::time_out;
 
@@ -204,7 +204,7 @@ pub fn history_csv(history: &History) -> String {
                 session.dnslab.clone(),
                 servers(session),
                 variant.variant.clone(),
-                history.metric.name().to_owned(),
+                history.metric.column().to_owned(),
                 number(point.value.value),
                 number(point.value.low),
                 number(point.value.high),

@@ -2,7 +2,7 @@
 
 use dnslab_analysis::statistics::Estimate;
 use dnslab_analysis::{Judgement, Ruling, SessionComparison, VariantChange};
-use dnslab_record::{CostLimit, Metric, Quantity, TimeOuts, visible_json};
+use dnslab_record::{CostLimit, Metric, TimeOuts, visible_json};
 use serde::Serialize;
 
 use crate::gate::{change_bound, not_compared, value};
@@ -97,14 +97,14 @@ fn ends(
             None => [none(), none()],
         },
         CostLimit::Absolute(bound) => {
-            let base = bound.quantity.metric().and_then(of_metric);
+            let base = bound.indicator.compared().and_then(of_metric);
             let base = base.map_or_else(none, |change| match (change.base, change.time_outs[0]) {
-                (Some(base), _) => value(bound.quantity, base.value),
+                (Some(base), _) => value(bound.indicator, base.value),
                 (None, Some(time_outs)) => time_out(time_outs, "runs"),
                 (None, None) => none(),
             });
             let new = match (judgement.found, judgement.time_outs) {
-                (Some(found), _) => value(bound.quantity, found.value),
+                (Some(found), _) => value(bound.indicator, found.value),
                 (None, Some(time_outs)) => time_out(time_outs, "runs"),
                 (None, None) => none(),
             };
@@ -134,7 +134,7 @@ pub(crate) fn figures_table(comparison: &SessionComparison) -> Table {
         let [base, new] = sides(change);
         vec![
             change.variant.clone(),
-            Quantity::of_metric(change.metric).to_string(),
+            change.metric.to_string(),
             base,
             new,
             difference,

@@ -4,7 +4,7 @@ use dnslab_analysis::self_check::{VariantSelfCheck, Verdict as SelfVerdict};
 use dnslab_analysis::statistics::Verdict;
 use dnslab_analysis::{Summary, VariantSummary};
 use dnslab_figures::AttemptCounts;
-use dnslab_record::{Metric, Quantity};
+use dnslab_record::Metric;
 
 use crate::memory;
 use crate::number::{self, NONE};
@@ -304,9 +304,7 @@ fn cells(summary: &Summary, variant: &VariantSummary) -> Vec<String> {
         Some(found) => time_out(*found, "rounds"),
         None => value.map_or_else(none, number::duration),
     };
-    let latency = |of: Metric| {
-        quantile(metric(of).map(|found| found.value), &Quantity::of_metric(of).to_string())
-    };
+    let latency = |of: Metric| quantile(metric(of).map(|found| found.value), &of.to_string());
     let measured = variant.outcomes.due > 0;
     let handshakes = match variant.handshakes {
         0 => none(),

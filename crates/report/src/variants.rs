@@ -10,10 +10,6 @@ use crate::number;
 /// Above this share of answers with an error there is a column for it: they are not what the figures are of.
 pub(crate) const ERRORS: f64 = 0.001;
 
-pub(crate) fn find<'a>(summary: &'a Summary, name: &str) -> Option<&'a VariantSummary> {
-    summary.variants.iter().find(|variant| variant.name == name)
-}
-
 /// The records in the order of the variants, and of their repetitions. The order of the runs is random: what is listed
 /// by it says nothing, and differs from one session to the next.
 pub(crate) fn in_order<'a>(session: &Session, records: &'a [RunRecord]) -> Vec<&'a RunRecord> {

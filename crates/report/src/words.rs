@@ -1,4 +1,4 @@
-//! The words for what records and findings have as figures: caveats, bottlenecks, findings, reasons, compared answers.
+//! The words for what records and findings have as figures: metrics, caveats, bottlenecks, findings, reasons, compared answers.
 
 pub(crate) mod answers;
 pub(crate) mod bottleneck;
@@ -6,6 +6,7 @@ pub(crate) mod capacity;
 pub(crate) mod caveat;
 pub(crate) mod cpu;
 pub(crate) mod invalid;
+pub(crate) mod metric;
 pub(crate) mod self_check;
 mod server_options;
 pub(crate) mod session_comparison;

@@ -223,14 +223,12 @@ pub(crate) fn check_record(
     at_most(path, "octets of text", words, *words_left)?;
     *words_left -= words;
     let caveats = record.common_load.as_ref().map_or(0, |common| common.caveats.len());
-    let watched = || {
-        let common = record.common_load.iter().map(|common| &common.watched);
-        std::iter::once(&record.watched).chain(common)
-    };
-    let chained = watched().map(|watched| watched.chain.len()).max().unwrap_or(0);
+    let common = record.common_load.iter().map(|common| &common.watched);
+    let watched: Vec<&Watched> = std::iter::once(&record.watched).chain(common).collect();
+    let chained = watched.iter().map(|watched| watched.chain.len()).max().unwrap_or(0);
     at_most(path, "servers in its chain", chained, MAX_IN_CHAIN)?;
     at_most(path, "caveats", record.caveats.len() + caveats, MAX_CAVEATS)?;
-    for watched in watched() {
+    for watched in watched {
         check_samples(&watched.resources, watched.counters.as_ref(), path)?;
         for part in &watched.chain {
             check_samples(&part.resources, part.counters.as_ref(), path)?;
@@ -241,7 +239,7 @@ pub(crate) fn check_record(
         at_most(path, "intervals", measured.intervals.len(), MAX_INTERVALS)?;
         at_most(path, "time windows", measured.windows.len(), MAX_TIME_WINDOWS)?;
         let intervals = measured.intervals.iter().chain(&measured.seconds);
-        let of_intervals = intervals.flat_map(|of| [of.at_ns, of.length_ns]);
+        let of_intervals = intervals.flat_map(|interval| [interval.at_ns, interval.length_ns]);
         let times = [measured.window_start_ns, measured.window_ns].into_iter().chain(of_intervals);
         let longest = usize::try_from(times.max().unwrap_or(0)).unwrap_or(usize::MAX);
         at_most(path, "nanoseconds of load", longest, MAX_NS)?;
@@ -313,12 +311,12 @@ fn check_samples(
 }
 
 fn check_times(
-    of: &str,
+    source: &str,
     times: impl DoubleEndedIterator<Item = i64> + Clone,
     path: &Path,
 ) -> Result<(), ResultsError> {
     if !times.clone().is_sorted() {
-        let what = format!("the samples of the {of} are not in order of time");
+        let what = format!("the samples of the {source} are not in order of time");
         return Err(ResultsError::Contradiction { path: path.to_owned(), what });
     }
     for end in [times.clone().next(), times.clone().next_back()].into_iter().flatten() {

@@ -191,10 +191,10 @@ impl Folder {
     /// When it cannot be read.
     pub(crate) fn names(&self) -> Result<(Vec<OsString>, bool), ResultsError> {
         let refused = io_error("read", &self.path);
-        let listed = Dir::read_from(&self.descriptor).map_err(|it| refused(it.into()))?;
+        let listed = Dir::read_from(&self.descriptor).map_err(|error| refused(error.into()))?;
         let (mut names, mut are_more) = (Vec::new(), false);
         for entry in listed {
-            let entry = entry.map_err(|it| refused(it.into()))?;
+            let entry = entry.map_err(|error| refused(error.into()))?;
             let octets = entry.file_name().to_bytes();
             if matches!(octets, b"." | b"..") {
                 continue;

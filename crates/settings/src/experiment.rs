@@ -14,7 +14,7 @@ use crate::document::Entries;
 use crate::key::{Field, Fields as _};
 use crate::{
     ClientLink, ClientLinkDraft, Common, Compare, CompareDraft, Expect, ExpectDraft, ExpectedCode,
-    Figure, Key, Lab, LabDraft, Load, LoadDraft, Log, LogDraft, LogTarget, Mode, QuotaKind, Relay,
+    Key, Lab, LabDraft, Load, LoadDraft, Log, LogDraft, LogTarget, Metric, Mode, QuotaKind, Relay,
     RelayDraft, Repeat, RightCodes, Server, ServerChoice, ServerDraft, ServerKind, Top, Upstream,
     UpstreamChoice, UpstreamDraft, UpstreamLink, UpstreamLinkDraft, Value, Written, Zone,
     ZoneDraft,
@@ -30,7 +30,7 @@ pub struct Experiment {
     /// Name of the variant that the others are compared with.
     pub baseline: String,
     /// The figure that answers the question; `None` if the load decides.
-    pub answered_by: Option<Figure>,
+    pub answered_by: Option<Metric>,
     /// How often the variants run, and in which order.
     pub repeat: Repeat,
     /// The load at one rate for all variants.

@@ -15,10 +15,10 @@ use dnslab_wire::{
 use crate::document::Entries;
 use crate::key::{Field, Fields, FlagForm, Key, Setting, Unused, When, Written, settings};
 use crate::{
-    Alternate, CacheSize, CertificateKind, ExpectedCode, Factor, Figure, HostAddress, HostsChoice,
-    Kind, LogSuffix, LogTarget, MAX_RUNS, Mode, PopulationSource, Quickack, QuotaKind, ReceiveTime,
-    Records, ServerChoice, ServerKind, Subnets, TimeForm, TlsVersions, UpstreamChoice, Value,
-    Variant, VariantNames,
+    Alternate, CacheSize, CertificateKind, ExpectedCode, Factor, HostAddress, HostsChoice, Kind,
+    LogSuffix, LogTarget, MAX_RUNS, Metric, Mode, PopulationSource, Quickack, QuotaKind,
+    ReceiveTime, Records, ServerChoice, ServerKind, Subnets, TimeForm, TlsVersions, UpstreamChoice,
+    Value, Variant, VariantNames,
 };
 
 const MS: Duration = Duration::from_millis(1);
@@ -236,7 +236,7 @@ settings! {
         baseline: Option<String> = None, absent("the first variant");
         /// The figure that answers the question. The report begins with it, and in its error rate it
         /// weighs as much as all other figures together
-        answered_by: Option<Figure> = None,
+        answered_by: Option<Metric> = None,
             absent("the answered rate of clients that wait for their answers; the latency of one query \
                     after the other, and of a given rate through a chain; else the CPU time per query");
     }

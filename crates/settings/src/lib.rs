@@ -24,9 +24,9 @@
 //! ```
 //!
 //! Modules, in the order of reading: `keys` (one row for each key) and `key` (the macro that makes structs, drafts and
-//! [`keys()`] of the rows); `kind`, `types`, `words`, `mode` (values); `reading`, `document`, `check` (from text to
-//! experiment); `experiment`; `problem`, `render`, `suggestion`, `remedy` (what is said to a user); `reference`,
-//! `schema` (documents); `chosen`, `against`, `differences`;
+//! [`keys()`] of the rows); `kind`, `types`, `words`, `metric`, `mode` (values); `reading`, `document`, `check` (from
+//! text to experiment); `experiment`; `problem`, `render`, `suggestion`, `remedy` (what is said to a user);
+//! `reference`, `schema` (documents); `chosen`, `against`, `differences`;
 //! `sent` (a load as text).
 //!
 //! - Invariant: it opens no file, starts nothing and reads no clock. The check asks a [`Machine`].
@@ -43,6 +43,7 @@ mod experiment;
 mod key;
 mod keys;
 mod kind;
+mod metric;
 mod mode;
 mod problem;
 mod reading;
@@ -70,6 +71,7 @@ pub use keys::{
     VARIANT_NAME, Zone, ZoneDraft, keys,
 };
 pub use kind::{Host, HostAddress, Interface, Kind, Unread, Value};
+pub use metric::{Metric, Unit};
 pub use mode::Mode;
 pub use problem::{Mark, Origin, Place, Problem, Problems, on_one_line};
 pub use reference::reference;
@@ -82,8 +84,8 @@ pub use types::{
     RightCodes, ServerChoice, Subnets, TooManyNames, UpstreamChoice, VariantNames,
 };
 pub use words::{
-    Alternate, CacheUnit, CertificateKind, Figure, HostsChoice, LogSuffix, LogTarget, Quickack,
-    QuotaKind, ReceiveTime, Records, ServerKind, ServerProfile, TimeForm, TlsVersions,
+    Alternate, CacheUnit, CertificateKind, HostsChoice, LogSuffix, LogTarget, Quickack, QuotaKind,
+    ReceiveTime, Records, ServerKind, ServerProfile, TimeForm, TlsVersions,
 };
 
 /// Variants of an experiment. Nobody reads a page of more, and computing each pair takes time.

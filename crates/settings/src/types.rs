@@ -20,9 +20,9 @@ use crate::key::Setting;
 use crate::problem::on_one_line;
 use crate::suggestion::closest_word;
 use crate::{
-    Alternate, CertificateKind, Figure, Host, HostAddress, HostsChoice, Interface, Kind, LogSuffix,
-    LogTarget, MAX_VARIANTS, Quickack, QuotaKind, ReceiveTime, Records, ServerKind, TimeForm,
-    TlsVersions, Unread, Value,
+    Alternate, CertificateKind, Host, HostAddress, HostsChoice, Interface, Kind, LogSuffix,
+    LogTarget, MAX_VARIANTS, Metric, Quickack, QuotaKind, ReceiveTime, Records, ServerKind,
+    TimeForm, TlsVersions, Unread, Value,
 };
 
 /// A type with its own variant of [`Value`].
@@ -128,8 +128,22 @@ macro_rules! choices {
 }
 
 choices! {
-    Alternate, CertificateKind, Connect, DnstapSource, Figure, HostsChoice, LogSuffix, LogTarget, Method, Pace, Quickack, QuotaKind, ReceiveTime, Records, Selection, ServerKind, ServerOrder, TimeForm, TlsVersions, Transport,
+    Alternate, CertificateKind, Connect, DnstapSource, HostsChoice, LogSuffix, LogTarget, Method, Pace, Quickack, QuotaKind, ReceiveTime, Records, Selection, ServerKind, ServerOrder, TimeForm, TlsVersions, Transport,
     Truncated,
+}
+
+impl Setting for Metric {
+    const KIND: Kind = Kind::Choice(&Self::WORDS);
+
+    fn of(value: &Value) -> Option<Self> {
+        let Value::Text(text) = value else { return None };
+        let named = |metric: &Self| metric.to_string().eq_ignore_ascii_case(text);
+        Self::COMPARED.into_iter().find(named)
+    }
+
+    fn value(&self) -> Option<Value> {
+        Some(Value::Text(self.to_string()))
+    }
 }
 
 /// Text that `FromStr` reads and `Display` writes.

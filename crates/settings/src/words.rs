@@ -295,27 +295,3 @@ words! {
         Exact = "exact",
     }
 }
-
-words! {
-    /// The figure that answers a question.
-    pub enum Figure as "figure" {
-        /// The answered rate.
-        Qps = "qps",
-        /// The mean latency.
-        Mean = "mean",
-        /// The 0.5 quantile of the latency.
-        P50 = "p50",
-        /// The 0.95 quantile.
-        P95 = "p95",
-        /// The 0.99 quantile.
-        P99 = "p99",
-        /// CPU time of the servers for each answered query.
-        CpuPerQuery = "cpu_per_query",
-        /// Octets of logs for each query.
-        LogPerQuery = "log_per_query",
-        /// Memory of the servers.
-        Memory = "memory",
-        /// Handshakes in a second.
-        Handshakes = "handshakes",
-    }
-}

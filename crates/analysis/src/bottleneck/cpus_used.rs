@@ -1,6 +1,6 @@
 //! What was done on the CPUs of the servers and of the load, and by whom.
 
-use dnslab_record::{Observation, ResourceSample, ResourceSeries, ServerFacts};
+use dnslab_record::{Observation, ResourceSeries, ServerFacts};
 
 /// What was done on the CPUs of a server that the load does not have, over the measured window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -24,33 +24,31 @@ impl CpusUsed {
         let Observation { load, measured, watched, .. } = *run;
         let cpus = server.cpus.iter().filter(|cpu| !load.cpus.contains(cpu)).count();
         let window = measured.window();
-        let grown = |series: &ResourceSeries, figure: fn(&ResourceSample) -> u64| {
-            series.increase(window, figure).map(|(grown, _)| grown)
-        };
-        let (used_ns, span_ns) = resources.increase(window, |at| at.cpus_used_ns)?;
-        if cpus == 0 || used_ns == 0 {
+        let used = resources.rise(window, |at| at.cpus_used_ns)?;
+        if cpus == 0 || used.amount == 0 {
             return None;
         }
         let meets = |other: &ServerFacts| {
             other.cpus.is_empty() || other.cpus.iter().any(|cpu| server.cpus.contains(cpu))
         };
         let behind = others.iter().filter(|(other, _)| meets(other));
-        let behind_ns: u64 =
-            behind.map(|(_, series)| grown(series, |at| at.cpu_ns)).sum::<Option<u64>>()?;
+        let behind = behind.map(|(_, series)| Some(series.rise(window, |at| at.cpu_ns)?.amount));
+        let behind_ns: u64 = behind.sum::<Option<u64>>()?;
         // The kernel that charges the threads with interrupts has them in their time already.
         let irq_ns = match resources.irq_apart {
             Some(false) => 0,
-            Some(true) | None => grown(resources, |at| at.irq_ns)?,
+            Some(true) | None => resources.rise(window, |at| at.irq_ns)?.amount,
         };
         let dnslab_ns = match load.cpus.is_empty() {
-            true => grown(resources, |at| at.dnslab_ns)?,
+            true => resources.rise(window, |at| at.dnslab_ns)?.amount,
             false => 0,
         };
         let in_turns_ns = watched.others_cpu_ns;
-        let own_ns = grown(resources, |at| at.cpu_ns)?;
+        let own_ns = resources.rise(window, |at| at.cpu_ns)?.amount;
         let known_ns = own_ns + behind_ns + irq_ns + dnslab_ns + in_turns_ns;
-        let share = |ns: u64| (ns as f64 / (span_ns as f64 * cpus as f64)).min(1.0);
-        Some(Self { by_all: share(used_ns), by_others: share(used_ns.saturating_sub(known_ns)) })
+        let share = |ns: u64| (ns as f64 / (used.over_ns as f64 * cpus as f64)).min(1.0);
+        let by_others = share(used.amount.saturating_sub(known_ns));
+        Some(Self { by_all: share(used.amount), by_others })
     }
 
     /// The CPUs used around each server of a run, that under test first.
@@ -59,12 +57,12 @@ impl CpusUsed {
         let behind = watched.chain.iter().map(|part| (&part.server, &part.resources));
         let all: Vec<(&ServerFacts, &ResourceSeries)> =
             std::iter::once((server, &watched.resources)).chain(behind).collect();
-        let around = |place: usize| {
+        let used = (0..all.len()).map(|place| {
             let mut others = all.clone();
             let (own, resources) = others.remove(place);
             Self::of(run, own, resources, &others)
-        };
-        (0..all.len()).map(around).collect()
+        });
+        used.collect()
     }
 }
 
@@ -72,20 +70,22 @@ impl CpusUsed {
 /// `None` where the record does not say.
 pub(crate) fn others_on_load_cpus(run: &Observation<'_>) -> Option<f64> {
     let Observation { load, server, measured, watched } = *run;
-    let resources = &watched.resources;
-    let share = |figure: fn(&ResourceSample) -> u64| {
-        let (used_ns, span_ns) = resources.increase(measured.window(), figure)?;
-        Some(used_ns as f64 / span_ns as f64)
-    };
-    let dnslab = share(|at| at.dnslab_ns).filter(|used| *used > 0.0)?;
+    let (resources, window) = (&watched.resources, measured.window());
+    let dnslab = resources.rise(window, |at| at.dnslab_ns)?.cpus();
+    if dnslab <= 0.0 {
+        return None;
+    }
     // Of one that may use further CPUs nobody knows where it ran. Then it counts as another.
     let is_shared =
         !server.cpus.is_empty() && server.cpus.iter().all(|cpu| load.cpus.contains(cpu));
-    let server = if is_shared { share(|at| at.cpu_ns)? } else { 0.0 };
-    let of_threads = |cpu: &dnslab_record::CpuShare| match resources.irq_apart {
+    let server = match is_shared {
+        true => resources.rise(window, |at| at.cpu_ns)?.cpus(),
+        false => 0.0,
+    };
+    let by_threads = resources.load_cpus.iter().map(|cpu| match resources.irq_apart {
         Some(true) => cpu.used - cpu.irq,
         _ => cpu.used,
-    };
-    let used: f64 = resources.load_cpus.iter().map(of_threads).sum();
+    });
+    let used: f64 = by_threads.sum();
     (used > 0.0).then_some(used - dnslab - server)
 }

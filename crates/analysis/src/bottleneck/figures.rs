@@ -4,12 +4,14 @@ use std::net::SocketAddr;
 
 use dnslab_figures::Connections;
 use dnslab_record::{
-    BottleneckKind, CpuLimit, Evidence, LoadMode, Measured, Observation, WorkerFacts,
+    Bottleneck, BottleneckKind, CpuLimit, Evidence, LoadMode, Measured, Observation, WorkerFacts,
 };
 use dnslab_wire::Transport;
 
 use super::cpus_used::others_on_load_cpus;
-use super::servers::{ServerUse, WorkerUse, at_its_end, share_together, share_with_load, use_of};
+use super::servers::{
+    Exhausted, ServerUse, WorkerUse, at_its_end, share_together, share_with_load, use_of,
+};
 use super::thresholds::{
     CONNECTIONS_FAIL, CONNECTIONS_HELD, DROPS, GENERATOR_BUSY, GENERATOR_IDLE, LEAST_TURNED_AWAY,
     LITTLE, LOST, RATE_MET, SERVER_BUSY, SOCKET_DROPS,
@@ -108,9 +110,9 @@ impl TurnedAway {
         // that had an answer: too late (`incoming-num-tcp` of Unbound).
         let outcomes = &measured.counters.outcomes;
         let was_too_late = outcomes.lost_share() >= QUERIES_LOST;
-        let ended = if was_too_late { sum(|of| of.lost) } else { 0 };
-        let refused = sum(|of| of.refused).max(ended);
-        Self { attempted: sum(|of| of.attempted), refused, waited }
+        let ended = if was_too_late { sum(|phase| phase.lost) } else { 0 };
+        let refused = sum(|phase| phase.refused).max(ended);
+        Self { attempted: sum(|phase| phase.attempted), refused, waited }
     }
 
     fn is_decisive(self) -> bool {
@@ -119,8 +121,6 @@ impl TurnedAway {
             && turned_away as f64 > CONNECTIONS_FAIL * self.attempted as f64
     }
 }
-
-pub(super) type Named = Option<(BottleneckKind, Vec<Evidence>)>;
 
 impl BottleneckFigures {
     /// Takes the figures from what was measured.
@@ -132,8 +132,7 @@ impl BottleneckFigures {
         let is_stream = load.transport != Some(Transport::Udp);
         let lost_datagrams = if is_stream { 0 } else { outcomes.timed_out.saturating_sub(late) };
         let share_of_due = |queries: u64| queries as f64 / outcomes.due.max(1) as f64;
-        let (from, to) = measured.window();
-        let udp_drops = run.watched.resources.growth_between(from, to, |at| at.udp_drops);
+        let udp_drops = run.watched.resources.growth(measured.window(), |at| at.udp_drops);
         let target = load.target.parse::<SocketAddr>();
         // Of a turn some counts and some does not; at random arrivals the two have other rates, and what is
         // due is of both.
@@ -172,28 +171,28 @@ impl BottleneckFigures {
     }
 
     /// Rule 1: the offered rate.
-    pub(super) fn rate(&self) -> Named {
+    pub(super) fn rate(&self) -> Option<Bottleneck> {
         let intended_qps = self.intended_qps()?;
         let (offered_qps, answered_qps) = (self.offered_qps, self.answered_qps);
         let met = RATE_MET * intended_qps;
         (offered_qps >= met && answered_qps >= met).then(|| {
-            let evidence = Evidence::RateMet { intended_qps, offered_qps, answered_qps };
-            (BottleneckKind::Rate, vec![evidence])
+            let evidence = vec![Evidence::RateMet { intended_qps, offered_qps, answered_qps }];
+            Bottleneck { kind: BottleneckKind::Rate, evidence }
         })
     }
 
     /// Rule 2: connections that were turned away.
-    pub(super) fn turned_away(&self) -> Named {
+    pub(super) fn turned_away(&self) -> Option<Bottleneck> {
         let TurnedAway { attempted, refused, waited } = self.turned_away;
         self.turned_away.is_decisive().then(|| {
             let turned_away = Evidence::TurnedAway { attempted, refused, waited };
             let evidence = vec![turned_away, self.server_use(), self.busiest_worker()];
-            (BottleneckKind::ConnectionsRefused, evidence)
+            Bottleneck { kind: BottleneckKind::ConnectionsRefused, evidence }
         })
     }
 
     /// Rules 5 to 7: the CPUs of the two sides, and what else the generator failed to do.
-    pub(super) fn processors(&self) -> Named {
+    pub(super) fn processors(&self) -> Option<Bottleneck> {
         let server = at_its_end(&self.servers);
         let generator = self.generator_faults();
         let is_full = self.generator_busy_share >= GENERATOR_BUSY;
@@ -201,34 +200,36 @@ impl BottleneckFigures {
             return Some(found);
         }
         let generator_first =
-            is_full && server.is_none_or(|(_, share)| self.generator_busy_share >= share);
-        let at_end = server.map(|(kind, share)| self.exhausted(kind, share)).unwrap_or_default();
+            is_full && server.is_none_or(|server| self.generator_busy_share >= server.busy_share);
+        let at_end = server.map(|server| self.exhausted(server)).unwrap_or_default();
         // The bottleneck first, what stands beside it after.
-        match server {
-            Some((kind, _)) if !generator_first => Some((kind, [at_end, generator].concat())),
-            None if generator.is_empty() => None,
-            _ => Some((BottleneckKind::Generator, [generator, at_end].concat())),
-        }
+        let (kind, evidence) = match server {
+            Some(server) if !generator_first => (server.kind, [at_end, generator].concat()),
+            None if generator.is_empty() => return None,
+            _ => (BottleneckKind::Generator, [generator, at_end].concat()),
+        };
+        Some(Bottleneck { kind, evidence })
     }
 
     /// Rule 6: the CPUs that servers share with the load.
-    fn shared_processors(&self) -> Named {
+    fn shared_processors(&self) -> Option<Bottleneck> {
         let share = share_with_load(&self.servers, &self.workers)?;
         (share >= SERVER_BUSY).then(|| {
             let together = Evidence::ServersAndLoad { share };
-            (BottleneckKind::SharedCpu, vec![together, self.server_use(), self.busiest_worker()])
+            let evidence = vec![together, self.server_use(), self.busiest_worker()];
+            Bottleneck { kind: BottleneckKind::SharedCpu, evidence }
         })
     }
 
     /// The servers' CPU use, what is at its end first.
-    fn exhausted(&self, kind: BottleneckKind, share: f64) -> Vec<Evidence> {
+    fn exhausted(&self, Exhausted { kind, busy_share }: Exhausted) -> Vec<Evidence> {
         if kind == BottleneckKind::ServersCpu {
-            return vec![Evidence::ServersTogether { share }, self.server_use()];
+            return vec![Evidence::ServersTogether { share: busy_share }, self.server_use()];
         }
-        let is_it = |server: &&ServerUse| server.busy_share == Some(share);
+        let is_it = |server: &&ServerUse| server.busy_share == Some(busy_share);
         // Of several alike the last, as in `at_its_end`.
         let first = self.servers.iter().rfind(is_it);
-        let rest = self.servers.iter().filter(|server| first.is_none_or(|it| it != *server));
+        let rest = self.servers.iter().filter(|server| first.is_none_or(|first| first != *server));
         vec![use_of(first.into_iter().chain(rest))]
     }
 
@@ -281,16 +282,17 @@ impl BottleneckFigures {
     }
 
     /// The exception of rule 7: an open loop whose connections took less than intended.
-    pub(super) fn not_taken(&self) -> Named {
+    pub(super) fn not_taken(&self) -> Option<Bottleneck> {
         let (intended_qps, offered_qps) = (self.intended_qps()?, self.offered_qps);
         (offered_qps < RATE_MET * intended_qps && self.waits_for_connections()).then(|| {
             let not_taken = Evidence::NotTaken { intended_qps, offered_qps };
-            (self.nobody(), vec![not_taken, self.server_use(), self.busiest_worker()])
+            let evidence = vec![not_taken, self.server_use(), self.busiest_worker()];
+            Bottleneck { kind: self.nobody(), evidence }
         })
     }
 
     /// Rule 9: datagrams lost while neither side was busy.
-    pub(super) fn lost_datagrams(&self) -> Named {
+    pub(super) fn lost_datagrams(&self) -> Option<Bottleneck> {
         self.server_busy_share()?;
         let mut evidence = vec![self.losses()?];
         let dropped = self.server_udp_drops as f64;
@@ -305,7 +307,7 @@ impl BottleneckFigures {
         };
         evidence.push(self.server_use());
         evidence.extend(self.late());
-        Some((kind, evidence))
+        Some(Bottleneck { kind, evidence })
     }
 
     fn losses(&self) -> Option<Evidence> {
@@ -314,11 +316,11 @@ impl BottleneckFigures {
     }
 
     /// Rule 10: answers after the time-out while neither side was busy.
-    pub(super) fn not_in_time(&self) -> Named {
+    pub(super) fn not_in_time(&self) -> Option<Bottleneck> {
         let mut evidence = vec![self.late()?, self.server_use()];
         // Without the server's figures, losses were not looked at yet.
         evidence.extend(self.losses());
-        Some((self.nobody(), evidence))
+        Some(Bottleneck { kind: self.nobody(), evidence })
     }
 
     fn late(&self) -> Option<Evidence> {
@@ -326,22 +328,25 @@ impl BottleneckFigures {
     }
 
     /// Rule 11: a closed loop whose worker had its CPU too seldom.
-    pub(super) fn crowded(&self) -> Named {
+    pub(super) fn crowded(&self) -> Option<Bottleneck> {
         self.server_busy_share()?;
         self.window_size()?;
         let share = self.generator_wanted_share;
         (share >= GENERATOR_BUSY).then(|| {
             let mut evidence = vec![Evidence::WorkerWaited { share }];
             evidence.extend(self.what_is_known());
-            (BottleneckKind::Unclear, evidence)
+            Bottleneck { kind: BottleneckKind::Unclear, evidence }
         })
     }
 
-    pub(super) fn window(&self) -> Named {
+    pub(super) fn window(&self) -> Option<Bottleneck> {
         self.server_busy_share()?;
         let (window, in_flight) = (self.window_size()?, self.in_flight()?);
         let is_near = (in_flight - window).abs() <= LITTLE * window;
-        is_near.then(|| (BottleneckKind::Window, vec![self.little(window), self.server_use()]))
+        is_near.then(|| {
+            let evidence = vec![self.little(window), self.server_use()];
+            Bottleneck { kind: BottleneckKind::Window, evidence }
+        })
     }
 
     /// Rule 13: unclear, or unknown if the server was not watched.

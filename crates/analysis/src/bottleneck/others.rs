@@ -1,9 +1,9 @@
 //! What keeps a side from its CPUs although it has work: a CPU quota, and other programs.
 
-use dnslab_record::{BottleneckKind, CpuLimit, Evidence};
+use dnslab_record::{Bottleneck, BottleneckKind, CpuLimit, Evidence};
 
 use super::cpus_used::CpusUsed;
-use super::figures::{BottleneckFigures, Named};
+use super::figures::BottleneckFigures;
 use super::servers::{ServerUse, at_its_end};
 use super::thresholds::{GENERATOR_BUSY, SERVER_BUSY};
 
@@ -30,6 +30,20 @@ fn reached(limit: Option<&CpuLimit>) -> Option<&CpuLimit> {
     limit.filter(|limit| limit.throttled_share() >= LIMIT_REACHED)
 }
 
+/// A side whose quota was used up in most periods.
+struct LimitedSide<'a> {
+    /// The bottleneck that it is.
+    kind: BottleneckKind,
+    role: &'a str,
+    limit: &'a CpuLimit,
+}
+
+impl LimitedSide<'_> {
+    fn share(&self) -> f64 {
+        self.limit.throttled_share()
+    }
+}
+
 impl ServerUse {
     /// Whether other programs held CPUs of this server that it waited for, and left none of them idle.
     fn is_held_up(&self) -> bool {
@@ -46,35 +60,38 @@ impl BottleneckFigures {
     }
 
     /// Rule 3: a side used up its CPU quota in most periods. If both did, the one that did in more of them.
-    pub(super) fn cpu_limits(&self) -> Named {
-        let of_server = |server: &'_ ServerUse| {
-            Some((server.role.clone(), reached(server.limit.as_ref())?.clone()))
-        };
-        let throttled = |(_, limit): &(String, CpuLimit)| limit.throttled_share();
-        let servers = self.servers.iter().filter_map(of_server);
-        let server = servers.max_by(|one, two| throttled(one).total_cmp(&throttled(two)));
-        let load = reached(self.load_limit.as_ref());
-        let (kind, role, limit) = match (server, load) {
-            (Some((_, limit)), Some(own)) if limit.group == own.group => {
-                (BottleneckKind::SharedCpu, BOTH_ROLE.to_owned(), limit)
+    pub(super) fn cpu_limits(&self) -> Option<Bottleneck> {
+        let servers = self.servers.iter().filter_map(|server| {
+            Some(LimitedSide {
+                kind: BottleneckKind::ServerCpuLimit,
+                role: &server.role,
+                limit: reached(server.limit.as_ref())?,
+            })
+        });
+        let server = servers.max_by(|one, other| one.share().total_cmp(&other.share()));
+        let load = reached(self.load_limit.as_ref()).map(|limit| LimitedSide {
+            kind: BottleneckKind::Generator,
+            role: LOAD_ROLE,
+            limit,
+        });
+        let side = match (server, load) {
+            (Some(server), Some(load)) if server.limit.group == load.limit.group => {
+                LimitedSide { kind: BottleneckKind::SharedCpu, role: BOTH_ROLE, ..server }
             }
-            (Some(server), Some(own)) if throttled(&server) > own.throttled_share() => {
-                (BottleneckKind::ServerCpuLimit, server.0, server.1)
-            }
-            (_, Some(own)) => (BottleneckKind::Generator, LOAD_ROLE.to_owned(), own.clone()),
+            (Some(server), Some(load)) if server.share() > load.share() => server,
+            (_, Some(load)) => load,
             // In doubt the server may do more than a generator without CPU time asks of it.
-            (Some((role, limit)), None) if self.generator_busy_share < GENERATOR_BUSY => {
-                (BottleneckKind::ServerCpuLimit, role, limit)
-            }
+            (Some(server), None) if self.generator_busy_share < GENERATOR_BUSY => server,
             (_, None) => return None,
         };
-        let throttled_share = limit.throttled_share();
-        let first = Evidence::CpuLimit { role, cpus: limit.cpus, throttled_share };
-        Some((kind, vec![first, self.server_use()]))
+        let role = side.role.to_owned();
+        let throttled_share = side.share();
+        let limit = Evidence::CpuLimit { role, cpus: side.limit.cpus, throttled_share };
+        Some(Bottleneck { kind: side.kind, evidence: vec![limit, self.server_use()] })
     }
 
     /// Rule 4: other programs held the CPUs of a server, or of the load, and nothing of them was left.
-    pub(super) fn others(&self) -> Named {
+    pub(super) fn others(&self) -> Option<Bottleneck> {
         if self.generator_busy_share >= GENERATOR_BUSY || at_its_end(&self.servers).is_some() {
             return None;
         }
@@ -95,6 +112,6 @@ impl BottleneckFigures {
             return None;
         }
         evidence.extend([self.server_use(), self.busiest_worker()]);
-        Some((BottleneckKind::OtherPrograms, evidence))
+        Some(Bottleneck { kind: BottleneckKind::OtherPrograms, evidence })
     }
 }

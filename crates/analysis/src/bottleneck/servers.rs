@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use dnslab_record::{
-    BottleneckKind, CpuLimit, CpuShare, CpuUse, Evidence, Observation, ThreadShare, UNDER_TEST,
-    WorkerFacts, with_interrupts,
+    BottleneckKind, CpuLimit, CpuShare, CpuUse, Evidence, Observation, ResourceSeries, ThreadShare,
+    UNDER_TEST, WorkerFacts, with_interrupts,
 };
 
 use super::cpus_used::CpusUsed;
@@ -44,16 +44,18 @@ pub struct WorkerUse {
 
 impl WorkerUse {
     pub(crate) fn of_all(run: &Observation<'_>) -> Vec<Self> {
-        let (measured, resources) = (run.measured, &run.watched.resources);
-        let of = |worker: &WorkerFacts| {
-            let its = |share: &&CpuShare| Some(share.cpu) == worker.cpu;
-            let (own, cpu) = (worker.busy_share(), resources.load_cpus.iter().find(its));
-            let busy_share = cpu.map_or(own, |CpuShare { used, irq, .. }| {
-                with_interrupts(own, *irq, *used, resources.irq_apart).min(1.0)
-            });
-            Self { cpu: worker.cpu, busy_share }
-        };
-        measured.workers.iter().map(of).collect()
+        let resources = &run.watched.resources;
+        run.measured.workers.iter().map(|worker| Self::of(worker, resources)).collect()
+    }
+
+    fn of(worker: &WorkerFacts, resources: &ResourceSeries) -> Self {
+        let mut cpus = resources.load_cpus.iter();
+        let cpu = cpus.find(|share| Some(share.cpu) == worker.cpu);
+        let own = worker.busy_share();
+        let busy_share = cpu.map_or(own, |CpuShare { used, irq, .. }| {
+            with_interrupts(own, *irq, *used, resources.irq_apart).min(1.0)
+        });
+        Self { cpu: worker.cpu, busy_share }
     }
 }
 
@@ -107,17 +109,29 @@ impl<'a> Pinned<'a> {
     }
 }
 
-/// The server that had no CPU left, or several that had none left together, with the busy share.
+/// A server without CPU left, or several together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Exhausted {
+    /// The bottleneck that it is.
+    pub(super) kind: BottleneckKind,
+    /// The use of its CPUs, in [0, 1].
+    pub(super) busy_share: f64,
+}
+
+/// The server that had no CPU left, or several that had none left together.
 ///
 /// Of several the busiest holds the others up; of two that are alike the one behind, for then the
 /// server under test may do more. Servers that were pinned to CPUs in common have none left from the
 /// threshold on for the sum of what they used, though none of them reaches it.
-pub(super) fn at_its_end(servers: &[ServerUse]) -> Option<(BottleneckKind, f64)> {
-    let busy = servers.iter().filter_map(|server| Some((server.kind(), server.busy_share?)));
-    let alone = busy.max_by(|(_, one), (_, two)| one.total_cmp(two));
-    alone.filter(|(_, share)| *share >= SERVER_BUSY).or_else(|| {
-        let share = share_together(servers)?;
-        (share >= SERVER_BUSY).then_some((BottleneckKind::ServersCpu, share))
+pub(super) fn at_its_end(servers: &[ServerUse]) -> Option<Exhausted> {
+    let busy = servers.iter().filter_map(|server| {
+        Some(Exhausted { kind: server.kind(), busy_share: server.busy_share? })
+    });
+    let alone = busy.max_by(|one, other| one.busy_share.total_cmp(&other.busy_share));
+    alone.filter(|alone| alone.busy_share >= SERVER_BUSY).or_else(|| {
+        let busy_share = share_together(servers)?;
+        let together = Exhausted { kind: BottleneckKind::ServersCpu, busy_share };
+        (busy_share >= SERVER_BUSY).then_some(together)
     })
 }
 
@@ -137,14 +151,13 @@ pub(crate) fn share_with_load(servers: &[ServerUse], workers: &[WorkerUse]) -> O
 /// The largest share of their CPUs that those who are pinned to CPUs in common used, in [0, 1], of
 /// the groups of two or more that count.
 fn most_used(pinned: Vec<Pinned<'_>>, counts: impl Fn(&[usize]) -> bool) -> Option<f64> {
-    let used = |group: &Vec<usize>| {
+    let groups = groups(&pinned).into_iter().filter(|group| group.len() > 1 && counts(group));
+    let shares = groups.filter_map(|group| {
         let cpus: BTreeSet<usize> = group.iter().flat_map(|at| pinned[*at].cpus).copied().collect();
         let used: f64 = group.iter().map(|at| pinned[*at].used).sum::<Option<f64>>()?;
         Some(used / cpus.len() as f64)
-    };
-    let groups = groups(&pinned);
-    let groups = groups.iter().filter(|group| group.len() > 1 && counts(group));
-    groups.filter_map(used).reduce(f64::max)
+    });
+    shares.reduce(f64::max)
 }
 
 /// The places of those who have a CPU in common, directly or by way of others.
@@ -162,12 +175,12 @@ fn groups(pinned: &[Pinned<'_>]) -> Vec<Vec<usize>> {
 }
 
 pub(super) fn use_of<'a>(servers: impl Iterator<Item = &'a ServerUse>) -> Evidence {
-    let of = |server: &ServerUse| CpuUse {
+    let servers = servers.map(|server| CpuUse {
         role: server.role.clone(),
         busy_share: server.busy_share.filter(|share| share.is_finite()),
         cpus: server.cpus.max(1),
-    };
-    Evidence::Servers { servers: servers.map(of).collect() }
+    });
+    Evidence::Servers { servers: servers.collect() }
 }
 
 #[cfg(test)]
@@ -187,6 +200,7 @@ mod tests {
 
     #[track_caller]
     fn check(servers: &[ServerUse], expected: Option<(BottleneckKind, f64)>) {
+        let expected = expected.map(|(kind, busy_share)| Exhausted { kind, busy_share });
         assert_eq!(at_its_end(servers), expected);
     }
 

@@ -1,8 +1,8 @@
 //! One thread of a server that has no CPU left while its other CPUs idle.
 
-use dnslab_record::{BottleneckKind, Evidence};
+use dnslab_record::{Bottleneck, BottleneckKind, Evidence};
 
-use super::figures::{BottleneckFigures, Named};
+use super::figures::BottleneckFigures;
 use super::servers::use_of;
 
 /// From this share of a CPU on a thread has none left: like a worker's, its figure is that of one
@@ -12,7 +12,7 @@ const THREAD_BUSY: f64 = 0.90;
 impl BottleneckFigures {
     /// Rule 8: a thread with no CPU left, in a server that has. Of several servers the fullest thread
     /// decides.
-    pub(super) fn thread(&self) -> Named {
+    pub(super) fn thread(&self) -> Option<Bottleneck> {
         // With a single CPU a full thread is a full server, but for what the two readings differ by.
         let several = self.servers.iter().filter(|server| server.cpus > 1);
         let busiest = several.filter_map(|server| Some((server, server.threads.first()?)));
@@ -21,19 +21,20 @@ impl BottleneckFigures {
         if first.share < THREAD_BUSY {
             return None;
         }
-        let evidence = Evidence::ServerThread {
+        let thread = Evidence::ServerThread {
             role: server.role.clone(),
             thread: first.clone(),
             next: server.threads.get(1).cloned(),
         };
-        Some((BottleneckKind::ServerThread, vec![evidence, use_of(self.servers.iter())]))
+        let evidence = vec![thread, use_of(self.servers.iter())];
+        Some(Bottleneck { kind: BottleneckKind::ServerThread, evidence })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dnslab_record::{Bottleneck, LoadMode, ThreadShare};
+    use dnslab_record::{LoadMode, ThreadShare};
 
     use crate::bottleneck::ServerUse;
     use crate::bottleneck::tests::closed;

@@ -96,7 +96,7 @@ fn generator(capacity: &Capacity) -> Option<Finding> {
 }
 
 fn trials_of(steps: &[Step]) -> Vec<Trial> {
-    let run = |step: &Step| {
+    let runs = steps.iter().filter_map(|step| {
         let met = match step.judged {
             Judged::Met => Some(true),
             Judged::Violated { .. } => Some(false),
@@ -104,21 +104,22 @@ fn trials_of(steps: &[Step]) -> Vec<Trial> {
             Judged::Failed { .. } => return None,
         };
         Some(Run { qps: step.at, met })
-    };
-    of_server(&steps.iter().filter_map(run).collect::<Vec<_>>())
+    });
+    of_server(&runs.collect::<Vec<_>>())
 }
 
 /// Where the edge lies by the majority of the runs at each rate.
 fn outlook(steps: &[Step]) -> Outlook {
     let trials = trials_of(steps);
-    let mostly_met = |qps: f64| {
-        let own = || trials.iter().filter(|trial| trial.qps == qps);
-        2 * own().filter(|trial| trial.met).count() > own().count()
-    };
-    let rates = || trials.iter().map(|trial| trial.qps);
-    let met = rates().filter(|qps| mostly_met(*qps)).max_by(f64::total_cmp);
-    let violated = rates()
-        .filter(|qps| !mostly_met(*qps) && met.is_none_or(|met| *qps > met))
-        .min_by(f64::total_cmp);
-    Outlook { met, violated }
+    let rates = trials.iter().map(|trial| trial.qps);
+    let (met, violated): (Vec<f64>, Vec<f64>) = rates.partition(|qps| mostly_met(&trials, *qps));
+    let met = met.into_iter().max_by(f64::total_cmp);
+    let violated = violated.into_iter().filter(|qps| met.is_none_or(|met| *qps > met));
+    Outlook { met, violated: violated.min_by(f64::total_cmp) }
+}
+
+fn mostly_met(trials: &[Trial], qps: f64) -> bool {
+    let own: Vec<bool> =
+        trials.iter().filter(|trial| trial.qps == qps).map(|trial| trial.met).collect();
+    2 * own.iter().filter(|met| **met).count() > own.len()
 }

@@ -87,7 +87,7 @@ fn generator(run: &Observation<'_>, breaches: &[Breach]) -> Option<Finding> {
         return Some(of_caveat(Caveat::GeneratorLimited { busy_share }));
     }
     let reasons = breaches.iter().map(|breach| match breach {
-        Breach::Threshold { demand, .. } if demand.quantity.is_latency() => {
+        Breach::Threshold { demand, .. } if demand.indicator.is_latency() => {
             late(*demand, &figures, run)
         }
         Breach::Threshold { demand, .. } => dropped(*demand, &figures, run).map(of_caveat),

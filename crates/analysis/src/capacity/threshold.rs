@@ -25,12 +25,14 @@ pub struct Run {
 /// same are the lucky ones, and without the unlucky ones beside them the rate would look met.
 #[must_use]
 pub fn of_server(runs: &[Run]) -> Vec<Trial> {
-    let is_spoilt = |qps: f64| {
-        let own = || runs.iter().filter(|run| run.qps == qps);
-        2 * own().filter(|run| run.met.is_none()).count() >= own().count()
-    };
     let trial = |run: &Run| Some(Trial { qps: run.qps, met: run.met? });
-    runs.iter().filter(|run| !is_spoilt(run.qps)).filter_map(trial).collect()
+    runs.iter().filter(|run| !is_spoilt(runs, run.qps)).filter_map(trial).collect()
+}
+
+/// Whether the generator spoilt half of the runs at a rate, or more.
+fn is_spoilt(runs: &[Run], qps: f64) -> bool {
+    let own: Vec<&Run> = runs.iter().filter(|run| run.qps == qps).collect();
+    2 * own.iter().filter(|run| run.met.is_none()).count() >= own.len()
 }
 
 /// By how much, relatively, the rate that a server just meets may differ from run to run (standard
@@ -71,7 +73,7 @@ const TAIL: f64 = 0.025;
 #[must_use]
 pub fn threshold(trials: &[Trial]) -> Option<Estimate> {
     let levels = levels(trials);
-    let (low, high) = range(&levels)?;
+    let [low, high] = range(&levels)?;
     let step = (high - low) / (POINTS - 1) as f64;
     let grid: Vec<f64> = (0..POINTS).map(|point| low + point as f64 * step).collect();
     let logarithms: Vec<Vec<f64>> = SPREADS
@@ -85,18 +87,19 @@ pub fn threshold(trials: &[Trial]) -> Option<Estimate> {
     let largest = logarithms.iter().flatten().copied().fold(f64::NEG_INFINITY, f64::max);
     let density: Vec<f64> = (0..POINTS)
         .map(|point| {
-            let of_spread = |logarithms: &Vec<f64>| -> f64 {
+            let of_spreads = logarithms.iter().map(|logarithms| -> f64 {
                 let own = &logarithms[point * DISTURBED.len()..(point + 1) * DISTURBED.len()];
                 own.iter()
                     .zip(DISTURBED)
                     .map(|(logarithm, (_, weight))| weight * (logarithm - largest).exp())
                     .sum()
-            };
-            logarithms.iter().map(of_spread).sum()
+            });
+            of_spreads.sum()
         })
         .collect();
-    let quantile = |share| quantile(&grid, &density, share).exp();
-    Some(Estimate { value: quantile(0.5), low: quantile(TAIL), high: quantile(1.0 - TAIL) })
+    let [low, value, high] =
+        [TAIL, 0.5, 1.0 - TAIL].map(|share| quantile(&grid, &density, share).exp());
+    Some(Estimate { value, low, high })
 }
 
 struct Level {
@@ -125,7 +128,7 @@ fn levels(trials: &[Trial]) -> Vec<Level> {
 /// The logarithms of the rates between which the capacity is looked for: from the lowest rate that
 /// mostly violated to the highest that mostly met, whichever is lower, with room for the largest
 /// spread on either side. `None` if all met, or all violated.
-fn range(levels: &[Level]) -> Option<(f64, f64)> {
+fn range(levels: &[Level]) -> Option<[f64; 2]> {
     let mostly_met = |level: &&Level| level.met >= level.violated && level.met > 0.0;
     let mostly_violated = |level: &&Level| level.violated >= level.met && level.violated > 0.0;
     let first = levels.iter().find(|level| level.violated > 0.0)?;
@@ -135,7 +138,7 @@ fn range(levels: &[Level]) -> Option<(f64, f64)> {
     let (low, high) = (highest_met.min(lowest_violated), highest_met.max(lowest_violated));
     // Room for the largest spread that is taken as possible.
     let room = SPREADS[SPREADS.len() - 1];
-    Some((low - room, high + room))
+    Some([low - room, high + room])
 }
 
 /// The logarithms of the likelihood of all runs for a capacity `at` (a logarithm) and a scale of

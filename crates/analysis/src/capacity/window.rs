@@ -1,10 +1,10 @@
 //! The window to use, from a sweep over windows.
 
-use dnslab_record::{BottleneckKind, RunFigure, Step, StepFigures, TimeOuts, WindowSweep, tried};
+use dnslab_record::{BottleneckKind, Step, StepFigures, TimeOuts, WindowSweep, tried};
 use serde::{Deserialize, Serialize};
 
 use crate::quantiles::RunFigures;
-use crate::statistics::{Estimate, Paired, mean};
+use crate::statistics::{Estimate, Paired, ValuePair, mean};
 
 /// A window whose answered rate is below the highest by this share at most is as good as the one
 /// with the highest; a larger one only makes the queue longer.
@@ -61,23 +61,19 @@ impl WindowFigures {
     }
 
     fn of(at: f64, sweep: &WindowSweep, steps: &[Step]) -> Option<Self> {
-        let own = || steps.iter().filter(move |step| step.at == at && step.figures.is_some());
-        let met = own().filter(|step| step.judged.is_met()).count();
-        let quantile = |figure: fn(&StepFigures) -> Option<RunFigure>| -> RunFigures {
-            own().filter_map(|step| figure(step.figures.as_ref()?)).collect()
-        };
-        let (p50, p99) = (quantile(StepFigures::p50), quantile(StepFigures::p99));
-        let by_generator = |step: &&Step| {
-            step.figures
-                .is_some_and(|figures| figures.bottleneck == Some(BottleneckKind::Generator))
-        };
+        let measured = steps.iter().filter(|step| step.at == at && step.figures.is_some());
+        let met = measured.clone().filter(|step| step.judged.is_met()).count();
+        let own: Vec<StepFigures> = measured.filter_map(|step| step.figures).collect();
+        let p50: RunFigures = own.iter().filter_map(StepFigures::p50).collect();
+        let p99: RunFigures = own.iter().filter_map(StepFigures::p99).collect();
+        let generator = Some(BottleneckKind::Generator);
+        let by_generator = own.iter().filter(|figures| figures.bottleneck == generator).count();
         Some(Self {
-            generator_limited: u32::try_from(own().filter(by_generator).count())
-                .unwrap_or(u32::MAX),
-            batch_delay_ns: own().filter_map(|step| step.figures?.batch_delay_ns).max(),
+            generator_limited: u32::try_from(by_generator).unwrap_or(u32::MAX),
+            batch_delay_ns: own.iter().filter_map(|figures| figures.batch_delay_ns).max(),
             window: at as u64,
             met: u32::try_from(met).unwrap_or(u32::MAX),
-            runs: u32::try_from(own().count()).unwrap_or(u32::MAX),
+            runs: u32::try_from(own.len()).unwrap_or(u32::MAX),
             answered_qps: mean(&answered(at, steps), sweep.seed)?,
             p50_ns: p50.value(),
             p99_ns: p99.value(),
@@ -117,7 +113,9 @@ impl BestWindow {
         let difference = (best.window != highest.window)
             .then(|| {
                 // The n-th runs of all windows are made one after another.
-                let pairs: Vec<_> = rates(highest).into_iter().zip(rates(best)).collect();
+                let pairs = rates(highest).into_iter().zip(rates(best));
+                let pairs: Vec<ValuePair> =
+                    pairs.map(|(reference, own)| ValuePair { reference, own }).collect();
                 Some(Paired::of(&pairs)?.relative)
             })
             .flatten();

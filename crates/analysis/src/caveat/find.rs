@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use dnslab_figures::PacingWindow;
 use dnslab_record::{
     AfterTruncation, Caveat, ChainPart, CpuLimit, LoadFacts, LoadMode, Measured, Observation,
-    OpenPace, ResourceSeries, ServerFacts, WorkerFacts, pinned_cpus, servers_cpus,
+    OpenPace, ResourceSeries, Rise, ServerFacts, WorkerFacts, pinned_cpus, servers_cpus,
 };
 use dnslab_traffic::Pace;
 use dnslab_wire::Transport;
@@ -292,8 +292,8 @@ fn host_drops(run: &Observation<'_>) -> Option<Caveat> {
     }
     let own: u64 = measured.workers.iter().map(|worker| worker.drops).sum();
     let of_host = measured.network?.udp_receive_buffer.saturating_sub(own);
-    let counted = run.watched.resources.increase(measured.window(), |at| at.udp_drops);
-    let of_server = counted.map_or(0, |(dropped, _)| dropped).min(of_host);
+    let counted = run.watched.resources.rise(measured.window(), |at| at.udp_drops);
+    let of_server = counted.map_or(0, |dropped| dropped.amount).min(of_host);
     let is_told = counted.is_some() && watched.chain.is_empty();
     let datagrams = if is_told { of_server } else { of_host };
     // A resolver asks its upstream again.
@@ -365,20 +365,19 @@ fn load_cpu_limit(run: &Observation<'_>) -> Option<Caveat> {
 fn other_processes(run: &Observation<'_>) -> Option<Caveat> {
     let Observation { watched, measured, .. } = *run;
     let window = measured.window();
-    let (used_ns, span_ns) = run.watched.resources.increase(window, |at| at.machine_ns)?;
+    let used = run.watched.resources.rise(window, |at| at.machine_ns)?;
     let behind = watched.chain.iter().map(|part| &part.resources);
     let servers = std::iter::once(&run.watched.resources).chain(behind);
-    let used = |series: &ResourceSeries| Some(series.increase(window, |at| at.cpu_ns)?.0);
+    let cpu_ns = |series: &ResourceSeries| Some(series.rise(window, |at| at.cpu_ns)?.amount);
     // What one that was not watched used cannot be told from what others did.
-    let server_ns: u64 = servers.map(used).sum::<Option<u64>>()?;
-    let load_ns: u64 = match run.watched.resources.increase(window, |at| at.dnslab_ns) {
-        Some((dnslab_ns, _)) if dnslab_ns > 0 => dnslab_ns,
+    let server_ns: u64 = servers.map(cpu_ns).sum::<Option<u64>>()?;
+    let load_ns: u64 = match run.watched.resources.rise(window, |at| at.dnslab_ns) {
+        Some(dnslab) if dnslab.amount > 0 => dnslab.amount,
         _ => measured.workers.iter().map(|worker| worker.cpu_ns).sum(),
     };
     let in_turns_ns = run.watched.others_cpu_ns;
     let known_ns = server_ns + load_ns + in_turns_ns;
-    let others_ns = used_ns.saturating_sub(known_ns);
-    let cpus = others_ns as f64 / span_ns as f64;
+    let cpus = Rise { amount: used.amount.saturating_sub(known_ns), ..used }.cpus();
     (cpus > OTHERS).then_some(Caveat::OtherProcesses { cpus })
 }
 

@@ -63,7 +63,7 @@ fn silence(measured: &Measured, window: Option<u64>, timeout_ns: u64) -> Option<
         _ => 0,
     };
     let lost = measured.counters.outcomes.lost() + measured.warm_up.outcomes.lost();
-    let counts = |silence: &Stretch| {
+    let counted = silences(measured).into_iter().filter(|silence| {
         // If most of what waited was answered after all, the load itself was away, or a stall ended.
         // What had been lost before says nothing.
         let waited = window.unwrap_or(silence.due);
@@ -72,28 +72,25 @@ fn silence(measured: &Measured, window: Option<u64>, timeout_ns: u64) -> Option<
             && waited >= if window.is_some() { 1 } else { LEAST_DUE }
             && 2 * lost >= waited
             && (silence.is_at_end || silence.length_ns >= timeout_ns)
-    };
-    silences(measured).into_iter().filter(counts).max_by_key(|silence| silence.length_ns)
+    });
+    counted.max_by_key(|silence| silence.length_ns)
 }
 
 /// All stretches of whole intervals without an answer, in order. Intervals in which other loads had
 /// their turn say nothing.
 fn silences(measured: &Measured) -> Vec<Stretch> {
-    let own_ns = |interval: &Interval| interval.own_ns.unwrap_or(interval.length_ns);
     let intervals = measured.whole_intervals();
-    let lost_before = |at_ns| -> u64 {
-        // The silence began within the interval before, with what a connection lost at its end.
-        let ended = |interval: &&Interval| interval.at_ns + interval.length_ns < at_ns;
-        let before = measured.intervals.iter().filter(ended);
-        before.map(|interval| interval.lost).sum()
-    };
     let end_ns = intervals.last().map_or(0, |last| last.at_ns + last.length_ns);
     // A part of an interval at the end of the window.
     let goes_on =
         measured.intervals.iter().any(|interval| interval.at_ns >= end_ns && interval.answered > 0);
     let mut found: Vec<Stretch> = Vec::new();
     let mut current: Option<Stretch> = None;
-    for interval in intervals.into_iter().filter(|interval| own_ns(interval) > 0) {
+    for interval in intervals {
+        let own_ns = interval.own_ns.unwrap_or(interval.length_ns);
+        if own_ns == 0 {
+            continue;
+        }
         if interval.answered > 0 {
             found.extend(current.take());
             continue;
@@ -102,15 +99,22 @@ fn silences(measured: &Measured) -> Vec<Stretch> {
             from_ns: interval.at_ns - measured.window_start_ns,
             length_ns: 0,
             due: 0,
-            lost_before: lost_before(interval.at_ns),
+            lost_before: lost_before(measured, interval.at_ns),
             is_at_end: false,
         };
         let silence = current.get_or_insert(begun);
-        silence.length_ns += own_ns(interval);
+        silence.length_ns += own_ns;
         silence.due += interval.due;
     }
     found.extend(current.map(|last| Stretch { is_at_end: !goes_on, ..last }));
     found
+}
+
+/// How many queries were lost before a silence that began in the interval before `at_ns`, with what a connection
+/// lost at its end.
+fn lost_before(measured: &Measured, at_ns: u64) -> u64 {
+    let ended = |interval: &&Interval| interval.at_ns + interval.length_ns < at_ns;
+    measured.intervals.iter().filter(ended).map(|interval| interval.lost).sum()
 }
 
 #[cfg(test)]
@@ -145,7 +149,7 @@ mod tests {
     #[track_caller]
     fn check(answered: &[u64], expected: Option<(u64, u64, bool)>) {
         let found = silence(&measured(answered), Some(10), 5 * TENTH_NS)
-            .map(|it| (it.from_ns / TENTH_NS, it.length_ns / TENTH_NS, it.is_at_end));
+            .map(|found| (found.from_ns / TENTH_NS, found.length_ns / TENTH_NS, found.is_at_end));
         assert_eq!(found, expected);
     }
 

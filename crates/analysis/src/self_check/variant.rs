@@ -34,12 +34,9 @@ impl VariantSelfCheck {
     /// The worst verdict of any run; `None` without a run.
     #[must_use]
     pub fn verdict(&self) -> Option<Verdict> {
-        let of = [
-            (Verdict::GeneratorLimited, self.generator_limited),
-            (Verdict::Doubtful, self.doubtful),
-            (Verdict::Clean, self.clean),
-        ];
-        of.into_iter().find_map(|(verdict, runs)| (runs > 0).then_some(verdict))
+        [Verdict::GeneratorLimited, Verdict::Doubtful, Verdict::Clean]
+            .into_iter()
+            .find(|verdict| self.runs_with(*verdict) > 0)
     }
 
     /// How many runs have a verdict.
@@ -66,10 +63,7 @@ impl VariantSelfCheck {
         let mut own = Self::default();
         let mut kinds: Vec<(Verdict, VariantFinding)> = Vec::new();
         for record in runs {
-            if record.measured.is_none() {
-                continue;
-            }
-            if record.imported.is_some() {
+            if record.measured.is_none() || record.imported.is_some() {
                 continue;
             }
             let found = fold(record);
@@ -81,19 +75,20 @@ impl VariantSelfCheck {
             // A run counts once for each kind, though it may have one twice.
             let mut counted = vec![false; kinds.len()];
             for (verdict, finding) in found {
-                let is_it = |(_, of): &(_, VariantFinding)| of.finding.is_same_kind(&finding);
-                let Some(place) = kinds.iter().position(is_it) else {
+                let known =
+                    kinds.iter().position(|(_, known)| known.finding.is_same_kind(&finding));
+                let Some(place) = known else {
                     kinds.push((verdict, VariantFinding { finding, runs: 1 }));
                     counted.push(true);
                     continue;
                 };
-                let (worst, of) = &mut kinds[place];
+                let (worst, known) = &mut kinds[place];
                 *worst = verdict.max(*worst);
-                of.runs += u32::from(!std::mem::replace(&mut counted[place], true));
+                known.runs += u32::from(!std::mem::replace(&mut counted[place], true));
             }
         }
-        for (_, of) in &mut kinds {
-            if let Finding::Caveat { caveat, .. } = &mut of.finding {
+        for (_, known) in &mut kinds {
+            if let Finding::Caveat { caveat, .. } = &mut known.finding {
                 let of_kind = worst.iter().find(|known| known.worst.is_same_kind(caveat));
                 *caveat = of_kind.map_or_else(|| caveat.clone(), |known| known.worst.clone());
             }

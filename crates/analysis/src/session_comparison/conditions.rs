@@ -63,45 +63,61 @@ pub(crate) fn changed(
     new: WholeSession<'_>,
     variants: &[String],
 ) -> Vec<ConditionChange> {
-    let of_fact = |condition: Condition| {
-        move |FactChange { name, then, now }: FactChange| ConditionChange {
-            condition,
-            name,
-            variants: Vec::new(),
-            then: Some(then),
-            now,
+    let sessions = [base.session, new.session];
+    let mut found = Vec::new();
+    for change in changed_facts(&base.session.host, &new.session.host) {
+        let name = change.name.as_str();
+        if MACHINE.contains(&name) {
+            found.push(ConditionChange::of_fact(Condition::Machine, change));
+        } else if SYSTEM.contains(&name) {
+            found.push(ConditionChange::of_fact(Condition::System, change));
         }
-    };
-    let host = changed_facts(&base.session.host, &new.session.host);
-    let of_host = |condition: Condition, names: &'static [&'static str]| {
-        let host = host.clone().into_iter();
-        host.filter(move |it| names.contains(&it.name.as_str())).map(of_fact(condition))
-    };
-    let is_file = |it: &FactChange| FILES.iter().any(|kind| it.name.starts_with(kind));
+    }
     let inputs = changed_facts(&base.session.inputs, &new.session.inputs).into_iter();
-    let mut found: Vec<ConditionChange> = of_host(Condition::Machine, &MACHINE)
-        .chain(of_host(Condition::System, &SYSTEM))
-        .chain(inputs.filter(is_file).map(of_fact(Condition::Experiment)))
-        .collect();
-    let mut note = |condition, name: &str, then: String, now: String| {
-        if then != now {
-            let (name, variants) = (name.to_owned(), Vec::new());
-            let (then, now) = (Some(then), Some(now));
-            found.push(ConditionChange { condition, name, variants, then, now });
-        }
-    };
-    note(Condition::Dnslab, "dnslab", base.session.dnslab.clone(), new.session.dnslab.clone());
-    let turns = |ns: Option<u64>| if ns.is_some() { "slices" } else { "whole runs" }.to_owned();
-    note(
-        Condition::Experiment,
-        "alternation",
-        turns(base.session.slice_ns),
-        turns(new.session.slice_ns),
-    );
+    let files = inputs.filter(|input| FILES.iter().any(|kind| input.name.starts_with(kind)));
+    found.extend(files.map(|file| ConditionChange::of_fact(Condition::Experiment, file)));
+    let dnslab = sessions.map(|session| session.dnslab.as_str());
+    found.extend(ConditionChange::of_values(Condition::Dnslab, "dnslab", dnslab));
+    let turns = sessions.map(|session| match session.slice_ns {
+        Some(_) => "slices",
+        None => "whole runs",
+    });
+    found.extend(ConditionChange::of_values(Condition::Experiment, "alternation", turns));
     found.extend(settings(base, new, variants));
     found.extend(of_records(base, new, variants));
     found.sort_by_key(|change| change.condition);
     found
+}
+
+impl ConditionChange {
+    fn of_fact(condition: Condition, fact: FactChange) -> Self {
+        let FactChange { name, then, now } = fact;
+        Self { condition, name, variants: Vec::new(), then: Some(then), now }
+    }
+
+    /// `None` if the values are equal.
+    fn of_values(condition: Condition, name: &str, [then, now]: [&str; 2]) -> Option<Self> {
+        let fact =
+            FactChange { name: name.to_owned(), then: then.to_owned(), now: Some(now.to_owned()) };
+        (then != now).then(|| Self::of_fact(condition, fact))
+    }
+
+    /// A setting that differs, in these of the variants that ran in both; `None` if it is of none of them.
+    fn of_setting(change: SettingChange, variants: &[String]) -> Option<Self> {
+        let SettingChange { variants: mut concerned, key, then, now } = change;
+        let is_of_all = concerned.is_empty();
+        concerned.retain(|name| variants.contains(name));
+        if !is_of_all && concerned.is_empty() {
+            return None;
+        }
+        if concerned.len() == variants.len() {
+            concerned.clear();
+        }
+        // The program of the server is what a gate compares.
+        let is_program = ["server.binary", "server.root"].contains(&key);
+        let condition = if is_program { Condition::Server } else { Condition::Experiment };
+        Some(Self { condition, name: key.to_owned(), variants: concerned, then, now })
+    }
 }
 
 /// What the two experiments have otherwise; nothing if one of them cannot be read.
@@ -110,26 +126,13 @@ fn settings(
     new: WholeSession<'_>,
     variants: &[String],
 ) -> Vec<ConditionChange> {
-    let read = |whole: WholeSession<'_>| Document::of_file(whole.experiment).ok();
-    let is_known = !base.experiment.is_empty() && !new.experiment.is_empty();
-    let Some((then, now)) = read(base).zip(read(new)).filter(|_| is_known) else {
-        return Vec::new();
-    };
-    let change = |SettingChange { variants: mut of, key, then, now }: SettingChange| {
-        let is_of_all = of.is_empty();
-        of.retain(|name| variants.contains(name));
-        if !is_of_all && of.is_empty() {
-            return None;
-        }
-        if of.len() == variants.len() {
-            of.clear();
-        }
-        // The program of the server is what a gate compares.
-        let is_program = ["server.binary", "server.root"].contains(&key);
-        let condition = if is_program { Condition::Server } else { Condition::Experiment };
-        Some(ConditionChange { condition, name: key.to_owned(), variants: of, then, now })
-    };
-    differences(&then, &now).into_iter().filter_map(change).collect()
+    let [then, now] = [base.experiment, new.experiment].map(|experiment| {
+        let known = Some(experiment).filter(|experiment| !experiment.is_empty());
+        known.and_then(|experiment| Document::of_file(experiment).ok())
+    });
+    let (Some(then), Some(now)) = (then, now) else { return Vec::new() };
+    let changes = differences(&then, &now).into_iter();
+    changes.filter_map(|change| ConditionChange::of_setting(change, variants)).collect()
 }
 
 /// A fact of a run.
@@ -154,17 +157,14 @@ fn of_records(
     for (condition, name, fact) in OF_RUNS {
         let mut of_fact: Vec<ConditionChange> = Vec::new();
         for variant in variants {
-            let of = |whole: WholeSession<'_>| {
-                let is_own = |record: &&RunRecord| record.variant == *variant && record.is_valid();
-                whole.records.iter().find(is_own).map(fact).filter(|value| !value.is_empty())
-            };
+            let [then, now] = [base, new].map(|whole| {
+                whole.valid_runs(variant).next().map(fact).filter(|value| !value.is_empty())
+            });
             // What an older dnslab did not note is not compared.
-            let Some((then, now)) = of(base).zip(of(new)) else { continue };
-            if then == now {
+            if then.is_none() || now.is_none() || then == now {
                 continue;
             }
-            let (then, now) = (Some(then), Some(now));
-            match of_fact.iter_mut().find(|of| (&of.then, &of.now) == (&then, &now)) {
+            match of_fact.iter_mut().find(|known| (&known.then, &known.now) == (&then, &now)) {
                 Some(known) => known.variants.push(variant.clone()),
                 None => of_fact.push(ConditionChange {
                     condition,

@@ -101,7 +101,7 @@ fn logarithms(runs: &[f64]) -> Option<Vec<f64>> {
     runs.iter().map(|run| (*run > 0.0).then(|| run.ln())).collect()
 }
 
-fn arithmetic_mean_of(values: &[f64]) -> f64 {
+pub(super) fn arithmetic_mean_of(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
@@ -143,22 +143,21 @@ fn stretch(count: usize) -> f64 {
 }
 
 /// The interval from `low` to `high` with each end `factor` times as far from `value`.
-fn stretched(value: f64, (low, high): (f64, f64), factor: f64) -> Estimate {
+fn stretched(value: f64, [low, high]: [f64; 2], factor: f64) -> Estimate {
     Estimate { value, low: value - factor * (value - low), high: value + factor * (high - value) }
 }
 
 /// The 0.025 and 0.975 quantiles of `resamples` values of the statistic, with linear interpolation
 /// between order statistics (type 7 of Hyndman and Fan, what NumPy and SciPy do).
-fn percentile_interval(resamples: u32, mut statistic: impl FnMut() -> f64) -> (f64, f64) {
+fn percentile_interval(resamples: u32, mut statistic: impl FnMut() -> f64) -> [f64; 2] {
     let mut values: Vec<f64> = (0..resamples).map(|_| statistic()).collect();
     values.sort_unstable_by(f64::total_cmp);
-    let quantile = |share: f64| {
+    [1.0 - UPPER, UPPER].map(|share| {
         let place = share * (values.len() - 1) as f64;
         let below = place.floor() as usize;
         let above = (below + 1).min(values.len() - 1);
         values[below] + (place - below as f64) * (values[above] - values[below])
-    };
-    (quantile(1.0 - UPPER), quantile(UPPER))
+    })
 }
 
 fn null_if_infinite<S: serde::Serializer>(end: &f64, serializer: S) -> Result<S::Ok, S::Error> {

@@ -3,7 +3,7 @@
 use dnslab_record::Metric;
 use serde::{Deserialize, Serialize};
 
-use super::{Estimate, Paired, rejected};
+use super::{Estimate, Hypothesis, Paired, rejected};
 
 /// More rounds than this are not proposed: the difference is better sought in another way.
 const MAX_MORE_ROUNDS: u32 = 100;
@@ -104,68 +104,101 @@ impl Comparison {
     /// exclude zero where the word is "cannot tell": of twenty such intervals one misses the truth.
     #[must_use]
     pub fn of_report(pairs: Vec<Pair>, margin: f64, answered_by: Option<Metric>) -> Vec<Self> {
-        let weight = |metric: Metric| metric.weight(answered_by);
         let error = WORD_ERROR / 2.0;
-        let tried = || pairs.iter().filter(|pair| !pair.is_control);
-        let chances = |of: &dyn Fn(&Paired) -> f64| -> Vec<(f64, f64)> {
-            tried().map(|pair| (of(&pair.paired), weight(pair.metric))).collect()
-        };
-        let differ = rejected(&chances(&Paired::p_of_none), error);
-        let within = rejected(&chances(&|paired| paired.p_of_margin(margin)), error);
-        let weights: f64 = tried().map(|pair| weight(pair.metric)).sum();
-        let mut words = differ.into_iter().zip(within);
-        let verdict = |pair: &Pair| {
-            if pair.is_control {
-                return Verdict::Control;
+        let tried = pairs.iter().filter(|pair| !pair.is_control);
+        let no_difference: Vec<Hypothesis> = tried
+            .clone()
+            .map(|Pair { metric, paired, .. }| Hypothesis {
+                p: paired.p_of_none(),
+                weight: metric.weight(answered_by),
+            })
+            .collect();
+        let margin_or_more: Vec<Hypothesis> = tried
+            .zip(&no_difference)
+            .map(|(pair, other)| Hypothesis { p: pair.paired.p_of_margin(margin), ..*other })
+            .collect();
+        let weights: f64 = no_difference.iter().map(|hypothesis| hypothesis.weight).sum();
+        let differ = rejected(&no_difference, error);
+        let within = rejected(&margin_or_more, error);
+        let outcomes = differ.into_iter().zip(within).zip(no_difference);
+        let mut trials = outcomes.map(|((differs, is_within), Hypothesis { weight, .. })| Trial {
+            differs,
+            is_within,
+            margin,
+            error: error * weight / weights,
+        });
+        let verdicts: Vec<Verdict> = pairs
+            .iter()
+            .map(|pair| match pair.is_control {
+                true => Verdict::Control,
+                false => trials.next().expect("what is no control was tried").verdict(pair),
+            })
+            .collect();
+        let compared = pairs.into_iter().zip(verdicts);
+        compared.map(|(pair, verdict)| pair.comparison(verdict)).collect()
+    }
+}
+
+/// How the two hypotheses of a pair came out.
+struct Trial {
+    /// That there is no difference fell.
+    differs: bool,
+    /// That there is one of the margin or more fell.
+    is_within: bool,
+    margin: f64,
+    /// The strictest share of the error that a word can have to meet.
+    error: f64,
+}
+
+impl Trial {
+    fn verdict(&self, pair: &Pair) -> Verdict {
+        let &Self { margin, error, .. } = self;
+        let Pair { metric, paired, floor, is_disturbed, .. } = pair;
+        let is_more = paired.relative.value > 0.0;
+        // No number of rounds helps against the engine's own error, nor against a machine that others use.
+        let can_tell = paired.absolute.value.abs() > *floor && !is_disturbed;
+        // A difference as large as the margin could hide in the engine's error.
+        let is_within = self.is_within && *floor <= margin * paired.reference && !is_disturbed;
+        match (is_within, self.differs && can_tell) {
+            (true, _) => Verdict::EqualWithin { margin },
+            (false, true) if is_more == metric.higher_is_better() => Verdict::Gains,
+            (false, true) => Verdict::Costs,
+            (false, false) => {
+                let more_runs = paired.more_pairs(margin, error, MAX_MORE_ROUNDS);
+                Verdict::CannotTell { more_runs: more_runs.filter(|_| can_tell) }
             }
-            let Pair { metric, paired, floor, is_disturbed, .. } = pair;
-            let (differs, is_within) = words.next().expect("what was tried has a word");
-            let is_more = paired.relative.value > 0.0;
-            let is_beyond_floor = paired.absolute.value.abs() > *floor;
-            // A difference as large as the margin could hide in it.
-            let is_within = is_within && *floor <= margin * paired.reference;
-            let differs = differs && is_beyond_floor && !is_disturbed;
-            match (is_within && !is_disturbed, differs) {
-                (true, _) => Verdict::EqualWithin { margin },
-                (false, true) if is_more == metric.higher_is_better() => Verdict::Gains,
-                (false, true) => Verdict::Costs,
-                (false, false) => Verdict::CannotTell {
-                    // The strictest share of the error that this word can have to meet. No number of
-                    // rounds helps against the engine's own error, nor against a machine that others use.
-                    more_runs: paired
-                        .more_pairs(margin, error * weight(*metric) / weights, MAX_MORE_ROUNDS)
-                        .filter(|_| is_beyond_floor && !is_disturbed),
-                },
-            }
-        };
-        let verdicts: Vec<Verdict> = pairs.iter().map(verdict).collect();
-        let compared = |(pair, verdict): (Pair, Verdict)| {
-            let Pair { variant, against, metric, paired, floor, .. } = pair;
-            Self {
-                variant,
-                against,
-                metric,
-                difference: paired.relative,
-                absolute: Some(paired.absolute),
-                rounds: u32::try_from(paired.pairs).unwrap_or(u32::MAX),
-                floor: floor / paired.reference,
-                verdict,
-            }
-        };
-        pairs.into_iter().zip(verdicts).map(compared).collect()
+        }
+    }
+}
+
+impl Pair {
+    fn comparison(self, verdict: Verdict) -> Comparison {
+        let Self { variant, against, metric, paired, floor, .. } = self;
+        Comparison {
+            variant,
+            against,
+            metric,
+            difference: paired.relative,
+            absolute: Some(paired.absolute),
+            rounds: u32::try_from(paired.pairs).unwrap_or(u32::MAX),
+            floor: floor / paired.reference,
+            verdict,
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::statistics::ValuePair;
 
     const MARGIN: f64 = 0.02;
     const EQUAL: Verdict = Verdict::EqualWithin { margin: MARGIN };
 
     /// A comparison of these ratios to the reference, one for each round.
     fn pair(metric: Metric, ratios: &[f64]) -> Pair {
-        let values: Vec<(f64, f64)> = ratios.iter().map(|ratio| (50.0, 50.0 * ratio)).collect();
+        let value_pair = |ratio: &f64| ValuePair { reference: 50.0, own: 50.0 * ratio };
+        let values: Vec<ValuePair> = ratios.iter().map(value_pair).collect();
         Pair {
             variant: "dot".to_owned(),
             against: "udp".to_owned(),
@@ -251,7 +284,8 @@ mod tests {
             Comparison::of_report(pairs, MARGIN, None)
         };
         assert!(matches!(report(false)[7].verdict, Verdict::CannotTell { .. }));
-        let words: Vec<Verdict> = report(true).iter().map(|of| of.verdict).collect();
+        let words: Vec<Verdict> =
+            report(true).iter().map(|comparison| comparison.verdict).collect();
         let mut expected = [Verdict::Control; 16];
         expected[7] = Verdict::Costs;
         assert_eq!(words, expected);
@@ -274,14 +308,14 @@ mod tests {
         };
         assert!(matches!(word(None), Verdict::CannotTell { .. }));
         assert_eq!(word(Some(Metric::LatencyP99)), Verdict::Costs);
-        let others = Metric::ALL.map(|metric| metric.weight(Some(Metric::LatencyP99)));
+        let others = Metric::COMPARED.map(|metric| metric.weight(Some(Metric::LatencyP99)));
         let whole: f64 = others.iter().sum();
         assert_eq!(Metric::LatencyP99.weight(Some(Metric::LatencyP99)), whole / 2.0);
     }
 
     #[test]
     fn names_are_distinct() {
-        let names: std::collections::BTreeSet<_> = Metric::ALL.map(Metric::name).into();
-        assert_eq!(names.len(), Metric::ALL.len());
+        let names: std::collections::BTreeSet<_> = Metric::COMPARED.map(Metric::column).into();
+        assert_eq!(names.len(), Metric::COMPARED.len());
     }
 }

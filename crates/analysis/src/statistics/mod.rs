@@ -7,5 +7,5 @@ mod welch;
 
 pub use bootstrap::{Estimate, mean, mean_of};
 pub use comparison::{Comparison, Pair, Verdict, WORD_ERROR};
-pub use paired::{Paired, drift, rejected};
+pub use paired::{Hypothesis, Paired, ValuePair, drift, rejected};
 pub use welch::Welch;

@@ -3,10 +3,21 @@
 
 use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
+use super::bootstrap::arithmetic_mean_of;
+use super::welch::StandardError;
 use super::{Estimate, Welch, mean_of};
 
 /// Two-sided error of the intervals that are shown: they are those of 95 %.
 const SHOWN_ERROR: f64 = 0.05;
+
+/// The values of one round.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ValuePair {
+    /// Of the variant that the other one is compared with.
+    pub reference: f64,
+    /// Of the variant.
+    pub own: f64,
+}
 
 /// What pairs of values say of the difference between two variants.
 ///
@@ -37,26 +48,24 @@ pub struct Paired {
 }
 
 impl Paired {
-    /// The difference between values of the same rounds, `(reference, variant)`; `None` without a
-    /// pair, or if a value is not above zero or not finite.
+    /// The difference between values of the same rounds; `None` without a pair, or if a value is not
+    /// above zero or not finite.
     #[must_use]
-    pub fn of(pairs: &[(f64, f64)]) -> Option<Self> {
-        let is_fit = |value: f64| value.is_finite() && value > 0.0;
-        if pairs.is_empty() || !pairs.iter().all(|(below, own)| is_fit(*below) && is_fit(*own)) {
+    pub fn of(pairs: &[ValuePair]) -> Option<Self> {
+        let references: Vec<f64> = pairs.iter().map(|pair| pair.reference).collect();
+        let own: Vec<f64> = pairs.iter().map(|pair| pair.own).collect();
+        let is_fit = |value: &f64| value.is_finite() && *value > 0.0;
+        if !references.iter().chain(&own).all(is_fit) {
             return None;
         }
-        let ratios: Vec<f64> = pairs.iter().map(|(below, own)| own / below).collect();
-        let logarithms = logarithms(&ratios);
-        let (mean, error) = mean_and_error(&logarithms);
-        let log = interval(mean, error, pairs.len());
-        let means = [|pair: &(f64, f64)| pair.0, |pair: &(f64, f64)| pair.1].map(|side| {
-            let values: Vec<f64> = pairs.iter().map(side).collect();
-            mean_of(&values).expect("each value is above zero and finite")
-        });
+        let (below, above) = (mean_of(&references)?, mean_of(&own)?);
+        let logarithms: Vec<f64> =
+            pairs.iter().map(|pair| (pair.own / pair.reference).ln()).collect();
+        let spread = Spread::of(&logarithms);
+        let log = spread.interval();
         // By how much each pair moves the difference of the two means.
         let moves: Vec<f64> =
-            pairs.iter().map(|(below, own)| means[1] * own.ln() - means[0] * below.ln()).collect();
-        let (_, absolute_error) = mean_and_error(&moves);
+            pairs.iter().map(|pair| above * pair.own.ln() - below * pair.reference.ln()).collect();
         Some(Self {
             relative: Estimate {
                 value: log.value.exp_m1(),
@@ -64,11 +73,11 @@ impl Paired {
                 low: if log.low.is_finite() { log.low.exp_m1() } else { f64::NEG_INFINITY },
                 high: log.high.exp_m1(),
             },
-            absolute: interval(means[1] - means[0], absolute_error, pairs.len()),
+            absolute: Spread { mean: above - below, ..Spread::of(&moves) }.interval(),
             pairs: pairs.len(),
-            reference: means[0],
-            mean,
-            error,
+            reference: below,
+            mean: spread.mean,
+            error: spread.error,
             unpaired_freedom: None,
             is_of_all: !one_decides(&logarithms),
         })
@@ -81,12 +90,13 @@ impl Paired {
     pub fn of_unpaired(reference: &[f64], own: &[f64]) -> Option<Self> {
         let welch = Welch::of(reference, own)?;
         let (relative, mean) = (welch.relative, welch.mean());
-        let (error, freedom) = welch.error_and_freedom().unwrap_or((f64::INFINITY, 1.0));
+        let unknown = StandardError { error: f64::INFINITY, freedom: 1.0 };
+        let StandardError { error, freedom } = welch.standard_error().unwrap_or(unknown);
         let (below, above) = (mean_of(reference)?, mean_of(own)?);
         let sides = [logarithms(reference), logarithms(own)];
         let half = relative.half_width().map(|_| {
             // By the delta method, as of pairs; the two means move each by itself.
-            let spread = |side: &[f64], mean: f64| mean * mean_and_error(side).1;
+            let spread = |side: &[f64], mean: f64| mean * Spread::of(side).error;
             let absolute = spread(&sides[0], below).hypot(spread(&sides[1], above));
             student_of(freedom).inverse_cdf(1.0 - SHOWN_ERROR / 2.0) * absolute
         });
@@ -165,20 +175,28 @@ impl Paired {
     }
 }
 
+/// One of several hypotheses that share an error.
+#[derive(Clone, Copy, Debug)]
+pub struct Hypothesis {
+    /// Its p-value.
+    pub p: f64,
+    /// Its share of the error while all are in question, above zero.
+    pub weight: f64,
+}
+
 /// Which of several hypotheses fall, so that the chance that any true one falls is at most `error`,
 /// whatever the hypotheses have to do with each other: Holm's step-down procedure with weights
-/// (Scandinavian Journal of Statistics 6, 1979). Each is given as its p-value and its weight, above
-/// zero: its share of the error while all are in question.
+/// (Scandinavian Journal of Statistics 6, 1979).
 #[must_use]
-pub fn rejected(hypotheses: &[(f64, f64)], error: f64) -> Vec<bool> {
+pub fn rejected(hypotheses: &[Hypothesis], error: f64) -> Vec<bool> {
+    let weighed = |which: &usize| hypotheses[*which].p / hypotheses[*which].weight;
     let mut order: Vec<usize> = (0..hypotheses.len()).collect();
-    let weighed = |which: usize| hypotheses[which].0 / hypotheses[which].1;
-    order.sort_by(|one, other| weighed(*one).total_cmp(&weighed(*other)));
-    let mut left: f64 = hypotheses.iter().map(|(_, weight)| weight).sum();
+    order.sort_by(|one, other| weighed(one).total_cmp(&weighed(other)));
+    let mut left: f64 = hypotheses.iter().map(|hypothesis| hypothesis.weight).sum();
     let mut rejected = vec![false; hypotheses.len()];
     for which in order {
-        let (chance, weight) = hypotheses[which];
-        if chance > error * weight / left {
+        let Hypothesis { p, weight } = hypotheses[which];
+        if p > error * weight / left {
             break;
         }
         rejected[which] = true;
@@ -209,22 +227,32 @@ pub fn drift(values: &[f64]) -> Option<f64> {
     (chance <= 0.01).then(|| slope * (count - 1.0) / mean)
 }
 
-/// The mean and its standard error; the error is infinite with one value.
-fn mean_and_error(values: &[f64]) -> (f64, f64) {
-    let count = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / count;
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    let error = if count > 1.0 { (squares / (count - 1.0) / count).sqrt() } else { f64::INFINITY };
-    (mean, error)
+/// The mean of some values, and how far the true one may be from it.
+struct Spread {
+    count: usize,
+    mean: f64,
+    /// Standard error; infinite with one value.
+    error: f64,
 }
 
-/// The interval of a mean of so many values; unbounded with one.
-fn interval(value: f64, error: f64, count: usize) -> Estimate {
-    let half = match student(count) {
-        Some(student) => student.inverse_cdf(1.0 - SHOWN_ERROR / 2.0) * error,
-        None => f64::INFINITY,
-    };
-    Estimate { value, low: value - half, high: value + half }
+impl Spread {
+    fn of(values: &[f64]) -> Self {
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let error =
+            if count > 1.0 { (squares / (count - 1.0) / count).sqrt() } else { f64::INFINITY };
+        Self { count: values.len(), mean, error }
+    }
+
+    /// Unbounded with one value.
+    fn interval(&self) -> Estimate {
+        let half = match student(self.count) {
+            Some(student) => student.inverse_cdf(1.0 - SHOWN_ERROR / 2.0) * self.error,
+            None => f64::INFINITY,
+        };
+        Estimate { value: self.mean, low: self.mean - half, high: self.mean + half }
+    }
 }
 
 /// Student's distribution for the mean of so many values; `None` below two.
@@ -241,16 +269,19 @@ fn logarithms(values: &[f64]) -> Vec<f64> {
 }
 
 /// True if leaving one run of either side out turns the sign of the difference of the two means.
-fn one_run_decides(sides: &[Vec<f64>; 2]) -> bool {
-    let mean = |values: &[f64], left_out: f64| {
-        (values.iter().sum::<f64>() - left_out) / (values.len() as f64 - 1.0)
-    };
-    let whole = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-    let difference = whole(&sides[1]) - whole(&sides[0]);
-    let turns = |other: f64| other * difference < 0.0;
-    sides.iter().all(|side| side.len() > 1)
-        && (sides[0].iter().any(|run| turns(whole(&sides[1]) - mean(&sides[0], *run)))
-            || sides[1].iter().any(|run| turns(mean(&sides[1], *run) - whole(&sides[0]))))
+fn one_run_decides([one, other]: &[Vec<f64>; 2]) -> bool {
+    let means = [one, other].map(|side| arithmetic_mean_of(side));
+    let difference = means[1] - means[0];
+    one.len() > 1
+        && other.len() > 1
+        && (means_without_one(one).any(|mean| (means[1] - mean) * difference < 0.0)
+            || means_without_one(other).any(|mean| (mean - means[0]) * difference < 0.0))
+}
+
+/// For each of two values or more the mean of the others.
+fn means_without_one(values: &[f64]) -> impl Iterator<Item = f64> {
+    let sum: f64 = values.iter().sum();
+    values.iter().map(move |left_out| (sum - left_out) / (values.len() as f64 - 1.0))
 }
 
 /// True if leaving one difference out turns the sign of their mean. False for a single one, of which
@@ -269,6 +300,17 @@ mod tests {
 
     const MARGIN: f64 = 0.02;
 
+    /// The difference between these pairs of a reference and a variant.
+    fn paired(values: &[(f64, f64)]) -> Option<Paired> {
+        let pair = |&(reference, own): &(f64, f64)| ValuePair { reference, own };
+        Paired::of(&values.iter().map(pair).collect::<Vec<_>>())
+    }
+
+    /// Which of the hypotheses with these p-values and weights fall at 5 %.
+    fn rejected_of<const N: usize>(hypotheses: [(f64, f64); N]) -> Vec<bool> {
+        rejected(&hypotheses.map(|(p, weight)| Hypothesis { p, weight }), 0.05)
+    }
+
     #[track_caller]
     fn near(found: f64, expected: f64) {
         let close = (found - expected).abs() <= 1e-6 * expected.abs().max(1e-3);
@@ -280,7 +322,7 @@ mod tests {
     #[test]
     fn figures_are_those_of_scipy() {
         let pairs = [(100.0, 92.0), (110.0, 104.0), (95.0, 90.0), (105.0, 95.0), (98.0, 93.5)];
-        let found = Paired::of(&pairs).unwrap();
+        let found = paired(&pairs).unwrap();
         near(found.relative.value, -0.065_856_824_391);
         near(found.relative.low, -0.091_703_211_598);
         near(found.relative.high, -0.039_274_955_412);
@@ -317,27 +359,27 @@ mod tests {
 
     #[test]
     fn one_pair_says_nothing_of_the_spread() {
-        let found = Paired::of(&[(100.0, 50.0)]).unwrap();
+        let found = paired(&[(100.0, 50.0)]).unwrap();
         assert!((found.relative.value + 0.5).abs() < 1e-12 && !found.relative.is_bounded());
         assert_eq!((found.p_of_none(), found.p_of_margin(MARGIN)), (1.0, 1.0));
         assert_eq!(found.more_pairs(MARGIN, 0.01, 100), None);
         for unfit in [&[][..], &[(0.0, 1.0)], &[(1.0, 0.0)], &[(1.0, f64::NAN)]] {
-            assert_eq!(Paired::of(unfit), None);
+            assert_eq!(paired(unfit), None);
         }
     }
 
     #[test]
     fn pairs_that_agree_exactly_are_certain() {
-        let same = Paired::of(&[(100.0, 101.0), (200.0, 202.0)]).unwrap();
+        let same = paired(&[(100.0, 101.0), (200.0, 202.0)]).unwrap();
         assert!(same.p_of_none() < 1e-9 && same.p_of_margin(MARGIN) < 1e-9, "{same:?}");
-        let equal = Paired::of(&[(100.0, 100.0), (200.0, 200.0)]).unwrap();
+        let equal = paired(&[(100.0, 100.0), (200.0, 200.0)]).unwrap();
         assert_eq!((equal.p_of_none(), equal.p_of_margin(MARGIN)), (1.0, 0.0));
     }
 
     /// The arithmetic means of these say that the variant is faster, the logarithms that it is slower.
     #[test]
     fn both_differences_have_one_sign() {
-        let found = Paired::of(&[(100.0, 200.0), (100.0, 200.0), (1_000.0, 500.0)]).unwrap();
+        let found = paired(&[(100.0, 200.0), (100.0, 200.0), (1_000.0, 500.0)]).unwrap();
         near(found.relative.value, 2f64.cbrt() - 1.0);
         let [below, own] = [1e7_f64.cbrt(), 2e7_f64.cbrt()];
         near(found.absolute.value, own - below);
@@ -346,18 +388,18 @@ mod tests {
     #[test]
     fn one_pair_alone_decides_nothing() {
         let pairs = [(100.0, 100.4), (100.0, 100.5), (100.0, 100.6), (100.0, 60.0)];
-        assert_eq!(Paired::of(&pairs).unwrap().p_of_none(), 1.0);
+        assert_eq!(paired(&pairs).unwrap().p_of_none(), 1.0);
     }
 
     #[test]
     fn more_pairs_narrow_the_interval() {
         let pairs = [(100.0, 93.0), (100.0, 99.0), (100.0, 92.0), (100.0, 98.0)];
-        let found = Paired::of(&pairs).unwrap();
+        let found = paired(&pairs).unwrap();
         assert!(found.p_of_none() > 0.01);
         let more = found.more_pairs(MARGIN, 0.01, 100).unwrap();
         let then = |more: u32| {
             let all = pairs.repeat(1 + more as usize / pairs.len());
-            Paired::of(&all).unwrap().p_of_none()
+            paired(&all).unwrap().p_of_none()
         };
         assert!((2..=8).contains(&more), "{more}");
         assert!(then(8) < 0.01);
@@ -365,15 +407,15 @@ mod tests {
 
     #[test]
     fn holm_steps_down() {
-        let alike = |chances: [f64; 3]| rejected(&chances.map(|chance| (chance, 1.0)), 0.05);
+        let alike = |chances: [f64; 3]| rejected_of(chances.map(|p| (p, 1.0)));
         assert_eq!(alike([0.001, 0.04, 0.02]), [true, true, true]);
         assert_eq!(alike([0.001, 0.04, 0.03]), [true, false, false]);
         assert_eq!(alike([0.02, 0.02, 0.02]), [false; 3]);
-        assert_eq!(rejected(&[], 0.05), [false; 0]);
+        assert_eq!(rejected_of([]), [false; 0]);
         // Two thirds of the error for the first, a third for the second; all of it once one fell.
-        assert_eq!(rejected(&[(0.03, 2.0), (0.04, 1.0)], 0.05), [true, true]);
-        assert_eq!(rejected(&[(0.04, 2.0), (0.02, 1.0)], 0.05), [false, false]);
-        assert_eq!(rejected(&[(0.04, 2.0), (0.01, 1.0)], 0.05), [true, true]);
+        assert_eq!(rejected_of([(0.03, 2.0), (0.04, 1.0)]), [true, true]);
+        assert_eq!(rejected_of([(0.04, 2.0), (0.02, 1.0)]), [false, false]);
+        assert_eq!(rejected_of([(0.04, 2.0), (0.01, 1.0)]), [true, true]);
     }
 
     #[test]
@@ -435,17 +477,16 @@ mod tests {
                 }
             }
             let found: Vec<Paired> =
-                comparisons.iter().map(|pairs| Paired::of(pairs).unwrap()).collect();
-            let holds = |of: &&Paired| (of.relative.low..=of.relative.high).contains(&truth);
-            held += found.iter().filter(holds).count();
+                comparisons.iter().map(|pairs| paired(pairs).unwrap()).collect();
+            let intervals_held = found.iter().map(|found| found.relative.low..=found.relative.high);
+            held += intervals_held.filter(|interval| interval.contains(&truth)).count();
             intervals += found.len();
-            let chance = |of: &Paired| match truth == 0.0 {
-                true => of.p_of_none(),
-                false => of.p_of_margin(MARGIN),
+            let hypothesis = |(metric, found): (usize, &Paired)| Hypothesis {
+                p: if truth == 0.0 { found.p_of_none() } else { found.p_of_margin(MARGIN) },
+                weight: if metric % metrics < 2 { 4.0 } else { 1.0 },
             };
-            let weights = (0..).map(|metric| if metric % metrics < 2 { 4.0 } else { 1.0 });
-            let chances: Vec<(f64, f64)> = found.iter().map(chance).zip(weights).collect();
-            false_words += usize::from(rejected(&chances, ERROR / 2.0).contains(&true));
+            let hypotheses: Vec<_> = found.iter().enumerate().map(hypothesis).collect();
+            false_words += usize::from(rejected(&hypotheses, ERROR / 2.0).contains(&true));
         }
         (held as f64 / intervals as f64, false_words as f64 / EXPERIMENTS as f64)
     }

@@ -22,16 +22,24 @@ pub struct Welch {
     /// Relative difference of the second sample from the first one (0.1 = 10 % more) with its 95 % interval;
     /// unbounded if a sample has one value.
     pub relative: Estimate,
-    /// Of the logarithms: the second mean less the first one.
-    mean: f64,
     samples: [Sample; 2],
 }
 
-/// How many values there are, and the variance of their logarithms; 0 with one value.
+/// The logarithms of a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Sample {
     count: usize,
+    mean: f64,
+    /// 0 with one value.
     variance: f64,
+}
+
+/// The standard error of the difference of two means.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StandardError {
+    pub(super) error: f64,
+    /// Degrees of freedom of Student's distribution.
+    pub(super) freedom: f64,
 }
 
 impl Welch {
@@ -39,49 +47,45 @@ impl Welch {
     /// finite.
     #[must_use]
     pub fn of(base: &[f64], new: &[f64]) -> Option<Self> {
-        let (base_mean, base) = of_logarithms(base)?;
-        let (new_mean, new) = of_logarithms(new)?;
-        let (mean, samples) = (new_mean - base_mean, [base, new]);
-        let half = match error_and_student(samples) {
-            Some((0.0, _)) => 0.0,
-            Some((error, student)) => student.inverse_cdf(1.0 - SIDE_ERROR) * error,
-            None => f64::INFINITY,
-        };
+        let samples = [Sample::of(base)?, Sample::of(new)?];
+        let mean = samples[1].mean - samples[0].mean;
+        let error = StandardError::of(samples);
+        let half = error.map_or(f64::INFINITY, |error| error.half_width(SIDE_ERROR));
         let low = if half.is_finite() { (mean - half).exp_m1() } else { f64::NEG_INFINITY };
         let relative = Estimate { value: mean.exp_m1(), low, high: (mean + half).exp_m1() };
-        Some(Self { relative, mean, samples })
+        Some(Self { relative, samples })
     }
 
     /// How likely a difference as far above `bound` as this one, or farther, is if the true one is `bound` or
     /// less: one-sided, 1 if a sample has one value. `bound` is relative and above -1.
     #[must_use]
     pub fn p_not_above(&self, bound: f64) -> f64 {
-        self.tail(self.mean - bound.ln_1p())
+        self.tail(self.mean() - bound.ln_1p())
     }
 
     /// How likely a difference as far below `bound` as this one, or farther, is if the true one is `bound` or more:
     /// small if the true difference is certainly less.
     #[must_use]
     pub fn p_not_below(&self, bound: f64) -> f64 {
-        self.tail(bound.ln_1p() - self.mean)
+        self.tail(bound.ln_1p() - self.mean())
     }
 
     /// Of the logarithms: the second mean less the first one.
     pub(super) fn mean(&self) -> f64 {
-        self.mean
+        self.samples[1].mean - self.samples[0].mean
     }
 
-    /// The standard error of that, and its degrees of freedom; `None` if a sample has one value.
-    pub(super) fn error_and_freedom(&self) -> Option<(f64, f64)> {
-        error_and_freedom(self.samples)
+    /// The standard error of that; `None` if a sample has one value.
+    pub(super) fn standard_error(&self) -> Option<StandardError> {
+        StandardError::of(self.samples)
     }
 
     /// The chance of a difference that is `distance` or more on this side of a bound.
     fn tail(&self, distance: f64) -> f64 {
-        match error_and_student(self.samples) {
+        match self.standard_error() {
             None => 1.0,
-            Some((0.0, _)) => f64::from(u8::from(distance <= 0.0)),
-            Some((error, student)) => student.sf(distance / error),
+            Some(StandardError { error: 0.0, .. }) => f64::from(u8::from(distance <= 0.0)),
+            Some(standard) => standard.student().sf(distance / standard.error),
         }
     }
 
@@ -99,59 +103,58 @@ impl Welch {
     /// is then too near to the bound to be told from it by repetition.
     #[must_use]
     pub fn more_runs(&self, bound: f64, error: f64, most: u32) -> Option<u32> {
-        error_and_student(self.samples)?;
-        let distance = (self.mean - bound.ln_1p()).abs();
+        self.standard_error()?;
+        let distance = (self.mean() - bound.ln_1p()).abs();
         (1..=most).find(|more| {
-            let then = self.samples.map(|sample| Sample {
-                count: sample.count + *more as usize,
-                variance: sample.variance,
-            });
-            error_and_student(then).is_some_and(|(spread, student)| {
-                spread == 0.0 || student.inverse_cdf(1.0 - error) * spread <= distance
-            })
+            let count = |sample: Sample| sample.count + *more as usize;
+            let then = self.samples.map(|sample| Sample { count: count(sample), ..sample });
+            StandardError::of(then).is_some_and(|then| then.half_width(error) <= distance)
         })
     }
 }
 
-/// The mean of the logarithms, and what is known of their spread.
-fn of_logarithms(values: &[f64]) -> Option<(f64, Sample)> {
-    let is_fit = |value: &f64| value.is_finite() && *value > 0.0;
-    if values.is_empty() || !values.iter().all(is_fit) {
-        return None;
+impl Sample {
+    /// `None` if there is no value, or one is not above zero or not finite.
+    fn of(values: &[f64]) -> Option<Self> {
+        let is_fit = |value: &f64| value.is_finite() && *value > 0.0;
+        if values.is_empty() || !values.iter().all(is_fit) {
+            return None;
+        }
+        let count = values.len();
+        let mean = values.iter().map(|value| value.ln()).sum::<f64>() / count as f64;
+        let squares: f64 = values.iter().map(|value| (value.ln() - mean).powi(2)).sum();
+        // Values that are all alike have a mean that rounding may put beside them.
+        let is_alike = values.iter().all(|value| *value == values[0]);
+        let variance = if is_alike { 0.0 } else { squares / (count as f64 - 1.0) };
+        Some(Self { count, mean, variance })
     }
-    let count = values.len();
-    let mean = values.iter().map(|value| value.ln()).sum::<f64>() / count as f64;
-    let squares: f64 = values.iter().map(|value| (value.ln() - mean).powi(2)).sum();
-    // Values that are all alike have a mean that rounding may put beside them.
-    let is_alike = values.iter().all(|value| *value == values[0]);
-    let variance = if is_alike { 0.0 } else { squares / (count as f64 - 1.0) };
-    Some((mean, Sample { count, variance }))
 }
 
-/// The standard error of the difference of the means, and Student's distribution with its degrees of freedom; `None`
-/// if a sample has one value.
-fn error_and_student(samples: [Sample; 2]) -> Option<(f64, StudentsT)> {
-    let (error, freedom) = error_and_freedom(samples)?;
-    let student = StudentsT::new(0.0, 1.0, freedom).expect("two values have a degree of freedom");
-    Some((error, student))
-}
-
-/// The standard error of the difference of the means, and the degrees of freedom of Satterthwaite; `None` if a sample
-/// has one value.
-fn error_and_freedom(samples: [Sample; 2]) -> Option<(f64, f64)> {
-    if samples.iter().any(|sample| sample.count < 2) {
-        return None;
+impl StandardError {
+    /// With the degrees of freedom of Satterthwaite; `None` if a sample has one value.
+    fn of(samples: [Sample; 2]) -> Option<Self> {
+        if samples.iter().any(|sample| sample.count < 2) {
+            return None;
+        }
+        let [one, other] = samples.map(|sample| sample.variance / sample.count as f64);
+        let [least, less] = samples.map(|sample| sample.count as f64 - 1.0);
+        let squares = one * one / least + other * other / less;
+        // Without any spread the degrees of freedom do not matter.
+        let freedom = if squares > 0.0 { (one + other).powi(2) / squares } else { 1.0 };
+        Some(Self { error: (one + other).sqrt(), freedom })
     }
-    let parts = samples.map(|sample| sample.variance / sample.count as f64);
-    let sum: f64 = parts.iter().sum();
-    let squares: f64 = parts
-        .iter()
-        .zip(&samples)
-        .map(|(part, sample)| part * part / (sample.count as f64 - 1.0))
-        .sum();
-    // Without any spread the degrees of freedom do not matter.
-    let freedom = if squares > 0.0 { sum * sum / squares } else { 1.0 };
-    Some((sum.sqrt(), freedom))
+
+    fn student(self) -> StudentsT {
+        StudentsT::new(0.0, 1.0, self.freedom).expect("two values have a degree of freedom")
+    }
+
+    /// Half the width of the interval that leaves out `side_error` on each side.
+    fn half_width(self, side_error: f64) -> f64 {
+        match self.error {
+            0.0 => 0.0,
+            error => self.student().inverse_cdf(1.0 - side_error) * error,
+        }
+    }
 }
 
 #[cfg(test)]

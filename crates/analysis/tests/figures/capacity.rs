@@ -43,7 +43,7 @@ fn check(record: &RunRecord, objective: &str, expected: &str) {
     let objective: Objective = objective.parse().unwrap();
     let judged = judge_run(record, Some(&objective));
     let breaches = judged.breaches().iter().map(|breach| match breach {
-        Breach::Threshold { demand, .. } => demand.quantity.to_string(),
+        Breach::Threshold { demand, .. } => demand.indicator.to_string(),
         Breach::NotOffered { .. } => "not offered".to_owned(),
         Breach::Backlog { .. } => "backlog".to_owned(),
         Breach::Invalid { .. } => "invalid".to_owned(),
@@ -69,23 +69,23 @@ const USUAL: &str = "lost<0.1%, p99<10ms";
 #[test]
 fn the_objective_is_held_against_the_run() {
     check(&run(|_| {}), USUAL, "met");
-    check(&run(|it| lose(it, 99)), USUAL, "met");
-    check(&run(|it| lose(it, 100)), USUAL, "violated: lost");
-    check(&run(|it| lose(it, 100)), "answered>99%", "met");
-    check(&run(|it| lose(it, 1_000)), "answered>99%", "violated: answered");
-    check(&run(|it| times(it, 9, 0)), USUAL, "met");
-    check(&run(|it| times(it, 11, 0)), USUAL, "violated: p99");
-    check(&run(|it| times(it, 11, 0)), "mean<10ms, max<10ms", "violated: mean max");
-    let nothing = run(|it| {
-        it.counters.outcomes = dnslab_figures::Outcomes::default();
-        it.latency = Histogram::new();
+    check(&run(|measured| lose(measured, 99)), USUAL, "met");
+    check(&run(|measured| lose(measured, 100)), USUAL, "violated: lost");
+    check(&run(|measured| lose(measured, 100)), "answered>99%", "met");
+    check(&run(|measured| lose(measured, 1_000)), "answered>99%", "violated: answered");
+    check(&run(|measured| times(measured, 9, 0)), USUAL, "met");
+    check(&run(|measured| times(measured, 11, 0)), USUAL, "violated: p99");
+    check(&run(|measured| times(measured, 11, 0)), "mean<10ms, max<10ms", "violated: mean max");
+    let nothing = run(|measured| {
+        measured.counters.outcomes = dnslab_figures::Outcomes::default();
+        measured.latency = Histogram::new();
     });
     check(&nothing, USUAL, "violated: lost p99");
 }
 
 #[test]
 fn a_server_that_does_not_keep_up_violates() {
-    let late = |answers| run(move |it| it.answered_in_window -= answers);
+    let late = |answers| run(move |measured| measured.answered_in_window -= answers);
     check(&late(2_000), USUAL, "met");
     check(&late(2_020), USUAL, "violated: backlog");
     // A closed loop has neither a schedule nor a backlog.
@@ -108,35 +108,39 @@ fn a_run_that_does_not_count_violates_or_fails() {
 
 #[test]
 fn the_generator_is_named_when_it_explains_everything() {
-    let busy = |it: &mut Measured| it.workers[0].cpu_ns = 950_000_000;
-    let slow = |it: &mut Measured| {
-        times(it, 11, 0);
-        busy(it);
+    let busy = |measured: &mut Measured| measured.workers[0].cpu_ns = 950_000_000;
+    let slow = |measured: &mut Measured| {
+        times(measured, 11, 0);
+        busy(measured);
     };
     check(&run(busy), USUAL, "met");
     check(&run(slow), USUAL, "generator: p99: ");
     // Queries that left late, if the demand would be met from when they were sent.
-    check(&run(|it| times(it, 18, 9)), USUAL, r#"generator: p99: {"finding":"left-late""#);
-    check(&run(|it| times(it, 20, 9)), USUAL, "violated: p99");
+    check(
+        &run(|measured| times(measured, 18, 9)),
+        USUAL,
+        r#"generator: p99: {"finding":"left-late""#,
+    );
+    check(&run(|measured| times(measured, 20, 9)), USUAL, "violated: p99");
     // Not if others than those that left late are slow: a difference of quantiles would not tell.
-    let others = |it: &mut Measured| {
-        times(it, 2, 0);
-        it.latency.record_many_ns(15_000_000, 20);
-        it.service_time.record_many_ns(15_000_000, 20);
-        it.send_lag.record_many_ns(14_000_000, 20);
+    let others = |measured: &mut Measured| {
+        times(measured, 2, 0);
+        measured.latency.record_many_ns(15_000_000, 20);
+        measured.service_time.record_many_ns(15_000_000, 20);
+        measured.send_lag.record_many_ns(14_000_000, 20);
     };
     check(&run(others), USUAL, "violated: p99");
-    let both = run(|it| {
-        times(it, 18, 9);
-        lose(it, 5_000);
+    let both = run(|measured| {
+        times(measured, 18, 9);
+        lose(measured, 5_000);
     });
     check(&both, USUAL, "violated: lost p99");
-    let missed = |it: &mut Measured| it.sent_in_window = 98_000;
+    let missed = |measured: &mut Measured| measured.sent_in_window = 98_000;
     check(&run(missed), USUAL, "generator: not offered: ");
     let dropped = |drops| {
-        run(move |it| {
-            lose(it, 1_000);
-            it.workers[0].drops = drops;
+        run(move |measured| {
+            lose(measured, 1_000);
+            measured.workers[0].drops = drops;
         })
     };
     // 1,000 of 100,000 are lost; 99 would be few enough.
@@ -150,17 +154,17 @@ fn the_generator_is_named_when_it_explains_everything() {
 
 #[test]
 fn a_server_that_is_busier_or_does_not_read_is_the_limit() {
-    let busier = |it: &mut Measured| {
-        times(it, 11, 0);
-        it.workers[0].cpu_ns = 920_000_000;
+    let busier = |measured: &mut Measured| {
+        times(measured, 11, 0);
+        measured.workers[0].cpu_ns = 920_000_000;
     };
     let mut busier = run(busier);
     busier.watched.resources.samples[2].cpu_ns = 50_000_000 + 980_000_000;
     check(&busier, USUAL, "violated: p99");
     // A stream that takes no more, of a worker with little to do.
-    let mut stream = run(|it| {
-        times(it, 18, 9);
-        it.sent_in_window = 80_000;
+    let mut stream = run(|measured| {
+        times(measured, 18, 9);
+        measured.sent_in_window = 80_000;
     });
     stream.load.transport = Some(Transport::Tcp);
     check(&stream, USUAL, "violated: p99 not offered");

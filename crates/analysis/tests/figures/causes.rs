@@ -49,14 +49,15 @@ fn a_quota_is_no_neighbour() {
         throttled,
         throttled_ns: 1,
     };
-    let is_wait = |it: &Caveat| matches!(it, Caveat::ServerHeldUp { .. } | Caveat::Crowded { .. });
+    let is_wait =
+        |caveat: &Caveat| matches!(caveat, Caveat::ServerHeldUp { .. } | Caveat::Crowded { .. });
     let found = |throttled: u64| {
         let mut both = run();
         waits(500, 1_000)(&mut both);
         both.measured.workers[0].waited_ns = 800_000_000;
         both.watched.load_cpu_limit = Some(limit(throttled));
         both.watched.resources.cpu_limit = Some(limit(throttled));
-        both.caveats().iter().filter(|it| is_wait(it)).count()
+        both.caveats().iter().filter(|caveat| is_wait(caveat)).count()
     };
     assert_eq!((found(0), found(10)), (2, 0));
 }
@@ -77,7 +78,7 @@ fn a_server_that_waits_for_others() {
     };
     let mut with_turns = run();
     in_turns(&mut with_turns);
-    let is_held = |it: &Caveat| matches!(it, Caveat::ServerHeldUp { .. });
+    let is_held = |caveat: &Caveat| matches!(caveat, Caveat::ServerHeldUp { .. });
     assert!(!with_turns.caveats().iter().any(is_held), "{:?}", with_turns.caveats());
     // On CPUs that the load has, too, it is not told whose the use was.
     let shared = |run: &mut Run| {
@@ -100,9 +101,9 @@ fn quotas() {
     let of_server =
         |throttled| move |run: &mut Run| run.watched.resources.cpu_limit = quota(throttled);
     let role = "server".to_owned();
-    let told = Caveat::ServerCpuLimit { role, cpus: 0.1, throttled_share: 0.02 };
+    let expected = Caveat::ServerCpuLimit { role, cpus: 0.1, throttled_share: 0.02 };
     check(of_server(1), &[]);
-    check(of_server(2), &[told]);
+    check(of_server(2), &[expected]);
     let of_load = |throttled| move |run: &mut Run| run.watched.load_cpu_limit = quota(throttled);
     check(of_load(1), &[]);
     check(of_load(2), &[Caveat::LoadCpuLimit { cpus: 0.1, throttled_share: 0.02 }]);

@@ -112,7 +112,8 @@ fn each_server_of_a_chain_has_its_figures() {
 #[test]
 fn the_memory_of_a_chain_is_the_sum_over_its_servers_as_cpu_time_is() {
     let own = record("udp", 0, 1_000);
-    let memory = |record: &RunRecord| Metric::PeakMemory.of(record).and_then(RunFigure::measured);
+    let memory =
+        |record: &RunRecord| record.figure(Metric::PeakMemory).and_then(RunFigure::measured);
     let alone = memory(&own).unwrap();
     let mut run = chained(0);
     assert_eq!(memory(&run), Some(alone + 300_001_000.0));
@@ -124,7 +125,7 @@ fn the_memory_of_a_chain_is_the_sum_over_its_servers_as_cpu_time_is() {
     assert_eq!(memory(&run), Some(alone));
     run.watched.chain[0].server.kind = "stubby".to_owned();
     run.watched.chain[0].resources.samples.clear();
-    assert_eq!((memory(&run), Metric::ServerCpuPerQuery.of(&run)), (None, None));
+    assert_eq!((memory(&run), run.figure(Metric::ServerCpuPerQuery)), (None, None));
 }
 
 #[test]
@@ -181,25 +182,25 @@ fn counted(run: &mut RunRecord, readings: &[(i64, u64)]) {
 
 #[test]
 fn what_was_sent_is_held_against_what_was_counted() {
-    let of = |readings: &[(i64, u64)]| {
+    let agreement_of = |readings: &[(i64, u64)]| {
         let mut run = record("udp", 0, 1_000);
         counted(&mut run, readings);
         Agreement::of(&run.observation().unwrap())
     };
-    let agreement = of(&[(-100, 3), (500, 400), (1_200, 1_103)]).unwrap();
+    let agreement = agreement_of(&[(-100, 3), (500, 400), (1_200, 1_103)]).unwrap();
     assert_eq!((agreement.sent, agreement.counted, agreement.difference()), (1_100, 1_100, 0));
     assert_eq!(agreement.source, "the server's socket");
-    assert_eq!(of(&[(-100, 3), (1_200, 1_092)]).unwrap().difference(), -11);
+    assert_eq!(agreement_of(&[(-100, 3), (1_200, 1_092)]).unwrap().difference(), -11);
     // Not read after the load, or not before it: nothing can be said.
-    assert_eq!(of(&[(-100, 3), (1_000, 1_003)]), None);
-    assert_eq!(of(&[(10, 3), (1_200, 1_103)]), None);
-    assert_eq!(of(&[(-100, 3)]), None);
+    assert_eq!(agreement_of(&[(-100, 3), (1_000, 1_003)]), None);
+    assert_eq!(agreement_of(&[(10, 3), (1_200, 1_103)]), None);
+    assert_eq!(agreement_of(&[(-100, 3)]), None);
     assert_eq!(Agreement::of(&record("udp", 0, 1_000).observation().unwrap()), None);
 }
 
 #[test]
 fn a_count_of_udp_alone_is_held_against_a_load_of_udp_alone() {
-    let of = |last: &[(&str, u64)], attempted: [u64; 2]| {
+    let difference = |last: &[(&str, u64)], attempted: [u64; 2]| {
         let mut run = record("udp", 0, 1_000);
         run.watched.counters =
             Some(counters(&[(-100, &[(counter::QUERIES_UDP, 3)]), (1_200, last)]));
@@ -209,12 +210,12 @@ fn a_count_of_udp_alone_is_held_against_a_load_of_udp_alone() {
         Agreement::of(&run.observation().unwrap()).map(|agreement| agreement.difference())
     };
     let udp = [(counter::QUERIES_UDP, 993)];
-    assert_eq!(of(&udp, [0, 0]), Some(-10));
+    assert_eq!(difference(&udp, [0, 0]), Some(-10));
     // Some queries may have come over TCP, where they are not counted.
-    assert_eq!((of(&udp, [1, 0]), of(&udp, [0, 1])), (None, None));
+    assert_eq!((difference(&udp, [1, 0]), difference(&udp, [0, 1])), (None, None));
     // The count of all goes first.
-    assert_eq!(of(&[udp[0], (counter::QUERIES, 1_000)], [0, 1]), Some(0));
-    assert_eq!(of(&[(counter::QUERIES_TCP, 1_000)], [0, 0]), None);
+    assert_eq!(difference(&[udp[0], (counter::QUERIES, 1_000)], [0, 1]), Some(0));
+    assert_eq!(difference(&[(counter::QUERIES_TCP, 1_000)], [0, 0]), None);
 }
 
 #[test]
@@ -253,25 +254,25 @@ fn dnstap_messages_that_were_dropped_during_the_load_are_a_doubt() {
         let caveats = caveats(&run.observation().unwrap(), 2);
         caveats.into_iter().find(|caveat| matches!(caveat, Caveat::DnstapDropped { .. }))
     };
-    let of = |messages, dropped| {
+    let lost = |messages, dropped| {
         found(&[(counter::DNSTAP_MESSAGES, messages), (counter::DNSTAP_DROPPED, dropped)])
     };
     // Those that were lost before the load are none of its own; one in a thousand is no doubt yet.
-    assert_eq!((of(10, 5), of(1_010, 5), of(1_009, 6)), (None, None, None));
-    assert_eq!(of(1_008, 7), Some(Caveat::DnstapDropped { share: 0.002 }));
-    assert_eq!(of(10, 6), Some(Caveat::DnstapDropped { share: 1.0 }));
+    assert_eq!((lost(10, 5), lost(1_010, 5), lost(1_009, 6)), (None, None, None));
+    assert_eq!(lost(1_008, 7), Some(Caveat::DnstapDropped { share: 0.002 }));
+    assert_eq!(lost(10, 6), Some(Caveat::DnstapDropped { share: 1.0 }));
     assert_eq!(found(&[(counter::QUERIES, 1_000)]), None);
 }
 
 #[test]
 fn octets_of_log_are_those_of_the_window_for_each_answer() {
     let mut run = record("udp", 0, 1_000);
-    assert_eq!(Metric::LogOctetsPerQuery.of(&run), None);
+    assert_eq!(run.figure(Metric::LogOctetsPerQuery), None);
     let samples = &mut run.watched.resources.samples;
     for (sample, octets) in samples.iter_mut().zip([500, 1_000, 151_000]) {
         sample.log_octets = octets;
     }
-    let value = |metric: Metric| metric.of(&run).and_then(RunFigure::measured).unwrap();
+    let value = |metric: Metric| run.figure(metric).and_then(RunFigure::measured).unwrap();
     assert_eq!(value(Metric::LogOctetsPerQuery), 150.0);
     assert!((value(Metric::LatencyMean) / 1e6 - 1.0).abs() < 0.001);
 }
@@ -316,7 +317,7 @@ fn an_upstream_at_its_end_is_the_limit() {
     run.watched.chain[0].resources.samples[1].cpu_ns = 1_140_000_000;
     let found = limit(&run);
     assert_eq!(found.kind, BottleneckKind::UpstreamCpu);
-    let of = |role: &str, share| CpuUse { role: role.into(), busy_share: Some(share), cpus: 1 };
-    let servers = vec![of("upstream", 0.95), of(UNDER_TEST, 0.5)];
+    let used = |role: &str, share| CpuUse { role: role.into(), busy_share: Some(share), cpus: 1 };
+    let servers = vec![used("upstream", 0.95), used(UNDER_TEST, 0.5)];
     assert_eq!(found.evidence, [Evidence::Servers { servers }]);
 }

@@ -64,10 +64,6 @@ fn memories(records: &[RunRecord]) -> Vec<RunMemory> {
     records.iter().map(|record| log.in_run(record)).collect()
 }
 
-fn variant<'a>(summary: &'a Summary, name: &str) -> &'a VariantSummary {
-    summary.variants.iter().find(|variant| variant.name == name).unwrap()
-}
-
 const KEPT: RunMemory = RunMemory { peak_octets: None, per_connection_octets: None, is_kept: true };
 
 #[test]
@@ -85,11 +81,11 @@ fn memory_counts_from_the_least_of_all_runs_where_hardly_any_was_kept() {
 #[test]
 fn a_variant_has_the_memory_of_its_runs_that_are_known() {
     let summary = Summary::of(&session(), &first_session());
-    let dot = variant(&summary, "dot");
+    let dot = summary.variant("dot").unwrap();
     let per_connection = dot.memory_per_connection_octets.unwrap();
     assert!((29_000.0..30_000.0).contains(&per_connection), "{per_connection}");
     assert!(!dot.caveats.iter().any(|caveat| caveat.worst == Caveat::MemoryKept));
-    let udp = variant(&summary, "udp");
+    let udp = summary.variant("udp").unwrap();
     assert_eq!((udp.peak_memory_octets, udp.memory_per_connection_octets), (None, None));
     let kept = udp.caveats.iter().find(|caveat| caveat.worst == Caveat::MemoryKept);
     assert_eq!(kept.map(|caveat| caveat.runs), Some(2));
@@ -160,9 +156,13 @@ fn the_memory_of_one_process_is_never_compared_and_takes_no_part_of_the_error_ra
     let of_memory = |records: &[RunRecord]| {
         let summary = Summary::of(&session(), records);
         let all = summary.comparisons.len();
-        let own = summary.comparisons.iter().filter(|it| it.metric == Metric::PeakMemory).count();
-        let has = |it: &VariantSummary| it.metrics.contains_key(&Metric::PeakMemory);
-        (all, own, summary.variants.iter().filter(|it| has(it)).count())
+        let own = summary
+            .comparisons
+            .iter()
+            .filter(|comparison| comparison.metric == Metric::PeakMemory)
+            .count();
+        let has = |variant: &VariantSummary| variant.metrics.contains_key(&Metric::PeakMemory);
+        (all, own, summary.variants.iter().filter(|variant| has(variant)).count())
     };
     let (all, own, figures) = of_memory(&rounds("bind"));
     assert_eq!((own, figures), (2, 3));

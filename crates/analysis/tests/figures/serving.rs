@@ -23,14 +23,14 @@ fn waiting(waited: u64, overtaken: u64) -> impl FnOnce(&mut Run) {
 #[test]
 fn answers_that_wait_for_the_next_query() {
     // Three connections with 1,000 queries in a second: one each 3 ms.
-    let told = |share| [Caveat::AnswersWaitForNextQuery { share, gap_ns: 3_000_000 }];
-    check(waiting(1_000, 1_000), &told(1.0));
-    check(waiting(50, 50), &told(0.05));
+    let expected = |share| [Caveat::AnswersWaitForNextQuery { share, gap_ns: 3_000_000 }];
+    check(waiting(1_000, 1_000), &expected(1.0));
+    check(waiting(50, 50), &expected(0.05));
     check(waiting(49, 49), &[]);
     // Slow answers come whenever they are there: by chance a quarter of them soon after a query.
     check(waiting(250, 1_000), &[]);
     check(waiting(699, 1_000), &[]);
-    check(waiting(700, 1_000), &told(0.7));
+    check(waiting(700, 1_000), &expected(0.7));
     let and = |change: fn(&mut Run)| {
         move |run: &mut Run| {
             waiting(1_000, 1_000)(run);
@@ -164,9 +164,9 @@ fn coming_and_going(connections: u64, held: u64) -> impl FnOnce(&mut Run) {
 
 #[test]
 fn the_first_answer_of_a_connection() {
-    let is_told = |of: &dyn Fn(&mut Run)| {
+    let is_told = |change: &dyn Fn(&mut Run)| {
         let mut run = run();
-        of(&mut run);
+        change(&mut run);
         let is_it = |caveat: &Caveat| matches!(caveat, Caveat::FirstAnswersWait { .. });
         run.caveats().iter().any(is_it)
     };

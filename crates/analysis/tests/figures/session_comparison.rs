@@ -1,6 +1,8 @@
 //! Two sessions of one experiment against each other.
 
-use dnslab_analysis::{Condition, NotCompared, Ruling, SessionComparison, WholeSession};
+use dnslab_analysis::{
+    Condition, ConditionChange, NotCompared, Ruling, SessionComparison, VariantChange, WholeSession,
+};
 use dnslab_figures::Histogram;
 use dnslab_record::{
     BottleneckKind, Caveat, CostLimit, Fact, InvalidReason, LoadMode, Metric, OpenPace, RunRecord,
@@ -60,6 +62,11 @@ fn compare(base: &Made, new: &Made, texts: &[&str]) -> SessionComparison {
 
 const RATES: [u64; 5] = [100_000, 101_000, 99_000, 100_500, 99_500];
 
+/// The change of a metric of the first variant that has it.
+fn change(found: &SessionComparison, metric: Metric) -> &VariantChange {
+    found.changes.iter().find(|change| change.metric == metric).unwrap()
+}
+
 #[test]
 fn equal_is_within_slower_is_worse_and_one_run_cannot_tell() {
     let base = made(&RATES);
@@ -71,12 +78,12 @@ fn equal_is_within_slower_is_worse_and_one_run_cannot_tell() {
 
     let slower = compare(&base, &made(&RATES.map(|rate| rate * 8 / 10)), &all);
     assert_eq!(slower.ruling(), Ruling::Fail);
-    let rulings: Vec<Ruling> = slower.rulings.iter().map(|of| of.ruling).collect();
+    let rulings: Vec<Ruling> = slower.rulings.iter().map(|limit| limit.ruling).collect();
     // A fifth less per second at the same CPU time is a quarter more for each query.
     assert_eq!(rulings, [Ruling::Fail, Ruling::Pass, Ruling::Fail, Ruling::Pass]);
     let found = slower.rulings[0].variants[0].found.unwrap();
     assert!((found.value + 0.2).abs() < 1e-9 && found.high < -0.18, "{found:?}");
-    let cpu = slower.changes.iter().find(|of| of.metric == Metric::ServerCpuPerQuery).unwrap();
+    let cpu = change(&slower, Metric::ServerCpuPerQuery);
     assert!((cpu.difference.unwrap().value - 0.25).abs() < 1e-9, "{cpu:?}");
     assert_eq!(cpu.runs, [5, 5]);
 
@@ -113,12 +120,12 @@ fn a_rate_of_the_generator_is_unclear() {
             record.bottleneck.kind = BottleneckKind::Generator;
         }
         let found = compare(&sides[0], &sides[1], &texts);
-        let rulings: Vec<Ruling> = found.rulings.iter().map(|of| of.ruling).collect();
+        let rulings: Vec<Ruling> = found.rulings.iter().map(|limit| limit.ruling).collect();
         let absolute = if is_base { Ruling::Fail } else { Ruling::Unclear };
         assert_eq!(rulings, [Ruling::Unclear, Ruling::Pass, Ruling::Pass, absolute], "{is_base}");
         let qps = &found.rulings[0].variants[0];
         assert_eq!((qps.found, qps.not_compared), (None, Some(NotCompared::Generator)));
-        let change = found.changes.iter().find(|of| of.metric == Metric::AnsweredQps).unwrap();
+        let change = change(&found, Metric::AnsweredQps);
         assert_eq!((change.difference, change.not_compared), (None, Some(NotCompared::Generator)));
     }
 }
@@ -175,7 +182,11 @@ fn variants_are_matched_by_name() {
         let names = made.session.variants.iter_mut();
         let plan = made.session.plan.iter_mut().map(|case| &mut case.variant);
         let runs = made.records.iter_mut().map(|record| &mut record.variant);
-        names.chain(plan).chain(runs).filter(|it| *it == from).for_each(|it| to.clone_into(it));
+        names
+            .chain(plan)
+            .chain(runs)
+            .filter(|name| *name == from)
+            .for_each(|name| to.clone_into(name));
     };
     rename(&mut base, "tcp", "dot");
     let found = compare(&base, &new, &["qps>-3%"]);
@@ -215,15 +226,17 @@ fn what_makes_two_sessions_less_comparable_is_named() {
     for record in &mut new.records {
         record.server.version = "9.20".to_owned();
     }
-    new.records.iter_mut().filter(|of| of.variant == "tcp").for_each(|of| of.load.cpus = vec![0]);
+    new.records
+        .iter_mut()
+        .filter(|record| record.variant == "tcp")
+        .for_each(|record| record.load.cpus = vec![0]);
     let found = compare(&base, &new, &["qps>-3%"]);
     let lines: Vec<String> = found
         .conditions
         .iter()
-        .map(|of| {
-            let shown = |value: &Option<String>| value.clone().unwrap_or_default();
-            let (then, now) = (shown(&of.then), shown(&of.now));
-            format!("{:?} {} {}: {then} > {now}", of.condition, of.name, of.variants.join(","))
+        .map(|ConditionChange { condition, name, variants, then, now }| {
+            let [then, now] = [then, now].map(|value| value.clone().unwrap_or_default());
+            format!("{condition:?} {name} {}: {then} > {now}", variants.join(","))
         })
         .collect();
     assert_eq!(
@@ -252,7 +265,7 @@ fn latencies_at_different_rates_are_not_judged() {
     new.session.common_rate_qps = Some(30_000.0);
     let found = compare(&base, &new, &limits);
     assert_eq!(found.common_rates_qps, Some([40_000.0, 30_000.0]));
-    let rulings: Vec<Ruling> = found.rulings.iter().map(|of| of.ruling).collect();
+    let rulings: Vec<Ruling> = found.rulings.iter().map(|limit| limit.ruling).collect();
     assert_eq!(rulings, [Ruling::Pass, Ruling::Unclear]);
 }
 
@@ -273,7 +286,7 @@ fn a_quantile_that_became_the_time_out_is_worse() {
     assert_eq!((found.ruling(), found.rulings[0].variants[0].found), (Ruling::Fail, None));
     let time_outs = found.rulings[0].variants[0].time_outs;
     assert_eq!(time_outs, Some(TimeOuts { runs: 5, of: 5 }));
-    let change = found.changes.iter().find(|of| of.metric == Metric::LatencyP99).unwrap();
+    let change = change(&found, Metric::LatencyP99);
     assert!(change.base.is_some(), "{change:?}");
     assert_eq!((change.new, change.difference), (None, None));
     assert_eq!((change.time_outs, change.runs), ([None, time_outs], [5, 5]));
@@ -312,13 +325,13 @@ fn the_columns_and_the_difference_agree() {
     let base = with_latencies(&[50, 50, 50, 50, 900]);
     let new = with_latencies(&[150, 150, 150, 150, 350]);
     let found = compare(&base, &new, &[]);
-    assert_eq!(found.changes.len(), 2 * (Metric::ALL.len() - 2));
+    assert_eq!(found.changes.len(), 2 * (Metric::COMPARED.len() - 2));
     for change in &found.changes {
         let (base, new) = (change.base.unwrap().value, change.new.unwrap().value);
         let difference = change.difference.unwrap().value;
         assert!((new / base - 1.0 - difference).abs() < 1e-9, "{change:?}");
     }
-    let p95 = found.changes.iter().find(|of| of.metric == Metric::LatencyP95).unwrap();
+    let p95 = change(&found, Metric::LatencyP95);
     assert!(p95.difference.unwrap().value > 0.3, "{p95:?}");
 }
 

@@ -52,8 +52,8 @@ fn records() -> Vec<RunRecord> {
 }
 
 fn time_outs_of(summary: &Summary, variant: &str) -> Vec<(String, u32, u32)> {
-    let of = summary.variants.iter().find(|of| of.name == variant).unwrap();
-    of.time_outs.iter().map(|(name, found)| (name.clone(), found.runs, found.of)).collect()
+    let variant = summary.variants.iter().find(|own| own.name == variant).unwrap();
+    variant.time_outs.iter().map(|(name, found)| (name.clone(), found.runs, found.of)).collect()
 }
 
 #[test]
@@ -62,14 +62,15 @@ fn the_rounds_that_are_left_are_no_figure() {
     let expected = ["p99", "p99.9"].map(|name| (name.to_owned(), 5, 8));
     assert_eq!(time_outs_of(&summary, "dot"), expected);
     assert_eq!(time_outs_of(&summary, "udp"), []);
-    let dot = summary.variants.iter().find(|of| of.name == "dot").unwrap();
+    let dot = summary.variant("dot").unwrap();
     assert!(dot.metrics.contains_key(&Metric::LatencyP95) && dot.p90_ns.is_some());
     assert!(!dot.metrics.contains_key(&Metric::LatencyP99) && dot.p999_ns.is_none());
-    let is_compared = |all: &[Comparison], metric: Metric| all.iter().any(|of| of.metric == metric);
+    let is_compared =
+        |all: &[Comparison], metric: Metric| all.iter().any(|own| own.metric == metric);
     assert!(is_compared(&summary.comparisons, Metric::LatencyP95));
     assert!(!is_compared(&summary.comparisons, Metric::LatencyP99));
     let [cold] = &summary.windows[..] else { panic!("{:?}", summary.windows) };
-    let window = cold.variants.iter().find(|of| of.variant == "dot").unwrap();
+    let window = cold.variants.iter().find(|figures| figures.variant == "dot").unwrap();
     assert_eq!(window.time_outs(Metric::LatencyP99), Some(TimeOuts { runs: 5, of: 8 }));
     assert!(is_compared(&cold.comparisons, Metric::LatencyP50));
     assert!(!is_compared(&cold.comparisons, Metric::LatencyP99));
@@ -82,7 +83,7 @@ fn a_time_out_without_its_pair_counts() {
     let is_left = |record: &RunRecord| record.variant == "dot" || record.repetition > 5;
     records.retain(is_left);
     let summary = Summary::of(&session(), &records);
-    assert!(!summary.comparisons.iter().any(|of| of.metric == Metric::LatencyP99));
+    assert!(!summary.comparisons.iter().any(|comparison| comparison.metric == Metric::LatencyP99));
 }
 
 fn judged(limit: &str, records: &[RunRecord]) -> Judgement {
@@ -90,7 +91,7 @@ fn judged(limit: &str, records: &[RunRecord]) -> Judgement {
     let session = Session { limits: vec![limit], ..session() };
     let summary = Summary::of(&session, records);
     let mut judgements = summary.rulings.into_iter().flat_map(|ruling| ruling.variants);
-    judgements.find(|of| of.variant == "dot").unwrap()
+    judgements.find(|judgement| judgement.variant == "dot").unwrap()
 }
 
 #[test]
@@ -117,7 +118,7 @@ fn a_gate_says_the_same_and_passes_nothing() {
     let limit: CostLimit = "p99=10%".parse().unwrap();
     let records: Vec<&RunRecord> = records.iter().collect();
     let ruling = judge(&limit, &summary, &records, &session);
-    let udp = ruling.variants.iter().find(|of| of.variant == "udp").unwrap();
+    let udp = ruling.variants.iter().find(|judgement| judgement.variant == "udp").unwrap();
     assert_eq!((udp.ruling, udp.found, udp.time_outs), (Ruling::Unclear, None, None));
     assert_eq!(udp.reference_time_outs, Some(TimeOuts { runs: 5, of: 8 }));
 }
@@ -141,8 +142,9 @@ fn word_of_p99(lag_ns: u64) -> Verdict {
     let summary = Summary::of(&session(), &records);
     let floors = &summary.variants[0].latency_floors_ns;
     assert!(floors[&Metric::LatencyP50] < 30_000.0 && floors[&Metric::LatencyP99] > lag_ns as f64);
-    let word =
-        |metric: Metric| summary.comparisons.iter().find(|of| of.metric == metric).unwrap().verdict;
+    let word = |metric: Metric| {
+        summary.comparisons.iter().find(|comparison| comparison.metric == metric).unwrap().verdict
+    };
     assert_eq!(word(Metric::LatencyP50), Verdict::Costs);
     word(Metric::LatencyP99)
 }
@@ -194,26 +196,26 @@ proptest! {
             })
             .collect();
         let summary = Summary::of(&session(), &records);
-        for variant in summary.variants.iter().filter(|of| of.valid_runs > 0) {
-            let of = |metric: Metric| {
+        for variant in summary.variants.iter().filter(|variant| variant.valid_runs > 0) {
+            let by = |metric: Metric| {
                 shown(variant.metrics.get(&metric).map(|found| found.value), variant.time_outs(metric))
             };
             let far = |value: Option<f64>, name: &str| shown(value, variant.time_outs.get(name).copied());
             check_order(&[
-                of(Metric::LatencyP50),
+                by(Metric::LatencyP50),
                 far(variant.p90_ns, "p90"),
-                of(Metric::LatencyP95),
-                of(Metric::LatencyP99),
+                by(Metric::LatencyP95),
+                by(Metric::LatencyP99),
                 far(variant.p999_ns, "p99.9"),
             ]);
         }
-        for of in summary.windows.iter().flat_map(|window| &window.variants) {
+        for own in summary.windows.iter().flat_map(|window| &window.variants) {
             check_order(&[Metric::LatencyP50, Metric::LatencyP99].map(|metric| {
-                shown(of.metrics.get(&metric).map(|found| found.value), of.time_outs(metric))
+                shown(own.metrics.get(&metric).map(|found| found.value), own.time_outs(metric))
             }));
         }
         let has = |name: &str, metric: &Metric| {
-            summary.variants.iter().any(|of| of.name == name && of.metrics.contains_key(metric))
+            summary.variants.iter().any(|variant| variant.name == name && variant.metrics.contains_key(metric))
         };
         for compared in &summary.comparisons {
             prop_assert!(has(&compared.variant, &compared.metric), "{compared:?}");

@@ -86,9 +86,9 @@ fn check(record: &RunRecord, text: &str) {
         assert!(codes.contains(&format!("{code} {count} (")), "{code} {count}: {codes}");
     }
     let qps: f64 = printed(text, "Queries per second").parse().unwrap();
-    assert!((Metric::AnsweredQps.of(record).unwrap().at_least() / qps - 1.0).abs() < 1e-6);
+    assert!((record.figure(Metric::AnsweredQps).unwrap().at_least() / qps - 1.0).abs() < 1e-6);
     let latency: f64 = printed(text, "Average Latency").parse().unwrap();
-    assert!((Metric::LatencyMean.of(record).unwrap().at_least() / 1e9 - latency).abs() < 1e-9);
+    assert!((record.figure(Metric::LatencyMean).unwrap().at_least() / 1e9 - latency).abs() < 1e-9);
     let answered: u64 = measured.intervals.iter().map(|interval| interval.answered).sum();
     let has_intervals = !measured.intervals.is_empty();
     assert_eq!(has_intervals, record.variant == "udp");

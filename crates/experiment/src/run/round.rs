@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use dnslab_analysis::slice_needed_ns;
 use dnslab_load::{Job, LoadResult, Member, Progress};
-use dnslab_record::{CpuProfile, LiveLoad, LoadPart, ResourceSeries, RunRecord};
+use dnslab_record::{CpuProfile, LiveLoad, LoadPart, ResourceSeries, RunRecord, Span};
 use dnslab_traffic::SlicePlan;
 
 use super::case::{Applied, Case, Fault, Prepared, Watching};
@@ -215,10 +215,10 @@ fn visit_and_run(
     jobs.iter().map(result).collect()
 }
 
-/// What a server used between two instants, nanoseconds. Of one that ended in between all that was seen of it, which
+/// What a server used in a span, nanoseconds. Of one that ended in between all that was seen of it, which
 /// may be more: it must not count as use by others.
-fn used_between_ns(series: &ResourceSeries, from: i64, to: i64) -> u64 {
-    series.cpu_between_ns(from, to).unwrap_or_else(|| {
+fn used_ns(series: &ResourceSeries, span: Span) -> u64 {
+    series.cpu_ns(span).unwrap_or_else(|| {
         let ends = series.samples.first().zip(series.samples.last());
         ends.map_or(0, |(first, last)| last.cpu_ns.saturating_sub(first.cpu_ns))
     })
@@ -227,10 +227,10 @@ fn used_between_ns(series: &ResourceSeries, from: i64, to: i64) -> u64 {
 /// Tells each load what the servers of the others used, so that it does not count as use by unknown
 /// processes.
 fn note_others(applied: &mut [Applied]) {
-    let used = |applied: &Applied, (from, to): (i64, i64)| -> u64 {
+    let used = |applied: &Applied, window: Span| -> u64 {
         let behind = applied.watched.chain.iter().map(|part| &part.resources);
         let servers = std::iter::once(&applied.watched.resources).chain(behind);
-        servers.map(|series| used_between_ns(series, from, to)).sum()
+        servers.map(|series| used_ns(series, window)).sum()
     };
     // In the window of each load, which is its own if it has one turn.
     let others: Vec<u64> = applied

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant, SystemTime};
 use dnslab_figures::AnswersError;
 use dnslab_lab::{GuardProgram, Installed, LabError, Logging, Needs, host, hosts};
 use dnslab_record::{
-    CaseId, Compared, CostLimit, Fact, LiveLoad, Metric, RunRecord, RunStatus, SESSION_FORMAT,
+    CaseId, Compared, CostLimit, Fact, LiveLoad, RunRecord, RunStatus, SESSION_FORMAT,
     SkippedVariant,
 };
 use dnslab_results::{FolderName, Holder, ResultsDirectory, ResultsError, SessionLock};
@@ -256,7 +256,7 @@ impl Session {
             baseline: experiment.baseline.clone(),
             variants: experiment.variants.iter().map(|variant| variant.name.clone()).collect(),
             skipped,
-            answered_by: experiment.answered_by.map(Metric::from),
+            answered_by: experiment.answered_by,
             margin: experiment.repeat.margin,
             seed: experiment.repeat.seed,
             started: now.clone(),

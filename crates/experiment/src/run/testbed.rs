@@ -12,7 +12,7 @@ use dnslab_lab::{
     CounterWatch, GuardProgram, IANA_TRUST_ANCHORS, LabError, Patience, Ports, RootHints,
     RunningServer, Sampler, ServerSpec, Upstream, UpstreamTls, ZoneFile, certificate, ports,
 };
-use dnslab_record::{ChainPart, HostFacts, TestbedFacts};
+use dnslab_record::{ChainPart, HostFacts, Span, TestbedFacts};
 use dnslab_settings::{
     ChainRole, ChainServer, HostsChoice, Link, Queries, ServerKind, UpstreamChoice, Variant,
 };
@@ -158,7 +158,7 @@ impl Testbed {
         &self,
         watches: Vec<Watch>,
         origin: Instant,
-        window: (i64, i64),
+        window: Span,
     ) -> Vec<ChainPart> {
         let part = |(behind, watch): (&RunningChainServer, Watch)| ChainPart {
             role: behind.role.name().to_owned(),

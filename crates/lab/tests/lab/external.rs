@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use crate::program::guard;
 use crate::support::{ask, guarded, spec, started, wait_until};
 use dnslab_lab::{ExternalServer, Identity, RunningProcess, Sampler, ServerKind, Watched};
+use dnslab_record::Span;
 use dnslab_wire::Transport::{self, Dot, Tcp, Udp};
 
 #[track_caller]
@@ -71,7 +72,7 @@ fn the_busiest_thread_is_named() {
     wait_until("0.3 s are used", || used_ns() > before + 300_000_000);
     let inside = i64::try_from(origin.elapsed().as_nanos()).unwrap();
     std::thread::sleep(Duration::from_millis(10));
-    let series = sampler.finish_over(origin, (0, inside));
+    let series = sampler.finish_over(origin, Span::between(0, inside));
     let [busiest] = series.threads.as_slice() else { panic!("{:?}", series.threads) };
     assert_eq!(busiest.name, "sh");
     // The share depends on the machine.

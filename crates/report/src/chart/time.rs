@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dnslab_figures::Interval;
-use dnslab_record::{Measured, Observation, RunRecord};
+use dnslab_record::{Measured, Observation, RunRecord, Span};
 use serde::Serialize;
 
 use super::curve::{Curve, short};
@@ -30,7 +30,7 @@ pub(crate) struct Timeline {
 struct Series {
     width_s: f64,
     at_s: Vec<f64>,
-    /// The curves, per variant, of each figure that was measured, by [`Figure::id`].
+    /// The curves, per variant, of each figure that was measured, by [`TimeChart::id`].
     figures: BTreeMap<&'static str, Vec<Curve>>,
     /// The use of each CPU, for each variant, or once where variants took turns on the same CPUs.
     cores: Vec<Plot>,
@@ -52,11 +52,11 @@ struct Plot {
 
 impl Timeline {
     /// The figures that any variant has, in the order in which they are shown.
-    pub(crate) fn figures(&self) -> Vec<Figure> {
-        let has = |figure: &Figure| {
+    pub(crate) fn figures(&self) -> Vec<TimeChart> {
+        let has = |figure: &TimeChart| {
             self.series.iter().any(|series| series.figures.contains_key(figure.id()))
         };
-        Figure::ALL.into_iter().filter(has).collect()
+        TimeChart::ALL.into_iter().filter(has).collect()
     }
 
     pub(crate) fn has_cores(&self) -> bool {
@@ -74,7 +74,7 @@ impl Timeline {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Figure {
+pub(crate) enum TimeChart {
     Qps,
     /// Queries per second that the servers counted themselves.
     CountedQps,
@@ -98,7 +98,7 @@ pub(crate) enum Figure {
     Handshakes,
 }
 
-impl Figure {
+impl TimeChart {
     const ALL: [Self; 12] = [
         Self::Qps,
         Self::CountedQps,
@@ -145,29 +145,29 @@ impl Figure {
     }
 
     fn of(self, run: &Observation<'_>, bucket: &Bucket) -> Option<f64> {
-        let (from, to) = bucket.span;
+        let span = bucket.span;
         match self {
             Self::Qps => Some(bucket.answered? as f64 * 1e9 / bucket.own_ns as f64),
             Self::CountedQps => {
-                Some(counted_qps(run, from, to)? * (to - from) as f64 / bucket.own_ns as f64)
+                Some(counted_qps(run, span)? * span.length_ns() as f64 / bucket.own_ns as f64)
             }
             Self::P50 => bucket.p50_ms,
             Self::P95 => bucket.p95_ms,
             Self::P99 => bucket.p99_ms,
             Self::Cpu => {
-                let cpu_ns = run.watched.resources.cpu_between_ns(from, to)? as f64;
+                let cpu_ns = run.watched.resources.cpu_ns(span)? as f64;
                 // What is left of a turn is worked off in that of another load.
                 let most = run.watched.resources.cpus.max(1) as f64;
                 let used = cpu_ns / bucket.own_ns as f64;
                 Some(100.0 * if run.measured.turns.is_some() { used.min(most) } else { used })
             }
             Self::Memory => {
-                let octets = run.watched.resources.peak_memory_between_octets(from, to)?;
+                let octets = run.watched.resources.peak_memory_in_octets(span)?;
                 Some(octets as f64 / 1_048_576.0)
             }
             Self::Log => {
                 run.watched.resources.samples.last().filter(|last| last.log_octets > 0)?;
-                let octets = run.watched.resources.growth_between(from, to, |it| it.log_octets)?;
+                let octets = run.watched.resources.growth(span, |sample| sample.log_octets)?;
                 Some(octets as f64 / 1000.0 * 1e9 / bucket.own_ns as f64)
             }
             Self::Network => bucket.per_second(bucket.octets).map(|octets| octets / 1000.0),
@@ -181,8 +181,8 @@ impl Figure {
 
 #[derive(Clone, Debug, Default)]
 struct Bucket {
-    /// Where it lies on the run's timeline, nanoseconds.
-    span: (i64, i64),
+    /// Where it lies on the run's timeline.
+    span: Span,
     /// The part of it that was the load's own, nanoseconds; 0 outside of the run.
     own_ns: u64,
     /// Answered queries; `None` outside of the run.
@@ -242,7 +242,7 @@ fn buckets(run: &Measured, width_ns: u64, before: u64, after: u64) -> Vec<Bucket
         let is_whole = 2 * inside >= width;
         let is_alone = run.turns.is_none() && is_whole && !run.intervals.is_empty();
         Bucket {
-            span: (from.max(0), (from + width).min(end)),
+            span: Span::between(from.max(0), (from + width).min(end)),
             own_ns: if is_alone { inside as u64 } else { 0 },
             answered: is_alone.then_some(0),
             ..Bucket::default()
@@ -446,10 +446,10 @@ fn cores(name: &str, runs: &[&RunRecord], series: &Series) -> Option<Plot> {
     let curve = |nth: usize| {
         Curve::over(series.at_s.len(), &seen, |run, at| {
             let middle = series.at_s[at] * 1e9 + run.measured.window_start_ns as f64;
-            let span = (middle - half_ns, middle + half_ns);
-            let end = (run.measured.window_start_ns + run.measured.window_ns) as f64;
-            let (from, to) = (span.0.max(0.0) as i64, span.1.min(end) as i64);
-            let share = run.watched.resources.core_share(nth, from, to)?;
+            let end = run.measured.window().to_ns as f64;
+            let from = (middle - half_ns).max(0.0);
+            let span = Span::between(from as i64, (middle + half_ns).min(end) as i64);
+            let share = run.watched.resources.core_share(nth, span)?;
             Some((share * 100.0).min(100.0))
         })
     };
@@ -480,7 +480,7 @@ impl Series {
             })
             .collect();
         let mut figures = BTreeMap::new();
-        for figure in Figure::ALL {
+        for figure in TimeChart::ALL {
             let curves: Vec<Curve> = binned
                 .iter()
                 .map(|runs| {
@@ -510,7 +510,7 @@ impl Series {
     }
 }
 
-impl Figure {
+impl TimeChart {
     /// False if there is nothing to see: no value, or none of what hardly any load has.
     fn is_shown(self, curves: &[Curve]) -> bool {
         let mut values = curves.iter().flat_map(|curve| &curve.mean).flatten();
@@ -598,7 +598,7 @@ mod tests {
     }
 
     /// The curve of a figure of the first variant, in buckets of the nth width.
-    fn curve(timeline: &Timeline, nth: usize, figure: Figure, variant: usize) -> &Curve {
+    fn curve(timeline: &Timeline, nth: usize, figure: TimeChart, variant: usize) -> &Curve {
         &timeline.series[nth].figures[figure.id()][variant]
     }
 
@@ -611,11 +611,11 @@ mod tests {
         assert_eq!(timeline.series[0].at_s.len(), 190);
         assert_eq!(timeline.series[1].at_s.len(), 475);
         for nth in 0..2 {
-            assert_eq!(curve(&timeline, nth, Figure::P99, 0).mean[0], Some(200.0), "the stall");
-            assert_eq!(curve(&timeline, nth, Figure::P99, 0).mean[1], Some(1.0));
-            assert_eq!(curve(&timeline, nth, Figure::Qps, 0).mean[7], Some(100.0));
+            assert_eq!(curve(&timeline, nth, TimeChart::P99, 0).mean[0], Some(200.0), "the stall");
+            assert_eq!(curve(&timeline, nth, TimeChart::P99, 0).mean[1], Some(1.0));
+            assert_eq!(curve(&timeline, nth, TimeChart::Qps, 0).mean[7], Some(100.0));
         }
-        assert!(curve(&timeline, 0, Figure::Qps, 0).low.is_empty(), "one run has no band");
+        assert!(curve(&timeline, 0, TimeChart::Qps, 0).low.is_empty(), "one run has no band");
         assert!(!timeline.series[0].is_exact);
         // A short run begins with the finer ones.
         let short = run(35);
@@ -635,7 +635,7 @@ mod tests {
         assert_eq!(points(100), [190, 475]);
         assert_eq!(points(1_000), [48, 60]);
         let timeline = Timeline::of(&[vec![seen(&long)]]);
-        assert_eq!(curve(&timeline, 1, Figure::Qps, 0).low.capacity(), 0, "one run has no band");
+        assert_eq!(curve(&timeline, 1, TimeChart::Qps, 0).low.capacity(), 0, "one run has no band");
     }
 
     #[test]
@@ -651,9 +651,9 @@ mod tests {
             })
             .collect();
         let timeline = Timeline::of(&[vec![seen(&long)]]);
-        assert_eq!(curve(&timeline, 0, Figure::P99, 0).mean[0], Some(7.0));
-        assert_eq!(curve(&timeline, 0, Figure::Qps, 0).mean[0], Some(100.0));
-        assert_eq!(curve(&timeline, 1, Figure::P99, 0).mean[3], Some(200.0), "of 0.1 s");
+        assert_eq!(curve(&timeline, 0, TimeChart::P99, 0).mean[0], Some(7.0));
+        assert_eq!(curve(&timeline, 0, TimeChart::Qps, 0).mean[0], Some(100.0));
+        assert_eq!(curve(&timeline, 1, TimeChart::P99, 0).mean[3], Some(200.0), "of 0.1 s");
         assert!(timeline.series.iter().all(|series| series.is_exact));
     }
 
@@ -671,9 +671,9 @@ mod tests {
         let timeline = Timeline::of(&[vec![seen(&first)], vec![seen(&second)]]);
         let series = &timeline.series[0];
         assert_eq!((series.at_s[0], series.at_s.len()), (-0.95, 50));
-        assert_eq!(curve(&timeline, 0, Figure::Qps, 0).mean[10], Some(100.0));
+        assert_eq!(curve(&timeline, 0, TimeChart::Qps, 0).mean[10], Some(100.0));
         // Half of the time was its own.
-        assert_eq!(curve(&timeline, 0, Figure::Qps, 1).mean[10], Some(200.0));
+        assert_eq!(curve(&timeline, 0, TimeChart::Qps, 1).mean[10], Some(200.0));
     }
 
     #[test]
@@ -690,9 +690,12 @@ mod tests {
         run.intervals.iter_mut().for_each(|of| of.traffic = Some(traffic));
         let timeline = Timeline::of(&[vec![seen(&run)]]);
         let at = |figure| curve(&timeline, 0, figure, 0).mean[5];
-        assert_eq!(at(Figure::Network), Some(102.4), "kB per second");
-        assert_eq!((at(Figure::Connections), at(Figure::Handshakes)), (Some(30.0), Some(30.0)));
-        let open = &curve(&timeline, 0, Figure::OpenConnections, 0).mean;
+        assert_eq!(at(TimeChart::Network), Some(102.4), "kB per second");
+        assert_eq!(
+            (at(TimeChart::Connections), at(TimeChart::Handshakes)),
+            (Some(30.0), Some(30.0))
+        );
+        let open = &curve(&timeline, 0, TimeChart::OpenConnections, 0).mean;
         assert!(open.windows(2).all(|pair| pair[1].zip(pair[0]).is_none_or(|(b, a)| b - a == 2.0)));
         assert!(!timeline.series[0].figures.contains_key("log"), "not measured");
     }
@@ -702,7 +705,7 @@ mod tests {
         let (one, mut two) = (run(10), run(10));
         two.intervals[5].answered = 20;
         let timeline = Timeline::of(&[vec![seen(&one), seen(&two)]]);
-        let qps = curve(&timeline, 0, Figure::Qps, 0);
+        let qps = curve(&timeline, 0, TimeChart::Qps, 0);
         assert_eq!((qps.low[5], qps.mean[5], qps.high[5]), (Some(100.), Some(141.4), Some(200.)));
     }
 
@@ -718,14 +721,14 @@ mod tests {
         let (steady, mut stalled) = (run(10), run(10));
         stalled.intervals.retain(|interval| !(400_000_000..700_000_000).contains(&interval.at_ns));
         let timeline = Timeline::of(&[vec![seen(&steady), seen(&stalled)]]);
-        let qps = curve(&timeline, 0, Figure::Qps, 0);
+        let qps = curve(&timeline, 0, TimeChart::Qps, 0);
         assert_eq!((qps.low[5], qps.mean[5], qps.high[5]), (Some(0.), Some(50.), Some(100.)));
-        let p50 = curve(&timeline, 0, Figure::P50, 0);
+        let p50 = curve(&timeline, 0, TimeChart::P50, 0);
         assert_eq!(p50.mean[5], Some(0.5), "of the run that had answers");
         // After the end of a run there is no rate at all.
         let (short, long) = (run(4), run(10));
         let timeline = Timeline::of(&[vec![seen(&short)], vec![seen(&long)]]);
-        let qps = curve(&timeline, 0, Figure::Qps, 0);
+        let qps = curve(&timeline, 0, TimeChart::Qps, 0);
         assert_eq!((qps.mean[3], qps.mean[4]), (Some(100.0), None));
     }
 }

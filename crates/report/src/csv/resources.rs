@@ -1,6 +1,6 @@
 //! What the servers of every run used, sample by sample.
 
-use dnslab_record::{ResourceSample, ResourceSeries, RunRecord, UNDER_TEST};
+use dnslab_record::{Measured, ResourceSample, ResourceSeries, RunRecord, UNDER_TEST};
 
 use super::field::{push_row, status, whole};
 
@@ -64,11 +64,11 @@ fn row(
         0 => String::new(),
         _ => grown(of),
     };
-    let (from, to) = record.measured.as_ref().map_or((0, 0), |measured| measured.window());
+    let window = record.measured.as_ref().map(Measured::window).unwrap_or_default();
     let phase = match sample.at_ns {
         at if at < 0 => "before",
-        at if at < from => "warm-up",
-        at if at <= to => "measured",
+        at if at < window.from_ns => "warm-up",
+        at if at <= window.to_ns => "measured",
         _ => "after",
     };
     [

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use dnslab_analysis::Summary;
 use dnslab_analysis::statistics::{Comparison, Estimate, Verdict};
-use dnslab_record::Metric;
 
 use super::group::Grouping;
 use super::html::escape;
@@ -13,6 +12,7 @@ use crate::answer::{are_many, controls, headline_metric};
 use crate::intervals::{in_time, signed_interval};
 use crate::number::{self, NONE};
 use crate::screen::cell::{self, unseen};
+use crate::words::metric::label;
 
 /// Where things stand, in the picture's own coordinates; the style sheet scales them.
 struct Layout {
@@ -102,7 +102,7 @@ pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
         html.push_str(&pictures(summary, grouping, &drawn));
         html.push_str("</figure>\n");
     } else {
-        let title = format!("Difference from {from}: {}", escape(metric_name(metric)));
+        let title = format!("Difference from {from}: {}", escape(label(metric)));
         html.push_str(&caption(&title, text));
         let reference = reference(&drawn);
         let longest =
@@ -176,7 +176,7 @@ pub(super) fn table(summary: &Summary, grouping: &Grouping, comparisons: &[Compa
             grouping.class(place.unwrap_or(0))
         );
         for cell in [
-            metric_name(*metric).to_owned(),
+            label(*metric).to_owned(),
             number::change(difference.value),
             interval,
             in_time(*metric, absolute.as_ref()).unwrap_or_else(|| NONE.to_owned()),
@@ -263,7 +263,7 @@ fn picture(
         let at = (layout.metric.0, y + ROW / 2.0);
         match (is_one, has_line) {
             (false, _) => {
-                let metric = metric_name(comparison.metric);
+                let metric = label(comparison.metric);
                 push_text(&mut rows, "metric", at, layout.metric.1, metric);
             }
             (true, false) => push_text(&mut rows, "name", at, layout.metric.1, &name),
@@ -446,27 +446,13 @@ fn told(comparison: &Comparison) -> String {
     let time =
         in_time(*metric, absolute.as_ref()).map(|text| format!("; {text}")).unwrap_or_default();
     let change = number::change(difference.value);
-    format!("{variant} against {against}, {}: {change}, {interval}{time}", metric_name(*metric))
-}
-
-fn metric_name(metric: Metric) -> &'static str {
-    match metric {
-        Metric::AnsweredQps => "answered qps",
-        Metric::LatencyMean => "mean latency",
-        Metric::LatencyP50 => "p50 latency",
-        Metric::LatencyP95 => "p95 latency",
-        Metric::LatencyP99 => "p99 latency",
-        Metric::ServerCpuPerQuery => "server CPU/query",
-        Metric::LogOctetsPerQuery => "log/query",
-        Metric::PeakMemory => "memory",
-        Metric::AnsweredShare => "answered share",
-        Metric::SoundShare => "without error",
-        Metric::HandshakesPerQuery => "handshakes/query",
-    }
+    format!("{variant} against {against}, {}: {change}, {interval}{time}", label(*metric))
 }
 
 #[cfg(test)]
 mod tests {
+    use dnslab_record::Metric;
+
     use super::*;
 
     fn drawn(value: f64, low: f64, high: f64) -> String {

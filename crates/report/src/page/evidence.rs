@@ -23,6 +23,7 @@ use crate::variants::in_order;
 use crate::words::TIME_OUT;
 use crate::words::bottleneck::bottleneck_text;
 use crate::words::caveat::caveat_text;
+use crate::words::metric::label;
 use crate::words::self_check::remark;
 
 pub(crate) fn sections(page: &Page<'_>) -> String {
@@ -185,18 +186,9 @@ fn compared_by(page: &Page<'_>) -> String {
         page.summary.variants.iter().flat_map(|variant| variant.metrics.keys().copied()).collect();
     metrics.sort_unstable();
     metrics.dedup();
-    let name = |metric: &Metric| match metric {
-        Metric::AnsweredQps => "answered qps",
-        Metric::LatencyMean => "mean latency",
-        Metric::LatencyP50 => "p50",
-        Metric::LatencyP95 => "p95",
-        Metric::LatencyP99 => "p99",
-        Metric::ServerCpuPerQuery => "server CPU per query",
-        Metric::LogOctetsPerQuery => "log per query",
-        Metric::PeakMemory => "memory",
-        Metric::AnsweredShare => "answered share",
-        Metric::SoundShare => "without error",
-        Metric::HandshakesPerQuery => "handshakes per query",
+    let name = |metric: &Metric| match metric.quantile() {
+        Some(_) => metric.to_string(),
+        None => label(*metric).replace('/', " per "),
     };
     metrics.iter().map(name).collect::<Vec<_>>().join(", ")
 }

@@ -11,7 +11,7 @@ use super::Page;
 use super::group::Grouping;
 use super::html::escape;
 use super::self_check::verdict_link;
-use crate::chart::{Charts, Figure};
+use crate::chart::{Charts, TimeChart};
 use crate::imported::has_imported;
 use crate::number::{self, NONE};
 use crate::table::{self, MarkedTable};
@@ -197,12 +197,12 @@ pub(crate) fn charts(page: &Page<'_>, charts: &Charts) -> String {
     }
     let grouped = page.grouping.is_grouped();
     // Of many variants what is looked at less is collapsed.
-    let (open, folded): (Vec<Figure>, Vec<Figure>) =
+    let (open, folded): (Vec<TimeChart>, Vec<TimeChart>) =
         over_time.into_iter().partition(|figure| !grouped || !figure.is_aside());
-    let push = |html: &mut String, figure: Figure| {
+    let push = |html: &mut String, figure: TimeChart| {
         let (title, text) = caption(figure, is_common && closed, timeline.has_exact_quantiles());
         let class = match figure {
-            Figure::Qps | Figure::CountedQps => "full",
+            TimeChart::Qps | TimeChart::CountedQps => "full",
             _ if grouped => "full",
             _ => "half",
         };
@@ -235,7 +235,7 @@ pub(crate) fn charts(page: &Page<'_>, charts: &Charts) -> String {
 
 /// Title and explanation of a chart over time. With a common load of its own, the latencies over time
 /// are those of the closed loop before it.
-fn caption(figure: Figure, is_closed: bool, is_exact: bool) -> (&'static str, String) {
+fn caption(figure: TimeChart, is_closed: bool, is_exact: bool) -> (&'static str, String) {
     let load = if is_closed { "In the closed loop, not at the common rate." } else { "" };
     let largest = if is_exact { "" } else { "The largest of the parts of a bucket." };
     let text = |parts: &[&str]| {
@@ -243,28 +243,28 @@ fn caption(figure: Figure, is_closed: bool, is_exact: bool) -> (&'static str, St
         parts.join(" ")
     };
     match figure {
-        Figure::Qps => ("Answered queries per second", String::new()),
-        Figure::CountedQps => (
+        TimeChart::Qps => ("Answered queries per second", String::new()),
+        TimeChart::CountedQps => (
             "Queries per second, counted by the servers",
             "From the readings of each server's own counters, about one each second: shorter changes do \
              not show. Queries, not answers."
                 .to_owned(),
         ),
-        Figure::P50 => ("p50 latency", text(&[load])),
-        Figure::P95 => ("p95 latency", text(&[load, largest])),
-        Figure::P99 => ("p99 latency", text(&[load, largest])),
-        Figure::Cpu => ("Server CPU", "100 % is one CPU.".to_owned()),
-        Figure::Memory => ("Server memory", "Memory of the server's processes.".to_owned()),
-        Figure::Log => ("Log written per second", "Growth of the server's logs of queries.".to_owned()),
-        Figure::Network => (
+        TimeChart::P50 => ("p50 latency", text(&[load])),
+        TimeChart::P95 => ("p95 latency", text(&[load, largest])),
+        TimeChart::P99 => ("p99 latency", text(&[load, largest])),
+        TimeChart::Cpu => ("Server CPU", "100 % is one CPU.".to_owned()),
+        TimeChart::Memory => ("Server memory", "Memory of the server's processes.".to_owned()),
+        TimeChart::Log => ("Log written per second", "Growth of the server's logs of queries.".to_owned()),
+        TimeChart::Network => (
             "DNS messages on the network per second",
             "Octets of queries and answers, without what their transports add.".to_owned(),
         ),
-        Figure::Connections => ("Connections opened per second", String::new()),
-        Figure::OpenConnections => {
+        TimeChart::Connections => ("Connections opened per second", String::new()),
+        TimeChart::OpenConnections => {
             ("Open connections", "Connections of the clients that are usable.".to_owned())
         }
-        Figure::Handshakes => ("TLS handshakes per second", "Full and resumed.".to_owned()),
+        TimeChart::Handshakes => ("TLS handshakes per second", "Full and resumed.".to_owned()),
     }
 }
 

@@ -14,6 +14,7 @@ use crate::answer::headline_metric;
 use crate::imported::has_imported;
 use crate::number::{self, NONE};
 use crate::variants::{asks_one_by_one, has_open_loop, is_at_least, shown};
+use crate::words::metric::words;
 use crate::words::{TIME_OUT, time_out};
 
 /// Where things stand in the coordinates of a picture; the style sheet scales it.
@@ -45,14 +46,7 @@ pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
         return String::new();
     }
     let common = summary.variants.iter().find_map(|variant| variant.common_rate_qps);
-    let title = match metric {
-        Metric::AnsweredQps => "Answered queries per second",
-        Metric::LatencyMean => "Mean latency",
-        Metric::LatencyP95 => "95th percentile of the latency",
-        Metric::LatencyP99 => "99th percentile of the latency",
-        Metric::ServerCpuPerQuery => "CPU time of the server per query",
-        _ => "Median latency",
-    };
+    let title = words(metric).first_chart.unwrap_or(words(metric).label);
     let text = if has_imported(summary) {
         "As the load generator counted them. Line: 95 % interval."
     } else if has_open_loop(summary) || common.is_some() && metric.is_latency() {

@@ -9,9 +9,9 @@ use super::group::COLOURS;
 use super::html::escape;
 use super::picture::push_text;
 use super::shell::shell;
-use crate::answer::noun;
 use crate::history::{LEGEND, answer, began, notes, point_text, servers, table};
 use crate::screen::cell::figure;
+use crate::words::metric::noun;
 use crate::words::session_comparison::difference;
 
 /// Size of a picture, and of what is around it.

@@ -2,7 +2,7 @@
 
 use dnslab_analysis::VariantSummary;
 use dnslab_analysis::statistics::{Comparison, Estimate, Verdict};
-use dnslab_record::Metric;
+use dnslab_record::{Metric, Unit};
 
 use super::line::{Look, Piece};
 use crate::number;
@@ -11,16 +11,12 @@ use crate::variants::is_at_least;
 /// A figure of the reference, in its unit, with no more digits than its interval leaves certain.
 pub(crate) fn figure(metric: Metric, figure: &Estimate) -> String {
     let (value, half) = (figure.value, figure.half_width().unwrap_or(0.0));
-    let written = match metric {
-        Metric::AnsweredQps => return number::qps(number::certain_value(value, half)),
-        Metric::LatencyMean
-        | Metric::LatencyP50
-        | Metric::LatencyP95
-        | Metric::LatencyP99
-        | Metric::ServerCpuPerQuery => number::duration(value),
-        Metric::PeakMemory => number::octets(value.max(0.0) as u64),
-        Metric::AnsweredShare | Metric::SoundShare => number::share(value),
-        Metric::LogOctetsPerQuery | Metric::HandshakesPerQuery => number::three_digits(value),
+    let written = match (metric, metric.unit()) {
+        (Metric::AnsweredQps, _) => return number::qps(number::certain_value(value, half)),
+        (Metric::LogOctetsPerQuery, _) | (_, Unit::Number) => number::three_digits(value),
+        (_, Unit::Duration) => number::duration(value),
+        (_, Unit::Octets) => number::octets(value.max(0.0) as u64),
+        (_, Unit::Share) => number::share(value),
     };
     number::certain(&written, value, half)
 }

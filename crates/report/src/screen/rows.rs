@@ -7,6 +7,7 @@ use dnslab_record::Metric;
 use super::cell;
 use super::line::{Line, Look, Piece};
 use crate::variants::{ERRORS, INVALID, has_open_loop, shown};
+use crate::words::metric::words;
 use crate::words::{TIME_OUT, time_out};
 use crate::{answer, memory, number};
 
@@ -118,7 +119,7 @@ fn columns(summary: &Summary) -> Vec<(usize, Vec<Piece>)> {
                 (Metric::ServerCpuPerQuery, Some(_)) => "CPUs",
                 (Metric::HandshakesPerQuery, Some(_)) => "handshakes/s",
                 (Metric::PeakMemory, _) if has_chain => "memory (sum)",
-                _ => heading(metric),
+                _ => words(metric).heading,
             };
             let mut column = vec![Piece::new(Look::Dim, title)];
             column
@@ -190,22 +191,6 @@ fn upstream_connections(summary: &Summary) -> Option<Vec<Piece>> {
 
 fn order(metric: Metric) -> usize {
     ORDER.iter().position(|known| *known == metric).map_or(0, |at| at + 1)
-}
-
-fn heading(metric: Metric) -> &'static str {
-    match metric {
-        Metric::AnsweredQps => "queries/s",
-        Metric::LatencyMean => "mean",
-        Metric::LatencyP50 => "p50",
-        Metric::LatencyP95 => "p95",
-        Metric::LatencyP99 => "p99",
-        Metric::ServerCpuPerQuery => "CPU/query",
-        Metric::LogOctetsPerQuery => "log octets/query",
-        Metric::PeakMemory => "memory",
-        Metric::HandshakesPerQuery => "handshakes/query",
-        Metric::AnsweredShare => "answered",
-        Metric::SoundShare => "without error",
-    }
 }
 
 /// A variant's name, and what it is compared with if that is not the baseline.

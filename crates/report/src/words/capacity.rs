@@ -76,7 +76,7 @@ pub(crate) fn outcome(judged: &Judged) -> (&'static str, String) {
 /// The short name of what is not met, for a table.
 pub(crate) fn name(breach: &Breach) -> String {
     match breach {
-        Breach::Threshold { demand, .. } => demand.quantity.to_string(),
+        Breach::Threshold { demand, .. } => demand.indicator.to_string(),
         Breach::NotOffered { .. } => "not sent".to_owned(),
         Breach::Backlog { .. } => "backlog".to_owned(),
         Breach::Invalid { .. } => "invalid".to_owned(),
@@ -88,7 +88,7 @@ fn breach(breach: &Breach) -> String {
         Breach::Threshold { demand, found } => {
             let found = found.map_or_else(
                 || "without a query".to_owned(),
-                |found| format!("{} {}", demand.quantity, figure(demand, found)),
+                |found| format!("{} {}", demand.indicator, figure(demand, found)),
             );
             format!("{found} ({demand})")
         }
@@ -105,7 +105,7 @@ fn breach(breach: &Breach) -> String {
 }
 
 fn figure(demand: &Threshold, found: f64) -> String {
-    if demand.quantity.is_latency() { number::duration(found) } else { number::share(found) }
+    if demand.indicator.is_latency() { number::duration(found) } else { number::share(found) }
 }
 
 fn finding(finding: &Finding) -> String {

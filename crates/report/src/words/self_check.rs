@@ -72,7 +72,7 @@ pub(crate) fn remark(finding: &Finding) -> Remark {
             format!("Queries left late: counted from when they were sent, `{demand}` is met"),
             format!(
                 "{} {} from then on, send lag p99 {}",
-                demand.quantity,
+                demand.indicator,
                 number::duration(*from_sending_ns),
                 number::duration(*lag_p99_ns as f64)
             ),

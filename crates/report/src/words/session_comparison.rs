@@ -122,14 +122,14 @@ fn clauses(comparison: &SessionComparison, ruling: Ruling) -> String {
 pub(crate) fn found(of: &LimitRuling, judgement: &Judgement) -> String {
     match (&of.limit, judgement.found) {
         (CostLimit::Absolute(bound), Some(found)) if is_lower_bound(judgement) => {
-            format!("at least {}", value(bound.quantity, found.value))
+            format!("at least {}", value(bound.indicator, found.value))
         }
         (_, None) if judgement.not_compared.is_some() => {
             judgement.not_compared.map_or_else(String::new, |why| not_compared(why).to_owned())
         }
         (_, None) => without_value(judgement, "runs"),
         (CostLimit::Relative { .. }, Some(found)) => difference(&found),
-        (CostLimit::Absolute(bound), Some(found)) => value(bound.quantity, found.value),
+        (CostLimit::Absolute(bound), Some(found)) => value(bound.indicator, found.value),
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use dnslab_record::{
     Bottleneck, BottleneckKind, CaseId, ChainPart, CounterSample, CounterSeries, Evidence,
-    HostFacts, LinkFacts, LoadMode, RunRecord, ServerFacts, Session, TestbedFacts, counter,
+    HostFacts, LinkFacts, LoadMode, RunRecord, ServerFacts, Session, Span, TestbedFacts, counter,
 };
 use dnslab_results::{ResultsDirectory, ResultsError};
 
@@ -193,9 +193,9 @@ fn busy(record: &RunRecord, times: f64) -> dnslab_record::ResourceSeries {
 
 /// Readings each second from before the load until after the window: each count with what it is before
 /// the load and by how much it grows during it.
-fn counters(source: &str, window: (i64, i64), counts: &[(&str, u64, u64)]) -> CounterSeries {
+fn counters(source: &str, window: Span, counts: &[(&str, u64, u64)]) -> CounterSeries {
     let second = 1_000 * MS as i64;
-    let end = window.1;
+    let end = window.to_ns;
     let instants =
         (0..=end / second).map(|at| at * second - 50 * MS as i64).chain([end + second / 5]);
     let sample = |at_ns: i64| {
