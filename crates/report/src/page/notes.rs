@@ -10,7 +10,8 @@ use super::html::{escape, prose};
 use super::self_check::verdict_html;
 use crate::table::{in_runs, note_texts};
 use crate::variants::listed;
-use crate::words::{Amount, Remark, amounts, caveat, self_check};
+use crate::words::caveat::words;
+use crate::words::{Amount, Remark, amounts, self_check};
 
 #[derive(Debug, PartialEq)]
 struct Note {
@@ -98,7 +99,7 @@ fn doubts(variant: &VariantSummary) -> Vec<Doubt> {
     let caveats = variant.caveats.iter().filter(|caveat| !caveat.worst.is_of_measuring_side());
     let caveats = caveats.map(|caveat| {
         let runs = in_runs(caveat.runs, variant.valid_runs);
-        doubt(caveat::remark(&caveat.worst), runs, caveat.worst.severity())
+        doubt(words(&caveat.worst).full, runs, caveat.worst.severity())
     });
     let texts = note_texts(variant)
         .into_iter()
