@@ -163,7 +163,7 @@ fn with_paths(word: &str, folder: &Path) -> String {
     if ["/opt/", "./old/", "./new/"].iter().any(|folder| value.starts_with(folder)) {
         return format!("{key}/bin/sh");
     }
-    let is_of_repository = value.starts_with("experiments/") || value.starts_with("deploy/");
+    let is_of_repository = value.starts_with("experiments/") || value.starts_with("docs/");
     let base = if is_of_repository { root() } else { folder.to_owned() };
     let path = base.join(value.trim_start_matches("./"));
     if value.is_empty() || !path.is_file() {
