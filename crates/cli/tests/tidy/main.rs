@@ -1,10 +1,11 @@
 //! Rules of `docs/ARCHITECTURE.md` and `CONTRIBUTING.md` that neither the compiler nor Clippy checks:
-//! dependencies, the lock file, links, and a few lines of Rust.
+//! dependencies, the lock file, links, messages of commits, and a few lines of Rust.
 //!
 //! Every rule is a function from one file's text to findings, and has a test with a text that breaks it and
 //! one that keeps it. Each finding says where, what, and what to do instead.
 
 mod circles;
+mod commits;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -136,6 +137,12 @@ fn the_files_of_a_crate_make_no_circle() {
             }
         }
     }
+}
+
+#[test]
+fn messages_of_commits_keep_the_rules() {
+    let wrong = commits::since_the_rule(&root()).as_deref().map(commits::wrong);
+    assert_eq!(wrong.unwrap_or_default(), [""; 0]);
 }
 
 fn root() -> std::path::PathBuf {
