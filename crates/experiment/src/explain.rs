@@ -12,7 +12,7 @@ use dnslab_settings::{
 use dnslab_wire::units::{duration, number, share};
 
 use crate::Plan;
-use crate::run::population_described;
+use crate::run::population;
 
 /// Says which version a server has and where it is, or why it is not there.
 pub type FindServer<'a> = dyn Fn(&ChainServer<'_>) -> String + 'a;
@@ -273,7 +273,7 @@ fn load(variant: &Variant) -> String {
     };
     let clients = match (load.mode(), &load.population) {
         (_, Some(population)) => {
-            format!("{} {clients} of {}", load.clients, population_described(population))
+            format!("{} {clients} of {}", load.clients, population::described(population))
         }
         (Mode::Clients, None) if load.factor.0 == 1.0 => "the captured clients".to_owned(),
         (Mode::Clients, None) => format!("{} times the captured clients", load.factor.0),

@@ -17,7 +17,9 @@ const MAX_OVER_UDP: u64 = 4_096;
 /// Connections of a load that its server must bear at the same time.
 pub(super) fn connections(load: &Load) -> u32 {
     let max = match load.mode() {
-        Mode::Clients if load.transports().all(|it| it == Transport::Udp) => MAX_OVER_UDP,
+        Mode::Clients if load.transports().all(|transport| transport == Transport::Udp) => {
+            MAX_OVER_UDP
+        }
         _ => u64::MAX,
     };
     u32::try_from(sockets(load).min(max)).unwrap_or(u32::MAX)
