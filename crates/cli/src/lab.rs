@@ -78,7 +78,7 @@ fn get_one(request: &Request<'_>) -> Result<Entry, GetError> {
     let (began, mut told) = (Instant::now(), None);
     let done = get(request, &mut |what| {
         bar.set_message(what.to_owned());
-        let is_due = told.is_none_or(|told: Instant| told.elapsed() >= LINES);
+        let is_due = told.is_none_or(|instant: Instant| instant.elapsed() >= LINES);
         if bar.is_hidden() && is_due {
             let seconds = began.elapsed().as_secs();
             tell!("{}, {seconds} s: {}", request.recipe.name(), visible(what));

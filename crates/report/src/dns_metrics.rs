@@ -45,7 +45,7 @@ fn objects(session: &Session, record: &RunRecord) -> Vec<Value> {
     let Some(measured) = &record.measured else { return all };
     let start_ns = record.started_ns().unwrap_or(0);
     let window = measured.window_start_ns..measured.window_start_ns + measured.window_ns;
-    let inside = measured.intervals.iter().filter(|of| window.contains(&of.at_ns));
+    let inside = measured.intervals.iter().filter(|interval| window.contains(&interval.at_ns));
     all.extend(inside.map(|interval| {
         statistics(
             "stats_periodic",
@@ -65,7 +65,8 @@ fn header(session: &Session, record: &RunRecord, run: &str) -> Value {
     let load = &record.load;
     let measured = record.measured.as_ref();
     // What was asked for is the length of most of them; the last one may be shorter.
-    let interval_ns = measured.and_then(|of| of.intervals.iter().map(|it| it.length_ns).max());
+    let interval_ns = measured
+        .and_then(|measured| measured.intervals.iter().map(|interval| interval.length_ns).max());
     let seconds = |ns: u64| ns as f64 / PER_SECOND as f64;
     let (generator, version, parameters) = match &record.imported {
         Some(of) => (of.generator.clone(), of.version.clone(), of.command.clone()),
@@ -200,7 +201,7 @@ fn connections(record: &RunRecord, measured: &Measured) -> Option<Value> {
         return None;
     }
     if let Some(imported) = &record.imported {
-        let opened = imported.connections.and_then(|of| of.opened)?;
+        let opened = imported.connections.and_then(|connections| connections.opened)?;
         return Some(json!({"type": "tcp", "handshakes": opened}));
     }
     let of = &measured.counters.connections;

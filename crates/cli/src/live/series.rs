@@ -229,7 +229,7 @@ impl Series {
     }
 
     fn push(&mut self, kept: Kept) {
-        let place = |of: &Kept| of.point.at_ns / self.width_ns;
+        let place = |kept: &Kept| kept.point.at_ns / self.width_ns;
         match self.points.last_mut() {
             Some(last) if place(last) == place(&kept) => {
                 last.point.merge(&kept.point);
@@ -259,7 +259,7 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
 
     fn interval(number: u64, answered: u64, latency: &Histogram) -> Interval {
-        let quantile = |of| latency.quantile_ns(of);
+        let quantile = |share| latency.quantile_ns(share);
         Interval {
             at_ns: number * SECOND,
             length_ns: SECOND,

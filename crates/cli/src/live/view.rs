@@ -633,7 +633,7 @@ mod tests {
         }
         let ended = model.view().ended;
         assert_eq!(ended.len(), MAX_ENDED);
-        assert!(ended.iter().all(|it| !it.text.contains(['\u{1b}', '\n'])), "{:?}", ended[0]);
+        assert!(ended.iter().all(|line| !line.text.contains(['\u{1b}', '\n'])), "{:?}", ended[0]);
         assert!(ended[MAX_ENDED - 1].text.starts_with("999"));
     }
 }

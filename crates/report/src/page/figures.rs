@@ -67,14 +67,15 @@ type Outcome = (&'static str, fn(&Outcomes) -> u64);
 /// How many answers were parsed in full, as a sentence; nothing if none was.
 fn checked(summary: &Summary) -> String {
     let sum = |pick: fn(&VariantSummary) -> u64| summary.variants.iter().map(pick).sum::<u64>();
-    let (checked, malformed) = (sum(|of| of.checked_answers), sum(|of| of.malformed_answers));
+    let (checked, malformed) =
+        (sum(|variant| variant.checked_answers), sum(|variant| variant.malformed_answers));
     if checked == 0 {
         return String::new();
     }
     format!(
         " Checked in full, with every record: {} of {} answers; {} of them were malformed.",
         number::count(checked),
-        number::count(sum(|of| of.rcodes.values().sum())),
+        number::count(sum(|variant| variant.rcodes.values().sum())),
         number::count(malformed)
     )
 }
@@ -83,27 +84,28 @@ fn checked(summary: &Summary) -> String {
 /// was.
 pub(crate) fn outcomes(summary: &Summary, grouping: &Grouping) -> String {
     const OUTCOMES: [Outcome; 6] = [
-        ("answered", |of| of.answered),
-        ("timed out", |of| of.timed_out),
-        ("not sent", |of| of.not_sent),
-        ("connection lost", |of| of.connection_lost),
-        ("malformed", |of| of.malformed),
-        ("refused", |of| of.refused),
+        ("answered", |outcomes| outcomes.answered),
+        ("timed out", |outcomes| outcomes.timed_out),
+        ("not sent", |outcomes| outcomes.not_sent),
+        ("connection lost", |outcomes| outcomes.connection_lost),
+        ("malformed", |outcomes| outcomes.malformed),
+        ("refused", |outcomes| outcomes.refused),
     ];
     let all: Vec<Cow<'_, VariantSummary>> = summary.variants.iter().map(shown).collect();
     let measured: Vec<(usize, &VariantSummary)> = all
         .iter()
         .map(|variant| &**variant)
         .enumerate()
-        .filter(|(_, of)| of.outcomes.due > 0)
+        .filter(|(_, variant)| variant.outcomes.due > 0)
         .collect();
     if measured.is_empty() {
         return String::new();
     }
     let (seen, never): (Vec<Outcome>, Vec<Outcome>) = OUTCOMES
         .into_iter()
-        .partition(|(_, pick)| measured.iter().any(|(_, of)| pick(&of.outcomes) > 0));
-    let mut codes: Vec<&String> = measured.iter().flat_map(|(_, of)| of.rcodes.keys()).collect();
+        .partition(|(_, pick)| measured.iter().any(|(_, variant)| pick(&variant.outcomes) > 0));
+    let mut codes: Vec<&String> =
+        measured.iter().flat_map(|(_, variant)| variant.rcodes.keys()).collect();
     codes.sort();
     codes.dedup();
     let never: Vec<&str> = never.iter().map(|(name, _)| *name).collect();

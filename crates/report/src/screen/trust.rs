@@ -43,7 +43,7 @@ pub(super) fn of_the_machine(records: &[RunRecord], summary: &Summary) -> Vec<St
 /// By how much dnslab itself may have moved a latency: that of the reference, since where connections come and go
 /// queries wait for the server, too. A search has none; there it is over all runs.
 fn latency_floor_ns(metric: Metric, records: &[RunRecord], summary: &Summary) -> Option<f64> {
-    let reference = find(summary, &summary.baseline).filter(|of| of.valid_runs > 0);
+    let reference = find(summary, &summary.baseline).filter(|variant| variant.valid_runs > 0);
     let own = records.iter().filter(|record| record.imported.is_none());
     match reference {
         Some(variant) if variant.imported.is_some() => None,

@@ -26,11 +26,14 @@ pub(crate) fn earlier(lines: &[Earlier]) -> String {
                     | --- | --- | --- | --- | --- | --- |\n"
         .to_owned();
     for (method, of_it) in methods {
-        let failures = of_it.iter().filter(|it| it.failure.is_some()).count();
-        let reports = of_it.iter().filter(|it| it.failure.is_none() && is_same(it));
-        let marks = Share::of(reports.map(|it| it.comparisons.iter().any(Compared::is_mark)));
-        let found = Share::of(of_it.iter().filter(|it| it.kind == "cost-5").map(|it| is_found(it)));
-        let held = Share::of(of_it.iter().flat_map(|it| held(it)));
+        let failures = of_it.iter().filter(|played| played.failure.is_some()).count();
+        let reports = of_it.iter().filter(|played| played.failure.is_none() && is_same(played));
+        let marks =
+            Share::of(reports.map(|played| played.comparisons.iter().any(Compared::is_mark)));
+        let found = Share::of(
+            of_it.iter().filter(|played| played.kind == "cost-5").map(|played| is_found(played)),
+        );
+        let held = Share::of(of_it.iter().flat_map(|played| held(played)));
         let _ = writeln!(
             text,
             "| {method} | {} | {failures} | {} | {} | {} |",
@@ -57,11 +60,11 @@ fn is_found(it: &Earlier) -> bool {
 /// time if CPU time was planted.
 fn held(it: &Earlier) -> Vec<bool> {
     if is_same(it) {
-        return it.comparisons.iter().map(|it| it.difference.holds(0.0)).collect();
+        return it.comparisons.iter().map(|comparison| comparison.difference.holds(0.0)).collect();
     }
     let Some(busy_ns) = it.busy_ns else { return Vec::new() };
     let cpu = it.comparisons.iter().filter(|it| it.metric == CPU);
-    cpu.filter_map(|it| Some(it.absolute?.holds(busy_ns as f64))).collect()
+    cpu.filter_map(|comparison| Some(comparison.absolute?.holds(busy_ns as f64))).collect()
 }
 
 #[cfg(test)]
@@ -97,7 +100,7 @@ mod tests {
             failed,
         ];
         let text = earlier(&log);
-        let rows: Vec<&str> = text.lines().skip_while(|it| !it.starts_with("| ---")).collect();
+        let rows: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("| ---")).collect();
         // Of 8 and 8 intervals of equal variants the first 8 hold 0; both planted costs are held.
         assert_eq!(
             rows[1..],

@@ -160,10 +160,10 @@ pub(crate) fn append(path: &Path, played: &Played) -> Result<()> {
 /// The experiments that count: the first of each kind in the log, up to its target.
 pub(crate) fn counted(played: &[Played]) -> Vec<&Played> {
     let mut done: HashMap<Kind, u32> = HashMap::new();
-    let is_counted = |it: &&Played| {
-        let number = done.entry(it.kind).or_default();
+    let is_counted = |played: &&Played| {
+        let number = done.entry(played.kind).or_default();
         *number += 1;
-        *number <= it.kind.target()
+        *number <= played.kind.target()
     };
     played.iter().filter(is_counted).collect()
 }
@@ -195,7 +195,7 @@ mod tests {
         log.push(crate::truth::page::tests::played(Kind::Loss, 0));
         let found = counted(&log);
         assert_eq!(found.len(), 6);
-        assert!(found.iter().all(|it| it.seed != 7));
+        assert!(found.iter().all(|played| played.seed != 7));
     }
 
     #[test]

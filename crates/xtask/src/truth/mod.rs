@@ -87,12 +87,12 @@ pub(crate) fn truth(options: &TruthOptions) -> Result<()> {
 }
 
 fn count(played: &[Played], kind: Kind) -> u32 {
-    played.iter().filter(|it| it.kind == kind).count() as u32
+    played.iter().filter(|played| played.kind == kind).count() as u32
 }
 
 /// As long as the longest of its kind so far.
 fn expected(played: &[Played], kind: Kind) -> Duration {
-    let seconds = played.iter().filter(|it| it.kind == kind).map(|it| it.seconds);
+    let seconds = played.iter().filter(|played| played.kind == kind).map(|played| played.seconds);
     seconds.reduce(f64::max).map_or(EXPECTED, Duration::from_secs_f64)
 }
 
@@ -100,7 +100,7 @@ fn said(played: &Played) -> String {
     let marks: Vec<String> = played
         .comparisons
         .iter()
-        .filter(|it| it.is_mark())
+        .filter(|comparison| comparison.is_mark())
         .map(|it| format!("{} {} {}", it.variant, it.verdict, it.metric))
         .collect();
     let found = match (&played.failure, played.kind.limit()) {

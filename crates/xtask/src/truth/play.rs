@@ -93,7 +93,10 @@ impl Player {
         let result = self.run(experiment, seed);
         let fact = |name: &str| {
             let facts = machine::facts();
-            facts.into_iter().find(|fact| fact.name == name).map_or(String::new(), |it| it.value)
+            facts
+                .into_iter()
+                .find(|fact| fact.name == name)
+                .map_or(String::new(), |fact| fact.value)
         };
         let mut played = Played {
             method: METHOD,
@@ -130,7 +133,7 @@ impl Player {
             Err(failure) => bail!("cannot measure the CPU time of an answer: {failure}"),
         };
         let report = report(&path)?;
-        let cpu = report.variants.first().and_then(|it| it.metrics.get(CPU)?.value);
+        let cpu = report.variants.first().and_then(|variant| variant.metrics.get(CPU)?.value);
         let cpu = cpu.with_context(|| format!("{} has no {CPU}", path.display()))?;
         self.cpu_ns.insert(transport, cpu);
         Ok(cpu)
@@ -186,15 +189,17 @@ fn take(path: &Path, played: &mut Played) -> Result<()> {
     }
     if played.kind == Kind::Loss {
         let lossy = report.variants.iter().find(|variant| variant.name == "lossy");
-        let lost = |it: &Variant| [it.outcomes.due - it.outcomes.answered, it.outcomes.due];
+        let lost = |variant: &Variant| {
+            [variant.outcomes.due - variant.outcomes.answered, variant.outcomes.due]
+        };
         played.lost = lossy.map(lost);
     }
-    let compared = |it: Comparison| Compared {
-        variant: it.variant,
-        metric: it.metric,
-        difference: it.difference,
-        absolute: it.absolute,
-        verdict: it.verdict.verdict,
+    let compared = |comparison: Comparison| Compared {
+        variant: comparison.variant,
+        metric: comparison.metric,
+        difference: comparison.difference,
+        absolute: comparison.absolute,
+        verdict: comparison.verdict.verdict,
     };
     played.comparisons = report.comparisons.into_iter().map(compared).collect();
     for record in ResultsDirectory::open(path)?.runs()? {

@@ -124,7 +124,7 @@ fn words(path: &Path) -> Result<Vec<OsString>> {
     let libraries = path.join(format!("usr/lib/{architecture}-linux-gnu"));
     let program = path.join("usr/bin/dnsperf");
     let loaders = ["ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"];
-    let loader = loaders.iter().map(|name| libraries.join(name)).find(|it| it.exists());
+    let loader = loaders.iter().map(|name| libraries.join(name)).find(|path| path.exists());
     let loader = loader.filter(|_| program.exists()).with_context(|| {
         format!("--dnsperf: {} is a folder, but no Debian with a dnsperf", path.display())
     })?;

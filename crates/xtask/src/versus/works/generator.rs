@@ -66,9 +66,10 @@ fn row(samples: &[Sample], case: String, program: &str) -> Result<GeneratorRow> 
             Ratio::new(&ours, &theirs).with_context(|| format!("no ratio for {case}"))
         })
         .transpose()?;
-    let of_program = samples.iter().filter(|it| it.program == program);
-    let lost =
-        |it: &Sample| it.finding.lost as f64 / (it.finding.answered + it.finding.lost) as f64;
+    let of_program = samples.iter().filter(|sample| sample.program == program);
+    let lost = |sample: &Sample| {
+        sample.finding.lost as f64 / (sample.finding.answered + sample.finding.lost) as f64
+    };
     Ok(GeneratorRow {
         answered_qps: median_of(samples, &case, program, answered)?,
         // If each answer took it as long in the window as in the whole run.
