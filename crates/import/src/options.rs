@@ -156,12 +156,6 @@ fn each_option<'a>(words: &'a [String], mut take: impl FnMut(char, Option<&'a st
 /// A command line without the secrets of TSIG keys: in the value of `-y`, what follows the last colon, or all
 /// if there is none, is masked.
 pub(super) fn without_secrets(words: &[String]) -> Vec<String> {
-    let masked = |value: &str| {
-        let (before, secret) =
-            value.rsplit_once(':').map_or(("", value), |(key, secret)| (key, secret));
-        let colon = if value.contains(':') { ":" } else { "" };
-        format!("{before}{colon}{}", "*".repeat(secret.chars().count()))
-    };
     // Which option the next word is the value of, if any.
     let mut value_of = None;
     let shown = words.iter().map(|word| {
@@ -182,6 +176,13 @@ pub(super) fn without_secrets(words: &[String]) -> Vec<String> {
         if option == 'y' { format!("-{before}{}", masked(value)) } else { word.clone() }
     });
     shown.collect()
+}
+
+fn masked(value: &str) -> String {
+    let (before, secret) =
+        value.rsplit_once(':').map_or(("", value), |(key, secret)| (key, secret));
+    let colon = if value.contains(':') { ":" } else { "" };
+    format!("{before}{colon}{}", "*".repeat(secret.chars().count()))
 }
 
 /// A time in seconds with up to nine digits behind the point, as nanoseconds: exact. Up to 31 years.

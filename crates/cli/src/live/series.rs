@@ -241,15 +241,17 @@ impl Series {
     }
 
     pub(crate) fn points(&self) -> Vec<Point> {
-        let finish = |kept: &Kept| {
-            let mut point = kept.point.clone();
-            if kept.is_merged {
-                point.quantiles_ns = QUANTILES.map(|quantile| kept.counts.quantile_ns(quantile));
-            }
-            point
-        };
-        self.points.iter().map(finish).collect()
+        self.points.iter().map(finished).collect()
     }
+}
+
+/// With the quantiles of all that was merged into it.
+fn finished(kept: &Kept) -> Point {
+    let mut point = kept.point.clone();
+    if kept.is_merged {
+        point.quantiles_ns = QUANTILES.map(|quantile| kept.counts.quantile_ns(quantile));
+    }
+    point
 }
 
 #[cfg(test)]

@@ -219,15 +219,7 @@ impl Testbed {
 
     /// The servers behind the one under test and where they answer, a line each.
     pub(super) fn describe(&self) -> Vec<String> {
-        let line = |behind: &RunningChainServer| {
-            let at = |(transport, address): &(Transport, SocketAddr)| {
-                format!("{transport} at {address}")
-            };
-            let addresses: Vec<String> = behind.server.addresses().iter().map(at).collect();
-            let (place, kind) = (behind.role.name(), &behind.server.facts().kind);
-            format!("{place}: {kind} answers over {}", addresses.join(", "))
-        };
-        self.behind.iter().map(line).collect()
+        self.behind.iter().map(RunningChainServer::describe).collect()
     }
 
     /// The nearest server ends first.
@@ -310,6 +302,15 @@ impl Testbed {
 }
 
 impl RunningChainServer {
+    /// Where it answers, in a line.
+    fn describe(&self) -> String {
+        let at =
+            |(transport, address): &(Transport, SocketAddr)| format!("{transport} at {address}");
+        let addresses: Vec<String> = self.server.addresses().iter().map(at).collect();
+        let (place, kind) = (self.role.name(), &self.server.facts().kind);
+        format!("{place}: {kind} answers over {}", addresses.join(", "))
+    }
+
     /// As the server before it sees it.
     fn as_upstream(&self) -> Upstream {
         let address = self.server.address(self.transport);

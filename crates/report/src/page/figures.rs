@@ -211,13 +211,8 @@ pub(crate) fn charts(page: &Page<'_>, charts: &Charts) -> String {
         push_place(html, figure.id(), class, title, &text);
     };
     open.into_iter().for_each(|figure| push(&mut html, figure));
-    let cores = |html: &mut String| {
-        let text =
-            "Whoever used it: server, load and others. Where variants take turns, all of them.";
-        push_place(html, "cores", "full", "CPU by core", text);
-    };
     if has_cores && !grouped {
-        cores(&mut html);
+        push_cores(&mut html);
     }
     if has_rcodes {
         let text = "Shares of the queries that ended, answered or not.";
@@ -226,13 +221,18 @@ pub(crate) fn charts(page: &Page<'_>, charts: &Charts) -> String {
     if !folded.is_empty() || (grouped && has_cores) {
         html.push_str("<details class=\"full\"><summary>More over time</summary>\n");
         if grouped && has_cores {
-            cores(&mut html);
+            push_cores(&mut html);
         }
         folded.into_iter().for_each(|figure| push(&mut html, figure));
         html.push_str("</details>\n");
     }
     html.push_str("</section>\n");
     html
+}
+
+fn push_cores(html: &mut String) {
+    let text = "Whoever used it: server, load and others. Where variants take turns, all of them.";
+    push_place(html, "cores", "full", "CPU by core", text);
 }
 
 /// Title and explanation of a chart over time. With a common load of its own, the latencies over time

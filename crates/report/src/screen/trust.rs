@@ -71,12 +71,12 @@ fn bottlenecks(summary: &Summary) -> String {
         BottleneckKind::Unknown if has_imported(summary) => "not known",
         kind => bottleneck_name(kind),
     };
-    let told: Vec<String> = kinds
+    let texts: Vec<String> = kinds
         .iter()
         .map(|(kind, names)| match names.len() == all {
             true => name(*kind).to_owned(),
             false => format!("{} ({})", name(*kind), listed(names)),
         })
         .collect();
-    told.join(", ")
+    texts.join(", ")
 }

@@ -163,15 +163,18 @@ fn not_sampled(cost: &CostSummary) -> Vec<String> {
 /// sampled.
 pub(crate) fn sampling_cost(variant: &VariantCost) -> String {
     let [without, with] = variant.answered_qps;
-    let relative = |with: f64, without: f64| match without > 0.0 {
-        true => number::change(with / without - 1.0),
-        false => number::NONE.to_owned(),
-    };
     format!(
         "{} qps, {} CPU/query",
         relative(with, without),
         relative(variant.sampled_cpu_per_query_ns, variant.cpu_per_query_ns.value)
     )
+}
+
+fn relative(with: f64, without: f64) -> String {
+    match without > 0.0 {
+        true => number::change(with / without - 1.0),
+        false => number::NONE.to_owned(),
+    }
 }
 
 /// What the table says besides.

@@ -153,10 +153,11 @@ pub(super) fn rows(name: &str, keys: &str, window: Window, room: &Room<'_>) -> R
     let version = records.first().map_or("", |record| record.server.version.as_str());
     let server = format!("{name} {}", version.split(['-', ' ', '+']).next().unwrap_or_default());
     let found = Transport::ALL.into_iter().map(|transport| {
-        let of = |variant: &str| variant == transport.name();
-        let skipped = session.skipped.iter().find(|skipped| of(&skipped.variant));
+        let is_over = |variant: &str| variant == transport.name();
+        let skipped = session.skipped.iter().find(|skipped| is_over(&skipped.variant));
         let too_many = too_many(name, transport, window);
-        let cell = match (records.iter().find(|record| of(&record.variant)), skipped, too_many) {
+        let cell = match (records.iter().find(|record| is_over(&record.variant)), skipped, too_many)
+        {
             (Some(_), _, Some(why)) => Cell::NotServed(why.to_owned()),
             (Some(record), _, None) => cell(record),
             (None, Some(skipped), _) => Cell::NotServed(skipped.reason.clone()),

@@ -46,24 +46,25 @@ pub(crate) fn earlier(lines: &[Earlier]) -> String {
     text
 }
 
-fn is_same(it: &Earlier) -> bool {
-    matches!(it.kind.as_str(), "same" | "same-quarter")
+fn is_same(earlier: &Earlier) -> bool {
+    matches!(earlier.kind.as_str(), "same" | "same-quarter")
 }
 
 /// A planted cost was found in the CPU time, and in time.
-fn is_found(it: &Earlier) -> bool {
-    let costs = |it: &Compared| it.metric == CPU && it.verdict == "costs";
-    it.seconds <= MAX_SECONDS && it.comparisons.iter().any(costs)
+fn is_found(earlier: &Earlier) -> bool {
+    let costs = |compared: &Compared| compared.metric == CPU && compared.verdict == "costs";
+    earlier.seconds <= MAX_SECONDS && earlier.comparisons.iter().any(costs)
 }
 
 /// For each interval with a known truth, whether it holds it: every metric of equal variants, and the CPU
 /// time if CPU time was planted.
-fn held(it: &Earlier) -> Vec<bool> {
-    if is_same(it) {
-        return it.comparisons.iter().map(|comparison| comparison.difference.holds(0.0)).collect();
+fn held(earlier: &Earlier) -> Vec<bool> {
+    if is_same(earlier) {
+        let comparisons = earlier.comparisons.iter();
+        return comparisons.map(|compared| compared.difference.holds(0.0)).collect();
     }
-    let Some(busy_ns) = it.busy_ns else { return Vec::new() };
-    let cpu = it.comparisons.iter().filter(|it| it.metric == CPU);
+    let Some(busy_ns) = earlier.busy_ns else { return Vec::new() };
+    let cpu = earlier.comparisons.iter().filter(|compared| compared.metric == CPU);
     cpu.filter_map(|comparison| Some(comparison.absolute?.holds(busy_ns as f64))).collect()
 }
 
@@ -77,13 +78,13 @@ mod tests {
     fn a_bad_record_stays_on_the_page() {
         assert_eq!(earlier(&[]), "");
         let of = |kind, name: &str, percent| {
-            let it = played(kind, percent);
+            let played = played(kind, percent);
             Earlier {
                 method: 1,
                 kind: name.into(),
-                seconds: it.seconds,
-                busy_ns: it.busy_ns,
-                comparisons: it.comparisons,
+                seconds: played.seconds,
+                busy_ns: played.busy_ns,
+                comparisons: played.comparisons,
                 failure: None,
             }
         };

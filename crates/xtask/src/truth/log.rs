@@ -200,11 +200,11 @@ mod tests {
 
     #[test]
     fn an_unbounded_interval_holds_everything() {
-        let of = |low, high| Estimate { value: Some(0.0), low, high };
-        assert!(of(None, None).holds(9.0));
-        assert!(of(Some(-1.0), Some(1.0)).holds(1.0));
-        assert!(!of(Some(-1.0), Some(1.0)).holds(1.1));
-        assert_eq!(of(Some(-1.0), Some(2.0)).half_width(), Some(1.5));
-        assert_eq!(of(Some(-1.0), None).half_width(), None);
+        let estimate = |low, high| Estimate { value: Some(0.0), low, high };
+        assert!(estimate(None, None).holds(9.0));
+        assert!(estimate(Some(-1.0), Some(1.0)).holds(1.0));
+        assert!(!estimate(Some(-1.0), Some(1.0)).holds(1.1));
+        assert_eq!(estimate(Some(-1.0), Some(2.0)).half_width(), Some(1.5));
+        assert_eq!(estimate(Some(-1.0), None).half_width(), None);
     }
 }

@@ -129,8 +129,8 @@ mod tests {
 
     #[test]
     fn the_next_experiment_is_expected_to_take_as_long_as_the_longest() {
-        let of = |seconds| Played { seconds, ..page::tests::played(Kind::Same, 0) };
-        let played = [of(40.0), of(50.0), of(45.0)];
+        let lasting = |seconds| Played { seconds, ..page::tests::played(Kind::Same, 0) };
+        let played = [lasting(40.0), lasting(50.0), lasting(45.0)];
         assert_eq!(expected(&played, Kind::Same), Duration::from_secs(50));
         assert_eq!(expected(&played, Kind::Loss), EXPECTED);
         assert_eq!((count(&played, Kind::Same), count(&played, Kind::Loss)), (3, 0));

@@ -63,8 +63,8 @@ pub(crate) fn page(log: &Log) -> String {
 
 fn conditions(all: &[&Played], beyond: usize) -> String {
     let mut machines: BTreeMap<(&str, &str, &str), Vec<&Played>> = BTreeMap::new();
-    for it in all {
-        machines.entry((&it.cpu, &it.kernel, &it.dnslab)).or_default().push(it);
+    for played in all {
+        machines.entry((&played.cpu, &played.kernel, &played.dnslab)).or_default().push(played);
     }
     let mut text = format!(
         "\n## Machines and days\n\nMethod {METHOD}. \"Stolen\" is the share of all CPU time that the \
@@ -263,8 +263,8 @@ pub(crate) mod tests {
     #[test]
     fn a_mark_on_the_memory_beside_a_planted_difference_is_false() {
         let mut marked = played(Kind::Cost3, 3);
-        for it in &mut marked.comparisons {
-            "costs".clone_into(&mut it.verdict);
+        for comparison in &mut marked.comparisons {
+            "costs".clone_into(&mut comparison.verdict);
         }
         let page = page_of(vec![marked, played(Kind::Loss, 5), played(Kind::Delay, 5)]);
         assert!(line(&page, "| beside a planted").contains("| 1 of 2 (50 %) |"), "{page}");

@@ -91,13 +91,6 @@ impl Player {
         let experiment = Experiment::of(kind, transport, busy_ns.unwrap_or(0));
         let (begun, before) = (Instant::now(), CpuTime::of_all());
         let result = self.run(experiment, seed);
-        let fact = |name: &str| {
-            let facts = machine::facts();
-            facts
-                .into_iter()
-                .find(|fact| fact.name == name)
-                .map_or(String::new(), |fact| fact.value)
-        };
         let mut played = Played {
             method: METHOD,
             date: String::new(),
@@ -167,10 +160,16 @@ impl Player {
         if ended.status.code() == Some(BAD_INPUT) {
             bail!("dnslab does not understand an experiment; is it of another version? {said}");
         }
-        let path = only_folder(&results).filter(|it| it.join("summary.json").exists());
+        let path = only_folder(&results).filter(|folder| folder.join("summary.json").exists());
         let last = || said.lines().last().unwrap_or("it said nothing").to_owned();
         Ok(path.ok_or_else(last))
     }
+}
+
+/// What this machine is, by the name of the fact; empty if that is not known.
+fn fact(name: &str) -> String {
+    let facts = machine::facts();
+    facts.into_iter().find(|fact| fact.name == name).map_or(String::new(), |fact| fact.value)
 }
 
 fn report(path: &Path) -> Result<Report> {
@@ -194,13 +193,6 @@ fn take(path: &Path, played: &mut Played) -> Result<()> {
         };
         played.lost = lossy.map(lost);
     }
-    let compared = |comparison: Comparison| Compared {
-        variant: comparison.variant,
-        metric: comparison.metric,
-        difference: comparison.difference,
-        absolute: comparison.absolute,
-        verdict: comparison.verdict.verdict,
-    };
     played.comparisons = report.comparisons.into_iter().map(compared).collect();
     for record in ResultsDirectory::open(path)?.runs()? {
         if record.status != RunStatus::Valid {
@@ -212,4 +204,14 @@ fn take(path: &Path, played: &mut Played) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn compared(comparison: Comparison) -> Compared {
+    Compared {
+        variant: comparison.variant,
+        metric: comparison.metric,
+        difference: comparison.difference,
+        absolute: comparison.absolute,
+        verdict: comparison.verdict.verdict,
+    }
 }

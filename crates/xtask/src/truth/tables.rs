@@ -58,9 +58,9 @@ pub(crate) fn holds_zero(same: &[&Played], metric: Option<&str>) -> Vec<Share> {
 }
 
 /// Planted CPU time, difference of the CPU time per query, and its interval, all in ns.
-fn planted_and_measured(it: &Played) -> Option<(f64, f64, Estimate)> {
-    let cpu = it.comparisons.iter().find(|compared| compared.metric == CPU)?.absolute?;
-    Some((it.busy_ns? as f64, cpu.value?, cpu))
+fn planted_and_measured(played: &Played) -> Option<(f64, f64, Estimate)> {
+    let cpu = played.comparisons.iter().find(|compared| compared.metric == CPU)?.absolute?;
+    Some((played.busy_ns? as f64, cpu.value?, cpu))
 }
 
 /// Of each experiment, whether the interval of the CPU time per query holds the planted time.
@@ -78,12 +78,12 @@ pub(crate) fn holds_others(costs: &[&Played]) -> Vec<Share> {
         let (planted, measured, _) = planted_and_measured(played)?;
         Some((measured * planted, planted * planted))
     };
-    let held = |(at, it): (usize, &&Played)| {
-        let (planted, _, cpu) = planted_and_measured(it)?;
+    let held = |(at, played): (usize, &&Played)| {
+        let (planted, _, cpu) = planted_and_measured(played)?;
         let others = costs
             .iter()
             .enumerate()
-            .filter(|(other, that)| *other != at && that.transport == it.transport);
+            .filter(|(other, that)| *other != at && that.transport == played.transport);
         let (above, below) = others
             .filter_map(|(_, that)| products(that))
             .fold((0.0, 0.0), |sums, (above, below)| (sums.0 + above, sums.1 + below));
@@ -124,16 +124,18 @@ fn measured_part(costs: &[&Played]) -> String {
 }
 
 /// A planted difference was found in one of these metrics. Without a report it was not.
-pub(crate) fn is_found(it: &Played, metrics: &[&str]) -> bool {
-    has_verdict(it, "costs", metrics)
+pub(crate) fn is_found(played: &Played, metrics: &[&str]) -> bool {
+    has_verdict(played, "costs", metrics)
 }
 
 pub(crate) fn found(played: &[&Played], metrics: &[&str]) -> Share {
     Share::of(played.iter().map(|played| is_found(played, metrics)))
 }
 
-fn has_verdict(it: &Played, verdict: &str, metrics: &[&str]) -> bool {
-    it.comparisons.iter().any(|it| it.verdict == verdict && metrics.contains(&it.metric.as_str()))
+fn has_verdict(played: &Played, verdict: &str, metrics: &[&str]) -> bool {
+    let mut comparisons = played.comparisons.iter();
+    comparisons
+        .any(|compared| compared.verdict == verdict && metrics.contains(&compared.metric.as_str()))
 }
 
 /// The median of half the width of the relative intervals.
@@ -165,9 +167,9 @@ pub(crate) fn same(played: &[&Played]) -> String {
     }
     let both = of(played, &EQUAL);
     let mut metrics: Vec<&str> = Vec::new();
-    for it in differences(&both, None) {
-        if !metrics.contains(&it.metric.as_str()) {
-            metrics.push(&it.metric);
+    for comparison in differences(&both, None) {
+        if !metrics.contains(&comparison.metric.as_str()) {
+            metrics.push(&comparison.metric);
         }
     }
     text += "\nThe true difference is 0. A 95 % interval should hold it in 95 of 100:\n\n\
@@ -321,14 +323,16 @@ pub(crate) fn position(played: &[&Played]) -> String {
     text += "| variant | experiments | mean difference | 95 % interval | |\n";
     text += "| --- | --- | --- | --- | --- |\n";
     for variant in ["b", "c"] {
-        let rates = differences(&same, Some(RATE)).filter(|it| it.variant == variant);
+        let rates =
+            differences(&same, Some(RATE)).filter(|comparison| comparison.variant == variant);
         let values: Vec<f64> = rates.filter_map(|comparison| comparison.difference.value).collect();
         let found = mean(&values).map_or_else(
             || "- | - | too few experiments".to_owned(),
             |(mean, low, high)| {
                 let holds =
                     if low <= 0.0 && 0.0 <= high { "holds 0" } else { "**does not hold 0**" };
-                let [mean, low, high] = [mean, low, high].map(|it| format!("{:+.2} %", it * 100.0));
+                let [mean, low, high] =
+                    [mean, low, high].map(|share| format!("{:+.2} %", share * 100.0));
                 format!("{mean} | {low} to {high} | {holds}")
             },
         );

@@ -54,7 +54,8 @@ impl Dnsperf {
                 || format!("cannot run {shown} (on Debian: apt-get install dnsperf)"),
             )?;
         let text = String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned();
-        let version = text.split_once("Version ").and_then(|(_, it)| it.split_whitespace().next());
+        let version =
+            text.split_once("Version ").and_then(|(_, rest)| rest.split_whitespace().next());
         let version = version.with_context(|| format!("{shown} does not say its version"))?;
         Ok(Self { program, name: format!("dnsperf {version}") })
     }
