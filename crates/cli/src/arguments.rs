@@ -478,7 +478,7 @@ fn step_duration(text: &str) -> Result<Duration, String> {
 /// A share: `5%`.
 fn tolerance(text: &str) -> Result<f64, String> {
     let reason = || "write a percentage between 0.1% and 50%".to_owned();
-    share::read_percentage(text).filter(|it| (0.001..=0.5).contains(it)).ok_or_else(reason)
+    share::read_percentage(text).filter(|share| (0.001..=0.5).contains(share)).ok_or_else(reason)
 }
 
 /// `dnslab report`

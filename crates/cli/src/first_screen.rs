@@ -4,7 +4,7 @@
 use dnslab_analysis::Summary;
 use dnslab_lab::{is_installed, title};
 use dnslab_record::Capacity;
-use dnslab_report::{capacity_screen, dns_metrics, more_rounds, screen, write_report};
+use dnslab_report::{Terminal, capacity_screen, dns_metrics, more_rounds, screen, write_report};
 use dnslab_results::ResultsDirectory;
 use dnslab_settings::{Experiment, ServerKind};
 use dnslab_wire::Transport;
@@ -35,7 +35,8 @@ pub(crate) fn show(
     // The lines on how to go on.
     let unfinished = if summary.missing_runs > 0 { 2 } else { 0 };
     let following = 1 + usize::from(next.is_some()) + unfinished;
-    terminal::show(&screen(&session, &records, &summary, (terminal::width(), following)));
+    let terminal = Terminal { width: terminal::width(), following };
+    terminal::show(&screen(&session, &records, &summary, terminal));
     say_report(results, is_kept)?;
     if let Some(next) = next {
         say!("next:   {next}");
@@ -52,7 +53,8 @@ pub(crate) fn show_search(
         return print_json(results, form);
     }
     let (session, records) = (results.session()?, results.runs()?);
-    terminal::show(&capacity_screen(&session, &records, capacity, (terminal::width(), 1)));
+    let terminal = Terminal { width: terminal::width(), following: 1 };
+    terminal::show(&capacity_screen(&session, &records, capacity, terminal));
     say_report(results, is_kept)
 }
 

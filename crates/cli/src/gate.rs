@@ -8,8 +8,8 @@ use crate::exit::Exit;
 /// The exit code of compared answers. What did not differ each time that it was asked is no fault of anybody.
 pub(crate) fn exit_of_answers(summary: &Summary) -> Exit {
     let answers = &summary.answers;
-    let is_open = |it: &AnswerComparison| it.compared == 0 || it.not_asked() > 0;
-    match answers.iter().any(|it| it.again() > 0) {
+    let is_open = |answers: &AnswerComparison| answers.compared == 0 || answers.not_asked() > 0;
+    match answers.iter().any(|answer| answer.again() > 0) {
         true => Exit::AnswersDiffer,
         false if answers.iter().any(is_open) => Exit::Invalid,
         false => Exit::Fine,

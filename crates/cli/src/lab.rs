@@ -75,14 +75,14 @@ fn get_one(request: &Request<'_>) -> Result<Entry, GetError> {
     bar.set_style(style);
     bar.set_prefix(request.recipe.name());
     bar.enable_steady_tick(TICK);
-    let (began, mut told) = (Instant::now(), None);
+    let (began, mut last_line) = (Instant::now(), None);
     let done = get(request, &mut |what| {
         bar.set_message(what.to_owned());
-        let is_due = told.is_none_or(|told: Instant| told.elapsed() >= LINES);
+        let is_due = last_line.is_none_or(|instant: Instant| instant.elapsed() >= LINES);
         if bar.is_hidden() && is_due {
             let seconds = began.elapsed().as_secs();
             tell!("{}, {seconds} s: {}", request.recipe.name(), visible(what));
-            told = Some(Instant::now());
+            last_line = Some(Instant::now());
         }
     });
     bar.finish_and_clear();

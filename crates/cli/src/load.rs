@@ -141,7 +141,8 @@ pub(crate) fn aim(variant: &mut VariantDraft, target: &str) -> Result<(), Failur
     } else {
         port.set_default(Some(transport.default_port()));
     }
-    let is_mixed = |mix: &TransportMix| mix.shares().iter().any(|(it, _)| it.is_encrypted());
+    let is_mixed =
+        |mix: &TransportMix| mix.shares().iter().any(|(transport, _)| transport.is_encrypted());
     let may_be_encrypted = variant.load.mix.value.as_ref().is_some_and(is_mixed)
         || variant.load.population.value.is_some();
     if transport.is_encrypted() || may_be_encrypted {

@@ -30,7 +30,8 @@ mod tests {
         let files = fs::read_dir(folder.path().join("man1")).unwrap().flatten();
         let page = |file: fs::DirEntry| {
             let text = fs::read_to_string(file.path()).unwrap().replace("\\-", "-");
-            let text = ["\\fB", "\\fI", "\\fR"].iter().fold(text, |text, it| text.replace(it, ""));
+            let text =
+                ["\\fB", "\\fI", "\\fR"].iter().fold(text, |text, font| text.replace(font, ""));
             (file.file_name().into_string().unwrap(), text)
         };
         files.map(page).collect()
@@ -39,7 +40,7 @@ mod tests {
     /// Each command that a user may give, with the words before it.
     fn commands(command: &clap::Command, name: &str, found: &mut Vec<(String, clap::Command)>) {
         found.push((name.to_owned(), command.clone()));
-        for below in command.get_subcommands().filter(|it| it.get_name() != "help") {
+        for below in command.get_subcommands().filter(|command| command.get_name() != "help") {
             commands(below, &format!("{name}-{}", below.get_name()), found);
         }
     }
@@ -65,7 +66,7 @@ mod tests {
             let page = &pages[&format!("{name}.1")];
             let longs = command
                 .get_arguments()
-                .filter(|it| !it.is_hide_set())
+                .filter(|argument| !argument.is_hide_set())
                 .filter_map(clap::Arg::get_long);
             for option in longs.map(|long| format!("--{long}")) {
                 assert!(is_there(&option, page), "{name}.1 lacks {option}:\n{page}");
@@ -78,7 +79,7 @@ mod tests {
                 };
                 assert!(is_there(&word, page), "{name}.1 lacks {word}:\n{page}");
             }
-            for below in command.get_subcommands().filter(|it| it.get_name() != "help") {
+            for below in command.get_subcommands().filter(|command| command.get_name() != "help") {
                 let word = format!("{name}-{}", below.get_name());
                 assert!(is_there(&word, page), "{name}.1 lacks {word}:\n{page}");
             }

@@ -36,7 +36,9 @@ fn commands_in_the_documents_are_ones_that_dnslab_takes() {
         for (name, content) in files_of(&document) {
             fs::write(folder.path().join(name), content).unwrap();
         }
-        for command in commands_of(&document).into_iter().filter(|it| it.program == "dnslab") {
+        for command in
+            commands_of(&document).into_iter().filter(|command| command.program == "dnslab")
+        {
             count += 1;
             if let Err(complaint) = check(&command, folder.path()) {
                 let words = command.words.join(" ");
@@ -64,7 +66,7 @@ fn options_and_keys_in_the_documents_exist() {
                 if is_row { line.splitn(3, '|').last().unwrap_or_default() } else { &line };
             for code in own.split('`').skip(1).step_by(2) {
                 let unknown = unknown_option(code, &known).or_else(|| unknown_key(code, is_row));
-                complaints.extend(unknown.map(|it| format!("{document}:{}: {it}", number + 1)));
+                complaints.extend(unknown.map(|name| format!("{document}:{}: {name}", number + 1)));
                 count += usize::from(code.starts_with("--"));
             }
         }
@@ -88,7 +90,7 @@ fn unknown_option(code: &str, known: &[String]) -> Option<String> {
     let mut options = code.split_whitespace().filter(|word| word.starts_with("--"));
     let unknown = options.find(|word| {
         let name = word.split(['=', '[', '.', ',']).next().unwrap_or_default();
-        !known.iter().any(|it| it == name)
+        !known.iter().any(|other| other == name)
     });
     unknown.map(|word| format!("there is no option `{word}`"))
 }
@@ -96,7 +98,9 @@ fn unknown_option(code: &str, known: &[String]) -> Option<String> {
 /// A key that stands alone in a cell of a table with keys.
 fn unknown_key(code: &str, is_row: bool) -> Option<String> {
     let (group, name) = code.split_once('.').filter(|_| is_row)?;
-    let is_word = |text: &str| text.chars().all(|it| it.is_ascii_lowercase() || it == '_');
+    let is_word = |text: &str| {
+        text.chars().all(|character| character.is_ascii_lowercase() || character == '_')
+    };
     let is_group = dnslab_settings::keys().any(|key| key.path.split('.').next() == Some(group));
     let is_key = is_group && is_word(name) && !["json", "csv", "html"].contains(&name);
     (is_key && dnslab_settings::find(code).is_none()).then(|| format!("there is no key `{code}`"))
@@ -106,7 +110,7 @@ fn unknown_key(code: &str, is_row: bool) -> Option<String> {
 fn check(command: &DocumentCommand, folder: &Path) -> Result<(), String> {
     let mut words = vec!["dnslab".to_owned()];
     words.extend(command.words.iter().map(|word| with_paths(word, folder)));
-    if command.words.first().is_some_and(|it| it == "replay")
+    if command.words.first().is_some_and(|word| word == "replay")
         && !words.contains(&"--duration".into())
     {
         // Otherwise the capture would be read.
@@ -130,7 +134,8 @@ fn are_of_this_machine(problems: &str) -> bool {
     const MISSING: [&str; 2] =
         ["error: there is no root folder `", "error: there is no authority file `/etc/ipa/"];
     let mut errors = problems.lines().filter(|line| line.starts_with("error")).peekable();
-    errors.peek().is_some() && errors.all(|line| MISSING.iter().any(|it| line.starts_with(it)))
+    errors.peek().is_some()
+        && errors.all(|line| MISSING.iter().any(|beginning| line.starts_with(beginning)))
 }
 
 /// The help or the version.
@@ -163,7 +168,7 @@ fn with_paths(word: &str, folder: &Path) -> String {
     if ["/opt/", "./old/", "./new/"].iter().any(|folder| value.starts_with(folder)) {
         return format!("{key}/bin/sh");
     }
-    let is_of_repository = value.starts_with("experiments/") || value.starts_with("deploy/");
+    let is_of_repository = value.starts_with("experiments/") || value.starts_with("docs/");
     let base = if is_of_repository { root() } else { folder.to_owned() };
     let path = base.join(value.trim_start_matches("./"));
     if value.is_empty() || !path.is_file() {

@@ -100,7 +100,8 @@ impl Monitor {
     /// Watches so many runs of an experiment.
     pub(crate) fn new(doors: Doors, experiment: &Experiment, runs: usize) -> Self {
         let transports = experiment.variants.iter();
-        let transports = transports.map(|it| (it.name.clone(), transport_of(it))).collect();
+        let transports =
+            transports.map(|variant| (variant.name.clone(), transport_of(variant))).collect();
         Self::of((&experiment.name, runs), transports, doors)
     }
 

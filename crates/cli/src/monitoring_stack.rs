@@ -70,8 +70,8 @@ fn up(arguments: &MonitorUp) -> Result<Exit, Failure> {
     }
     say!("\nthen look at http://127.0.0.1:{port}/graph?{FIRST_PICTURE}");
     say!(
-        "for Grafana: deploy/grafana of dnslab has the dashboards load, server and variants; \"Import dashboard\" takes \
-         them, or a provider of its provisioning, as in deploy/monitoring/grafana"
+        "for Grafana: the folder grafana of dnslab has the dashboards load, server and variants; \"Import \
+         dashboard\" takes them, or a provider of its provisioning, as in monitoring/grafana"
     );
     say!("\n`{}` stops it and keeps the data", call("down", &arguments.folder.folder));
     Ok(Exit::Fine)

@@ -149,12 +149,12 @@ impl Live {
         ));
         let output = Output { quiet: self.is_quiet, json: None };
         let bar = terminal::bar(ProgressBar::new_spinner(), output);
-        let mut told = 0;
+        let mut lines = 0;
         let mut tell = |line: String| {
-            told += 1;
-            match told {
+            lines += 1;
+            match lines {
                 ..=TOLD => self.tell_above(&bar, &line),
-                _ if told == TOLD + 1 => self.tell_above(&bar, "and so on: the sums follow"),
+                _ if lines == TOLD + 1 => self.tell_above(&bar, "and so on: the sums follow"),
                 _ => {}
             }
         };

@@ -12,7 +12,7 @@ use dnslab_analysis::Summary;
 use dnslab_experiment::{FirstQueryError, WrongAnswer};
 use dnslab_load::{AskError, CertificateFault, ConnectionEnd, Refusal, TlsRefusal};
 use dnslab_record::{Caveat, Fact, InvalidReason, LoadMode, OpenPace, RunRecord, Session};
-use dnslab_report::{invalid_text, screen, table};
+use dnslab_report::{Terminal, invalid_text, screen, table};
 use dnslab_settings::{Experiment, OptionForm, find, keys};
 use dnslab_traffic::Pace;
 use dnslab_wire::{Method, Transport};
@@ -124,7 +124,7 @@ fn said(line: &Line, caveat: &Caveat, cpus: &str) -> [(Told, String); 2] {
     }
     record.caveats = vec![caveat.clone()];
     let summary = Summary::of(&session, std::slice::from_ref(&record));
-    let lines = screen(&session, &[record], &summary, (100, 0));
+    let lines = screen(&session, &[record], &summary, Terminal { width: 100, following: 0 });
     let pieces = lines.iter().map(|line| line.iter().map(|piece| piece.text.as_str()).collect());
     let screen: Vec<String> = pieces.collect();
     // A line break is no part of an option.
@@ -213,7 +213,9 @@ fn experiment(line: &str) -> Result<Experiment, String> {
 fn has_option(command: &str, option: &str) -> bool {
     let program = arguments::program();
     let command = program.find_subcommand(command).expect("lines begin with commands");
-    command.get_arguments().any(|it| it.get_long() == Some(option.trim_start_matches("--")))
+    command
+        .get_arguments()
+        .any(|argument| argument.get_long() == Some(option.trim_start_matches("--")))
 }
 
 /// Follows what a text advises to somebody who called this line.
@@ -252,7 +254,7 @@ fn follow_one(line: &str, told: Told, span: &str) -> Result<(), String> {
         let experiment = experiment(line)?;
         let is_used = told == Told::OfAnyLoad
             || !key.is_overridable()
-            || experiment.variants.iter().any(|it| key.is_used(it));
+            || experiment.variants.iter().any(|variant| key.is_used(variant));
         return if is_used { Ok(()) } else { Err("the key means nothing there".to_owned()) };
     }
     if let Some(rest) = span.strip_prefix("net.") {
@@ -427,7 +429,7 @@ fn what_is_said_of_a_first_query_can_be_done() {
             let is_bare = line.ends_with("--transport dot");
             for span in spans(&remedy) {
                 followed += 1;
-                let gives_trust = ["authority", "insecure"].iter().any(|it| span.contains(it));
+                let gives_trust = ["authority", "insecure"].iter().any(|key| span.contains(key));
                 let line = match is_bare && !gives_trust {
                     true => format!("{line} --insecure"),
                     false => line.clone(),
@@ -486,7 +488,9 @@ fn helps_of_settings_name_keys_that_are_there() {
                 };
                 let is_key = path.contains('.')
                     && path.split('.').all(|part| !part.is_empty())
-                    && path.chars().all(|it| it.is_ascii_lowercase() || "._".contains(it));
+                    && path.chars().all(|character| {
+                        character.is_ascii_lowercase() || "._".contains(character)
+                    });
                 if is_key {
                     assert!(find(path).is_some(), "`{span}` names no key");
                     seen += 1;

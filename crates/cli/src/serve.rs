@@ -132,7 +132,8 @@ fn content(arguments: &Serve) -> anyhow::Result<Content> {
         }
         (_, _, Some(path)) => {
             let internet = internet::read(path)?;
-            let networks: Vec<String> = internet.networks().map(|it| it.to_string()).collect();
+            let networks: Vec<String> =
+                internet.networks().map(|network| network.to_string()).collect();
             tell!("{} servers in {}", internet.server_count(), networks.join(" and "));
             Ok(internet.into())
         }

@@ -216,7 +216,8 @@ fn the_help_of_replay_has_what_it_takes() {
     for key in dnslab_settings::keys() {
         let Some(flag) = key.flag else { continue };
         let options = replay.get_arguments();
-        let option = options.into_iter().find(|it| it.get_long() == Some(flag.name)).unwrap();
+        let option =
+            options.into_iter().find(|option| option.get_long() == Some(flag.name)).unwrap();
         let is_refused = key.when.iter().any(|when| match when {
             When::Variant(is_used) => {
                 is_used(&variant).is_err_and(|unused| unused.why.contains("capture says"))

@@ -191,7 +191,8 @@ impl Search {
         };
         self.doubted.push(now);
         let runs = self.doubted.len();
-        let of_server = self.doubted.iter().filter(|it| **it == Violation::OfServer).count();
+        let of_server =
+            self.doubted.iter().filter(|violation| **violation == Violation::OfServer).count();
         if runs < needed || 2 * of_server == runs {
             return Err(());
         }

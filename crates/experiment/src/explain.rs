@@ -12,7 +12,7 @@ use dnslab_settings::{
 use dnslab_wire::units::{duration, number, share};
 
 use crate::Plan;
-use crate::run::population_described;
+use crate::run::population;
 
 /// Says which version a server has and where it is, or why it is not there.
 pub type FindServer<'a> = dyn Fn(&ChainServer<'_>) -> String + 'a;
@@ -273,7 +273,7 @@ fn load(variant: &Variant) -> String {
     };
     let clients = match &load.mode {
         Mode::Population { source, .. } => {
-            format!("{} {clients} of {}", load.clients, population_described(source))
+            format!("{} {clients} of {}", load.clients, population::described(source))
         }
         Mode::Capture(_) if load.factor.0 == 1.0 => "the captured clients".to_owned(),
         Mode::Capture(_) => format!("{} times the captured clients", load.factor.0),

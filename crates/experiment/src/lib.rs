@@ -22,10 +22,11 @@
 //! ```
 //!
 //! Modules, in the order of reading: `file` (where an experiment comes from, and who owns it); `plan`; `run/session`
-//! (all runs: planned, made, resumed; `rounds`, `conditions`, `answers`, `profile`, `capacity`, `kept`); `run/round`
-//! (servers start, the load goes to them, they stop) and `timeline`; `run/case` (one run), with `queries`, `captured`,
-//! `population`, `testbed`, `target`, `watching`, `validity`, `leftovers`; `run/first_query`, `run/room` (before the
-//! first run); `run/calibrate`; `capacity` (a search as a state machine); `controls`, `sweeps`; `explain`.
+//! (all runs: planned, made, resumed; `rounds`, `trial`, `conditions`, `answers`, `profile`, `capacity`, `kept`);
+//! `run/round` (servers start, the load goes to them, they stop) and `timeline`; `run/case` (one run), with `error`
+//! (why one cannot begin), `queries`, `captured`, `population`, `zone`, `ways`, `ready`, `testbed`, `target`,
+//! `watching`, `validity`, `leftovers`; `run/first_query`, `run/remedies`, `run/room` (before the first run);
+//! `run/calibrate`; `capacity` (a search as a state machine); `controls`, `sweeps`; `explain`.
 //!
 //! - Invariant: of the crates below the top, only this one knows both `lab` and `load`.
 //! - Invariant: [`Plan::new`] reads no clock and starts nothing.

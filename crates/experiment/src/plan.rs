@@ -9,8 +9,9 @@ use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use crate::run::has_hosts;
+use crate::run::session::rounds::{Alternation, alternation, rounds, tried};
 use crate::run::timeline::{RoundTimeline, SAMPLES_AROUND};
-use crate::run::{has_hosts, in_slices, rounds, tried};
 
 /// Estimated time in which a server starts, loads its zone, is asked until it answers, and stops. BIND and Unbound took
 /// 0.2 to 0.4 s with a small zone, the embedded server 0.1 to 0.2 s.
@@ -188,7 +189,8 @@ impl Plan {
                 .into_iter()
                 .map(move |place| CaseId { variant: names[place].to_owned(), repetition })
         });
-        let alternates_in_slices = matches!(in_slices(experiment, skipped), Ok(Ok(())));
+        let alternates_in_slices =
+            matches!(alternation(experiment, skipped), Ok(Alternation::Slices));
         let begun = Begun { alternates_in_slices, ..Begun::default() };
         Self::of(experiment, cases.collect(), begun)
     }

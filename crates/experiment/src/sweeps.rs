@@ -107,7 +107,7 @@ mod tests {
             text += &format!("[[variant]]\nname = \"{name}\"\n{lines}\n");
         }
         let sweeps = sweeps(&check_text(&text, &[]).unwrap());
-        sweeps.iter().map(|of| format!("{}: {}", of.name, of.variants.join(" "))).collect()
+        sweeps.iter().map(|sweep| format!("{}: {}", sweep.name, sweep.variants.join(" "))).collect()
     }
 
     const TWO: &str = "load.rate = 200";

@@ -1,7 +1,7 @@
 //! Instructions that keeping figures costs, counted by callgrind.
 //!
 //! Each function does its work [`TIMES`] times, so that a count divided by [`TIMES`] is that of one
-//! figure. `tests/instructions` holds the counts against the accepted ones.
+//! figure. `checks/instructions` holds the counts against the accepted ones.
 
 #![expect(missing_docs, reason = "the macros make public items, which cannot have docstrings")]
 

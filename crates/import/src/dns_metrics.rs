@@ -149,14 +149,14 @@ impl Open {
     }
 
     fn period(&mut self, object: &Object) -> Result<(), ImportError> {
-        let of = self.statistics(object)?;
+        let statistics = self.statistics(object)?;
         self.lacks_queries |= !object.map.contains_key("queries");
         let thread = match object.id("subid")? {
             Some(thread) => thread,
             None => object.id("threadid")?.unwrap_or_default(),
         };
         let own = self.periods.entry(thread).or_default();
-        own.push(of);
+        own.push(statistics);
         super::check_intervals(own.len())
     }
 
@@ -207,8 +207,8 @@ impl Open {
         let Some(Value::Object(map)) = object.map.get("response_latency") else {
             return Ok((since, until, counted));
         };
-        let of = Object { line: object.line, map: map.clone() };
-        let time = |key: &'static str| of.count(key)?.map(|units| ns(key, units)).transpose();
+        let object = Object { line: object.line, map: map.clone() };
+        let time = |key: &'static str| object.count(key)?.map(|units| ns(key, units)).transpose();
         if counted.completed > 0
             && let Some(mean_ns) = time("avg")?
         {
@@ -223,7 +223,7 @@ impl Open {
             // The upper bound is the last unit of the bucket.
             let unit_ns = PER_SECOND.div_ceil(per_second);
             for bucket in buckets {
-                let wrong = || of.wrong("buckets");
+                let wrong = || object.wrong("buckets");
                 let [from, to, count] = bucket.as_array().map_or(&[][..], Vec::as_slice) else {
                     return Err(wrong());
                 };
@@ -255,7 +255,8 @@ impl Open {
             run.totals.add(counted);
         }
         run.totals.length_ns = end_ns - start_ns;
-        let all: u64 = run.totals.buckets.iter().fold(0, |all, of| all.saturating_add(of.count));
+        let all: u64 =
+            run.totals.buckets.iter().fold(0, |all, bucket| all.saturating_add(bucket.count));
         if run.totals.length_ns > super::MAX_NS || all > super::MAX_COUNT {
             return Err(ImportError::TooMuch { line: run.line });
         }
@@ -268,11 +269,11 @@ impl Open {
         // The nth period of each thread is the same time.
         let longest = periods.values().map(Vec::len).max().unwrap_or(0);
         for place in 0..longest {
-            let all = || periods.values().filter_map(|of| of.get(place));
+            let all = || periods.values().filter_map(|period| period.get(place));
             let since = all().map(|(since, ..)| *since).min().unwrap_or(start_ns);
             let until = all().map(|(_, until, _)| *until).max().unwrap_or(since);
             let mut counted = ForeignStatistics::default();
-            all().for_each(|(.., of)| counted.add(of));
+            all().for_each(|(.., statistics)| counted.add(statistics));
             counted.length_ns = until - since;
             let at_ns = since.saturating_sub(start_ns);
             run.intervals.push(ForeignInterval { at_ns, counted });

@@ -332,7 +332,9 @@ impl Reader {
             Part::Interval => {
                 // The run time of an interval is that since the beginning of the run.
                 let before = last.run.intervals.last();
-                let at_ns = before.map_or(0, |it| it.at_ns.saturating_add(it.counted.length_ns));
+                let at_ns = before.map_or(0, |interval| {
+                    interval.at_ns.saturating_add(interval.counted.length_ns)
+                });
                 counted.length_ns = counted.length_ns.saturating_sub(at_ns);
                 last.run.intervals.push(ForeignInterval { at_ns, counted });
                 last.run.has_whole_intervals = true;
@@ -412,21 +414,28 @@ impl ForeignRun {
         let Some(last) = self.intervals.last() else { return };
         let at_ns = last.at_ns.saturating_add(last.counted.length_ns);
         let length_ns = self.totals.length_ns.saturating_sub(at_ns);
-        let sum = |of: fn(&ForeignStatistics) -> u64| {
-            self.intervals.iter().map(|it| of(&it.counted)).fold(0, u64::saturating_add)
+        let sum = |count: fn(&ForeignStatistics) -> u64| {
+            self.intervals
+                .iter()
+                .map(|interval| count(&interval.counted))
+                .fold(0, u64::saturating_add)
         };
-        let rest = |of: fn(&ForeignStatistics) -> u64| of(&self.totals).saturating_sub(sum(of));
-        let completed = rest(|it| it.completed);
+        let rest =
+            |count: fn(&ForeignStatistics) -> u64| count(&self.totals).saturating_sub(sum(count));
+        let completed = rest(|counted| counted.completed);
         if length_ns == 0 && completed == 0 {
             return;
         }
         let mut counted =
             ForeignStatistics { length_ns, completed, ..ForeignStatistics::default() };
         if self.has_whole_intervals {
-            (counted.sent, counted.lost) = (rest(|it| it.sent), rest(|it| it.lost));
+            (counted.sent, counted.lost) =
+                (rest(|counted| counted.sent), rest(|counted| counted.lost));
             for (code, count) in &self.totals.rcodes {
-                let told = self.intervals.iter().filter_map(|it| it.counted.rcodes.get(code));
-                let rest = count.saturating_sub(told.fold(0, |sum, of| sum.saturating_add(*of)));
+                let counts =
+                    self.intervals.iter().filter_map(|interval| interval.counted.rcodes.get(code));
+                let rest =
+                    count.saturating_sub(counts.fold(0, |sum, count| sum.saturating_add(*count)));
                 if rest > 0 {
                     counted.rcodes.insert(code.clone(), rest);
                 }
@@ -496,6 +505,7 @@ fn local_time(text: &str) -> Option<String> {
     let [_, month, day, time, year] = words.as_slice() else { return None };
     let month = MONTHS.iter().position(|known| known == month)? + 1;
     let (day, year): (u8, u16) = (day.parse().ok()?, year.parse().ok()?);
-    let is_time = time.len() == 8 && time.bytes().all(|it| it.is_ascii_digit() || it == b':');
+    let is_time =
+        time.len() == 8 && time.bytes().all(|octet| octet.is_ascii_digit() || octet == b':');
     is_time.then(|| format!("{year:04}-{month:02}-{day:02}T{time}"))
 }

@@ -77,7 +77,7 @@ impl DnsperfOptions {
             _ => own.take(option, value.unwrap_or_default()),
         });
         own.queries_per_connection =
-            long.get("num-queries-per-conn").and_then(|it| it.parse().ok());
+            long.get("num-queries-per-conn").and_then(|number| number.parse().ok());
         let histogram = long.get("latency-histogram").map(String::as_str);
         own.has_histogram = matches!(histogram, Some("" | "yes" | "true"));
         if own.transport == "doh2" {
@@ -156,11 +156,6 @@ fn each_option<'a>(words: &'a [String], mut take: impl FnMut(char, Option<&'a st
 /// A command line without the secrets of TSIG keys: in the value of `-y`, what follows the last colon, or all
 /// if there is none, is masked.
 pub(super) fn without_secrets(words: &[String]) -> Vec<String> {
-    let masked = |value: &str| {
-        let (before, secret) = value.rsplit_once(':').map_or(("", value), |(key, it)| (key, it));
-        let colon = if value.contains(':') { ":" } else { "" };
-        format!("{before}{colon}{}", "*".repeat(secret.chars().count()))
-    };
     // Which option the next word is the value of, if any.
     let mut value_of = None;
     let shown = words.iter().map(|word| {
@@ -171,7 +166,8 @@ pub(super) fn without_secrets(words: &[String]) -> Vec<String> {
         }
         // The first option of the word that takes a value has the rest of the word.
         let options = word.strip_prefix('-').unwrap_or_default();
-        let Some((at, option)) = options.char_indices().find(|(_, it)| WITH_VALUE.contains(*it))
+        let Some((at, option)) =
+            options.char_indices().find(|(_, letter)| WITH_VALUE.contains(*letter))
         else {
             return word.clone();
         };
@@ -180,6 +176,13 @@ pub(super) fn without_secrets(words: &[String]) -> Vec<String> {
         if option == 'y' { format!("-{before}{}", masked(value)) } else { word.clone() }
     });
     shown.collect()
+}
+
+fn masked(value: &str) -> String {
+    let (before, secret) =
+        value.rsplit_once(':').map_or(("", value), |(key, secret)| (key, secret));
+    let colon = if value.contains(':') { ":" } else { "" };
+    format!("{before}{colon}{}", "*".repeat(secret.chars().count()))
 }
 
 /// A time in seconds with up to nine digits behind the point, as nanoseconds: exact. Up to 31 years.
@@ -205,19 +208,19 @@ mod tests {
 
     #[test]
     fn options_are_read_as_getopt_reads_them() {
-        let of = |line: &str| DnsperfOptions::read(&words(line));
-        assert_eq!(of(""), DnsperfOptions::default());
-        let read = of("-s ::1 -p853 -m dot -c 4 -T9 -q40 -Q3000 -t0.5 -l 2 -S.5 -eD -d q.txt");
+        let options = |line: &str| DnsperfOptions::read(&words(line));
+        assert_eq!(options(""), DnsperfOptions::default());
+        let read = options("-s ::1 -p853 -m dot -c 4 -T9 -q40 -Q3000 -t0.5 -l 2 -S.5 -eD -d q.txt");
         assert_eq!((read.clients, read.threads, read.window), (4, 4, 40));
         assert_eq!((read.max_qps, read.timeout_ns), (Some(3_000.0), 500_000_000));
         assert_eq!((read.limit_ns, read.interval_ns), (Some(2_000_000_000), Some(500_000_000)));
         assert_eq!((read.target().as_str(), read.transport.as_str()), ("[::1]:853", "dot"));
         assert_eq!((read.queries.as_str(), read.further.join(" ").as_str()), ("q.txt", "-e -D"));
-        let doh = of("-m doh -O num-queries-per-conn=7");
+        let doh = options("-m doh -O num-queries-per-conn=7");
         assert_eq!((doh.transport.as_str(), doh.http_method.as_str()), ("doh2", "GET"));
         assert_eq!((doh.queries_per_connection, doh.target().as_str()), (Some(7), "127.0.0.1:443"));
         // What makes no sense is as if it had not been given.
-        let wrong = of("-c x -q -Q 0 -p 70000 - -l");
+        let wrong = options("-c x -q -Q 0 -p 70000 - -l");
         assert_eq!(wrong, DnsperfOptions::default());
     }
 

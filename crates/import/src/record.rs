@@ -216,7 +216,9 @@ fn measured(run: &ForeignRun) -> Measured {
 /// The intervals, as many together as needed so that there are not too many.
 fn intervals(all: &[ForeignInterval], are_whole: bool) -> Vec<Interval> {
     // A clock that was set has times of its own.
-    let is_possible = |it: &&ForeignInterval| it.at_ns <= MAX_NS && it.counted.length_ns <= MAX_NS;
+    let is_possible = |interval: &&ForeignInterval| {
+        interval.at_ns <= MAX_NS && interval.counted.length_ns <= MAX_NS
+    };
     let all: Vec<ForeignInterval> = all.iter().filter(is_possible).cloned().collect();
     let together = all.len().div_ceil(MAX_INTERVALS).max(1);
     all.chunks(together).map(|chunk| interval(chunk, are_whole)).collect()
@@ -225,7 +227,8 @@ fn intervals(all: &[ForeignInterval], are_whole: bool) -> Vec<Interval> {
 fn interval(chunk: &[ForeignInterval], are_whole: bool) -> Interval {
     let mut sum = ForeignStatistics::default();
     chunk.iter().for_each(|interval| sum.add(&interval.counted));
-    let length_ns = chunk.iter().map(|it| it.counted.length_ns).fold(0, u64::saturating_add);
+    let length_ns =
+        chunk.iter().map(|interval| interval.counted.length_ns).fold(0, u64::saturating_add);
     let length_ns = length_ns.min(MAX_NS);
     let histogram: Histogram = sum.histogram();
     let quantile = |share| histogram.quantile_ns(share);

@@ -201,9 +201,9 @@ fn together(own: ImportedLatency, more: ImportedLatency, (a, b): (u64, u64)) -> 
     let (a, b) = (a as f64, b as f64);
     let all = (a + b).max(1.0);
     let mean_ns = (own.mean_ns * a + more.mean_ns * b) / all;
-    let squares = |of: ImportedLatency, count: f64| {
-        let stddev = of.stddev_ns.unwrap_or(0.0);
-        stddev * stddev * (count - 1.0).max(0.0) + count * (of.mean_ns - mean_ns).powi(2)
+    let squares = |latency: ImportedLatency, count: f64| {
+        let stddev = latency.stddev_ns.unwrap_or(0.0);
+        stddev * stddev * (count - 1.0).max(0.0) + count * (latency.mean_ns - mean_ns).powi(2)
     };
     let has_stddev = own.stddev_ns.or(more.stddev_ns).is_some();
     let variance = (squares(own, a) + squares(more, b)) / (all - 1.0).max(1.0);

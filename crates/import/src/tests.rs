@@ -31,8 +31,8 @@ fn counts(run: &ForeignRun) -> [u64; 4] {
 fn results(texts: &[(&str, &str)]) -> (Session, Vec<RunRecord>) {
     let source = |(variant, text): &(&str, &str)| {
         let (variant, file) = ((*variant).to_owned(), format!("{variant}.txt"));
-        let of = |run| ImportSource { variant: variant.clone(), file: file.clone(), run };
-        read(text.as_bytes()).unwrap().into_iter().map(of).collect::<Vec<_>>()
+        let source = |run| ImportSource { variant: variant.clone(), file: file.clone(), run };
+        read(text.as_bytes()).unwrap().into_iter().map(source).collect::<Vec<_>>()
     };
     let facts = ImportFacts { name: "dnsperf".to_owned(), ..ImportFacts::default() };
     results_of(facts, texts.iter().flat_map(source).collect())
@@ -43,7 +43,8 @@ fn totals_are_those_that_were_printed() {
     let udp = one(sample!("2.10-udp"));
     assert_eq!((udp.generator.as_str(), udp.version.as_str()), ("dnsperf", "2.10.0"));
     assert_eq!(counts(&udp), [15_000, 15_000, 0, 0]);
-    let codes: Vec<_> = udp.totals.rcodes.iter().map(|(code, of)| (code.as_str(), *of)).collect();
+    let codes: Vec<_> =
+        udp.totals.rcodes.iter().map(|(code, answers)| (code.as_str(), *answers)).collect();
     assert_eq!(codes, [("NOERROR", 14_993), ("NXDOMAIN", 7)]);
     assert_eq!((udp.totals.length_ns, udp.totals.mean_octets), (3_000_217_000, Some((39, 56))));
     let latency = udp.totals.latency.unwrap();
@@ -71,17 +72,20 @@ fn totals_are_those_that_were_printed() {
 fn intervals_add_up_to_the_whole() {
     let check = |text: &str, lengths_s: &[f64]| {
         let run = one(text);
-        let sum = |of: fn(&ForeignStatistics) -> u64| {
-            run.intervals.iter().map(|it| of(&it.counted)).sum::<u64>()
+        let sum = |count: fn(&ForeignStatistics) -> u64| {
+            run.intervals.iter().map(|interval| count(&interval.counted)).sum::<u64>()
         };
-        assert_eq!(sum(|it| it.completed), run.totals.completed);
-        assert_eq!(sum(|it| it.length_ns), run.totals.length_ns);
+        assert_eq!(sum(|counted| counted.completed), run.totals.completed);
+        assert_eq!(sum(|counted| counted.length_ns), run.totals.length_ns);
         if run.has_whole_intervals {
-            assert_eq!((sum(|it| it.sent), sum(|it| it.lost)), (run.totals.sent, run.totals.lost));
+            assert_eq!(
+                (sum(|counted| counted.sent), sum(|counted| counted.lost)),
+                (run.totals.sent, run.totals.lost)
+            );
         }
         let seconds = |ns: u64| (ns as f64 / 1e8).round() / 10.0;
         let lengths: Vec<f64> =
-            run.intervals.iter().map(|it| seconds(it.counted.length_ns)).collect();
+            run.intervals.iter().map(|interval| seconds(interval.counted.length_ns)).collect();
         assert_eq!(lengths, lengths_s);
         run
     };
@@ -108,7 +112,8 @@ fn the_first_interval_is_not_lost() {
         ("1795570587.008517: 0.000000", [0, 5_000, 10_000]),
     ] {
         let run = one(&first(rate));
-        let counts: Vec<u64> = run.intervals.iter().map(|it| it.counted.completed).collect();
+        let counts: Vec<u64> =
+            run.intervals.iter().map(|interval| interval.counted.completed).collect();
         assert_eq!(counts, expected, "{rate}");
     }
 }

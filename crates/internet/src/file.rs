@@ -12,7 +12,7 @@ use serde::{Deserialize, de::Error as _};
 use crate::network::Network;
 
 /// An internet as its file describes it. What a file leaves out has the value of [`Description::default`],
-/// which `deploy/internet.toml` shows with the reason for each.
+/// which `docs/internet.toml` shows with the reason for each.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Description {

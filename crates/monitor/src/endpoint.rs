@@ -189,7 +189,8 @@ impl Endpoint {
 /// What the system trusts, and what the file in `SSL_CERT_FILE` holds instead.
 fn trusted(is_encrypted: bool) -> RootCerts {
     let found = is_encrypted.then(rustls_native_certs::load_native_certs).unwrap_or_default();
-    let certificates = found.certs.iter().map(|it| Certificate::from_der(it).to_owned());
+    let certificates =
+        found.certs.iter().map(|certificate| Certificate::from_der(certificate).to_owned());
     certificates.collect::<Vec<_>>().into()
 }
 

@@ -188,7 +188,7 @@ async fn accept(listener: tokio::net::TcpListener, places: Arc<Semaphore>, share
         open.retain(|connection| !connection.task.is_finished());
         if open.len() >= MAX_CONNECTIONS {
             // Clients that say nothing, or do not take their answer, keep nobody else away.
-            let is_silent = |it: &Connection| !it.has_asked.load(Ordering::Relaxed);
+            let is_silent = |connection: &Connection| !connection.has_asked.load(Ordering::Relaxed);
             open.remove(open.iter().position(is_silent).unwrap_or(0)).task.abort();
         }
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };

@@ -54,8 +54,8 @@ const LATENCY: [Metric; 5] = [
 /// those that go with its load.
 pub(crate) fn metrics(summary: &Summary) -> Vec<Metric> {
     let has = |metric| {
-        let has = |it: &VariantSummary| {
-            it.metrics.contains_key(&metric) || it.time_outs(metric).is_some()
+        let has = |variant: &VariantSummary| {
+            variant.metrics.contains_key(&metric) || variant.time_outs(metric).is_some()
         };
         summary.variants.iter().any(has)
     };
@@ -90,16 +90,8 @@ pub(crate) fn answer(summary: &Summary) -> String {
     if summary.variants.iter().all(|variant| variant.valid_runs + variant.other_runs == 0) {
         return "No run has ended yet, so there is no answer.".to_owned();
     }
-    let told = |texts: Vec<String>, most: usize, noun: &str| {
-        let more = match texts.len().saturating_sub(most) {
-            0 => None,
-            1 => Some(format!("One more {noun} is in the report.")),
-            more => Some(format!("{more} more {noun}s are in the report.")),
-        };
-        texts.into_iter().take(most).chain(more)
-    };
-    let answers = told(answers_texts(&summary.answers), MAX_PAIRS, "pair");
-    let breaks = told(sweep::sentences(summary), MAX_SERVERS, "server");
+    let answers = first_texts(answers_texts(&summary.answers), MAX_PAIRS, "pair");
+    let breaks = first_texts(sweep::sentences(summary), MAX_SERVERS, "server");
     let time_outs = match summary.variants.as_slice() {
         // Its quantiles are the answer.
         [_] => Vec::new(),
@@ -107,6 +99,20 @@ pub(crate) fn answer(summary: &Summary) -> String {
     };
     let texts = answers.chain(breaks).chain(time_outs).chain([of_figures(summary)]);
     texts.collect::<Vec<_>>().join(" ")
+}
+
+/// The first texts, and how many more are in the report.
+fn first_texts(
+    texts: Vec<String>,
+    most: usize,
+    noun: &str,
+) -> impl Iterator<Item = String> + use<> {
+    let more = match texts.len().saturating_sub(most) {
+        0 => None,
+        1 => Some(format!("One more {noun} is in the report.")),
+        more => Some(format!("{more} more {noun}s are in the report.")),
+    };
+    texts.into_iter().take(most).chain(more)
 }
 
 /// That a quantile of the latency is the time-out, which is in no difference: a sentence for each quantile and number
@@ -154,57 +160,63 @@ fn of_figures(summary: &Summary) -> String {
     if compared.len() > FEW {
         return many(&of_one_metric(summary, compared.len()));
     }
-    let instead = |of: &Comparison| -> Option<&Comparison> {
-        let others = metrics.iter().copied().filter(|metric| *metric != of.metric);
+    let instead = |comparison: &Comparison| -> Option<&Comparison> {
+        let others = metrics.iter().copied().filter(|metric| *metric != comparison.metric);
         others.into_iter().find_map(|metric| {
             let same = |other: &&Comparison| {
-                (&other.variant, &other.against, other.metric) == (&of.variant, &of.against, metric)
+                (&other.variant, &other.against, other.metric)
+                    == (&comparison.variant, &comparison.against, metric)
             };
             summary.comparisons.iter().find(same).filter(|other| is_certain(other))
         })
     };
     // Each variant is told once, of the variants that it is compared with the baseline first.
-    let is_told_before = |of: &Comparison| {
-        let own = compared.iter().filter(|other| other.variant == of.variant);
+    let is_told_before = |comparison: &Comparison| {
+        let own = compared.iter().filter(|other| other.variant == comparison.variant);
         let first = own.min_by_key(|other| other.against != summary.baseline);
-        first.is_some_and(|first| first.against != of.against)
+        first.is_some_and(|first| first.against != comparison.against)
     };
     let once: Vec<&Comparison> =
-        compared.iter().copied().filter(|of| !is_told_before(of)).collect();
-    let is_disturbed =
-        |of: &Comparison| summary.is_disturbed(&of.variant) || summary.is_disturbed(&of.against);
+        compared.iter().copied().filter(|comparison| !is_told_before(comparison)).collect();
+    let is_disturbed = |comparison: &Comparison| {
+        summary.is_disturbed(&comparison.variant) || summary.is_disturbed(&comparison.against)
+    };
     few(&once, &instead, borne_qps(summary), &is_disturbed)
 }
 
 /// Each pair of variants by the first metric that says how they differ. A control is no difference.
 fn compared(summary: &Summary) -> Vec<&Comparison> {
     let metrics = metrics(summary);
-    let is_told = |of: &&Comparison| of.verdict != Verdict::Control;
+    let is_told = |comparison: &&Comparison| comparison.verdict != Verdict::Control;
     let rank = |of: &Comparison| metrics.iter().position(|metric| *metric == of.metric);
     let mut first: Vec<&Comparison> = Vec::new();
-    for of in summary.comparisons.iter().filter(is_told).filter(|of| rank(of).is_some()) {
-        let is_pair = |known: &&mut &Comparison| {
-            (&known.variant, &known.against) == (&of.variant, &of.against)
-        };
-        match first.iter_mut().find(is_pair) {
-            Some(known) if rank(of) < rank(known) => *known = of,
+    let told = summary.comparisons.iter().filter(is_told);
+    for comparison in told.filter(|comparison| rank(comparison).is_some()) {
+        match first.iter_mut().find(|known| is_same_pair(known, comparison)) {
+            Some(known) if rank(comparison) < rank(known) => *known = comparison,
             Some(_) => {}
-            None => first.push(of),
+            None => first.push(comparison),
         }
     }
     first
+}
+
+fn is_same_pair(one: &Comparison, other: &Comparison) -> bool {
+    (&one.variant, &one.against) == (&other.variant, &other.against)
 }
 
 /// All comparisons of the first metric that was compared of every one of so many `pairs`: of those the first
 /// one with a certain difference. Where there is none, of the metric that most have.
 fn of_one_metric(summary: &Summary, pairs: usize) -> Vec<&Comparison> {
     let of = |metric: Metric| -> Vec<&Comparison> {
-        let told = summary.comparisons.iter().filter(|of| of.verdict != Verdict::Control);
+        let told =
+            summary.comparisons.iter().filter(|comparison| comparison.verdict != Verdict::Control);
         told.filter(|of| of.metric == metric).collect()
     };
     let all: Vec<Vec<&Comparison>> = metrics(summary).into_iter().map(of).collect();
     let whole = || all.iter().filter(|of_metric| of_metric.len() == pairs);
-    let certain = whole().find(|of_metric| of_metric.iter().any(|of| is_certain(of)));
+    let certain =
+        whole().find(|of_metric| of_metric.iter().any(|comparison| is_certain(comparison)));
     let most = || all.iter().rev().max_by_key(|of_metric| of_metric.len());
     certain.or_else(|| whole().next()).or_else(most).cloned().unwrap_or_default()
 }
@@ -218,7 +230,7 @@ pub(crate) fn headline_metric(summary: &Summary) -> Metric {
     }
     let has_cpu = |it: &VariantSummary| it.metrics.contains_key(&Metric::ServerCpuPerQuery);
     let reference = summary.variant(&summary.baseline);
-    let is_cost = reference.is_some_and(|it| is_at_least(it) && has_cpu(it));
+    let is_cost = reference.is_some_and(|reference| is_at_least(reference) && has_cpu(reference));
     match of_load(summary) {
         // From a lower bound nobody can read a difference.
         SATURATION if is_cost && summary.variants.len() > 1 => Metric::ServerCpuPerQuery,
@@ -238,11 +250,11 @@ pub(crate) fn are_many(summary: &Summary) -> bool {
 #[must_use]
 pub fn more_rounds(summary: &Summary) -> Option<u32> {
     let compared = compared(summary);
-    let more = compared.iter().filter_map(|of| match of.verdict {
+    let more = compared.iter().filter_map(|comparison| match comparison.verdict {
         Verdict::CannotTell { more_runs } => more_runs,
         _ => None,
     });
-    if compared.iter().any(|of| is_certain(of)) { None } else { more.max() }
+    if compared.iter().any(|comparison| is_certain(comparison)) { None } else { more.max() }
 }
 
 fn is_certain(comparison: &Comparison) -> bool {
@@ -259,14 +271,19 @@ fn without_comparison(summary: &Summary) -> String {
             format!("No answer: no run counts. {INVALID}, to be seen and not to be used: {figures}")
         }
         [_] => "No answer: no run counts.".to_owned(),
-        _ if summary.comparisons.iter().any(|of| of.verdict == Verdict::Control) => {
+        _ if summary
+            .comparisons
+            .iter()
+            .any(|comparison| comparison.verdict == Verdict::Control) =>
+        {
             format!("No answer: all that was compared are controls ({}).", controls(summary))
         }
         _ if !summary.variant(baseline).is_some_and(counts) => {
             format!("No answer: no run of {baseline}, the reference, counts.")
         }
-        variants if variants.iter().any(|it| it.name != *baseline && counts(it)) => {
-            let because = variants.iter().find_map(|it| Some((&it.name, it.not_compared?)));
+        variants if variants.iter().any(|variant| variant.name != *baseline && counts(variant)) => {
+            let because =
+                variants.iter().find_map(|variant| Some((&variant.name, variant.not_compared?)));
             match because {
                 Some((name, NotCompared::Generator)) => format!(
                     "No answer: the load generator was the bottleneck of {name}, so its rate is a lower \
@@ -286,9 +303,10 @@ fn without_comparison(summary: &Summary) -> String {
 /// Which variants do the same as what they are compared with, where that is at saturation.
 pub(crate) fn controls(summary: &Summary) -> String {
     let mut pairs: Vec<(&str, &str)> = Vec::new();
-    for of in summary.comparisons.iter().filter(|of| of.verdict == Verdict::Control) {
-        if !pairs.contains(&(&of.variant, &of.against)) {
-            pairs.push((&of.variant, &of.against));
+    for comparison in &summary.comparisons {
+        let pair = (comparison.variant.as_str(), comparison.against.as_str());
+        if comparison.verdict == Verdict::Control && !pairs.contains(&pair) {
+            pairs.push(pair);
         }
     }
     let texts: Vec<String> = pairs
@@ -349,19 +367,19 @@ fn few<'a>(
     is_disturbed: &dyn Fn(&Comparison) -> bool,
 ) -> String {
     let (certain, others): (Vec<&Comparison>, Vec<&Comparison>) =
-        compared.iter().copied().partition(|of| is_certain(of));
+        compared.iter().copied().partition(|comparison| is_certain(comparison));
     let (same, unclear): (Vec<&Comparison>, Vec<&Comparison>) =
-        others.into_iter().partition(|of| matches!(of.verdict, Verdict::EqualWithin { .. }));
-    let second = unclear.iter().filter_map(|of| instead(of));
+        others.into_iter().partition(|other| matches!(other.verdict, Verdict::EqualWithin { .. }));
+    let second = unclear.iter().filter_map(|comparison| instead(comparison));
     let mut sentences = differences(certain.into_iter().chain(second), offered_qps);
     sentences.extend(groups(&same).iter().map(|group| equal(group)));
     // What is said of the rounds is said of those that had so many.
-    let mut rounds: Vec<u32> = unclear.iter().map(|of| of.rounds).collect();
+    let mut rounds: Vec<u32> = unclear.iter().map(|comparison| comparison.rounds).collect();
     rounds.sort_unstable_by_key(|rounds| Reverse(*rounds));
     rounds.dedup();
     for rounds in rounds {
         let of_rounds: Vec<&Comparison> =
-            unclear.iter().copied().filter(|of| of.rounds == rounds).collect();
+            unclear.iter().copied().filter(|comparison| comparison.rounds == rounds).collect();
         sentences.extend(groups(&of_rounds).iter().map(|group| not_certain(group, is_disturbed)));
     }
     sentences.join(" ")
@@ -370,13 +388,13 @@ fn few<'a>(
 /// Comparisons of one metric with one reference together, in the order in which they are met.
 fn groups<'a>(compared: &[&'a Comparison]) -> Vec<Vec<&'a Comparison>> {
     let mut groups: Vec<Vec<&Comparison>> = Vec::new();
-    for of in compared {
+    for comparison in compared {
         let goes_with = |group: &&mut Vec<&Comparison>| {
-            (group[0].metric, &group[0].against) == (of.metric, &of.against)
+            (group[0].metric, &group[0].against) == (comparison.metric, &comparison.against)
         };
         match groups.iter_mut().find(goes_with) {
-            Some(group) => group.push(of),
-            None => groups.push(vec![of]),
+            Some(group) => group.push(comparison),
+            None => groups.push(vec![comparison]),
         }
     }
     groups
@@ -384,13 +402,13 @@ fn groups<'a>(compared: &[&'a Comparison]) -> Vec<Vec<&'a Comparison>> {
 
 /// That these are equal to their reference within the margin.
 fn equal(group: &[&Comparison]) -> String {
-    let margin = group.iter().find_map(|of| match of.verdict {
+    let margin = group.iter().find_map(|comparison| match comparison.verdict {
         Verdict::EqualWithin { margin } => Some(margin),
         _ => None,
     });
     let within =
         margin.map(|margin| format!(" within {}", number::size(margin))).unwrap_or_default();
-    let names: Vec<&str> = group.iter().map(|of| of.variant.as_str()).collect();
+    let names: Vec<&str> = group.iter().map(|comparison| comparison.variant.as_str()).collect();
     let names = listed(&[names.as_slice(), &[group[0].against.as_str()]].concat());
     format!("{names} are equal{within} in {}.", noun(group[0].metric))
 }
@@ -402,8 +420,14 @@ fn differences<'a>(
     let sentence = |group: Vec<&Comparison>| {
         let first = &group[0];
         let mut clauses = vec![format!("{} {}", first.variant, first_clause(first, offered_qps))];
-        let amount = |of: &Comparison| cpus(of, offered_qps).unwrap_or_else(|| amount(of));
-        clauses.extend(group[1..].iter().map(|of| format!("{} {}", of.variant, amount(of))));
+        let amount = |comparison: &Comparison| {
+            cpus(comparison, offered_qps).unwrap_or_else(|| amount(comparison))
+        };
+        clauses.extend(
+            group[1..]
+                .iter()
+                .map(|comparison| format!("{} {}", comparison.variant, amount(comparison))),
+        );
         let clauses: Vec<&str> = clauses.iter().map(String::as_str).collect();
         listed(&clauses) + "."
     };
@@ -413,10 +437,15 @@ fn differences<'a>(
 /// That the differences of these from their reference are not certain, and why.
 fn not_certain(unclear: &[&Comparison], is_disturbed: &dyn Fn(&Comparison) -> bool) -> String {
     let against = &unclear[0].against;
-    let variants: Vec<&str> = unclear.iter().map(|of| of.variant.as_str()).collect();
-    let widest = unclear.iter().filter_map(|of| cell::unseen(&of.difference)).reduce(f64::max);
-    let rounds = unclear.iter().map(|of| of.rounds).min().unwrap_or(0);
-    let is_any_seen = unclear.iter().any(|of| cell::unseen(&of.difference).is_none());
+    let variants: Vec<&str> =
+        unclear.iter().map(|comparison| comparison.variant.as_str()).collect();
+    let widest = unclear
+        .iter()
+        .filter_map(|comparison| cell::unseen(&comparison.difference))
+        .reduce(f64::max);
+    let rounds = unclear.iter().map(|comparison| comparison.rounds).min().unwrap_or(0);
+    let is_any_seen =
+        unclear.iter().any(|comparison| cell::unseen(&comparison.difference).is_none());
     let (names, noun) = (listed(&variants), noun(unclear[0].metric));
     let seen = match widest {
         Some(half) if !is_any_seen && half < 1.0 => {
@@ -427,7 +456,9 @@ fn not_certain(unclear: &[&Comparison], is_disturbed: &dyn Fn(&Comparison) -> bo
         }
         _ if rounds == 1 => "one round is too few".to_owned(),
         // More rounds of such an hour would not make it certain.
-        _ if unclear.iter().any(|of| is_disturbed(of)) => "others used this machine".to_owned(),
+        _ if unclear.iter().any(|comparison| is_disturbed(comparison)) => {
+            "others used this machine".to_owned()
+        }
         _ => format!("{rounds} rounds are too few"),
     };
     let verb = if variants.len() == 1 { "differs" } else { "differ" };
@@ -438,20 +469,23 @@ fn not_certain(unclear: &[&Comparison], is_disturbed: &dyn Fn(&Comparison) -> bo
 fn many(compared: &[&Comparison]) -> String {
     let Some(first) = compared.first() else { return String::new() };
     let noun = noun(first.metric);
-    let has_one_reference = compared.iter().all(|of| of.against == first.against);
+    let has_one_reference = compared.iter().all(|comparison| comparison.against == first.against);
     let reference = match has_one_reference {
         true => format!(" from {}", first.against),
         false => " from what each is compared with".to_owned(),
     };
-    let told = |of: &Comparison| match has_one_reference {
-        true => format!("{} ({})", amount(of), of.variant),
-        false => format!("{} ({} than {})", amount(of), of.variant, of.against),
+    let clause = |comparison: &Comparison| match has_one_reference {
+        true => format!("{} ({})", amount(comparison), comparison.variant),
+        false => {
+            format!("{} ({} than {})", amount(comparison), comparison.variant, comparison.against)
+        }
     };
     let mut certain: Vec<&Comparison> =
-        compared.iter().copied().filter(|of| is_certain(of)).collect();
+        compared.iter().copied().filter(|comparison| is_certain(comparison)).collect();
     certain.sort_by(|a, b| a.difference.value.abs().total_cmp(&b.difference.value.abs()));
     let all = compared.len();
-    let rest: Vec<&Comparison> = compared.iter().copied().filter(|of| !is_certain(of)).collect();
+    let rest: Vec<&Comparison> =
+        compared.iter().copied().filter(|comparison| !is_certain(comparison)).collect();
     let bound = hidden(&rest);
     let others = match bound.as_str() {
         "" => String::new(),
@@ -461,13 +495,13 @@ fn many(compared: &[&Comparison]) -> String {
         [] => format!("In {noun}, none of {all} differences is certain{bound}."),
         [only] => format!(
             "Of {all}, only one differs for certain{reference} in {noun}: {}.{others}",
-            told(only)
+            clause(only)
         ),
         [least, .., most] => format!(
             "Of {all}, {} differ for certain{reference} in {noun}: {} to {}.{others}",
             certain.len(),
-            told(least),
-            told(most)
+            clause(least),
+            clause(most)
         ),
     }
 }
@@ -475,16 +509,18 @@ fn many(compared: &[&Comparison]) -> String {
 /// The largest difference that the intervals of these allow, each by itself, as the end of a sentence;
 /// nothing where one has no interval.
 fn hidden(compared: &[&Comparison]) -> String {
-    let largest = |of: Estimate| of.is_bounded().then(|| of.high.max(-of.low));
-    let widest = |of: &dyn Fn(&Comparison) -> Option<Estimate>| {
-        let all: Option<Vec<f64>> = compared.iter().map(|it| largest(of(it)?)).collect();
+    let largest =
+        |estimate: Estimate| estimate.is_bounded().then(|| estimate.high.max(-estimate.low));
+    let widest = |estimate: &dyn Fn(&Comparison) -> Option<Estimate>| {
+        let all: Option<Vec<f64>> =
+            compared.iter().map(|comparison| largest(estimate(comparison)?)).collect();
         all?.into_iter().reduce(f64::max)
     };
     let is_latency = compared.iter().all(|of| of.metric.is_latency());
-    let time = widest(&|of| of.absolute).filter(|_| is_latency);
+    let time = widest(&|comparison| comparison.absolute).filter(|_| is_latency);
     let size = match time {
         Some(ns) => Some(number::certain(&number::duration(ns), ns, ns / 10.0)),
-        None => widest(&|of| Some(of.difference)).map(number::largest),
+        None => widest(&|comparison| Some(comparison.difference)).map(number::largest),
     };
     size.map_or_else(String::new, |size| format!("; more than {size} is unlikely"))
 }
@@ -590,7 +626,9 @@ mod tests {
     #[track_caller]
     fn check(compared: &[Comparison], second: &[Comparison], expected: &str) {
         let compared: Vec<&Comparison> = compared.iter().collect();
-        let instead = |of: &Comparison| second.iter().find(|other| other.variant == of.variant);
+        let instead = |comparison: &Comparison| {
+            second.iter().find(|other| other.variant == comparison.variant)
+        };
         assert_eq!(few(&compared, &instead, None, &|_| false), expected);
     }
 
@@ -690,13 +728,13 @@ mod tests {
     #[test]
     fn cpu_time_at_a_rate_is_so_many_cpus() {
         let more = of("dot", Metric::ServerCpuPerQuery, 0.057, Verdict::Costs);
-        let told = |rate| differences([&more].into_iter(), rate);
+        let said = |rate| differences([&more].into_iter(), rate);
         // 57 us more for each of 30,000 queries in a second.
         assert_eq!(
-            told(Some(30_000.0)),
+            said(Some(30_000.0)),
             ["dot takes 1.7 more CPUs than none at this rate (+5.7 %)."]
         );
-        assert_eq!(told(None), ["dot takes 5.7 % more CPU time per query than none."]);
+        assert_eq!(said(None), ["dot takes 5.7 % more CPU time per query than none."]);
     }
 
     #[test]

@@ -92,24 +92,6 @@ fn reasons(steps: &[&Step]) -> String {
 
 fn windows(all: &[WindowFigures]) -> Table {
     let header = ["outstanding", "met", "answered qps", "95 % interval", "p50", "p99", "batching"];
-    let row = |figures: &WindowFigures| {
-        let answered = &figures.answered_qps;
-        let interval = if answered.is_bounded() {
-            format!("{} to {}", number::qps(answered.low), number::qps(answered.high))
-        } else {
-            NONE.to_owned()
-        };
-        let duration = |ns: Option<f64>| ns.map_or_else(|| NONE.to_owned(), number::duration);
-        vec![
-            number::count(figures.window),
-            format!("{} of {}", figures.met, figures.runs),
-            number::qps(answered.value),
-            interval,
-            quantile(figures.p50_ns, figures.p50_time_outs),
-            quantile(figures.p99_ns, figures.p99_time_outs),
-            duration(figures.batch_delay_ns.map(|ns| ns as f64)),
-        ]
-    };
     let limited: Vec<String> = all
         .iter()
         .filter(|figures| figures.is_generator_limited())
@@ -126,7 +108,7 @@ fn windows(all: &[WindowFigures]) -> Table {
     };
     Table {
         header: header.map(str::to_owned).to_vec(),
-        rows: all.iter().map(row).collect(),
+        rows: all.iter().map(window_row).collect(),
         legend: format!(
             "Queries outstanding over all clients; means over the runs at each window. A closed loop \
              hides stalls from its latency. Windows of few queries have fewer clients and workers, \
@@ -134,6 +116,25 @@ fn windows(all: &[WindowFigures]) -> Table {
         ),
         notes: Vec::new(),
     }
+}
+
+fn window_row(figures: &WindowFigures) -> Vec<String> {
+    let answered = &figures.answered_qps;
+    let interval = if answered.is_bounded() {
+        format!("{} to {}", number::qps(answered.low), number::qps(answered.high))
+    } else {
+        NONE.to_owned()
+    };
+    let duration = |ns: Option<f64>| ns.map_or_else(|| NONE.to_owned(), number::duration);
+    vec![
+        number::count(figures.window),
+        format!("{} of {}", figures.met, figures.runs),
+        number::qps(answered.value),
+        interval,
+        quantile(figures.p50_ns, figures.p50_time_outs),
+        quantile(figures.p99_ns, figures.p99_time_outs),
+        duration(figures.batch_delay_ns.map(|ns| ns as f64)),
+    ]
 }
 
 /// `capacity.csv`: one row for each step, in the order of execution.

@@ -80,8 +80,8 @@ fn cells(server: &ServerFigures) -> Vec<Cell> {
         "" => server.server.clone(),
         host => format!("{}, on {host}", server.server),
     };
-    let count = |of: fn(&Reached) -> Option<u64>| {
-        both(of(&server.since_start), of(&server.during_load), number::count)
+    let count = |figure: fn(&Reached) -> Option<u64>| {
+        both(figure(&server.since_start), figure(&server.during_load), number::count)
     };
     vec![
         Cell { figure: role_name(&server.role).to_owned(), aside },
@@ -125,13 +125,13 @@ mod tests {
 
     #[test]
     fn what_the_load_did_stands_beside_what_all_did() {
-        let of = |all, load| both(all, load, number::count).text();
-        assert_eq!(of(Some(12), Some(10)), "12 (load: 10)");
-        assert_eq!(of(Some(1), Some(0)), "1 (load: 0)");
-        assert_eq!(of(Some(12), Some(12)), "12");
-        assert_eq!(of(None, Some(4)), "4");
-        assert_eq!(of(Some(4), None), "4");
-        assert_eq!(of(None, None), "-");
+        let text = |all, load| both(all, load, number::count).text();
+        assert_eq!(text(Some(12), Some(10)), "12 (load: 10)");
+        assert_eq!(text(Some(1), Some(0)), "1 (load: 0)");
+        assert_eq!(text(Some(12), Some(12)), "12");
+        assert_eq!(text(None, Some(4)), "4");
+        assert_eq!(text(Some(4), None), "4");
+        assert_eq!(text(None, None), "-");
     }
 
     #[test]

@@ -168,13 +168,15 @@ mod tests {
             latency
         };
         let line = |latencies: [Histogram; 2]| {
-            let runs = latencies.iter().map(|it| LatencyQuantiles::of_all(it, 500_000_000));
+            let runs =
+                latencies.iter().map(|latency| LatencyQuantiles::of_all(latency, 500_000_000));
             Percentiles::of(std::iter::once(runs.collect())).latency_ms.remove(0)
         };
         // All queries stand at 1, the slowest hundredth two decades further.
         let hundredth = 2 * POINTS_PER_DECADE as usize;
         let ends = |curve: &Curve| {
-            let figures = [&curve.mean, &curve.low, &curve.high].map(|of| of[hundredth].unwrap());
+            let figures =
+                [&curve.mean, &curve.low, &curve.high].map(|values| values[hundredth].unwrap());
             figures.map(f64::round)
         };
         assert_eq!(ends(&line([histogram(2, 0), histogram(8, 0)])), [4.0, 2.0, 8.0]);

@@ -29,13 +29,14 @@ pub(crate) fn rows(summary: &Summary, records: &[RunRecord]) -> Vec<[String; 5]>
 /// The cells of each run whose server tells its counts, in the order of execution. The runs that do
 /// not count are among them, for what is wrong there may show.
 pub(crate) fn run_rows(records: &[RunRecord]) -> Vec<[String; 5]> {
-    let row = |record: &RunRecord| {
-        let agreement = record.observation().and_then(|run| Agreement::of(&run));
-        let status = if record.status == RunStatus::Valid { "" } else { ", does not count" };
-        let name = format!("{}-{}{status}", record.variant, record.repetition);
-        cells(name, agreement.as_ref(), not_compared(record).unwrap_or_default())
-    };
-    records.iter().filter(|record| counters_of(record).is_some()).map(row).collect()
+    records.iter().filter(|record| counters_of(record).is_some()).map(run_row).collect()
+}
+
+fn run_row(record: &RunRecord) -> [String; 5] {
+    let agreement = record.observation().and_then(|run| Agreement::of(&run));
+    let status = if record.status == RunStatus::Valid { "" } else { ", does not count" };
+    let name = format!("{}-{}{status}", record.variant, record.repetition);
+    cells(name, agreement.as_ref(), not_compared(record).unwrap_or_default())
 }
 
 fn counters_of(record: &RunRecord) -> Option<&dnslab_record::CounterSeries> {

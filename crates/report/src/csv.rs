@@ -103,12 +103,12 @@ pub(crate) fn series(records: &[RunRecord]) -> String {
                     number(run.watched.resources.busy_share(span)),
                     number(counted_qps(&run, span)),
                     rcodes(&interval.rcodes),
-                    whole(traffic.map(|of| of.sent_octets)),
-                    whole(traffic.map(|of| of.received_octets)),
-                    whole(traffic.map(|of| of.opened)),
-                    whole(traffic.and_then(|of| of.ended)),
-                    whole(traffic.map(|of| of.full_handshakes)),
-                    whole(traffic.map(|of| of.resumed_handshakes)),
+                    whole(traffic.map(|traffic| traffic.sent_octets)),
+                    whole(traffic.map(|traffic| traffic.received_octets)),
+                    whole(traffic.map(|traffic| traffic.opened)),
+                    whole(traffic.and_then(|traffic| traffic.ended)),
+                    whole(traffic.map(|traffic| traffic.full_handshakes)),
+                    whole(traffic.map(|traffic| traffic.resumed_handshakes)),
                 ],
             );
         }
@@ -152,7 +152,7 @@ fn run_fields(record: Option<&RunRecord>) -> Vec<(String, String)> {
     ] {
         fields.extend(histogram_fields(name, histogram));
     }
-    if let Some(latency) = imported.and_then(|it| it.latency) {
+    if let Some(latency) = imported.and_then(|imported| imported.latency) {
         // As the tool computed them, and not from its histogram.
         for (name, value) in [
             ("latency_mean_ns", number(Some(latency.mean_ns))),
@@ -161,7 +161,7 @@ fn run_fields(record: Option<&RunRecord>) -> Vec<(String, String)> {
             fields
                 .iter_mut()
                 .filter(|(field, _)| field == name)
-                .for_each(|(_, it)| it.clone_from(&value));
+                .for_each(|(_, field)| field.clone_from(&value));
         }
     }
     for (name, width_ns) in PACING_WIDTHS {
@@ -175,8 +175,8 @@ fn run_fields(record: Option<&RunRecord>) -> Vec<(String, String)> {
     let own = record.filter(|run| run.measured.is_some() && imported.is_none());
     let bottleneck = own.map(|run| &run.bottleneck);
     fields.extend(owned(vec![
-        ("bottleneck", text(bottleneck, |it| bottleneck_name(it.kind).to_owned())),
-        ("bottleneck_evidence", text(bottleneck, |it| evidence_text(&it.evidence))),
+        ("bottleneck", text(bottleneck, |bottleneck| bottleneck_name(bottleneck.kind).to_owned())),
+        ("bottleneck_evidence", text(bottleneck, |bottleneck| evidence_text(&bottleneck.evidence))),
     ]));
     let check = record.and_then(SelfCheck::of);
     fields.extend(owned(vec![
@@ -253,8 +253,14 @@ fn count_fields(measured: Option<&Measured>) -> Vec<Field> {
         ("malformed", text(outcomes, |outcomes| outcomes.malformed.to_string())),
         ("refused", text(outcomes, |outcomes| outcomes.refused.to_string())),
         ("asked_again", text(measured, |measured| measured.counters.asked_again.to_string())),
-        ("attempts_after_silence", text(measured, |it| it.counters.attempts.timed_out.to_string())),
-        ("attempts_after_failure", text(measured, |it| it.counters.attempts.failed.to_string())),
+        (
+            "attempts_after_silence",
+            text(measured, |measured| measured.counters.attempts.timed_out.to_string()),
+        ),
+        (
+            "attempts_after_failure",
+            text(measured, |measured| measured.counters.attempts.failed.to_string()),
+        ),
         ("rcodes", text(answers, |answers| rcodes(&answers.rcodes))),
         ("truncated", text(answers, |answers| answers.truncated.to_string())),
         ("empty", text(answers, |answers| answers.empty.to_string())),
@@ -279,7 +285,7 @@ fn count_fields(measured: Option<&Measured>) -> Vec<Field> {
 
 fn pacing_fields(name: &str, window: Option<&PacingWindow>) -> Vec<(String, String)> {
     let window = window.filter(|window| window.windows > 0);
-    let error = |of: fn(&PacingWindow) -> f64| number(window.map(of));
+    let error = |quantile: fn(&PacingWindow) -> f64| number(window.map(quantile));
     [
         ("windows", whole(window.map(|window| window.windows))),
         ("within_1_percent", whole(window.map(|window| window.within_1_percent))),
@@ -324,8 +330,8 @@ fn findings(check: &SelfCheck) -> String {
 fn resource_fields(run: Option<&Observation<'_>>) -> Vec<Field> {
     let measured = run.map(|run| run.measured);
     let peak = |run: &Observation<'_>| run.watched.resources.peak_memory_octets();
-    let grown = |of: fn(&ResourceSample) -> u64| {
-        whole(run.and_then(|run| run.watched.resources.growth(run.measured.window(), of)))
+    let grown = |counter: fn(&ResourceSample) -> u64| {
+        whole(run.and_then(|run| run.watched.resources.growth(run.measured.window(), counter)))
     };
     let busiest = |measured: &Measured| {
         measured.workers.iter().map(dnslab_record::WorkerFacts::busy_share).reduce(f64::max)

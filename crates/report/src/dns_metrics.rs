@@ -45,7 +45,7 @@ fn objects(session: &Session, record: &RunRecord) -> Vec<Value> {
     let Some(measured) = &record.measured else { return all };
     let start_ns = record.started_ns().unwrap_or(0);
     let window = measured.window_start_ns..measured.window_start_ns + measured.window_ns;
-    let inside = measured.intervals.iter().filter(|of| window.contains(&of.at_ns));
+    let inside = measured.intervals.iter().filter(|interval| window.contains(&interval.at_ns));
     all.extend(inside.map(|interval| {
         statistics(
             "stats_periodic",
@@ -65,10 +65,13 @@ fn header(session: &Session, record: &RunRecord, run: &str) -> Value {
     let load = &record.load;
     let measured = record.measured.as_ref();
     // What was asked for is the length of most of them; the last one may be shorter.
-    let interval_ns = measured.and_then(|of| of.intervals.iter().map(|it| it.length_ns).max());
+    let interval_ns = measured
+        .and_then(|measured| measured.intervals.iter().map(|interval| interval.length_ns).max());
     let seconds = |ns: u64| ns as f64 / PER_SECOND as f64;
     let (generator, version, parameters) = match &record.imported {
-        Some(of) => (of.generator.clone(), of.version.clone(), of.command.clone()),
+        Some(imported) => {
+            (imported.generator.clone(), imported.version.clone(), imported.command.clone())
+        }
         None => ("dnslab".to_owned(), session.dnslab.clone(), session.command.clone()),
     };
     let mut header = json!({
@@ -171,12 +174,12 @@ fn latency(record: &RunRecord, times: &Histogram) -> Option<Value> {
         latency.extend(value.map(|value| (name.to_owned(), value)));
     };
     match record.imported.as_ref().map(|imported| imported.latency) {
-        Some(of) => {
-            let of = of?;
-            put("avg", Some(whole(of.mean_ns)));
-            put("min", of.min_ns.map(|ns| json!(ns)));
-            put("max", of.max_ns.map(|ns| json!(ns)));
-            put("stddev", of.stddev_ns.map(whole));
+        Some(summary) => {
+            let summary = summary?;
+            put("avg", Some(whole(summary.mean_ns)));
+            put("min", summary.min_ns.map(|ns| json!(ns)));
+            put("max", summary.max_ns.map(|ns| json!(ns)));
+            put("stddev", summary.stddev_ns.map(whole));
         }
         None => {
             put("avg", Some(whole(times.mean_ns()?)));
@@ -200,23 +203,23 @@ fn connections(record: &RunRecord, measured: &Measured) -> Option<Value> {
         return None;
     }
     if let Some(imported) = &record.imported {
-        let opened = imported.connections.and_then(|of| of.opened)?;
+        let opened = imported.connections.and_then(|connections| connections.opened)?;
         return Some(json!({"type": "tcp", "handshakes": opened}));
     }
-    let of = &measured.counters.connections;
-    let full = of.full_handshakes + of.resumed_handshakes;
+    let connections = &measured.counters.connections;
+    let full = connections.full_handshakes + connections.resumed_handshakes;
     let encrypted = |kind: &str| {
         json!({
             "type": kind,
             "handshakes": full,
-            "handshakes_failed": of.failed,
-            "resumption": {"established": of.resumed_handshakes},
+            "handshakes_failed": connections.failed,
+            "resumption": {"established": connections.resumed_handshakes},
         })
     };
     match record.load.transport? {
         Transport::Udp => Some(json!({"type": "udp"})),
         Transport::Tcp => Some(json!({
-            "type": "tcp", "handshakes": of.opened, "handshakes_failed": of.failed,
+            "type": "tcp", "handshakes": connections.opened, "handshakes_failed": connections.failed,
         })),
         Transport::Dot | Transport::Doh2 => Some(encrypted("tls_conn")),
         Transport::Doq | Transport::Doh3 => Some(encrypted("quic_conn")),

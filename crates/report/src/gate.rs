@@ -50,15 +50,7 @@ fn runs_text(count: u32, one: &str, many: &str) -> Option<String> {
 /// The ruling over all limits, how many of them say what, and what leaves them open besides.
 pub(crate) fn overall(worst: Ruling, rulings: &[LimitRuling], besides: &[String]) -> String {
     let all = number::counted(rulings.len() as u64, "limit", "limits");
-    let count = |ruling| rulings.iter().filter(|of| of.ruling == ruling).count();
-    let verb = |ruling, count| match (ruling, count == 1) {
-        (Ruling::Fail, true) => "fails",
-        (Ruling::Fail, false) => "fail",
-        (Ruling::Unclear, true) => "is unclear",
-        (Ruling::Unclear, false) => "are unclear",
-        (Ruling::Pass, true) => "passes",
-        (Ruling::Pass, false) => "pass",
-    };
+    let count = |ruling| rulings.iter().filter(|limit| limit.ruling == ruling).count();
     let kinds = [Ruling::Fail, Ruling::Unclear, Ruling::Pass];
     let counts = kinds.into_iter().map(|ruling| (ruling, count(ruling)));
     let mut counts: Vec<_> = counts.filter(|(_, count)| *count > 0).collect();
@@ -72,6 +64,17 @@ pub(crate) fn overall(worst: Ruling, rulings: &[LimitRuling], besides: &[String]
     });
     let texts = texts.chain(besides.iter().cloned()).collect::<Vec<_>>().join(", ");
     format!("{}: {texts}", word(worst))
+}
+
+fn verb(ruling: Ruling, count: usize) -> &'static str {
+    match (ruling, count == 1) {
+        (Ruling::Fail, true) => "fails",
+        (Ruling::Fail, false) => "fail",
+        (Ruling::Unclear, true) => "is unclear",
+        (Ruling::Unclear, false) => "are unclear",
+        (Ruling::Pass, true) => "passes",
+        (Ruling::Pass, false) => "pass",
+    }
 }
 
 /// A ruling in one word.
@@ -192,7 +195,9 @@ pub(crate) fn without_value(judgement: &Judgement, runs: &str) -> String {
 pub(crate) fn open_whatever_the_interval(judgement: &Judgement) -> Option<String> {
     match (judgement.is_disturbed, judgement.floor) {
         (true, _) => Some("not judged: other programs used this machine".to_owned()),
-        (false, floor) => floor.map(|it| format!("dnslab itself may add {}", number::size(it))),
+        (false, floor) => {
+            floor.map(|floor| format!("dnslab itself may add {}", number::size(floor)))
+        }
     }
 }
 
@@ -255,7 +260,7 @@ mod tests {
             more_runs: None,
         };
         let variants: Vec<Judgement> = found.iter().map(judgement).collect();
-        let ruling = variants.iter().map(|of| of.ruling).max().unwrap_or(Ruling::Unclear);
+        let ruling = variants.iter().map(|variant| variant.ruling).max().unwrap_or(Ruling::Unclear);
         let metric = limit.indicator().to_string();
         ruling_text(&LimitRuling { limit, metric, ruling, variants }, "udp")
     }

@@ -33,8 +33,11 @@ pub(crate) fn answer(history: &History) -> String {
             format!("{} by {by} from {from} on", variant.variant)
         })
         .collect();
-    let names: Vec<&str> = history.variants.iter().map(|of| of.variant.as_str()).collect();
-    let quiet = |of: &VariantHistory| of.points.iter().filter(|point| !point.is_disturbed).count();
+    let names: Vec<&str> =
+        history.variants.iter().map(|variant| variant.variant.as_str()).collect();
+    let quiet = |history: &VariantHistory| {
+        history.points.iter().filter(|point| !point.is_disturbed).count()
+    };
     let points = history.variants.iter().map(quiet).max().unwrap_or(0);
     match named.len() {
         0 if names.is_empty() => format!("No session has {noun}."),
@@ -120,8 +123,13 @@ pub(crate) fn notes(history: &History) -> Vec<String> {
 
 /// The variants that other programs disturbed, and in how many sessions.
 fn disturbed(history: &History) -> impl Iterator<Item = (&VariantHistory, usize)> {
-    let count = |of: &VariantHistory| of.points.iter().filter(|it| it.is_disturbed).count();
-    history.variants.iter().map(move |of| (of, count(of))).filter(|(_, count)| *count > 0)
+    let count =
+        |history: &VariantHistory| history.points.iter().filter(|point| point.is_disturbed).count();
+    history
+        .variants
+        .iter()
+        .map(move |variant| (variant, count(variant)))
+        .filter(|(_, count)| *count > 0)
 }
 
 /// A value, and whether it is a lower bound.
@@ -137,7 +145,7 @@ pub(crate) fn point_text(history: &History, point: &HistoryPoint) -> String {
 /// A row for each session, with a column for each variant. A level that begins there has its change beside it.
 pub(crate) fn table(history: &History) -> Table {
     let mut header = vec!["began".to_owned()];
-    header.extend(history.variants.iter().map(|of| of.variant.clone()));
+    header.extend(history.variants.iter().map(|variant| variant.variant.clone()));
     header.push("server".to_owned());
     let cell = |variant: &VariantHistory, place: usize| {
         let at = variant.points.iter().position(|point| point.session == place);
@@ -195,8 +203,8 @@ pub fn history_csv(history: &History) -> String {
             let session = &history.sessions[point.session];
             let change = variant.changes.iter().find(|change| change.at == at);
             let change = change.map(|change| change.difference);
-            let of = |end: fn(&Estimate) -> f64| {
-                change.as_ref().map_or_else(String::new, |it| number(end(it)))
+            let column = |end: fn(&Estimate) -> f64| {
+                change.as_ref().map_or_else(String::new, |change| number(end(change)))
             };
             let row = [
                 session.started.clone(),
@@ -210,9 +218,9 @@ pub fn history_csv(history: &History) -> String {
                 number(point.value.high),
                 point.runs.to_string(),
                 point.time_outs.map_or(0, |found| found.runs).to_string(),
-                of(|it| it.value),
-                of(|it| it.low),
-                of(|it| it.high),
+                column(|estimate| estimate.value),
+                column(|estimate| estimate.low),
+                column(|estimate| estimate.high),
             ];
             push_row(&mut text, row);
         }

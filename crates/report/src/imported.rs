@@ -31,15 +31,15 @@ pub(crate) fn load_text(record: &RunRecord, imported: &Imported) -> String {
 pub(crate) fn facts(record: &RunRecord, imported: &Imported) -> Vec<(&'static str, String)> {
     let load = &record.load;
     let as_set = |ns: u64| if ns == 0 { String::new() } else { number::as_set(ns) };
-    let connections = imported.connections.map(|of| {
+    let connections = imported.connections.map(|connections| {
         let count = |count: Option<u64>, noun: &str| {
             count.map(|count| format!("{} {noun}", number::count(count)))
         };
         let parts = [
-            count(of.attempted, "attempted"),
-            count(of.opened, "opened"),
-            count(of.reconnected, "made again"),
-            of.latency.as_ref().map(latency_text),
+            count(connections.attempted, "attempted"),
+            count(connections.opened, "opened"),
+            count(connections.reconnected, "made again"),
+            connections.latency.as_ref().map(latency_text),
         ];
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
     });
@@ -92,12 +92,13 @@ pub(crate) fn facts(record: &RunRecord, imported: &Imported) -> Vec<(&'static st
 }
 
 fn latency_text(latency: &ImportedLatency) -> String {
-    let of = |name: &str, ns: Option<f64>| ns.map(|ns| format!("{name} {}", number::duration(ns)));
+    let quantile =
+        |name: &str, ns: Option<f64>| ns.map(|ns| format!("{name} {}", number::duration(ns)));
     let parts = [
-        of("mean", Some(latency.mean_ns)),
-        of("least", latency.min_ns.map(|ns| ns as f64)),
-        of("largest", latency.max_ns.map(|ns| ns as f64)),
-        of("standard deviation", latency.stddev_ns),
+        quantile("mean", Some(latency.mean_ns)),
+        quantile("least", latency.min_ns.map(|ns| ns as f64)),
+        quantile("largest", latency.max_ns.map(|ns| ns as f64)),
+        quantile("standard deviation", latency.stddev_ns),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

@@ -18,7 +18,7 @@ pub fn session_comparison_junit(comparison: &SessionComparison) -> String {
     let name = &comparison.new.name;
     let all = || {
         let rulings = comparison.rulings.iter();
-        rulings.flat_map(|of| of.variants.iter().map(move |judgement| (of, judgement)))
+        rulings.flat_map(|ruling| ruling.variants.iter().map(move |judgement| (ruling, judgement)))
     };
     let count = |ruling| all().filter(|(_, judgement)| judgement.ruling == ruling).count();
     let answer = words::answer(comparison);
@@ -50,8 +50,8 @@ pub fn session_comparison_junit(comparison: &SessionComparison) -> String {
         let _ = writeln!(text, "      <property name=\"{key}\" value=\"{value}\"/>");
     }
     let _ = writeln!(text, "    </properties>");
-    for (of, judgement) in all() {
-        push_case(&mut text, name, of, judgement);
+    for (ruling, judgement) in all() {
+        push_case(&mut text, name, ruling, judgement);
     }
     if is_open {
         let _ = writeln!(
@@ -66,11 +66,15 @@ pub fn session_comparison_junit(comparison: &SessionComparison) -> String {
     text
 }
 
-fn push_case(text: &mut String, name: &str, of: &LimitRuling, judgement: &Judgement) {
-    let limit = change_bound(&of.limit);
-    let found = match of.limit {
-        CostLimit::Relative { .. } => format!("{} {}", of.metric, words::found(of, judgement)),
-        CostLimit::Absolute(_) => format!("{} is {}", of.metric, words::found(of, judgement)),
+fn push_case(text: &mut String, name: &str, ruling: &LimitRuling, judgement: &Judgement) {
+    let limit = change_bound(&ruling.limit);
+    let found = match ruling.limit {
+        CostLimit::Relative { .. } => {
+            format!("{} {}", ruling.metric, words::found(ruling, judgement))
+        }
+        CostLimit::Absolute(_) => {
+            format!("{} is {}", ruling.metric, words::found(ruling, judgement))
+        }
     };
     let message = format!("{found}, limit {limit}: {}", words::result(judgement));
     let _ = write!(
@@ -78,7 +82,7 @@ fn push_case(text: &mut String, name: &str, of: &LimitRuling, judgement: &Judgem
         "    <testcase classname=\"{}.{}\" name=\"{} (limit {})\" time=\"0\"",
         escape(name),
         escape(&judgement.variant),
-        escape(&of.metric),
+        escape(&ruling.metric),
         escape(&limit)
     );
     let message = escape(&message);

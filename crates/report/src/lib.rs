@@ -73,7 +73,7 @@ pub use junit::session_comparison_junit;
 pub use markdown::session_comparison_markdown;
 pub use page::history_page;
 pub use screen::{
-    Line, Look, Piece, capacity_screen, history_screen, screen, session_comparison_screen,
+    Line, Look, Piece, Terminal, capacity_screen, history_screen, screen, session_comparison_screen,
 };
 pub use session_comparison::{machine_texts, session_comparison_json};
 pub use summary_json::summary_schema;

@@ -36,7 +36,8 @@ fn needs(summary: &Summary, records: &[RunRecord]) -> Option<String> {
     if counted.iter().any(|variant| variant.outcomes.due <= u64::from(variant.valid_runs)) {
         return None;
     }
-    let of_counted = |record: &&RunRecord| counted.iter().any(|it| it.name == record.variant);
+    let of_counted =
+        |record: &&RunRecord| counted.iter().any(|variant| variant.name == record.variant);
     let mut clients = records.iter().filter(of_counted).map(|record| record.load.clients);
     let first = clients.next()?;
     if !clients.all(|clients| clients == first) {
@@ -66,22 +67,25 @@ fn needs(summary: &Summary, records: &[RunRecord]) -> Option<String> {
         clauses.join("; ")
     );
     let mut is_not_known = |lacking: &dyn Fn(&VariantSummary) -> bool, what: &str, verb: &str| {
-        let names: Vec<String> =
-            bearing.iter().filter(|variant| lacking(variant)).map(|it| name(it)).collect();
+        let names: Vec<String> = bearing
+            .iter()
+            .filter(|variant| lacking(variant))
+            .map(|variant| name(variant))
+            .collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         if !names.is_empty() {
             text.push_str(&format!(" The {what} of {} {verb} not known.", listed(&names)));
         }
     };
     is_not_known(&|it| !it.metrics.contains_key(&Metric::ServerCpuPerQuery), "CPUs", "are");
-    is_not_known(&|it| it.peak_memory_octets.is_none(), "memory", "is");
+    is_not_known(&|variant| variant.peak_memory_octets.is_none(), "memory", "is");
     if !losing.is_empty() {
-        let names: Vec<String> = losing.iter().map(|it| name(it)).collect();
+        let names: Vec<String> = losing.iter().map(|variant| name(variant)).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let verb = if names.len() == 1 { "loses" } else { "lose" };
-        let of = if names.len() == 1 { "it needs" } else { "they need" };
+        let need = if names.len() == 1 { "it needs" } else { "they need" };
         text.push_str(&format!(
-            " {} {verb} queries at this rate, so what {of} for all of them is not known.",
+            " {} {verb} queries at this rate, so what {need} for all of them is not known.",
             listed(&names)
         ));
     }

@@ -23,8 +23,8 @@ use crate::needs::headline;
 use crate::words::cpu::cpu_texts;
 pub use capacity::capacity_screen;
 pub use history::history_screen;
-pub use line::{Line, Look, Piece};
-use line::{MAX_LINES, WIDEST, push_notes, wrapped};
+pub use line::{Line, Look, Piece, Terminal};
+use line::{MAX_LINES, Room, WIDEST, push_notes, wrapped};
 pub(crate) use notes::Note;
 pub use session_comparison::session_comparison_screen;
 
@@ -77,20 +77,20 @@ impl Parts {
 }
 
 /// The screen of an experiment, at most `width` columns wide where its names allow that, and 100 in
-/// any case. `following` lines will be printed after it, such as the path of the report: they count.
+/// any case.
 #[must_use]
 pub fn screen(
     session: &Session,
     records: &[RunRecord],
     summary: &Summary,
-    (width, following): (usize, usize),
+    terminal: Terminal,
 ) -> Vec<Line> {
-    let width = width.clamp(40, WIDEST);
+    let width = terminal.width.clamp(40, WIDEST);
     let parts = Parts::of(session, records, summary, width);
     let most = MAX_LINES + summary.variants.len().saturating_sub(FEW);
-    let most = most.saturating_sub(following);
-    let lines = |density| parts.lines(density, (width, most));
-    let fitting = Density::ALL.into_iter().map(lines).find(|lines| lines.len() <= most);
+    let room = Room { width, lines: most.saturating_sub(terminal.following) };
+    let lines = |density| parts.lines(density, room);
+    let fitting = Density::ALL.into_iter().map(lines).find(|lines| lines.len() <= room.lines);
     fitting.unwrap_or_else(|| lines(Density::Bare))
 }
 
@@ -120,8 +120,9 @@ impl Parts {
         rows::legend(&self.table, &self.controls, is_short)
     }
 
-    /// The parts in lines of `width` columns, with as many notes as have room in `most` lines.
-    fn lines(&self, density: Density, (width, most): (usize, usize)) -> Vec<Line> {
+    /// The parts in lines, with as many notes as there is room for.
+    fn lines(&self, density: Density, room: Room) -> Vec<Line> {
+        let width = room.width;
         let blank = || (density == Density::Airy).then(Line::new);
         let answer = match self.answer.trim_end_matches('.').rsplit_once(". ") {
             Some((first, _)) if density == Density::Bare => format!("{first}."),
@@ -152,7 +153,7 @@ impl Parts {
         }
         lines.extend(blank());
         lines.extend(wrapped(&self.trust, Look::Plain, 0, width));
-        push_notes(&mut lines, &self.notes, density >= Density::Short, (width, most));
+        push_notes(&mut lines, &self.notes, density >= Density::Short, room);
         lines
     }
 }

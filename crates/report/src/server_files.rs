@@ -36,9 +36,9 @@ impl ServerFiles {
             let case = CaseId { variant: record.variant.clone(), repetition: record.repetition };
             let behind =
                 record.watched.chain.iter().map(|part| (part.folder(), format!("{}: ", part.role)));
-            for (folder, of) in [("server", String::new())].into_iter().chain(behind) {
+            for (folder, role) in [("server", String::new())].into_iter().chain(behind) {
                 for (name, text) in results.files_of(&case, folder)? {
-                    let block = collapsed_text(&format!("{of}{name}"), &text);
+                    let block = collapsed_text(&format!("{role}{name}"), &text);
                     let Some(rest) = left.checked_sub(block.len()) else {
                         own.full_at = Some(case);
                         return Ok(own);
@@ -93,7 +93,8 @@ mod tests {
             }
         }
         let files = ServerFiles::read(&results, &records, most).unwrap();
-        let shown = records.each_ref().map(|of| files.blocks(&case(of)).matches("<pre").count());
+        let shown =
+            records.each_ref().map(|record| files.blocks(&case(record)).matches("<pre").count());
         assert_eq!(shown, expected, "{most}");
         assert!(files.blocks.values().map(String::len).sum::<usize>() <= most);
         assert_eq!(files.full_at.as_ref().map(CaseId::folder).as_deref(), full_at, "{most}");

@@ -42,7 +42,7 @@ pub(crate) fn limits_table(comparison: &SessionComparison) -> Table {
     let mut rows: Vec<Vec<String>> = Vec::new();
     let judgements = || {
         let of_limit = comparison.rulings.iter();
-        of_limit.flat_map(|of| of.variants.iter().map(move |judgement| (of, judgement)))
+        of_limit.flat_map(|ruling| ruling.variants.iter().map(move |judgement| (ruling, judgement)))
     };
     let mut names: Vec<&str> = Vec::new();
     for (_, judgement) in judgements() {
@@ -51,17 +51,17 @@ pub(crate) fn limits_table(comparison: &SessionComparison) -> Table {
         }
     }
     for name in names {
-        for (of, judgement) in judgements().filter(|(_, judgement)| judgement.variant == name) {
-            let ends = ends(comparison, name, &of.limit, judgement);
-            let change = match of.limit {
-                CostLimit::Relative { .. } => words::found(of, judgement),
+        for (ruling, judgement) in judgements().filter(|(_, judgement)| judgement.variant == name) {
+            let ends = ends(comparison, name, &ruling.limit, judgement);
+            let change = match ruling.limit {
+                CostLimit::Relative { .. } => words::found(ruling, judgement),
                 CostLimit::Absolute(_) => NONE.to_owned(),
             };
             let [base, new] = ends;
-            let limit = change_bound(&of.limit);
+            let limit = change_bound(&ruling.limit);
             let result = words::result(judgement);
             let name = name.to_owned();
-            rows.push(vec![name, of.metric.clone(), base, new, change, limit, result]);
+            rows.push(vec![name, ruling.metric.clone(), base, new, change, limit, result]);
         }
     }
     Table {

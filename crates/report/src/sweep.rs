@@ -56,22 +56,13 @@ fn sentence(line: &SweepLine, held_share: f64) -> String {
 
 /// A row for each load of each server.
 pub(crate) fn rows(summary: &Summary) -> Vec<[String; HEADER.len()]> {
-    let of = |line: &'_ SweepLine| -> Vec<_> {
+    let points_of = |line: &'_ SweepLine| -> Vec<_> {
         line.points.iter().map(|point| cells(line, point)).collect()
     };
-    summary.sweep.iter().flat_map(of).collect()
+    summary.sweep.iter().flat_map(points_of).collect()
 }
 
 fn cells(line: &SweepLine, point: &SweepPoint) -> [String; HEADER.len()] {
-    let range = |values: &[f64], write: &dyn Fn(f64) -> String| {
-        let all = || values.iter().copied();
-        let (low, high) = (all().reduce(f64::min), all().reduce(f64::max));
-        match (low.map(write), high.map(write)) {
-            (Some(low), Some(high)) if low == high => low,
-            (Some(low), Some(high)) => format!("{low} to {high}"),
-            _ => NONE.to_owned(),
-        }
-    };
     let share = |figure: fn(&SweepRun) -> f64| {
         let values: Vec<f64> = point.runs.iter().map(figure).collect();
         range(&values, &number::share)
@@ -93,6 +84,16 @@ fn cells(line: &SweepLine, point: &SweepPoint) -> [String; HEADER.len()] {
         latency(SweepRun::p50),
         latency(SweepRun::p99),
     ]
+}
+
+fn range(values: &[f64], write: &dyn Fn(f64) -> String) -> String {
+    let all = || values.iter().copied();
+    let (low, high) = (all().reduce(f64::min), all().reduce(f64::max));
+    match (low.map(write), high.map(write)) {
+        (Some(low), Some(high)) if low == high => low,
+        (Some(low), Some(high)) => format!("{low} to {high}"),
+        _ => NONE.to_owned(),
+    }
 }
 
 #[cfg(test)]

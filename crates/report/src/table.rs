@@ -37,7 +37,7 @@ const HEADER: [(&str, Option<Has>); 19] = [
     ("95 % interval", None),
     ("to baseline", None),
     ("lost", None),
-    ("errors", Some(|of| of.error_share > ERRORS)),
+    ("errors", Some(|variant| variant.error_share > ERRORS)),
     ("mean", Some(|of| of.metrics.contains_key(&Metric::LatencyMean))),
     ("p50", None),
     ("p90", Some(has_few_queries)),
@@ -49,7 +49,7 @@ const HEADER: [(&str, Option<Has>); 19] = [
     ("log octets/query", Some(|of| of.metrics.contains_key(&Metric::LogOctetsPerQuery))),
     ("peak memory", None),
     ("memory/connection", Some(has_memory_per_connection)),
-    ("handshakes", Some(|of| of.handshakes > 0)),
+    ("handshakes", Some(|variant| variant.handshakes > 0)),
     ("bottleneck", None),
 ];
 
@@ -63,18 +63,18 @@ pub(crate) fn legend(summary: &Summary) -> String {
              compared with none.",
         );
     }
-    if summary.variants.iter().any(|it| it.error_share > ERRORS) {
+    if summary.variants.iter().any(|variant| variant.error_share > ERRORS) {
         quantiles.push_str(
             " Errors: answers with SERVFAIL, REFUSED, NOTIMP or FORMERR, as a share of all answers.",
         );
     }
-    if summary.variants.iter().any(|it| !it.time_outs.is_empty()) {
+    if summary.variants.iter().any(|variant| !variant.time_outs.is_empty()) {
         quantiles.push_str(
             " Time-out: in so many rounds so many queries were lost that this quantile is the time-out, and has no \
              mean.",
         );
     }
-    if summary.variants.iter().any(|it| it.memory_per_connection_octets.is_some()) {
+    if summary.variants.iter().any(|variant| variant.memory_per_connection_octets.is_some()) {
         quantiles.push_str(
             " Memory/connection: what the server's memory grew by from before the load on, for each \
              connection that was open at once; the largest of all runs. Of a server that ran before it counts \
@@ -310,7 +310,8 @@ fn cells(summary: &Summary, variant: &VariantSummary) -> Vec<String> {
         0 => none(),
         some => number::count(some),
     };
-    let names: Vec<_> = variant.bottlenecks.iter().map(|it| bottleneck_name(it.kind)).collect();
+    let names: Vec<_> =
+        variant.bottlenecks.iter().map(|bottleneck| bottleneck_name(bottleneck.kind)).collect();
     vec![
         variant.name.clone(),
         qps.map_or_else(none, |found| {

@@ -13,7 +13,8 @@ pub(crate) const ERRORS: f64 = 0.001;
 /// The records in the order of the variants, and of their repetitions. The order of the runs is random: what is listed
 /// by it says nothing, and differs from one session to the next.
 pub(crate) fn in_order<'a>(session: &Session, records: &'a [RunRecord]) -> Vec<&'a RunRecord> {
-    let place = |record: &RunRecord| session.variants.iter().position(|of| *of == record.variant);
+    let place =
+        |record: &RunRecord| session.variants.iter().position(|variant| *variant == record.variant);
     let mut ordered: Vec<&RunRecord> = records.iter().collect();
     ordered.sort_by_cached_key(|record| (place(record), record.repetition));
     ordered
@@ -32,7 +33,7 @@ pub(crate) fn has_open_loop(summary: &Summary) -> bool {
 
 /// True if a variant asked one query after the other, so that its rate is only its latency again.
 pub(crate) fn asks_one_by_one(variant: &VariantSummary) -> bool {
-    variant.caveats.iter().any(|of| of.worst == Caveat::ClosedLoop { window: 1 })
+    variant.caveats.iter().any(|caveat| caveat.worst == Caveat::ClosedLoop { window: 1 })
 }
 
 /// The variant as it is to be shown: where no run counts, the figures of the invalid ones, under a name that says so.
@@ -64,8 +65,8 @@ pub(crate) fn code_shares(variant: &VariantSummary) -> String {
     if codes.iter().all(|(code, _)| *code == "NOERROR") {
         return String::new();
     }
-    let told = codes.iter().map(|(code, share)| format!("{} {code}", number::share(*share)));
-    told.collect::<Vec<_>>().join(", ")
+    let texts = codes.iter().map(|(code, share)| format!("{} {code}", number::share(*share)));
+    texts.collect::<Vec<_>>().join(", ")
 }
 
 /// Names as people list them: `udp, tcp and dot`; of more than eight the first four and how many

@@ -34,14 +34,14 @@ pub(crate) struct Row {
 pub(crate) fn rows(summary: &Summary, order: &[usize]) -> Vec<Row> {
     let mut rows = Vec::new();
     for window in &summary.windows {
-        let of = |place: &usize| {
+        let own_of = |place: &usize| {
             let name = &summary.variants[*place].name;
-            Some((*place, window.variants.iter().find(|of| of.variant == *name)?))
+            Some((*place, window.variants.iter().find(|own| own.variant == *name)?))
         };
-        let own: Vec<(usize, &WindowOfVariant)> = order.iter().filter_map(of).collect();
-        for (nth, (place, of)) in own.iter().enumerate() {
+        let own: Vec<(usize, &WindowOfVariant)> = order.iter().filter_map(own_of).collect();
+        for (nth, (place, counts)) in own.iter().enumerate() {
             let span = if nth == 0 { own.len() } else { 0 };
-            rows.push(Row { place: *place, span, cells: cells(window, of) });
+            rows.push(Row { place: *place, span, cells: cells(window, counts) });
         }
     }
     rows
@@ -53,17 +53,17 @@ pub(crate) fn title(window: &WindowSummary) -> String {
     format!("{}, {} s to {} s", window.name, seconds(window.from_ns), seconds(window.to_ns))
 }
 
-fn cells(window: &WindowSummary, of: &WindowOfVariant) -> [String; HEADER.len()] {
+fn cells(window: &WindowSummary, counts: &WindowOfVariant) -> [String; HEADER.len()] {
     let figure = |metric: Metric, write: &dyn Fn(f64) -> String| match (
-        of.metrics.get(&metric),
-        of.time_outs(metric),
+        counts.metrics.get(&metric),
+        counts.time_outs(metric),
     ) {
         (Some(found), _) => write(found.value),
         (None, Some(found)) => time_out(found, "rounds"),
         (None, None) => NONE.to_owned(),
     };
-    let answers: u64 = of.rcodes.values().sum();
-    let mut codes: Vec<(&String, &u64)> = of.rcodes.iter().collect();
+    let answers: u64 = counts.rcodes.values().sum();
+    let mut codes: Vec<(&String, &u64)> = counts.rcodes.iter().collect();
     codes.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
     let code = |(code, count): (&String, &u64)| {
         format!("{code} {}", number::share(*count as f64 / answers as f64))
@@ -71,12 +71,12 @@ fn cells(window: &WindowSummary, of: &WindowOfVariant) -> [String; HEADER.len()]
     let codes: Vec<String> = codes.into_iter().map(code).collect();
     [
         title(window),
-        of.variant.clone(),
+        counts.variant.clone(),
         figure(Metric::AnsweredShare, &number::share),
         figure(Metric::SoundShare, &number::share),
         figure(Metric::LatencyP50, &number::duration),
         figure(Metric::LatencyP99, &number::duration),
-        match of.outcomes.lost() {
+        match counts.outcomes.lost() {
             0 => NONE.to_owned(),
             lost => number::count(lost),
         },

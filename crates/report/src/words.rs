@@ -66,7 +66,8 @@ const MAX_FIGURES: usize = 3;
 /// or is an end of a range. Empty without a figure.
 pub(crate) fn amounts(amounts: &[Amount]) -> String {
     let mut figures: Vec<(&str, Vec<&str>)> = Vec::new();
-    for Amount { variant, figure, .. } in amounts.iter().filter(|of| !of.figure.is_empty()) {
+    for Amount { variant, figure, .. } in amounts.iter().filter(|amount| !amount.figure.is_empty())
+    {
         match figures.iter_mut().find(|(known, _)| known == figure) {
             Some((_, variants)) => variants.push(variant),
             None => figures.push((figure, vec![variant])),
@@ -79,7 +80,7 @@ pub(crate) fn amounts(amounts: &[Amount]) -> String {
         few if few.len() <= MAX_FIGURES => few.iter().map(named).collect::<Vec<_>>().join(" / "),
         several => {
             let by_size = |one: &&Amount, other: &&Amount| one.size.total_cmp(&other.size);
-            let known = || amounts.iter().filter(|of| !of.figure.is_empty());
+            let known = || amounts.iter().filter(|amount| !amount.figure.is_empty());
             match (known().min_by(by_size), known().max_by(by_size)) {
                 (Some(least), Some(most)) if least.size < most.size => format!(
                     "least in {}: {}; most in {}: {}",

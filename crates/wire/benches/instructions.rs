@@ -1,7 +1,7 @@
 //! Instructions that the octets of queries and answers cost, counted by callgrind.
 //!
 //! Each function does its work [`TIMES`] times, for names that differ, so that a count divided by [`TIMES`]
-//! is that of one query. `tests/instructions` compares the counts with the accepted ones.
+//! is that of one query. `checks/instructions` compares the counts with the accepted ones.
 
 #![expect(missing_docs, reason = "the macros make public items, which cannot have docstrings")]
 

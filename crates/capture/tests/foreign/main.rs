@@ -1,5 +1,5 @@
 //! Captures that other programs wrote, read beside what tshark and dnstap-read say of them. It needs root, BIND,
-//! Unbound, tcpdump and the programs of Wireshark: tests/debian-packages.
+//! Unbound, tcpdump and the programs of Wireshark: checks/debian-packages.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

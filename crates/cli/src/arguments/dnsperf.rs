@@ -131,7 +131,8 @@ fn divided(words: &[String]) -> (Vec<Given>, Vec<String>) {
         };
         let attached = letters.as_str().to_owned();
         // Both programs have it. Here it takes no value.
-        let is_quiet = |value: Option<&&String>| value.is_none_or(|it| it.parse::<u64>().is_err());
+        let is_quiet =
+            |value: Option<&&String>| value.is_none_or(|value| value.parse::<u64>().is_err());
         if known.letter == 'q' && attached.is_empty() && is_quiet(words.peek()) {
             rest.push(word.clone());
             continue;
@@ -300,9 +301,9 @@ mod tests {
         let hint = text.lines().find_map(|line| line.strip_prefix("  hint:    "));
         let hint = hint.unwrap_or_else(|| panic!("no hint: {text}"));
         let words = hint.split(' ').map(str::to_owned);
-        let parsed = arguments::parse(words).unwrap_or_else(|it| panic!("{hint}: {it}"));
+        let parsed = arguments::parse(words).unwrap_or_else(|error| panic!("{hint}: {error}"));
         let Some(arguments::Command::Load(load)) = parsed.command else { panic!("{hint}") };
-        load::experiment(&load).unwrap_or_else(|it| panic!("{hint}: {}", it.error));
+        load::experiment(&load).unwrap_or_else(|failure| panic!("{hint}: {}", failure.error));
         hint.to_owned()
     }
 

@@ -142,6 +142,6 @@ fn within(
     possible: RangeInclusive<Duration>,
     reason: &str,
 ) -> Result<Duration, String> {
-    let read = units::duration::read(text).ok().filter(|it| possible.contains(it));
+    let read = units::duration::read(text).ok().filter(|duration| possible.contains(duration));
     read.ok_or_else(|| reason.to_owned())
 }

@@ -93,7 +93,7 @@ mod tests {
     const NONE: Surroundings = Surroundings { has_screen: false, is_alone: false, size: (0, 0) };
 
     fn form(options: &str, around: Surroundings) -> Option<Form> {
-        let has = |option: &str| options.split(' ').any(|it| it == option);
+        let has = |option: &str| options.split(' ').any(|word| word == option);
         let watch = Watch { live: has("live"), plain: has("plain") };
         let output = Output { quiet: has("quiet"), json: has("json").then_some(JsonForm::Summary) };
         Form::choose(watch, output, around).ok()

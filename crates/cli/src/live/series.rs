@@ -229,7 +229,7 @@ impl Series {
     }
 
     fn push(&mut self, kept: Kept) {
-        let place = |of: &Kept| of.point.at_ns / self.width_ns;
+        let place = |kept: &Kept| kept.point.at_ns / self.width_ns;
         match self.points.last_mut() {
             Some(last) if place(last) == place(&kept) => {
                 last.point.merge(&kept.point);
@@ -241,15 +241,17 @@ impl Series {
     }
 
     pub(crate) fn points(&self) -> Vec<Point> {
-        let finish = |kept: &Kept| {
-            let mut point = kept.point.clone();
-            if kept.is_merged {
-                point.quantiles_ns = QUANTILES.map(|quantile| kept.counts.quantile_ns(quantile));
-            }
-            point
-        };
-        self.points.iter().map(finish).collect()
+        self.points.iter().map(finished).collect()
     }
+}
+
+/// With the quantiles of all that was merged into it.
+fn finished(kept: &Kept) -> Point {
+    let mut point = kept.point.clone();
+    if kept.is_merged {
+        point.quantiles_ns = QUANTILES.map(|quantile| kept.counts.quantile_ns(quantile));
+    }
+    point
 }
 
 #[cfg(test)]
@@ -259,7 +261,7 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
 
     fn interval(number: u64, answered: u64, latency: &Histogram) -> Interval {
-        let quantile = |of| latency.quantile_ns(of);
+        let quantile = |share| latency.quantile_ns(share);
         Interval {
             at_ns: number * SECOND,
             length_ns: SECOND,

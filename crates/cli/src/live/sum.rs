@@ -27,7 +27,8 @@ impl Kind {
     pub(crate) fn of(variant: &Variant) -> Self {
         let load = &variant.load;
         let mode = LoadMode::of(&load.mode, load.warm_up, load.duration);
-        let transports: Vec<String> = load.transports().map(|it| it.to_string()).collect();
+        let transports: Vec<String> =
+            load.transports().map(|transport| transport.to_string()).collect();
         let clients = number::count(load.clients.into());
         let plural = if load.clients == 1 { "" } else { "s" };
         let asked = match &mode {
@@ -106,7 +107,7 @@ impl Sum {
         self.latency.merge(&latest.latency);
         self.load_cpu_ns += load_cpu_ns;
         if let Some(server) = live.server {
-            self.server = Some((self.server.map_or(server, |it| it.0), server));
+            self.server = Some((self.server.map_or(server, |ends| ends.0), server));
         }
     }
 

@@ -546,7 +546,7 @@ mod tests {
     #[test]
     fn a_load_is_told_of_by_its_own_turns() {
         let mut load = Load::new(kind("a", closed()), LoadPart::Main);
-        let (mut told, percent) = (Vec::new(), SECOND / 100);
+        let (mut shares, percent) = (Vec::new(), SECOND / 100);
         // Its turn is a quarter of the first two seconds, and another load has all of the third.
         for (number, own, used) in [(0, 25, 15), (1, 25, 30), (2, 0, 31)] {
             let interval = Interval {
@@ -561,9 +561,9 @@ mod tests {
                 Some(LiveServer { cpu_share: Some(0.2), cpus: 1, ..LiveServer::default() });
             let (part, load_cpus) = (LoadPart::Main, Vec::new());
             let live = LiveLoad { part, latest: &latest, server, load_cpus };
-            told.push(load.add(&live, &[], Duration::ZERO).map(|second| second.figures.load_cpu));
+            shares.push(load.add(&live, &[], Duration::ZERO).map(|second| second.figures.load_cpu));
         }
-        assert_eq!(told, [Some(Some(0.6)), Some(Some(0.6)), None]);
+        assert_eq!(shares, [Some(Some(0.6)), Some(Some(0.6)), None]);
         assert_eq!(load.sum.load_cpu(), Some(0.62));
         let points = load.series.points();
         assert_eq!(points.len(), 1);
@@ -633,7 +633,7 @@ mod tests {
         }
         let ended = model.view().ended;
         assert_eq!(ended.len(), MAX_ENDED);
-        assert!(ended.iter().all(|it| !it.text.contains(['\u{1b}', '\n'])), "{:?}", ended[0]);
+        assert!(ended.iter().all(|line| !line.text.contains(['\u{1b}', '\n'])), "{:?}", ended[0]);
         assert!(ended[MAX_ENDED - 1].text.starts_with("999"));
     }
 }

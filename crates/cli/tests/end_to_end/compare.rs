@@ -132,7 +132,7 @@ fn equal_slower_and_too_few() {
 #[track_caller]
 fn two_programs(room: &Room) -> String {
     let program = Path::new("/usr/sbin/nsd");
-    assert!(program.exists(), "nsd is missing; tests/debian-packages lists it");
+    assert!(program.exists(), "nsd is missing; checks/debian-packages lists it");
     // Servers run as a user of their own.
     room.open_to_all();
     let copy = room.path().join("nsd-old");

@@ -1,4 +1,4 @@
-//! The manifests in `deploy/kubernetes`: they parse and fit together, their Corefiles run in a real CoreDNS
+//! The manifests in `kubernetes`: they parse and fit together, their Corefiles run in a real CoreDNS
 //! that forwards to a real BIND, and the real command takes the arguments of their jobs.
 //!
 //! No cluster is used: the test replaces addresses and paths of a cluster by its own.
@@ -23,7 +23,7 @@ use crate::running_server::{RunningBind, ask};
 const UPSTREAM: &str = "192.0.2.53";
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/kubernetes")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kubernetes")
 }
 
 /// The documents of a YAML file.

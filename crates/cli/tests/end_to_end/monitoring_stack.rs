@@ -149,14 +149,14 @@ fn unix_seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }
 
-/// A file of `deploy`.
-fn deployed(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy").join(path)
+/// A file of the repository.
+fn in_repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
 }
 
 /// The dashboards, by name.
 fn dashboards() -> BTreeMap<String, Value> {
-    let entries = fs::read_dir(deployed("grafana")).unwrap().flatten();
+    let entries = fs::read_dir(in_repository("grafana")).unwrap().flatten();
     let paths = entries.map(|entry| entry.path());
     let jsons = paths.filter(|path| path.extension().is_some_and(|it| it == "json"));
     let read = |path: PathBuf| {
@@ -401,7 +401,7 @@ fn dashboards_are_as_grafanas_schema_wants_them() {
     let names: Vec<&str> = all.keys().map(String::as_str).collect();
     assert_eq!(names, ["load", "server", "variants"]);
     let paths: Vec<PathBuf> =
-        names.iter().map(|name| deployed(&format!("grafana/{name}.json"))).collect();
+        names.iter().map(|name| in_repository(&format!("grafana/{name}.json"))).collect();
     let (is_right, said) = schema_check(&paths);
     assert!(is_right, "{said}");
     for (name, dashboard) in &all {
@@ -438,9 +438,9 @@ fn the_schema_finds_faults_in_dashboards() {
 }
 
 #[test]
-fn what_is_deployed_is_what_the_programs_read() {
+fn what_is_offered_is_what_the_programs_read() {
     let promtool = |words: &[&str], path: &str| {
-        let output = Command::new("promtool").args(words).arg(deployed(path)).output();
+        let output = Command::new("promtool").args(words).arg(in_repository(path)).output();
         let output = output.expect("promtool is installed");
         let said =
             String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
@@ -451,7 +451,7 @@ fn what_is_deployed_is_what_the_programs_read() {
     let script = "import json, sys, yaml\njson.dump(yaml.safe_load(open(sys.argv[1])), sys.stdout)";
     let yaml = |path: &str| -> Value {
         let mut command = Command::new("/usr/bin/python3");
-        let output = command.args(["-c", script]).arg(deployed(path)).output().unwrap();
+        let output = command.args(["-c", script]).arg(in_repository(path)).output().unwrap();
         assert!(output.status.success(), "{path}: {}", String::from_utf8_lossy(&output.stderr));
         serde_json::from_slice(&output.stdout).unwrap()
     };
@@ -464,7 +464,7 @@ fn what_is_deployed_is_what_the_programs_read() {
     let folder = providers["providers"][0]["options"]["path"].as_str().unwrap().to_owned();
 
     // What a container sees is in the repository, and it listens on the loopback interface alone.
-    let entries = fs::read_dir(deployed("monitoring/quadlets")).unwrap().flatten();
+    let entries = fs::read_dir(in_repository("monitoring/quadlets")).unwrap().flatten();
     let mut seen = Vec::new();
     for entry in entries {
         let path = entry.path();
@@ -474,7 +474,7 @@ fn what_is_deployed_is_what_the_programs_read() {
         assert!(!unit.contains("0.0.0.0"), "{path:?}");
         for volume in unit.lines().filter_map(|line| line.strip_prefix("Volume=/etc/dnslab/")) {
             let (outside, inside) = volume.split_once(':').unwrap();
-            assert!(deployed(outside).exists(), "{path:?}: {outside}");
+            assert!(in_repository(outside).exists(), "{path:?}: {outside}");
             if outside == "grafana" {
                 assert_eq!(inside.split(':').next(), Some(&folder[..]), "{path:?}");
             }

@@ -42,7 +42,7 @@ impl ReadersHost {
         );
         let reader = Self { server: None, host, room: Room::with_load() };
         let folder = reader.room.path();
-        for name in ["deploy", "experiments"] {
+        for name in ["docs", "experiments", "grafana", "monitoring"] {
             symlink(root().join(name).canonicalize().unwrap(), folder.join(name)).unwrap();
         }
         for build in BUILDS {

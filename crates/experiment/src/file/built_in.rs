@@ -12,7 +12,7 @@ use dnslab_traffic::population::Population;
 use crate::error::ExperimentError;
 use crate::file::owner::{self, Untrusted};
 use crate::file::source::Source;
-use crate::run::read_population;
+use crate::run::population::read_population;
 
 /// The built-in experiments: name and text of the file.
 pub const BUILT_IN: [(&str, &str); 11] = [

@@ -20,8 +20,10 @@ use dnslab_wire::{QueryOptions, Transport};
 use domain::base::Name;
 use judge::{MAX_FLOOR_MS, check_latency, check_rate};
 
+use super::error::TargetError;
 use super::seeds::{Role, Seeds};
-use super::target::{Target, TargetError, start_with_run_authority, write_zone};
+use super::target::{Target, start_with_run_authority};
+use super::zone::write_zone;
 
 pub use judge::CalibrationCheck;
 

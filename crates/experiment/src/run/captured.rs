@@ -20,7 +20,7 @@ use dnslab_traffic::{CaptureClock, QueryList, ReplayPlan, SeenQuery};
 use dnslab_wire::units::{duration, number};
 use dnslab_wire::{NotAQuery, Query, Transport};
 
-use super::queries::QueriesError;
+use super::error::QueriesError;
 
 /// A capture may have a query so much later than one that was sent after it. Network cards with several queues
 /// and the threads of a server that writes dnstap hand over what they have in turn.

@@ -13,28 +13,25 @@ use dnslab_figures::{Answers, Connections};
 use dnslab_lab::hosts::EndedPart;
 use dnslab_lab::perf::{self, Perf, PerfError, Recording, Sampled};
 use dnslab_lab::{CounterWatch, GroupWatch, GuardProgram, RunningServer, Sampler, cpus};
-use dnslab_load::{Expected, Job, LoadResult};
+use dnslab_load::{Job, LoadResult};
 use dnslab_record::{
     Bottleneck, BottleneckKind, CaseId, Cause, Caveat, CommonLoad, CpuProfile, CpuShare,
     InvalidReason, LiveServer, LoadFacts, Measured, Observation, RECORD_FORMAT, RunRecord,
     RunStatus, ServerFacts, TestbedFacts, Watched,
 };
-use dnslab_settings::{Queries, RightCodes, Variant, Verification};
-use dnslab_traffic::TypeMix;
-use dnslab_wire::rcode;
+use dnslab_settings::{Variant, Verification};
 
 use super::common_rate::CommonRate;
+use super::error::{QueriesError, TargetError};
 use super::leftovers;
-use super::queries::{Asked, QueriesError, with_files};
+use super::queries::{Asked, with_files};
 use super::seeds::Seeds;
 use super::split::Cpus;
-use super::target::{Site, Target, TargetError, Ways, prepare};
-use super::testbed::{self, Testbed, Watch};
-use super::validity::{asked_ns, why_invalid};
+use super::target::{Target, prepare};
+use super::testbed::{self, LOG_LINES, Startup, Testbed, Watch};
+use super::validity::{asked_ns, expected, why_invalid};
 use super::watching::NOT_COVERED;
-
-/// Lines of the server's log that the record of a failed run keeps.
-pub(super) const LOG_LINES: usize = 10;
+use super::ways::Ways;
 
 pub(super) struct Case<'a> {
     pub(super) variant: &'a Variant,
@@ -140,6 +137,17 @@ pub(super) struct Applied {
     pub(super) profile: Option<Result<CpuProfile, String>>,
 }
 
+/// The loads of a case.
+pub(super) struct CaseLoads {
+    pub(super) main: Applied,
+    /// `None` where none was applied.
+    pub(super) common: Option<Applied>,
+    /// No load was left out because of an interrupt.
+    pub(super) is_whole: bool,
+    /// A common load was planned.
+    pub(super) wants_common: bool,
+}
+
 impl Case<'_> {
     /// Makes the hosts and starts all servers. The record holds whatever goes wrong.
     pub(super) fn prepare(&self, stop: &AtomicBool) -> Result<Prepared<'_>, Box<RunRecord>> {
@@ -177,13 +185,10 @@ impl Case<'_> {
         cpus: &Cpus,
         stop: &AtomicBool,
     ) -> Result<(Testbed, Target), TargetError> {
-        let (folder, guard) = (self.folder, self.guard);
         let seeds = Seeds::of_run(self.seed);
-        let seeded = (cpus, seeds);
-        let testbed =
-            Testbed::make(self.variant, &self.queries.list, seeded, folder, (guard, stop))?;
-        let site = Site { testbed: &testbed, cpus: &cpus.server, seeds, folder, guard, stop };
-        let target = prepare(self.variant, &site, self.queries)?;
+        let startup = Startup { cpus, seeds, folder: self.folder, guard: self.guard, stop };
+        let testbed = Testbed::make(self.variant, &self.queries.list, startup)?;
+        let target = prepare(self.variant, &testbed, startup, self.queries)?;
         Ok((testbed, target))
     }
 
@@ -351,7 +356,7 @@ impl Case<'_> {
         if let Some(reason) = &end.fault {
             return RunStatus::Failed { reason: reason.clone(), log_tail: end.log.clone() };
         }
-        match why_invalid(self.variant, seen, cause) {
+        match why_invalid(self.variant, &seen.run, &seen.figures, seen.result, cause) {
             Some(reason) => RunStatus::Invalid { reason },
             None => RunStatus::Valid,
         }
@@ -402,15 +407,6 @@ impl Case<'_> {
             bottleneck: Bottleneck { kind: BottleneckKind::Unknown, evidence: Vec::new() },
         }
     }
-}
-
-/// A right answer to a variant's queries. Every name of the zone has an A record, so an answer for type A
-/// must have a record. Other answers may have none.
-pub(super) fn expected(variant: &Variant) -> Expected {
-    let codes = variant.right_codes();
-    let asks_zone = variant.asked() == Queries::Zone(TypeMix::default());
-    let has_record = codes == RightCodes::One(rcode::NOERROR) && asks_zone;
-    Expected { codes, answers: u16::from(has_record) }
 }
 
 impl Prepared<'_> {
@@ -517,12 +513,8 @@ impl Prepared<'_> {
 
     /// Stops everything and makes the record. `is_whole` is false if a planned load after the main one never
     /// began. `wants_common` is true if a common load was planned.
-    pub(super) fn finish(
-        self,
-        main: Applied,
-        common: Option<Applied>,
-        (is_whole, wants_common): (bool, bool),
-    ) -> RunRecord {
+    pub(super) fn finish(self, loads: CaseLoads) -> RunRecord {
+        let CaseLoads { main, common, is_whole, wants_common } = loads;
         let Self { case, started, cpus, testbed, target } = self;
         let (common, common_fault) = match common {
             None => (None, None),

@@ -1,26 +1,20 @@
 //! The first query to a server that runs already, as the clients of the load send it. It shows what is wrong with the
 //! server, its certificate or the queries before the first run.
 
-mod remedies;
-
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::thread;
 use std::time::Duration;
 
-use dnslab_load::{AskError, Asker, Endpoint, Job, TlsSettingsError, ask};
-use dnslab_settings::{Host, OptionForm, RightCodes, Variant};
+use dnslab_load::{AskError, Asker, Endpoint, Job, ask};
+use dnslab_settings::{Host, RightCodes, Variant};
 use dnslab_traffic::Truncated;
-use dnslab_wire::{
-    AnswerFault, Query, QueryOptions, Response, ResponseOptions, Transport, check_answer, rcode,
-    rcode_name,
-};
+use dnslab_wire::{Query, QueryOptions, Response, ResponseOptions, Transport, check_answer, rcode};
 
-use super::case::expected;
-use super::queries::{Asked, QueriesError};
-use super::target::Ways;
-
-pub(super) use remedies::hint;
+use super::error::{FirstQueryError, WrongAnswer};
+use super::queries::Asked;
+use super::validity::expected;
+use super::ways::Ways;
 
 /// Tries of a query over UDP, where a datagram may be lost, and of a query that failed as if the server was
 /// starting.
@@ -36,74 +30,6 @@ const QUERIES: u32 = 10;
 /// Unanswered queries after which the server counts as silent. One may be for a name whose own servers are
 /// silent.
 const SILENT: usize = 3;
-
-/// Why a load on a server that runs already cannot succeed.
-#[derive(Debug, thiserror::Error)]
-pub enum FirstQueryError {
-    /// It gave no answer.
-    #[error(transparent)]
-    Ask(#[from] AskError),
-    /// TLS cannot be set up.
-    #[error(transparent)]
-    Tls(#[from] TlsSettingsError),
-    /// A file that the queries need cannot be read.
-    #[error(transparent)]
-    Queries(#[from] QueriesError),
-    /// It gave wrong answers only.
-    #[error("{target} answers `{query}` with {found} over {transport}, not with {expected}{}", others(*.asked))]
-    Wrong {
-        /// Where the queries went.
-        target: SocketAddr,
-        /// Over which transport.
-        transport: Transport,
-        /// The first query.
-        query: String,
-        /// What is wrong with its answer.
-        found: WrongAnswer,
-        /// What a right answer is.
-        expected: String,
-        /// How many queries were asked, none of which had a right answer.
-        asked: usize,
-    },
-}
-
-/// What is wrong with an answer.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum WrongAnswer {
-    /// It has another response code.
-    #[error("{}", rcode_name(*.0))]
-    Code(u16),
-    /// It has this code because the query has an OPT record (RFC 6891): without one it is right.
-    #[error("{} because of EDNS (a right answer came to the same query without it)", rcode_name(*.0))]
-    Edns(u16),
-    /// It has the right code, but no record.
-    #[error("{} without a record", rcode_name(*.0))]
-    NoRecord(u16),
-    /// It is no whole message, or answers another question.
-    #[error("what is no right answer ({0})")]
-    Fault(AnswerFault),
-}
-
-fn others(asked: usize) -> String {
-    match asked {
-        0..=1 => String::new(),
-        asked => format!(", and none of {asked} queries rightly"),
-    }
-}
-
-impl FirstQueryError {
-    /// What to do about it, with options in the form of the command that was called.
-    #[must_use]
-    pub fn remedy(&self, form: OptionForm) -> Option<String> {
-        match self {
-            Self::Ask(error) => remedies::of_silence(error, form),
-            Self::Tls(_) | Self::Queries(_) => None,
-            Self::Wrong { found, transport, .. } => {
-                Some(remedies::of_answer(found, *transport, form))
-            }
-        }
-    }
-}
 
 /// Asks the servers of a variant that run already the first queries of its load, over each of its transports. If
 /// clients know further servers, one that answers is enough. Servers that are started for a run are not asked: they
@@ -329,7 +255,8 @@ fn is_transient(found: &Result<Option<Option<WrongAnswer>>, AskError>) -> bool {
 /// load do so.
 fn answer(job: &Job, asker: Asker, query: &Query, max_tries: u32) -> Result<Vec<u8>, AskError> {
     let timeout = job.settings.timeout.max(Duration::from_millis(100));
-    let is_truncated = |octets: &Vec<u8>| Response::parse(octets).is_ok_and(|it| it.truncated);
+    let is_truncated =
+        |octets: &Vec<u8>| Response::parse(octets).is_ok_and(|response| response.truncated);
     let is_udp = asker.transport == Transport::Udp;
     let mut tries = 1;
     loop {

@@ -1,45 +1,18 @@
 //! The private Internet that a server resolves in, as its description says.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use dnslab_internet::{DescriptionError, Internet};
+use dnslab_internet::Internet;
 use dnslab_lab::read_given_text;
 use dnslab_settings::{Upstream, UpstreamChoice, Variant};
 use dnslab_traffic::QueryList;
 use dnslab_wire::QueryOptions;
 
-use super::queries::QueriesError;
+use super::error::{InternetError, QueriesError};
 
 /// Octets of a description: more than one with all its keys has.
 const MAX_FILE: u64 = 2 << 20;
-
-/// Why there is no private Internet.
-#[derive(Debug, thiserror::Error)]
-pub enum InternetError {
-    /// The file cannot be read.
-    #[error("cannot read the hierarchy {}: {source}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// The file describes nothing that can be.
-    #[error("the hierarchy {}: {source}", path.display())]
-    Wrong {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: DescriptionError,
-    },
-    /// It is not signed, so nothing can be validated.
-    #[error(
-        "the hierarchy signs nothing, so there is no trust anchor for `server.dnssec`\n  hint:    write \
-         `root = true` under [dnssec] in the file of `upstream.hierarchy`"
-    )]
-    Unsigned,
-}
 
 /// A private Internet and the text that describes it.
 pub(super) struct PrivateInternet {
@@ -85,7 +58,7 @@ impl PrivateInternet {
             true => internet.trust_anchor().map(drop),
             false => Ok(()),
         };
-        let found = Self::of(&variant.upstream).and_then(|it| it.map_or(Ok(()), is_told));
+        let found = Self::of(&variant.upstream).and_then(|made| made.map_or(Ok(()), is_told));
         found.err().map(|error| error.to_string())
     }
 
@@ -121,13 +94,13 @@ mod tests {
     #[test]
     fn a_description_is_read_or_its_fault_told() {
         let folder = tempfile::tempdir().unwrap();
-        let of = |text| PrivateInternet::of(&upstream(text, folder.path()));
-        let built_in = of(None).unwrap().unwrap();
+        let internet = |text| PrivateInternet::of(&upstream(text, folder.path()));
+        let built_in = internet(None).unwrap().unwrap();
         assert_eq!(built_in.networks(), dnslab_lab::hosts::INTERNET);
         assert!(built_in.trust_anchor().unwrap().contains(" DS "));
-        let small = of(Some("[dnssec]\nroot = false\n")).unwrap().unwrap();
+        let small = internet(Some("[dnssec]\nroot = false\n")).unwrap().unwrap();
         assert!(matches!(small.trust_anchor(), Err(InternetError::Unsigned)));
-        let error = of(Some("sed = 7\n")).err().unwrap().to_string();
+        let error = internet(Some("sed = 7\n")).err().unwrap().to_string();
         assert!(error.starts_with("the hierarchy /") && error.contains("sed"), "{error}");
         fs::remove_file(folder.path().join("internet.toml")).unwrap();
         let gone =

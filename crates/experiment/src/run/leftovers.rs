@@ -127,7 +127,7 @@ mod tests {
         let kept = fs::read_to_string(server.join(QUERY_LOG)).unwrap();
         assert!(lines.starts_with(&kept) && kept.ends_with('\n') && kept.len() > 60_000, "{kept}");
         let mut left: Vec<_> =
-            fs::read_dir(&server).unwrap().map(|it| it.unwrap().file_name()).collect();
+            fs::read_dir(&server).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         left.sort();
         assert_eq!(left, [QUERY_LOG, "query.logbook"]);
         assert!(!own.exists());

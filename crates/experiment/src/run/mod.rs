@@ -4,11 +4,14 @@ mod calibrate;
 mod captured;
 mod case;
 mod common_rate;
+mod error;
 mod first_query;
 mod internet;
 mod leftovers;
-mod population;
+pub(crate) mod population;
 mod queries;
+mod ready;
+mod remedies;
 mod room;
 mod round;
 mod seeds;
@@ -20,14 +23,16 @@ mod testbed;
 pub(crate) mod timeline;
 mod validity;
 mod watching;
+mod ways;
+mod zone;
 
 pub use calibrate::{Calibration, CalibrationCheck, CalibrationError, calibrate};
 pub use captured::{CaptureProfile, Census, capture_options};
-pub use first_query::{FirstQueryError, WrongAnswer};
-pub(crate) use population::{described as population_described, read_population};
-pub(crate) use session::rounds::{in_slices, rounds, tried};
+pub use error::{FirstQueryError, WrongAnswer};
+pub use session::capacity::{CapacityError, CapacityObserver, CapacityPlan, CapacitySession};
+pub use session::conditions::Difference;
+pub use session::kept::KeptTestbed;
 pub use session::{
-    CapacityError, CapacityObserver, CapacityPlan, CapacitySession, Difference, KeptTestbed,
     NamedPrograms, Observer, Session, SessionEnd, SessionError, SessionOptions, TakenAddress,
     results_path, skipped,
 };

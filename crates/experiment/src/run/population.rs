@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::iter::Peekable;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::str::FromStr as _;
 use std::sync::Arc;
 
@@ -12,8 +12,7 @@ use dnslab_lab::read_given_text;
 use dnslab_load::{ClientTraffic, Fed, Feed, PlayedClients};
 use dnslab_settings::{PopulationSource, Queries, Variant};
 use dnslab_traffic::population::{
-    ListNames, NameChoice, Names, NamesError, Population, PopulationError, PopulationLoad,
-    ZoneNames,
+    ListNames, NameChoice, Names, NamesError, Population, PopulationLoad, ZoneNames,
 };
 use dnslab_traffic::{ClientQuery, QueryList};
 use dnslab_wire::Query;
@@ -21,31 +20,11 @@ use dnslab_wire::units::number;
 use domain::base::Name;
 use domain::base::iana::Rtype;
 
-use super::queries::{QueriesError, zone};
+use super::error::{PopulationFileError, QueriesError};
+use super::zone::zone;
 
 /// Octets of a file that are read at most: more than a population has.
 const MAX_FILE: u64 = 2 << 20;
-
-/// Why there is no population.
-#[derive(Debug, thiserror::Error)]
-pub enum PopulationFileError {
-    /// The file cannot be read.
-    #[error("cannot read {}: {source}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// The file holds something else.
-    #[error("{}, {source}", path.display())]
-    Malformed {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: PopulationError,
-    },
-}
 
 /// Reads a population file.
 pub(crate) fn read_population(path: &Path) -> Result<Population, PopulationFileError> {

@@ -1,167 +1,27 @@
 //! What a variant asks, made once and shared by its runs, and what its queries need from files.
 
 use std::io::BufReader;
-use std::path::{Path, PathBuf};
-use std::str::FromStr as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dnslab_capture::{CaptureError, CaptureOptions, Decompressed};
+use dnslab_capture::{CaptureOptions, Decompressed};
 use dnslab_lab::{open_given, read_given_text};
 use dnslab_load::{ClientTraffic, PlayedClients};
 use dnslab_settings::{Load, PopulationSource, Queries, Subnets, Variant, Zone};
-use dnslab_traffic::population::ProfileError;
-use dnslab_traffic::{
-    ClientSubnets, ClientSubnetsError, QueryFileError, QueryList, SyntheticZone, ZoneError,
-    popular_names,
-};
-use dnslab_wire::{QueryOptions, TsigKey, TsigKeyError};
-use domain::base::Name;
+use dnslab_traffic::{ClientSubnets, QueryList, popular_names};
+use dnslab_wire::{QueryOptions, TsigKey};
 
 use super::captured::{CapturedClients, capture_options};
-use super::internet::{InternetError, PrivateInternet};
-use super::population::{NameSource, PopulationClients, PopulationFileError};
+use super::error::QueriesError;
+use super::internet::PrivateInternet;
+use super::population::{NameSource, PopulationClients};
+use super::zone::zone;
 
 /// Octets of a file with client subnets: those of 2^20, the longest that there are.
 const MAX_SUBNETS: u64 = 64 << 20;
 
 /// Octets of a file with a TSIG key.
 const MAX_KEY: u64 = 64 << 10;
-
-/// Why there is nothing to ask.
-#[derive(Debug, thiserror::Error)]
-pub enum QueriesError {
-    /// A file cannot be read.
-    #[error("cannot read the {what} {}: {source}", path.display())]
-    Unreadable {
-        /// `query file`, `population file`, `client subnets` or `TSIG key`.
-        what: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// The query file is no query file: which lines, and why.
-    #[error(transparent)]
-    Malformed(#[from] QueryFileError),
-    /// The file of client subnets holds something else.
-    #[error("{}: {source}", path.display())]
-    Subnets {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: ClientSubnetsError,
-    },
-    /// The file of the TSIG key holds something else.
-    #[error("{}: {source}", path.display())]
-    Tsig {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: TsigKeyError,
-    },
-    /// There is no private Internet whose names could be asked for.
-    #[error(transparent)]
-    Internet(#[from] InternetError),
-    /// The capture is none, or cannot be read.
-    #[error("{}: {source}", path.display())]
-    Capture {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: CaptureError,
-    },
-    /// The capture is a pipe, a socket or a device.
-    #[error(
-        "{} is no regular file, and a capture is read several times: write it to a file, which may be compressed \
-         with gzip or zstd, and give that; for a server that sends dnstap to a socket, write `unix:PATH`",
-        path.display()
-    )]
-    Passing {
-        /// Its path.
-        path: PathBuf,
-    },
-    /// The capture has no query that can be sent.
-    #[error(
-        "the capture {} has no DNS query {looked_for}{}{left_out}{}{}",
-        path.display(), if left_out.is_empty() { "" } else { "; it has: " },
-        if remedy.is_some() { ": " } else { "" }, remedy.as_deref().unwrap_or_default()
-    )]
-    NoQuery {
-        /// The file.
-        path: PathBuf,
-        /// Which queries were looked for.
-        looked_for: String,
-        /// What it has instead.
-        left_out: String,
-        /// What to change so that it has some.
-        remedy: Option<String>,
-    },
-    /// The capture is too short for so many chunks side by side.
-    #[error(
-        "the capture {} is {has} long, too short for {}: shorten the load (`load.duration`, `load.warm_up`), or lower \
-         `load.factor` or `load.speed`",
-        path.display(),
-        if *chunks == 1 { format!("a load of {chunk} of it") } else { format!("{chunks} chunks of {chunk} side by side") }
-    )]
-    ShortCapture {
-        /// The file.
-        path: PathBuf,
-        /// Its length.
-        has: String,
-        /// Chunks that are wanted.
-        chunks: u32,
-        /// Length of each.
-        chunk: String,
-    },
-    /// The capture says too little of its clients.
-    #[error(
-        "the capture {} has only {source}{}{left_out}{}{}",
-        path.display(), if left_out.is_empty() { "" } else { "; left out: " },
-        if cut.is_some() { "; " } else { "" }, cut.as_deref().unwrap_or_default()
-    )]
-    Profile {
-        /// The file.
-        path: PathBuf,
-        /// What it lacks.
-        source: ProfileError,
-        /// What was left out, as a sentence; empty if nothing was.
-        left_out: String,
-        /// Why reading ended before the end of the file.
-        cut: Option<String>,
-    },
-    /// There is no population.
-    #[error(transparent)]
-    Population(#[from] PopulationFileError),
-    /// The zone is impossible.
-    #[error("zone `{name}`: {reason}")]
-    Zone {
-        /// Its name.
-        name: String,
-        /// What is wrong with it.
-        reason: String,
-    },
-}
-
-impl QueriesError {
-    /// Makes the error of a file of this kind.
-    pub(super) fn unreadable(
-        what: &'static str,
-        path: &Path,
-    ) -> impl FnOnce(std::io::Error) -> Self {
-        let path = path.to_owned();
-        move |source| Self::Unreadable { what, path, source }
-    }
-}
-
-/// The zone that a started server serves.
-pub(super) fn zone(settings: &Zone) -> Result<SyntheticZone, QueriesError> {
-    let wrong = |reason: String| QueriesError::Zone { name: settings.name.clone(), reason };
-    let name = Name::from_str(&settings.name)
-        .map_err(|error: domain::base::name::FromStrError| wrong(error.to_string()))?;
-    SyntheticZone::new(name, settings.records, settings.ttl)
-        .map_err(|error: ZoneError| wrong(error.to_string()))
-}
 
 /// Query lists by their source. A list of a million queries takes a second to make, and variants mostly share
 /// one.
@@ -233,7 +93,7 @@ impl QueryLists {
             queries,
             zone: variant.zone.clone(),
             options: variant.load.query_options(),
-            internet: internet.as_ref().map(|it| it.description.clone()),
+            internet: internet.as_ref().map(|internet| internet.description.clone()),
             played,
             captured: capture_options(load),
             population: population.cloned(),

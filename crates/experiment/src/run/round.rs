@@ -3,7 +3,7 @@
 //! A round of several cases has all their servers up together, and the load goes to them in turns, slice by
 //! slice. A round of one case is a run by itself.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use dnslab_load::{Job, LoadResult, Member, Progress};
 use dnslab_record::{CpuProfile, LiveLoad, LoadPart, ResourceSeries, RunRecord, Span};
 use dnslab_traffic::SlicePlan;
 
-use super::case::{Applied, Case, Fault, Prepared, Watching};
+use super::case::{Applied, Case, CaseLoads, Fault, Prepared, Watching};
 use super::common_rate::CommonRate;
 use super::timeline::{RoundTimeline, SAMPLES_AROUND, lengthened};
 
@@ -42,6 +42,7 @@ impl Round<'_> {
         stop: &AtomicBool,
         observe: &mut dyn FnMut(usize, &LiveLoad<'_>),
     ) -> Vec<Played> {
+        // Of a case whose servers are not up.
         let mut records: Vec<Option<Played>> = self.cases.iter().map(|_| None).collect();
         let (mut places, mut members) = (Vec::new(), Vec::new());
         for (place, case) in self.cases.iter().enumerate() {
@@ -53,42 +54,43 @@ impl Round<'_> {
                 Err(record) => records[place] = Some(Played { record: *record, profile: None }),
             }
         }
-        let mut told = |member: usize, live: &LiveLoad<'_>| observe(places[member], live);
+        let mut observe = |member: usize, live: &LiveLoad<'_>| observe(places[member], live);
         pause(&members);
         let slices = self.slices.get();
-        let mut main = self.apply(&members, (slices, None), stop, &mut told);
+        let mut main = self.apply(&members, (slices, None), stop, &mut observe);
         // In a noisy hour answers take longer than slices allow. The servers are up, and all loads are made again.
         let may_be_repeated =
             self.cases.iter().all(|case| case.told.is_none() && case.sampling.is_none());
         if let Some(longer) = longer_slices(&main, slices) {
             self.slices.set(longer);
             if may_be_repeated && !stop.load(Ordering::Relaxed) {
-                main = self.apply(&members, (longer, None), stop, &mut told);
+                main = self.apply(&members, (longer, None), stop, &mut observe);
             }
         }
-        let is_closed = |of: &Prepared<'_>| of.case.variant.load.mode.rate().is_none();
+        let is_closed = |member: &Prepared<'_>| member.case.variant.load.mode.rate().is_none();
         let common = self.common.filter(|_| members.iter().all(is_closed));
         let went_well =
             main.iter().all(|applied| applied.fault.is_none() && applied.result.is_ok());
         let wants_common = common.is_some();
-        let common: Vec<Option<Applied>> = match common {
-            Some(rate) if went_well && !stop.load(Ordering::Relaxed) => self
-                .apply(&members, (slices, Some(rate)), stop, &mut told)
-                .into_iter()
-                .map(Some)
-                .collect(),
-            _ => members.iter().map(|_| None).collect(),
-        };
-        let interrupted = stop.load(Ordering::Relaxed);
-        for (((place, member), mut main), common) in
-            places.into_iter().zip(members).zip(main).zip(common)
-        {
-            let profile = main.profile.take();
-            let is_whole = !interrupted || self.common.is_none() || common.is_some();
-            let record = member.finish(main, common, (is_whole, wants_common));
-            records[place] = Some(Played { record, profile });
+        let mut common = match common {
+            Some(rate) if went_well && !stop.load(Ordering::Relaxed) => {
+                self.apply(&members, (slices, Some(rate)), stop, &mut observe)
+            }
+            _ => Vec::new(),
         }
-        records.into_iter().map(|record| record.expect("each case has its record")).collect()
+        .into_iter();
+        let interrupted = stop.load(Ordering::Relaxed);
+        let mut finished = members.into_iter().zip(main).map(|(member, mut main)| {
+            let profile = main.profile.take();
+            let common = common.next();
+            let is_whole = !interrupted || self.common.is_none() || common.is_some();
+            let record = member.finish(CaseLoads { main, common, is_whole, wants_common });
+            Played { record, profile }
+        });
+        let mut played = |failed: Option<Played>| {
+            failed.or_else(|| finished.next()).expect("each case has its record")
+        };
+        records.into_iter().map(&mut played).collect()
     }
 
     /// The load goes to the members in turns if there are several.
@@ -100,34 +102,30 @@ impl Round<'_> {
         observe: &mut dyn FnMut(usize, &LiveLoad<'_>),
     ) -> Vec<Applied> {
         let jobs = self.jobs(members, slices, common);
-        let mut watching: Vec<Watching> = members.iter().map(Prepared::watch).collect();
+        let applying = members.iter().zip(jobs).map(|(member, job)| Applying::new(member, job));
+        let mut applying: Vec<Applying<'_>> = applying.collect();
         // Counting begins after a pause: what the embedded server reports is up to 100 ms old, and readiness
         // probes or the load before must not count.
-        for (member, watching) in members.iter().zip(&mut watching) {
+        for Applying { member, watching, .. } in &mut applying {
             member.count(watching);
             member.sample(watching);
         }
-        let stops: Vec<AtomicBool> = members.iter().map(|_| AtomicBool::new(false)).collect();
-        let mut faults: Vec<Option<Fault>> = members.iter().map(|_| None).collect();
-        let results = visit_and_run(members, &jobs, &stops, &mut |member, progress| {
-            let fault = &mut faults[member];
-            *fault = fault.take().or_else(|| members[member].fault());
-            if fault.is_some() || stop.load(Ordering::Relaxed) {
-                stops[member].store(true, Ordering::Relaxed);
+        let results = visit_and_run(&applying, &mut |place, progress| {
+            let load = &applying[place];
+            load.notice_fault();
+            if load.fault.get().is_some() || stop.load(Ordering::Relaxed) {
+                load.stop.store(true, Ordering::Relaxed);
             }
             if let Progress::Interval(latest) = progress {
                 let part = if common.is_some() { LoadPart::Common } else { LoadPart::Main };
-                let (server, load_cpus) = watching[member].latest().unzip();
+                let (server, load_cpus) = load.watching.latest().unzip();
                 let load_cpus = load_cpus.unwrap_or_default();
-                observe(member, &LiveLoad { part, latest, server, load_cpus });
+                observe(place, &LiveLoad { part, latest, server, load_cpus });
             }
         });
         pause(members);
-        let ended = members.iter().zip(watching).zip(results).zip(faults);
-        let seen = |(((member, watching), result), fault): (((&Prepared<'_>, _), _), Option<_>)| {
-            member.seen(watching, result, fault.or_else(|| member.fault()))
-        };
-        let mut applied: Vec<Applied> = ended.map(seen).collect();
+        let ended = applying.into_iter().zip(results);
+        let mut applied: Vec<Applied> = ended.map(|(load, result)| load.seen(result)).collect();
         note_others(&mut applied);
         applied
     }
@@ -149,6 +147,36 @@ impl Round<'_> {
             }
         }
         jobs
+    }
+}
+
+/// A load while it is applied to its servers.
+struct Applying<'a> {
+    member: &'a Prepared<'a>,
+    job: Result<Job, String>,
+    watching: Watching,
+    stop: AtomicBool,
+    /// What went wrong first.
+    fault: OnceCell<Fault>,
+}
+
+impl<'a> Applying<'a> {
+    fn new(member: &'a Prepared<'a>, job: Result<Job, String>) -> Self {
+        let (watching, stop) = (member.watch(), AtomicBool::new(false));
+        Self { member, job, watching, stop, fault: OnceCell::new() }
+    }
+
+    fn notice_fault(&self) {
+        if self.fault.get().is_none()
+            && let Some(fault) = self.member.fault()
+        {
+            self.fault.get_or_init(|| fault);
+        }
+    }
+
+    fn seen(self, result: Result<LoadResult, String>) -> Applied {
+        self.notice_fault();
+        self.member.seen(self.watching, result, self.fault.into_inner())
     }
 }
 
@@ -182,37 +210,32 @@ fn pause(members: &[Prepared<'_>]) {
 
 /// Applies the loads from the clients' host, which several members share.
 fn visit_and_run(
-    members: &[Prepared<'_>],
-    jobs: &[Result<Job, String>],
-    stops: &[AtomicBool],
+    applying: &[Applying<'_>],
     observe: &mut dyn FnMut(usize, Progress<'_>),
 ) -> Vec<Result<LoadResult, String>> {
-    let visit = members.first().map(|member| member.testbed.visit("client")).transpose();
+    let visit = applying.first().map(|load| load.member.testbed.visit("client")).transpose();
     let _visit = match visit {
         Ok(visit) => visit,
-        Err(error) => return members.iter().map(|_| Err(error.to_string())).collect(),
+        Err(error) => return applying.iter().map(|_| Err(error.to_string())).collect(),
     };
-    let fit: Vec<usize> = (0..jobs.len()).filter(|place| jobs[*place].is_ok()).collect();
-    let loads: Vec<Member<'_>> = jobs
-        .iter()
-        .zip(stops)
-        .zip(members)
-        .filter_map(|((job, stop), member)| {
-            let case = member.case;
-            let (clients, told) = (case.queries.clients.as_deref(), case.told.as_ref());
-            Some(Member { job: job.as_ref().ok()?, clients, stop, told })
-        })
-        .collect();
-    let mut told = |load: usize, progress: Progress<'_>| observe(fit[load], progress);
-    let mut results = dnslab_load::run_together(&loads, &mut told).into_iter();
-    let result = |job: &Result<Job, String>| match job {
+    let fit: Vec<usize> =
+        (0..applying.len()).filter(|place| applying[*place].job.is_ok()).collect();
+    let loads = applying.iter().filter_map(|Applying { member, job, stop, .. }| {
+        let case = member.case;
+        let (clients, told) = (case.queries.clients.as_deref(), case.told.as_ref());
+        Some(Member { job: job.as_ref().ok()?, clients, stop, told })
+    });
+    let loads: Vec<Member<'_>> = loads.collect();
+    let mut observe_fit = |load: usize, progress: Progress<'_>| observe(fit[load], progress);
+    let mut results = dnslab_load::run_together(&loads, &mut observe_fit).into_iter();
+    let result = |load: &Applying<'_>| match &load.job {
         Ok(_) => {
             let result = results.next().expect("each load has a result");
             result.map_err(|error| error.to_string())
         }
         Err(reason) => Err(reason.clone()),
     };
-    jobs.iter().map(result).collect()
+    applying.iter().map(result).collect()
 }
 
 /// What a server used in a span, nanoseconds. Of one that ended in between all that was seen of it, which
@@ -236,8 +259,8 @@ fn note_others(applied: &mut [Applied]) {
     let others: Vec<u64> = applied
         .iter()
         .enumerate()
-        .map(|(own, of)| {
-            let Ok(LoadResult { measured, .. }) = &of.result else { return 0 };
+        .map(|(own, load)| {
+            let Ok(LoadResult { measured, .. }) = &load.result else { return 0 };
             let others = applied.iter().enumerate().filter(|(place, _)| *place != own);
             others.map(|(_, other)| used(other, measured.window())).sum()
         })

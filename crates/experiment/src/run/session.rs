@@ -2,11 +2,12 @@
 //! and resumed where they stopped.
 
 mod answers;
-mod capacity;
-mod conditions;
-mod kept;
+pub(crate) mod capacity;
+pub(crate) mod conditions;
+pub(crate) mod kept;
 mod profile;
 pub(crate) mod rounds;
+mod trial;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -28,21 +29,21 @@ use dnslab_traffic::SlicePlan;
 
 use super::case::{is_cut_short, leave_out_if_short};
 use super::common_rate::CommonRate;
-use super::first_query::{self, FirstQueryError};
+use super::error::{FirstQueryError, NoSlicesError, QueriesError};
+use super::first_query;
 use super::internet::PrivateInternet;
-use super::queries::{self, QueriesError, QueryLists};
+use super::queries::{self, QueryLists};
 use super::split::Cpus;
 use super::target::logging;
 use super::{room, watching};
+use conditions::Difference;
+use rounds::Alternation;
+
 use crate::controls::controls;
 use crate::explain::named_program;
 use crate::plan::Begun;
 use crate::sweeps::sweeps;
 use crate::{Changes, ExperimentError, Plan, Purpose, Untrusted};
-
-pub use capacity::{CapacityError, CapacityObserver, CapacityPlan, CapacitySession};
-pub use conditions::Difference;
-pub use kept::KeptTestbed;
 
 /// What a session needs besides its experiment.
 #[derive(Clone, Debug)]
@@ -114,6 +115,9 @@ pub enum SessionError {
         /// What is wrong, and what would do.
         reason: String,
     },
+    /// The variants cannot take turns as was asked for.
+    #[error(transparent)]
+    Slices(#[from] NoSlicesError),
     /// No variant can run here.
     #[error("no variant can run here\n{}", list(.0))]
     NothingRuns(
@@ -236,7 +240,7 @@ impl Session {
         options: SessionOptions,
     ) -> Result<Self, SessionError> {
         let skipped = skipped(&experiment, NamedPrograms::Asked, &options.guard)?;
-        let in_slices = rounds::in_slices(&experiment, &skipped)?;
+        let alternation = rounds::alternation(&experiment, &skipped)?;
         answers::check_workers(&experiment)?;
         let inputs = conditions::inputs(&experiment, &options.guard)?;
         let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
@@ -266,10 +270,12 @@ impl Session {
             compared: rounds::compared(&experiment),
             controls: Vec::new(),
             sweeps: sweeps(&experiment),
-            slice_ns: in_slices
-                .is_ok()
+            slice_ns: (alternation == Alternation::Slices)
                 .then(|| u64::try_from(experiment.repeat.slice.as_nanos()).unwrap_or(u64::MAX)),
-            whole_runs_because: in_slices.err().unwrap_or_default(),
+            whole_runs_because: match alternation {
+                Alternation::Slices => String::new(),
+                Alternation::Runs(reason) => reason,
+            },
             common_rate_qps: None,
             limits: options.limits,
             against: options.against,

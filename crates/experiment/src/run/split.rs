@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn an_upstream_shares_with_the_load_and_never_with_the_server() {
-        let of = |lines: &str| {
+        let split = |lines: &str| {
             let text = format!(
                 "name = \"x\"\nserver.kind = \"unbound\"\nupstream.kind = \"embedded\"\n{lines}\n\
                  [[variant]]\nname = \"a\"\n"
@@ -98,14 +98,14 @@ mod tests {
             Cpus::of(&dnslab_settings::check_text(&text, &[]).unwrap().variants[0])
         };
         let all = cpus::allowed();
-        let Cpus { server, load, upstream } = of("").unwrap();
+        let Cpus { server, load, upstream } = split("").unwrap();
         assert!(!load.is_empty() && !upstream.is_empty());
         if all.len() == 2 {
             assert_eq!((server, load, upstream), (vec![all[0]], vec![all[1]], vec![all[1]]));
-            let cpus = of(&format!("upstream.cpus = [{}]", all[0])).unwrap();
+            let cpus = split(&format!("upstream.cpus = [{}]", all[0])).unwrap();
             assert_eq!(cpus.upstream, [all[0]]);
             assert!(cpus.describe().contains("upstream on CPUs"), "{}", cpus.describe());
         }
-        assert!(of("upstream.cpus = [8000]").is_err());
+        assert!(split("upstream.cpus = [8000]").is_err());
     }
 }

@@ -20,20 +20,19 @@ use dnslab_traffic::QueryList;
 use dnslab_wire::units::duration;
 use dnslab_wire::{TRUST_ANCHOR_DS, Transport};
 
-use super::case::LOG_LINES;
+use super::error::{QueriesError, TargetError};
 use super::internet::PrivateInternet;
-use super::queries::{QueriesError, zone};
+use super::ready::{Question, READY_NAME, READY_WITHIN, probe};
 use super::seeds::{Role, Seeds};
 use super::split::Cpus;
-use super::target::{Question, READY_WITHIN, TargetError, give, probe, write_zone};
+use super::zone::{write_zone, zone};
 
 /// Ports of a relay that shares a host with the server under test.
 const RELAY_PORTS: Ports =
     Ports { plain: 5_353, dot: 8_853, doh2: 8_443, doq: 8_853, doh3: 8_443, control: 8_054 };
 
-/// A name that an upstream knows and no load asks for, to probe whether a forwarder is ready. It is not below
-/// `test`, which forwarders deny themselves (RFC 6761, section 6.2).
-pub(super) const READY_NAME: &str = "ready.dnslab-laboratory.net";
+/// Lines of the server's log that the record of a failed run keeps.
+pub(super) const LOG_LINES: usize = 10;
 
 pub(super) struct Testbed {
     /// In the order of the chain. They end before their hosts.
@@ -41,6 +40,18 @@ pub(super) struct Testbed {
     hosts: Option<Hosts>,
     /// What the server under test resolves in, if it resolves by itself.
     internet: Option<PrivateInternet>,
+}
+
+/// With what the servers of a run are started.
+#[derive(Clone, Copy)]
+pub(super) struct Startup<'a> {
+    pub(super) cpus: &'a Cpus,
+    pub(super) seeds: Seeds,
+    /// All their state is below it.
+    pub(super) folder: &'a Path,
+    pub(super) guard: &'a GuardProgram,
+    /// Whoever waits gives up when it is set.
+    pub(super) stop: &'a AtomicBool,
 }
 
 struct RunningChainServer {
@@ -60,11 +71,9 @@ impl Testbed {
     pub(super) fn make(
         variant: &Variant,
         queries: &QueryList,
-        (cpus, seeds): (&Cpus, Seeds),
-        folder: &Path,
-        (guard, stop): (&GuardProgram, &AtomicBool),
+        startup: Startup<'_>,
     ) -> Result<Self, TargetError> {
-        let hosts = make_hosts(variant, (cpus, seeds), folder, guard)?;
+        let hosts = make_hosts(variant, startup)?;
         let internet = PrivateInternet::of(&variant.upstream).map_err(QueriesError::from)?;
         if let (Some(hosts), Some(internet)) = (&hosts, &internet) {
             hosts.add_internet(&internet.networks())?;
@@ -72,7 +81,7 @@ impl Testbed {
         let mut made = Self { hosts, behind: Vec::new(), internet };
         for behind in variant.behind().iter().rev() {
             let place = behind.role.name();
-            let server = made.start(behind, variant, queries, (cpus, seeds), folder, (guard, stop));
+            let server = made.start(behind, variant, queries, startup);
             let server = server.map_err(|error| error.of(place))?;
             made.behind.insert(0, server);
         }
@@ -210,15 +219,7 @@ impl Testbed {
 
     /// The servers behind the one under test and where they answer, a line each.
     pub(super) fn describe(&self) -> Vec<String> {
-        let line = |behind: &RunningChainServer| {
-            let at = |(transport, address): &(Transport, SocketAddr)| {
-                format!("{transport} at {address}")
-            };
-            let addresses: Vec<String> = behind.server.addresses().iter().map(at).collect();
-            let (place, kind) = (behind.role.name(), &behind.server.facts().kind);
-            format!("{place}: {kind} answers over {}", addresses.join(", "))
-        };
-        self.behind.iter().map(line).collect()
+        self.behind.iter().map(RunningChainServer::describe).collect()
     }
 
     /// The nearest server ends first.
@@ -235,14 +236,13 @@ impl Testbed {
         behind: &ChainServer<'_>,
         variant: &Variant,
         queries: &QueryList,
-        (cpus, seeds): (&Cpus, Seeds),
-        folder: &Path,
-        (guard, stop): (&GuardProgram, &AtomicBool),
+        startup: Startup<'_>,
     ) -> Result<RunningChainServer, TargetError> {
+        let Startup { cpus, seeds, folder, guard, stop } = startup;
         let directory = folder.join(behind.role.name());
         let listen = self.listen_behind(behind.role, variant.server.address.ip())?;
         // The first of all addresses that a private Internet has.
-        let root = self.internet.as_ref().map(|it| it.internet.root_addresses());
+        let root = self.internet.as_ref().map(|internet| internet.internet.root_addresses());
         let root = root.and_then(|addresses| addresses.first().copied());
         let listen = (root.unwrap_or(listen.0), listen.1);
         let kind = behind.kind.unwrap_or(ServerKind::Embedded);
@@ -257,7 +257,7 @@ impl Testbed {
         give(&mut spec, behind, own_cpus, seeds.of(Role::Upstream));
         match &self.internet {
             Some(internet) => spec.embedded.hierarchy = Some(internet.description.clone()),
-            None => give_data(&mut spec, variant, queries, (&directory, stop))?,
+            None => give_data(&mut spec, variant, queries, stop)?,
         }
         if kind == ServerKind::Embedded && self.internet.is_none() {
             self.give_behaviour(&mut spec, variant);
@@ -302,6 +302,15 @@ impl Testbed {
 }
 
 impl RunningChainServer {
+    /// Where it answers, in a line.
+    fn describe(&self) -> String {
+        let at =
+            |(transport, address): &(Transport, SocketAddr)| format!("{transport} at {address}");
+        let addresses: Vec<String> = self.server.addresses().iter().map(at).collect();
+        let (place, kind) = (self.role.name(), &self.server.facts().kind);
+        format!("{place}: {kind} answers over {}", addresses.join(", "))
+    }
+
     /// As the server before it sees it.
     fn as_upstream(&self) -> Upstream {
         let address = self.server.address(self.transport);
@@ -343,22 +352,21 @@ pub(super) fn not_played(variant: &Variant) -> Option<String> {
 
 /// The link between the clients and the server, and that between the server and its upstream.
 fn links(variant: &Variant) -> [LinkSettings; 2] {
+    [variant.client_link.link(), variant.upstream_link.link()].map(link_settings)
+}
+
+fn link_settings(Link { delay, jitter, loss, rate_mbit }: Link) -> LinkSettings {
     let ns = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-    let settings = |Link { delay, jitter, loss, rate_mbit }| LinkSettings {
+    LinkSettings {
         delay_ns: ns(delay),
         jitter_ns: ns(jitter),
         loss,
         rate_bps: rate_mbit.map(|mbit| u64::from(mbit) * 1_000_000),
-    };
-    [variant.client_link.link(), variant.upstream_link.link()].map(settings)
+    }
 }
 
-fn make_hosts(
-    variant: &Variant,
-    (cpus, seeds): (&Cpus, Seeds),
-    folder: &Path,
-    guard: &GuardProgram,
-) -> Result<Option<Hosts>, TargetError> {
+fn make_hosts(variant: &Variant, startup: Startup<'_>) -> Result<Option<Hosts>, TargetError> {
+    let Startup { cpus, seeds, folder, guard, .. } = startup;
     if !has_hosts(variant) {
         return Ok(None);
     }
@@ -396,14 +404,14 @@ fn give_data(
     spec: &mut ServerSpec,
     variant: &Variant,
     queries: &QueryList,
-    (directory, stop): (&Path, &AtomicBool),
+    stop: &AtomicBool,
 ) -> Result<(), TargetError> {
     if spec.upstream.is_some() {
         return Ok(());
     }
     let settings = &variant.zone;
     if let Queries::Zone(_) = variant.asked() {
-        let path = write_zone(&zone(settings)?, &settings.name, directory, stop)?;
+        let path = write_zone(&zone(settings)?, &settings.name, &spec.directory, stop)?;
         spec.zone = Some(ZoneFile { origin: settings.name.clone(), path });
         return Ok(());
     }
@@ -411,8 +419,8 @@ fn give_data(
     for place in 0..queries.len() {
         text.push_str(&format!("{}\n", queries.get(place)));
     }
-    let path = directory.join("names.txt");
-    let written = fs::create_dir_all(directory).and_then(|()| fs::write(&path, text));
+    let path = spec.directory.join("names.txt");
+    let written = fs::create_dir_all(&spec.directory).and_then(|()| fs::write(&path, text));
     written.map_err(|source| TargetError::Io { path: path.clone(), source })?;
     spec.embedded.names = Some(path);
     Ok(())
@@ -421,4 +429,19 @@ fn give_data(
 pub(super) fn free_ports(address: IpAddr) -> Result<Ports, TargetError> {
     ports::free(address)
         .map_err(|source| TargetError::Io { path: PathBuf::from(address.to_string()), source })
+}
+
+/// Gives a server what it has in every role: CPUs, program and text, and the programs of the embedded server.
+pub(super) fn give(spec: &mut ServerSpec, server: &ChainServer<'_>, cpus: &[usize], seed: u64) {
+    spec.cpus = cpus.to_vec();
+    let threads = || u32::try_from(cpus.len()).unwrap_or(1);
+    spec.threads = server.threads.unwrap_or_else(threads).max(1);
+    spec.binary = server.binary.map(Path::to_owned);
+    spec.extra = server.extra.map(str::to_owned);
+    if spec.kind == ServerKind::Embedded {
+        spec.embedded.delay = server.delay.map(|delay| delay.to_string());
+        spec.embedded.loss = server.loss.map(|loss| loss.to_string());
+        spec.embedded.busy = (!server.busy.is_zero()).then(|| duration::write(server.busy));
+        spec.embedded.seed = Some(seed);
+    }
 }

@@ -35,7 +35,8 @@ impl RoundTimeline {
         loads: impl Iterator<Item = &'a Load> + Clone,
         slices: SlicePlan,
     ) -> Self {
-        let longest = |of: fn(&Load) -> Duration| loads.clone().map(of).max().unwrap_or_default();
+        let longest =
+            |length: fn(&Load) -> Duration| loads.clone().map(length).max().unwrap_or_default();
         let (warm_up, duration) = (longest(|load| load.warm_up), longest(|load| load.duration));
         if count < 2 || loads.clone().any(|load| load.mode.rate().is_some()) {
             return Self::in_one_turn(count, warm_up, duration);

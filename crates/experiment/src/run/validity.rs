@@ -1,24 +1,25 @@
 //! Whether a load that was applied counts.
 
 use dnslab_analysis::{
-    SendingLimits, fell_silent, lost_over_transport, not_sent_as_asked, slower_than_slices,
+    BottleneckFigures, SendingLimits, fell_silent, lost_over_transport, not_sent_as_asked,
+    slower_than_slices,
 };
 use dnslab_figures::{Answers, ERROR_CODES};
-use dnslab_load::Expected;
-use dnslab_record::{Cause, InvalidReason};
-use dnslab_settings::{RightCodes, Variant};
+use dnslab_load::{Expected, LoadResult};
+use dnslab_record::{Cause, InvalidReason, Observation};
+use dnslab_settings::{Queries, RightCodes, Variant};
+use dnslab_traffic::TypeMix;
 use dnslab_wire::rcode;
-
-use super::case::{SeenLoad, expected};
 
 /// Why a load does not count; `None` if it does. `cause` may explain that nothing, or too little, was answered. One
 /// that was left early counts by itself; beside whole ones see [`super::case::leave_out_if_short`].
 pub(super) fn why_invalid(
     variant: &Variant,
-    seen: &SeenLoad<'_>,
+    run: &Observation<'_>,
+    figures: &BottleneckFigures,
+    result: &LoadResult,
     cause: Option<Cause>,
 ) -> Option<InvalidReason> {
-    let SeenLoad { run, figures, result, .. } = seen;
     let measured = run.measured;
     let (outcomes, answers) = (&measured.counters.outcomes, &measured.counters.answers);
     let warm_up = &measured.warm_up.outcomes;
@@ -64,8 +65,8 @@ pub(super) fn why_invalid(
     // says that any answer will do, as where it looks for the load at which a resolver gives up.
     let any_will_do = variant.expect.wrong_limit >= 1.0 || variant.right_codes() == RightCodes::Any;
     if variant.load.mode.is_played() && !any_will_do {
-        let of = |name: &&str| answers.rcodes.get(*name).copied().unwrap_or(0);
-        let errors = ERROR_CODES.iter().map(of).sum::<u64>();
+        let count = |name: &&str| answers.rcodes.get(*name).copied().unwrap_or(0);
+        let errors = ERROR_CODES.iter().map(count).sum::<u64>();
         if 2 * errors > outcomes.answered {
             return Some(InvalidReason::Errors { errors, answers: outcomes.answered });
         }
@@ -101,4 +102,13 @@ pub(super) fn why_invalid(
 /// Length of the measured window that a variant asks for.
 pub(super) fn asked_ns(variant: &Variant) -> u64 {
     u64::try_from(variant.load.duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// A right answer to a variant's queries. Every name of the zone has an A record, so an answer for type A
+/// must have a record. Other answers may have none.
+pub(super) fn expected(variant: &Variant) -> Expected {
+    let codes = variant.right_codes();
+    let asks_zone = variant.asked() == Queries::Zone(TypeMix::default());
+    let has_record = codes == RightCodes::One(rcode::NOERROR) && asks_zone;
+    Expected { codes, answers: u16::from(has_record) }
 }

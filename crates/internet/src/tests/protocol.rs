@@ -275,7 +275,7 @@ fn files_are_refused_with_a_line_and_a_reason() {
 
 #[test]
 fn the_example_has_all_keys_with_their_defaults() {
-    let text = include_str!("../../../../deploy/internet.toml");
+    let text = include_str!("../../../../docs/internet.toml");
     assert_eq!(Description::parse(text).unwrap(), Description::default());
     // A key that the file does not have is one that nobody finds.
     let written: usize = text.lines().filter(|line| line.contains(" = ")).count();

@@ -421,7 +421,9 @@ type Ended = Vec<u64>;
 
 /// The runs whose intervals have response codes: those of older records have none.
 fn telling<'a>(runs: &[&'a RunRecord]) -> impl Iterator<Item = &'a Measured> {
-    let tells = |measured: &&Measured| measured.intervals.iter().any(|of| !of.rcodes.is_empty());
+    let tells = |measured: &&Measured| {
+        measured.intervals.iter().any(|interval| !interval.rcodes.is_empty())
+    };
     runs.iter().filter_map(|record| record.measured.as_ref()).filter(tells)
 }
 
@@ -662,12 +664,14 @@ mod tests {
         // Both have one second of warm-up, the second one waited for its turn.
         let (mut first, mut second) = (run(50), run(50));
         for (run, window_start_ns) in [(&mut first, SECOND), (&mut second, 9 * SECOND)] {
-            run.intervals.iter_mut().for_each(|of| of.at_ns += window_start_ns - SECOND);
+            run.intervals
+                .iter_mut()
+                .for_each(|interval| interval.at_ns += window_start_ns - SECOND);
             run.window_start_ns = window_start_ns;
             run.window_ns = 4 * SECOND;
         }
         second.turns = Some(Default::default());
-        second.intervals.iter_mut().for_each(|of| of.own_ns = Some(50_000_000));
+        second.intervals.iter_mut().for_each(|interval| interval.own_ns = Some(50_000_000));
         let timeline = Timeline::of(&[vec![seen(&first)], vec![seen(&second)]]);
         let series = &timeline.series[0];
         assert_eq!((series.at_s[0], series.at_s.len()), (-0.95, 50));
@@ -687,7 +691,7 @@ mod tests {
             full_handshakes: 1,
             resumed_handshakes: 2,
         };
-        run.intervals.iter_mut().for_each(|of| of.traffic = Some(traffic));
+        run.intervals.iter_mut().for_each(|interval| interval.traffic = Some(traffic));
         let timeline = Timeline::of(&[vec![seen(&run)]]);
         let at = |figure| curve(&timeline, 0, figure, 0).mean[5];
         assert_eq!(at(TimeChart::Network), Some(102.4), "kB per second");

@@ -44,8 +44,9 @@ fn row(
     queries: u64,
     class: Option<&ClassCount>,
 ) -> [String; HEADER.len()] {
-    let of =
-        |count: fn(&ClassCount) -> u64| class.map_or_else(String::new, |it| count(it).to_string());
+    let text_of = |count: fn(&ClassCount) -> u64| {
+        class.map_or_else(String::new, |class| count(class).to_string())
+    };
     [
         comparison.variant.clone(),
         comparison.against.clone(),
@@ -53,10 +54,10 @@ fn row(
         comparison.compared.to_string(),
         name.to_owned(),
         queries.to_string(),
-        of(|class| class.questions),
-        of(|class| class.again),
-        of(|class| class.questions_again),
-        of(|class| class.not_again),
-        of(|class| class.questions_not_again),
+        text_of(|class| class.questions),
+        text_of(|class| class.again),
+        text_of(|class| class.questions_again),
+        text_of(|class| class.not_again),
+        text_of(|class| class.questions_not_again),
     ]
 }

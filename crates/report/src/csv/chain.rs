@@ -47,7 +47,8 @@ pub(crate) fn chain(records: &[RunRecord]) -> String {
                 whole(server.peak_memory_octets),
             ];
             let reached = [server.during_load, server.since_start];
-            let reached = reached.iter().flat_map(|of| reached_fields(of).map(|(_, field)| field));
+            let reached =
+                reached.iter().flat_map(|part| reached_fields(part).map(|(_, field)| field));
             push_row(&mut text, own.into_iter().chain(reached));
         }
     }

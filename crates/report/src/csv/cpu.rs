@@ -31,21 +31,21 @@ pub(crate) fn cpu(cost: &CostSummary) -> String {
     text
 }
 
-fn row(of: &VariantCost, part: &PartCost) -> [String; HEADER.len()] {
-    let [without, with] = of.answered_qps;
+fn row(variant: &VariantCost, part: &PartCost) -> [String; HEADER.len()] {
+    let [without, with] = variant.answered_qps;
     [
-        of.variant.clone(),
+        variant.variant.clone(),
         part.part.name().to_owned(),
         part.samples.to_string(),
         part.share.to_string(),
         part.ns.value.to_string(),
         part.ns.low.to_string(),
         part.ns.high.to_string(),
-        of.cpu_per_query_ns.value.to_string(),
-        of.sampled_cpu_per_query_ns.to_string(),
+        variant.cpu_per_query_ns.value.to_string(),
+        variant.sampled_cpu_per_query_ns.to_string(),
         without.to_string(),
         with.to_string(),
-        of.lost.to_string(),
-        of.rate_hz.to_string(),
+        variant.lost.to_string(),
+        variant.rate_hz.to_string(),
     ]
 }

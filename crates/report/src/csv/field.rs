@@ -40,8 +40,8 @@ pub(crate) fn status(status: &RunStatus) -> (&'static str, String) {
     }
 }
 
-pub(super) fn text<T>(of: Option<&T>, write: impl Fn(&T) -> String) -> String {
-    of.map_or_else(String::new, write)
+pub(super) fn text<T>(value: Option<&T>, write: impl Fn(&T) -> String) -> String {
+    value.map_or_else(String::new, write)
 }
 
 /// A number with all the digits that it needs; empty if missing or unbounded.

@@ -56,13 +56,13 @@ fn row(
     sample: &ResourceSample,
 ) -> [String; HEADER.len()] {
     let seconds = |ns: i64| (ns as f64 / 1e9).to_string();
-    let grown = |of: fn(&ResourceSample) -> u64| {
-        whole(before.map(|before| of(sample).saturating_sub(of(before))))
+    let grown = |counter: fn(&ResourceSample) -> u64| {
+        whole(before.map(|before| counter(sample).saturating_sub(counter(before))))
     };
     // Records that do not have it have 0.
-    let known = |of: fn(&ResourceSample) -> u64| match of(sample) {
+    let known = |counter: fn(&ResourceSample) -> u64| match counter(sample) {
         0 => String::new(),
-        _ => grown(of),
+        _ => grown(counter),
     };
     let window = record.measured.as_ref().map(Measured::window).unwrap_or_default();
     let phase = match sample.at_ns {
@@ -80,12 +80,12 @@ fn row(
         seconds(sample.at_ns),
         before.map_or_else(String::new, |before| seconds(sample.at_ns - before.at_ns)),
         sample.memory_octets.to_string(),
-        grown(|it| it.cpu_ns),
-        grown(|it| it.context_switches),
-        grown(|it| it.udp_drops),
-        known(|it| it.log_octets),
-        grown(|it| it.steal_ns),
-        known(|it| it.machine_ns),
-        known(|it| it.dnslab_ns),
+        grown(|sample| sample.cpu_ns),
+        grown(|sample| sample.context_switches),
+        grown(|sample| sample.udp_drops),
+        known(|sample| sample.log_octets),
+        grown(|sample| sample.steal_ns),
+        known(|sample| sample.machine_ns),
+        known(|sample| sample.dnslab_ns),
     ]
 }

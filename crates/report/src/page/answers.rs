@@ -37,10 +37,11 @@ pub(super) fn section(comparisons: &[AnswerComparison]) -> String {
     for sums in &pairs {
         let _ = writeln!(html, "<p>{}</p>", escape(&text(sums)));
         html.push_str(&table(sums));
-        let of_pair = comparisons.iter().filter(|it| {
-            (it.variant.as_str(), it.against.as_str()) == (sums.variant, sums.against)
+        let of_pair = comparisons.iter().filter(|comparison| {
+            (comparison.variant.as_str(), comparison.against.as_str())
+                == (sums.variant, sums.against)
         });
-        html.push_str(&examples(sums, of_pair.flat_map(|it| &it.examples)));
+        html.push_str(&examples(sums, of_pair.flat_map(|comparison| &comparison.examples)));
     }
     html.push_str("</section>\n");
     html

@@ -61,19 +61,23 @@ pub(crate) fn section(records: &[RunRecord], summary: &Summary, grouping: &Group
 }
 
 fn row(class: &str, variant: &VariantSummary, transport: &str) -> String {
-    let of = &variant.connections;
+    let connections = &variant.connections;
     let mut html = format!(
         "<tr><th scope=\"row\"><i class=\"key {class}\"></i>{}</th><td>{}</td>",
         escape(&variant.name),
         escape(transport)
     );
-    let Connections { opened, failed, lost, refused, closed, not_processed, .. } = of.counts;
+    let Connections { opened, failed, lost, refused, closed, not_processed, .. } =
+        connections.counts;
     for count in [opened, failed, lost, refused, closed, not_processed] {
         let _ = write!(html, "<td>{}</td>", number::count(count));
     }
-    for time in
-        [&of.connect_time, &of.handshake_time, &of.resumed_handshake_time, &of.early_data_time]
-    {
+    for time in [
+        &connections.connect_time,
+        &connections.handshake_time,
+        &connections.resumed_handshake_time,
+        &connections.early_data_time,
+    ] {
         let _ = write!(html, "<td>{}</td>", time_html(time));
     }
     html.push_str("</tr>\n");
@@ -93,7 +97,7 @@ fn time_html(times: &Histogram) -> String {
 }
 
 fn network(variants: &[(usize, &VariantSummary)]) -> String {
-    let told = variants.iter().filter_map(|(_, variant)| {
+    let lines = variants.iter().filter_map(|(_, variant)| {
         let Some(drops) = &variant.network else {
             // Nobody expects the tool that an import is of to know.
             let unknown = || format!("{}: unknown, the kernel did not say", variant.name);
@@ -109,12 +113,12 @@ fn network(variants: &[(usize, &VariantSummary)]) -> String {
             )
         })
     });
-    let told: Vec<_> = told.collect();
-    if told.is_empty() {
+    let lines: Vec<_> = lines.collect();
+    if lines.is_empty() {
         return String::new();
     }
     format!(
         "<p class=\"hint\">On the generator&#39;s host, by whatever process: {}.</p>\n",
-        escape(&told.join("; "))
+        escape(&lines.join("; "))
     )
 }

@@ -37,12 +37,12 @@ pub(super) fn section(cost: Option<&CostSummary>, profiles: Option<&CpuProfiles>
     for text in cpu_texts(cost) {
         let _ = writeln!(html, "<p>{}</p>", escape(&text));
     }
-    for of in cost.differences.iter().filter(|of| !of.is_certain) {
+    for difference in cost.differences.iter().filter(|difference| !difference.is_certain) {
         let _ = writeln!(
             html,
             "<p class=\"hint\">Whether {} costs more or less CPU time than {} is not certain.</p>",
-            escape(&of.variant),
-            escape(&of.against)
+            escape(&difference.variant),
+            escape(&difference.against)
         );
     }
     if cost.variants.is_empty() {
@@ -59,7 +59,8 @@ pub(super) fn section(cost: Option<&CostSummary>, profiles: Option<&CpuProfiles>
 }
 
 fn bars(cost: &CostSummary) -> String {
-    let has = |part: &CostPart| cost.variants.iter().any(|of| part_of(of, *part).is_some());
+    let has =
+        |part: &CostPart| cost.variants.iter().any(|variant| part_of(variant, *part).is_some());
     let keys: String = CostPart::ALL
         .into_iter()
         .filter(has)
@@ -75,10 +76,11 @@ fn bars(cost: &CostSummary) -> String {
 }
 
 fn picture(cost: &CostSummary, layout: &Layout) -> String {
-    let longest = cost.variants.iter().map(|of| of.variant.chars().count()).max().unwrap_or(0);
+    let longest =
+        cost.variants.iter().map(|variant| variant.variant.chars().count()).max().unwrap_or(0);
     let left = longest.min(layout.longest_name) as f64 * LETTER + 10.0;
     let right = layout.width - 64.0;
-    let whole = |of: &VariantCost| of.cpu_per_query_ns.value;
+    let whole = |cost: &VariantCost| cost.cpu_per_query_ns.value;
     let most = cost.variants.iter().map(whole).fold(f64::MIN_POSITIVE, f64::max);
     let x = |ns: f64| left + ns / most * (right - left);
     let end = cost.variants.len() as f64 * ROW;
@@ -92,11 +94,11 @@ fn picture(cost: &CostSummary, layout: &Layout) -> String {
         let label = if tick == 0.0 { "0".to_owned() } else { trimmed(&number::duration(tick)) };
         push_text(&mut svg, "end", (at, end + 9.0), "middle", &label);
     }
-    for (place, of) in cost.variants.iter().enumerate() {
+    for (place, variant) in cost.variants.iter().enumerate() {
         let middle = (place as f64 + 0.5) * ROW;
-        let name = shortened(&of.variant, layout.longest_name);
+        let name = shortened(&variant.variant, layout.longest_name);
         push_text(&mut svg, "name", (0.0, middle), "start", &name);
-        let figure = number::duration(whole(of));
+        let figure = number::duration(whole(variant));
         // Inside of the bar, figures are in the unit of the one behind it.
         let unit_ns = match figure.split_once(' ') {
             Some((_, "ns")) => 1.0,
@@ -105,13 +107,13 @@ fn picture(cost: &CostSummary, layout: &Layout) -> String {
             _ => 1e9,
         };
         let mut before = 0.0;
-        for part in &of.parts {
+        for part in &variant.parts {
             let (from, to) = (x(before), x(before + part.ns.value));
             before += part.ns.value;
             let figure = number::duration(part.ns.value);
-            let told = format!(
+            let title = format!(
                 "{}, {}: {figure}, {} ({} to {})",
-                of.variant,
+                variant.variant,
                 part_name(part.part),
                 number::share(part.share),
                 number::duration(part.ns.low),
@@ -122,7 +124,7 @@ fn picture(cost: &CostSummary, layout: &Layout) -> String {
                 "<g class=\"part-{}\"><title>{}</title><rect x=\"{from:.1}\" y=\"{:.1}\" width=\"{:.1}\" \
                  height=\"{BAR}\"/>",
                 part.part.name(),
-                escape(&told),
+                escape(&title),
                 middle - BAR / 2.0,
                 (to - from).max(0.0)
             );
@@ -185,27 +187,30 @@ fn cell_html(cell: &str) -> String {
     }
 }
 
-fn sampler(of: &VariantCost) -> String {
-    format!("{}, {} Hz", of.sampler, of.rate_hz)
+fn sampler(variant: &VariantCost) -> String {
+    format!("{}, {} Hz", variant.sampler, variant.rate_hz)
 }
 
 /// A flame graph for each pair that is compared, and one for each variant that is in none of them.
 fn flames(cost: &CostSummary, profiles: &CpuProfiles) -> String {
-    let of = |name: &str| {
-        let profile = profiles.profiles.iter().find(|of| of.variant == name)?;
-        let cost = cost.variants.iter().find(|of| of.variant == name)?;
+    let flame_of = |name: &str| {
+        let profile = profiles.profiles.iter().find(|profile| profile.variant == name)?;
+        let cost = cost.variants.iter().find(|variant| variant.variant == name)?;
         Some((profile, cost.cpu_per_query_ns.value))
     };
     let mut html = String::new();
-    let is_compared =
-        |of: &&VariantCost| cost.differences.iter().any(|pair| pair.variant == of.variant);
-    for alone in cost.variants.iter().filter(|of| !is_compared(of)).take(MAX_FLAMES) {
-        let Some(own) = of(&alone.variant) else { continue };
+    let is_compared = |flame_of: &&VariantCost| {
+        cost.differences.iter().any(|pair| pair.variant == flame_of.variant)
+    };
+    for alone in cost.variants.iter().filter(|variant| !is_compared(variant)).take(MAX_FLAMES) {
+        let Some(own) = flame_of(&alone.variant) else { continue };
         let title = format!("Flame graph of {}", alone.variant);
         html.push_str(&folded(&title, "", &flame::graph(own, None)));
     }
     for pair in cost.differences.iter().take(MAX_FLAMES) {
-        let (Some(own), Some(other)) = (of(&pair.variant), of(&pair.against)) else { continue };
+        let (Some(own), Some(other)) = (flame_of(&pair.variant), flame_of(&pair.against)) else {
+            continue;
+        };
         let title = format!("Flame graph of {} against {}", pair.variant, pair.against);
         html.push_str(&folded(&title, &difference_text(pair), &flame::graph(own, Some(other))));
     }

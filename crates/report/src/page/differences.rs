@@ -74,7 +74,7 @@ const TOP: f64 = 22.0;
 /// Every difference as a point with its interval on one axis, readable without script. Of many
 /// variants only the metric that answers the question, and the others collapsed.
 pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
-    let finite = |of: &&Comparison| of.difference.value.is_finite();
+    let finite = |comparison: &&Comparison| comparison.difference.value.is_finite();
     let drawn: Vec<&Comparison> = summary.comparisons.iter().filter(finite).collect();
     if drawn.is_empty() {
         return String::new();
@@ -105,8 +105,11 @@ pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
         let title = format!("Difference from {from}: {}", escape(label(metric)));
         html.push_str(&caption(&title, text));
         let reference = reference(&drawn);
-        let longest =
-            first.iter().map(|of| name_of(of, reference).chars().count()).max().unwrap_or(0);
+        let longest = first
+            .iter()
+            .map(|comparison| name_of(comparison, reference).chars().count())
+            .max()
+            .unwrap_or(0);
         let fits = |layout: &Layout| longest <= layout.longest_name;
         let broad = if fits(&BROAD_NAMES) { &BROAD_NAMES } else { &BROAD_LONG_NAMES };
         let narrow = if fits(&NARROW_NAMES) { &NARROW_NAMES } else { &NARROW };
@@ -219,7 +222,9 @@ fn words(verdict: &Verdict, difference: &Estimate) -> String {
 
 fn pictures(summary: &Summary, grouping: &Grouping, drawn: &[&Comparison]) -> String {
     let reference = reference(drawn);
-    let fits = |of: &&Comparison| name_of(of, reference).chars().count() <= BROAD.longest_name;
+    let fits = |comparison: &&Comparison| {
+        name_of(comparison, reference).chars().count() <= BROAD.longest_name
+    };
     let broad = if drawn.iter().all(fits) { &BROAD } else { &BROAD_LINES };
     picture(summary, grouping, (drawn, reference), broad, false)
         + &picture(summary, grouping, (drawn, reference), &NARROW, false)
@@ -298,12 +303,18 @@ impl<'a> Axis<'a> {
     /// factor of [`MAX_COUNT`]; of intervals what is within a factor of [`BEYOND`] of any difference.
     fn of(drawn: &[&Comparison], layout: &'a Layout) -> Self {
         let most = MAX_COUNT.log2();
-        let values = || drawn.iter().map(|of| ratio_log(of.difference.value).clamp(-most, most));
+        let values = || {
+            drawn.iter().map(|comparison| ratio_log(comparison.difference.value).clamp(-most, most))
+        };
         let (least, largest) = (values().fold(0.0, f64::min), values().fold(0.0, f64::max));
         let (least, largest) = (least - BEYOND.log2(), largest + BEYOND.log2());
-        let bounded = || drawn.iter().filter(|of| of.difference.is_bounded());
-        let low = bounded().map(|of| ratio_log(of.difference.low)).fold(-0.08, f64::min).max(least);
-        let high = bounded().map(|of| ratio_log(of.difference.high)).fold(0.08, f64::max);
+        let bounded = || drawn.iter().filter(|comparison| comparison.difference.is_bounded());
+        let low = bounded()
+            .map(|comparison| ratio_log(comparison.difference.low))
+            .fold(-0.08, f64::min)
+            .max(least);
+        let high =
+            bounded().map(|comparison| ratio_log(comparison.difference.high)).fold(0.08, f64::max);
         let high = high.min(largest);
         let (low, high) =
             (low.min(values().fold(0.0, f64::min)), high.max(values().fold(0.0, f64::max)));

@@ -67,14 +67,15 @@ type Outcome = (&'static str, fn(&Outcomes) -> u64);
 /// How many answers were parsed in full, as a sentence; nothing if none was.
 fn checked(summary: &Summary) -> String {
     let sum = |pick: fn(&VariantSummary) -> u64| summary.variants.iter().map(pick).sum::<u64>();
-    let (checked, malformed) = (sum(|of| of.checked_answers), sum(|of| of.malformed_answers));
+    let (checked, malformed) =
+        (sum(|variant| variant.checked_answers), sum(|variant| variant.malformed_answers));
     if checked == 0 {
         return String::new();
     }
     format!(
         " Checked in full, with every record: {} of {} answers; {} of them were malformed.",
         number::count(checked),
-        number::count(sum(|of| of.rcodes.values().sum())),
+        number::count(sum(|variant| variant.rcodes.values().sum())),
         number::count(malformed)
     )
 }
@@ -83,27 +84,28 @@ fn checked(summary: &Summary) -> String {
 /// was.
 pub(crate) fn outcomes(summary: &Summary, grouping: &Grouping) -> String {
     const OUTCOMES: [Outcome; 6] = [
-        ("answered", |of| of.answered),
-        ("timed out", |of| of.timed_out),
-        ("not sent", |of| of.not_sent),
-        ("connection lost", |of| of.connection_lost),
-        ("malformed", |of| of.malformed),
-        ("refused", |of| of.refused),
+        ("answered", |outcomes| outcomes.answered),
+        ("timed out", |outcomes| outcomes.timed_out),
+        ("not sent", |outcomes| outcomes.not_sent),
+        ("connection lost", |outcomes| outcomes.connection_lost),
+        ("malformed", |outcomes| outcomes.malformed),
+        ("refused", |outcomes| outcomes.refused),
     ];
     let all: Vec<Cow<'_, VariantSummary>> = summary.variants.iter().map(shown).collect();
     let measured: Vec<(usize, &VariantSummary)> = all
         .iter()
         .map(|variant| &**variant)
         .enumerate()
-        .filter(|(_, of)| of.outcomes.due > 0)
+        .filter(|(_, variant)| variant.outcomes.due > 0)
         .collect();
     if measured.is_empty() {
         return String::new();
     }
     let (seen, never): (Vec<Outcome>, Vec<Outcome>) = OUTCOMES
         .into_iter()
-        .partition(|(_, pick)| measured.iter().any(|(_, of)| pick(&of.outcomes) > 0));
-    let mut codes: Vec<&String> = measured.iter().flat_map(|(_, of)| of.rcodes.keys()).collect();
+        .partition(|(_, pick)| measured.iter().any(|(_, variant)| pick(&variant.outcomes) > 0));
+    let mut codes: Vec<&String> =
+        measured.iter().flat_map(|(_, variant)| variant.rcodes.keys()).collect();
     codes.sort();
     codes.dedup();
     let never: Vec<&str> = never.iter().map(|(name, _)| *name).collect();
@@ -209,13 +211,8 @@ pub(crate) fn charts(page: &Page<'_>, charts: &Charts) -> String {
         push_place(html, figure.id(), class, title, &text);
     };
     open.into_iter().for_each(|figure| push(&mut html, figure));
-    let cores = |html: &mut String| {
-        let text =
-            "Whoever used it: server, load and others. Where variants take turns, all of them.";
-        push_place(html, "cores", "full", "CPU by core", text);
-    };
     if has_cores && !grouped {
-        cores(&mut html);
+        push_cores(&mut html);
     }
     if has_rcodes {
         let text = "Shares of the queries that ended, answered or not.";
@@ -224,13 +221,18 @@ pub(crate) fn charts(page: &Page<'_>, charts: &Charts) -> String {
     if !folded.is_empty() || (grouped && has_cores) {
         html.push_str("<details class=\"full\"><summary>More over time</summary>\n");
         if grouped && has_cores {
-            cores(&mut html);
+            push_cores(&mut html);
         }
         folded.into_iter().for_each(|figure| push(&mut html, figure));
         html.push_str("</details>\n");
     }
     html.push_str("</section>\n");
     html
+}
+
+fn push_cores(html: &mut String) {
+    let text = "Whoever used it: server, load and others. Where variants take turns, all of them.";
+    push_place(html, "cores", "full", "CPU by core", text);
 }
 
 /// Title and explanation of a chart over time. With a common load of its own, the latencies over time

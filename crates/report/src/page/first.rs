@@ -126,7 +126,7 @@ impl Rows {
 }
 
 fn names_width(summary: &Summary, layout: &Layout) -> f64 {
-    let names = summary.variants.iter().map(|of| shown(of).name.chars().count());
+    let names = summary.variants.iter().map(|variant| shown(variant).name.chars().count());
     let longest = names.max().unwrap_or(0);
     longest.min(layout.longest_name) as f64 * (LETTER + 0.6) + 10.0
 }
@@ -145,7 +145,8 @@ fn bars(summary: &Summary, grouping: &Grouping, metric: Metric, layout: &Layout)
         let at_least = if is_bound(place) { "at least " } else { "" };
         of(place).map(|found| at_least.to_owned() + &with_half_width(found, &write))
     };
-    let widest = (0..summary.variants.len()).filter_map(figures).map(|of| of.chars().count()).max();
+    let widest =
+        (0..summary.variants.len()).filter_map(figures).map(|text| text.chars().count()).max();
     let (left, right) =
         (names_width(summary, layout), layout.width - widest.unwrap_or(0) as f64 * LETTER - 6.0);
     let most = (0..summary.variants.len())
@@ -259,10 +260,13 @@ const QUANTILES: [Metric; 3] = [Metric::LatencyP50, Metric::LatencyP95, Metric::
 fn spans(summary: &Summary, grouping: &Grouping, layout: &Layout) -> String {
     let rows = Rows::of(grouping);
     let variants: Vec<Cow<'_, VariantSummary>> = summary.variants.iter().map(shown).collect();
-    let of = |place: usize| {
-        QUANTILES.map(|metric| variants[place].metrics.get(&metric).map(|of| of.value))
+    let quantiles_of = |place: usize| {
+        QUANTILES.map(|metric| {
+            variants[place].metrics.get(&metric).map(|quantiles_of| quantiles_of.value)
+        })
     };
-    let all = || (0..summary.variants.len()).flat_map(of).flatten().filter(|ns| *ns > 0.0);
+    let all =
+        || (0..summary.variants.len()).flat_map(quantiles_of).flatten().filter(|ns| *ns > 0.0);
     let (least, most) = (all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max));
     let figures = |place: usize| {
         let variant = &variants[place];
@@ -290,7 +294,7 @@ fn spans(summary: &Summary, grouping: &Grouping, layout: &Layout) -> String {
     push_axis(&mut svg, &Ticks::logarithmic(low, high, room).places, &x, &label, rows.end);
     for &(place, y) in &rows.rows {
         push_name(&mut svg, summary, place, layout, y);
-        let [p50, p95, p99] = of(place);
+        let [p50, p95, p99] = quantiles_of(place);
         let known: Vec<f64> = [p50, p95, p99].into_iter().flatten().map(x).collect();
         let (Some(first), Some(last)) = (known.first(), known.last()) else {
             push_text(&mut svg, "metric", (left + 4.0, y), "start", "not measured");

@@ -105,18 +105,18 @@ impl Drawing {
         }
         let y = self.height - (depth + 1) as f64 * ROW;
         let share = number::share(node.ns[0] / self.whole);
-        let mut told = format!("{name}: {}, {share}", number::duration(node.ns[0]));
+        let mut text = format!("{name}: {}, {share}", number::duration(node.ns[0]));
         if self.is_difference {
             let difference = node.ns[0] - node.ns[1];
             let sign = if difference < 0.0 { "-" } else { "+" };
-            let _ = write!(told, ", {sign}{}", number::duration(difference.abs()));
+            let _ = write!(text, ", {sign}{}", number::duration(difference.abs()));
         }
         let _ = write!(
             svg,
             "<g class=\"{}\"><title>{}</title><rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" \
              height=\"{:.1}\"/>",
             self.shade(node, depth),
-            escape(&told),
+            escape(&text),
             ROW - 1.0
         );
         let letters = ((width - 6.0) / LETTER) as usize;

@@ -46,13 +46,14 @@ impl Grouping {
                 (variant.name.as_str(), record.map(|record| record.server.kind.as_str()))
             })
             .collect();
-        let baseline = summary.variants.iter().position(|of| of.name == summary.baseline);
+        let baseline = summary.variants.iter().position(|variant| variant.name == summary.baseline);
         Self::of_names(&named, baseline)
     }
 
     /// A group for each load, with the servers under it, each in the same colour in all groups.
     fn by_load(summary: &Summary) -> Self {
-        let names: Vec<&str> = summary.variants.iter().map(|of| of.name.as_str()).collect();
+        let names: Vec<&str> =
+            summary.variants.iter().map(|variant| variant.name.as_str()).collect();
         // Who is no server of them has a colour of none of them.
         let mut slots: Vec<usize> = (summary.sweep.len()..).take(names.len()).collect();
         let mut loads: Vec<(f64, Group)> = Vec::new();
@@ -140,7 +141,7 @@ impl Grouping {
     /// of the variants, or one that no variant has.
     pub(crate) fn slot_of_line(&self, summary: &Summary, nth: usize) -> usize {
         let points = summary.sweep[nth].points.iter();
-        let place = |name: &str| summary.variants.iter().position(|of| of.name == name);
+        let place = |name: &str| summary.variants.iter().position(|variant| variant.name == name);
         let mut slots = points.map(|point| place(&point.variant).and_then(|at| self.slot(at)));
         let first = slots.next().flatten();
         first.filter(|_| slots.all(|slot| slot == first)).unwrap_or(self.slots.len() + nth)

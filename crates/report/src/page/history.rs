@@ -52,8 +52,11 @@ pub fn history_page(history: &History) -> String {
 
 fn push_table(body: &mut String, history: &History) {
     let table = table(history);
-    let header: String =
-        table.header.iter().map(|it| format!("<th scope=\"col\">{}</th>", escape(it))).collect();
+    let header: String = table
+        .header
+        .iter()
+        .map(|title| format!("<th scope=\"col\">{}</th>", escape(title)))
+        .collect();
     let _ = write!(
         body,
         "<section>\n<h2>Sessions</h2>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" \
@@ -75,8 +78,8 @@ fn push_picture(body: &mut String, history: &History, variant: &VariantHistory, 
     let ends = |Estimate { value, low, high }: Estimate| [value, low, high];
     let figures = variant.points.iter().flat_map(|point| ends(point.value));
     let figures = figures.filter(|figure| figure.is_finite());
-    let (least, most) =
-        figures.fold((f64::INFINITY, 0.0_f64), |(low, high), it| (low.min(it), high.max(it)));
+    let (least, most) = figures
+        .fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
     // A tenth of the middle at least, so that noise does not look like a change.
     let room = ((most - least) * 0.1).max((most + least) * 0.025);
     let (least, most) = ((least - room).max(0.0), most + room);

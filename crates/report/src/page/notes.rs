@@ -10,7 +10,8 @@ use super::html::{escape, prose};
 use super::self_check::verdict_html;
 use crate::table::{in_runs, note_texts};
 use crate::variants::listed;
-use crate::words::{Amount, Remark, amounts, caveat, self_check};
+use crate::words::caveat::words;
+use crate::words::{Amount, Remark, amounts, self_check};
 
 #[derive(Debug, PartialEq)]
 struct Note {
@@ -31,9 +32,10 @@ struct Doubt {
 
 /// The notes of all variants, and what was not measured; nothing if there is nothing to say.
 pub(crate) fn section(session: &Session, summary: &Summary) -> String {
-    let notes = merged(summary.variants.iter().map(|of| (of.name.as_str(), doubts(of))));
+    let notes =
+        merged(summary.variants.iter().map(|variant| (variant.name.as_str(), doubts(variant))));
     let checked: Vec<&VariantSummary> =
-        summary.variants.iter().filter(|of| of.self_check.runs() > 0).collect();
+        summary.variants.iter().filter(|variant| variant.self_check.runs() > 0).collect();
     if notes.is_empty() && checked.is_empty() && session.skipped.is_empty() {
         return String::new();
     }
@@ -42,7 +44,7 @@ pub(crate) fn section(session: &Session, summary: &Summary) -> String {
         html.push_str(&verdicts(&checked));
     }
     html.push_str("<ul class=\"notes\">\n");
-    let measured = summary.variants.iter().filter(|of| of.skipped.is_none()).count();
+    let measured = summary.variants.iter().filter(|variant| variant.skipped.is_none()).count();
     for note in &notes {
         let _ = writeln!(html, "<li>{}</li>", note_html(note, measured));
     }
@@ -54,13 +56,13 @@ pub(crate) fn section(session: &Session, summary: &Summary) -> String {
 
 /// What the load generator, its machine and the way to the server did, in one line.
 fn verdicts(variants: &[&VariantSummary]) -> String {
-    let of = |verdict: Verdict| -> Vec<&str> {
-        let own = variants.iter().filter(|of| of.self_check.verdict() == Some(verdict));
-        own.map(|of| of.name.as_str()).collect()
+    let with_verdict = |verdict: Verdict| -> Vec<&str> {
+        let own = variants.iter().filter(|variant| variant.self_check.verdict() == Some(verdict));
+        own.map(|variant| variant.name.as_str()).collect()
     };
     let mut parts = Vec::new();
     for verdict in [Verdict::Clean, Verdict::Doubtful, Verdict::GeneratorLimited] {
-        let names = of(verdict);
+        let names = with_verdict(verdict);
         if names.is_empty() {
             continue;
         }
@@ -98,7 +100,7 @@ fn doubts(variant: &VariantSummary) -> Vec<Doubt> {
     let caveats = variant.caveats.iter().filter(|caveat| !caveat.worst.is_of_measuring_side());
     let caveats = caveats.map(|caveat| {
         let runs = in_runs(caveat.runs, variant.valid_runs);
-        doubt(caveat::remark(&caveat.worst), runs, caveat.worst.severity())
+        doubt(words(&caveat.worst).full, runs, caveat.worst.severity())
     });
     let texts = note_texts(variant)
         .into_iter()
@@ -124,7 +126,7 @@ fn merged<'a>(variants: impl Iterator<Item = (&'a str, Vec<Doubt>)>) -> Vec<Note
 
 /// A note: who, what, how much, then the remedy set apart.
 fn note_html(note: &Note, measured: usize) -> String {
-    let names: Vec<&str> = note.amounts.iter().map(|of| of.variant.as_str()).collect();
+    let names: Vec<&str> = note.amounts.iter().map(|amount| amount.variant.as_str()).collect();
     let who = match names.len() == measured && measured > 1 {
         true => "all variants".to_owned(),
         false => listed(&names),
@@ -188,8 +190,10 @@ mod tests {
     fn many_figures_of_one_note_are_not_listed() {
         let html = |figures: [&str; 5]| {
             let names = ["a", "b", "c", "d", "e"];
-            let all =
-                names.iter().zip(figures).map(|(name, of)| (*name, vec![doubt("Stolen", of)]));
+            let all = names
+                .iter()
+                .zip(figures)
+                .map(|(name, figure)| (*name, vec![doubt("Stolen", figure)]));
             let [note] = merged(all).try_into().unwrap();
             note_html(&note, 9)
         };

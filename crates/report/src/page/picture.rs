@@ -32,15 +32,15 @@ impl Ticks {
             &[1.0, 3.0],
             &[1.0],
         ];
-        let of = |digits: &[f64]| -> Vec<f64> {
+        let values = |digits: &[f64]| -> Vec<f64> {
             let powers = low.floor() as i32..=high.ceil() as i32;
             let all =
                 powers.flat_map(|power| digits.iter().map(move |digit| digit * 10_f64.powi(power)));
             all.filter(|at| (low..=high).contains(&at.log10())).collect()
         };
-        let fits = DIGITS.iter().map(|digits| of(digits)).find(|places| places.len() <= count);
+        let fits = DIGITS.iter().map(|digits| values(digits)).find(|places| places.len() <= count);
         let places = fits.unwrap_or_else(|| {
-            let powers = of(&[1.0]);
+            let powers = values(&[1.0]);
             let step = powers.len().div_ceil(count.max(1)).max(1);
             powers.into_iter().step_by(step).collect()
         });

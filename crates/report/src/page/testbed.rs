@@ -246,7 +246,8 @@ fn picture(place: &Place, id: &str, class: &str, is_broad: bool) -> String {
             html,
             "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{HOST}\" height=\"{own:.1}\" rx=\"6\"/>"
         );
-        let texts = std::iter::once(("name", name)).chain(servers.iter().map(|it| ("quiet", it)));
+        let texts =
+            std::iter::once(("name", name)).chain(servers.iter().map(|server| ("quiet", server)));
         for (line, (class, text)) in texts.enumerate() {
             let down = y + ROOM + (line as f64 + 0.75) * LINE;
             push_text(&mut html, "start", (x + 12.0, down), class, text);
@@ -304,11 +305,11 @@ mod tests {
 
     #[test]
     fn a_link_is_told_in_short_lines() {
-        let of = |link: LinkFacts| link_lines(Some(&link)).join(" | ");
-        assert_eq!(of(link(0, 0, 0.0, None)), "no delay | netem");
-        assert_eq!(of(link(10_000_000, 0, 0.0, None)), "10 ms | netem");
+        let lines = |link: LinkFacts| link_lines(Some(&link)).join(" | ");
+        assert_eq!(lines(link(0, 0, 0.0, None)), "no delay | netem");
+        assert_eq!(lines(link(10_000_000, 0, 0.0, None)), "10 ms | netem");
         assert_eq!(
-            of(link(10_000_000, 500_000, 0.01, Some(100_000_000))),
+            lines(link(10_000_000, 500_000, 0.01, Some(100_000_000))),
             "10 ms \u{b1} 500 us | 1 % lost, 100 Mbit/s | netem"
         );
         assert_eq!(link_lines(None), ["loopback"]);

@@ -3,7 +3,7 @@
 use dnslab_analysis::{Answer, Summary, answer};
 use dnslab_record::{Capacity, RunRecord, Session, tried};
 
-use super::line::{Line, Look, MAX_LINES, Piece, WIDEST, push_notes, wrapped};
+use super::line::{Line, Look, MAX_LINES, Piece, Room, Terminal, WIDEST, push_notes, wrapped};
 use super::{conditions, notes, rows, trust};
 use crate::capacity::capacity_table;
 use crate::words::capacity::capacity_answer;
@@ -17,9 +17,9 @@ pub fn capacity_screen(
     session: &Session,
     records: &[RunRecord],
     capacity: &Capacity,
-    (width, following): (usize, usize),
+    terminal: Terminal,
 ) -> Vec<Line> {
-    let width = width.clamp(40, WIDEST);
+    let width = terminal.width.clamp(40, WIDEST);
     let summary = Summary::of(session, records);
     let mut lines = wrapped(&capacity_answer(capacity).to_string(), Look::Strong, 0, width);
     lines.extend(wrapped(&conditions::of_search(records), Look::Dim, 0, width));
@@ -40,7 +40,8 @@ pub fn capacity_screen(
     let trust = trust::of_the_machine(records, &summary).join(" ");
     lines.extend(wrapped(&trust, Look::Plain, 0, width));
     let notes = notes::of_search(session, &summary, records);
-    push_notes(&mut lines, &notes, true, (width, MAX_LINES.saturating_sub(following)));
+    let room = Room { width, lines: MAX_LINES.saturating_sub(terminal.following) };
+    push_notes(&mut lines, &notes, true, room);
     lines
 }
 

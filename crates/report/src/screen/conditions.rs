@@ -18,12 +18,6 @@ pub(crate) fn conditions(session: &Session, records: &[RunRecord]) -> String {
     if let Some(rate) = &common {
         parts.push(format!("latencies at {rate} queries/s"));
     }
-    let is_closed = |record: &RunRecord| {
-        // What another tool was asked for is not always its full rate (dnsperf -Q).
-        record.imported.is_none()
-            && matches!(record.load.mode, LoadMode::Closed { .. })
-            && record.load.clients > 1
-    };
     let is_alone = session.variants.len() == 1;
     // A run that ended before its common load has no latency at all.
     let has_own_rates = session.common_rate_qps.is_none()
@@ -41,6 +35,14 @@ pub(crate) fn conditions(session: &Session, records: &[RunRecord]) -> String {
     let length = length.map_or_else(String::new, |length| format!(" of {length}"));
     parts.push(number::counted(rounds.into(), "round", "rounds") + &length);
     parts.join("; ")
+}
+
+/// It asks as fast as its server answers, from several clients.
+fn is_closed(record: &RunRecord) -> bool {
+    // What another tool was asked for is not always its full rate (dnsperf -Q).
+    record.imported.is_none()
+        && matches!(record.load.mode, LoadMode::Closed { .. })
+        && record.load.clients > 1
 }
 
 /// The rate at which latencies were measured, if there was a common load.
@@ -116,7 +118,8 @@ pub(crate) fn origin(session: &Session, records: &[RunRecord]) -> String {
     let ordered = in_order(session, records);
     let counted = ordered.iter().copied().filter(|record| record.measured.is_some());
     // The session of an import began on another day, and not every import knows when its runs did.
-    let started = records.iter().map(|record| record.started.as_str()).filter(|it| !it.is_empty());
+    let started =
+        records.iter().map(|record| record.started.as_str()).filter(|started| !started.is_empty());
     let day = started.min().map(|started| started.chars().take("2026-11-25".len()).collect());
     let fact = |name: &str| session.host.iter().find(|fact| fact.name == name);
     let cpu = fact("CPU").map(|fact| fact.value.clone());
@@ -128,7 +131,7 @@ pub(super) fn of_search(records: &[RunRecord]) -> String {
     let counted = || records.iter().filter(|record| record.measured.is_some());
     let runs = number::counted(counted().count() as u64, "run", "runs");
     let clients = shared(counted().map(clients));
-    let length = length_of(counted()).map_or_else(String::new, |it| format!(" of {it}"));
+    let length = length_of(counted()).map_or_else(String::new, |length| format!(" of {length}"));
     let parts = servers(counted()).into_iter().chain(clients);
     parts.chain([runs + &length]).collect::<Vec<String>>().join("; ")
 }

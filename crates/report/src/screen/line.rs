@@ -41,25 +41,37 @@ impl Piece {
 /// A line, without the line break.
 pub type Line = Vec<Piece>;
 
-/// Adds the notes that have room in `most` lines of `width` columns; the gravest in any case, `is_short` in
-/// few words.
-pub(super) fn push_notes(
-    lines: &mut Vec<Line>,
-    notes: &[Note],
-    is_short: bool,
-    (width, most): (usize, usize),
-) {
+/// The terminal that a screen is for.
+#[derive(Clone, Copy, Debug)]
+pub struct Terminal {
+    /// Columns. A screen takes between 40 and 100 of them.
+    pub width: usize,
+    /// Lines that are printed after the screen, such as the path of the report: they count.
+    pub following: usize,
+}
+
+/// What has to be filled.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    /// Columns.
+    pub(super) width: usize,
+    /// Lines, of which there should be no more.
+    pub(super) lines: usize,
+}
+
+/// Adds the notes that there is room for; the gravest in any case, `is_short` in few words.
+pub(super) fn push_notes(lines: &mut Vec<Line>, notes: &[Note], is_short: bool, room: Room) {
     let all = notes.len();
-    for (told, Note { text, short }) in notes.iter().enumerate() {
-        let as_lines = |text: &str| wrapped(&format!("- {text}"), Look::Plain, 2, width);
+    for (place, Note { text, short }) in notes.iter().enumerate() {
+        let as_lines = |text: &str| wrapped(&format!("- {text}"), Look::Plain, 2, room.width);
         // The last line says how many there are besides.
-        let rest = usize::from(told + 1 < all);
-        let note = as_lines(if told == 0 && is_short { short } else { text });
-        if told == MAX_NOTES || told > 0 && lines.len() + note.len() + rest > most {
-            let more = all - told;
+        let rest = usize::from(place + 1 < all);
+        let note = as_lines(if place == 0 && is_short { short } else { text });
+        if place == MAX_NOTES || place > 0 && lines.len() + note.len() + rest > room.lines {
+            let more = all - place;
             let more = number::counted(more as u64, "more note", "more notes");
             let more = format!("- {more} in the report");
-            lines.extend(wrapped(&more, Look::Dim, 2, width));
+            lines.extend(wrapped(&more, Look::Dim, 2, room.width));
             break;
         }
         lines.extend(note);

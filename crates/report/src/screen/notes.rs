@@ -2,28 +2,42 @@
 
 use dnslab_analysis::{NotCompared, Summary, VariantCaveat, VariantSummary};
 use dnslab_record::{
-    AfterTruncation, BottleneckKind, Caveat, LoadMode, OpenPace, Played, RunRecord, RunStatus,
-    Session, UNDER_TEST, WorkerFacts,
+    BottleneckKind, Caveat, LoadMode, OpenPace, Played, RunRecord, RunStatus, Session, WorkerFacts,
 };
 use dnslab_settings::Remedy;
 
 use crate::number;
 use crate::variants::{asks_one_by_one, code_shares, is_at_least, listed};
-use crate::words::bottleneck::cpu_limit;
-use crate::words::invalid::{http_statuses, invalid_text, left_early};
+use crate::words::caveat::{About, Action, Short, words};
+use crate::words::invalid::invalid_text;
 use crate::words::{Amount, amounts};
 
-/// The rank of a machine that others used. It comes first, for it may explain all others, and takes certainty from
-/// every difference.
-const MACHINE: u8 = 0;
-
+/// What is to be said of some variants.
 struct Doubt {
     rank: u8,
+    what: String,
+    /// That for the first of the variants.
+    action: String,
     /// How much of it, for each variant that has it.
     amounts: Vec<Amount>,
-    /// In how many of the valid runs of those variants, and how many these are.
-    runs: (u32, u32),
-    said: Said,
+    /// In how many of the valid runs of those variants.
+    found_runs: u32,
+    /// The valid runs of those variants.
+    valid_runs: u32,
+}
+
+/// What is to be said of one variant.
+struct Said {
+    /// As [`Short::rank`].
+    rank: u8,
+    /// What is wrong, without a full stop; what is the same of several variants is said once.
+    what: String,
+    figure: String,
+    action: String,
+    /// In how many of its valid runs.
+    runs: u32,
+    /// As [`Amount::size`].
+    size: f64,
 }
 
 pub(crate) struct Note {
@@ -48,6 +62,7 @@ struct Setting<'a> {
     host_cpus: Vec<usize>,
     /// The rate of the load is the common one.
     is_common: bool,
+    has_chain: bool,
     /// Others held up so many runs that no difference from this variant is certain, and there is one.
     is_disturbed: bool,
 }
@@ -56,9 +71,34 @@ struct Setting<'a> {
 const BUSY: f64 = 0.5;
 
 impl<'a> Setting<'a> {
-    fn of(session: &Session, record: &'a RunRecord, is_disturbed: bool) -> Self {
-        let is_common = matches!(record.load.mode, LoadMode::Closed { .. });
-        Self { record, host_cpus: host_cpus(session), is_common, is_disturbed }
+    /// Of a variant, by one of its runs. `is_alone` if no other variant counts.
+    fn new(
+        session: &Session,
+        variant: &VariantSummary,
+        record: &'a RunRecord,
+        is_alone: bool,
+    ) -> Self {
+        Self {
+            record,
+            host_cpus: host_cpus(session),
+            is_common: matches!(record.load.mode, LoadMode::Closed { .. }),
+            has_chain: variant.chain.len() > 1,
+            is_disturbed: variant.is_disturbed && !is_alone,
+        }
+    }
+
+    fn action(&self, action: Action) -> String {
+        match action {
+            Action::Any(text) => text,
+            Action::ByServer { running, started } => {
+                if self.is_running() { running } else { started }.to_owned()
+            }
+            Action::SeparateCpus => self.other_cpus(),
+            Action::AddWorker => self.more_workers(),
+            Action::LowerRate { offered_qps } => self.lower_rate(offered_qps),
+            Action::SendInTime => self.later_than_due(),
+            Action::LengthenWarmUp => self.longer_warm_up(),
+        }
     }
 
     /// The server is not started by dnslab, so it cannot be told where to run.
@@ -118,12 +158,18 @@ impl<'a> Setting<'a> {
             .to_owned()
     }
 
-    fn other_cpus(&self, has_chain: bool) -> String {
+    /// Twice the warm-up, a second at least.
+    fn longer_warm_up(&self) -> String {
+        let ms = (2 * self.record.load.warm_up_ns / 1_000_000).max(1_000);
+        format!("Lengthen the warm-up: {}.", Remedy::set("load.warm_up", format!("{ms}ms")))
+    }
+
+    fn other_cpus(&self) -> String {
         let server = &self.record.server.cpus;
         let others: Vec<usize> =
             self.host_cpus.iter().copied().filter(|cpu| !server.contains(cpu)).collect();
         let set_load = |cpus: &[usize]| Remedy::set("load.cpus", listed_cpus(cpus));
-        match (self.is_running(), has_chain, self.host_cpus.as_slice()) {
+        match (self.is_running(), self.has_chain, self.host_cpus.as_slice()) {
             (_, _, [_]) => "Take a machine with more CPUs.".to_owned(),
             (true, _, _) if !others.is_empty() => {
                 format!("Give the load CPUs that the server does not use: {}.", set_load(&others))
@@ -170,18 +216,11 @@ fn host_cpus(session: &Session) -> Vec<usize> {
     list.split(',').filter_map(range).flatten().collect()
 }
 
-struct Said {
-    /// What is wrong, without a full stop; doubts that say the same are one.
-    what: &'static str,
-    figure: String,
-    action: String,
-}
-
 /// The notes, the gravest first, without what stands before them.
 pub(super) fn notes(session: &Session, summary: &Summary, records: &[RunRecord]) -> Vec<Note> {
     let all = summary.variants.iter().filter(|variant| variant.valid_runs > 0).count();
     let mut doubts = doubts(session, summary, records, Wanted::All);
-    let others = doubts.split_off(doubts.partition_point(|doubt| doubt.rank == MACHINE));
+    let others = doubts.split_off(doubts.partition_point(|doubt| doubt.rank == Short::MACHINE));
     let machine = doubts.iter().map(|doubt| text(doubt, Some(all)));
     let made = not_made(session, records).into_iter().chain(missing(summary, records));
     let others = others.iter().map(|doubt| text(doubt, Some(all)));
@@ -191,34 +230,15 @@ pub(super) fn notes(session: &Session, summary: &Summary, records: &[RunRecord])
 /// What the notes of a search say: only of the machine and of how the server was watched. Where rates are
 /// tried until one is not kept, losses are no doubt; and its runs are no variants, so they are not named.
 pub(crate) fn of_search(session: &Session, summary: &Summary, records: &[RunRecord]) -> Vec<Note> {
-    let doubts = doubts(session, summary, records, Wanted::OfTheMachine);
+    let doubts = doubts(session, summary, records, Wanted::Only(About::Setup));
     doubts.iter().map(|doubt| text(doubt, None)).collect()
 }
 
+/// Which caveats are told.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wanted {
     All,
-    /// Those of the machine, and of how the server was watched.
-    OfTheMachine,
-}
-
-impl Wanted {
-    fn has(self, caveat: &Caveat) -> bool {
-        self == Self::All
-            || matches!(
-                caveat,
-                Caveat::SharedCpus
-                    | Caveat::SharedCore { .. }
-                    | Caveat::Steal { .. }
-                    | Caveat::Crowded { .. }
-                    | Caveat::ServerHeldUp { .. }
-                    | Caveat::ServerCpuLimit { .. }
-                    | Caveat::LoadCpuLimit { .. }
-                    | Caveat::OtherProcesses { .. }
-                    | Caveat::ServerNotWatched { .. }
-                    | Caveat::CertificateNotVerified
-            )
-    }
+    Only(About),
 }
 
 fn doubts(
@@ -227,91 +247,120 @@ fn doubts(
     records: &[RunRecord],
     wanted: Wanted,
 ) -> Vec<Doubt> {
-    let counted = || summary.variants.iter().filter(|variant| variant.valid_runs > 0);
+    let counted: Vec<&VariantSummary> =
+        summary.variants.iter().filter(|variant| variant.valid_runs > 0).collect();
     let mut doubts: Vec<Doubt> = Vec::new();
-    for variant in counted() {
-        // Who shares CPUs waits for them.
-        let shares = variant.caveats.iter().any(|caveat| caveat.worst == Caveat::SharedCpus);
-        let has_chain = variant.chain.len() > 1;
+    for variant in &counted {
         let Some(record) = records.iter().find(|record| record.variant == variant.name) else {
             continue;
         };
-        let setting = Setting::of(session, record, variant.is_disturbed && counted().count() > 1);
-        // Whether it answers more is told by the bottleneck, where the server was at its end as well.
-        let is_held_back = is_at_least(variant);
-        let is_told = |of: &&VariantCaveat| match of.worst {
-            Caveat::Crowded { .. } if shares => false,
-            Caveat::GeneratorLimited { .. } if !is_held_back => false,
-            _ => wanted.has(&of.worst),
-        };
-        let caveats = variant.caveats.iter().filter(is_told);
-        let caveats = caveats.filter_map(|caveat| {
-            let said = said(&caveat.worst, &setting, has_chain)?;
-            Some((said, caveat.runs, caveat.worst.severity()))
-        });
-        // Who cannot carry these clients gets no more of them, nor who does not get a CPU for them.
-        let is_full = |of: &VariantCaveat| {
-            matches!(of.worst, Caveat::Lost { .. } | Caveat::ConnectionsFailed { .. })
-                || of.worst.keeps_from_cpu()
-        };
-        let is_refused = variant.not_compared == Some(NotCompared::ConnectionsRefused);
-        let is_said = is_refused || !variant.caveats.iter().any(is_full);
-        let bottleneck =
-            of_bottleneck(variant, &setting).filter(|_| wanted == Wanted::All && is_said);
-        let bottleneck = bottleneck.map(|said| (said, variant.valid_runs, 0.0));
-        for ((rank, said), runs, size) in caveats.chain(bottleneck) {
-            let amount =
-                Amount { variant: variant.name.clone(), figure: said.figure.clone(), size };
-            match doubts.iter_mut().find(|known| known.said.what == said.what) {
-                Some(known) if known.amounts.iter().any(|of| of.variant == variant.name) => {}
-                Some(known) => {
-                    known.amounts.push(amount);
-                    known.runs.0 += runs;
-                    known.runs.1 += variant.valid_runs;
-                }
-                None => {
-                    let runs = (runs, variant.valid_runs);
-                    doubts.push(Doubt { rank, amounts: vec![amount], runs, said });
-                }
-            }
+        let setting = Setting::new(session, variant, record, counted.len() == 1);
+        let caveats = of_caveats(variant, &setting, wanted);
+        let bottleneck = of_bottleneck(variant, &setting).filter(|_| wanted == Wanted::All);
+        for said in caveats.into_iter().chain(bottleneck) {
+            add(&mut doubts, variant, said);
         }
     }
     doubts.sort_by_key(|doubt| doubt.rank);
     doubts
 }
 
+/// Adds what is said of a variant to the doubt that says it already, else as a new one.
+fn add(doubts: &mut Vec<Doubt>, variant: &VariantSummary, said: Said) {
+    let Said { rank, what, figure, action, runs, size } = said;
+    let amount = Amount { variant: variant.name.clone(), figure, size };
+    match doubts.iter_mut().find(|doubt| doubt.what == what) {
+        Some(known) if known.amounts.iter().any(|amount| amount.variant == variant.name) => {}
+        Some(known) => {
+            known.amounts.push(amount);
+            known.found_runs += runs;
+            known.valid_runs += variant.valid_runs;
+        }
+        None => doubts.push(Doubt {
+            rank,
+            what,
+            action,
+            amounts: vec![amount],
+            found_runs: runs,
+            valid_runs: variant.valid_runs,
+        }),
+    }
+}
+
+/// What the caveats of a variant mean for its figures.
+fn of_caveats(variant: &VariantSummary, setting: &Setting<'_>, wanted: Wanted) -> Vec<Said> {
+    // Who shares CPUs waits for them.
+    let shares = variant.caveats.iter().any(|caveat| caveat.worst == Caveat::SharedCpus);
+    // Whether it answers more is told by the bottleneck, where the server was at its end as well.
+    let is_held_back = is_at_least(variant);
+    let said = |caveat: &VariantCaveat| {
+        let words = words(&caveat.worst);
+        let is_wanted = match caveat.worst {
+            Caveat::Crowded { .. } if shares => false,
+            Caveat::GeneratorLimited { .. } if !is_held_back => false,
+            _ => wanted == Wanted::All || wanted == Wanted::Only(words.about),
+        };
+        let Short { rank, what, figure, action } = words.short.filter(|_| is_wanted)?;
+        let is_certain = rank != Short::MACHINE || !setting.is_disturbed;
+        Some(Said {
+            rank,
+            what: format!(
+                "{what}{}",
+                if is_certain { "" } else { ", so no difference is certain" }
+            ),
+            figure,
+            action: setting.action(action),
+            runs: caveat.runs,
+            size: caveat.worst.severity(),
+        })
+    };
+    variant.caveats.iter().filter_map(said).collect()
+}
+
 /// What the bottleneck means for the figures, where it was not the server's.
-fn of_bottleneck(variant: &VariantSummary, setting: &Setting<'_>) -> Option<(u8, Said)> {
-    let is_closed = matches!(variant.mode, Some(LoadMode::Closed { .. }));
+fn of_bottleneck(variant: &VariantSummary, setting: &Setting<'_>) -> Option<Said> {
+    let said = |rank, what: &str, figure, action| Said {
+        rank,
+        what: what.to_owned(),
+        figure,
+        action,
+        runs: variant.valid_runs,
+        size: 0.0,
+    };
     if variant.not_compared == Some(NotCompared::ConnectionsRefused) {
         let counts = &variant.connections.counts;
-        let said = Said {
-            what: "the server turned connections away, so its rate and its CPU time are compared with none",
-            figure: match counts.refused {
-                0 => String::new(),
-                refused => {
-                    let attempted = number::count(counts.attempted);
-                    format!("{} of {attempted}", number::count(refused))
-                }
-            },
-            action: "Raise its bound on connections, or ask with fewer clients.".to_owned(),
+        let figure = match counts.refused {
+            0 => String::new(),
+            refused => format!("{} of {}", number::count(refused), number::count(counts.attempted)),
         };
-        return Some((1, said));
+        return Some(said(
+            1,
+            "the server turned connections away, so its rate and its CPU time are compared with none",
+            figure,
+            "Raise its bound on connections, or ask with fewer clients.".to_owned(),
+        ));
     }
+    let is_closed = matches!(variant.mode, Some(LoadMode::Closed { .. }));
     let is_window =
         variant.bottlenecks.first().is_some_and(|first| first.kind == BottleneckKind::Window);
-    (is_closed && is_window && !asks_one_by_one(variant)).then(|| {
-        let said = Said {
-            what: "neither the server nor the load was busy, so more clients get a higher rate",
-            figure: String::new(),
-            action: match setting.record.load.clients.saturating_mul(10) {
-                clients @ ..=MAX_CLIENTS => {
-                    format!("Ask with more: {}.", Remedy::set("load.clients", clients))
-                }
-                _ => "Ask from further machines.".to_owned(),
-            },
+    // Who cannot carry these clients gets no more of them, nor who does not get a CPU for them.
+    let is_full = variant.caveats.iter().any(|caveat| {
+        matches!(caveat.worst, Caveat::Lost { .. } | Caveat::ConnectionsFailed { .. })
+            || caveat.worst.keeps_from_cpu()
+    });
+    (is_closed && is_window && !is_full && !asks_one_by_one(variant)).then(|| {
+        let action = match setting.record.load.clients.saturating_mul(10) {
+            clients @ ..=MAX_CLIENTS => {
+                format!("Ask with more: {}.", Remedy::set("load.clients", clients))
+            }
+            _ => "Ask from further machines.".to_owned(),
         };
-        (4, said)
+        said(
+            4,
+            "neither the server nor the load was busy, so more clients get a higher rate",
+            String::new(),
+            action,
+        )
     })
 }
 
@@ -324,29 +373,34 @@ const FEW: usize = 2;
 /// A doubt as a note. A doubt about all variants, which are `all`, names none; without `all`, none is
 /// named in any case.
 fn text(doubt: &Doubt, all: Option<usize>) -> Note {
-    let Said { what, action, .. } = &doubt.said;
+    let Doubt { what, action, found_runs, valid_runs, .. } = doubt;
     let figure = match all {
         Some(_) => amounts(&doubt.amounts),
         // Runs of a search are no variants.
-        None => doubt.said.figure.clone(),
+        None => doubt.amounts[0].figure.clone(),
     };
-    let variants: Vec<&str> = doubt.amounts.iter().map(|of| of.variant.as_str()).collect();
-    let (found, runs) = doubt.runs;
-    let of_runs = if found < runs { format!("in {found} of {runs} runs") } else { String::new() };
-    let asides: Vec<&str> =
-        [&figure, &of_runs].into_iter().map(String::as_str).filter(|it| !it.is_empty()).collect();
+    let in_runs = match found_runs < valid_runs {
+        true => format!("in {found_runs} of {valid_runs} runs"),
+        false => String::new(),
+    };
+    let asides: Vec<&str> = [&figure, &in_runs]
+        .into_iter()
+        .map(String::as_str)
+        .filter(|text| !text.is_empty())
+        .collect();
     let figure =
         if asides.is_empty() { String::new() } else { format!(" ({})", asides.join("; ")) };
-    let (of, of_short) = match variants.len() {
+    let variants: Vec<&str> = doubt.amounts.iter().map(|amount| amount.variant.as_str()).collect();
+    let (who, who_short) = match variants.len() {
         named if all.is_none_or(|all| named == all) => (String::new(), String::new()),
         named => {
-            let of = format!("{}: ", listed(&variants));
-            (of.clone(), if named > FEW { format!("{named} variants: ") } else { of })
+            let who = format!("{}: ", listed(&variants));
+            (who.clone(), if named > FEW { format!("{named} variants: ") } else { who })
         }
     };
     Note {
-        text: format!("{of}{what}{figure}. {action}"),
-        short: format!("{of_short}{what}. {action}"),
+        text: format!("{who}{what}{figure}. {action}"),
+        short: format!("{who_short}{what}. {action}"),
     }
 }
 
@@ -388,307 +442,4 @@ fn reason(record: &RunRecord) -> Option<String> {
 
 fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default().trim_end_matches('.')
-}
-
-/// Twice the warm-up of a run, a second at least; milliseconds.
-fn longer_ms(record: &RunRecord) -> u64 {
-    (2 * record.load.warm_up_ns / 1_000_000).max(1_000)
-}
-
-/// A caveat in few words, and how grave it is; `None` for what the screen says elsewhere, or what only
-/// the page tells.
-fn said(caveat: &Caveat, setting: &Setting<'_>, has_chain: bool) -> Option<(u8, Said)> {
-    const QUIETER: &str = "End what else runs on this machine, and measure again.";
-    let of = |rank, what, figure: String, action: &str| {
-        Some((rank, Said { what, figure, action: action.to_owned() }))
-    };
-    let share = |share: &f64| number::share(*share);
-    match caveat {
-        Caveat::WrongAnswers { example, .. } => of(
-            1,
-            "some answers were not the expected ones",
-            example.clone(),
-            &format!(
-                "Correct the zone, or what is expected: {} takes every code.",
-                Remedy::set("expect.rcode", "any")
-            ),
-        ),
-        Caveat::MalformedAnswers { example, .. } => of(
-            1,
-            "some answers did not hold what their header promised",
-            example.clone(),
-            "Look at the answer with `dig`: the server makes it wrongly, or something on the path.",
-        ),
-        Caveat::BadSignatures { example, .. } => of(
-            1,
-            "signatures (TSIG) were refused or missing",
-            example.clone(),
-            "Give server and load the same key, and look at both clocks.",
-        ),
-        Caveat::HttpErrors { statuses } => of(
-            1,
-            "queries were refused",
-            http_statuses(statuses),
-            "Look at the server's log from that time on, and at its bounds on requests.",
-        ),
-        Caveat::Lost { share: lost } => of(
-            2,
-            "queries were lost",
-            share(lost),
-            "Each counts in the latency with its time-out. Ask for a lower rate, or fewer at a time.",
-        ),
-        Caveat::ConnectionsFailed { failed, lost, example, .. } => of(
-            2,
-            "connections failed or were lost",
-            format!("{} and {}; {example}", number::count(*failed), number::count(*lost)),
-            "Look at the server's bound on connections, or ask with fewer clients.",
-        ),
-        Caveat::CountsDiffer { sent, counted } => of(
-            2,
-            "the server counted other queries than were sent",
-            format!("{} and {}", number::count(*counted), number::count(*sent)),
-            "See in the report how the queries ended, and who else asks this server.",
-        ),
-        Caveat::CutShort { measured_ns, asked_ns, .. } => of(
-            2,
-            "a run was left early",
-            left_early(*measured_ns, *asked_ns),
-            "Where the results are kept, `dnslab run --resume` makes it again.",
-        ),
-        Caveat::SharedCpus => of(
-            3,
-            "server and load shared a CPU, so each took time from the other",
-            String::new(),
-            &setting.other_cpus(has_chain),
-        ),
-        Caveat::SharedCore { .. } => of(
-            3,
-            "server and load were on two threads of one core, which slow each other",
-            String::new(),
-            match setting.is_running() {
-                true => {
-                    "Give the load CPUs of other cores (`load.cpus`), on a machine that has them."
-                }
-                false => {
-                    "Name CPUs of different cores (`server.cpus`, `load.cpus`), on a machine that has them."
-                }
-            },
-        ),
-        Caveat::Steal { share: stolen } => of(
-            MACHINE,
-            match setting.is_disturbed {
-                true => "the hypervisor kept time from this machine, so no difference is certain",
-                false => "the hypervisor kept time from this machine",
-            },
-            share(stolen),
-            "Measure at a quieter hour, or on a machine of your own.",
-        ),
-        Caveat::Crowded { waited_share } => of(
-            MACHINE,
-            match setting.is_disturbed {
-                true => {
-                    "the load generator waited for CPUs that other programs held, so no difference is certain"
-                }
-                false => "the load generator waited for CPUs that other programs held",
-            },
-            format!("{} of the time", share(waited_share)),
-            QUIETER,
-        ),
-        Caveat::ServerHeldUp { role, waited_share, .. } => of(
-            MACHINE,
-            match setting.is_disturbed {
-                true => "other programs held the server's CPU, so no difference is certain",
-                false => "other programs held the server's CPU",
-            },
-            match role.as_str() {
-                UNDER_TEST => format!("{} of the time for which it had work", share(waited_share)),
-                role => {
-                    format!("{role}: {} of the time for which it had work", share(waited_share))
-                }
-            },
-            QUIETER,
-        ),
-        Caveat::ServerCpuLimit { cpus, throttled_share, .. } => of(
-            2,
-            "the server's CPU limit held it up",
-            cpu_limit(*cpus, *throttled_share),
-            "Raise that, or take the figures for those of a server with this limit.",
-        ),
-        Caveat::LoadCpuLimit { cpus, throttled_share } => of(
-            2,
-            "the CPU limit of dnslab itself held the load up, so the server may answer more",
-            cpu_limit(*cpus, *throttled_share),
-            "Raise that, or run dnslab outside of this control group.",
-        ),
-        Caveat::OtherProcesses { cpus } => of(
-            4,
-            "other processes used this machine",
-            format!("{} CPUs", number::three_digits(*cpus)),
-            QUIETER,
-        ),
-        Caveat::AnswersWaitForNextQuery { share: waited, .. } => of(
-            2,
-            "answers waited for the next query of their connection (Nagle's algorithm in the server, \
-             delayed acknowledgements in the client)",
-            format!("{} of them", share(waited)),
-            &format!(
-                "{} shows the latency without that.",
-                Remedy::set("load.quickack", "open-loop")
-            ),
-        ),
-        Caveat::FirstAnswersWait { share: waited, .. } => of(
-            4,
-            "the first answer of new connections came after 40 ms (Nagle's algorithm in the server, \
-             delayed acknowledgements in the client)",
-            format!("{} of all answers", share(waited)),
-            &format!("{} shows the latency without that.", Remedy::set("load.quickack", "always")),
-        ),
-        Caveat::GeneratorLimited { .. } => of(
-            2,
-            "the load generator was the bottleneck: the server answers at least this rate, which is compared \
-             with none",
-            String::new(),
-            &setting.more_workers(),
-        ),
-        Caveat::RateMissed { intended_qps, offered_qps } => of(
-            4,
-            "fewer queries were sent than asked for",
-            format!("{} of {}", number::qps(*offered_qps), number::qps(*intended_qps)),
-            &setting.lower_rate(*offered_qps),
-        ),
-        Caveat::SendLag { .. } => of(
-            5,
-            "queries left later than they were due, which is in the latency",
-            String::new(),
-            &setting.later_than_due(),
-        ),
-        Caveat::Pacing { .. } => of(
-            6,
-            "the rate was met on average but came in bursts",
-            String::new(),
-            &setting.later_than_due(),
-        ),
-        Caveat::ClientsNotConnected { open, clients } => of(
-            4,
-            "not all clients were connected at the start",
-            format!("{} of {}", number::count(*open), number::count(*clients)),
-            &format!(
-                "Lengthen the warm-up: {}.",
-                Remedy::set("load.warm_up", format!("{}ms", longer_ms(setting.record)))
-            ),
-        ),
-        Caveat::ConnectionsHeld { share: held } => of(
-            5,
-            "connections waited for their turn in the load generator",
-            format!("{} of the time", share(held)),
-            &setting.more_workers(),
-        ),
-        Caveat::GeneratorDrops { datagrams } => of(
-            3,
-            "full sockets of the load generator dropped answers",
-            number::count(*datagrams),
-            "Raise `net.core.rmem_max`, or ask with fewer queries at a time.",
-        ),
-        // Most servers have the system's default, and those that ask for more get `rmem_max` at most.
-        Caveat::HostDrops { datagrams, of_server } => of(
-            3,
-            if 2 * of_server > *datagrams {
-                "the server's socket buffer was full, and dropped queries"
-            } else {
-                "full sockets on this host dropped datagrams"
-            },
-            number::count(*datagrams),
-            "Ask with fewer queries at a time, or raise `net.core.rmem_default` and `net.core.rmem_max`.",
-        ),
-        Caveat::DnstapDropped { share: dropped } => of(
-            3,
-            "the server dropped dnstap messages, so logging all of them costs more",
-            share(dropped),
-            "Ask for a lower rate, or put the results on a faster disk.",
-        ),
-        Caveat::Truncated { share: truncated, then: AfterTruncation::Counted } => of(
-            4,
-            "answers were truncated, and nobody asked again over TCP",
-            share(truncated),
-            &format!("{} does so.", Remedy::set("load.truncated", "ask-over-tcp")),
-        ),
-        // They did what real clients do.
-        Caveat::Truncated {
-            then: AfterTruncation::AskedOverTcp { truncated_share: 0.0 }, ..
-        } => None,
-        Caveat::Truncated { then: AfterTruncation::AskedOverTcp { truncated_share }, .. } => of(
-            1,
-            "answers were truncated over UDP, and over TCP too, where they were asked again",
-            format!("{} of those over TCP", share(truncated_share)),
-            "No answer over TCP needs to be: `dig +tcp` shows one.",
-        ),
-        Caveat::Truncated { share: truncated, then: AfterTruncation::WasOverConnection } => of(
-            1,
-            "answers were truncated, though they came over a connection",
-            share(truncated),
-            "No such answer needs to be: `dig +tcp` shows one.",
-        ),
-        Caveat::EmptyAnswers { share: empty } => of(
-            5,
-            "answers had no record (NODATA, or referrals)",
-            share(empty),
-            "Names that lack a type, as many lack AAAA, are answered so; if these should have it, ask their own server.",
-        ),
-        Caveat::Unsteady { .. } => of(
-            5,
-            "the rate broke down for a while",
-            String::new(),
-            "The report shows when; measure longer.",
-        ),
-        Caveat::StrayAnswers { late, .. } if *late > 0 => of(
-            6,
-            "answers came after the time-out",
-            number::count(*late),
-            "Raise `load.timeout` if they matter.",
-        ),
-        Caveat::LinksNotPlayed { .. } => of(
-            3,
-            "there were no network namespaces, so the links had no delay and no loss",
-            String::new(),
-            "Run as root; do not compare UDP with TCP here.",
-        ),
-        Caveat::ServerNotWatched { reason } => of(
-            4,
-            "the server's CPU and memory were not watched",
-            reason.trim_end_matches('.').to_owned(),
-            "Run on its machine, as root or as its owner.",
-        ),
-        Caveat::MemoryKept => of(
-            4,
-            "the server kept memory that earlier loads had needed, so what these variants need is not known",
-            String::new(),
-            "Restart it, and measure such a variant alone.",
-        ),
-        Caveat::Imported { generator, lost_share } => of(
-            2,
-            "the figures are those of another load generator, its latencies those of answered queries alone",
-            match *lost_share > 0.0 {
-                true => format!("{generator}; {} were lost", share(lost_share)),
-                false => generator.clone(),
-            },
-            "CPU, memory and send lag are not known. Compare these runs with each other alone.",
-        ),
-        Caveat::CertificateNotVerified => of(
-            6,
-            "the server's certificate was not verified, and what that costs is in no figure",
-            String::new(),
-            match setting.is_running() {
-                true => {
-                    "Name its authority with `server.authority`, in the place of `server.insecure`."
-                }
-                false => "Leave `server.insecure` away.",
-            },
-        ),
-        Caveat::ClosedLoop { .. }
-        | Caveat::WindowNotFull { .. }
-        | Caveat::BatchDelay { .. }
-        | Caveat::StrayAnswers { .. }
-        | Caveat::TurnBacklog { .. }
-        | Caveat::CommonLoadInvalid { .. } => None,
-    }
 }

@@ -38,8 +38,12 @@ const LOST: f64 = 0.0001;
 /// The heading and a row for each variant, as many columns as have room in `width`.
 pub(super) fn table(summary: &Summary, width: usize) -> Vec<Vec<Piece>> {
     let mut table: Vec<Vec<Piece>> = vec![vec![Piece::new(Look::Plain, "")]];
-    table
-        .extend(summary.variants.iter().map(|it| vec![Piece::new(Look::Plain, name(summary, it))]));
+    table.extend(
+        summary
+            .variants
+            .iter()
+            .map(|variant| vec![Piece::new(Look::Plain, name(summary, variant))]),
+    );
     let mut room = width.saturating_sub(width_of(&table, 0) + INDENT);
     let mut shown: Vec<(usize, Vec<Piece>)> = Vec::new();
     for (order, column) in columns(summary) {
@@ -96,7 +100,7 @@ pub(super) fn legend(table: &[Vec<Piece>], controls: &str, is_short: bool) -> Op
 /// importance. The first one has figures, or the reason why there are none.
 fn columns(summary: &Summary) -> Vec<(usize, Vec<Piece>)> {
     let (metrics, rate) = (answer::metrics(summary), answer::offered_qps(summary));
-    let has_chain = summary.variants.iter().any(|it| it.chain.len() > 1);
+    let has_chain = summary.variants.iter().any(|variant| variant.chain.len() > 1);
     let further = FURTHER.into_iter().filter(|metric| !metrics.contains(metric));
     let is_measured = |metric: &Metric| {
         let has = |it: &VariantSummary| match (metric, shown(it).metrics.get(metric)) {
@@ -128,12 +132,12 @@ fn columns(summary: &Summary) -> Vec<(usize, Vec<Piece>)> {
         })
         .collect();
     // What a running server needs for so many clients is asked at a rate; what one can answer is not.
-    let per_connection = |it: &VariantSummary| it.memory_per_connection_octets;
-    if rate.is_some() && summary.variants.iter().any(|it| per_connection(it).is_some()) {
+    let per_connection = |variant: &VariantSummary| variant.memory_per_connection_octets;
+    if rate.is_some() && summary.variants.iter().any(|variant| per_connection(variant).is_some()) {
         let mut column = vec![Piece::new(Look::Dim, "per conn.")];
-        column.extend(summary.variants.iter().map(|it| {
-            let text = memory::per_connection(it);
-            let look = if per_connection(it).is_some() { Look::Plain } else { Look::Dim };
+        column.extend(summary.variants.iter().map(|variant| {
+            let text = memory::per_connection(variant);
+            let look = if per_connection(variant).is_some() { Look::Plain } else { Look::Dim };
             Piece::new(look, text.unwrap_or_default())
         }));
         // Beside the memory.
@@ -142,27 +146,27 @@ fn columns(summary: &Summary) -> Vec<(usize, Vec<Piece>)> {
     if let Some(column) = upstream_connections(summary) {
         columns.insert(columns.len().min(3), (ORDER.len() + 1, column));
     }
-    if summary.variants.iter().any(|it| shown(it).error_share > ERRORS) {
+    if summary.variants.iter().any(|variant| shown(variant).error_share > ERRORS) {
         let mut column = vec![Piece::new(Look::Dim, "errors")];
-        column.extend(summary.variants.iter().map(|it| match no_figures(it) {
+        column.extend(summary.variants.iter().map(|variant| match no_figures(variant) {
             Some(_) => Piece::new(Look::Dim, ""),
-            None if shown(it).error_share > ERRORS => {
-                Piece::new(Look::Strong, number::share(shown(it).error_share))
+            None if shown(variant).error_share > ERRORS => {
+                Piece::new(Look::Strong, number::share(shown(variant).error_share))
             }
-            None => Piece::new(Look::Plain, number::share(shown(it).error_share)),
+            None => Piece::new(Look::Plain, number::share(shown(variant).error_share)),
         }));
         // It has room before all others but the first.
         columns.insert(columns.len().min(1), (ORDER.len() + 2, column));
     }
-    let lost = |it: &VariantSummary| shown(it).outcomes.lost_share();
-    if summary.variants.iter().any(|it| lost(it) >= LOST) {
+    let lost = |variant: &VariantSummary| shown(variant).outcomes.lost_share();
+    if summary.variants.iter().any(|variant| lost(variant) >= LOST) {
         let mut column = vec![Piece::new(Look::Dim, "lost")];
-        column.extend(summary.variants.iter().map(|it| match no_figures(it) {
+        column.extend(summary.variants.iter().map(|variant| match no_figures(variant) {
             Some(_) => Piece::new(Look::Dim, ""),
-            None => Piece::new(Look::Plain, number::share(lost(it))),
+            None => Piece::new(Look::Plain, number::share(lost(variant))),
         }));
         // Who loses much of it shows no other figure of this load.
-        let place = match summary.variants.iter().any(|it| lost(it) >= answer::LOST) {
+        let place = match summary.variants.iter().any(|variant| lost(variant) >= answer::LOST) {
             true => 1,
             false if rate.is_some() => 5,
             false => 3,
@@ -175,15 +179,15 @@ fn columns(summary: &Summary) -> Vec<(usize, Vec<Piece>)> {
 /// How many connections the last server of the chain saw in a run, that of the trial before the load
 /// included: the mean over the runs.
 fn upstream_connections(summary: &Summary) -> Option<Vec<Piece>> {
-    let of_run = |it: &VariantSummary| {
-        let upstream = it.chain.last().filter(|_| it.chain.len() > 1)?;
+    let of_run = |variant: &VariantSummary| {
+        let upstream = variant.chain.last().filter(|_| variant.chain.len() > 1)?;
         let connections = upstream.since_start.connections? as f64;
-        (it.valid_runs > 0).then(|| connections / f64::from(it.valid_runs))
+        (variant.valid_runs > 0).then(|| connections / f64::from(variant.valid_runs))
     };
     summary.variants.iter().filter_map(of_run).find(|connections| *connections > 1.0)?;
     let mut column = vec![Piece::new(Look::Dim, "upstream conns")];
-    column.extend(summary.variants.iter().map(|it| {
-        let text = of_run(it).map(|connections| format!("{connections:.0}"));
+    column.extend(summary.variants.iter().map(|variant| {
+        let text = of_run(variant).map(|connections| format!("{connections:.0}"));
         Piece::new(Look::Plain, text.unwrap_or_default())
     }));
     Some(column)
@@ -216,9 +220,9 @@ fn shortened(name: &str) -> String {
 /// What a variant is compared with, the baseline if it is compared with that too; `None` where
 /// it is compared with nothing.
 fn reference<'a>(summary: &'a Summary, variant: &VariantSummary) -> Option<&'a str> {
-    let own = || summary.comparisons.iter().filter(|of| of.variant == variant.name);
-    let with_baseline = own().find(|of| of.against == summary.baseline);
-    with_baseline.or_else(|| own().next()).map(|of| of.against.as_str())
+    let own = || summary.comparisons.iter().filter(|comparison| comparison.variant == variant.name);
+    let with_baseline = own().find(|comparison| comparison.against == summary.baseline);
+    with_baseline.or_else(|| own().next()).map(|comparison| comparison.against.as_str())
 }
 
 /// One figure or difference of a variant, in the column at `place`; `rate` is what all were asked in queries
@@ -238,8 +242,10 @@ fn cell(
         return Piece::new(Look::Dim, mark);
     }
     let against = reference(summary, variant);
-    let is_own = |of: &&Comparison| {
-        of.variant == variant.name && of.metric == metric && Some(of.against.as_str()) == against
+    let is_own = |comparison: &&Comparison| {
+        comparison.variant == variant.name
+            && comparison.metric == metric
+            && Some(comparison.against.as_str()) == against
     };
     if let Some(comparison) = summary.comparisons.iter().find(is_own) {
         let difference = cell::difference(comparison);

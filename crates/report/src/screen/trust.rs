@@ -43,7 +43,7 @@ pub(super) fn of_the_machine(records: &[RunRecord], summary: &Summary) -> Vec<St
 /// By how much dnslab itself may have moved a latency: that of the reference, since where connections come and go
 /// queries wait for the server, too. A search has none; there it is over all runs.
 fn latency_floor_ns(metric: Metric, records: &[RunRecord], summary: &Summary) -> Option<f64> {
-    let reference = summary.variant(&summary.baseline).filter(|own| own.valid_runs > 0);
+    let reference = summary.variant(&summary.baseline).filter(|variant| variant.valid_runs > 0);
     let own = records.iter().filter(|record| record.imported.is_none());
     match reference {
         Some(variant) if variant.imported.is_some() => None,
@@ -71,12 +71,12 @@ fn bottlenecks(summary: &Summary) -> String {
         BottleneckKind::Unknown if has_imported(summary) => "not known",
         kind => bottleneck_name(kind),
     };
-    let told: Vec<String> = kinds
+    let texts: Vec<String> = kinds
         .iter()
         .map(|(kind, names)| match names.len() == all {
             true => name(*kind).to_owned(),
             false => format!("{} ({})", name(*kind), listed(names)),
         })
         .collect();
-    told.join(", ")
+    texts.join(", ")
 }

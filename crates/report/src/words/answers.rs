@@ -44,38 +44,42 @@ impl<'a> PairSums<'a> {
     }
 
     fn of_pair(first: &'a AnswerComparison, all: &'a [AnswerComparison]) -> Option<Self> {
-        let sum = |of: fn(&AnswerComparison) -> u64| all.iter().map(of).sum();
+        let sum = |count: fn(&AnswerComparison) -> u64| all.iter().map(count).sum();
         let of_class = |class: DifferenceClass| {
-            let found = || all.iter().flat_map(|of| &of.classes).filter(|it| it.class == class);
-            let sum = |of: fn(&ClassCount) -> u64| found().map(of).sum::<u64>();
+            let found = || {
+                all.iter()
+                    .flat_map(|comparison| &comparison.classes)
+                    .filter(|found| found.class == class)
+            };
+            let sum = |count: fn(&ClassCount) -> u64| found().map(count).sum::<u64>();
             ClassCount {
                 class,
-                queries: sum(|it| it.queries),
-                questions: sum(|it| it.questions),
-                again: sum(|it| it.again),
-                questions_again: sum(|it| it.questions_again),
-                not_again: sum(|it| it.not_again),
-                questions_not_again: sum(|it| it.questions_not_again),
+                queries: sum(|counts| counts.queries),
+                questions: sum(|counts| counts.questions),
+                again: sum(|counts| counts.again),
+                questions_again: sum(|counts| counts.questions_again),
+                not_again: sum(|counts| counts.not_again),
+                questions_not_again: sum(|counts| counts.questions_not_again),
             }
         };
         Some(Self {
             variant: &first.variant,
             against: &first.against,
-            compared: sum(|it| it.compared),
-            same: sum(|it| it.same),
-            neither: sum(|it| it.neither),
-            alone: [sum(|it| it.alone[0]), sum(|it| it.alone[1])],
+            compared: sum(|pair| pair.compared),
+            same: sum(|pair| pair.same),
+            neither: sum(|pair| pair.neither),
+            alone: [sum(|pair| pair.alone[0]), sum(|pair| pair.alone[1])],
             classes: DifferenceClass::ALL
                 .into_iter()
                 .map(of_class)
                 .filter(|class| class.queries > 0)
                 .collect(),
-            not_asked_because: all.iter().find_map(|it| it.not_asked_because.as_deref()),
+            not_asked_because: all.iter().find_map(|pair| pair.not_asked_because.as_deref()),
         })
     }
 
-    fn total(&self, of: fn(&ClassCount) -> u64) -> u64 {
-        self.classes.iter().map(of).sum()
+    fn total(&self, count: fn(&ClassCount) -> u64) -> u64 {
+        self.classes.iter().map(count).sum()
     }
 }
 
@@ -124,12 +128,14 @@ pub(crate) fn text(sums: &PairSums<'_>) -> String {
 }
 
 fn asked_again(sums: &PairSums<'_>) -> String {
-    let (again, not_again) = (sums.total(|it| it.again), sums.total(|it| it.not_again));
-    let (differing, not_asked) = (sums.total(|it| it.queries), sums.total(ClassCount::not_asked));
+    let (again, not_again) = (sums.total(|class| class.again), sums.total(|class| class.not_again));
+    let (differing, not_asked) =
+        (sums.total(|class| class.queries), sums.total(ClassCount::not_asked));
     if let Some(reason) = sums.not_asked_because.filter(|_| again + not_again == 0) {
         return format!("They could not be asked again: {reason}.");
     }
-    let questions = number::counted(sums.total(|it| it.questions_again), "question", "questions");
+    let questions =
+        number::counted(sums.total(|class| class.questions_again), "question", "questions");
     let mut parts = vec![match again {
         0 if differing == 1 => "it does not differ again".to_owned(),
         0 => "none of them differs again".to_owned(),

@@ -52,22 +52,23 @@ const HIDDEN: &str = "The kernel hides its symbols from perf, so it is one part:
 
 /// A sentence for each certain difference, and one for each reason why servers were not sampled.
 pub(crate) fn cpu_texts(cost: &CostSummary) -> Vec<String> {
-    let certain = cost.differences.iter().filter(|of| of.is_certain);
-    let is_hidden = cost.variants.iter().any(|of| part_of(of, CostPart::Kernel).is_some());
+    let certain = cost.differences.iter().filter(|difference| difference.is_certain);
+    let is_hidden =
+        cost.variants.iter().any(|variant| part_of(variant, CostPart::Kernel).is_some());
     let hidden = is_hidden.then(|| HIDDEN.to_owned());
     let alone = match &cost.variants[..] {
         [alone] => Some(whole_text(alone)),
         _ => None,
     };
-    let told = alone.into_iter().chain(certain.map(difference_text));
-    told.chain(hidden).chain(not_sampled(cost)).collect()
+    let texts = alone.into_iter().chain(certain.map(difference_text));
+    texts.chain(hidden).chain(not_sampled(cost)).collect()
 }
 
 /// Where the CPU time of a variant goes that is compared with nothing.
-fn whole_text(of: &VariantCost) -> String {
-    let whole = of.cpu_per_query_ns.value;
+fn whole_text(variant: &VariantCost) -> String {
+    let whole = variant.cpu_per_query_ns.value;
     let ns = |set: PartSet| -> f64 {
-        set.parts().iter().filter_map(|part| part_of(of, *part)).map(|ns| ns.value).sum()
+        set.parts().iter().filter_map(|part| part_of(variant, *part)).map(|ns| ns.value).sum()
     };
     let mut parts: Vec<(PartSet, f64)> =
         PartSet::ALL.into_iter().map(|set| (set, ns(set))).collect();
@@ -84,8 +85,8 @@ fn whole_text(of: &VariantCost) -> String {
 }
 
 /// Where the CPU time goes that a variant costs more or less than another one.
-pub(crate) fn difference_text(of: &CostDifference) -> String {
-    let CostDifference { variant, against, ns, parts, .. } = of;
+pub(crate) fn difference_text(pair: &CostDifference) -> String {
+    let CostDifference { variant, against, ns, parts, .. } = pair;
     let more_or_less = if *ns > 0.0 { "more" } else { "less" };
     let whole = number::duration(ns.abs());
     let is_told = |part: &&PartDifference| {
@@ -100,10 +101,10 @@ pub(crate) fn difference_text(of: &CostDifference) -> String {
              samples cannot tell."
         );
     }
-    let told = |part: &&PartDifference| {
+    let part_text = |part: &&PartDifference| {
         format!("{} {}", number::duration(part.ns.value.abs()), set_name(part.part))
     };
-    let mut along: Vec<String> = along.iter().map(told).collect();
+    let mut along: Vec<String> = along.iter().map(part_text).collect();
     along[0] = along[0].replacen(" the ", " are the ", 1);
     if !along[0].contains(" are ") {
         let (figure, name) = split_figure(&along[0]);
@@ -141,10 +142,10 @@ fn split_figure(text: &str) -> (&str, &str) {
 /// Why variants were not sampled, a sentence for each reason.
 fn not_sampled(cost: &CostSummary) -> Vec<String> {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
-    for of in &cost.not_profiled {
-        match reasons.iter_mut().find(|(known, _)| *known == of.reason) {
-            Some((_, variants)) => variants.push(&of.variant),
-            None => reasons.push((&of.reason, vec![&of.variant])),
+    for variant in &cost.not_profiled {
+        match reasons.iter_mut().find(|(known, _)| *known == variant.reason) {
+            Some((_, variants)) => variants.push(&variant.variant),
+            None => reasons.push((&variant.reason, vec![&variant.variant])),
         }
     }
     let sentence = |(reason, variants): (&str, Vec<&str>)| {
@@ -160,17 +161,20 @@ fn not_sampled(cost: &CostSummary) -> Vec<String> {
 
 /// What sampling cost a variant: by how much rate and CPU time for each query differ from the runs that nobody
 /// sampled.
-pub(crate) fn sampling_cost(of: &VariantCost) -> String {
-    let [without, with] = of.answered_qps;
-    let relative = |with: f64, without: f64| match without > 0.0 {
-        true => number::change(with / without - 1.0),
-        false => number::NONE.to_owned(),
-    };
+pub(crate) fn sampling_cost(variant: &VariantCost) -> String {
+    let [without, with] = variant.answered_qps;
     format!(
         "{} qps, {} CPU/query",
         relative(with, without),
-        relative(of.sampled_cpu_per_query_ns, of.cpu_per_query_ns.value)
+        relative(variant.sampled_cpu_per_query_ns, variant.cpu_per_query_ns.value)
     )
+}
+
+fn relative(with: f64, without: f64) -> String {
+    match without > 0.0 {
+        true => number::change(with / without - 1.0),
+        false => number::NONE.to_owned(),
+    }
 }
 
 /// What the table says besides.
@@ -181,23 +185,24 @@ pub(crate) const LEGEND: &str = "CPU time of the server under test for each quer
 
 /// The parts of all variants that were sampled: a row for each, a column for each part that any of them has.
 pub(crate) fn table(cost: &CostSummary) -> Table {
-    let has = |part: &CostPart| cost.variants.iter().any(|of| part_of(of, *part).is_some());
+    let has =
+        |part: &CostPart| cost.variants.iter().any(|variant| part_of(variant, *part).is_some());
     let parts: Vec<CostPart> = CostPart::ALL.into_iter().filter(has).collect();
     let heads = ["variant", "CPU/query"].into_iter();
     let heads = heads.chain(parts.iter().map(|part| part_name(*part)));
     let header = heads.chain(["samples", "sampling"]).map(str::to_owned).collect();
-    let row = |of: &VariantCost| {
-        let cell = |part: &CostPart| match part_of(of, *part) {
+    let row = |cost: &VariantCost| {
+        let cell = |part: &CostPart| match part_of(cost, *part) {
             Some(ns) => with_half_width(ns),
             None => "0".to_owned(),
         };
-        let mut samples = number::count(of.samples);
-        if of.lost > 0 {
-            samples.push_str(&format!(" ({} lost)", number::count(of.lost)));
+        let mut samples = number::count(cost.samples);
+        if cost.lost > 0 {
+            samples.push_str(&format!(" ({} lost)", number::count(cost.lost)));
         }
-        let first = [of.variant.clone(), with_half_width(of.cpu_per_query_ns)];
+        let first = [cost.variant.clone(), with_half_width(cost.cpu_per_query_ns)];
         let cells = first.into_iter().chain(parts.iter().map(cell));
-        cells.chain([samples, sampling_cost(of)]).collect()
+        cells.chain([samples, sampling_cost(cost)]).collect()
     };
     Table {
         header,
@@ -207,8 +212,8 @@ pub(crate) fn table(cost: &CostSummary) -> Table {
     }
 }
 
-pub(crate) fn part_of(of: &VariantCost, part: CostPart) -> Option<Estimate> {
-    of.parts.iter().find(|cost| cost.part == part).map(|cost| cost.ns)
+pub(crate) fn part_of(variant: &VariantCost, part: CostPart) -> Option<Estimate> {
+    variant.parts.iter().find(|cost| cost.part == part).map(|cost| cost.ns)
 }
 
 fn with_half_width(ns: Estimate) -> String {

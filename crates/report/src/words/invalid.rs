@@ -236,14 +236,15 @@ fn cause_text(cause: Option<&Cause>) -> String {
 /// Statuses of HTTP with which queries were refused, how often, and when first: `HTTP status 503, 1,234
 /// times, first at 2.10 s`. The time is that of the run, whose zero is the beginning of the warm-up.
 pub(crate) fn http_statuses(statuses: &[(u16, HttpRefusals)]) -> String {
-    let status = |(status, HttpRefusals { count, first_ns }): &(u16, HttpRefusals)| {
-        let without = if *status == 200 { " without a DNS message" } else { "" };
-        let times = match count {
-            1 => "once".to_owned(),
-            count => format!("{} times", number::count(*count)),
-        };
-        let at = number::duration(*first_ns as f64);
-        format!("HTTP status {status}{without}, {times}, first at {at}")
+    statuses.iter().map(http_status).collect::<Vec<_>>().join("; ")
+}
+
+fn http_status((status, HttpRefusals { count, first_ns }): &(u16, HttpRefusals)) -> String {
+    let without = if *status == 200 { " without a DNS message" } else { "" };
+    let times = match count {
+        1 => "once".to_owned(),
+        count => format!("{} times", number::count(*count)),
     };
-    statuses.iter().map(status).collect::<Vec<_>>().join("; ")
+    let at = number::duration(*first_ns as f64);
+    format!("HTTP status {status}{without}, {times}, first at {at}")
 }

@@ -4,8 +4,9 @@ use dnslab_record::Finding;
 use dnslab_settings::Remedy;
 
 use super::bottleneck::evidence_text;
+use super::caveat::words;
 use super::server_options::socket_buffer;
-use super::{MORE_CPUS, Remark, caveat};
+use super::{MORE_CPUS, Remark};
 use crate::number;
 
 /// The most that `load.outstanding` takes: a client has so many message ids for each connection.
@@ -14,7 +15,7 @@ const MAX_OUTSTANDING: u32 = 65_535;
 /// A finding of a self-check, or what a generator lacked in a search for the capacity.
 pub(crate) fn remark(finding: &Finding) -> Remark {
     match finding {
-        Finding::Caveat { caveat, .. } => caveat::remark(caveat),
+        Finding::Caveat { caveat, .. } => words(caveat).full,
         Finding::Generator { evidence, .. } => Remark::new(
             "The load generator was the bottleneck: the server may do more",
             evidence_text(evidence),

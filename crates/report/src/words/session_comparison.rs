@@ -77,15 +77,16 @@ fn unclear(comparison: &SessionComparison) -> String {
 /// What would make an unclear comparison clear, as the end of a sentence.
 fn remedy(comparison: &SessionComparison) -> String {
     let judgements = || comparison.rulings.iter().flat_map(|ruling| &ruling.variants);
-    let unclear = || judgements().filter(|of| of.ruling == Ruling::Unclear);
+    let unclear = || judgements().filter(|ruling| ruling.ruling == Ruling::Unclear);
     if let Some(runs) = comparison.too_few_runs() {
         let runs = if runs == 1 { "one run says nothing" } else { "two runs say too little" };
         return format!("; {runs} of the spread: make at least 5 in each session");
     }
-    if unclear().all(|of| of.is_disturbed) {
+    if unclear().all(|judgement| judgement.is_disturbed) {
         return "; measure again while nothing else runs there".to_owned();
     }
-    if unclear().all(|of| of.found.is_none()) || comparison.common_rates_qps.is_some() {
+    if unclear().all(|judgement| judgement.found.is_none()) || comparison.common_rates_qps.is_some()
+    {
         return String::new();
     }
     match comparison.more_runs() {
@@ -99,17 +100,20 @@ fn remedy(comparison: &SessionComparison) -> String {
 
 /// The judgements of this ruling: `udp's qps -20 ±2 % (limit -3 %), ...; and 2 more`.
 fn clauses(comparison: &SessionComparison, ruling: Ruling) -> String {
-    let all = comparison.rulings.iter().flat_map(|of| of.variants.iter().map(move |it| (of, it)));
+    let all = comparison
+        .rulings
+        .iter()
+        .flat_map(|ruling| ruling.variants.iter().map(move |variant| (ruling, variant)));
     let mut concerned = all.filter(|(_, judgement)| judgement.ruling == ruling);
     let named: Vec<String> = concerned
         .by_ref()
         .take(MAX_NAMED)
-        .map(|(of, judgement)| {
-            let limit = change_bound(&of.limit);
-            let (name, found) = (&judgement.variant, found(of, judgement));
+        .map(|(ruling, judgement)| {
+            let limit = change_bound(&ruling.limit);
+            let (name, found) = (&judgement.variant, found(ruling, judgement));
             let why = open_whatever_the_interval(judgement);
             let why = why.map_or_else(String::new, |why| format!("{why}, "));
-            format!("{name}'s {} {found} ({why}limit {limit})", of.metric)
+            format!("{name}'s {} {found} ({why}limit {limit})", ruling.metric)
         })
         .collect();
     match concerned.count() {
@@ -119,8 +123,8 @@ fn clauses(comparison: &SessionComparison, ruling: Ruling) -> String {
 }
 
 /// What a judgement is about: `-20 ±2 %`, or a figure where the limit bounds that.
-pub(crate) fn found(of: &LimitRuling, judgement: &Judgement) -> String {
-    match (&of.limit, judgement.found) {
+pub(crate) fn found(ruling: &LimitRuling, judgement: &Judgement) -> String {
+    match (&ruling.limit, judgement.found) {
         (CostLimit::Absolute(bound), Some(found)) if is_lower_bound(judgement) => {
             format!("at least {}", value(bound.indicator, found.value))
         }
@@ -175,17 +179,8 @@ pub(crate) fn result(judgement: &Judgement) -> String {
 
 /// What the two sessions are: `base: BIND 9.18.33, 2026-11-25 01:02; new: ...; 5 and 5 runs`.
 pub(crate) fn conditions(comparison: &SessionComparison) -> String {
-    let side = |name: &str, of: &SessionSide| {
-        let servers: Vec<String> =
-            of.servers.iter().map(|[kind, version]| title(kind, version)).collect();
-        let servers: Vec<&str> = servers.iter().map(String::as_str).collect();
-        let minute: String = of.started.chars().take("2026-11-25T01:02".len()).collect();
-        let parts = [listed(&servers), minute.replacen('T', " ", 1)];
-        let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-        format!("{name}: {}", parts.join(", "))
-    };
     let (base, new) = (&comparison.base, &comparison.new);
-    let mut text = format!("{}; {}", side("base", base), side("new", new));
+    let mut text = format!("{}; {}", side_text("base", base), side_text("new", new));
     let runs = comparison.changes.iter().map(|change| change.runs);
     if let Some([base, new]) =
         runs.reduce(|one, other| [one[0].max(other[0]), one[1].max(other[1])])
@@ -196,16 +191,26 @@ pub(crate) fn conditions(comparison: &SessionComparison) -> String {
     text
 }
 
+fn side_text(name: &str, side: &SessionSide) -> String {
+    let servers: Vec<String> =
+        side.servers.iter().map(|[kind, version]| title(kind, version)).collect();
+    let servers: Vec<&str> = servers.iter().map(String::as_str).collect();
+    let minute: String = side.started.chars().take("2026-11-25T01:02".len()).collect();
+    let parts = [listed(&servers), minute.replacen('T', " ", 1)];
+    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    format!("{name}: {}", parts.join(", "))
+}
+
 /// What to know besides, the gravest first.
 pub(crate) fn notes(comparison: &SessionComparison) -> Vec<String> {
     let SessionComparison { base, new, .. } = comparison;
     let mut notes: Vec<String> = Vec::new();
-    let of = |condition: Condition| {
-        let changes = comparison.conditions.iter().filter(|it| it.condition == condition);
+    let line = |condition: Condition| {
+        let changes = comparison.conditions.iter().filter(|change| change.condition == condition);
         changes.collect::<Vec<_>>()
     };
     let mut note = |condition: Condition, begin: &str, end: &str| {
-        let changes = of(condition);
+        let changes = line(condition);
         if !changes.is_empty() {
             notes.push(format!("{begin}: {}.{end}", changed(&changes)));
         }
@@ -255,46 +260,53 @@ pub(crate) fn notes(comparison: &SessionComparison) -> Vec<String> {
 
 /// What shows another machine, as half a sentence.
 pub(crate) fn changed(changes: &[&ConditionChange]) -> String {
-    let shown = |value: &Option<String>| match value.as_deref() {
-        None | Some("") => "not known".to_owned(),
-        Some(value) if value.chars().count() > MAX_VALUE => {
-            format!("{}..", value.chars().take(MAX_VALUE).collect::<String>())
-        }
-        Some(value) => value.to_owned(),
-    };
-    let text = |change: &&ConditionChange| {
-        let of = match change.variants.is_empty() {
-            true => String::new(),
-            false => {
-                let names: Vec<&str> = change.variants.iter().map(String::as_str).collect();
-                format!(" of {}", listed(&names))
-            }
-        };
-        let ConditionChange { name, then, now, .. } = change;
-        format!("{name}{of} was {}, is {}", shown(then), shown(now))
-    };
-    let texts: Vec<String> = changes.iter().take(MAX_CHANGES).map(text).collect();
+    let texts: Vec<String> = changes.iter().take(MAX_CHANGES).map(condition_text).collect();
     match changes.len().saturating_sub(MAX_CHANGES) {
         0 => texts.join("; "),
         more => format!("{}; and {more} more", texts.join("; ")),
     }
 }
 
+fn shown_value(value: Option<&str>) -> String {
+    match value {
+        None | Some("") => "not known".to_owned(),
+        Some(value) if value.chars().count() > MAX_VALUE => {
+            format!("{}..", value.chars().take(MAX_VALUE).collect::<String>())
+        }
+        Some(value) => value.to_owned(),
+    }
+}
+
+fn condition_text(change: &&ConditionChange) -> String {
+    let who = match change.variants.is_empty() {
+        true => String::new(),
+        false => {
+            let names: Vec<&str> = change.variants.iter().map(String::as_str).collect();
+            format!(" of {}", listed(&names))
+        }
+    };
+    let ConditionChange { name, then, now, .. } = change;
+    format!("{name}{who} was {}, is {}", shown_value(then.as_deref()), shown_value(now.as_deref()))
+}
+
 /// Runs that are in no figure, as half a sentence; `None` if there are none.
 fn not_counted(side: &SessionSide) -> Option<String> {
-    let told = |count: u32, one: &str, many: &str| match count {
-        0 => None,
-        1 => Some(format!("one run {one}")),
-        count => Some(format!("{count} runs {many}")),
-    };
     let texts: Vec<String> = [
-        told(side.other_runs, "does not count", "do not count"),
-        told(side.missing_runs, "is missing", "are missing"),
+        runs_that(side.other_runs, "does not count", "do not count"),
+        runs_that(side.missing_runs, "is missing", "are missing"),
     ]
     .into_iter()
     .flatten()
     .collect();
     (!texts.is_empty()).then(|| texts.join(" and "))
+}
+
+fn runs_that(count: u32, one: &str, many: &str) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some(format!("one run {one}")),
+        count => Some(format!("{count} runs {many}")),
+    }
 }
 
 #[cfg(test)]

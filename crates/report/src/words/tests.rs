@@ -48,7 +48,10 @@ fn evidence() {
 {"figure":"late","share":0.012}
 {"figure":"in-flight","answered_qps":100000.0,"mean_latency_ns":4000000.0,"window":400.0}
 "#;
-    insta::assert_snapshot!("evidence", said(CASES, |of: Evidence| evidence_text(&[of])));
+    insta::assert_snapshot!(
+        "evidence",
+        said(CASES, |evidence: Evidence| evidence_text(&[evidence]))
+    );
 }
 
 #[test]
@@ -61,18 +64,18 @@ fn findings() {
 #[test]
 fn reasons() {
     const CASES: &str = include_str!("../../tests/words/reasons.jsonl");
-    insta::assert_snapshot!("reasons", said(CASES, |of: InvalidReason| invalid_text(&of)));
+    insta::assert_snapshot!("reasons", said(CASES, |reason: InvalidReason| invalid_text(&reason)));
 }
 
 #[test]
 fn a_bottleneck_shows_its_evidence() {
-    let of = |evidence| Bottleneck { kind: BottleneckKind::ServerCpu, evidence };
+    let bottleneck = |evidence| Bottleneck { kind: BottleneckKind::ServerCpu, evidence };
     let evidence =
         vec![Evidence::BusiestWorker { share: 0.5 }, Evidence::GeneratorDrops { answers: 7 }];
-    let told = "server CPU: the busiest load worker used 50 % of a CPU; the generator's \
+    let expected = "server CPU: the busiest load worker used 50 % of a CPU; the generator's \
                 sockets dropped 7 answers";
-    assert_eq!(bottleneck_text(&of(evidence)), told);
-    assert_eq!(bottleneck_text(&of(Vec::new())), "server CPU");
+    assert_eq!(bottleneck_text(&bottleneck(evidence)), expected);
+    assert_eq!(bottleneck_text(&bottleneck(Vec::new())), "server CPU");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use dnslab_analysis::Summary;
 use dnslab_record::{
     Caveat, CommonLoad, Compared, LoadFacts, LoadMode, OpenPace, RunRecord, Session,
 };
-use dnslab_report::{Line, capacity_screen, screen};
+use dnslab_report::{Line, Terminal, capacity_screen, screen};
 use dnslab_results::{ResultsDirectory, ResultsError};
 use dnslab_traffic::Pace;
 
@@ -19,9 +19,9 @@ const MAX_LINES: usize = 20;
 
 /// Checks the bounds of a screen, and what it says.
 #[track_caller]
-fn check(name: &str, variants: usize, screen: &dyn Fn((usize, usize)) -> Vec<Line>) {
+fn check(name: &str, variants: usize, screen: &dyn Fn(Terminal) -> Vec<Line>) {
     for width in [80, 100] {
-        let lines: Vec<String> = screen((width, FOLLOWING))
+        let lines: Vec<String> = screen(Terminal { width, following: FOLLOWING })
             .iter()
             .map(|line| line.iter().map(|piece| piece.text.as_str()).collect::<String>())
             .collect();
@@ -39,7 +39,7 @@ fn check(name: &str, variants: usize, screen: &dyn Fn((usize, usize)) -> Vec<Lin
 #[track_caller]
 fn check_runs(name: &str, session: &Session, records: &[RunRecord]) {
     let summary = Summary::of(session, records);
-    check(name, summary.variants.len(), &|room| screen(session, records, &summary, room));
+    check(name, summary.variants.len(), &|terminal| screen(session, records, &summary, terminal));
 }
 
 fn written(
@@ -105,6 +105,6 @@ fn of_searches() {
         let (_folder, results) = written(write);
         let (session, records) = (results.session().unwrap(), results.runs().unwrap());
         let capacity = results.capacity().unwrap().unwrap();
-        check(name, 1, &|room| capacity_screen(&session, &records, &capacity, room));
+        check(name, 1, &|terminal| capacity_screen(&session, &records, &capacity, terminal));
     }
 }

@@ -2,7 +2,7 @@
 
 use dnslab_analysis::Summary;
 use dnslab_record::{BottleneckKind, Compared, RunRecord, Session};
-use dnslab_report::screen;
+use dnslab_report::{Terminal, screen};
 use dnslab_wire::units::number;
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ fn made(kind: BottleneckKind, bounded: &[&str]) -> (Session, Vec<RunRecord>) {
 /// The screen, `table.md`, the page and `summary.json`.
 fn told(session: &Session, records: &[RunRecord]) -> ([String; 3], Value) {
     let summary = Summary::of(session, records);
-    let screen = text(&screen(session, records, &summary, (100, 2)));
+    let screen = text(&screen(session, records, &summary, Terminal { width: 100, following: 2 }));
     let [page, json, _, _, table] = report_of(session, records);
     ([screen, table, page], serde_json::from_str(&json).unwrap())
 }

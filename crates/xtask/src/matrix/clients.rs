@@ -111,10 +111,10 @@ fn asked(transport: Transport, mode: &str, window: Window, room: &Room<'_>) -> R
 
 /// Reads `Queries sent: 5`, `Queries completed: 5 (100.00%)` and `Queries lost: 0 (0.00%)`.
 fn counts(finished: &Finished, counted: Option<u64>) -> Option<Counts> {
-    let of = |name: &str| -> Option<u64> {
+    let count = |name: &str| -> Option<u64> {
         let line = finished.output.lines().find_map(|line| line.trim().strip_prefix(name))?;
         line.split_whitespace().next()?.parse().ok()
     };
-    let (sent, answered) = (of("Queries sent:")?, of("Queries completed:")?);
-    Some(Counts { sent, answered, lost: of("Queries lost:")?, wrong: 0, counted })
+    let (sent, answered) = (count("Queries sent:")?, count("Queries completed:")?);
+    Some(Counts { sent, answered, lost: count("Queries lost:")?, wrong: 0, counted })
 }

@@ -48,7 +48,8 @@ pub(crate) fn matrix(options: &MatrixOptions) -> Result<bool> {
     let (duration, warm_up) = if options.smoke { (300, 500) } else { (1_000, 3_000) };
     let [duration, warm_up] = [duration, warm_up].map(Duration::from_millis);
     let room = Room { dnslab: &dnslab, folder: scratch.path(), duration, warm_up, stop: &stop };
-    let is_asked = |name: &str| options.only.is_empty() || options.only.iter().any(|it| it == name);
+    let is_asked =
+        |name: &str| options.only.is_empty() || options.only.iter().any(|only| only == name);
     let windows = if options.smoke { &WINDOWS[1..2] } else { &WINDOWS[..] };
     let mut rows = Vec::new();
     let mut take = |found: Vec<Row>| {

@@ -153,10 +153,11 @@ pub(super) fn rows(name: &str, keys: &str, window: Window, room: &Room<'_>) -> R
     let version = records.first().map_or("", |record| record.server.version.as_str());
     let server = format!("{name} {}", version.split(['-', ' ', '+']).next().unwrap_or_default());
     let found = Transport::ALL.into_iter().map(|transport| {
-        let of = |variant: &str| variant == transport.name();
-        let skipped = session.skipped.iter().find(|it| of(&it.variant));
+        let is_over = |variant: &str| variant == transport.name();
+        let skipped = session.skipped.iter().find(|skipped| is_over(&skipped.variant));
         let too_many = too_many(name, transport, window);
-        let cell = match (records.iter().find(|it| of(&it.variant)), skipped, too_many) {
+        let cell = match (records.iter().find(|record| is_over(&record.variant)), skipped, too_many)
+        {
             (Some(_), _, Some(why)) => Cell::NotServed(why.to_owned()),
             (Some(record), _, None) => cell(record),
             (None, Some(skipped), _) => Cell::NotServed(skipped.reason.clone()),
@@ -185,10 +186,12 @@ fn cell(record: &RunRecord) -> Cell {
     let both = [&measured.warm_up, &measured.counters];
     let sum = |count: fn(&dnslab_figures::Counters) -> u64| both.into_iter().map(count).sum();
     Cell::Asked(Counts {
-        sent: sum(|it| it.sent),
-        answered: sum(|it| it.outcomes.answered),
-        lost: sum(|it| it.outcomes.lost()),
-        wrong: sum(|it| it.answers.wrong + it.answers.malformed + it.answers.bad_signature),
+        sent: sum(|counters| counters.sent),
+        answered: sum(|counters| counters.outcomes.answered),
+        lost: sum(|counters| counters.outcomes.lost()),
+        wrong: sum(|counters| {
+            counters.answers.wrong + counters.answers.malformed + counters.answers.bad_signature
+        }),
         counted: record
             .observation()
             .and_then(|run| Agreement::of(&run))

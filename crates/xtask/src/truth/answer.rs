@@ -82,7 +82,7 @@ impl Row {
         let (all, aim) = (Share::total(shares), Some(Aim::Between(0.93, 0.97)));
         Self {
             interval: clustered(shares),
-            is_independent: shares.iter().all(|it| it.of <= 1),
+            is_independent: shares.iter().all(|share| share.of <= 1),
             ..Self::of(what, all, aim, played, kinds)
         }
     }
@@ -130,8 +130,9 @@ pub(crate) fn answer(played: &[&Played]) -> String {
 fn rows(played: &[&Played]) -> [Row; 7] {
     let found = |kind, metric| tables::found(&tables::of(played, &[kind]), &[metric]);
     let in_time: Vec<&Played> = tables::of(played, &[Kind::Cost5]);
-    let is_in_time =
-        |it: &&Played| it.seconds <= MAX_SECONDS && tables::is_found(it, &[tables::CPU]);
+    let is_in_time = |played: &&Played| {
+        played.seconds <= MAX_SECONDS && tables::is_found(played, &[tables::CPU])
+    };
     let (variants, comparisons) = default_size();
     let cost = format!(
         "5 % more CPU time per answer: found in the CPU time within 60 s, with two variants and so one \

@@ -26,11 +26,14 @@ pub(crate) fn earlier(lines: &[Earlier]) -> String {
                     | --- | --- | --- | --- | --- | --- |\n"
         .to_owned();
     for (method, of_it) in methods {
-        let failures = of_it.iter().filter(|it| it.failure.is_some()).count();
-        let reports = of_it.iter().filter(|it| it.failure.is_none() && is_same(it));
-        let marks = Share::of(reports.map(|it| it.comparisons.iter().any(Compared::is_mark)));
-        let found = Share::of(of_it.iter().filter(|it| it.kind == "cost-5").map(|it| is_found(it)));
-        let held = Share::of(of_it.iter().flat_map(|it| held(it)));
+        let failures = of_it.iter().filter(|played| played.failure.is_some()).count();
+        let reports = of_it.iter().filter(|played| played.failure.is_none() && is_same(played));
+        let marks =
+            Share::of(reports.map(|played| played.comparisons.iter().any(Compared::is_mark)));
+        let found = Share::of(
+            of_it.iter().filter(|played| played.kind == "cost-5").map(|played| is_found(played)),
+        );
+        let held = Share::of(of_it.iter().flat_map(|played| held(played)));
         let _ = writeln!(
             text,
             "| {method} | {} | {failures} | {} | {} | {} |",
@@ -43,25 +46,26 @@ pub(crate) fn earlier(lines: &[Earlier]) -> String {
     text
 }
 
-fn is_same(it: &Earlier) -> bool {
-    matches!(it.kind.as_str(), "same" | "same-quarter")
+fn is_same(earlier: &Earlier) -> bool {
+    matches!(earlier.kind.as_str(), "same" | "same-quarter")
 }
 
 /// A planted cost was found in the CPU time, and in time.
-fn is_found(it: &Earlier) -> bool {
-    let costs = |it: &Compared| it.metric == CPU && it.verdict == "costs";
-    it.seconds <= MAX_SECONDS && it.comparisons.iter().any(costs)
+fn is_found(earlier: &Earlier) -> bool {
+    let costs = |compared: &Compared| compared.metric == CPU && compared.verdict == "costs";
+    earlier.seconds <= MAX_SECONDS && earlier.comparisons.iter().any(costs)
 }
 
 /// For each interval with a known truth, whether it holds it: every metric of equal variants, and the CPU
 /// time if CPU time was planted.
-fn held(it: &Earlier) -> Vec<bool> {
-    if is_same(it) {
-        return it.comparisons.iter().map(|it| it.difference.holds(0.0)).collect();
+fn held(earlier: &Earlier) -> Vec<bool> {
+    if is_same(earlier) {
+        let comparisons = earlier.comparisons.iter();
+        return comparisons.map(|compared| compared.difference.holds(0.0)).collect();
     }
-    let Some(busy_ns) = it.busy_ns else { return Vec::new() };
-    let cpu = it.comparisons.iter().filter(|it| it.metric == CPU);
-    cpu.filter_map(|it| Some(it.absolute?.holds(busy_ns as f64))).collect()
+    let Some(busy_ns) = earlier.busy_ns else { return Vec::new() };
+    let cpu = earlier.comparisons.iter().filter(|compared| compared.metric == CPU);
+    cpu.filter_map(|comparison| Some(comparison.absolute?.holds(busy_ns as f64))).collect()
 }
 
 #[cfg(test)]
@@ -74,13 +78,13 @@ mod tests {
     fn a_bad_record_stays_on_the_page() {
         assert_eq!(earlier(&[]), "");
         let of = |kind, name: &str, percent| {
-            let it = played(kind, percent);
+            let played = played(kind, percent);
             Earlier {
                 method: 1,
                 kind: name.into(),
-                seconds: it.seconds,
-                busy_ns: it.busy_ns,
-                comparisons: it.comparisons,
+                seconds: played.seconds,
+                busy_ns: played.busy_ns,
+                comparisons: played.comparisons,
                 failure: None,
             }
         };
@@ -97,7 +101,7 @@ mod tests {
             failed,
         ];
         let text = earlier(&log);
-        let rows: Vec<&str> = text.lines().skip_while(|it| !it.starts_with("| ---")).collect();
+        let rows: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("| ---")).collect();
         // Of 8 and 8 intervals of equal variants the first 8 hold 0; both planted costs are held.
         assert_eq!(
             rows[1..],

@@ -43,7 +43,7 @@ impl Experiment {
         for (name, keys) in variants {
             file += &format!("\n[[variant]]\nname = \"{name}\"\n{keys}\n");
         }
-        Self { file, settings: settings.iter().map(|it| (*it).to_owned()).collect() }
+        Self { file, settings: settings.iter().map(|setting| (*setting).to_owned()).collect() }
     }
 
     /// `busy_ns` is the planted CPU time of each answer, if the kind has one.
@@ -105,9 +105,9 @@ impl Experiment {
 
     /// Smoke size: it shows that the path works, and measures nothing.
     pub(crate) fn tiny(mut self) -> Self {
-        let has_common = !self.settings.iter().any(|it| it == "common.duration=0s");
+        let has_common = !self.settings.iter().any(|setting| setting == "common.duration=0s");
         let lengths = ["load.duration=", "common.duration=", "repeat.runs="];
-        self.settings.retain(|it| !lengths.iter().any(|length| it.starts_with(length)));
+        self.settings.retain(|setting| !lengths.iter().any(|length| setting.starts_with(length)));
         let common = if has_common { "common.duration=100ms" } else { "common.duration=0s" };
         let tiny = ["load.duration=100ms", "load.warm_up=50ms", "repeat.runs=3", common];
         self.settings.extend(tiny.map(str::to_owned));

@@ -49,20 +49,20 @@ impl Share {
 /// [`FEWEST_DRAWN`] experiments, or if all have the same share, a bootstrap shows too little. Then it is
 /// Wilson's interval, as if each experiment had given one fact. It is Wilson's too if each has.
 pub(crate) fn clustered(experiments: &[Share]) -> (f64, f64) {
-    let told: Vec<Share> = experiments.iter().filter(|it| it.of > 0).copied().collect();
-    let all = Share::total(&told);
-    if all.of == 0 || told.iter().all(|it| it.of == 1) {
+    let known: Vec<Share> = experiments.iter().filter(|share| share.of > 0).copied().collect();
+    let all = Share::total(&known);
+    if all.of == 0 || known.iter().all(|share| share.of == 1) {
         return all.interval();
     }
-    let is_same = |it: &Share| it.part * told[0].of == told[0].part * it.of;
-    if told.len() < FEWEST_DRAWN || told.iter().all(is_same) {
-        return wilson(all.value(), told.len() as f64);
+    let is_same = |share: &Share| share.part * known[0].of == known[0].part * share.of;
+    if known.len() < FEWEST_DRAWN || known.iter().all(is_same) {
+        return wilson(all.value(), known.len() as f64);
     }
     let mut random = SEED;
     let mut shares: Vec<f64> = (0..RESAMPLES)
         .map(|_| {
             let drawn: Vec<Share> =
-                told.iter().map(|_| told[below(&mut random, told.len())]).collect();
+                known.iter().map(|_| known[below(&mut random, known.len())]).collect();
             Share::total(&drawn).value()
         })
         .collect();

@@ -160,10 +160,10 @@ pub(crate) fn append(path: &Path, played: &Played) -> Result<()> {
 /// The experiments that count: the first of each kind in the log, up to its target.
 pub(crate) fn counted(played: &[Played]) -> Vec<&Played> {
     let mut done: HashMap<Kind, u32> = HashMap::new();
-    let is_counted = |it: &&Played| {
-        let number = done.entry(it.kind).or_default();
+    let is_counted = |played: &&Played| {
+        let number = done.entry(played.kind).or_default();
         *number += 1;
-        *number <= it.kind.target()
+        *number <= played.kind.target()
     };
     played.iter().filter(is_counted).collect()
 }
@@ -195,16 +195,16 @@ mod tests {
         log.push(crate::truth::page::tests::played(Kind::Loss, 0));
         let found = counted(&log);
         assert_eq!(found.len(), 6);
-        assert!(found.iter().all(|it| it.seed != 7));
+        assert!(found.iter().all(|played| played.seed != 7));
     }
 
     #[test]
     fn an_unbounded_interval_holds_everything() {
-        let of = |low, high| Estimate { value: Some(0.0), low, high };
-        assert!(of(None, None).holds(9.0));
-        assert!(of(Some(-1.0), Some(1.0)).holds(1.0));
-        assert!(!of(Some(-1.0), Some(1.0)).holds(1.1));
-        assert_eq!(of(Some(-1.0), Some(2.0)).half_width(), Some(1.5));
-        assert_eq!(of(Some(-1.0), None).half_width(), None);
+        let estimate = |low, high| Estimate { value: Some(0.0), low, high };
+        assert!(estimate(None, None).holds(9.0));
+        assert!(estimate(Some(-1.0), Some(1.0)).holds(1.0));
+        assert!(!estimate(Some(-1.0), Some(1.0)).holds(1.1));
+        assert_eq!(estimate(Some(-1.0), Some(2.0)).half_width(), Some(1.5));
+        assert_eq!(estimate(Some(-1.0), None).half_width(), None);
     }
 }

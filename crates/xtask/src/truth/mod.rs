@@ -87,12 +87,12 @@ pub(crate) fn truth(options: &TruthOptions) -> Result<()> {
 }
 
 fn count(played: &[Played], kind: Kind) -> u32 {
-    played.iter().filter(|it| it.kind == kind).count() as u32
+    played.iter().filter(|played| played.kind == kind).count() as u32
 }
 
 /// As long as the longest of its kind so far.
 fn expected(played: &[Played], kind: Kind) -> Duration {
-    let seconds = played.iter().filter(|it| it.kind == kind).map(|it| it.seconds);
+    let seconds = played.iter().filter(|played| played.kind == kind).map(|played| played.seconds);
     seconds.reduce(f64::max).map_or(EXPECTED, Duration::from_secs_f64)
 }
 
@@ -100,7 +100,7 @@ fn said(played: &Played) -> String {
     let marks: Vec<String> = played
         .comparisons
         .iter()
-        .filter(|it| it.is_mark())
+        .filter(|comparison| comparison.is_mark())
         .map(|it| format!("{} {} {}", it.variant, it.verdict, it.metric))
         .collect();
     let found = match (&played.failure, played.kind.limit()) {
@@ -129,8 +129,8 @@ mod tests {
 
     #[test]
     fn the_next_experiment_is_expected_to_take_as_long_as_the_longest() {
-        let of = |seconds| Played { seconds, ..page::tests::played(Kind::Same, 0) };
-        let played = [of(40.0), of(50.0), of(45.0)];
+        let lasting = |seconds| Played { seconds, ..page::tests::played(Kind::Same, 0) };
+        let played = [lasting(40.0), lasting(50.0), lasting(45.0)];
         assert_eq!(expected(&played, Kind::Same), Duration::from_secs(50));
         assert_eq!(expected(&played, Kind::Loss), EXPECTED);
         assert_eq!((count(&played, Kind::Same), count(&played, Kind::Loss)), (3, 0));

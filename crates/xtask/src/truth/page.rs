@@ -63,8 +63,8 @@ pub(crate) fn page(log: &Log) -> String {
 
 fn conditions(all: &[&Played], beyond: usize) -> String {
     let mut machines: BTreeMap<(&str, &str, &str), Vec<&Played>> = BTreeMap::new();
-    for it in all {
-        machines.entry((&it.cpu, &it.kernel, &it.dnslab)).or_default().push(it);
+    for played in all {
+        machines.entry((&played.cpu, &played.kernel, &played.dnslab)).or_default().push(played);
     }
     let mut text = format!(
         "\n## Machines and days\n\nMethod {METHOD}. \"Stolen\" is the share of all CPU time that the \
@@ -72,10 +72,12 @@ fn conditions(all: &[&Played], beyond: usize) -> String {
          without a report | invalid runs |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n"
     );
     for ((cpu, kernel, dnslab), of_it) in machines {
-        let days = || of_it.iter().map(|it| it.date.as_str()).filter(|date| !date.is_empty());
-        let stolen = median(of_it.iter().map(|it| it.stolen)).map_or_else(String::new, percent);
-        let failures = of_it.iter().filter(|it| it.failure.is_some()).count();
-        let invalid: u64 = of_it.iter().map(|it| it.invalid_runs).sum();
+        let days =
+            || of_it.iter().map(|played| played.date.as_str()).filter(|date| !date.is_empty());
+        let stolen =
+            median(of_it.iter().map(|played| played.stolen)).map_or_else(String::new, percent);
+        let failures = of_it.iter().filter(|played| played.failure.is_some()).count();
+        let invalid: u64 = of_it.iter().map(|played| played.invalid_runs).sum();
         let (first, last) = (days().min().unwrap_or("-"), days().max().unwrap_or("-"));
         let days = if first == last { first.to_owned() } else { format!("{first} to {last}") };
         let _ = writeln!(
@@ -234,9 +236,9 @@ pub(crate) mod tests {
             found(&|it| it.comparisons.retain(|it| it.metric != tables::CPU)),
             "1 of 2 (50 %)"
         );
-        let fail = |it: &mut Played| {
-            it.comparisons.clear();
-            it.failure = Some("no".into());
+        let fail = |played: &mut Played| {
+            played.comparisons.clear();
+            played.failure = Some("no".into());
         };
         assert_eq!(found(&fail), "1 of 2 (50 %)");
     }
@@ -261,8 +263,8 @@ pub(crate) mod tests {
     #[test]
     fn a_mark_on_the_memory_beside_a_planted_difference_is_false() {
         let mut marked = played(Kind::Cost3, 3);
-        for it in &mut marked.comparisons {
-            "costs".clone_into(&mut it.verdict);
+        for comparison in &mut marked.comparisons {
+            "costs".clone_into(&mut comparison.verdict);
         }
         let page = page_of(vec![marked, played(Kind::Loss, 5), played(Kind::Delay, 5)]);
         assert!(line(&page, "| beside a planted").contains("| 1 of 2 (50 %) |"), "{page}");

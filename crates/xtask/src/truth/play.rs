@@ -91,10 +91,6 @@ impl Player {
         let experiment = Experiment::of(kind, transport, busy_ns.unwrap_or(0));
         let (begun, before) = (Instant::now(), CpuTime::of_all());
         let result = self.run(experiment, seed);
-        let fact = |name: &str| {
-            let facts = machine::facts();
-            facts.into_iter().find(|fact| fact.name == name).map_or(String::new(), |it| it.value)
-        };
         let mut played = Played {
             method: METHOD,
             date: String::new(),
@@ -130,7 +126,7 @@ impl Player {
             Err(failure) => bail!("cannot measure the CPU time of an answer: {failure}"),
         };
         let report = report(&path)?;
-        let cpu = report.variants.first().and_then(|it| it.metrics.get(CPU)?.value);
+        let cpu = report.variants.first().and_then(|variant| variant.metrics.get(CPU)?.value);
         let cpu = cpu.with_context(|| format!("{} has no {CPU}", path.display()))?;
         self.cpu_ns.insert(transport, cpu);
         Ok(cpu)
@@ -164,10 +160,16 @@ impl Player {
         if ended.status.code() == Some(BAD_INPUT) {
             bail!("dnslab does not understand an experiment; is it of another version? {said}");
         }
-        let path = only_folder(&results).filter(|it| it.join("summary.json").exists());
+        let path = only_folder(&results).filter(|folder| folder.join("summary.json").exists());
         let last = || said.lines().last().unwrap_or("it said nothing").to_owned();
         Ok(path.ok_or_else(last))
     }
+}
+
+/// What this machine is, by the name of the fact; empty if that is not known.
+fn fact(name: &str) -> String {
+    let facts = machine::facts();
+    facts.into_iter().find(|fact| fact.name == name).map_or(String::new(), |fact| fact.value)
 }
 
 fn report(path: &Path) -> Result<Report> {
@@ -186,16 +188,11 @@ fn take(path: &Path, played: &mut Played) -> Result<()> {
     }
     if played.kind == Kind::Loss {
         let lossy = report.variants.iter().find(|variant| variant.name == "lossy");
-        let lost = |it: &Variant| [it.outcomes.due - it.outcomes.answered, it.outcomes.due];
+        let lost = |variant: &Variant| {
+            [variant.outcomes.due - variant.outcomes.answered, variant.outcomes.due]
+        };
         played.lost = lossy.map(lost);
     }
-    let compared = |it: Comparison| Compared {
-        variant: it.variant,
-        metric: it.metric,
-        difference: it.difference,
-        absolute: it.absolute,
-        verdict: it.verdict.verdict,
-    };
     played.comparisons = report.comparisons.into_iter().map(compared).collect();
     for record in ResultsDirectory::open(path)?.runs()? {
         if record.status != RunStatus::Valid {
@@ -207,4 +204,14 @@ fn take(path: &Path, played: &mut Played) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn compared(comparison: Comparison) -> Compared {
+    Compared {
+        variant: comparison.variant,
+        metric: comparison.metric,
+        difference: comparison.difference,
+        absolute: comparison.absolute,
+        verdict: comparison.verdict.verdict,
+    }
 }

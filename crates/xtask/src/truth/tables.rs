@@ -21,7 +21,7 @@ pub(crate) const COSTS: [Kind; 3] = [Kind::Cost3, Kind::Cost5, Kind::Cost10];
 pub(crate) const UNMOVED: [Kind; 4] = [Kind::Cost3, Kind::Cost5, Kind::Cost10, Kind::Loss];
 
 pub(crate) fn of<'a>(played: &[&'a Played], kinds: &[Kind]) -> Vec<&'a Played> {
-    played.iter().filter(|it| kinds.contains(&it.kind)).copied().collect()
+    played.iter().filter(|played| kinds.contains(&played.kind)).copied().collect()
 }
 
 /// Of one metric or of all.
@@ -29,20 +29,20 @@ fn differences<'a>(
     played: &'a [&Played],
     metric: Option<&'a str>,
 ) -> impl Iterator<Item = &'a Compared> {
-    let all = played.iter().flat_map(|it| &it.comparisons);
+    let all = played.iter().flat_map(|played| &played.comparisons);
     all.filter(move |it| metric.is_none_or(|metric| it.metric == metric))
 }
 
 /// Reports of equal variants that say that something differs.
 pub(crate) fn false_marks(same: &[&Played]) -> Share {
-    let reports = same.iter().filter(|it| it.failure.is_none());
-    Share::of(reports.map(|it| it.comparisons.iter().any(Compared::is_mark)))
+    let reports = same.iter().filter(|played| played.failure.is_none());
+    Share::of(reports.map(|played| played.comparisons.iter().any(Compared::is_mark)))
 }
 
 /// Of the reports of [`UNMOVED`] kinds that compare the memory, those that say that it differs.
 pub(crate) fn marks_beside(unmoved: &[&Played]) -> Share {
     let memory = |it: &&&Played| it.comparisons.iter().any(|it| it.metric == MEMORY);
-    let is_marked = |it: &&Played| is_marked(it, MEMORY);
+    let is_marked = |played: &&Played| is_marked(played, MEMORY);
     Share::of(unmoved.iter().filter(memory).map(is_marked))
 }
 
@@ -58,37 +58,38 @@ pub(crate) fn holds_zero(same: &[&Played], metric: Option<&str>) -> Vec<Share> {
 }
 
 /// Planted CPU time, difference of the CPU time per query, and its interval, all in ns.
-fn planted_and_measured(it: &Played) -> Option<(f64, f64, Estimate)> {
-    let cpu = it.comparisons.iter().find(|compared| compared.metric == CPU)?.absolute?;
-    Some((it.busy_ns? as f64, cpu.value?, cpu))
+fn planted_and_measured(played: &Played) -> Option<(f64, f64, Estimate)> {
+    let cpu = played.comparisons.iter().find(|compared| compared.metric == CPU)?.absolute?;
+    Some((played.busy_ns? as f64, cpu.value?, cpu))
 }
 
 /// Of each experiment, whether the interval of the CPU time per query holds the planted time.
 pub(crate) fn holds_planted(costs: &[&Played]) -> Vec<Share> {
-    let held = |it: &&Played| planted_and_measured(it).map(|(planted, _, cpu)| cpu.holds(planted));
-    costs.iter().map(|it| Share::of(held(it))).collect()
+    let held =
+        |played: &&Played| planted_and_measured(played).map(|(planted, _, cpu)| cpu.holds(planted));
+    costs.iter().map(|played| Share::of(held(played))).collect()
 }
 
 /// Of each experiment, whether the interval of the CPU time per query holds what all others over its
 /// transport measured: their part of the planted time (least squares through 0) times the time that was
 /// planted here.
 pub(crate) fn holds_others(costs: &[&Played]) -> Vec<Share> {
-    let products = |it: &Played| {
-        let (planted, measured, _) = planted_and_measured(it)?;
+    let products = |played: &Played| {
+        let (planted, measured, _) = planted_and_measured(played)?;
         Some((measured * planted, planted * planted))
     };
-    let held = |(at, it): (usize, &&Played)| {
-        let (planted, _, cpu) = planted_and_measured(it)?;
+    let held = |(at, played): (usize, &&Played)| {
+        let (planted, _, cpu) = planted_and_measured(played)?;
         let others = costs
             .iter()
             .enumerate()
-            .filter(|(other, that)| *other != at && that.transport == it.transport);
+            .filter(|(other, that)| *other != at && that.transport == played.transport);
         let (above, below) = others
             .filter_map(|(_, that)| products(that))
             .fold((0.0, 0.0), |sums, (above, below)| (sums.0 + above, sums.1 + below));
         (below > 0.0).then(|| cpu.holds(above / below * planted))
     };
-    costs.iter().enumerate().map(|it| Share::of(held(it))).collect()
+    costs.iter().enumerate().map(|played| Share::of(held(played))).collect()
 }
 
 fn measured_part(costs: &[&Played]) -> String {
@@ -102,10 +103,10 @@ fn measured_part(costs: &[&Played]) -> String {
         .to_owned();
     for transport in ["udp", "tcp", "dot"] {
         let over: Vec<&Played> =
-            costs.iter().filter(|it| it.transport == transport).copied().collect();
+            costs.iter().filter(|played| played.transport == transport).copied().collect();
         let parts: Vec<f64> = over
             .iter()
-            .filter_map(|it| planted_and_measured(it))
+            .filter_map(|played| planted_and_measured(played))
             .map(|(planted, measured, _)| measured / planted)
             .collect();
         let Some((part, low, high)) = mean(&parts) else { continue };
@@ -123,16 +124,18 @@ fn measured_part(costs: &[&Played]) -> String {
 }
 
 /// A planted difference was found in one of these metrics. Without a report it was not.
-pub(crate) fn is_found(it: &Played, metrics: &[&str]) -> bool {
-    has_verdict(it, "costs", metrics)
+pub(crate) fn is_found(played: &Played, metrics: &[&str]) -> bool {
+    has_verdict(played, "costs", metrics)
 }
 
 pub(crate) fn found(played: &[&Played], metrics: &[&str]) -> Share {
-    Share::of(played.iter().map(|it| is_found(it, metrics)))
+    Share::of(played.iter().map(|played| is_found(played, metrics)))
 }
 
-fn has_verdict(it: &Played, verdict: &str, metrics: &[&str]) -> bool {
-    it.comparisons.iter().any(|it| it.verdict == verdict && metrics.contains(&it.metric.as_str()))
+fn has_verdict(played: &Played, verdict: &str, metrics: &[&str]) -> bool {
+    let mut comparisons = played.comparisons.iter();
+    comparisons
+        .any(|compared| compared.verdict == verdict && metrics.contains(&compared.metric.as_str()))
 }
 
 /// The median of half the width of the relative intervals.
@@ -143,7 +146,7 @@ fn width(played: &[&Played], metric: &str) -> String {
 
 /// Median and longest.
 fn seconds(played: &[&Played]) -> String {
-    let all = || played.iter().map(|it| it.seconds);
+    let all = || played.iter().map(|played| played.seconds);
     match (median(all()), all().reduce(f64::max)) {
         (Some(median), Some(longest)) => format!("{median:.0} s, at most {longest:.0} s"),
         _ => "-".to_owned(),
@@ -164,9 +167,9 @@ pub(crate) fn same(played: &[&Played]) -> String {
     }
     let both = of(played, &EQUAL);
     let mut metrics: Vec<&str> = Vec::new();
-    for it in differences(&both, None) {
-        if !metrics.contains(&it.metric.as_str()) {
-            metrics.push(&it.metric);
+    for comparison in differences(&both, None) {
+        if !metrics.contains(&comparison.metric.as_str()) {
+            metrics.push(&comparison.metric);
         }
     }
     text += "\nThe true difference is 0. A 95 % interval should hold it in 95 of 100:\n\n\
@@ -180,7 +183,7 @@ pub(crate) fn same(played: &[&Played]) -> String {
     for (kind, of_kind) in &lengths {
         for transport in ["udp", "tcp", "dot"] {
             let over: Vec<&Played> =
-                of_kind.iter().filter(|it| it.transport == transport).copied().collect();
+                of_kind.iter().filter(|played| played.transport == transport).copied().collect();
             if over.is_empty() {
                 continue;
             }
@@ -212,7 +215,8 @@ pub(crate) fn costs(played: &[&Played]) -> String {
              | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n";
     for kind in COSTS {
         let of_kind = of(played, &[kind]);
-        let none = of_kind.iter().filter(|it| has_verdict(it, "equal-within", &[CPU])).count();
+        let none =
+            of_kind.iter().filter(|played| has_verdict(played, "equal-within", &[CPU])).count();
         let _ = writeln!(
             text,
             "| {} | {} of {} | {} | {} | {none} | {} | {} | {} |",
@@ -227,7 +231,7 @@ pub(crate) fn costs(played: &[&Played]) -> String {
         );
     }
     let costs = of(played, &COSTS);
-    let gains = Share::of(costs.iter().map(|it| has_verdict(it, "gains", &[CPU, RATE])));
+    let gains = Share::of(costs.iter().map(|played| has_verdict(played, "gains", &[CPU, RATE])));
     let _ = writeln!(
         text,
         "\nIn {}, the report called the planted cost a gain in the CPU time or in the answered rate. Over UDP \
@@ -240,18 +244,18 @@ pub(crate) fn costs(played: &[&Played]) -> String {
 pub(crate) fn planted(played: &[&Played]) -> String {
     let (delay, loss) = (of(played, &[Kind::Delay]), of(played, &[Kind::Loss]));
     let medians: Vec<&Compared> = differences(&delay, Some(MEDIAN)).collect();
-    let held = |it: &&Compared| Some(it.absolute?.holds(PLANTED_DELAY_NS));
+    let held = |comparison: &&Compared| Some(comparison.absolute?.holds(PLANTED_DELAY_NS));
     let latency = Share::of(medians.iter().filter_map(held));
-    let value = median(medians.iter().filter_map(|it| it.absolute?.value));
+    let value = median(medians.iter().filter_map(|comparison| comparison.absolute?.value));
     let value = value.map_or_else(|| "-".to_owned(), |ns| format!("{:.1} us", ns / 1e3));
-    let lost = |it: &&Played| it.lost.map(|[part, of]| Share { part, of });
+    let lost = |played: &&Played| played.lost.map(|[part, of]| Share { part, of });
     let shares: Vec<Share> = loss.iter().filter_map(lost).collect();
     let holds = |share: &Share| {
         let (low, high) = share.interval();
         (low..=high).contains(&PLANTED_LOSS)
     };
     let is_seen = |share: Share| holds(&share) && share.interval().0 > PLANTED_LOSS / 2.0;
-    let seen = Share::of(loss.iter().map(|it| lost(it).is_some_and(is_seen)));
+    let seen = Share::of(loss.iter().map(|played| lost(played).is_some_and(is_seen)));
     let all = Share::total(&shares);
     let lost =
         if all.of == 0 { "-".into() } else { dnslab_wire::units::share::percent(all.value(), 3) };
@@ -293,15 +297,16 @@ pub(crate) fn limits(played: &[&Played]) -> String {
     text += "| --- | --- | --- | --- |\n";
     for (kind, limit) in KINDS.iter().filter_map(|(kind, ..)| Some((*kind, kind.limit()?))) {
         let of_kind = of(played, &[kind]);
-        let named = || of_kind.iter().flat_map(|it| &it.limits);
+        let named = || of_kind.iter().flat_map(|played| &played.limits);
         let mut others: BTreeMap<&str, u32> = BTreeMap::new();
-        for other in named().filter(|it| *it != limit) {
+        for other in named().filter(|other| *other != limit) {
             *others.entry(other).or_default() += 1;
         }
         let others: Vec<String> =
             others.iter().map(|(name, count)| format!("{name} ({count})")).collect();
         let others = if others.is_empty() { "-".to_owned() } else { others.join(", ") };
-        let right = |it: &&Played| Share::of(it.limits.iter().map(|it| it == limit));
+        let right =
+            |played: &&Played| Share::of(played.limits.iter().map(|played| played == limit));
         let right: Vec<Share> = of_kind.iter().map(right).collect();
         let _ = writeln!(text, "| {} | {} | {others} |", kind.name(), held(&right));
     }
@@ -318,14 +323,16 @@ pub(crate) fn position(played: &[&Played]) -> String {
     text += "| variant | experiments | mean difference | 95 % interval | |\n";
     text += "| --- | --- | --- | --- | --- |\n";
     for variant in ["b", "c"] {
-        let rates = differences(&same, Some(RATE)).filter(|it| it.variant == variant);
-        let values: Vec<f64> = rates.filter_map(|it| it.difference.value).collect();
+        let rates =
+            differences(&same, Some(RATE)).filter(|comparison| comparison.variant == variant);
+        let values: Vec<f64> = rates.filter_map(|comparison| comparison.difference.value).collect();
         let found = mean(&values).map_or_else(
             || "- | - | too few experiments".to_owned(),
             |(mean, low, high)| {
                 let holds =
                     if low <= 0.0 && 0.0 <= high { "holds 0" } else { "**does not hold 0**" };
-                let [mean, low, high] = [mean, low, high].map(|it| format!("{:+.2} %", it * 100.0));
+                let [mean, low, high] =
+                    [mean, low, high].map(|share| format!("{:+.2} %", share * 100.0));
                 format!("{mean} | {low} to {high} | {holds}")
             },
         );

@@ -215,7 +215,7 @@ pub(crate) fn figures(
     program: &str,
     figure: impl Fn(&Sample) -> Option<f64>,
 ) -> Result<Vec<f64>> {
-    let wanted = samples.iter().filter(|it| it.case == case && it.program == program);
+    let wanted = samples.iter().filter(|sample| sample.case == case && sample.program == program);
     let found: Option<Vec<f64>> = wanted.map(figure).collect();
     found
         .filter(|values| !values.is_empty())
@@ -229,8 +229,9 @@ pub(crate) fn answered(sample: &Sample) -> Option<f64> {
 
 /// What held dnslab or a peer back in the rounds of a case, each once.
 pub(crate) fn limits(samples: &[Sample], case: &str, program: &str) -> String {
-    let of_it = samples.iter().filter(|it| it.case == case && it.program == program);
-    let limits: BTreeSet<&str> = of_it.filter_map(|it| it.finding.limit.as_deref()).collect();
+    let of_it = samples.iter().filter(|sample| sample.case == case && sample.program == program);
+    let limits: BTreeSet<&str> =
+        of_it.filter_map(|sample| sample.finding.limit.as_deref()).collect();
     limits.into_iter().collect::<Vec<_>>().join(", ")
 }
 

@@ -147,7 +147,7 @@ impl Dnslab {
             Mode::Rate(rate) => ("--rate", rate),
         };
         command.args([option, &value.to_string(), "--workers", "1"]);
-        let milliseconds = |it: Duration| format!("{}ms", it.as_millis());
+        let milliseconds = |duration: Duration| format!("{}ms", duration.as_millis());
         command.args(["--duration", &milliseconds(length.duration)]);
         command.args(["--warm-up", &milliseconds(length.warm_up)]);
         command.args(["--timeout", &milliseconds(TIMEOUT)]);

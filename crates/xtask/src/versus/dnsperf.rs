@@ -54,7 +54,8 @@ impl Dnsperf {
                 || format!("cannot run {shown} (on Debian: apt-get install dnsperf)"),
             )?;
         let text = String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned();
-        let version = text.split_once("Version ").and_then(|(_, it)| it.split_whitespace().next());
+        let version =
+            text.split_once("Version ").and_then(|(_, rest)| rest.split_whitespace().next());
         let version = version.with_context(|| format!("{shown} does not say its version"))?;
         Ok(Self { program, name: format!("dnsperf {version}") })
     }
@@ -124,7 +125,7 @@ fn words(path: &Path) -> Result<Vec<OsString>> {
     let libraries = path.join(format!("usr/lib/{architecture}-linux-gnu"));
     let program = path.join("usr/bin/dnsperf");
     let loaders = ["ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"];
-    let loader = loaders.iter().map(|name| libraries.join(name)).find(|it| it.exists());
+    let loader = loaders.iter().map(|name| libraries.join(name)).find(|path| path.exists());
     let loader = loader.filter(|_| program.exists()).with_context(|| {
         format!("--dnsperf: {} is a folder, but no Debian with a dnsperf", path.display())
     })?;

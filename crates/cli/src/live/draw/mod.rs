@@ -63,9 +63,10 @@ pub(crate) fn draw(frame: &mut Frame<'_>, view: &View, look: &Look) {
     if area.width == 0 || area.height == 0 {
         return;
     }
-    let has_log = view.is_search || view.round.as_ref().is_some_and(|it| it.count != Some(1));
+    let has_log = view.is_search || view.round.as_ref().is_some_and(|round| round.count != Some(1));
     let bottleneck = bottleneck(view, look);
-    let told = if area.height >= 20 { wrapped(&bottleneck, area.width).min(2) } else { 1 };
+    let bottleneck_lines =
+        if area.height >= 20 { wrapped(&bottleneck, area.width).min(2) } else { 1 };
     let log = match (has_log, area.height) {
         (false, _) | (_, ..20) => 0,
         (true, 20..TALL) => 3,
@@ -76,7 +77,7 @@ pub(crate) fn draw(frame: &mut Frame<'_>, view: &View, look: &Look) {
         Constraint::Length(1),
         Constraint::Length(1),
         Constraint::Length(rows),
-        Constraint::Length(told),
+        Constraint::Length(bottleneck_lines),
         Constraint::Fill(1),
         Constraint::Length(log),
         Constraint::Length(1),
@@ -242,7 +243,7 @@ fn rate<'a>(view: &View, look: &Look, columns: u16) -> Plot<'a> {
 
 fn latency<'a>(view: &View, load: &LoadView, look: &Look, area: Rect) -> Plot<'a> {
     let (x, x_ticks) = time_axis(load, look.now, area.width);
-    let of = |place: usize| {
+    let quantile_curve = |place: usize| {
         let at = |point: &Point| {
             let ns = point.quantiles_ns[place]?.max(1);
             Some((point.at_seconds(), (ns as f64).log10()))
@@ -253,7 +254,7 @@ fn latency<'a>(view: &View, load: &LoadView, look: &Look, area: Rect) -> Plot<'a
             load.points.iter().filter_map(at).collect(),
         )
     };
-    let curves = [2, 1, 0].map(of);
+    let curves = [2, 1, 0].map(quantile_curve);
     let values = || curves.iter().flat_map(|curve| curve.points.iter().map(|(_, y)| *y));
     let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
     let (low, high) = if low > high { (4.0, 6.0) } else { (low, high) };
@@ -286,11 +287,11 @@ fn latency<'a>(view: &View, load: &LoadView, look: &Look, area: Rect) -> Plot<'a
 
 fn cpu<'a>(load: &LoadView, look: &Look, columns: u16) -> Plot<'a> {
     let (x, x_ticks) = time_axis(load, look.now, columns);
-    let of = |value: fn(&Point) -> Option<f64>| -> Vec<(f64, f64)> {
-        load.points.iter().filter_map(|it| Some((it.at_seconds(), value(it)?))).collect()
+    let points = |value: fn(&Point) -> Option<f64>| -> Vec<(f64, f64)> {
+        load.points.iter().filter_map(|point| Some((point.at_seconds(), value(point)?))).collect()
     };
-    let server = of(|point| point.server_cpu.value());
-    let generator = of(Point::load_cpu);
+    let server = points(|point| point.server_cpu.value());
+    let generator = points(Point::load_cpu);
     Plot {
         title: Line::from(vec![
             Span::styled("CPU use", look.paint.strong()),

@@ -134,8 +134,8 @@ impl Session {
                 if stop.load(Ordering::Relaxed) {
                     return Ok(());
                 }
-                let of = |name: &str| CaseId { variant: name.to_owned(), repetition };
-                let (case, other) = (of(&pair.variant), of(&pair.against));
+                let case = |name: &str| CaseId { variant: name.to_owned(), repetition };
+                let (case, other) = (case(&pair.variant), case(&pair.against));
                 let is_over = |case: &CaseId| runs.contains(&(case.variant.as_str(), repetition));
                 let this = (pair.clone(), repetition);
                 if !is_over(&case)
@@ -244,9 +244,11 @@ impl Session {
             let relations = std::array::from_fn(|time| {
                 AnswerRelation::of(&own.records[time], &other.records[time])
             });
-            let of_it = differences.iter().filter(move |it| it.question == question);
-            let classes: Vec<DifferenceClass> = of_it.clone().map(|it| it.class).collect();
-            let of = move |difference: &Difference| AskedAgain {
+            let of_it =
+                differences.iter().filter(move |difference| difference.question == question);
+            let classes: Vec<DifferenceClass> =
+                of_it.clone().map(|difference| difference.class).collect();
+            let asked_again = move |difference: &Difference| AskedAgain {
                 difference: *difference,
                 classes: classes.clone(),
                 question: query.to_string(),
@@ -254,7 +256,7 @@ impl Session {
                 said: beside(&own.text, &other.text),
                 against_said: beside(&other.text, &own.text),
             };
-            of_it.map(of).collect::<Vec<_>>()
+            of_it.map(asked_again).collect::<Vec<_>>()
         });
         Ok(Ok(asked.collect()))
     }
@@ -374,7 +376,8 @@ fn say(
 fn answer(variant: &Variant, query: &Query, ask: &Ask<'_>) -> (AnswerRecord, String) {
     let transport = variant.load.transport;
     let mut answer = ask(query, transport);
-    let is_truncated = |octets: &Vec<u8>| Response::parse(octets).is_ok_and(|it| it.truncated);
+    let is_truncated =
+        |octets: &Vec<u8>| Response::parse(octets).is_ok_and(|response| response.truncated);
     let asks_over_tcp = variant.load.truncated == Truncated::AskOverTcp;
     if transport == Transport::Udp && asks_over_tcp && answer.as_ref().is_ok_and(is_truncated) {
         answer = ask(query, Transport::Tcp);
@@ -465,7 +468,7 @@ fn queries_of(
 
 /// The counts by class, of which nothing was asked again yet.
 fn classes(joined: &Joined) -> Vec<ClassCount> {
-    let of = |class: DifferenceClass| {
+    let count = |class: DifferenceClass| {
         let kept = joined.differences.iter().filter(|difference| difference.class == class);
         let not_kept = joined.not_kept.iter().filter(|(its, _)| *its == class);
         let queries: u64 = kept.clone().map(|difference| difference.queries).sum();
@@ -479,7 +482,7 @@ fn classes(joined: &Joined) -> Vec<ClassCount> {
             questions_not_again: 0,
         }
     };
-    DifferenceClass::ALL.into_iter().map(of).filter(|class| class.queries > 0).collect()
+    DifferenceClass::ALL.into_iter().map(count).filter(|class| class.queries > 0).collect()
 }
 
 /// Adds what was asked again.
@@ -595,14 +598,15 @@ mod tests {
             .flat_map(|class| (0..3 * MAX_EXAMPLES_OF_CLASS).map(move |_| one(class)))
             .collect();
         let joined = Joined {
-            differences: all.iter().map(|it| it.difference).collect(),
+            differences: all.iter().map(|asked| asked.difference).collect(),
             ..Joined::default()
         };
         let mut comparison = AnswerComparison { classes: classes(&joined), ..Default::default() };
         note(&mut comparison, &all);
         assert_eq!(comparison.examples.len(), MAX_EXAMPLES);
         assert_eq!(comparison.classes.len(), DifferenceClass::ALL.len());
-        let of_first = comparison.examples.iter().filter(|it| it.class == NoAnswer).count();
+        let of_first =
+            comparison.examples.iter().filter(|example| example.class == NoAnswer).count();
         assert_eq!(of_first, MAX_EXAMPLES_OF_CLASS);
     }
 

@@ -11,8 +11,8 @@ use dnslab_record::{Fact, Session};
 use dnslab_settings::{Experiment, HostsChoice, PopulationSource, ServerKind, Subnets, Variant};
 use sha2::{Digest as _, Sha256};
 
-use super::super::queries::QueriesError;
 use crate::installed;
+use crate::run::error::QueriesError;
 
 /// Facts of the host that a figure depends on and that do not change by themselves. Other facts of
 /// [`dnslab_lab::host::facts`] change (steal since the start, limits of the shell) or depend on the machine's

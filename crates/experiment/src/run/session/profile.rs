@@ -85,8 +85,8 @@ impl Session {
             if stop.load(Ordering::Relaxed) {
                 break;
             }
-            let of = |id: &CaseId| self.experiment.variant(&id.variant);
-            let runs: Vec<_> = together.iter().filter_map(|id| Some((of(id)?, id))).collect();
+            let variant = |id: &CaseId| self.experiment.variant(&id.variant);
+            let runs: Vec<_> = together.iter().filter_map(|id| Some((variant(id)?, id))).collect();
             let seeded = (seed, Some(sampling));
             let mut observe = |place: usize, live: &LiveLoad<'_>| {
                 observer.interval(&together[place], live);

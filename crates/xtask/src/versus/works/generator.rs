@@ -20,7 +20,9 @@ const OUTSTANDING: [u32; 2] = [1, 10];
 pub(crate) fn generator(bench: &Bench<'_>) -> Result<Outcome> {
     let listens: Vec<_> = [Transport::Dot, Transport::Doh2, Transport::Doq, Transport::Doh3]
         .into_iter()
-        .filter_map(|it| bench.dnslab.listen_option(it).map(|option| (it, option)))
+        .filter_map(|transport| {
+            bench.dnslab.listen_option(transport).map(|option| (transport, option))
+        })
         .collect();
     let path = &bench.dnslab.path;
     let mut server =
@@ -66,14 +68,15 @@ fn row(samples: &[Sample], case: String, program: &str) -> Result<GeneratorRow> 
             Ratio::new(&ours, &theirs).with_context(|| format!("no ratio for {case}"))
         })
         .transpose()?;
-    let of_program = samples.iter().filter(|it| it.program == program);
-    let lost =
-        |it: &Sample| it.finding.lost as f64 / (it.finding.answered + it.finding.lost) as f64;
+    let of_program = samples.iter().filter(|sample| sample.program == program);
+    let lost = |sample: &Sample| {
+        sample.finding.lost as f64 / (sample.finding.answered + sample.finding.lost) as f64
+    };
     Ok(GeneratorRow {
         answered_qps: median_of(samples, &case, program, answered)?,
         // If each answer took it as long in the window as in the whole run.
-        busy_share: median_of(samples, &case, program, |it| {
-            Some(it.finding.answered_qps * it.cpu_us_per_answer / 1e6)
+        busy_share: median_of(samples, &case, program, |sample| {
+            Some(sample.finding.answered_qps * sample.cpu_us_per_answer / 1e6)
         })?,
         ratio,
         lost: of_program.map(lost).fold(0.0, f64::max),

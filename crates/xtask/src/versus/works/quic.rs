@@ -51,9 +51,9 @@ pub(crate) fn quic(bench: &Bench<'_>) -> Result<Outcome> {
     }
     let samples = bench.alternate(&loads, &bench.own(), None)?;
     for clients in connections {
-        let of = |transport| server.load(Work::Quic, transport, *clients, Mode::Window(WINDOW));
+        let load = |transport| server.load(Work::Quic, transport, *clients, Mode::Window(WINDOW));
         for transport in transports.iter().filter(|transport| MEASURED.contains(transport)) {
-            outcome.comparisons.push(compare(&samples, &of(*transport), &of(AGAINST))?);
+            outcome.comparisons.push(compare(&samples, &load(*transport), &load(AGAINST))?);
         }
     }
     outcome.samples = samples;

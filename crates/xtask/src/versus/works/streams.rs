@@ -51,8 +51,8 @@ pub(crate) fn streams(bench: &Bench<'_>) -> Result<Outcome> {
 }
 
 fn compare(samples: &[Sample], case: &str, peer: &str) -> Result<[Comparison; 2]> {
-    let row = |figure, of: fn(&Sample) -> Option<f64>, aim, beside| -> Result<Comparison> {
-        let row = bench::compare(Work::Streams, samples, (case, case), peer, (figure, of))?
+    let row = |figure, value: fn(&Sample) -> Option<f64>, aim, beside| -> Result<Comparison> {
+        let row = bench::compare(Work::Streams, samples, (case, case), peer, (figure, value))?
             .with_context(|| format!("no ratio for {case}"))?;
         Ok(Comparison { aim, beside, ..row })
     };

@@ -7,15 +7,27 @@ use dnslab_load::{AskError, CertificateFault, Refusal, TlsRefusal};
 use dnslab_settings::{OptionForm, Remedy};
 use dnslab_wire::{Method, Transport, rcode, rcode_name};
 
-use super::WrongAnswer;
+use super::error::{FirstQueryError, WrongAnswer};
+
+impl FirstQueryError {
+    /// What to do about it, with options in the form of the command that was called.
+    #[must_use]
+    pub fn remedy(&self, form: OptionForm) -> Option<String> {
+        match self {
+            Self::Ask(error) => of_silence(error, form),
+            Self::Tls(_) | Self::Queries(_) => None,
+            Self::Wrong { found, transport, .. } => Some(of_answer(found, *transport, form)),
+        }
+    }
+}
 
 /// What is said behind an error, with the line break before it; nothing if there is nothing to do.
-pub(in crate::run) fn hint(error: &AskError, form: OptionForm) -> String {
+pub(super) fn hint(error: &AskError, form: OptionForm) -> String {
     of_silence(error, form).map(|remedy| format!("\n  hint:    {remedy}")).unwrap_or_default()
 }
 
 /// What to do if there is no answer. `None` where the error says so itself.
-pub(super) fn of_silence(error: &AskError, form: OptionForm) -> Option<String> {
+fn of_silence(error: &AskError, form: OptionForm) -> Option<String> {
     Some(match error {
         AskError::NoSocket { .. } | AskError::Signature { .. } => return None,
         AskError::Certificate { target, fault } => of_certificate(fault, *target, form),

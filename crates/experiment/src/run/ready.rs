@@ -1,0 +1,92 @@
+//! When a server that is started is ready: it answers a question rightly.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dnslab_load::{Asker, Job, TlsSettings, ask};
+use dnslab_settings::{Load, Queries, Variant, Verification};
+use dnslab_traffic::QueryList;
+use dnslab_wire::{Query, QueryOptions, Response, Transport, rcode_name};
+use domain::base::Name;
+use domain::base::iana::Rtype;
+
+use super::error::QueriesError;
+use super::ways::tls;
+
+/// Time from a server's start to its first right answer. BIND loads 750,000 records in some seconds.
+pub(super) const READY_WITHIN: Duration = Duration::from_secs(60);
+
+const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// A name that an upstream knows and no load asks for, to probe whether a forwarder is ready. It is not below
+/// `test`, which forwarders deny themselves (RFC 6761, section 6.2).
+pub(super) const READY_NAME: &str = "ready.dnslab-laboratory.net";
+
+/// The query that shows whether a server answers rightly, with records.
+pub(super) struct Question(Query);
+
+impl Question {
+    /// The SOA record of the zone. If the load would fill a cache, a name that an upstream knows and no load
+    /// asks for; for a resolver the SOA record of the root, which leaves no other name in its cache.
+    pub(super) fn of(variant: &Variant) -> Result<Self, QueriesError> {
+        if variant.resolves() {
+            return Self::soa(".");
+        }
+        let has_names = !matches!(variant.asked(), Queries::Zone(_));
+        match has_names && !variant.behind().is_empty() {
+            true => Self::new(READY_NAME, Rtype::A),
+            false => Self::soa(&variant.zone.name),
+        }
+    }
+
+    pub(super) fn soa(origin: &str) -> Result<Self, QueriesError> {
+        Self::new(origin, Rtype::SOA)
+    }
+
+    fn new(name: &str, rtype: Rtype) -> Result<Self, QueriesError> {
+        let wrong = |reason: String| QueriesError::Zone { name: name.to_owned(), reason };
+        let parsed: Name<Vec<u8>> = name
+            .parse()
+            .map_err(|error: domain::base::name::FromStrError| wrong(error.to_string()))?;
+        // A forwarder may refuse a query without RD.
+        let options = QueryOptions { recursion_desired: true, ..QueryOptions::default() };
+        let query = Query::new(&parsed, rtype, &options);
+        query.map(Self).map_err(|error| wrong(error.to_string()))
+    }
+
+    /// Asks as the first client of this load does, over this transport.
+    pub(super) fn ask(
+        &self,
+        load: &Load,
+        transport: Transport,
+        address: SocketAddr,
+        tls: Option<&TlsSettings>,
+    ) -> Result<(), String> {
+        let load = Load { transport, mix: None, ..load.clone() };
+        let list = QueryList::from_queries(vec![self.0.clone()], "readiness".to_owned());
+        let job = Job { tls: tls.cloned(), ..Job::new(load, address, Arc::new(list)) };
+        let asker = Asker { client: 0, transport, server: 0 };
+        let answer = ask(&job, asker, &self.0, PROBE_TIMEOUT).map_err(|error| error.to_string())?;
+        let response = Response::parse(&answer).map_err(|error| error.to_string())?;
+        if response.rcode != 0 || response.answers == 0 {
+            let (rcode, records) = (rcode_name(response.rcode.into()), response.answers);
+            return Err(format!("{} was answered with {rcode} and {records} records", self.0));
+        }
+        Ok(())
+    }
+}
+
+/// Asks a server behind the one under test. `authority` signed its certificate.
+pub(super) fn probe(
+    transport: Transport,
+    address: SocketAddr,
+    question: &Question,
+    authority: Option<&Path>,
+) -> Result<(), String> {
+    let name = address.ip().to_string();
+    let tls = tls(transport, Some(&Verification::RunAuthority), &name, authority)
+        .map_err(|error| error.to_string())?;
+    question.ask(&Load::default(), transport, address, tls.as_ref())
+}
