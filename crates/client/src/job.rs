@@ -11,6 +11,7 @@ use dnslab_traffic::{
 };
 use dnslab_wire::{Query, Transport};
 
+use crate::played::PlayedClients;
 use crate::time::Nanos;
 use crate::{Expected, TlsSettings};
 
@@ -29,15 +30,6 @@ pub struct Endpoint {
     /// Share of the clients that use it, in [0, 1]. All shares together are at most 1. What they leave to 1
     /// are the clients of [`Load::transport`].
     pub share: f64,
-}
-
-/// Clients with queries of their own, as they are known before the load.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct PlayedClients {
-    /// Where their queries come from, as a sentence.
-    pub description: String,
-    /// Mean rate over the whole load, queries per second.
-    pub rate_qps: f64,
 }
 
 /// One load on one server.

@@ -41,6 +41,7 @@ pub mod connection;
 mod connection_slot;
 mod in_flight;
 mod job;
+mod played;
 mod query_source;
 mod recorder;
 mod replay;
@@ -55,7 +56,8 @@ mod tls;
 mod transcript;
 mod worker;
 
-pub use job::{Endpoint, Job, PlayedClients, sockets};
+pub use job::{Endpoint, Job, sockets};
+pub use played::PlayedClients;
 pub use recorder::{
     Events, IntervalRecord, Millisecond, PhaseCounts, Phases, RcodeCounts, Recorder,
 };

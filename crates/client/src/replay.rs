@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use dnslab_traffic::{ClientQuery, QueryList};
 use dnslab_wire::Query;
 
-use crate::job::PlayedClients;
+use crate::played::PlayedClients;
 use crate::time::Nanos;
 
 /// How long a worker leaves a source alone that had nothing ready.

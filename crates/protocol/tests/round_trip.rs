@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use dnslab_traffic::{Pace, QueryList, Rate, SlicePlan, Timeline};
 use dnslab_wire::{Edns, Query, QueryOptions, Transport};
 use domain::base::Name;
 use domain::base::iana::Rtype;
-use proptest::collection::{btree_map, vec};
+use proptest::collection::{btree_map, btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -29,6 +29,11 @@ fn read_back(message: &Message) -> Message {
     read
 }
 
+/// Nobody sends flow labels of IPv6.
+fn addresses() -> impl Strategy<Value = SocketAddr> {
+    any::<(IpAddr, u16)>().prop_map(SocketAddr::from)
+}
+
 fn durations() -> impl Strategy<Value = Duration> {
     (1_000_000u64..100_000_000_000).prop_map(Duration::from_nanos)
 }
@@ -39,7 +44,7 @@ fn modes() -> impl Strategy<Value = Mode> {
     prop_oneof![
         (1u32..=65_535).prop_map(|outstanding| Mode::Closed { outstanding }),
         (rates(), paces).prop_map(|(rate, pace)| Mode::Open { rate, pace }),
-        "[a-z ]{1,9}".prop_map(|path| Mode::Capture(path.into())),
+        "[a-z]{1,9}".prop_map(|path| Mode::Capture(path.into())),
         rates().prop_map(|rate| Mode::Population { source: "typical".parse().unwrap(), rate }),
     ]
 }
@@ -49,7 +54,7 @@ fn loads() -> impl Strategy<Value = Load> {
     let times = (durations(), durations(), option::of(durations()));
     let subnets = option::of(Just("10.0.0.0/8 by /24".parse().unwrap()));
     let key = option::of(Just("hmac-sha512:key.test:c2VjcmV0".parse().unwrap()));
-    let more = (option::of(1u32..1_024), vec(0usize..64, 0..4), any::<bool>());
+    let more = (option::of(1u32..1_024), btree_set(0usize..64, 0..4), any::<bool>());
     (modes(), transports, 1u32..=1_000_000, times, subnets, key, more).prop_map(
         |(mode, transport, clients, (duration, warm_up, idle), client_subnets, tsig, more)| Load {
             mode,
@@ -61,7 +66,7 @@ fn loads() -> impl Strategy<Value = Load> {
             client_subnets,
             tsig,
             workers: more.0,
-            cpus: more.1,
+            cpus: more.1.into_iter().collect(),
             cookies: more.2,
             windows: more.2.then(|| "cold:0s..60s,warm:60s..120s".parse().unwrap()),
             ..Load::default()
@@ -133,14 +138,14 @@ fn jobs() -> impl Strategy<Value = Job> {
         played.map(|(description, rate_qps)| PlayedClients { description, rate_qps })
     });
     let endpoints = || {
-        let endpoint = (select(&Transport::ALL[..]), any::<SocketAddr>(), 0.0..1.0, any::<bool>());
+        let endpoint = (select(&Transport::ALL[..]), addresses(), 0.0..1.0, any::<bool>());
         let endpoint = endpoint.prop_map(|(transport, target, share, is_verified)| {
             let tls = transport.is_encrypted().then(|| tls(is_verified));
             Endpoint { transport, target, tls, share }
         });
         vec(endpoint, 0..3)
     };
-    let basics = (loads(), timelines(), any::<SocketAddr>(), queries(), any::<u64>());
+    let basics = (loads(), timelines(), addresses(), queries(), any::<u64>());
     let more = (expected, played, option::of(any::<bool>()), endpoints(), vec(endpoints(), 0..2));
     (basics, more, 1u32..64, any::<bool>()).prop_map(
         |((load, timeline, target, queries, seed), more, workers, tells)| {

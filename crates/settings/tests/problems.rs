@@ -236,7 +236,8 @@ fn programs_of_the_embedded_server() {
 #[test]
 fn combinations() {
     let external = "server = { kind = \"external\", address = \"192.0.2.1\" }";
-    let cases: [(&str, String); 19] = [
+    let cases: [(&str, String); 20] = [
+        ("connections_without_queries", "load = { outstanding = 2, connections = 3 }".into()),
         ("rate_and_outstanding", "load.rate = 5\nload.outstanding = 6".into()),
         ("pace_without_rate", "load.pace = \"poisson\"".into()),
         ("delay_with_bind", "server = { kind = \"bind\", delay = \"5ms\" }".into()),

@@ -13,7 +13,7 @@ use rand::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::{Played, Scenario, check, play_each};
-use crate::job::PlayedClients;
+use crate::played::PlayedClients;
 use crate::replay::{ClientTraffic, Fed, Feed};
 
 /// Queries that are known to the test. They come in pieces, and now and then late.

@@ -112,6 +112,7 @@ impl Check<'_> {
         self.windows(load);
         self.queries(load);
         self.tls(draft);
+        self.window(&draft.load);
         self.streams_of_knot(draft);
         self.sources(draft);
         let (load, upstream) = (&mut draft.load, &draft.upstream);
@@ -366,6 +367,24 @@ impl Check<'_> {
                 ),
                 [early_data.mark(""), load.http_method.mark("")],
                 "write `load.http_method = \"get\"`, or remove `load.early_data`",
+            );
+        }
+    }
+
+    /// A closed loop gives each connection a part of the client's window.
+    fn window(&mut self, load: &LoadDraft) {
+        let (Some(outstanding), connections) = (load.outstanding.value, load.connections.value)
+        else {
+            return;
+        };
+        if outstanding < connections {
+            self.problem(
+                format!(
+                    "{connections} connections of each client cannot share {}: some would carry none",
+                    number::counted(outstanding.into(), "outstanding query", "outstanding queries")
+                ),
+                [load.connections.mark("so many"), load.outstanding.mark("so few")],
+                format!("write `load.outstanding = {connections}` or more, or take fewer connections"),
             );
         }
     }
