@@ -108,17 +108,6 @@ impl Default for Command {
     }
 }
 
-impl Command {
-    /// True for a gate: its exit codes 1 and 2 are verdicts.
-    pub(crate) fn is_gate(&self) -> bool {
-        match self {
-            Self::Compare(_) => true,
-            Self::Run(arguments) => arguments.asked.against.is_some(),
-            _ => false,
-        }
-    }
-}
-
 /// What a change may cost if nothing else is said.
 pub(crate) const DEFAULT_LIMITS: &str = "qps>-3%,p99<+5%,cpu_per_query<+5%";
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use dnslab_analysis::{Ruling, SessionComparison, WholeSession};
+use dnslab_analysis::{SessionComparison, WholeSession};
 use dnslab_record::{RunRecord, Session};
 use dnslab_report::{
     machine_texts, session_comparison_json, session_comparison_junit, session_comparison_markdown,
@@ -14,19 +14,14 @@ use dnslab_results::ResultsDirectory;
 
 use crate::arguments::Compare;
 use crate::exit::{Exit, Failure};
-use crate::terminal;
+use crate::{gate, terminal};
 
-/// Whatever goes wrong is no verdict, and has an exit code of its own.
 pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
-    judge(arguments).map_err(Failure::without_verdict)
-}
-
-fn judge(arguments: &Compare) -> Result<Exit, Failure> {
     let Compare { base, new, limit, across_machines, .. } = arguments;
     let (base, new) = (Read::of(base)?, Read::of(new)?);
     if base.is_same_as(&new) {
         let path = base.results.path().display();
-        return Err(anyhow!("{path} would be compared with itself").into());
+        return Err(Failure::bad_input(anyhow!("{path} would be compared with itself")));
     }
     let comparison = SessionComparison::of(base.whole(), new.whole(), limit);
     let machines = machine_texts(&comparison);
@@ -49,16 +44,7 @@ fn judge(arguments: &Compare) -> Result<Exit, Failure> {
     if let Some(path) = &arguments.junit {
         write(path, &session_comparison_junit(&comparison))?;
     }
-    Ok(exit(comparison.ruling()))
-}
-
-/// The exit code of a verdict.
-pub(crate) fn exit(ruling: Ruling) -> Exit {
-    match ruling {
-        Ruling::Pass => Exit::Fine,
-        Ruling::Fail => Exit::Worse,
-        Ruling::Unclear => Exit::CannotTell,
-    }
+    Ok(gate::exit(Some(comparison.ruling())))
 }
 
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
@@ -78,12 +64,11 @@ impl Read {
     pub(crate) fn of(path: &Path) -> Result<Self, Failure> {
         let results = ResultsDirectory::open(path).map_err(Failure::bad_input)?;
         if results.capacity()?.is_some() {
-            return Err(anyhow!(
+            return Err(Failure::bad_input(anyhow!(
                 "{} is a search for a rate, whose steps are no variants\n  hint:    compare runs of an \
                  experiment (`dnslab run`) or of one load (`dnslab load`)",
                 path.display()
-            )
-            .into());
+            )));
         }
         let (session, records) = (results.session()?, results.runs()?);
         // A directory without it has all that is judged.

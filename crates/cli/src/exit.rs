@@ -10,22 +10,15 @@ pub(crate) enum Exit {
     Impossible,
     /// The arguments, the experiment file or the query file are wrong.
     BadInput,
-    /// Measured, but a run is invalid or failed, a limit given with `--limit` cannot be judged, answers
-    /// that differ could not be asked again, no rate or window met the objective, or the calibration
+    /// Measured, but a run is invalid or failed, a limit cannot be judged, answers that differ could not be asked again, no rate or window met the objective, or the calibration
     /// failed.
     Invalid,
-    /// A limit given with `--limit` is exceeded for certain.
+    /// A limit is exceeded for certain.
     OverLimit,
     /// Answers were compared, and some questions are answered differently whenever they are asked.
     AnswersDiffer,
     /// Interrupted; what was measured is on disk and reported.
     Interrupted,
-    /// A gate (`compare`, `run --against`): certainly worse than a limit.
-    Worse,
-    /// A gate: neither within the limits nor worse for certain.
-    CannotTell,
-    /// A gate: there is no verdict, whatever the reason.
-    NoVerdict,
 }
 
 /// For `--help`.
@@ -36,14 +29,9 @@ Exit codes:
     2  bad input: arguments, experiment file, query file
     3  measured, but a run is invalid or failed, a limit cannot be judged, differing answers
        could not be asked again, nothing met the objective, or the calibration failed
-    4  a limit given with --limit is exceeded for certain
+    4  a limit is exceeded for certain
     5  answers were compared, and some differ again whenever they are asked
-  130  interrupted; what was measured is on disk and reported
-Exit codes of a gate, which are `compare` and `run --against`:
-    0  within all limits
-    1  certainly worse than a limit
-    2  it cannot be told: more runs are needed, or a run does not count
-    3  there is no verdict: bad input, other machines, or it could not be done";
+  130  interrupted; what was measured is on disk and reported";
 
 impl Exit {
     pub(crate) fn code(self) -> u8 {
@@ -56,9 +44,6 @@ impl Exit {
             Self::AnswersDiffer => 5,
             // 128 + SIGINT, as in shells.
             Self::Interrupted => 130,
-            Self::Worse => 1,
-            Self::CannotTell => 2,
-            Self::NoVerdict => 3,
         }
     }
 }
@@ -79,11 +64,6 @@ pub(crate) struct Failure {
 impl Failure {
     pub(crate) fn bad_input(error: impl Into<anyhow::Error>) -> Self {
         Self { exit: Exit::BadInput, error: error.into() }
-    }
-
-    /// The error of a command whose other codes are verdicts.
-    pub(crate) fn without_verdict(self) -> Self {
-        Self { exit: Exit::NoVerdict, ..self }
     }
 }
 

@@ -97,20 +97,15 @@ fn main() -> ExitCode {
         Err(refused) => return usage(&refused, &words),
     };
     limits::raise_open_files();
-    let is_gate = command.is_gate();
-    conclude(act(command), is_gate)
+    conclude(act(command))
 }
 
 /// Says why a command failed. What it printed may be lost: then it has failed, too.
-fn conclude(done: Result<Exit, Failure>, is_gate: bool) -> ExitCode {
+fn conclude(done: Result<Exit, Failure>) -> ExitCode {
     let done = done.and_then(|exit| match output::lost() {
         None => Ok(exit),
         Some(error) => {
-            let lost = anyhow::Error::new(error).context("cannot write to the standard output");
-            Err(Failure {
-                exit: if is_gate { Exit::NoVerdict } else { Exit::Impossible },
-                error: lost,
-            })
+            Err(anyhow::Error::new(error).context("cannot write to the standard output").into())
         }
     });
     match done {
@@ -122,11 +117,11 @@ fn conclude(done: Result<Exit, Failure>, is_gate: bool) -> ExitCode {
     }
 }
 
-/// Prints help, the version, or what is wrong with the arguments. In a gate these must not look like a verdict.
+/// Prints help, the version, or what is wrong with the arguments.
 fn usage(refused: &clap::Error, words: &[OsString]) -> ExitCode {
     if !refused.use_stderr() {
         output::write(|output| write!(output, "{}", refused.render().ansi()));
-        return conclude(Ok(Exit::Fine), false);
+        return conclude(Ok(Exit::Fine));
     }
     match arguments::dnsperf::answer(words) {
         Some(answer) => tell!("{}", answer.trim_end()),
@@ -134,10 +129,7 @@ fn usage(refused: &clap::Error, words: &[OsString]) -> ExitCode {
             refused.print().ok();
         }
     }
-    let is_against = |word: &OsString| word.to_string_lossy().starts_with("--against");
-    let is_gate =
-        words.get(1).is_some_and(|word| word == "compare") || words.iter().any(is_against);
-    if is_gate { Exit::NoVerdict.into() } else { Exit::BadInput.into() }
+    Exit::BadInput.into()
 }
 
 /// Whether a command sends load, or answers it.
@@ -157,7 +149,7 @@ fn act(command: Command) -> Result<Exit, Failure> {
         dnslab_socket::check_kernel().map_err(anyhow::Error::from)?;
     }
     match command {
-        Command::Run(arguments) => run::run(arguments),
+        Command::Run(arguments) => run::run(&arguments),
         Command::Plan(arguments) => plan::plan(&arguments),
         Command::Load(arguments) => load::load(arguments),
         Command::Replay(arguments) => replay::replay(&arguments),

@@ -5,7 +5,6 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use dnslab_analysis::Ruling;
 use dnslab_experiment::{Plan, Session, SessionOptions, Source, Untrusted, doubt_of_results};
 use dnslab_record::{CostLimit, RunStatus, SkippedVariant};
 use dnslab_report::beforehand;
@@ -18,18 +17,9 @@ use crate::kept::{Place, needs_folder};
 use crate::live::{Live, Wanted};
 use crate::monitoring::{Both, Doors, Monitor};
 use crate::session::{failure, failure_with_remedy, guard};
-use crate::{compare, first_screen, gate, signals, terminal};
+use crate::{first_screen, gate, signals, terminal};
 
-pub(crate) fn run(arguments: Run) -> Result<Exit, Failure> {
-    // In a gate the other codes are verdicts.
-    let without_verdict = |failure: Failure| match arguments.asked.against {
-        Some(_) => failure.without_verdict(),
-        None => failure,
-    };
-    begin_or_resume(&arguments).map_err(without_verdict)
-}
-
-fn begin_or_resume(arguments: &Run) -> Result<Exit, Failure> {
+pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
     let may_run = |untrusted: &Untrusted| arguments.trust || trust(untrusted);
     let open = || Doors::open(&arguments.monitor, arguments.output);
     let (place, mut session, doors) = match &arguments.resume {
@@ -251,10 +241,6 @@ fn conclude(session: &Session, output: Output, place: &Place) -> Result<Exit, Fa
         first_screen::show((results, place.is_kept()), Some(session.experiment()), output)?;
     let ruling = summary.ruling();
     let all_count = results.runs()?.iter().all(|record| record.status == RunStatus::Valid);
-    if !session.facts().against.is_empty() {
-        // A run that does not count leaves it open.
-        return Ok(compare::exit(ruling.unwrap_or(Ruling::Unclear)));
-    }
     Ok(match if all_count { gate::exit(ruling) } else { Exit::Invalid } {
         Exit::Fine => gate::exit_of_answers(&summary),
         other => other,

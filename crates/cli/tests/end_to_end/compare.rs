@@ -88,7 +88,7 @@ fn equal_slower_and_too_few() {
     assert!(read(&markdown).starts_with("**PASS: 2 of 2 limits pass**"), "{done}");
     assert_eq!(counts(&junit), "2 0 0", "{done}");
 
-    let done = compare(&room, &base, &slower, &files).exits_with(1);
+    let done = compare(&room, &base, &slower, &files).exits_with(4);
     let done = done.prints("The change is certainly worse than a limit: udp's cpu_per_query ");
     let done = done.prints("server.busy was").prints("is \"1ms\"");
     assert!(read(&markdown).starts_with("**FAIL: "), "{done}");
@@ -96,22 +96,22 @@ fn equal_slower_and_too_few() {
     // What is better never fails.
     compare(&room, &slower, &base, &[]).exits_with(0);
 
-    let done = compare(&room, &base, &once, &files).exits_with(2);
+    let done = compare(&room, &base, &once, &files).exits_with(3);
     let done = done.prints("one run says nothing of the spread: make at least 5 in each session");
     assert!(read(&markdown).starts_with("**UNCLEAR: "), "{done}");
     assert_eq!(counts(&junit), "2 0 2", "{done}");
 
-    let done = compare(&room, &base, &slower, &["--json"]).exits_with(1);
+    let done = compare(&room, &base, &slower, &["--json"]).exits_with(4);
     let json: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
     assert_eq!((&json["ruling"], &json["variants"][0]), (&"fail".into(), &"udp".into()), "{done}");
 
     // There is no verdict without two sessions that compare.
-    compare(&room, &base, &base, &[]).exits_with(3).errors(1).complains("compared with itself");
-    compare(&room, &base, "nowhere", &[]).exits_with(3).errors(1).complains("nowhere");
+    compare(&room, &base, &base, &[]).exits_with(2).errors(1).complains("compared with itself");
+    compare(&room, &base, "nowhere", &[]).exits_with(2).errors(1).complains("nowhere");
     compare(&room, &base, &equal, &["--limit", "p99>-5%"])
-        .exits_with(3)
+        .exits_with(2)
         .complains("`p99>-5%` fails what is better: write p99<+...%");
-    compare(&room, &base, &equal, &["--junit", "no/such/folder"]).exits_with(3).errors(1);
+    compare(&room, &base, &equal, &["--junit", "no/such/folder"]).exits_with(1).errors(1);
     let session = Path::new(&equal).join("session.json");
     let mut facts: serde_json::Value = serde_json::from_str(&read(&session)).unwrap();
     for fact in facts["host"].as_array_mut().unwrap() {
@@ -120,7 +120,7 @@ fn equal_slower_and_too_few() {
         }
     }
     fs::write(&session, facts.to_string()).unwrap();
-    let done = compare(&room, &base, &equal, &[]).exits_with(3).errors(1);
+    let done = compare(&room, &base, &equal, &[]).exits_with(1).errors(1);
     done.complains("the sessions are of different machines: memory was ")
         .complains("hint:    measure both on one machine");
     compare_by(OF_EQUAL, &room, &base, &equal, &["--across-machines"])
@@ -162,7 +162,7 @@ fn both_programs_of_a_server_in_the_same_rounds() {
     // A machine that others use gives no certain word.
     let is_disturbed = |limit: &str| is_disturbed(&results(limit));
     let ends_with = |done: Done, limit: &str, (code, word): (i32, &str)| {
-        let (code, word) = if is_disturbed(limit) { (2, "UNCLEAR") } else { (code, word) };
+        let (code, word) = if is_disturbed(limit) { (3, "UNCLEAR") } else { (code, word) };
         done.exits_with(code).prints(word)
     };
     // No server is so much worse than itself, and a server that answers cannot be this much better.
@@ -183,19 +183,19 @@ fn both_programs_of_a_server_in_the_same_rounds() {
         judged.iter().map(|it| format!("{} {}", it["variant"], it["against"])).collect();
     assert_eq!(pairs, ["\"udp\" \"udp-base\"", "\"tcp\" \"tcp-base\""], "{done}");
     let path = results.path().to_str().unwrap();
-    room.dnslab(&["run", "--resume", path]).exits_with(if is_disturbed(limit) { 2 } else { 0 });
+    room.dnslab(&["run", "--resume", path]).exits_with(if is_disturbed(limit) { 3 } else { 0 });
 
     // Within 50 % of the loss is who answers at all.
     run("lost<50%", &[]).exits_with(0).prints("PASS");
     // That is asked of none: a tenth of the CPU time.
     let limit = "cpu_per_query<-90%";
-    ends_with(run(limit, &[]), limit, (1, "FAIL"));
-    run("cpu_per_query<+400%", &["--set", "repeat.runs=1"]).exits_with(2).prints("UNCLEAR");
+    ends_with(run(limit, &[]), limit, (4, "FAIL"));
+    run("cpu_per_query<+400%", &["--set", "repeat.runs=1"]).exits_with(3).prints("UNCLEAR");
     // An embedded server has no program, and what cannot be run is no verdict.
-    run("qps>-90%", &["--set", "server.kind=embedded"]).exits_with(3).complains("--against=");
+    run("qps>-90%", &["--set", "server.kind=embedded"]).exits_with(2).complains("--against=");
     let words = ["run", "./experiment.toml", "--against", "./nowhere"];
-    room.dnslab(&words).exits_with(3).complains("nowhere");
-    room.dnslab(&["run", "--against", &old, "--limit", "x"]).exits_with(3);
+    room.dnslab(&words).exits_with(2).complains("nowhere");
+    room.dnslab(&["run", "--against", &old, "--limit", "x"]).exits_with(2);
 }
 
 #[test]
