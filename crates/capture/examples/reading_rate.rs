@@ -26,7 +26,8 @@ fn main() {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(&pcap).expect("a vector grows");
     read("pcap, gzip", &encoder.finish().expect("a vector grows"), packets);
-    let compressed = zstd::encode_all(&pcap[..], 3).expect("a vector grows");
+    let compressed =
+        ruzstd::encoding::compress_to_vec(&pcap[..], ruzstd::encoding::CompressionLevel::Fastest);
     read("pcap, zstd", &compressed, packets);
 }
 

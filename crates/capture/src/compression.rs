@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use flate2::bufread::MultiGzDecoder;
 
 use crate::window::Window;
+use crate::zstd_frames::ZstdFrames;
 
 /// Octets that are read at once.
 const CAPACITY: usize = 64 * 1024;
@@ -13,8 +14,7 @@ const CAPACITY: usize = 64 * 1024;
 pub(crate) enum Decoder<R: Read> {
     Plain(Window<R>),
     Gzip(Box<MultiGzDecoder<Window<R>>>),
-    /// Its window is 128 MiB at most, as that of `zstd -d` without `--long=31`.
-    Zstd(Box<zstd::Decoder<'static, Window<R>>>),
+    Zstd(Box<ZstdFrames<R>>),
 }
 
 /// Octets as they were before they were compressed, whatever they are. Those that are not compressed stay as they are.
@@ -53,7 +53,7 @@ impl<R: Read> Decoder<R> {
             [0x1f, 0x8b, ..] => Self::Gzip(Box::new(MultiGzDecoder::new(source))),
             // The second is a skippable frame.
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => {
-                Self::Zstd(Box::new(zstd::Decoder::with_buffer(source)?))
+                Self::Zstd(Box::new(ZstdFrames::new(source)))
             }
             _ => Self::Plain(source),
         })
@@ -72,7 +72,7 @@ impl<R: Read> Read for Decoder<R> {
                 read => read,
             },
             Self::Zstd(decoder) => match decoder.read(to) {
-                Err(error) => Err(fault(decoder.get_mut(), "zstd", &error)),
+                Err(error) => Err(fault(decoder.source(), "zstd", &error)),
                 read => read,
             },
         }

@@ -26,8 +26,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Modules, in the order of reading: `reader` (from the file down to the message); `compression`, `container`, `pcap`,
-//! `pcapng`, `frame_streams`, `window`, `packet`, `order` (files); `link`, `ip`, `datagram`, `tunnels` (headers of
+//! Modules, in the order of reading: `reader` (from the file down to the message); `compression`, `zstd_frames`, `container`,
+//! `pcap`, `pcapng`, `frame_streams`, `window`, `packet`, `order` (files); `link`, `ip`, `datagram`, `tunnels` (headers of
 //! packets); `fragments`, `streams`, `generations` (what came in parts, and a map that forgets); `dnstap`, `message`,
 //! `reason` (what a query is); `repeats`, `duplicates` (what was asked or captured twice); `counts`, `options`,
 //! `frame_receiver`, `writer`.
@@ -69,6 +69,7 @@ mod tests;
 mod tunnels;
 mod window;
 mod writer;
+mod zstd_frames;
 
 pub use compression::Decompressed;
 pub use counts::Counts;

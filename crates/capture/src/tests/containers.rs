@@ -4,6 +4,7 @@ use std::io::{self, Read, Write};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
 use crate::made::*;
 use crate::{CaptureError, CaptureOptions, CaptureReader, CaptureWriter, Captured, Reason};
@@ -108,10 +109,7 @@ fn gzip(octets: &[u8]) -> Vec<u8> {
 }
 
 fn zstd(octets: &[u8]) -> Vec<u8> {
-    let mut encoder = zstd::Encoder::new(Vec::new(), 3).unwrap();
-    encoder.include_checksum(true).unwrap();
-    encoder.write_all(octets).unwrap();
-    encoder.finish().unwrap()
+    compress_to_vec(octets, CompressionLevel::Fastest)
 }
 
 fn forty() -> Vec<Vec<u8>> {

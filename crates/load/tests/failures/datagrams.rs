@@ -1,38 +1,12 @@
-//! Datagrams that nobody asked for: garbage, answers to other questions, floods.
+//! Floods of answers, right ones and others.
 
 use std::time::Duration;
 
 use dnslab_wire::Transport;
-use rand::{RngCore as _, SeedableRng as _};
-use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::applied::{apply, both, job};
 use crate::process::{alone, status_kib};
 use crate::server::{answer, frame, read_query, tcp_server, udp_server};
-
-#[test]
-fn garbage_with_the_right_id_is_malformed() {
-    let garble = |_, query: &[u8]| vec![vec![query[0], query[1], 0x80, 0, 0, 9, 0, 0, 0, 0, 0, 0]];
-    let result = apply(&job(udp_server(garble), Transport::Udp));
-    let outcomes = result.measured.counters.outcomes;
-    assert!(outcomes.malformed > 0);
-    assert_eq!(outcomes.malformed, outcomes.due);
-}
-
-#[test]
-fn garbage_of_any_length_is_no_answer() {
-    let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
-    let target = udp_server(move |number, _| {
-        let mut garbage = vec![0; number as usize % 1_500];
-        random.fill_bytes(&mut garbage);
-        vec![garbage]
-    });
-    let result = apply(&job(target, Transport::Udp));
-    let counters = both(&result);
-    // Two octets in a row may be the id of a query in flight, which is malformed then.
-    assert!(counters.outcomes.answered == 0 && counters.outcomes.timed_out > 0, "{counters:?}");
-    assert!(counters.answers.unexpected > 0, "{counters:?}");
-}
 
 /// A thousand messages for each query: the right answer, its duplicates, and answers to others.
 fn flood(query: &[u8]) -> impl Iterator<Item = Vec<u8>> {

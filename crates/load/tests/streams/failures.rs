@@ -1,4 +1,4 @@
-//! Servers that break TLS or HTTP/2 in the middle. Every query keeps its one outcome, the load goes on, and
+//! Servers that break HTTP/2 in the middle. Every query keeps its one outcome, the load goes on, and
 //! the last fault is named.
 
 use std::io::{self, Read, Write};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use dnslab_load::{Job, LoadResult};
 use dnslab_transport::http2::Server;
-use dnslab_wire::{FrameReader, Transport, push_frame};
+use dnslab_wire::Transport;
 use rustls::{ServerConnection, StreamOwned};
 
 use crate::load::{go, job, settings};
@@ -49,27 +49,6 @@ fn answer(query: &[u8]) -> Vec<u8> {
     answer
 }
 
-/// Answers so many messages over TLS; false if the client closed before.
-fn answer_framed(stream: &mut Tls, mut count: usize) -> io::Result<bool> {
-    let mut reader = FrameReader::default();
-    while count > 0 {
-        let read = stream.read(reader.space())?;
-        if read == 0 {
-            return Ok(false);
-        }
-        reader.filled(read);
-        let mut out = Vec::new();
-        while count > 0
-            && let Some(query) = reader.next_frame()
-        {
-            push_frame(&mut out, &answer(query));
-            count -= 1;
-        }
-        stream.write_all(&out)?;
-    }
-    Ok(true)
-}
-
 /// Answers so many requests over HTTP/2; false if the client closed before.
 fn answer_requests(stream: &mut Tls, mut count: usize) -> io::Result<bool> {
     let (mut http, mut buffer, mut out) = (Server::new("/dns-query"), [0; 16_384], Vec::new());
@@ -98,18 +77,13 @@ type Fault = fn(&mut Tls) -> io::Result<()>;
 /// Applies a load to a server that answers some queries on each connection and then fails like this. More
 /// than the first connections must be opened, some queries answered, and those in flight lost with the
 /// connection. In the end the fault is named.
-fn check(transport: Transport, fault: Fault, expected: &[&str]) {
+fn check(fault: Fault, expected: &[&str]) {
     let identity = Identity::new();
-    let alpn = if transport == Transport::Dot { "dot" } else { "h2" };
-    let target = server(&identity, alpn, move |stream, number| {
-        let count = 1 + number * 7 % 40;
-        let goes_on = match transport {
-            Transport::Dot => answer_framed(stream, count)?,
-            _ => answer_requests(stream, count)?,
-        };
+    let target = server(&identity, "h2", move |stream, number| {
+        let goes_on = answer_requests(stream, 1 + number * 7 % 40)?;
         if goes_on { fault(stream) } else { Ok(()) }
     });
-    let job = Job { expected: None, ..job(target, transport, settings(&identity)) };
+    let job = Job { expected: None, ..job(target, Transport::Doh2, settings(&identity)) };
     let result = go(&job.with(|load| load.timeout = Duration::from_millis(300)));
     check_outcomes(&result);
     let end = result.last_connection_end.unwrap();
@@ -133,31 +107,6 @@ fn check_outcomes(result: &LoadResult) {
 /// it said before.
 const CLOSED: &str = "the server closed the connection";
 
-#[test]
-fn connections_that_are_closed() {
-    let bare: Fault = |stream| stream.sock.shutdown(std::net::Shutdown::Both);
-    let orderly: Fault = |stream| {
-        stream.conn.send_close_notify();
-        stream.flush()
-    };
-    for transport in [Transport::Dot, Transport::Doh2] {
-        check(transport, bare, &[CLOSED]);
-        check(transport, orderly, &[CLOSED]);
-    }
-}
-
-#[test]
-fn an_alert_in_mid_stream() {
-    // Our TLS sends an alert when octets are no record, and when a record cannot be decrypted.
-    let garbage: Fault =
-        |stream| stream.sock.write_all(b"HTTP/1.1 503 Service Unavailable\r\n\r\n");
-    let undecryptable: Fault = |stream| stream.sock.write_all(&[23, 3, 3, 0, 32].repeat(9));
-    for transport in [Transport::Dot, Transport::Doh2] {
-        check(transport, garbage, &["TLS: ", CLOSED]);
-        check(transport, undecryptable, &["TLS: ", CLOSED]);
-    }
-}
-
 /// A frame of HTTP/2 (RFC 9113, section 4.1).
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let mut frame = (payload.len() as u32).to_be_bytes()[1..].to_vec();
@@ -173,9 +122,9 @@ fn octets_that_are_no_http() {
     // `:status 200` on a stream that nobody opened, DATA on one, and GOAWAY with an error.
     let answers_nobody: Fault = |stream| stream.write_all(&frame(1, 5, 0x7ff_ffff, &[0x88]));
     let data_for_nobody: Fault = |stream| stream.write_all(&frame(0, 1, 0x7ff_ffff, b"\0\0"));
-    check(Transport::Doh2, garbage, &["HTTP/2", CLOSED]);
-    check(Transport::Doh2, answers_nobody, &["HTTP/2", CLOSED]);
-    check(Transport::Doh2, data_for_nobody, &["HTTP/2", CLOSED]);
+    check(garbage, &["HTTP/2", CLOSED]);
+    check(answers_nobody, &["HTTP/2", CLOSED]);
+    check(data_for_nobody, &["HTTP/2", CLOSED]);
 }
 
 /// A server that announces its end leaves what it did not look at to be asked again. Nothing is lost,
