@@ -54,17 +54,16 @@ impl<R: Read> ZstdFrames<R> {
     }
 
     /// Decodes until there is something to give, or the frame ends.
-    fn decode(&mut self) -> io::Result<()> {
+    fn decode(&mut self) {
         while self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
             let one = BlockDecodingStrategy::UptoBlocks(1);
             if let Err(error) = self.decoder.decode_blocks(&mut self.source, one) {
                 // The decoder keeps what later blocks may refer to, unless the frame ends.
                 self.decoder.decode_blocks(&END[..], BlockDecodingStrategy::All).ok();
                 self.state = State::Broken(Some(io::Error::other(error)));
-                return Ok(());
+                return;
             }
         }
-        Ok(())
     }
 
     /// The frame has ended, and all of it was given.
@@ -80,25 +79,24 @@ impl<R: Read> ZstdFrames<R> {
 impl<R: Read> Read for ZstdFrames<R> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         loop {
-            match &mut self.state {
-                State::Between if !self.begin()? => return Ok(0),
-                State::Between => self.state = State::InFrame,
-                State::InFrame => self.decode()?,
+            match self.state {
+                State::Between => match self.begin()? {
+                    true => self.state = State::InFrame,
+                    false => return Ok(0),
+                },
+                State::InFrame => self.decode(),
                 State::Broken(_) => {}
             }
             if self.decoder.can_collect() > 0 {
                 return self.decoder.read(to);
             }
-            match &mut self.state {
-                State::Broken(error) => {
-                    let again = || io::Error::other("the frame before came to no end");
-                    return Err(error.take().unwrap_or_else(again));
-                }
-                State::InFrame if self.decoder.is_finished() => {
-                    self.check()?;
-                    self.state = State::Between;
-                }
-                State::InFrame | State::Between => {}
+            if let State::Broken(error) = &mut self.state {
+                let again = || io::Error::other("the frame before came to no end");
+                return Err(error.take().unwrap_or_else(again));
+            }
+            if self.decoder.is_finished() {
+                self.check()?;
+                self.state = State::Between;
             }
         }
     }

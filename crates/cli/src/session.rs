@@ -20,6 +20,7 @@ pub(crate) fn failure(error: SessionError) -> Failure {
         | SessionError::Imported { .. }
         | SessionError::Queries(_)
         | SessionError::Variant { .. }
+        | SessionError::Slices(_)
         | SessionError::Results(ResultsError::NotResults { .. }) => Failure::bad_input(error),
         _ => error.into(),
     }

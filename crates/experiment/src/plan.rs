@@ -89,7 +89,7 @@ impl PlanTime {
         }
         let is_planned = |variant: &&Variant| cases.iter().any(|case| case.variant == variant.name);
         let variants: Vec<&Variant> = experiment.variants.iter().filter(is_planned).collect();
-        let is_open = |variant: &Variant| variant.load.mode.rate().is_some();
+        let is_open = |variant: &Variant| !variant.load.mode.is_closed();
         let common = experiment.common_load();
         let common = common.filter(|_| !experiment.variants.iter().any(is_open));
         let round_of = |cases: &[CaseId]| -> Vec<&Variant> {

@@ -72,7 +72,7 @@ pub fn run_together(
 ) -> Vec<Result<LoadResult, LoadError>> {
     let (mut checked, mut feeds) = (Vec::new(), Vec::new());
     for member in members {
-        match check(member.job).and_then(|()| begin(member)) {
+        match check(member).and_then(|()| begin(member)) {
             Ok(begun) => {
                 feeds.push(begun);
                 checked.push(Ok(()));
@@ -163,9 +163,14 @@ fn begin(member: &Member<'_>) -> Result<Vec<Box<dyn Feed>>, LoadError> {
 }
 
 /// What the settings do not say: their check knows neither the queries nor TLS, nor what this process may have open.
-fn check(job: &Job) -> Result<(), LoadError> {
+fn check(member: &Member<'_>) -> Result<(), LoadError> {
+    let Member { job, clients, .. } = member;
     let load = &job.settings;
-    if job.queries.is_empty() && job.played.is_none() {
+    let is_played = load.mode.is_played();
+    if (job.played.is_some(), clients.is_some()) != (is_played, is_played) {
+        return Err(LoadError::NoClients);
+    }
+    if job.queries.is_empty() && !is_played {
         return Err(LoadError::NoQueries);
     }
     let others = job.others.iter().chain(job.further.iter().flatten());
@@ -177,7 +182,7 @@ fn check(job: &Job) -> Result<(), LoadError> {
     }
     // Clients that come while the load runs connect when they must, and make room for each other.
     let servers = 1 + job.further.len() as u64;
-    if job.played.is_none() { check_sockets(servers * sockets(load)) } else { Ok(()) }
+    if !is_played { check_sockets(servers * sockets(load)) } else { Ok(()) }
 }
 
 /// Checks that the process may have so many sockets open at once.

@@ -11,6 +11,11 @@ pub enum LoadError {
     /// There is nothing to ask.
     #[error("the query list is empty: name a query file with at least one query")]
     NoQueries,
+    /// Clients that are played were not given, or others were.
+    #[error(
+        "the clients of this load are those of a capture or a population, and they were not given"
+    )]
+    NoClients,
     /// An encrypted transport without TLS settings.
     #[error("transport {0} needs TLS settings: name an authority, or switch verification off")]
     NoTls(dnslab_wire::Transport),

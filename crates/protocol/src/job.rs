@@ -41,10 +41,36 @@ pub enum UnusableJob {
     /// There is no such transport.
     #[error(transparent)]
     Transport(#[from] UnknownWord),
-    /// A load without workers sends nothing.
-    #[error("a job has no worker")]
-    NoWorkers,
+    /// Each worker has a client, or the clients are played.
+    #[error(
+        "a job has {workers} workers: there are 1 to {MAX_WORKERS}, and at most one for each client"
+    )]
+    Workers {
+        /// How many.
+        workers: u32,
+    },
+    /// More servers than a client knows.
+    #[error("the clients of a job know {servers} servers, and can know {}", 1 + MAX_FURTHER)]
+    Servers {
+        /// How many.
+        servers: usize,
+    },
+    /// Its settings play clients, and it has none; or it has some, and its settings play none.
+    #[error("a job plays clients without saying which, or says which without playing them")]
+    Clients,
+    /// Shares of the clients that cannot be.
+    #[error("the shares of the transports of a job are not between 0 and 1")]
+    Shares,
 }
+
+/// The bound of `load.workers`.
+const MAX_WORKERS: u32 = 1_024;
+
+/// Servers that clients know beside the first, at most (`server.further`).
+const MAX_FURTHER: usize = 7;
+
+/// Shares are written in percent, and their sum is not exact.
+const ROUNDING: f64 = 1e-9;
 
 #[derive(Serialize, Deserialize)]
 pub(crate) struct SentJob {
@@ -65,7 +91,7 @@ pub(crate) struct SentJob {
     tells: bool,
 }
 
-/// The distinct messages in base64, each with the block that it is padded to.
+/// The messages in base64, each with the block that it is padded to.
 #[derive(Serialize, Deserialize)]
 struct SentQueries {
     description: String,
@@ -90,8 +116,8 @@ enum SentCodes {
 #[derive(Serialize, Deserialize)]
 struct SentTls {
     server_name: String,
-    /// Certificates in base64; none if they are not verified.
-    trusted: Vec<String>,
+    /// Certificates in base64; `None` if they are not verified.
+    trusted: Option<Vec<String>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -133,8 +159,22 @@ impl TryFrom<SentJob> for Job {
         let settings = settings.map_err(|problems| UnusableJob::Settings(problems.to_string()))?;
         let tsig = sent.tsig.map(|key| key.parse()).transpose()?;
         let settings = Load { tsig, ..settings };
-        if sent.workers == 0 {
-            return Err(UnusableJob::NoWorkers);
+        let most = if settings.mode.is_played() { MAX_WORKERS } else { settings.clients };
+        if !(1..=most.min(MAX_WORKERS)).contains(&sent.workers) {
+            return Err(UnusableJob::Workers { workers: sent.workers });
+        }
+        if sent.further.len() > MAX_FURTHER {
+            return Err(UnusableJob::Servers { servers: 1 + sent.further.len() });
+        }
+        if sent.played.is_some() != settings.mode.is_played() {
+            return Err(UnusableJob::Clients);
+        }
+        let shares: f64 = sent.others.iter().map(|other| other.share).sum();
+        let mut all = sent.others.iter().chain(sent.further.iter().flatten());
+        if !(0.0..=1.0 + ROUNDING).contains(&shares)
+            || all.any(|other| other.share.is_sign_negative())
+        {
+            return Err(UnusableJob::Shares);
         }
         let tls = sent.tls.map(|tls| tls.of_load(&settings)).transpose()?;
         let endpoints = |sent: Vec<SentEndpoint>| -> Result<Vec<Endpoint>, UnusableJob> {
@@ -208,19 +248,22 @@ impl From<SentExpected> for Expected {
 
 impl From<&TlsSettings> for SentTls {
     fn from(tls: &TlsSettings) -> Self {
-        let trusted = tls.trusted().iter().map(|certificate| BASE64.encode(certificate)).collect();
-        Self { server_name: tls.server_name(), trusted }
+        let written = |trusted: &[CertificateDer<'_>]| {
+            trusted.iter().map(|certificate| BASE64.encode(certificate)).collect()
+        };
+        Self { server_name: tls.server_name(), trusted: tls.trusted().map(written) }
     }
 }
 
 impl SentTls {
     fn of_load(self, load: &Load) -> Result<TlsSettings, UnusableJob> {
         let certificate = |text: String| Ok(CertificateDer::from(BASE64.decode(text)?));
-        let trusted: Vec<CertificateDer<'static>> =
-            self.trusted.into_iter().map(certificate).collect::<Result<_, UnusableJob>>()?;
-        let verification = match trusted.is_empty() {
-            true => Verification::Off,
-            false => Verification::Certificates(trusted),
+        let verification = match self.trusted {
+            None => Verification::Off,
+            Some(trusted) => {
+                let read = trusted.into_iter().map(certificate);
+                Verification::Certificates(read.collect::<Result<_, UnusableJob>>()?)
+            }
         };
         Ok(TlsSettings::new(&self.server_name, &verification)?.of_load(load))
     }

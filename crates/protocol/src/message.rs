@@ -87,7 +87,7 @@ impl Message {
     /// One line, without its end.
     ///
     /// # Errors
-    /// When a figure is no number.
+    /// When a type cannot be JSON, which none of these is.
     pub fn to_line(&self) -> Result<String, serde_json::Error> {
         let message = match self.clone() {
             Self::Job(job) => Sent::Job(Box::new(SentJob::from(*job))),

@@ -134,11 +134,10 @@ fn jobs() -> impl Strategy<Value = Job> {
     ];
     let expected = option::of((codes, any::<u16>()))
         .prop_map(|expected| expected.map(|(codes, answers)| Expected { codes, answers }));
-    let played = option::of((".*", 0.0..1e9)).prop_map(|played| {
-        played.map(|(description, rate_qps)| PlayedClients { description, rate_qps })
-    });
+    let played = (".*", 0.0..1e9)
+        .prop_map(|(description, rate_qps)| PlayedClients { description, rate_qps });
     let endpoints = || {
-        let endpoint = (select(&Transport::ALL[..]), addresses(), 0.0..1.0, any::<bool>());
+        let endpoint = (select(&Transport::ALL[..]), addresses(), 0.0..0.3, any::<bool>());
         let endpoint = endpoint.prop_map(|(transport, target, share, is_verified)| {
             let tls = transport.is_encrypted().then(|| tls(is_verified));
             Endpoint { transport, target, tls, share }
@@ -150,6 +149,8 @@ fn jobs() -> impl Strategy<Value = Job> {
     (basics, more, 1u32..64, any::<bool>()).prop_map(
         |((load, timeline, target, queries, seed), more, workers, tells)| {
             let (expected, played, is_verified, others, further) = more;
+            let played = load.mode.is_played().then_some(played);
+            let workers = if played.is_some() { workers } else { workers.min(load.clients) };
             let of_load = |tls: TlsSettings| tls.of_load(&load);
             let tls = is_verified.map(tls).map(of_load);
             let queries = Arc::new(QueryList::from_queries(queries, "a list".to_owned()));
@@ -175,7 +176,7 @@ fn jobs() -> impl Strategy<Value = Job> {
 fn facts(tls: &TlsSettings) -> impl PartialEq + std::fmt::Debug + use<> {
     let offered = (tls.versions(), tls.groups().to_vec(), tls.records());
     let used = (tls.resumption(), tls.early_data());
-    (tls.server_name(), tls.trusted().to_vec(), offered, used)
+    (tls.server_name(), tls.trusted().map(<[_]>::to_vec), offered, used)
 }
 
 proptest! {
@@ -194,7 +195,7 @@ proptest! {
         prop_assert_eq!(read.expected, job.expected);
         prop_assert_eq!(read.tls.as_ref().map(facts), job.tls.as_ref().map(facts));
         let ways = |endpoints: &[Endpoint]| -> Vec<_> {
-            let way = |at: &Endpoint| (at.transport, at.target, at.share, at.tls.as_ref().map(|tls| tls.trusted().to_vec()));
+            let way = |at: &Endpoint| (at.transport, at.target, at.share, at.tls.as_ref().map(|tls| tls.trusted().map(<[_]>::to_vec)));
             endpoints.iter().map(way).collect()
         };
         prop_assert_eq!(ways(&read.others), ways(&job.others));
@@ -276,6 +277,9 @@ fn refused(from: &str, to: &str) -> String {
     Message::of_line(&line.replacen(from, to, 1)).unwrap_err().to_string()
 }
 
+const TURNS_OF_NOBODY: &str =
+    "\"turns\":{\"order\":[0,7],\"own\":0,\"loads\":2,\"slice_ns\":50,\"lead_ns\":1,\"tail_ns\":0}";
+
 #[test]
 fn what_nobody_can_apply_is_refused() {
     let error = refused("\"version\":1", "\"version\":2,\"new\":true");
@@ -283,9 +287,22 @@ fn what_nobody_can_apply_is_refused() {
     let error = refused("load.clients = 100", "load.clients = 0");
     assert!(error.contains("load.clients"), "{error}");
     let error = refused("\"workers\":1", "\"workers\":0");
-    assert!(error.contains("no worker"), "{error}");
+    assert!(error.contains("0 workers"), "{error}");
     let error = refused("[[\"AAA", "[[\"///");
     assert!(error.contains("query 1"), "{error}");
+    let error = refused("\"workers\":1", "\"workers\":101");
+    assert!(error.contains("101 workers"), "{error}");
+    let error = refused("\"until_ns\":12000000000", "\"until_ns\":1");
+    assert!(error.contains("a timeline ends"), "{error}");
+    let error = refused("\"turns\":null", TURNS_OF_NOBODY);
+    assert!(error.contains("one of the loads"), "{error}");
+    let error = refused("\"played\":null", "\"played\":{\"description\":\"\",\"rate_qps\":1.0}");
+    assert!(error.contains("plays clients"), "{error}");
+    let tls = "\"tls\":{\"server_name\":\"a\",\"trusted\":[]}";
+    let error = refused("\"tls\":null", tls);
+    assert!(error.contains("no authority"), "{error}");
+    let error = refused("load.clients = 100", "server.kind = \\\"bind\\\"");
+    assert!(error.contains("no key of a load"), "{error}");
     let error = refused("\"job\"", "\"jobs\"");
     assert!(error.contains("unknown variant `jobs`"), "{error}");
 }

@@ -350,7 +350,7 @@ impl<T: Setting> Field for Written<T> {
 /// Makes a struct of rows, each of which states one key: its meaning, name, type and default, and more by the
 /// methods of [`Key`]. It also makes the draft of the struct, in which each field knows where it was written.
 ///
-/// Keys that exclude each other are parts of one field of the checked struct: their rows begin with its name in
+/// Keys that say one thing together are parts of one field of the checked struct: their rows begin with its name in
 /// brackets, it is declared by `with`, the draft's method of that name makes it, and its own methods say what each key
 /// was.
 macro_rules! settings {

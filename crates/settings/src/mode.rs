@@ -1,4 +1,4 @@
-//! Who asks when: in place of several keys that exclude each other.
+//! Who asks when: what several keys say together.
 
 use std::path::{Path, PathBuf};
 

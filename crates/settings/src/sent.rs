@@ -1,7 +1,7 @@
 //! A checked load as text, which another host reads.
 
 use crate::experiment::{lines, push_lines};
-use crate::{Document, Load, LoadDraft, Problems};
+use crate::{Document, Load, LoadDraft, Problem, Problems};
 
 impl Load {
     /// Every key that has a value, a line for each, as an experiment file has it. The secret of a key is not
@@ -19,7 +19,15 @@ impl Load {
     /// # Errors
     /// Everything that is wrong with the text, at once.
     pub fn of_toml(text: &str) -> Result<Self, Problems> {
-        let document = Document::of_file(text)?;
+        let mut document = Document::of_file(text)?;
+        let others = document.entries.keys().filter(|path| !path.starts_with("load."));
+        let variant = document.variants.first().map(|_| "variant");
+        let others = others.copied().chain(variant).map(|path| Problem {
+            message: format!("`{path}` is no key of a load"),
+            marks: Vec::new(),
+            help: None,
+        });
+        document.problems.extend(others.collect::<Vec<_>>());
         match Problems::of(document.problems) {
             Some(problems) => Err(problems),
             None => Ok(LoadDraft::of(&document.entries).checked()),

@@ -236,8 +236,18 @@ fn programs_of_the_embedded_server() {
 #[test]
 fn combinations() {
     let external = "server = { kind = \"external\", address = \"192.0.2.1\" }";
-    let cases: [(&str, String); 20] = [
+    let cases: [(&str, String); 24] = [
         ("connections_without_queries", "load = { outstanding = 2, connections = 3 }".into()),
+        ("rate_after_the_end", "load.rate = \"steps:0,1000/60s\"".into()),
+        (
+            "early_data_by_post_of_a_mix",
+            "load = { transport = \"dot\", mix = \"doh2:50%\", early_data = true }".into(),
+        ),
+        (
+            "old_tls_over_quic_of_a_mix",
+            "load = { transport = \"dot\", mix = \"doq:50%\", tls_versions = \"1.2\" }".into(),
+        ),
+        ("unreadable_outstanding", "load = { outstanding = \"x\", connections = 3 }".into()),
         ("rate_and_outstanding", "load.rate = 5\nload.outstanding = 6".into()),
         ("pace_without_rate", "load.pace = \"poisson\"".into()),
         ("delay_with_bind", "server = { kind = \"bind\", delay = \"5ms\" }".into()),

@@ -24,8 +24,8 @@
 //! ```
 //!
 //! Modules, in the order of reading: `rate`, `shape` and `pace` (when queries become due); `queries`, `query_file`,
-//! `type_mix`, `popular` (what is asked); `choice` (which comes next); `arrival` (both together); `turns`, `timeline` (whose turn
-//! it is); `behaviour`, `attempts`, `quota`, `transport_mix`, `source_addresses`, `client_subnets`, `further_servers`,
+//! `type_mix`, `popular` (what is asked); `choice` (which comes next); `arrival` (both together); `turns`, `timeline`
+//! (whose turn it is); `behaviour`, `attempts`, `quota`, `transport_mix`, `source_addresses`, `client_subnets`, `further_servers`,
 //! `time_windows` (how clients behave); `zone` (a [`SyntheticZone`], written in each [`ZoneFormat`]); `program` (what a
 //! server does to its answers); `client_query`, `replay`, `capture_clock` (clients of a capture); [`population`] (many
 //! clients without a capture: text, play, profile); `random` (streams of a seed).

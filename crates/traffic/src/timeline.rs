@@ -20,11 +20,35 @@ use crate::turns::{Turns, nanos};
 /// assert_eq!((shared.own_warm_up_ns(), shared.own_window_ns()), (500_000_000, 2_000_000_000));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(try_from = "SentTimeline")]
 pub struct Timeline {
     measured_from_ns: u64,
     until_ns: u64,
     turns: Option<Turns>,
 }
+
+/// A [`Timeline`] as it is sent.
+#[derive(serde::Deserialize)]
+struct SentTimeline {
+    measured_from_ns: u64,
+    until_ns: u64,
+    turns: Option<Turns>,
+}
+
+impl TryFrom<SentTimeline> for Timeline {
+    type Error = &'static str;
+
+    fn try_from(sent: SentTimeline) -> Result<Self, Self::Error> {
+        let SentTimeline { measured_from_ns, until_ns, turns } = sent;
+        if until_ns < measured_from_ns || until_ns > LONGEST_NS {
+            return Err("a timeline ends behind its warm-up, and within a year");
+        }
+        Ok(Self { measured_from_ns, until_ns, turns })
+    }
+}
+
+/// No load is longer: warm-up and window have a week each, and some loads take turns.
+const LONGEST_NS: u64 = 400 * 24 * 3_600 * 1_000_000_000;
 
 impl Timeline {
     /// Of a load that takes no turns with others.

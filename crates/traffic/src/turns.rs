@@ -129,8 +129,17 @@ impl TryFrom<SentTurns> for Turns {
 
     fn try_from(sent: SentTurns) -> Result<Self, Self::Error> {
         let SentTurns { order, own, loads, slice_ns, lead_ns, tail_ns } = sent;
-        if slice_ns == 0 || loads == 0 {
-            return Err("turns have a length, and loads that take them");
+        let is_one = |load: &u8| u32::from(*load) < loads;
+        if loads > 256 || !is_one(&own) || !order.iter().all(is_one) {
+            return Err("each turn is that of one of the loads");
+        }
+        let length = (order.len() as u64).checked_mul(slice_ns);
+        let uncounted = lead_ns.checked_add(tail_ns);
+        if slice_ns == 0
+            || length.is_none_or(|length| length > u64::MAX / 2)
+            || uncounted.is_none_or(|uncounted| uncounted > slice_ns)
+        {
+            return Err("a turn has a length, of which lead and tail are parts");
         }
         let order: Arc<[u8]> = order.into();
         Ok(Self {

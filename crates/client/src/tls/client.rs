@@ -91,7 +91,7 @@ impl ClientTls {
     }
 
     pub(crate) fn is_verified(&self) -> bool {
-        !self.settings.trusted().is_empty()
+        self.settings.trusted().is_some()
     }
 
     pub(crate) fn records(&self) -> Records {

@@ -16,6 +16,9 @@ pub enum TlsSettingsError {
     /// The authority file holds no certificate.
     #[error("the authority {} holds no certificate in PEM form", .0.display())]
     NoCertificate(PathBuf),
+    /// Certificates are to be verified against nothing.
+    #[error("certificates cannot be verified: no authority is given")]
+    NoAuthority,
     /// A certificate in it is no authority.
     #[error("the authority {} holds a certificate that cannot be used: {source}", path.display())]
     Unusable {

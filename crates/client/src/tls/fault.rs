@@ -284,7 +284,7 @@ mod tests {
             false => params(change).self_signed(&own_key).unwrap(),
         };
         let given = trusted(&Verification::Authority(path)).unwrap();
-        let inner = verifier(&given, Arc::new(ring::default_provider()));
+        let inner = verifier(given.as_deref(), Arc::new(ring::default_provider()));
         let watch = FaultWatch::new(inner.unwrap());
         let name = ServerName::try_from(name.to_owned()).unwrap();
         let now = UnixTime::now();

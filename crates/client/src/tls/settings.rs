@@ -21,8 +21,8 @@ use super::verification::{self, Verification};
 pub struct TlsSettings {
     records: Records,
     pub(crate) server_name: ServerName<'static>,
-    /// None if certificates are not verified.
-    trusted: Vec<CertificateDer<'static>>,
+    /// `None` if certificates are not verified.
+    trusted: Option<Vec<CertificateDer<'static>>>,
     verifier: Arc<dyn ServerCertVerifier>,
     versions: TlsVersions,
     resumption: bool,
@@ -41,7 +41,8 @@ impl TlsSettings {
         let name = ServerName::try_from(server_name.to_owned())
             .map_err(|_| TlsSettingsError::Name(server_name.to_owned()))?;
         let trusted = verification::trusted(verification)?;
-        let verifier = verification::verifier(&trusted, Arc::new(ring::default_provider()));
+        let verifier =
+            verification::verifier(trusted.as_deref(), Arc::new(ring::default_provider()));
         let verifier = verifier.map_err(|source| match verification {
             Verification::Authority(path) => {
                 TlsSettingsError::Unusable { path: path.clone(), source }
@@ -118,10 +119,10 @@ impl TlsSettings {
         self.server_name.to_str().into_owned()
     }
 
-    /// What certificates are verified against; nothing if they are not verified.
+    /// What certificates are verified against; `None` if they are not verified.
     #[must_use]
-    pub fn trusted(&self) -> &[CertificateDer<'static>] {
-        &self.trusted
+    pub fn trusted(&self) -> Option<&[CertificateDer<'static>]> {
+        self.trusted.as_deref()
     }
 
     /// The key exchange groups offered.

@@ -24,32 +24,33 @@ pub enum Verification {
     Off,
 }
 
-/// What certificates are verified against; nothing if they are not verified.
+/// What certificates are verified against; `None` if they are not verified.
 ///
 /// # Errors
-/// When the authorities cannot be read.
+/// When the authorities cannot be read, or there are none.
 pub(super) fn trusted(
     verification: &Verification,
-) -> Result<Vec<CertificateDer<'static>>, TlsSettingsError> {
+) -> Result<Option<Vec<CertificateDer<'static>>>, TlsSettingsError> {
     match verification {
-        Verification::Off => Ok(Vec::new()),
-        Verification::Authority(path) => certificates(path),
-        Verification::Certificates(certificates) => Ok(certificates.clone()),
+        Verification::Off => Ok(None),
+        Verification::Authority(path) => certificates(path).map(Some),
+        Verification::Certificates(none) if none.is_empty() => Err(TlsSettingsError::NoAuthority),
+        Verification::Certificates(certificates) => Ok(Some(certificates.clone())),
     }
 }
 
-/// Verifies against these authorities; accepts every certificate if there are none.
+/// Verifies against these authorities, or accepts every certificate.
 ///
 /// # Errors
 /// When one of the authorities cannot be used.
 pub(super) fn verifier(
-    trusted: &[CertificateDer<'static>],
+    trusted: Option<&[CertificateDer<'static>]>,
     provider: Arc<CryptoProvider>,
 ) -> Result<Arc<dyn ServerCertVerifier>, rustls::Error> {
-    if trusted.is_empty() {
-        return Ok(Arc::new(AcceptAny { provider }));
+    match trusted {
+        None => Ok(Arc::new(AcceptAny { provider })),
+        Some(trusted) => Ok(Arc::new(Trusting::new(trusted.to_vec(), provider)?)),
     }
-    Ok(Arc::new(Trusting::new(trusted.to_vec(), provider)?))
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsSettingsError> {

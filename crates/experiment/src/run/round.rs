@@ -67,7 +67,7 @@ impl Round<'_> {
                 main = self.apply(&members, (longer, None), stop, &mut observe);
             }
         }
-        let is_closed = |member: &Prepared<'_>| member.case.variant.load.mode.rate().is_none();
+        let is_closed = |member: &Prepared<'_>| member.case.variant.load.mode.is_closed();
         let common = self.common.filter(|_| members.iter().all(is_closed));
         let went_well =
             main.iter().all(|applied| applied.fault.is_none() && applied.result.is_ok());

@@ -38,7 +38,7 @@ impl RoundTimeline {
         let longest =
             |length: fn(&Load) -> Duration| loads.clone().map(length).max().unwrap_or_default();
         let (warm_up, duration) = (longest(|load| load.warm_up), longest(|load| load.duration));
-        if count < 2 || loads.clone().any(|load| load.mode.rate().is_some()) {
+        if count < 2 || loads.clone().any(|load| !load.mode.is_closed()) {
             return Self::in_one_turn(count, warm_up, duration);
         }
         let warm_up = slices.length(count, warm_up);

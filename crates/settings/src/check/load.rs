@@ -113,6 +113,7 @@ impl Check<'_> {
         self.queries(load);
         self.tls(draft);
         self.window(&draft.load);
+        self.rate(&draft.load);
         self.streams_of_knot(draft);
         self.sources(draft);
         let (load, upstream) = (&mut draft.load, &draft.upstream);
@@ -311,10 +312,12 @@ impl Check<'_> {
         }
     }
 
-    fn tls(&mut self, draft: &mut VariantDraft) {
+    fn tls(&mut self, draft: &VariantDraft) {
         let VariantDraft { load, server, .. } = draft;
         let LoadDraft { tls_versions: versions, tls_groups: groups, early_data, .. } = load;
-        let transport = load.transport.value;
+        let checked = load.checked();
+        let one_of = |is_it: fn(Transport) -> bool| checked.transports().find(|its| is_it(*its));
+        let place = || load.mix.mark("").or_else(|| load.transport.mark(""));
         let is_old = versions.value == TlsVersions::V12;
         if is_old && groups.value.iter().all(|group| group.is_hybrid()) {
             self.problem(
@@ -332,12 +335,12 @@ impl Check<'_> {
                 "remove `load.tls_records`, or choose another server",
             );
         }
-        if is_old && transport.is_quic() {
+        if is_old && let Some(transport) = one_of(Transport::is_quic) {
             self.problem(
                 format!(
                     "`{transport}` cannot have TLS 1.2: QUIC has TLS 1.3 alone (RFC 9001, section 4.2)"
                 ),
-                [versions.mark(""), load.transport.mark("")],
+                [versions.mark(""), place()],
                 "write \"1.3\"",
             );
         }
@@ -359,13 +362,15 @@ impl Check<'_> {
                 "remove `load.early_data`, or let clients keep tickets",
             );
         }
-        if transport.is_http() && load.http_method.value == Method::Post {
+        if let Some(transport) = one_of(Transport::is_http)
+            && load.http_method.value == Method::Post
+        {
             self.problem(
                 format!(
                     "`{transport}` cannot have early data by POST: what can be replayed must be a safe \
                      method (RFC 8470, section 4)"
                 ),
-                [early_data.mark(""), load.http_method.mark("")],
+                [early_data.mark(""), load.http_method.mark("").or_else(|| load.mix.mark(""))],
                 "write `load.http_method = \"get\"`, or remove `load.early_data`",
             );
         }
@@ -373,10 +378,9 @@ impl Check<'_> {
 
     /// A closed loop gives each connection a part of the client's window.
     fn window(&mut self, load: &LoadDraft) {
-        let (Some(outstanding), connections) = (load.outstanding.value, load.connections.value)
-        else {
-            return;
-        };
+        let is_broken = load.outstanding.is_broken() || load.connections.is_broken();
+        let (Some(outstanding), false) = (load.outstanding.value, is_broken) else { return };
+        let connections = load.connections.value;
         if outstanding < connections {
             self.problem(
                 format!(
@@ -385,6 +389,18 @@ impl Check<'_> {
                 ),
                 [load.connections.mark("so many"), load.outstanding.mark("so few")],
                 format!("write `load.outstanding = {connections}` or more, or take fewer connections"),
+            );
+        }
+    }
+
+    /// A rate that changes may come to something only after the end.
+    fn rate(&mut self, load: &LoadDraft) {
+        let length = load.warm_up.value.saturating_add(load.duration.value);
+        if load.rate.value.as_ref().is_some_and(|rate| rate.mean(length) <= 0.0) {
+            self.problem(
+                format!("nothing is sent in the {} of the load", write_duration(length)),
+                [load.rate.mark("no query so soon"), load.duration.mark("ends before")],
+                "begin with a rate above 0, or make the load longer",
             );
         }
     }

@@ -65,7 +65,7 @@ impl Session {
         observer: &mut dyn Observer,
     ) -> Result<Option<f64>, SessionError> {
         let Some(common) = self.experiment.common_load() else { return Ok(None) };
-        let is_open = |variant: &Variant| variant.load.mode.rate().is_some();
+        let is_open = |variant: &Variant| !variant.load.mode.is_closed();
         if self.experiment.variants.iter().any(is_open) {
             return Ok(None);
         }
