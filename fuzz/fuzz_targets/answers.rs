@@ -25,7 +25,7 @@ fuzz_target!(|octets: &[u8]| {
     let all = (of_one + of_other) as u64;
     // A name that is there twice takes the place of the one before.
     assert!(2 * joined.compared + joined.alone[0] + joined.alone[1] <= all);
-    let differing: u64 = joined.differences.iter().map(|it| it.queries).sum();
+    let differing: u64 = joined.differences.iter().map(|difference| difference.queries).sum();
     let not_kept: u64 = joined.not_kept.iter().map(|(_, count)| count).sum();
     assert_eq!(joined.same + joined.neither + differing + not_kept, joined.compared);
 });

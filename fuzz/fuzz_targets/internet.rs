@@ -34,7 +34,7 @@ fuzz_target!(|octets: &[u8]| {
         query[2] &= 0x7f;
         query[4..12].copy_from_slice(&[0, 1, 0, 0, 0, 0, 0, 0]);
         let name = INTERNET.name(i % 50_000);
-        let mut labels = rest[20..].first().map_or(0, |it| it & 3);
+        let mut labels = rest[20..].first().map_or(0, |octet| octet & 3);
         let mut octets = name.octets();
         while labels > 0 && octets[0] != 0 {
             octets = &octets[1 + usize::from(octets[0])..];

@@ -55,7 +55,7 @@ fuzz_target!(|octets: &[u8]| {
     let mut client = connect(Protocol::Doq, client_tls(Protocol::Doq), 1, now);
     let mut server = QuicServer::new(&server(Protocol::Doq, 1));
     let peer = CLIENT.parse().expect("the text is an address");
-    let (mut sent, mut told) = (0, HashSet::new());
+    let (mut sent, mut settled) = (0, HashSet::new());
     // Ten simulated seconds at most: what is lost is sent again after some of them.
     for _ in 0..200 {
         now += Duration::from_millis(50);
@@ -93,13 +93,13 @@ fuzz_target!(|octets: &[u8]| {
         }
         let polled = client.poll(now, &mut |exchange| {
             let outcome = Outcome::from(exchange);
-            assert!(told.insert(outcome.request()), "{outcome:?} is told twice");
+            assert!(settled.insert(outcome.request()), "{outcome:?} is told twice");
             if let Outcome::Answer(request, message) = outcome {
                 let right = [query(request), b"and its answer".to_vec()].concat();
                 assert_eq!(message, right, "not what the server gave");
             }
         });
-        if polled.is_err() || told.len() == usize::from(REQUESTS) {
+        if polled.is_err() || settled.len() == usize::from(REQUESTS) {
             break;
         }
     }

@@ -220,15 +220,15 @@ fn has_option(command: &str, option: &str) -> bool {
 
 /// Follows what a text advises to somebody who called this line.
 #[track_caller]
-fn follow(line: &str, (told, text): (Told, &str)) {
+fn follow(line: &str, (scope, text): (Told, &str)) {
     for span in spans(text) {
-        if let Err(why) = follow_one(line, told, span) {
+        if let Err(why) = follow_one(line, scope, span) {
             panic!("`{span}` behind `dnslab {line}`: {why}\nin: {text}");
         }
     }
 }
 
-fn follow_one(line: &str, told: Told, span: &str) -> Result<(), String> {
+fn follow_one(line: &str, scope: Told, span: &str) -> Result<(), String> {
     let accept = |option: &str| experiment(&format!("{line} {}", filled_in(option))).map(drop);
     let first = span.split(' ').next().unwrap_or_default();
     let command = line.split(' ').next().unwrap_or_default();
@@ -252,7 +252,7 @@ fn follow_one(line: &str, told: Told, span: &str) -> Result<(), String> {
     }
     if let Some(key) = find(span) {
         let experiment = experiment(line)?;
-        let is_used = told == Told::OfAnyLoad
+        let is_used = scope == Told::OfAnyLoad
             || !key.is_overridable()
             || experiment.variants.iter().any(|variant| key.is_used(variant));
         return if is_used { Ok(()) } else { Err("the key means nothing there".to_owned()) };
@@ -293,9 +293,9 @@ fn what_is_said_of_a_run_can_be_done() {
             }
             // A machine with room for more, and those without.
             for cpus in ["8: 0-7", "2: 0-1", "1: 0"] {
-                for (told, text) in said(&line, &caveat, cpus) {
+                for (scope, text) in said(&line, &caveat, cpus) {
                     followed += spans(&text).len();
-                    follow(line.words, (told, &text));
+                    follow(line.words, (scope, &text));
                 }
             }
         }
@@ -446,13 +446,13 @@ fn what_is_said_of_a_first_query_can_be_done() {
 /// Remedies of other texts, and what must not pass here.
 #[test]
 fn other_hints_can_be_followed() {
-    let told = Told::OfThisLoad;
+    let scope = Told::OfThisLoad;
     let of_experiments = "`--set repeat.runs=8` `--set server.kind=bind` `--set baseline=tcp` `--set common.rate=2000`";
-    follow("run encryption", (told, of_experiments));
+    follow("run encryption", (scope, of_experiments));
     let capacity = "capacity 192.0.2.7";
-    follow(capacity, (told, "`--max` `--from` `--repeats` `--workers`"));
+    follow(capacity, (scope, "`--max` `--from` `--repeats` `--workers`"));
     let refused = |line: &str, span: &str| {
-        assert!(follow_one(line, told, span).is_err(), "`{span}` behind `{line}`");
+        assert!(follow_one(line, scope, span).is_err(), "`{span}` behind `{line}`");
     };
     refused(capacity, "--no-such");
     refused("replay /etc/passwd 192.0.2.7 --duration 1s", "--set load.rate=5");

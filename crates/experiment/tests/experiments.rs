@@ -25,7 +25,8 @@ fn built_ins_are_right_and_those_to_begin_with_are_short() {
         assert!(plan.time.whole() < max, "{name}: {:?}", plan.time);
     }
     let (experiment, _) = load("encryption", &[]).unwrap();
-    let names: Vec<&str> = experiment.variants.iter().map(|it| it.name.as_str()).collect();
+    let names: Vec<&str> =
+        experiment.variants.iter().map(|variant| variant.name.as_str()).collect();
     assert_eq!(names, ["udp", "tcp", "dot", "dot-coming-and-going", "dot-quickack"]);
     assert_eq!(Plan::new(&experiment, &[]).cases.len(), 35);
 }
@@ -61,7 +62,8 @@ fn the_experiment_for_freeipa_needs_an_address_a_name_and_an_authority() {
     ];
     let (experiment, source) = load("idm", &sets).unwrap();
     assert_eq!((&*experiment.name, &*source.name), ("idm", "<idm>"));
-    let names: Vec<&str> = experiment.variants.iter().map(|it| it.name.as_str()).collect();
+    let names: Vec<&str> =
+        experiment.variants.iter().map(|variant| variant.name.as_str()).collect();
     assert_eq!(names, ["udp", "tcp", "dot"]);
     for (variant, port) in experiment.variants.iter().zip([53, 53, 853]) {
         assert_eq!(variant.target(), Some(([192, 0, 2, 7], port).into()));

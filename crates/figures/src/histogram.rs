@@ -235,10 +235,10 @@ impl Histogram {
     #[must_use]
     pub fn buckets(&self) -> Vec<LatencyBucket> {
         let Some(counts) = self.counts() else { return Vec::new() };
-        let bucket = |of: hdrhistogram::iterators::IterationValue<u64>| LatencyBucket {
-            from_ns: counts.lowest_equivalent(of.value_iterated_to()),
-            to_ns: counts.highest_equivalent(of.value_iterated_to()) + 1,
-            count: of.count_at_value(),
+        let bucket = |step: hdrhistogram::iterators::IterationValue<u64>| LatencyBucket {
+            from_ns: counts.lowest_equivalent(step.value_iterated_to()),
+            to_ns: counts.highest_equivalent(step.value_iterated_to()) + 1,
+            count: step.count_at_value(),
         };
         counts.iter_recorded().map(bucket).collect()
     }
@@ -440,7 +440,7 @@ mod tests {
 
     #[test]
     fn no_memory_is_taken_for_what_is_not_there() {
-        let read = |text: String| Histogram::from_base64(&text).map_err(|it| it.to_string());
+        let read = |text: String| Histogram::from_base64(&text).map_err(|error| error.to_string());
         assert_eq!(read(compressed(3, HIGHEST_NS, 1, &[0])).unwrap(), Histogram::new());
         let too_large = Err("histogram is larger than those of dnslab".to_owned());
         // Four gigabytes of counts; as much of payload; as much after decompression.

@@ -144,10 +144,10 @@ impl Table<'_> {
         let counter = || format!("{protocol}: {name}");
         let missing = || NetworkError::Missing { file: self.file, counter: counter() };
         let mut lines = self.text.lines().filter_map(|line| {
-            let (of, rest) = line.split_once(':')?;
-            (of == protocol).then_some(rest.split_ascii_whitespace())
+            let (heading, rest) = line.split_once(':')?;
+            (heading == protocol).then_some(rest.split_ascii_whitespace())
         });
-        let place = lines.next().and_then(|mut names| names.position(|of| of == name));
+        let place = lines.next().and_then(|mut names| names.position(|column| column == name));
         let value = lines.next().zip(place).and_then(|(mut values, place)| values.nth(place));
         number(self.file, &counter(), value.ok_or_else(missing)?)
     }

@@ -85,7 +85,7 @@ impl PacingWindow {
     }
 
     fn add_run(&mut self, other: &Self) {
-        let errors = |of: &Self| of.mean_error * of.windows as f64;
+        let errors = |pacing: &Self| pacing.mean_error * pacing.windows as f64;
         let windows = self.windows + other.windows;
         self.mean_error = (errors(self) + errors(other)) / windows.max(1) as f64;
         self.windows = windows;

@@ -153,7 +153,8 @@ impl Joined {
     /// Ends the current one.
     fn end(&mut self, phases: &Phases, turns: Option<&Turns>) {
         let ended = self.current.take();
-        self.ended.extend(ended.map(|it| it.finish_over(self.intervals, phases, turns)));
+        self.ended
+            .extend(ended.map(|interval| interval.finish_over(self.intervals, phases, turns)));
     }
 }
 
@@ -398,16 +399,16 @@ mod tests {
             }
         }
         drop(ends);
-        let mut told = 0;
+        let mut reports = 0;
         let aggregates = observe_one(aggregator, &mut |load, progress| {
             assert_eq!(load, 0);
             if let Progress::Interval(live) = progress {
-                told += 1;
+                reports += 1;
                 assert_eq!(live.busiest_worker_ns, 2);
             }
         });
         let [aggregate] = <[Aggregate; 1]>::try_from(aggregates).ok().unwrap();
-        assert_eq!((aggregate.series.len(), told), (2, 2));
+        assert_eq!((aggregate.series.len(), reports), (2, 2));
         let pacing = aggregate.pacing.unwrap();
         let millisecond = pacing.of_width(1_000_000).unwrap();
         assert_eq!((millisecond.windows, millisecond.due), (5, 15));
@@ -461,10 +462,10 @@ mod tests {
                 });
             }
         });
-        let (mut told, mut latencies, mut watch) = (0, 0, Some(watch));
+        let (mut reports, mut latencies, mut watch) = (0, 0, Some(watch));
         let aggregates = observe_one(aggregator, &mut |_, progress| {
             if let Progress::Interval(live) = progress {
-                (told, latencies) = (told + 1, latencies + live.latency.len());
+                (reports, latencies) = (reports + 1, latencies + live.latency.len());
                 // It hangs at first, and misses what then does not fit.
                 if let Some(watch) = watch.take() {
                     watch.join().unwrap();
@@ -473,7 +474,7 @@ mod tests {
             }
         });
         let [aggregate] = <[Aggregate; 1]>::try_from(aggregates).ok().unwrap();
-        assert!(told >= UNSEEN, "{told}");
+        assert!(reports >= UNSEEN, "{reports}");
         assert_eq!(latencies, 500 * 7);
         assert_eq!((aggregate.series.len(), aggregate.seconds.len()), (167, 0));
         let [first, .., last] = aggregate.series.as_slice() else { unreachable!() };

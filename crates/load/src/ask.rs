@@ -197,12 +197,17 @@ fn watched(job: &Job, asker: Asker) -> (Job, Option<Arc<FaultWatch>>) {
     let is_asked = |transport| transport == asker.transport;
     let tls = match usize::from(asker.server).checked_sub(1) {
         None if is_asked(job.settings.transport) => job.tls.as_mut(),
-        None => {
-            job.others.iter_mut().find(|it| is_asked(it.transport)).and_then(|it| it.tls.as_mut())
-        }
+        None => job
+            .others
+            .iter_mut()
+            .find(|endpoint| is_asked(endpoint.transport))
+            .and_then(|endpoint| endpoint.tls.as_mut()),
         Some(place) => {
             let endpoints = job.further.get_mut(place).into_iter().flatten();
-            endpoints.into_iter().find(|it| is_asked(it.transport)).and_then(|it| it.tls.as_mut())
+            endpoints
+                .into_iter()
+                .find(|endpoint| is_asked(endpoint.transport))
+                .and_then(|endpoint| endpoint.tls.as_mut())
         }
     };
     let watch = tls.filter(|_| asker.transport.is_encrypted()).map(|tls: &mut TlsSettings| {

@@ -64,7 +64,8 @@ fn patience_ns(job: &Job) -> Option<Nanos> {
 }
 
 fn further_targets(job: &Job) -> Vec<String> {
-    let first = |endpoints: &Vec<Endpoint>| endpoints.first().map(|it| it.target.to_string());
+    let first =
+        |endpoints: &Vec<Endpoint>| endpoints.first().map(|endpoint| endpoint.target.to_string());
     job.further.iter().filter_map(first).collect()
 }
 

@@ -55,12 +55,14 @@ fn history() -> History {
             let started = format!("2026-03-{day:02}T03:04:05Z");
             let session = Session { started, ..sample::session(3) };
             let run = |(position, case): (u32, &dnslab_record::CaseId)| {
-                let of = sample::VARIANTS.iter().find(|of| of.name == case.variant);
-                let of = of.expect("the plan names these variants only");
-                let qps = of.qps * if day < 6 { 1.0 } else { 0.9 };
+                let behaviour =
+                    sample::VARIANTS.iter().find(|variant| variant.name == case.variant);
+                let behaviour = behaviour.expect("the plan names these variants only");
+                let qps = behaviour.qps * if day < 6 { 1.0 } else { 0.9 };
                 // Each day has noise of its own.
-                let of = sample::Behaviour { qps, ..*of };
-                let run = sample::run(&of, case.repetition, position + 100 * day, 1_000_000_000);
+                let behaviour = sample::Behaviour { qps, ..*behaviour };
+                let run =
+                    sample::run(&behaviour, case.repetition, position + 100 * day, 1_000_000_000);
                 RunRecord { position, ..run }
             };
             let records = (0..).zip(&session.plan).map(run).collect();

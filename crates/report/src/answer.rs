@@ -188,10 +188,11 @@ fn of_figures(summary: &Summary) -> String {
 fn compared(summary: &Summary) -> Vec<&Comparison> {
     let metrics = metrics(summary);
     let is_told = |comparison: &&Comparison| comparison.verdict != Verdict::Control;
-    let rank = |of: &Comparison| metrics.iter().position(|metric| *metric == of.metric);
+    let rank =
+        |comparison: &Comparison| metrics.iter().position(|metric| *metric == comparison.metric);
     let mut first: Vec<&Comparison> = Vec::new();
-    let told = summary.comparisons.iter().filter(is_told);
-    for comparison in told.filter(|comparison| rank(comparison).is_some()) {
+    let judged = summary.comparisons.iter().filter(is_told);
+    for comparison in judged.filter(|comparison| rank(comparison).is_some()) {
         match first.iter_mut().find(|known| is_same_pair(known, comparison)) {
             Some(known) if rank(comparison) < rank(known) => *known = comparison,
             Some(_) => {}
@@ -208,12 +209,12 @@ fn is_same_pair(one: &Comparison, other: &Comparison) -> bool {
 /// All comparisons of the first metric that was compared of every one of so many `pairs`: of those the first
 /// one with a certain difference. Where there is none, of the metric that most have.
 fn of_one_metric(summary: &Summary, pairs: usize) -> Vec<&Comparison> {
-    let of = |metric: Metric| -> Vec<&Comparison> {
-        let told =
+    let comparisons = |metric: Metric| -> Vec<&Comparison> {
+        let judged =
             summary.comparisons.iter().filter(|comparison| comparison.verdict != Verdict::Control);
-        told.filter(|of| of.metric == metric).collect()
+        judged.filter(|comparison| comparison.metric == metric).collect()
     };
-    let all: Vec<Vec<&Comparison>> = metrics(summary).into_iter().map(of).collect();
+    let all: Vec<Vec<&Comparison>> = metrics(summary).into_iter().map(comparisons).collect();
     let whole = || all.iter().filter(|of_metric| of_metric.len() == pairs);
     let certain =
         whole().find(|of_metric| of_metric.iter().any(|comparison| is_certain(comparison)));
@@ -228,7 +229,8 @@ pub(crate) fn headline_metric(summary: &Summary) -> Metric {
     if let Some(metric) = summary.answered_by.filter(is_drawn) {
         return metric;
     }
-    let has_cpu = |it: &VariantSummary| it.metrics.contains_key(&Metric::ServerCpuPerQuery);
+    let has_cpu =
+        |variant: &VariantSummary| variant.metrics.contains_key(&Metric::ServerCpuPerQuery);
     let reference = summary.variant(&summary.baseline);
     let is_cost = reference.is_some_and(|reference| is_at_least(reference) && has_cpu(reference));
     match of_load(summary) {
@@ -516,7 +518,7 @@ fn hidden(compared: &[&Comparison]) -> String {
             compared.iter().map(|comparison| largest(estimate(comparison)?)).collect();
         all?.into_iter().reduce(f64::max)
     };
-    let is_latency = compared.iter().all(|of| of.metric.is_latency());
+    let is_latency = compared.iter().all(|comparison| comparison.metric.is_latency());
     let time = widest(&|comparison| comparison.absolute).filter(|_| is_latency);
     let size = match time {
         Some(ns) => Some(number::certain(&number::duration(ns), ns, ns / 10.0)),

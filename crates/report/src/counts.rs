@@ -87,10 +87,10 @@ mod tests {
 
     #[test]
     fn differences_are_told_with_sign_and_share() {
-        let of =
+        let text =
             |sent, counted| difference(&Agreement { sent, counted, source: "a socket".to_owned() });
-        assert_eq!(of(1_000_000, 1_000_000), "equal");
-        assert_eq!(of(1_000_000, 1_000_002), "+2 (0.0002 %)");
-        assert_eq!(of(10_000, 8_500), "-1,500 (15.0 %)");
+        assert_eq!(text(1_000_000, 1_000_000), "equal");
+        assert_eq!(text(1_000_000, 1_000_002), "+2 (0.0002 %)");
+        assert_eq!(text(10_000, 8_500), "-1,500 (15.0 %)");
     }
 }

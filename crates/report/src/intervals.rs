@@ -9,7 +9,7 @@ use crate::number;
 /// for what is no time, and where nothing is known of the spread.
 pub(crate) fn in_time(metric: Metric, absolute: Option<&Estimate>) -> Option<String> {
     let Estimate { value, low, high } =
-        *absolute.filter(|of| metric.is_latency() && of.is_bounded())?;
+        *absolute.filter(|estimate| metric.is_latency() && estimate.is_bounded())?;
     let signed = |ns: f64| {
         let sign = if ns < 0.0 { "-" } else { "" };
         format!("{sign}{}", number::duration(ns.abs()))

@@ -77,7 +77,11 @@ fn needs(summary: &Summary, records: &[RunRecord]) -> Option<String> {
             text.push_str(&format!(" The {what} of {} {verb} not known.", listed(&names)));
         }
     };
-    is_not_known(&|it| !it.metrics.contains_key(&Metric::ServerCpuPerQuery), "CPUs", "are");
+    is_not_known(
+        &|variant| !variant.metrics.contains_key(&Metric::ServerCpuPerQuery),
+        "CPUs",
+        "are",
+    );
     is_not_known(&|variant| variant.peak_memory_octets.is_none(), "memory", "is");
     if !losing.is_empty() {
         let names: Vec<String> = losing.iter().map(|variant| name(variant)).collect();

@@ -89,7 +89,7 @@ fn ends(
     let none = || NONE.to_owned();
     let of_metric = |metric: Metric| {
         let mut changes = comparison.changes.iter();
-        changes.find(|of| of.variant == variant && of.metric == metric)
+        changes.find(|change| change.variant == variant && change.metric == metric)
     };
     match limit {
         CostLimit::Relative { metric, .. } => match of_metric(*metric) {

@@ -38,7 +38,7 @@ const HEADER: [(&str, Option<Has>); 19] = [
     ("to baseline", None),
     ("lost", None),
     ("errors", Some(|variant| variant.error_share > ERRORS)),
-    ("mean", Some(|of| of.metrics.contains_key(&Metric::LatencyMean))),
+    ("mean", Some(|variant| variant.metrics.contains_key(&Metric::LatencyMean))),
     ("p50", None),
     ("p90", Some(has_few_queries)),
     ("p95", None),
@@ -46,7 +46,7 @@ const HEADER: [(&str, Option<Has>); 19] = [
     ("p99.9", None),
     ("server CPU", None),
     ("CPU/query", None),
-    ("log octets/query", Some(|of| of.metrics.contains_key(&Metric::LogOctetsPerQuery))),
+    ("log octets/query", Some(|variant| variant.metrics.contains_key(&Metric::LogOctetsPerQuery))),
     ("peak memory", None),
     ("memory/connection", Some(has_memory_per_connection)),
     ("handshakes", Some(|variant| variant.handshakes > 0)),
@@ -267,7 +267,7 @@ pub(crate) fn in_runs(runs: u32, all: u32) -> String {
 
 /// Queries that were sent twice, refused one by one, or answered with a bad signature.
 fn second_queries(variant: &VariantSummary) -> Vec<String> {
-    let told =
+    let sentence =
         |count: u64, text: &str| (count > 0).then(|| format!("{} {text}", number::count(count)));
     let again = "queries were sent a second time: over TCP after a truncated answer, with the \
                  cookie that the server asked for, or because the server had not processed \
@@ -285,12 +285,12 @@ fn second_queries(variant: &VariantSummary) -> Vec<String> {
                    or a signature that the server does not accept); they count as lost.";
     let signature = "answers had no valid signature (TSIG), or refused that of their query.";
     [
-        told(variant.asked_again.saturating_sub(timed_out + failures), again),
-        told(*timed_out, silent),
-        told(*failures, failed),
+        sentence(variant.asked_again.saturating_sub(timed_out + failures), again),
+        sentence(*timed_out, silent),
+        sentence(*failures, failed),
         servers,
-        told(variant.outcomes.refused, refused),
-        told(variant.bad_signature, signature),
+        sentence(variant.outcomes.refused, refused),
+        sentence(variant.bad_signature, signature),
     ]
     .into_iter()
     .flatten()
@@ -304,7 +304,8 @@ fn cells(summary: &Summary, variant: &VariantSummary) -> Vec<String> {
         Some(found) => time_out(*found, "rounds"),
         None => value.map_or_else(none, number::duration),
     };
-    let latency = |of: Metric| quantile(metric(of).map(|found| found.value), &of.to_string());
+    let latency =
+        |wanted: Metric| quantile(metric(wanted).map(|found| found.value), &wanted.to_string());
     let measured = variant.outcomes.due > 0;
     let handshakes = match variant.handshakes {
         0 => none(),

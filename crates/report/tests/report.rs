@@ -62,7 +62,8 @@ fn copy(from: &Path, to: &Path) {
 /// The planned runs of a session, each valid, with a window of 1 s.
 fn runs_of(session: &Session) -> Vec<RunRecord> {
     let run = |(position, case): (usize, &dnslab_record::CaseId)| {
-        let behaviour = sample::VARIANTS.iter().find(|of| of.name == case.variant).unwrap();
+        let behaviour =
+            sample::VARIANTS.iter().find(|variant| variant.name == case.variant).unwrap();
         sample::run(behaviour, case.repetition, position as u32, 1_000_000_000)
     };
     session.plan.iter().enumerate().map(run).collect()
@@ -286,7 +287,13 @@ fn an_invalid_run_is_in_no_figure() {
             example: "wrong, \"very\"\nwrong".to_owned(),
         },
     };
-    wrong.measured.as_mut().unwrap().intervals.iter_mut().for_each(|of| of.answered = 77_777_777);
+    wrong
+        .measured
+        .as_mut()
+        .unwrap()
+        .intervals
+        .iter_mut()
+        .for_each(|interval| interval.answered = 77_777_777);
     let [page, _, runs, ..] = report_of(&session, &records);
     assert!(runs.contains(": wrong, \"\"very\"\"\nwrong\","), "{runs}");
     assert!(page.contains("1 run is invalid or failed"));
@@ -312,12 +319,12 @@ fn invalid_runs_alone_are_shown_as_such() {
     assert!(page.contains("those of invalid runs, to be seen and not to be used"));
     assert!(table.contains("Whether tcp differs from udp"), "{table}");
     let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
-    let is_dot = |of: &&serde_json::Value| of["name"] == "dot";
+    let is_dot = |variant: &&serde_json::Value| variant["name"] == "dot";
     let dot = summary["variants"].as_array().unwrap().iter().find(is_dot).unwrap();
     assert_eq!((&dot["valid_runs"], &dot["of_invalid"]["valid_runs"]), (&0.into(), &2.into()));
     assert!(dot["metrics"].as_object().unwrap().is_empty(), "{dot}");
     let comparisons = summary["comparisons"].as_array().unwrap();
-    assert!(comparisons.iter().all(|of| of["variant"] != "dot"), "{comparisons:?}");
+    assert!(comparisons.iter().all(|comparison| comparison["variant"] != "dot"), "{comparisons:?}");
 }
 
 /// The field of the first run of `runs.csv` under a heading.
@@ -419,8 +426,8 @@ fn every_variant_has_the_verdict_of_its_self_check() {
     for (variants, verdict) in
         [("udp and doh2", "clean"), ("doq", "doubtful"), ("doh3", "generator-limited")]
     {
-        let told = format!("<span class=\"verdict {verdict}\">{verdict}</span> ({variants})");
-        assert!(section.contains(&told), "no {told} in {section}");
+        let sentence = format!("<span class=\"verdict {verdict}\">{verdict}</span> ({variants})");
+        assert!(section.contains(&sentence), "no {sentence} in {section}");
     }
     for note in [
         "<b>doq:</b> The hypervisor kept time from this machine",

@@ -16,7 +16,8 @@ impl Document {
     /// after the file and all of `--set`. What is wrong with the program becomes a problem.
     pub fn against(&mut self, binary: &str) {
         let written = std::mem::take(&mut self.variants);
-        let names: Vec<String> = written.iter().filter_map(|it| it.name.clone()).collect();
+        let names: Vec<String> =
+            written.iter().filter_map(|variant| variant.name.clone()).collect();
         for mut own in written {
             let mut base = own.clone();
             let name = own.name.as_ref().map(|name| format!("{name}{BASE}"));
@@ -71,7 +72,8 @@ mod tests {
         let found = against(TEXT, &sets).unwrap();
         let line = |variant: &crate::Variant| {
             let binary = variant.server.binary.as_ref().map(|path| path.display().to_string());
-            let with: Vec<_> = found.compared_with(variant).iter().map(|it| &*it.name).collect();
+            let with: Vec<_> =
+                found.compared_with(variant).iter().map(|other| &*other.name).collect();
             let clients = variant.load.clients;
             format!("{} {} {clients} {}", variant.name, binary.unwrap_or_default(), with.join(","))
         };

@@ -95,7 +95,8 @@ impl Document {
             let entry = entries.get_mut("compare.with").and_then(|entry| entry.value.as_mut());
             if let Some(Value::Text(names)) = entry {
                 let kept = |name: &&str| {
-                    !all.iter().any(|it| it == name) || left.iter().any(|it| *it == name)
+                    !all.iter().any(|other| other == name)
+                        || left.iter().any(|other| *other == name)
                 };
                 let kept: Vec<&str> = names.split(',').map(str::trim).filter(kept).collect();
                 *names = if kept.is_empty() { "-".to_owned() } else { kept.join(", ") };
@@ -106,8 +107,9 @@ impl Document {
     /// What the variants that are left would be compared with and is not left: the baseline of those that name no
     /// others, and what a variant names.
     fn missing(&self, all: &[String], left: &[&String]) -> Vec<(Option<String>, String)> {
-        let is_missing =
-            |name: &str| all.iter().any(|it| it == name) && !left.iter().any(|it| *it == name);
+        let is_missing = |name: &str| {
+            all.iter().any(|other| other == name) && !left.iter().any(|other| *other == name)
+        };
         if left.len() == 1 {
             return Vec::new();
         }
@@ -166,13 +168,15 @@ mod tests {
         sets.iter().for_each(|set| document.set(set));
         let (only, without) = (words(only), words(without));
         document.choose(&Chosen { only: &only, without: &without, compares_otherwise: false });
-        document.check(&AnyMachine).map_err(|it| crate::render(it.as_slice(), TEXT, "x.toml"))
+        document
+            .check(&AnyMachine)
+            .map_err(|problems| crate::render(problems.as_slice(), TEXT, "x.toml"))
     }
 
     #[track_caller]
     fn check(only: &str, without: &str, sets: &[&str], expected: &str) {
         let found = chosen(only, without, sets).unwrap_or_else(|problems| panic!("{problems}"));
-        let names: Vec<&str> = found.variants.iter().map(|it| it.name.as_str()).collect();
+        let names: Vec<&str> = found.variants.iter().map(|variant| variant.name.as_str()).collect();
         assert_eq!(format!("{} against {}", names.join(","), found.baseline), expected);
         // The results hold what was chosen.
         assert_eq!(crate::check_text(&found.to_toml(), &[]).unwrap(), found);

@@ -42,8 +42,9 @@ pub fn differences(then: &Document, now: &Document) -> Vec<SettingChange> {
             if then == now {
                 return;
             }
-            let is_same = |of: &&mut SettingChange| (&of.then, &of.now) == (&then, &now);
-            let of_key = found.iter_mut().filter(|of| of.key == key.path);
+            let is_same =
+                |change: &&mut SettingChange| (&change.then, &change.now) == (&then, &now);
+            let of_key = found.iter_mut().filter(|change| change.key == key.path);
             match of_key.into_iter().find(is_same) {
                 Some(known) => known.variants.extend(variant.map(str::to_owned)),
                 None => found.push(SettingChange {
@@ -68,7 +69,10 @@ pub fn differences(then: &Document, now: &Document) -> Vec<SettingChange> {
 }
 
 fn by_name(document: &Document) -> impl Iterator<Item = (&str, &Entries)> {
-    document.variants.iter().filter_map(|it| Some((it.name.as_deref()?, &it.entries)))
+    document
+        .variants
+        .iter()
+        .filter_map(|variant| Some((variant.name.as_deref()?, &variant.entries)))
 }
 
 /// The value of the first of these layers that has one, or the default, as TOML.
@@ -90,9 +94,15 @@ mod tests {
     /// The differences of a text from [`THEN`], a line for each.
     fn lines(now: &str) -> Vec<String> {
         let read = |text: &str| Document::of_file(text).unwrap();
-        let line = |of: SettingChange| {
+        let line = |change: SettingChange| {
             let shown = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
-            format!("{} {}: {} {}", of.variants.join(","), of.key, shown(of.then), shown(of.now))
+            format!(
+                "{} {}: {} {}",
+                change.variants.join(","),
+                change.key,
+                shown(change.then),
+                shown(change.now)
+            )
         };
         differences(&read(THEN), &read(now)).into_iter().map(line).collect()
     }

@@ -83,10 +83,10 @@ impl Document {
         // After any other error the parser may have lost the borders of tables and see keys twice.
         let is_twice = |error: &&toml::de::Error| error.message().starts_with("duplicate key");
         let all_twice = errors.iter().all(|error| is_twice(&error));
-        let mut told = errors.iter().filter(|error| all_twice || !is_twice(error));
+        let mut distinct = errors.iter().filter(|error| all_twice || !is_twice(error));
         let shown: Vec<Problem> =
-            told.by_ref().take(MAX_SHOWN).map(|error| not_toml(error, text)).collect();
-        if let Some(problems) = Problems::with_others(shown, told.count()) {
+            distinct.by_ref().take(MAX_SHOWN).map(|error| not_toml(error, text)).collect();
+        if let Some(problems) = Problems::with_others(shown, distinct.count()) {
             return Err(problems);
         }
         let mut walk = Walk { entries: Entries::new(), problems: Vec::new(), scope: Layer::File };
@@ -229,7 +229,8 @@ impl Entry {
         layer: Layer,
         problems: &mut Vec<Problem>,
     ) -> Self {
-        let problem = |it: Fault| Problem::new(it.message, place.mark(it.label)).help(it.help);
+        let problem =
+            |fault: Fault| Problem::new(fault.message, place.mark(fault.label)).help(fault.help);
         let value = read.map_err(|fault| problems.push(problem(fault))).ok();
         Self { value, place, layer }
     }
@@ -246,7 +247,8 @@ pub(crate) fn read(key: &Key, text: &str, syntax: Syntax<'_>) -> Result<Value, F
     let parsed = DeTable::parse(&document).ok();
     // A line break in the text could smuggle in a second key.
     let single = parsed.as_ref().filter(|table| table.get_ref().len() == 1);
-    let written = single.and_then(|table| table.get_ref().values().next()).map(|it| it.get_ref());
+    let written =
+        single.and_then(|table| table.get_ref().values().next()).map(|value| value.get_ref());
     match written {
         Some(value) if value.is_str() || !key.kind.is_text() => key.read(value, syntax),
         _ => key.read(&DeValue::String(text.into()), syntax),
@@ -504,7 +506,9 @@ mod tests {
         for key in keys() {
             let default = key.default_value();
             assert_eq!(default.is_some(), matches!(key.default, DefaultValue::Value(_)), "{key:?}");
-            for text in default.iter().flat_map(|it| [key.kind.write(it), key.kind.shown(it)]) {
+            for text in
+                default.iter().flat_map(|value| [key.kind.write(value), key.kind.shown(value)])
+            {
                 let value = DeValue::parse(&text).unwrap();
                 assert_eq!(key.read(value.get_ref(), Syntax::File).ok(), default, "{text}");
             }
@@ -539,10 +543,10 @@ mod tests {
         check("server.cpus", "0,1", Value::Cpus(vec![0, 1]));
         check("server.cpus", "[0, 1]", Value::Cpus(vec![0, 1]));
         check("server.cpus", "3", Value::Cpus(vec![3]));
-        let of = |host, port| Value::Address(HostAddress { host, link: None, port });
-        check("server.address", "::1", of(Host::Address("::1".parse().unwrap()), None));
+        let address = |host, port| Value::Address(HostAddress { host, link: None, port });
+        check("server.address", "::1", address(Host::Address("::1".parse().unwrap()), None));
         let name = Host::Name("ns1.example".to_owned());
-        check("server.address", "ns1.example:5300", of(name, Some(5300)));
+        check("server.address", "ns1.example:5300", address(name, Some(5300)));
         check("name", "2024", Value::Text("2024".into()));
         check("repeat.margin", "5%", Value::Share(0.05));
         check("server.extra", "a = 1\nb = 2", Value::Text("a = 1\nb = 2".into()));

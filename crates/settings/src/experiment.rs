@@ -413,10 +413,10 @@ impl Variant {
         let edns =
             |load: &Load| load.query_options().edns.map(|edns| (edns.dnssec_ok, edns.options));
         let private = |variant: &Self| {
-            let of = &variant.upstream;
+            let upstream = &variant.upstream;
             let asks_it =
                 variant.load.popular_names.is_some() || variant.load.mode.population().is_some();
-            asks_it.then(|| (of.kind, of.hierarchy.clone()))
+            asks_it.then(|| (upstream.kind, upstream.hierarchy.clone()))
         };
         let keys = [
             ("load.capture", own.mode.capture() == its.mode.capture()),

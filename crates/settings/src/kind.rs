@@ -377,7 +377,9 @@ impl Kind {
                 let hex = |data: &[u8]| -> String {
                     data.iter().map(|octet| format!("{octet:02x}")).collect()
                 };
-                let option = |it: &EdnsOption| format!("{}:{}", it.code, hex(&it.data));
+                let option = |edns_option: &EdnsOption| {
+                    format!("{}:{}", edns_option.code, hex(&edns_option.data))
+                };
                 list(&options.iter().map(option).collect::<Vec<_>>())
             }
         }

@@ -349,7 +349,7 @@ impl Reader<'_> {
             DeValue::String(text) => Ok(text.to_string()),
             other => Err(self.wrong_type(other)),
         };
-        list.iter().map(|it| text(it.get_ref())).collect()
+        list.iter().map(|item| text(item.get_ref())).collect()
     }
 
     /// At least one word, each once, in their order.
@@ -494,7 +494,8 @@ impl Reader<'_> {
 
 fn from_hexadecimal(text: &str) -> Option<Vec<u8>> {
     let digits = text.as_bytes();
-    let value = |digit: u8| char::from(digit).to_digit(16).and_then(|it| u8::try_from(it).ok());
+    let value =
+        |digit: u8| char::from(digit).to_digit(16).and_then(|number| u8::try_from(number).ok());
     let octet = |pair: &[u8]| Some(value(pair[0])? << 4 | value(pair[1])?);
     let is_even = digits.len().is_multiple_of(2);
     if is_even { digits.chunks_exact(2).map(octet).collect() } else { None }

@@ -53,7 +53,8 @@ pub fn without_secrets(text: &str) -> String {
         shown.push_str(before);
         // Closing quotes of a quoted key and white space may stand before the `=`.
         let to_value = after.trim_start_matches(['"', '\'', ' ', '\t']);
-        let Some(value) = to_value.strip_prefix('=').map(|it| it.trim_start_matches([' ', '\t']))
+        let Some(value) =
+            to_value.strip_prefix('=').map(|rest| rest.trim_start_matches([' ', '\t']))
         else {
             rest = after;
             continue;

@@ -27,19 +27,19 @@ use crate::{
 
 /// A type with its own variant of [`Value`].
 macro_rules! as_it_is {
-    ($($type:ty: $kind:expr, $of:ident;)+) => {$(
+    ($($type:ty: $kind:expr, $variant:ident;)+) => {$(
         impl Setting for $type {
             const KIND: Kind = $kind;
 
             fn of(value: &Value) -> Option<Self> {
                 match value {
-                    Value::$of(value) => Some(value.clone()),
+                    Value::$variant(value) => Some(value.clone()),
                     _ => None,
                 }
             }
 
             fn value(&self) -> Option<Value> {
-                Some(Value::$of(self.clone()))
+                Some(Value::$variant(self.clone()))
             }
         }
     )+};
@@ -563,11 +563,11 @@ impl FromStr for CacheSize {
             (None, None) => return Err(CacheSizeError::Form),
         };
         let number = number.trim_end();
-        if number.is_empty() || !number.bytes().all(|it| it.is_ascii_digit()) {
+        if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(CacheSizeError::Form);
         }
         let mebibytes = number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
-        let mebibytes = mebibytes.filter(|it| (1..=Kind::MAX_CACHE_MIB).contains(it));
+        let mebibytes = mebibytes.filter(|size| (1..=Kind::MAX_CACHE_MIB).contains(size));
         mebibytes.map(Self::Mebibytes).ok_or(CacheSizeError::Range)
     }
 }

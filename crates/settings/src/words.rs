@@ -78,30 +78,26 @@ impl ServerKind {
     /// The row of this kind.
     #[must_use]
     pub fn profile(self) -> ServerProfile {
-        let of = |title, program, [serves_zones, forwards, resolves]: [bool; 3]| ServerProfile {
-            title,
-            program,
-            serves_zones,
-            forwards,
-            resolves,
+        let profile = |title, program, [serves_zones, forwards, resolves]: [bool; 3]| {
+            ServerProfile { title, program, serves_zones, forwards, resolves }
         };
         let (authoritative, forwarder) = ([true, false, false], [false, true, false]);
         let resolver = [false, true, true];
         match self {
-            Self::Embedded => of("dnslab", "dnslab", authoritative),
-            Self::Bind => of("BIND", "named", [true, true, true]),
-            Self::Knot => of("Knot DNS", "knotd", authoritative),
-            Self::Nsd => of("NSD", "nsd", authoritative),
+            Self::Embedded => profile("dnslab", "dnslab", authoritative),
+            Self::Bind => profile("BIND", "named", [true, true, true]),
+            Self::Knot => profile("Knot DNS", "knotd", authoritative),
+            Self::Nsd => profile("NSD", "nsd", authoritative),
             Self::PowerDnsAuthoritative => {
-                of("PowerDNS Authoritative Server", "pdns_server", authoritative)
+                profile("PowerDNS Authoritative Server", "pdns_server", authoritative)
             }
-            Self::Unbound => of("Unbound", "unbound", resolver),
-            Self::KnotResolver => of("Knot Resolver", "kresd", resolver),
-            Self::Dnsmasq => of("dnsmasq", "dnsmasq", forwarder),
-            Self::Stubby => of("Stubby", "stubby", forwarder),
-            Self::CoreDns => of("CoreDNS", "coredns", forwarder),
-            Self::Dnsdist => of("dnsdist", "dnsdist", forwarder),
-            Self::PowerDnsRecursor => of("PowerDNS Recursor", "pdns_recursor", resolver),
+            Self::Unbound => profile("Unbound", "unbound", resolver),
+            Self::KnotResolver => profile("Knot Resolver", "kresd", resolver),
+            Self::Dnsmasq => profile("dnsmasq", "dnsmasq", forwarder),
+            Self::Stubby => profile("Stubby", "stubby", forwarder),
+            Self::CoreDns => profile("CoreDNS", "coredns", forwarder),
+            Self::Dnsdist => profile("dnsdist", "dnsdist", forwarder),
+            Self::PowerDnsRecursor => profile("PowerDNS Recursor", "pdns_recursor", resolver),
         }
     }
 

@@ -14,7 +14,10 @@ fn text(lines: &str) -> String {
 
 fn checked(lines: &str) -> Variant {
     let text = text(lines);
-    check_text(&text, &[]).unwrap_or_else(|it| panic!("{lines}: {it}")).variants.remove(0)
+    check_text(&text, &[])
+        .unwrap_or_else(|problems| panic!("{lines}: {problems}"))
+        .variants
+        .remove(0)
 }
 
 const FORWARDER: &str = "server.kind = \"unbound\"\nupstream.kind = \"embedded\"\n";
@@ -26,7 +29,7 @@ fn a_chain_has_its_order_and_its_presets() {
          upstream.transport = \"dot\"\nlab.hosts = \"namespaces\"\nlink.upstream.delay = \"10ms\"\n\
          link.upstream.rate_mbit = 100\nserver.address = \"::1\"",
     );
-    let roles: Vec<_> = variant.behind().iter().map(|it| (it.role, it.transport)).collect();
+    let roles: Vec<_> = variant.behind().iter().map(|part| (part.role, part.transport)).collect();
     let expected = [(ChainRole::Relay, Transport::Udp), (ChainRole::Upstream, Transport::Dot)];
     assert_eq!(roles, expected);
     assert_eq!(variant.lab.hosts, HostsChoice::Namespaces);
@@ -206,8 +209,9 @@ fn what_cannot_stand_in_a_chain_is_told() {
         ),
     ] {
         let problems = check_text(&text(lines), &[]).unwrap_err();
-        let all: Vec<&str> = problems.as_slice().iter().map(|it| it.message.as_str()).collect();
-        assert!(all.iter().any(|it| it.contains(expected)), "{lines}\n{all:?}");
+        let all: Vec<&str> =
+            problems.as_slice().iter().map(|problem| problem.message.as_str()).collect();
+        assert!(all.iter().any(|message| message.contains(expected)), "{lines}\n{all:?}");
     }
 }
 

@@ -66,8 +66,9 @@ fn the_example_of_the_design_is_right() {
 fn the_nearer_layer_wins() {
     let text = "name = \"x\"\nload = { outstanding = 7, clients = 9 }\n\
                 [[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"\nload.rate = 2_000\n";
-    let modes =
-        |sets: &[&str]| checked(text, sets).variants.into_iter().map(|it| it.load.mode).collect();
+    let modes = |sets: &[&str]| {
+        checked(text, sets).variants.into_iter().map(|variant| variant.load.mode).collect()
+    };
     let closed = |outstanding| Mode::Closed { outstanding };
     let open = |rate_qps, pace| Mode::Open { rate: Rate::Constant(rate_qps), pace };
     let check = |sets: &[&str], expected: [Mode; 2]| {
@@ -270,7 +271,9 @@ fn transports_take_what_they_have() {
     let variant = |transport: Transport| {
         format!("[[variant]]\nname = \"{transport}\"\nload.transport = \"{transport}\"\n")
     };
-    let text = Transport::ALL.into_iter().fold(text.to_owned(), |text, it| text + &variant(it));
+    let text = Transport::ALL
+        .into_iter()
+        .fold(text.to_owned(), |text, transport| text + &variant(transport));
     let experiment = checked(&text, &[]);
     for variant in &experiment.variants {
         let (load, name) = (&variant.load, variant.name.as_str());

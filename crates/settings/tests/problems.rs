@@ -169,7 +169,8 @@ fn more_than_a_report_can_hold_is_refused_with_its_number() {
     };
     let check = |text: &str, expected: &[&str]| {
         let problems = check_text(text, &[]).expect_err("it was taken");
-        let found: Vec<&str> = problems.as_slice().iter().map(|it| it.message.as_str()).collect();
+        let found: Vec<&str> =
+            problems.as_slice().iter().map(|problem| problem.message.as_str()).collect();
         assert_eq!(found, expected);
         let help = problems.as_slice()[0].help.as_deref().unwrap_or_default();
         assert!(help.starts_with("at most "), "{help}");

@@ -112,7 +112,7 @@ fn values(kind: Kind) -> BoxedStrategy<String> {
             })
             .boxed(),
         Kind::Padding => {
-            prop_oneof![Just("true".to_owned()), (1u16..=4_096).prop_map(|it| it.to_string())]
+            prop_oneof![Just("true".to_owned()), (1u16..=4_096).prop_map(|size| size.to_string())]
                 .boxed()
         }
         Kind::HttpPath => quoted("/[A-Za-z0-9._~/-]{0,20}".boxed()),
@@ -137,7 +137,10 @@ fn fronts() -> impl Strategy<Value = String> {
         let alone = format!("server.kind = \"{kind}\"\n");
         match upstreams {
             [] => vec![alone],
-            all => all.iter().map(|it| format!("{alone}upstream.kind = \"{it}\"\n")).collect(),
+            all => all
+                .iter()
+                .map(|upstream| format!("{alone}upstream.kind = \"{upstream}\"\n"))
+                .collect(),
         }
     });
     let resolvers = ServerKind::ALL.into_iter().filter(|kind| kind.resolves()).flat_map(|kind| {
@@ -155,8 +158,8 @@ fn fronts() -> impl Strategy<Value = String> {
     select(kinds.chain(resolvers).chain([external.to_owned()]).collect::<Vec<_>>())
 }
 
-fn entry(of: Vec<&'static Key>) -> impl Strategy<Value = (&'static Key, String)> {
-    select(of).prop_flat_map(|key| (Just(key), values(key.kind)))
+fn entry(keys: Vec<&'static Key>) -> impl Strategy<Value = (&'static Key, String)> {
+    select(keys).prop_flat_map(|key| (Just(key), values(key.kind)))
 }
 
 fn files() -> impl Strategy<Value = String> {
@@ -202,7 +205,7 @@ fn check_any(text: &str, sets: &[String]) -> Result<Experiment, Problems> {
     match &checked {
         Ok(experiment) => {
             // The secret of a key is not written out, so this one cannot be read again.
-            if experiment.variants.iter().all(|it| it.load.tsig.is_none()) {
+            if experiment.variants.iter().all(|variant| variant.load.tsig.is_none()) {
                 let written = experiment.to_toml();
                 assert_eq!(check_text(&written, &[]).as_ref(), Ok(experiment), "{text}\n{written}");
                 for load in experiment.variants.iter().map(|variant| &variant.load) {

@@ -48,13 +48,13 @@ fn every_work_leaves_figures_and_nothing_else() {
     }
     // Two figures for each transport.
     for transport in ["tcp", "dot", "doh2"] {
-        let of = |row: &&Value| row["case"].as_str().unwrap().starts_with(transport);
-        let count = rows("comparisons", "streams").into_iter().filter(of).count();
+        let has_transport = |row: &&Value| row["case"].as_str().unwrap().starts_with(transport);
+        let count = rows("comparisons", "streams").into_iter().filter(has_transport).count();
         assert_eq!(count, 2, "{transport}: {shown}");
     }
     for transport in ["doq", "doh3"] {
-        let of = |row: &&Value| row["ours"][0] == transport;
-        let count = rows("comparisons", "quic").into_iter().filter(of).count();
+        let has_transport = |row: &&Value| row["ours"][0] == transport;
+        let count = rows("comparisons", "quic").into_iter().filter(has_transport).count();
         assert_eq!(count, 1, "{transport}: {shown}");
     }
     // dnslab: six transports, and one more row with shared records. dnsperf: four, and one beside those.

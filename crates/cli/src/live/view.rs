@@ -522,25 +522,28 @@ mod tests {
 
     #[test]
     fn the_bottleneck_follows_the_rules_of_the_result() {
-        let of = |told: Told, mode: LoadMode| {
+        let bottleneck = |load: Told, mode: LoadMode| {
             let estimate = Estimate { runs: 1, all: Duration::from_secs(12) };
             let mut model = Model::of_kinds("why?", vec![kind("udp", mode)], estimate);
-            told.feed(&mut model, START);
+            load.feed(&mut model, START);
             model.view().loads[0].bottleneck.as_ref().map(|found| found.kind)
         };
         let slow = || told("udp", 60, 10_000);
-        assert_eq!(of(slow(), closed()), Some(BottleneckKind::ServerCpu));
+        assert_eq!(bottleneck(slow(), closed()), Some(BottleneckKind::ServerCpu));
         let paced = LoadMode::Open { rate_qps: 10_000.0, pace: OpenPace::constant(Pace::Constant) };
-        assert_eq!(of(Told { busy: 500, ..slow() }, paced), Some(BottleneckKind::Rate));
+        assert_eq!(bottleneck(Told { busy: 500, ..slow() }, paced), Some(BottleneckKind::Rate));
         // 100 clients with one query each, but hardly one is in flight.
-        assert_eq!(of(Told { busy: 500, ..slow() }, closed()), Some(BottleneckKind::Unclear));
+        assert_eq!(
+            bottleneck(Told { busy: 500, ..slow() }, closed()),
+            Some(BottleneckKind::Unclear)
+        );
         let fast = || Told { busy: 500, ..told("udp", 60, 900_000) };
-        assert_eq!(of(fast(), closed()), Some(BottleneckKind::Window));
+        assert_eq!(bottleneck(fast(), closed()), Some(BottleneckKind::Window));
         // A server that wants more CPU time than it gets is not waited for by the window.
         let waits = Told { waited: 100, ..fast() };
-        assert_eq!(of(waits, closed()), Some(BottleneckKind::Unclear));
+        assert_eq!(bottleneck(waits, closed()), Some(BottleneckKind::Unclear));
         let at_its_quota = Told { throttled: Some(70), ..fast() };
-        assert_eq!(of(at_its_quota, closed()), Some(BottleneckKind::ServerCpuLimit));
+        assert_eq!(bottleneck(at_its_quota, closed()), Some(BottleneckKind::ServerCpuLimit));
     }
 
     #[test]

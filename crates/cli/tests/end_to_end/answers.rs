@@ -36,7 +36,7 @@ fn comparison(room: &Room) -> AnswerComparison {
 }
 
 fn class(comparison: &AnswerComparison, class: DifferenceClass) -> ClassCount {
-    let found = comparison.classes.iter().find(|it| it.class == class);
+    let found = comparison.classes.iter().find(|count| count.class == class);
     *found.unwrap_or_else(|| panic!("no {class:?} in {comparison:?}"))
 }
 
@@ -45,9 +45,9 @@ fn class(comparison: &AnswerComparison, class: DifferenceClass) -> ClassCount {
 #[track_caller]
 fn without_losses(comparison: &AnswerComparison) -> (Vec<ClassCount>, u64) {
     let (lost, others): (Vec<ClassCount>, Vec<ClassCount>) =
-        comparison.classes.iter().partition(|it| it.class == DifferenceClass::NoAnswer);
-    assert!(lost.iter().all(|it| it.again == 0), "{comparison:?}");
-    (others, comparison.neither + lost.iter().map(|it| it.queries).sum::<u64>())
+        comparison.classes.iter().partition(|count| count.class == DifferenceClass::NoAnswer);
+    assert!(lost.iter().all(|count| count.again == 0), "{comparison:?}");
+    (others, comparison.neither + lost.iter().map(|count| count.queries).sum::<u64>())
 }
 
 /// BIND at these addresses with its zone and with one that has another address of `host3`.
@@ -171,9 +171,9 @@ fn check_agreement(address: &str, transport: &str, with_bind: &[&str]) {
     ));
     let done = room.dnslab(&["run", "./experiment.toml"]).exits_with(0);
     let all = room.results().answer_comparisons().unwrap();
-    let compared: Vec<&str> = all.iter().map(|it| it.variant.as_str()).collect();
+    let compared: Vec<&str> = all.iter().map(|comparison| comparison.variant.as_str()).collect();
     assert_eq!(compared, with_bind, "{done}");
-    assert!(all.iter().all(|it| it.against == "bind"), "{done}");
+    assert!(all.iter().all(|comparison| comparison.against == "bind"), "{done}");
     for found in &all {
         assert_eq!(found.alone, [0, 0], "{found:?}");
         // 800 and those of the uncounted end of a turn.
@@ -212,7 +212,7 @@ fn started_servers_are_asked_again() {
     );
     room.dnslab(&["run", "./experiment.toml"]).exits_with(5);
     let all = room.results().answer_comparisons().unwrap();
-    assert_eq!(all.iter().map(|it| it.repetition).collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(all.iter().map(|comparison| comparison.repetition).collect::<Vec<_>>(), [1, 2]);
     for found in &all {
         let code = class(found, DifferenceClass::Code);
         let (classes, lost) = without_losses(found);
@@ -320,7 +320,7 @@ fn hostile_answers_are_shown_and_have_no_effect() {
     // A run with so many malformed answers is invalid. Its answers are compared all the same.
     let done = replay(&room, &target, &other, &["--timeout", "300ms"]).exits_with(3);
     let found = comparison(&room);
-    let again = |it| class(&found, it).again;
+    let again = |difference| class(&found, difference).again;
     assert_eq!((found.compared, found.same), (5, 0), "{found:?}");
     assert_eq!(again(DifferenceClass::Answer), 3, "{found:?}");
     assert_eq!(again(DifferenceClass::NoAnswer), 1, "{found:?}");

@@ -11,7 +11,8 @@ fn the_doctor_names_what_would_spoil_a_measurement() {
     for subject in ["CPUs", "other load", "steal", "virtualisation", "governor", "BIND", "NSD"] {
         done = done.prints(subject);
     }
-    let marked = |line: &&str| ["good  ", "note  ", "SPOILS"].iter().any(|it| line.starts_with(it));
+    let marked =
+        |line: &&str| ["good  ", "note  ", "SPOILS"].iter().any(|mark| line.starts_with(mark));
     let spoiled = done.stdout.lines().filter(marked).filter(|line| !line.starts_with("good"));
     let remedies = done.stdout.lines().filter(|line| line.trim_start().starts_with("remedy: "));
     assert_eq!(remedies.count(), spoiled.count(), "a doubt without a remedy: {done}");
@@ -28,17 +29,17 @@ fn what_was_programmed_is_measured() {
     let checks: Vec<&str> = done.stdout.lines().filter(is_check).collect();
     // The beginning of each line and its figure. The numbers depend on the machine.
     let mut expected = Vec::new();
-    let of = |what: &str| Transport::ALL.map(|transport| format!("{transport}, {what} "));
+    let programs = |what: &str| Transport::ALL.map(|transport| format!("{transport}, {what} "));
     let further = ["udp, delay uniform:", "udp, delay normal:"].map(str::to_owned);
-    for program in of("delay").into_iter().chain(further) {
+    for program in programs("delay").into_iter().chain(further) {
         expected.push((program.clone(), ": p50 of the latency: "));
         expected.push((program, ": p99 of the latency: "));
     }
-    for program in of("window") {
+    for program in programs("window") {
         expected.push((program.clone(), ": answered rate: "));
         expected.push((program, ": p50 of the latency: "));
     }
-    expected.extend(of("loss").map(|it| (it, ": lost queries: ")));
+    expected.extend(programs("loss").map(|program| (program, ": lost queries: ")));
     let same = || "udp, the same stall".to_owned();
     expected.push(("udp, a stall of 200 ms".to_owned(), ": largest latency: "));
     expected.push((same(), ": queries that waited for more than half of it: "));

@@ -111,7 +111,7 @@ fn the_cpu_quota_of_a_server_is_its_bottleneck() {
         assert_eq!((limit.cpus, Path::new(&limit.group)), (0.05, group.0.as_path()), "{done}");
         assert!(limit.throttled <= limit.periods && limit.throttled_ns > 0, "{limit:?} {done}");
         assert_eq!(record.bottleneck.kind, BottleneckKind::ServerCpuLimit, "{record:?} {done}");
-        let is_it = |it: &Caveat| matches!(it, Caveat::ServerCpuLimit { cpus: 0.05, .. });
+        let is_it = |caveat: &Caveat| matches!(caveat, Caveat::ServerCpuLimit { cpus: 0.05, .. });
         assert!(record.caveats.iter().any(is_it), "{:?} {done}", record.caveats);
         done.prints("Bottleneck: CPU limit of the server")
             .prints("cgroup quota 0.05 CPUs, throttled in ")

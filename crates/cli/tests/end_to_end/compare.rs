@@ -180,7 +180,7 @@ fn both_programs_of_a_server_in_the_same_rounds() {
     let summary = summary(limit);
     let judged = summary["rulings"][0]["variants"].as_array().unwrap();
     let pairs: Vec<String> =
-        judged.iter().map(|it| format!("{} {}", it["variant"], it["against"])).collect();
+        judged.iter().map(|pair| format!("{} {}", pair["variant"], pair["against"])).collect();
     assert_eq!(pairs, ["\"udp\" \"udp-base\"", "\"tcp\" \"tcp-base\""], "{done}");
     let path = results.path().to_str().unwrap();
     room.dnslab(&["run", "--resume", path]).exits_with(if is_disturbed(limit) { 3 } else { 0 });

@@ -33,13 +33,18 @@ fn cost(room: &Room) -> CostSummary {
 }
 
 fn of<'a>(cost: &'a CostSummary, variant: &str) -> &'a VariantCost {
-    let found = cost.variants.iter().find(|of| of.variant == variant);
+    let found = cost.variants.iter().find(|variant_cost| variant_cost.variant == variant);
     found.unwrap_or_else(|| panic!("{variant} was not sampled: {cost:?}"))
 }
 
 /// Samples of parts of a variant.
-fn samples(of: &VariantCost, parts: &[CostPart]) -> u64 {
-    of.parts.iter().filter(|cost| parts.contains(&cost.part)).map(|cost| cost.samples).sum()
+fn samples(variant_cost: &VariantCost, parts: &[CostPart]) -> u64 {
+    variant_cost
+        .parts
+        .iter()
+        .filter(|cost| parts.contains(&cost.part))
+        .map(|cost| cost.samples)
+        .sum()
 }
 
 const ENCRYPTION: [CostPart; 2] = [CostPart::Tls, CostPart::Crypto];
@@ -53,20 +58,29 @@ fn check(room: &Room, done: &Done) {
     let cost = cost(room);
     assert_eq!(cost.not_profiled, [], "{done}");
     for variant in ["udp", "dot"] {
-        let of = of(&cost, variant);
+        let variant_cost = of(&cost, variant);
         // The parts add up to what was measured without perf.
         let own = records.iter().filter(|record| record.variant == variant);
         let measured: Vec<f64> =
             own.filter_map(|record| record.observation()?.server_cpu_per_query_ns()).collect();
         // Means of runs are geometric.
         let mean = (measured.iter().map(|ns| ns.ln()).sum::<f64>() / measured.len() as f64).exp();
-        let sum: f64 = of.parts.iter().map(|part| part.ns.value).sum();
-        assert!((sum / mean - 1.0).abs() < 1e-9, "{variant}: {sum} is not {mean}: {of:?}");
-        assert!(of.samples > 50, "{variant}: {of:?}");
-        assert!(samples(of, &KERNEL) > 0, "{variant}: {of:?}");
-        assert!(of.parts.iter().all(|part| part.ns.low <= part.ns.value), "{of:?}");
-        assert!(of.sampler.starts_with("perf ") && of.rate_hz > 0, "{of:?}");
-        assert!(of.answered_qps.iter().all(|qps| *qps > 0.0), "{of:?}");
+        let sum: f64 = variant_cost.parts.iter().map(|part| part.ns.value).sum();
+        assert!(
+            (sum / mean - 1.0).abs() < 1e-9,
+            "{variant}: {sum} is not {mean}: {variant_cost:?}"
+        );
+        assert!(variant_cost.samples > 50, "{variant}: {variant_cost:?}");
+        assert!(samples(variant_cost, &KERNEL) > 0, "{variant}: {variant_cost:?}");
+        assert!(
+            variant_cost.parts.iter().all(|part| part.ns.low <= part.ns.value),
+            "{variant_cost:?}"
+        );
+        assert!(
+            variant_cost.sampler.starts_with("perf ") && variant_cost.rate_hz > 0,
+            "{variant_cost:?}"
+        );
+        assert!(variant_cost.answered_qps.iter().all(|qps| *qps > 0.0), "{variant_cost:?}");
     }
     assert_eq!(samples(of(&cost, "udp"), &ENCRYPTION), 0, "{cost:?}");
     assert!(samples(of(&cost, "dot"), &ENCRYPTION) > 0, "{cost:?}");
@@ -78,7 +92,7 @@ fn check(room: &Room, done: &Done) {
     }
     assert!(read("table.md").contains("**Where the CPU time goes**"), "{done}");
     assert!(read("summary.json").contains("\"kernel-network\""), "{done}");
-    let rows: usize = cost.variants.iter().map(|of| of.parts.len()).sum();
+    let rows: usize = cost.variants.iter().map(|variant_cost| variant_cost.parts.len()).sum();
     assert_eq!(read("cpu.csv").lines().count(), 1 + rows, "{done}");
     // The runs with perf are in no figure, and nothing of them is left.
     assert_eq!(read("runs.csv").lines().count(), 5, "{done}");
@@ -138,9 +152,9 @@ fn a_running_server_is_sampled_under_a_load_and_under_clients() {
         let done = room.dnslab(&[words, &["--profile"]].concat()).exits_with(0);
         let cost = cost(&room);
         assert_eq!(cost.not_profiled, [], "{done}");
-        let of = of(&cost, words[0]);
+        let variant_cost = of(&cost, words[0]);
         for parts in [&KERNEL[..], &[CostPart::DnsLogic, CostPart::EventLoop]] {
-            assert!(samples(of, parts) > 0, "{parts:?}: {of:?}");
+            assert!(samples(variant_cost, parts) > 0, "{parts:?}: {variant_cost:?}");
         }
         let page = fs::read_to_string(room.results().path().join("report.html")).unwrap();
         assert!(page.contains("Where the CPU time goes"), "{done}");
@@ -166,8 +180,11 @@ fn without_perf_the_reason_is_told_and_the_session_goes_on() {
     valid_records(&results, 2);
     let cost = cost(&room);
     assert_eq!(cost.variants, [], "{done}");
-    let reasons: BTreeMap<&str, &str> =
-        cost.not_profiled.iter().map(|of| (of.variant.as_str(), of.reason.as_str())).collect();
+    let reasons: BTreeMap<&str, &str> = cost
+        .not_profiled
+        .iter()
+        .map(|exception| (exception.variant.as_str(), exception.reason.as_str()))
+        .collect();
     assert_eq!(reasons.keys().copied().collect::<Vec<_>>(), ["dot", "udp"]);
     let page = fs::read_to_string(results.path().join("report.html")).unwrap();
     assert!(page.contains("No server was sampled: perf is not installed"));
@@ -189,7 +206,8 @@ fn a_perf_that_fails_is_quoted() {
     command.args(["run", "./experiment.toml", "--profile"]);
     command.env("PATH", format!("{}:{path}", room.path().display()));
     let done = Running::start(command, room.path()).finish().exits_with(0);
-    let reasons: Vec<String> = cost(&room).not_profiled.into_iter().map(|of| of.reason).collect();
+    let reasons: Vec<String> =
+        cost(&room).not_profiled.into_iter().map(|exception| exception.reason).collect();
     assert_eq!(reasons.len(), 2, "{done}");
     for reason in reasons {
         assert!(reason.contains("(No permission to enable it)"), "{reason}");

@@ -88,7 +88,8 @@ fn a_disk_without_room_for_a_run_is_one_error() {
         let done = run_on(&room, size).exits_with(1).errors(1);
         done.complains("No space left on device");
         let parts = files(&room.path().join("kept")).into_keys();
-        let parts: Vec<_> = parts.filter(|it| it.extension() == Some("part".as_ref())).collect();
+        let parts: Vec<_> =
+            parts.filter(|path| path.extension() == Some("part".as_ref())).collect();
         assert!(parts.is_empty(), "half-written with {size}: {parts:?}");
     }
 }
@@ -122,7 +123,8 @@ fn check_logs(key: &str, size: &str, kept_log: Option<&str>) {
         assert!(measured.counters.outcomes.answered > 0, "{:?}{done}", measured.counters);
     }
     let log = kept_log.map(|name| results.path().join("runs/logging-1/server").join(name));
-    let length = log.map(|path| fs::metadata(&path).unwrap_or_else(|it| panic!("{path:?}: {it}")));
+    let length =
+        log.map(|path| fs::metadata(&path).unwrap_or_else(|error| panic!("{path:?}: {error}")));
     assert!(length.is_none_or(|log| (1..=65_536).contains(&log.len())), "it is not short: {done}");
     report_is_whole(&results, &["logging", "silent"]);
     let page = fs::read_to_string(results.path().join("report.html")).unwrap();

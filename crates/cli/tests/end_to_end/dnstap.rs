@@ -144,7 +144,8 @@ fn ask_until_written(servers: &[SocketAddr], names: &[&str], times: usize, captu
     wait_for("all is in the file", state, || {
         let (found, _) = asked(capture);
         let all = |name: &&str| {
-            let count = found.iter().filter(|it| **it == format!("{name}.")).count();
+            let count =
+                found.iter().filter(|asked_name| **asked_name == format!("{name}.")).count();
             count >= times
         };
         names.iter().all(all).then_some(())
@@ -174,7 +175,7 @@ fn servers_are_recorded_one_after_another_and_at_once() {
     let (names, end) = asked(&file);
     end.unwrap();
     assert!(!socket.exists(), "{done}");
-    let count = |name: &str| names.iter().filter(|it| *it == name).count();
+    let count = |name: &str| names.iter().filter(|other| *other == name).count();
     assert_eq!((count("host1.example.test."), count("host3.example.test.")), (1, 4), "{done}");
     // What another reader says of it.
     let output = Command::new("dnstap-read").arg(&file).output().unwrap();
@@ -280,20 +281,20 @@ fn a_population_is_found_behind_a_socket() {
 #[test]
 fn what_cannot_be_is_said_before_anybody_waits() {
     let room = Room::quiet();
-    let of = |words: &[&str], expected: &str| {
+    let refused = |words: &[&str], expected: &str| {
         room.dnslab(words).exits_with(2).complains(expected);
         let left = fs::read_dir(room.path().join("results")).map_or(0, Iterator::count);
         assert_eq!(left, 0, "{words:?}");
     };
-    of(&["replay", "unix:socket", "127.0.0.1:1"], "a socket has no end: say how long");
-    of(&["replay", "tcp:x", "127.0.0.1:1", "--duration", "1s"], "`tcp:x` names no socket");
+    refused(&["replay", "unix:socket", "127.0.0.1:1"], "a socket has no end: say how long");
+    refused(&["replay", "tcp:x", "127.0.0.1:1", "--duration", "1s"], "`tcp:x` names no socket");
     let many = ["replay", "unix:socket", "127.0.0.1:1", "--duration", "1s", "--clients", "5"];
-    of(&many, "the capture says who asks what, and when");
-    of(&["profile", "capture", "--duration", "1s"], "--duration is for a socket");
-    of(&["record", "socket", "x"], "begins neither with `unix:` nor with `tcp:`");
+    refused(&many, "the capture says who asks what, and when");
+    refused(&["profile", "capture", "--duration", "1s"], "--duration is for a socket");
+    refused(&["record", "socket", "x"], "begins neither with `unix:` nor with `tcp:`");
     let owner = ["record", "unix:socket", "x", "--socket-owner", "nobody-of-this-name"];
-    of(&owner, "there is no user `nobody-of-this-name`");
-    of(&["record", "unix:socket", "x", "--socket-mode", "9"], "write three octal digits");
+    refused(&owner, "there is no user `nobody-of-this-name`");
+    refused(&["record", "unix:socket", "x", "--socket-mode", "9"], "write three octal digits");
 }
 
 #[test]

@@ -108,7 +108,9 @@ fn commands(document: &str, text: &str) -> Vec<DocumentCommand> {
                 whole.push_str(lines.next().map_or("", |(_, line)| line));
             }
             let place = format!("{document}:{number}");
-            for simple in simple_commands(&whole).into_iter().filter(|it| !it.words.is_empty()) {
+            for simple in
+                simple_commands(&whole).into_iter().filter(|simple| !simple.words.is_empty())
+            {
                 last = None;
                 if let Some((program, words)) = called(&simple.words) {
                     let is_plain = !words.iter().any(|word| word.contains(['$', '`']));
@@ -180,10 +182,11 @@ fn simple_commands(line: &str) -> Vec<Simple> {
 fn called(words: &[String]) -> Option<(String, Vec<String>)> {
     let is_setting = |word: &String| {
         word.split_once('=').is_some_and(|(name, _)| {
-            !name.is_empty() && name.chars().all(|it| it.is_ascii_uppercase() || it == '_')
+            !name.is_empty()
+                && name.chars().all(|letter| letter.is_ascii_uppercase() || letter == '_')
         })
     };
-    let words: Vec<&String> = words.iter().skip_while(|it| is_setting(it)).collect();
+    let words: Vec<&String> = words.iter().skip_while(|word| is_setting(word)).collect();
     let before = match words.iter().map(|word| word.as_str()).collect::<Vec<_>>()[..] {
         ["sudo" | "time", ..] => 1,
         ["ip", "netns", "exec", _, ..] => 4,
@@ -200,7 +203,8 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &[&[&str]]) {
-        let found: Vec<_> = commands("a.md", text).into_iter().map(|it| it.words).collect();
+        let found: Vec<_> =
+            commands("a.md", text).into_iter().map(|command| command.words).collect();
         assert_eq!(found, expected, "{text}");
     }
 
@@ -222,7 +226,8 @@ mod tests {
         );
         let background =
             commands("a.md", "```sh\n\ndnslab serve &\ndnslab run && dnslab doctor\n```");
-        let found: Vec<_> = background.iter().map(|it| (&*it.place, it.is_left)).collect();
+        let found: Vec<_> =
+            background.iter().map(|command| (&*command.place, command.is_left)).collect();
         assert_eq!(found, [("a.md:3", true), ("a.md:4", false), ("a.md:4", true)]);
         let followed = commands("a.md", "```sh\ndnslab serve # on\nls\n```");
         assert!(!followed[0].is_left);

@@ -113,7 +113,7 @@ fn the_server_counted_what_we_counted() {
         let (received, answered) = (count("received"), count("answered"));
         let common = record.common_load.as_ref().map(|common| &common.measured);
         let loads = [Some(measured(&record)), common];
-        let parts = || loads.into_iter().flatten().flat_map(|of| [&of.counters, &of.warm_up]);
+        let parts = || loads.into_iter().flatten().flat_map(|load| [&load.counters, &load.warm_up]);
         let sent: u64 = parts().map(|part| part.sent).sum();
         let ours: u64 = parts().map(|part| part.outcomes.answered).sum();
         // The readiness probe asks too, once or, on a slow machine, a few times more. Where the turns were too
@@ -173,6 +173,6 @@ fn the_program_may_lie_where_only_root_may_go() {
     let done = Running::start(command, room.path()).finish().exits_with(0);
     for record in valid_records(&room.results(), 2) {
         let user = record.server.user;
-        assert!(user.parse::<u32>().is_ok_and(|it| it >= 61_184), "`{user}`: {done}");
+        assert!(user.parse::<u32>().is_ok_and(|user_id| user_id >= 61_184), "`{user}`: {done}");
     }
 }

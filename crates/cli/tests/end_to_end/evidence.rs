@@ -127,7 +127,7 @@ pub(crate) fn is_intact(results: &ResultsDirectory) {
     records(results);
     let parts: Vec<PathBuf> = files(results.path())
         .into_keys()
-        .filter(|path| path.extension().is_some_and(|it| it == "part"))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "part"))
         .collect();
     assert!(parts.is_empty(), "half-written: {parts:?}");
 }
@@ -137,7 +137,9 @@ pub(crate) fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut left = vec![folder.to_owned()];
     while let Some(next) = left.pop() {
-        for entry in fs::read_dir(&next).unwrap_or_else(|it| panic!("{next:?}: {it}")).flatten() {
+        for entry in
+            fs::read_dir(&next).unwrap_or_else(|error| panic!("{next:?}: {error}")).flatten()
+        {
             let path = entry.path();
             let name = path.strip_prefix(folder).expect("it was found there").to_owned();
             match entry.file_type() {

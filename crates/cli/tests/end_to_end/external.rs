@@ -103,8 +103,13 @@ fn of_dot(room: &Room, folder: &str) -> (VariantSummary, bool) {
         results.answer_comparisons().unwrap(),
         results.cpu_profiles().unwrap().as_ref(),
     );
-    let by_memory = summary.comparisons.iter().any(|of| of.metric == Metric::PeakMemory);
-    let dot = summary.variants.into_iter().find(|it| ["dot", "load"].contains(&&*it.name)).unwrap();
+    let by_memory =
+        summary.comparisons.iter().any(|comparison| comparison.metric == Metric::PeakMemory);
+    let dot = summary
+        .variants
+        .into_iter()
+        .find(|variant| ["dot", "load"].contains(&&*variant.name))
+        .unwrap();
     (dot, by_memory)
 }
 
@@ -136,7 +141,7 @@ fn memory_that_a_running_server_had_needed_before_is_none_of_a_variant() {
     let (second, by_memory) = of_dot(&room, "second");
     let found = (second.memory_per_connection_octets, second.peak_memory_octets);
     assert_eq!((found, by_memory), ((None, None), false), "{done}");
-    assert!(second.caveats.iter().any(|it| it.worst == Caveat::MemoryKept), "{done}");
+    assert!(second.caveats.iter().any(|caveat| caveat.worst == Caveat::MemoryKept), "{done}");
 
     drop(unbound);
     let unbound = RunningUnbound::start(&room.path().join("unbound"));
@@ -457,7 +462,7 @@ fn nobody_there_is_said_clearly() {
     let room = Room::with_load();
     let free = ports::free([127, 0, 0, 1].into()).unwrap();
     let target = SocketAddr::from(([127, 0, 0, 1], free.plain)).to_string();
-    let insecure = ["dot", "doh2", "doq", "doh3"].map(|it| (it, Some("--insecure")));
+    let insecure = ["dot", "doh2", "doq", "doh3"].map(|transport| (transport, Some("--insecure")));
     for (transport, further) in [("udp", None), ("tcp", None)].into_iter().chain(insecure) {
         let results = format!("results-{transport}");
         let mut arguments = vec!["--transport", transport, "--results", &results];

@@ -240,7 +240,7 @@ fn row(key: &str) -> Shows {
         }),
         "load.popular_names" => Nothing("only an upstream that is started knows these names"),
         "load.tls_versions" => InHello(&["--tls-versions", "1.2"], |hello| {
-            hello.versions.iter().all(|it| *it < 0x0304)
+            hello.versions.iter().all(|version| *version < 0x0304)
         }),
         "load.tls_groups" => InHello(&["--tls-groups", "secp384r1"], |hello| hello.groups == [24]),
         "server.tls_name" => InHello(&["--tls-name", "ns1.example.test"], |hello| {

@@ -182,6 +182,6 @@ fn names_lead_nowhere_else() {
         done.complains("cannot be a name, since a folder is named so");
     }
     let names: Vec<_> =
-        fs::read_dir(room.path()).unwrap().map(|it| it.unwrap().file_name()).collect();
+        fs::read_dir(room.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names.len(), 2, "{names:?}");
 }

@@ -87,7 +87,10 @@ fn a_chain_speaks_ipv6_over_udp_and_tls() {
         let addresses: Vec<&str> =
             hosts.iter().flat_map(|host| &host.addresses).map(String::as_str).collect();
         assert_eq!(addresses.len(), 4, "{addresses:?}{done}");
-        assert!(addresses.iter().all(|it| it.starts_with("fd53:")), "{addresses:?}{done}");
+        assert!(
+            addresses.iter().all(|address| address.starts_with("fd53:")),
+            "{addresses:?}{done}"
+        );
         let upstream = record.watched.chain.last().unwrap();
         let expected = if record.variant == "encrypted" { "dot" } else { "udp" };
         assert_eq!((&*upstream.role, &*upstream.transport), ("upstream", expected), "{done}");

@@ -132,17 +132,18 @@ fn a_load_is_told_as_dns_metrics() {
     assert_eq!(exported.exits_with(0).stdout, done.stdout);
     let objects: Vec<serde_json::Value> =
         done.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let of = |kind: &str| objects.iter().filter(|of| of["type"] == kind).collect::<Vec<_>>();
-    assert_eq!((of("header").len(), of("stats_sum").len()), (1, 1));
+    let objects_of =
+        |kind: &str| objects.iter().filter(|object| object["type"] == kind).collect::<Vec<_>>();
+    assert_eq!((objects_of("header").len(), objects_of("stats_sum").len()), (1, 1));
     let record = results.runs().unwrap().remove(0);
     let measured = record.measured.as_ref().unwrap();
-    let sum = of("stats_sum")[0];
+    let sum = objects_of("stats_sum")[0];
     assert_eq!(sum["responses"], measured.counters.outcomes.answered);
     assert_eq!(sum["queries"], measured.counters.outcomes.due);
     let buckets = sum["response_latency"]["buckets"].as_array().unwrap();
     let counted: u64 = buckets.iter().map(|bucket| bucket[2].as_u64().unwrap()).sum();
     assert_eq!(counted, measured.service_time.len());
-    assert!(of("stats_periodic").len() >= 2, "{done}");
+    assert!(objects_of("stats_periodic").len() >= 2, "{done}");
     // And it can be imported.
     room.write("metrics.json", &done.stdout);
     let imported =

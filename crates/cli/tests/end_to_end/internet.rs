@@ -382,11 +382,11 @@ fn unbound_finds_no_fault_with_any_kind_of_answer() {
     }
     let text =
         hosts.client("unbound-control", &["-c", "unbound.conf", "stats_noreset"], room.path());
-    let of = |name: &str| counter(&text, name);
-    assert_eq!((of("num.answer.bogus"), of("num.rrset.bogus")), (0, 0), "{text}");
-    assert!(of("num.answer.secure") > 100 && authentic > 100, "{text}");
-    assert!(of("num.query.aggressive.NXDOMAIN") > 0, "{text}");
-    assert_eq!(of("num.answer.rcode.SERVFAIL"), 0, "{text}");
+    let count = |name: &str| counter(&text, name);
+    assert_eq!((count("num.answer.bogus"), count("num.rrset.bogus")), (0, 0), "{text}");
+    assert!(count("num.answer.secure") > 100 && authentic > 100, "{text}");
+    assert!(count("num.query.aggressive.NXDOMAIN") > 0, "{text}");
+    assert_eq!(count("num.answer.rcode.SERVFAIL"), 0, "{text}");
 }
 
 #[test]
@@ -421,7 +421,7 @@ fn bind_finds_no_fault_with_any_kind_of_answer() {
         let ask = "exec 3<>/dev/tcp/127.0.0.1/8053; printf 'GET /json/v1/server HTTP/1.0\\r\\n\\r\\n' >&3; cat <&3";
         let text = hosts.client("bash", &["-c", ask], room.path());
         let (_, resolver) = text.split_once("\"resolver\":").unwrap_or_else(|| panic!("{text}"));
-        let of = |name: &str| counter(resolver, &format!("\"{name}\""));
+        let count = |name: &str| counter(resolver, &format!("\"{name}\""));
         for fault in [
             "FORMERR",
             "SERVFAIL",
@@ -432,9 +432,9 @@ fn bind_finds_no_fault_with_any_kind_of_answer() {
             "Lame",
             "ValFail",
         ] {
-            assert_eq!(of(fault), 0, "{options} {fault}: {resolver}");
+            assert_eq!(count(fault), 0, "{options} {fault}: {resolver}");
         }
-        assert!(of("ValOk") > 100 && of("ServerCookieOut") > 0, "{resolver}");
+        assert!(count("ValOk") > 100 && count("ServerCookieOut") > 0, "{resolver}");
         let synthesized = counter(&text, "\"SynthNXDOMAIN\"");
         assert!(synthesized > 0, "{text}");
     }
@@ -469,7 +469,7 @@ fn pdns_recursor_finds_no_fault_with_any_kind_of_answer() {
     let authentic = check_every_kind(&room, &hosts, "log");
     assert!(authentic > 100, "{authentic}");
     let text = hosts.client("rec_control", &["--socket-dir=.", "get-all"], room.path());
-    let of = |name: &str| counter(&text, name);
+    let count = |name: &str| counter(&text, name);
     let faults = [
         "server-parse-errors",
         "unreachables",
@@ -481,10 +481,10 @@ fn pdns_recursor_finds_no_fault_with_any_kind_of_answer() {
         "noedns-outqueries",
     ];
     for fault in faults {
-        assert_eq!(of(fault), 0, "{fault}: {text}");
+        assert_eq!(count(fault), 0, "{fault}: {text}");
     }
-    assert!(of("dnssec-result-secure") > 100, "{text}");
-    let hits = of("aggressive-nsec-cache-nsec-hits") + of("aggressive-nsec-cache-nsec3-hits");
+    assert!(count("dnssec-result-secure") > 100, "{text}");
+    let hits = count("aggressive-nsec-cache-nsec-hits") + count("aggressive-nsec-cache-nsec3-hits");
     assert!(hits > 0, "{text}");
 }
 

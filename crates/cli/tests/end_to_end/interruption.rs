@@ -212,7 +212,7 @@ fn one_ctrl_c_ends_the_writing_of_a_zone_of_ten_million_records() {
         let folder = room.results_so_far().map(|results| results.path().join("runs/udp-1/server"));
         let mut names =
             folder.and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
-        names.any(|entry| entry.path().extension().is_some_and(|it| it == "zone"))
+        names.any(|entry| entry.path().extension().is_some_and(|extension| extension == "zone"))
     };
     let running = room.start(&["run", "./experiment.toml"]);
     one_ctrl_c_ends(running, &is_written, &[130], "interrupted");

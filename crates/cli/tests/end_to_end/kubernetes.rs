@@ -43,8 +43,9 @@ fn documents(path: &str) -> Vec<Value> {
 
 #[track_caller]
 fn document(path: &str, kind: &str, name: &str) -> Value {
-    let found = documents(path).into_iter().find(|it| {
-        it["kind"] == kind && it.pointer("/metadata/name").is_some_and(|its| its == name)
+    let found = documents(path).into_iter().find(|document| {
+        document["kind"] == kind
+            && document.pointer("/metadata/name").is_some_and(|its| its == name)
     });
     found.unwrap_or_else(|| panic!("no {kind} {name} in {path}"))
 }
@@ -292,14 +293,17 @@ fn the_manifests_fit_together() {
     ] {
         let pod = document(path, kind, name)["spec"]["template"]["spec"].take();
         for volume in pod["volumes"].as_array().unwrap() {
-            let of = volume
+            let source = volume
                 .pointer("/configMap/name")
                 .or(volume.pointer("/persistentVolumeClaim/claimName"));
-            assert!(known.contains(&of.unwrap().as_str().unwrap()), "{path}: {volume}");
+            assert!(known.contains(&source.unwrap().as_str().unwrap()), "{path}: {volume}");
         }
         for mount in pod["containers"][0]["volumeMounts"].as_array().unwrap() {
             let volumes = pod["volumes"].as_array().unwrap();
-            assert!(volumes.iter().any(|it| it["name"] == mount["name"]), "{path}: {mount}");
+            assert!(
+                volumes.iter().any(|volume| volume["name"] == mount["name"]),
+                "{path}: {mount}"
+            );
         }
     }
     let reader = document("reader.yaml", "Pod", "reader");

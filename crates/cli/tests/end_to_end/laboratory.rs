@@ -99,7 +99,7 @@ pub(crate) fn marked_processes(room: &Room) -> Vec<(u32, String)> {
     let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let of_room = ids.filter_map(|pid| {
         let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
-        environment.split(|octet| *octet == 0).find(|it| *it == mark.as_bytes())?;
+        environment.split(|octet| *octet == 0).find(|variable| *variable == mark.as_bytes())?;
         let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
         Some((pid, String::from_utf8_lossy(&line).replace('\0', " ")))
     });
@@ -120,7 +120,7 @@ impl Traces {
         let network = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/net")).ok();
         let own = network("self");
         let networks = processes.iter().filter_map(|pid| network(&pid.to_string()));
-        let networks = networks.filter(|it| Some(it) != own.as_ref()).collect();
+        let networks = networks.filter(|network| Some(network) != own.as_ref()).collect();
         Self { processes, networks }
     }
 
@@ -172,7 +172,10 @@ impl Traces {
 
 /// True for what a test and the results may write into a room.
 fn is_expected(path: &Path) -> bool {
-    let first = path.components().next().map(|it| it.as_os_str().to_string_lossy().into_owned());
+    let first = path
+        .components()
+        .next()
+        .map(|component| component.as_os_str().to_string_lossy().into_owned());
     let first = first.unwrap_or_default();
     [GATES, "results", "again", "experiment.toml"].contains(&first.as_str())
         || first.ends_with(".stdout")

@@ -35,7 +35,7 @@ impl Pane {
         let mut command = Command::new("tmux");
         command.arg("-S").arg(&pane.socket).args(start).args(size).args(shell);
         let status = command.current_dir(room.path()).status();
-        assert!(status.is_ok_and(|it| it.success()), "tmux does not start: {command:?}");
+        assert!(status.is_ok_and(|status| status.success()), "tmux does not start: {command:?}");
         pane.shows("ready>");
         pane
     }
@@ -57,7 +57,7 @@ impl Pane {
     fn shows_all(&self, texts: &[&str]) -> String {
         let is_there = || {
             let text = self.text();
-            texts.iter().all(|it| text.contains(it)).then_some(text)
+            texts.iter().all(|expected| text.contains(expected)).then_some(text)
         };
         wait_for(&format!("{texts:?} on the screen"), || self.text(), is_there)
     }
@@ -299,7 +299,7 @@ fn signals_restore_the_terminal() {
 /// Colours of text and background in escape sequences (ECMA-48, SGR 30 to 49 and 90 to 107).
 fn has_colour(text: &str) -> bool {
     let sequences = text.split("\x1b[").skip(1).filter_map(|rest| rest.split_once('m'));
-    let numbers = |codes: &str| codes.split(';').filter_map(|it| it.parse().ok()).collect();
+    let numbers = |codes: &str| codes.split(';').filter_map(|code| code.parse().ok()).collect();
     sequences.map(|(codes, _)| codes).any(|codes| {
         let codes: Vec<u32> = numbers(codes);
         codes.iter().any(|code| matches!(code, 30..=38 | 40..=48 | 90..=107))

@@ -96,7 +96,8 @@ fn shortened(command: &DocumentCommand) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut said = BTreeSet::new();
     for word in &command.words {
-        let of_option = SHORT.iter().find(|(name, _)| words.last().is_some_and(|it| it == name));
+        let of_option =
+            SHORT.iter().find(|(name, _)| words.last().is_some_and(|last| last == name));
         let (key, value) = word.split_once('=').unwrap_or((word, ""));
         let of_key = SHORT.iter().find(|(name, _)| !value.is_empty() && key == *name);
         words.push(match (of_option, of_key) {
@@ -230,7 +231,7 @@ fn prometheus_runs(reader: &ReadersHost) {
 #[test]
 fn every_command_of_every_document_is_run() {
     let with_commands =
-        documents().into_iter().filter(|it| !commands_of(it).iter().all(is_elsewhere));
+        documents().into_iter().filter(|document| !commands_of(document).iter().all(is_elsewhere));
     let documents_run: Vec<String> = with_commands.collect();
     assert_eq!(documents_run, CHAPTERS, "documents with commands, and those that the tests run");
     let commands: Vec<DocumentCommand> =

@@ -63,8 +63,8 @@ impl Prometheus {
     fn get(&self, path: &str, parameters: &[String]) -> Option<String> {
         let mut command = Command::new("curl");
         command.args(["--silent", "--fail", "--get"]);
-        parameters.iter().for_each(|it| {
-            command.args(["--data-urlencode", it]);
+        parameters.iter().for_each(|parameter| {
+            command.args(["--data-urlencode", parameter]);
         });
         let output = command.arg(format!("http://127.0.0.1:{}{path}", self.port)).output();
         let output = output.expect("curl is installed");
@@ -78,17 +78,20 @@ impl Prometheus {
         let text = text.unwrap_or_else(|| panic!("no answer to {query}"));
         let answer: serde_json::Value = serde_json::from_str(&text).unwrap();
         let result = answer["data"]["result"].as_array().unwrap();
-        let value = |it: &serde_json::Value| it["value"][1].as_str().unwrap().parse().unwrap();
+        let value =
+            |series: &serde_json::Value| series["value"][1].as_str().unwrap().parse().unwrap();
         result
             .iter()
-            .map(|it| (it["metric"][label].as_str().unwrap_or_default().to_owned(), value(it)))
+            .map(|series| {
+                (series["metric"][label].as_str().unwrap_or_default().to_owned(), value(series))
+            })
             .collect()
     }
 
     /// The latest value of each series of a metric of this phase, summed for the values of a label.
     #[track_caller]
-    fn totals(&self, metric: &str, of: &str, label: &str) -> BTreeMap<String, f64> {
-        self.query(&format!("sum by ({label}) (last_over_time({metric}{{{of}}}[1h]))"), label)
+    fn totals(&self, metric: &str, matchers: &str, label: &str) -> BTreeMap<String, f64> {
+        self.query(&format!("sum by ({label}) (last_over_time({metric}{{{matchers}}}[1h]))"), label)
     }
 }
 
@@ -101,9 +104,9 @@ fn summary(results: &ResultsDirectory) -> Summary {
 #[track_caller]
 fn has_the_summary(prometheus: &Prometheus, job: &str, variant: &VariantSummary) {
     let phase = if variant.common_rate_qps.is_some() { "common" } else { "measured" };
-    let of = format!("job=\"{job}\",variant=\"{}\",phase=\"{phase}\"", variant.name);
+    let matchers = format!("job=\"{job}\",variant=\"{}\",phase=\"{phase}\"", variant.name);
     let outcomes = &variant.outcomes;
-    let found = prometheus.totals("dnslab_queries_total", &of, "outcome");
+    let found = prometheus.totals("dnslab_queries_total", &matchers, "outcome");
     for (outcome, expected) in [
         ("answered", outcomes.answered),
         ("timed_out", outcomes.timed_out),
@@ -112,23 +115,27 @@ fn has_the_summary(prometheus: &Prometheus, job: &str, variant: &VariantSummary)
         ("malformed", outcomes.malformed),
         ("refused", outcomes.refused),
     ] {
-        assert_eq!(found.get(outcome), Some(&(expected as f64)), "{outcome} of {of}: {found:?}");
+        assert_eq!(
+            found.get(outcome),
+            Some(&(expected as f64)),
+            "{outcome} of {matchers}: {found:?}"
+        );
     }
-    let due = prometheus.totals("dnslab_queries_due_total", &of, "variant");
-    assert_eq!(due.get(&variant.name), Some(&(outcomes.due as f64)), "{of}");
+    let due = prometheus.totals("dnslab_queries_due_total", &matchers, "variant");
+    assert_eq!(due.get(&variant.name), Some(&(outcomes.due as f64)), "{matchers}");
     let rcodes: BTreeMap<String, f64> =
         variant.rcodes.iter().map(|(rcode, count)| (rcode.clone(), *count as f64)).collect();
     // The usual codes are there from the beginning.
-    let mut totals = prometheus.totals("dnslab_answers_total", &of, "rcode");
+    let mut totals = prometheus.totals("dnslab_answers_total", &matchers, "rcode");
     totals.retain(|_, count| *count > 0.0);
-    assert_eq!(totals, rcodes, "{of}");
-    let buckets = format!("last_over_time(dnslab_run_latency_seconds_bucket{{{of}}}[1h])");
+    assert_eq!(totals, rcodes, "{matchers}");
+    let buckets = format!("last_over_time(dnslab_run_latency_seconds_bucket{{{matchers}}}[1h])");
     let p99 = format!("histogram_quantile(0.99, sum by (variant, le) ({buckets}))");
     let p99 = prometheus.query(&p99, "variant")[&variant.name] * 1e9;
     let expected = variant.latency.quantile_ns(0.99).unwrap();
     let above = BOUNDS_NS.partition_point(|bound| *bound < expected);
     let bucket = BOUNDS_NS[above - 1] as f64..=BOUNDS_NS[above] as f64;
-    assert!(bucket.contains(&p99), "{p99} of {of} is not in {bucket:?}, where {expected} is");
+    assert!(bucket.contains(&p99), "{p99} of {matchers} is not in {bucket:?}, where {expected} is");
 }
 
 fn twice_udp_and_tcp(room: &Room) {
@@ -210,14 +217,14 @@ fn native_histograms_are_served_to_who_asks_for_them() {
     for variant in &summary(&room.results()).variants {
         let name = &variant.name;
         // Its series ended with dnslab, a moment after the last fetch: the figures are those of the instants before.
-        let of = format!("dnslab_run_latency_seconds{{variant=\"{name}\"}}");
+        let selector = format!("dnslab_run_latency_seconds{{variant=\"{name}\"}}");
         let latest = |what: &str| {
             let query = format!("last_over_time({what}[5m:10ms])");
             prometheus.query(&query, "variant")[name]
         };
-        let count = latest(&format!("histogram_count({of})"));
+        let count = latest(&format!("histogram_count({selector})"));
         assert_eq!(count, variant.latency.len() as f64, "{name}");
-        let p99 = latest(&format!("histogram_quantile(0.99, {of})"));
+        let p99 = latest(&format!("histogram_quantile(0.99, {selector})"));
         let expected = variant.latency.quantile_ns(0.99).unwrap() as f64 / 1e9;
         // A bucket is 9 % wide.
         assert!((p99 / expected - 1.0).abs() < 0.1, "{name}: {p99} and {expected}");

@@ -128,9 +128,10 @@ fn best_second(measured: &Measured) -> f64 {
     let end = |interval: &Interval| interval.at_ns + interval.length_ns;
     let until = |last: u64| {
         let inside = measured.intervals.iter();
-        let inside = inside.filter(|it| end(it) <= last && end(it) + SECOND > last);
-        let (answered, own_ns) = inside.fold((0, 0), |(answered, own_ns), it| {
-            (answered + it.answered, own_ns + it.own_ns.unwrap_or(it.length_ns))
+        let inside =
+            inside.filter(|interval| end(interval) <= last && end(interval) + SECOND > last);
+        let (answered, own_ns) = inside.fold((0, 0), |(answered, own_ns), interval| {
+            (answered + interval.answered, own_ns + interval.own_ns.unwrap_or(interval.length_ns))
         });
         answered as f64 * SECOND as f64 / (own_ns as f64).max(1.0)
     };
@@ -141,7 +142,8 @@ fn best_second(measured: &Measured) -> f64 {
 fn query_of(dashboard: &str, title: &str, kind: &str) -> String {
     let dashboard = &dashboards()[dashboard];
     let panels = dashboard["panels"].as_array().unwrap();
-    let panel = panels.iter().find(|it| text(it, "title") == title && text(it, "type") == kind);
+    let panel =
+        panels.iter().find(|panel| text(panel, "title") == title && text(panel, "type") == kind);
     substituted(text(&panel.expect("there is such a panel")["targets"][0], "expr"))
 }
 
@@ -158,7 +160,7 @@ fn in_repository(path: &str) -> PathBuf {
 fn dashboards() -> BTreeMap<String, Value> {
     let entries = fs::read_dir(in_repository("grafana")).unwrap().flatten();
     let paths = entries.map(|entry| entry.path());
-    let jsons = paths.filter(|path| path.extension().is_some_and(|it| it == "json"));
+    let jsons = paths.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
     let read = |path: PathBuf| {
         let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
         (name, serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap())
@@ -182,8 +184,9 @@ fn text<'a>(value: &'a Value, name: &str) -> &'a str {
 
 /// A query that gives the values of a variable, from `label_values(METRIC, LABEL)`.
 fn values_of(query: &str) -> String {
-    let inner = query.strip_prefix("label_values(").and_then(|it| it.strip_suffix(')'));
-    let (metric, label) = inner.and_then(|it| it.rsplit_once(", ")).expect("label_values(..)");
+    let inner = query.strip_prefix("label_values(").and_then(|rest| rest.strip_suffix(')'));
+    let (metric, label) =
+        inner.and_then(|inner| inner.rsplit_once(", ")).expect("label_values(..)");
     format!("count by ({label}) (last_over_time({}[1h]))", substituted(metric))
 }
 
@@ -407,7 +410,8 @@ fn dashboards_are_as_grafanas_schema_wants_them() {
     for (name, dashboard) in &all {
         assert_eq!(text(dashboard, "uid"), format!("dnslab-{name}"));
         let variables = dashboard["templating"]["list"].as_array().unwrap();
-        let variables: Vec<&str> = variables.iter().map(|it| text(it, "name")).collect();
+        let variables: Vec<&str> =
+            variables.iter().map(|variable| text(variable, "name")).collect();
         assert_eq!(variables[..4], ["datasource", "experiment", "variant", "run"], "{name}");
         for panel in dashboard["panels"].as_array().unwrap() {
             let is_row = text(panel, "type") == "row";

@@ -84,9 +84,9 @@ fn a_plan_has_the_time_of_all_loads_that_a_session_makes() {
     let records = valid_records(&room.results(), 4);
     let main = took(records.iter().map(|record| (record.repetition, measured(record))));
     assert_eq!(plan.time.main, main, "{done}");
-    let common = |record: &RunRecord| record.common_load.as_ref().map(|it| it.measured.clone());
+    let common = |record: &RunRecord| record.common_load.as_ref().map(|load| load.measured.clone());
     let common: Vec<(u32, Measured)> =
-        records.iter().filter_map(|it| Some((it.repetition, common(it)?))).collect();
+        records.iter().filter_map(|record| Some((record.repetition, common(record)?))).collect();
     assert_eq!(common.len(), 4, "{done}");
     let common = took(common.iter().map(|(round, measured)| (*round, measured)));
     assert_eq!(plan.time.common, common, "{done}");

@@ -23,9 +23,9 @@ fn is_or_shared(record: &RunRecord, kind: BottleneckKind) -> bool {
 }
 
 /// Within five standard deviations of a binomial share.
-fn is_near(seen: u64, of: u64, share: f64) -> bool {
-    let (seen, of) = (seen as f64, of as f64);
-    (seen - of * share).abs() < 5.0 * (of * share * (1.0 - share)).sqrt()
+fn is_near(seen: u64, total: u64, share: f64) -> bool {
+    let (seen, total) = (seen as f64, total as f64);
+    (seen - total * share).abs() < 5.0 * (total * share * (1.0 - share)).sqrt()
 }
 
 #[test]
@@ -38,27 +38,27 @@ fn a_cost_a_delay_and_a_loss_are_found() {
     room.experiment(&format!("repeat.runs = 1\n{SHORT}{variants}"));
     let done = room.dnslab(&["run", "./experiment.toml"]).exits_with(0);
     let records = valid_records(&room.results(), 4);
-    let of = |variant: &str| {
+    let record_of = |variant: &str| {
         let found = records.iter().find(|record| record.variant == variant);
         found.unwrap_or_else(|| panic!("no record of {variant}: {done}"))
     };
     // This depends on no machine: CPU time is what was used, and a delay is never too short.
-    let (plain, busy) = (cpu_per_query_ns(of("plain")), cpu_per_query_ns(of("busy")));
+    let (plain, busy) = (cpu_per_query_ns(record_of("plain")), cpu_per_query_ns(record_of("busy")));
     assert!(busy >= plain + 50_000.0, "{plain} and {busy} ns of CPU for each query: {done}");
-    let median_ns = measured(of("slow")).latency.quantile_ns(0.5);
+    let median_ns = measured(record_of("slow")).latency.quantile_ns(0.5);
     assert!(median_ns.is_some_and(|median_ns| median_ns >= 2_000_000), "{median_ns:?}: {done}");
-    assert!(is_or_shared(of("slow"), BottleneckKind::Window), "{done}");
+    assert!(is_or_shared(record_of("slow"), BottleneckKind::Window), "{done}");
     // What the delay really was is known: by how much it came late, on average.
-    let counters = of("slow").watched.counters.as_ref();
+    let counters = record_of("slow").watched.counters.as_ref();
     let samples = counters.map(|counters| &counters.samples[..]).unwrap_or_default();
     let last = samples.last().unwrap_or_else(|| panic!("no counters: {done}"));
     let (delayed, late_ns) = (last.counts[counter::DELAYED], last.counts[counter::DELAYED_LATE_NS]);
     assert!(delayed > 0 && late_ns > 0, "{last:?}");
-    let outcomes = &measured(of("lossy")).counters.outcomes;
+    let outcomes = &measured(record_of("lossy")).counters.outcomes;
     let lost = outcomes.due - outcomes.answered;
     assert!(is_near(lost, outcomes.due, 0.1), "{lost} of {} lost: {done}", outcomes.due);
     // Between loopback addresses no network loses anything.
-    assert!(is_or_shared(of("lossy"), BottleneckKind::Unclear), "{done}");
+    assert!(is_or_shared(record_of("lossy"), BottleneckKind::Unclear), "{done}");
 }
 
 /// All seeds of a run by what draws from them; the load first.

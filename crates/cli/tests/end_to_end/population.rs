@@ -118,8 +118,11 @@ fn a_third_of_the_clients_asks_over_tls() {
         let share = opened as f64 / f64::from(clients);
         assert!((0.13..0.53).contains(&share), "{variant}: {opened} of {clients} over TLS");
         let rcodes = &counters.answers.rcodes;
-        let of = |rcode: &str| rcodes.get(rcode).copied().unwrap_or(0);
-        assert!(of("NOERROR") > 5 * of("NXDOMAIN") && of("NXDOMAIN") > 0, "{variant}: {rcodes:?}");
+        let count = |rcode: &str| rcodes.get(rcode).copied().unwrap_or(0);
+        assert!(
+            count("NOERROR") > 5 * count("NXDOMAIN") && count("NXDOMAIN") > 0,
+            "{variant}: {rcodes:?}"
+        );
         all.push((due, clients));
     }
     assert_eq!(all[0], all[1], "the variants of a repetition have the same clients");
@@ -139,8 +142,8 @@ fn names_of_a_query_file_are_the_popular_ones() {
     let record = valid_records(&room.results(), 1).remove(0);
     assert!(record.load.queries.contains(" for 101 names of "), "{}", record.load.queries);
     let rcodes = &measured(&record).counters.answers.rcodes;
-    let of = |rcode: &str| rcodes.get(rcode).copied().unwrap_or(0);
-    assert!(of("NOERROR") > 5 * of("NXDOMAIN"), "{rcodes:?}");
+    let count = |rcode: &str| rcodes.get(rcode).copied().unwrap_or(0);
+    assert!(count("NOERROR") > 5 * count("NXDOMAIN"), "{rcodes:?}");
 }
 
 #[test]

@@ -50,7 +50,8 @@ impl ReadersHost {
             symlink("/usr/sbin/named", folder.join(build).join("named")).unwrap();
         }
         fs::create_dir_all(folder.join("usr/local/share/man")).unwrap();
-        let names: Vec<String> = (0..100).map(|it| format!("www{it}.example.test A\n")).collect();
+        let names: Vec<String> =
+            (0..100).map(|number| format!("www{number}.example.test A\n")).collect();
         reader.room.write("queries.txt", &names.concat());
         reader.room.write("names.txt", &names.concat());
         // Three seconds; a query that comes again within less would be one that was sent again.
@@ -150,7 +151,8 @@ impl ReadersHost {
     fn with_own_paths(&self, word: &str) -> String {
         if word.starts_with("results/2") {
             let entries = fs::read_dir(self.room.path().join("results")).into_iter().flatten();
-            let names = entries.flatten().map(|it| format!("results/{}", it.file_name().display()));
+            let names =
+                entries.flatten().map(|entry| format!("results/{}", entry.file_name().display()));
             return names.max().unwrap_or_else(|| word.to_owned());
         }
         let (key, value) = key_and_value(word);

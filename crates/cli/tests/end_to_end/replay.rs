@@ -172,21 +172,21 @@ fn a_capture_is_a_load_of_an_experiment() {
 fn what_is_no_capture_says_so() {
     let room = Room::quiet();
     room.write("capture.pcap", "www.example.org A\n");
-    let of = |words: &[&str]| {
+    let refused = |words: &[&str]| {
         let all = [&["replay", "capture.pcap", "127.0.0.1:1"], words].concat();
         room.dnslab(&all).exits_with(2)
     };
-    of(&[]).complains("this is no capture that dnslab reads");
+    refused(&[]).complains("this is no capture that dnslab reads");
     room.dnslab(&["replay", "nowhere.pcap", "127.0.0.1:1"]).exits_with(2).complains("nowhere.pcap");
     capture(&room, 3, 2, 100_000_000);
-    of(&["--factor", "3", "--duration", "1s"]).complains("too short for 3 chunks of");
-    of(&["--clients", "7"]).complains("the capture says who asks what, and when");
-    of(&["--mix", "udp:30%"]).complains("`udp` is `load.transport`");
+    refused(&["--factor", "3", "--duration", "1s"]).complains("too short for 3 chunks of");
+    refused(&["--clients", "7"]).complains("the capture says who asks what, and when");
+    refused(&["--mix", "udp:30%"]).complains("`udp` is `load.transport`");
     CaptureWriter::pcap(File::create(room.path().join("capture.pcap")).unwrap())
         .unwrap()
         .finish()
         .unwrap();
-    of(&[]).complains("has no DNS query");
+    refused(&[]).complains("has no DNS query");
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn a_transport_that_never_answers_makes_a_run_invalid() {
     let by_transport = &measured(&record).counters.by_transport;
     let udp = by_transport["udp"];
     assert_eq!(udp.due, udp.answered, "{by_transport:?}");
-    let sum: u64 = by_transport.values().map(|it| it.due).sum();
+    let sum: u64 = by_transport.values().map(|counts| counts.due).sum();
     assert_eq!((sum, by_transport["dot"].answered), (180, 0), "{by_transport:?}");
 }
 

@@ -58,7 +58,7 @@ fn every_resolver_resolves_in_a_private_internet() {
         let asked = upstream.counters.as_ref().unwrap().growth(counter::QUERIES);
         assert!(asked > Some(20), "{name}: {asked:?}{done}");
         let addresses = &record.testbed.as_ref().unwrap().hosts[2].addresses;
-        assert!(addresses.iter().any(|it| it == "198.18.0.0/15"), "{addresses:?}{done}");
+        assert!(addresses.iter().any(|address| address == "198.18.0.0/15"), "{addresses:?}{done}");
         let folder = results.path().join(format!("runs/{name}-1"));
         for file in ["server/root.hints", "upstream/hierarchy.toml"] {
             assert!(folder.join(file).exists(), "{file}{done}");
@@ -98,13 +98,13 @@ fn a_population_has_its_share_of_names_that_do_not_exist() {
         assert!(described.contains(&format!("for {known} of the private Internet")), "{described}");
         let counters = &measured(record).counters;
         let rcodes = &counters.answers.rcodes;
-        let of = |rcode: &str| rcodes.get(rcode).copied().unwrap_or(0) as f64;
+        let count = |rcode: &str| rcodes.get(rcode).copied().unwrap_or(0) as f64;
         let answered = counters.outcomes.answered as f64;
         // A resolver gives up on a name or two where the machine is busy.
-        let found = of("NXDOMAIN") + of("NOERROR");
+        let found = count("NXDOMAIN") + count("NOERROR");
         assert!(found > 800.0 && found > 0.95 * answered, "{name}: {rcodes:?}{done}");
         // A lookup has two queries or three. Five standard deviations of 500 lookups are 0.1.
-        let share = of("NXDOMAIN") / found;
+        let share = count("NXDOMAIN") / found;
         assert!((share - missing - random).abs() < 0.1, "{name}: {share}, {rcodes:?}{done}");
     }
 }

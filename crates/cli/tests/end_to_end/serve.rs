@@ -22,7 +22,8 @@ fn foreign_clients_get_their_answers_and_sigterm_ends_it() {
         let (mut running, at) = start(&room, address, &[]);
         let authority = room.path().join(certificate::AUTHORITY);
         // Debian has no client for HTTP/3.
-        let asked_over = Transport::ALL.into_iter().filter(|it| *it != Transport::Doh3);
+        let asked_over =
+            Transport::ALL.into_iter().filter(|transport| *transport != Transport::Doh3);
         for transport in asked_over.clone() {
             let asked = |name| ask(transport, at(transport), Some(&authority), name);
             let context = || format!("over {transport}: {}", running.so_far());

@@ -83,8 +83,8 @@ fn a_server_that_cannot_start_shows_its_log() {
         let done = done.complains(&format!("{words}{kind} exited with status 1 before answering"));
         let done = done.complains("  command: ").complains("  log:     ").complains(line);
         assert!(records(&room.results()).is_empty(), "{done}");
-        let log = done.stderr.lines().find_map(|it| it.trim().strip_prefix("log: "));
-        let log = log.and_then(|it| it.trim().split(',').next()).unwrap_or_default();
+        let log = done.stderr.lines().find_map(|line| line.trim().strip_prefix("log: "));
+        let log = log.and_then(|log| log.trim().split(',').next()).unwrap_or_default();
         let kept = fs::read_to_string(room.path().join(log)).unwrap_or_default();
         assert!(kept.contains(line), "the log that is named does not say it: {done}");
         assert!(processes_of(room.path()).is_empty(), "{:?}{done}", processes_of(room.path()));

@@ -19,7 +19,7 @@ fn check(kind: ServerKind, address: &str, runs: usize) {
     // The plan says which transports the installed version lacks; the rest runs.
     let installed = find(kind, None, &guard()).unwrap_or_else(|error| panic!("{error}"));
     let (can, cannot): (Vec<Transport>, Vec<Transport>) =
-        Transport::ALL.into_iter().partition(|it| installed.supports(*it).is_ok());
+        Transport::ALL.into_iter().partition(|transport| installed.supports(*transport).is_ok());
     let can: Vec<String> = can.iter().map(ToString::to_string).collect();
 
     let (kind_is, address_is) =

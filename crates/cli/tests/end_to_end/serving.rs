@@ -100,14 +100,17 @@ fn clients_that_a_running_server_does_not_serve() {
     for (target, transport) in [(&plain, "tcp"), (&dot, "dot")] {
         let load = Room::quiet();
         load.write("queries", &queries());
-        let of = ["load", target, "--transport", transport, "--insecure"];
-        let of = if transport == "tcp" { &of[..4] } else { &of[..] };
-        let done = load.dnslab(&[of, &common, &closed].concat()).exits_with(3);
+        let words = ["load", target, "--transport", transport, "--insecure"];
+        let words = if transport == "tcp" { &words[..4] } else { &words[..] };
+        let done = load.dnslab(&[words, &common, &closed].concat()).exits_with(3);
         // A connection of dnslab's own queries before the load may still be open.
-        let told = reason(&load);
-        assert!(told.contains(" of 50 clients"), "{told}{done}");
+        let reason = reason(&load);
+        assert!(reason.contains(" of 50 clients"), "{reason}{done}");
         // The server is found on this machine, so its own option is named and no other.
-        assert!(told.contains("`tcp-clients`") && !told.contains("`incoming-num-tcp`"), "{told}");
+        assert!(
+            reason.contains("`tcp-clients`") && !reason.contains("`incoming-num-tcp`"),
+            "{reason}"
+        );
         done.prints("INVALID: the server served ");
     }
     let search = ["--step-duration", "500ms", "--from", "1000", "--max", "1000", "--repeats", "1"];
@@ -127,7 +130,7 @@ fn clients_that_a_started_server_does_not_serve() {
          transport = \"tcp\"\nclients = 200\noutstanding = 1\n\n[[variant]]\nname = \"tcp\"\n",
     );
     let done = room.dnslab(&["run", "./experiment.toml"]).exits_with(3);
-    let told = reason(&room);
-    assert!(told.contains(" of 200 clients"), "{told}{done}");
-    assert!(told.contains("NSD bounds them by `tcp-count` (default 100)"), "{told}");
+    let reason = reason(&room);
+    assert!(reason.contains(" of 200 clients"), "{reason}{done}");
+    assert!(reason.contains("NSD bounds them by `tcp-count` (default 100)"), "{reason}");
 }

@@ -60,7 +60,7 @@ fn logs_cost_and_are_weighed() {
         let record = of(&records, variant);
         let (counted, sent) = counted_and_sent(record);
         assert_eq!(counted, Some(sent), "{variant}: BIND counts every query");
-        let octets = record.watched.resources.samples.last().map_or(0, |it| it.log_octets);
+        let octets = record.watched.resources.samples.last().map_or(0, |sample| sample.log_octets);
         assert_eq!(octets > 0, logs, "{variant}: {octets} octets of log");
     }
     let last = |variant| {
@@ -285,7 +285,9 @@ fn resolve_for_rising_loads(study: &str, resolvers: &[&str], releases: &[&str]) 
     ]
     .into_iter()
     .for_each(&mut set);
-    for (name, factor) in resolvers.iter().flat_map(|it| [5, 10, 15].map(|factor| (it, factor))) {
+    for (name, factor) in
+        resolvers.iter().flat_map(|resolver| [5, 10, 15].map(|factor| (resolver, factor)))
+    {
         set(&format!("variant.{name}-x{factor}.load.rate={}", 100 * factor));
         set(&format!("variant.{name}-x{factor}.load.clients={}", 200 * factor));
     }

@@ -73,7 +73,7 @@ fn https_has_a_method_and_a_path() {
 fn tickets_and_early_data_are_used() {
     let room = Room::with_load();
     let (_serving, at) = serve(&room, "127.0.0.1", &["--early-data"]);
-    for transport in Transport::ALL.into_iter().filter(|it| it.is_encrypted()) {
+    for transport in Transport::ALL.into_iter().filter(|transport| transport.is_encrypted()) {
         let counts = |further: &[&str]| {
             let again = ["--queries-per-connection", "20"];
             let record =

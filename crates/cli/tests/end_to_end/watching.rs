@@ -214,7 +214,7 @@ fn an_ordinary_user_is_told_who_may_watch() {
     let record = valid_records(&room.results(), 1).remove(0);
     let port = bind.plain.port();
     let reason = format!("port {port} belongs to a process of another user: run as root");
-    assert!(unwatched(&record).is_some_and(|it| it.starts_with(&reason)), "{done}");
+    assert!(unwatched(&record).is_some_and(|text| text.starts_with(&reason)), "{done}");
     done.prints(&reason);
     fs::rename(room.path().join("results"), room.path().join("kept")).unwrap();
     // If the process is named, what everybody may know of it is enough.

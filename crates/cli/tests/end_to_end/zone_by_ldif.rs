@@ -110,7 +110,7 @@ ldapsearch LDAP -LLL -o ldif-wrap=no -b cn=dns,dc=example,dc=test '(objectClass=
         "nSRecord: ns.example.test.".to_owned(),
     ] {
         // An attribute's name has the case in which it was written, a class the case of the schema.
-        let found = entries.lines().any(|it| it.eq_ignore_ascii_case(&line));
+        let found = entries.lines().any(|attribute| attribute.eq_ignore_ascii_case(&line));
         assert!(found, "no `{line}`: {done}");
     }
 }

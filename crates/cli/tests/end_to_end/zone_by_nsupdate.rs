@@ -61,7 +61,7 @@ impl UpdatedBind {
         let done = Running::start(command, room.path()).finish().exits_with(0);
         let fields = done.stdout.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
         let addresses = fields.filter(|fields| fields.get(3) == Some(&"A"));
-        addresses.map(|it| format!("{} {} {}", it[0], it[1], it[4])).collect()
+        addresses.map(|fields| format!("{} {} {}", fields[0], fields[1], fields[4])).collect()
     }
 }
 

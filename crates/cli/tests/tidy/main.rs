@@ -4,6 +4,7 @@
 //! Every rule is a function from one file's text to findings, and has a test with a text that breaks it and
 //! one that keeps it. Each finding says where, what, and what to do instead.
 
+mod bindings;
 mod circles;
 mod commits;
 
@@ -91,7 +92,9 @@ fn sources_keep_the_rules() {
         } else {
             Vec::new()
         };
-        complaints.extend(findings.iter().map(|it| format!("{path}:{}: {}", it.line, it.message)));
+        complaints.extend(
+            findings.iter().map(|finding| format!("{path}:{}: {}", finding.line, finding.message)),
+        );
     }
     assert!(rust_files > 100, "only {rust_files} Rust files found: the walk is broken");
     complaints.sort();
@@ -184,6 +187,10 @@ fn rust(path: &str, text: &str) -> Vec<Finding> {
                 found.push(Finding { line: number + 1, message });
             }
         }
+    }
+    for (line, name) in bindings::vague(text) {
+        let message = format!("`{name}` names nothing here: take a noun that says what is bound");
+        found.push(Finding { line, message });
     }
     let mut add = |message| found.push(Finding { line: 1, message });
     let is_root = ["src/lib.rs", "src/main.rs"].contains(&path.splitn(3, '/').last().unwrap_or(""));
@@ -281,7 +288,8 @@ fn dead_links(text: &str, exists: &dyn Fn(&str) -> bool) -> Vec<Finding> {
     for (number, line) in text.lines().enumerate() {
         let mut rest = line;
         while let Some(at) = rest.find("](") {
-            let is_picture = rest[..at].rfind('[').is_some_and(|it| rest[..it].ends_with('!'));
+            let is_picture =
+                rest[..at].rfind('[').is_some_and(|bracket| rest[..bracket].ends_with('!'));
             let target = rest[at + 2..].split(')').next().unwrap_or_default();
             rest = &rest[at + 2..];
             let file = target.split('#').next().unwrap_or_default();
@@ -302,12 +310,13 @@ fn dead_anchors(text: &str, read: &dyn Fn(&str) -> Option<String>) -> Vec<Findin
     for (number, line) in text.lines().enumerate() {
         for (at, _) in line.match_indices("](") {
             let target = line[at + 2..].split(')').next().unwrap_or_default();
-            let Some((file, anchor)) = target.split_once('#').filter(|it| !it.0.contains("://"))
+            let Some((file, anchor)) =
+                target.split_once('#').filter(|parts| !parts.0.contains("://"))
             else {
                 continue;
             };
             let other = if file.is_empty() { Some(text.to_owned()) } else { read(file) };
-            if other.is_some_and(|other| !anchors(&other).iter().any(|it| it == anchor)) {
+            if other.is_some_and(|other| !anchors(&other).iter().any(|heading| heading == anchor)) {
                 let message = format!("`{target}`: there is no such heading: mend the link");
                 found.push(Finding { line: number + 1, message });
             }
@@ -332,9 +341,11 @@ fn anchors(text: &str) -> Vec<String> {
             _ => text.split_once(')').map_or("", |(_, after)| after),
         });
         let seen = seen.collect::<String>().trim().to_lowercase();
-        let letters = seen.chars().filter(|it| it.is_alphanumeric() || "-_ ".contains(*it));
-        let anchor: String = letters.map(|it| if it == ' ' { '-' } else { it }).collect();
-        let times = found.iter().filter(|it| **it == anchor).count();
+        let letters =
+            seen.chars().filter(|letter| letter.is_alphanumeric() || "-_ ".contains(*letter));
+        let anchor: String =
+            letters.map(|letter| if letter == ' ' { '-' } else { letter }).collect();
+        let times = found.iter().filter(|earlier| **earlier == anchor).count();
         found.push(if times == 0 { anchor } else { format!("{anchor}-{times}") });
     }
     found
@@ -361,7 +372,9 @@ fn wrong_summary(summary: &str, documents: &[&str]) -> Vec<Finding> {
         };
         found.push(Finding { line: *line, message });
     }
-    for missing in documents.iter().filter(|it| !links.iter().any(|(_, target)| target == *it)) {
+    for missing in
+        documents.iter().filter(|document| !links.iter().any(|(_, target)| target == *document))
+    {
         found.push(Finding { line: 1, message: format!("{missing} is no chapter: add a line") });
     }
     found
@@ -394,7 +407,8 @@ fn wrong_settings(text: &str) -> Vec<Finding> {
     let mut found = Vec::new();
     for (number, line) in text.lines().enumerate() {
         for code in line.split('`').skip(1).step_by(2) {
-            let Some((path, value)) = code.split_once(" = ").filter(|it| is_key(it.0)) else {
+            let Some((path, value)) = code.split_once(" = ").filter(|setting| is_key(setting.0))
+            else {
                 continue;
             };
             let value = value.replace('\\', "");
@@ -451,6 +465,7 @@ mod tests {
 
     #[test]
     fn vague_names_are_found() {
+        check("crates/wire/src/a.rs", "fn a() {\n    b(|it| it.x);\n    let told = 1;\n}", &[2, 3]);
         check("crates/wire/src/utils.rs", "", &[1]);
         check("crates/wire/tests/common/mod.rs", "", &[1]);
         check("crates/wire/src/commonly.rs", "mod framing;", &[]);
@@ -466,7 +481,7 @@ mod tests {
             let wire = "\n[dependencies.dnslab-wire]";
             let manifest = if name == "lab" { &format!("{manifest}{wire}") } else { manifest };
             let found: Vec<_> =
-                wrong_edges(name, manifest, &drawn).iter().map(|it| it.line).collect();
+                wrong_edges(name, manifest, &drawn).iter().map(|finding| finding.line).collect();
             assert_eq!(found, lines, "{name}:\n{manifest}");
         };
         let load =
@@ -486,7 +501,11 @@ mod tests {
     fn banned_packages_are_found() {
         let check = |lock: &str, lines: &[usize]| {
             let found = banned_packages(lock);
-            assert_eq!(found.iter().map(|it| it.line).collect::<Vec<_>>(), lines, "{lock}");
+            assert_eq!(
+                found.iter().map(|finding| finding.line).collect::<Vec<_>>(),
+                lines,
+                "{lock}"
+            );
         };
         let index = "source = \"registry+https://example.net/crates.io-index\"\n";
         check(&format!("[[package]]\nname = \"openssl\"\n{index}"), &[2]);
@@ -500,7 +519,7 @@ mod tests {
         let text = "`wire/src/name.rs` and `crates/wire/src/`\n`wire/src/gone.rs`, src/gone.rs\n`cat a/src/b c`";
         let exists = |path: &str| ["wire/src/name.rs", "wire/src/"].contains(&path);
         let found = dead_sources(text, &exists);
-        assert_eq!(found.iter().map(|it| it.line).collect::<Vec<_>>(), [2]);
+        assert_eq!(found.iter().map(|finding| finding.line).collect::<Vec<_>>(), [2]);
     }
 
     #[test]
@@ -524,7 +543,11 @@ mod tests {
     fn dead_links_are_found() {
         let check = |text: &str, lines: &[usize]| {
             let found = dead_links(text, &|path| path == "docs/HERE.md");
-            assert_eq!(found.iter().map(|it| it.line).collect::<Vec<_>>(), lines, "{text}");
+            assert_eq!(
+                found.iter().map(|finding| finding.line).collect::<Vec<_>>(),
+                lines,
+                "{text}"
+            );
         };
         check("[a](docs/HERE.md) [b](docs/GONE.md)\n\n[c](GONE.md#d)", &[1, 3]);
         check("[a](docs/HERE.md#b) [c](#d) [e](https://example.net/f) ![g](gone.png)", &[]);
@@ -536,7 +559,11 @@ mod tests {
         let read = |path: &str| (path == "O.md").then(|| other.to_owned());
         let check = |text: &str, lines: &[usize]| {
             let found = dead_anchors(text, &read);
-            assert_eq!(found.iter().map(|it| it.line).collect::<Vec<_>>(), lines, "{text}");
+            assert_eq!(
+                found.iter().map(|finding| finding.line).collect::<Vec<_>>(),
+                lines,
+                "{text}"
+            );
         };
         check("[a](O.md#a-b) [a](O.md#a-b-1) [b](O.md#c-d-e-f) [c](O.md#g-i) [d](O.md)", &[]);
         check("[a](O.md#k)\n[b](O.md#l)\n[c](O.md#a-b-2)\n[d](O.md#)", &[1, 2, 3, 4]);
@@ -547,7 +574,11 @@ mod tests {
     fn wrong_lines_of_the_summary_are_found() {
         let check = |summary: &str, lines: &[usize]| {
             let found = wrong_summary(summary, &["A.md", "B.md"]);
-            assert_eq!(found.iter().map(|it| it.line).collect::<Vec<_>>(), lines, "{summary}");
+            assert_eq!(
+                found.iter().map(|finding| finding.line).collect::<Vec<_>>(),
+                lines,
+                "{summary}"
+            );
         };
         check("# Summary\n[a](A.md)\n- [b](B.md)\n", &[]);
         check("# Summary\n[a](A.md)\n- [b](B.md)\n  - [a](A.md)\n- [c](C.md)\n", &[4, 5]);

@@ -222,8 +222,8 @@ fn visit_and_run(
         (0..applying.len()).filter(|place| applying[*place].job.is_ok()).collect();
     let loads = applying.iter().filter_map(|Applying { member, job, stop, .. }| {
         let case = member.case;
-        let (clients, told) = (case.queries.clients.as_deref(), case.told.as_ref());
-        Some(Member { job: job.as_ref().ok()?, clients, stop, told })
+        let (clients, answers) = (case.queries.clients.as_deref(), case.told.as_ref());
+        Some(Member { job: job.as_ref().ok()?, clients, stop, told: answers })
     });
     let loads: Vec<Member<'_>> = loads.collect();
     let mut observe_fit = |load: usize, progress: Progress<'_>| observe(fit[load], progress);

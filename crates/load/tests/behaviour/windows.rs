@@ -19,7 +19,7 @@ fn a_time_window_has_the_queries_that_became_due_in_it() {
             load.windows = "first:0ms..100ms,rest:100ms..400ms,all:0s..400ms".parse().ok();
         }));
         let measured = &result.measured;
-        let names: Vec<&str> = measured.windows.iter().map(|of| of.name.as_str()).collect();
+        let names: Vec<&str> = measured.windows.iter().map(|window| window.name.as_str()).collect();
         assert_eq!(names, ["first", "rest", "all"]);
         let [first, rest, all] = &measured.windows[..] else { panic!("{names:?}") };
         assert_eq!((rest.from_ns, rest.to_ns), (100_000_000, 400_000_000));

@@ -66,11 +66,11 @@ pub(crate) fn apply(job: &Job) -> LoadResult {
 /// Applies the load as [`apply`] does, with `meanwhile` called every 50 ms at least.
 #[track_caller]
 pub(crate) fn apply_while(job: &Job, meanwhile: &mut dyn FnMut()) -> LoadResult {
-    let (mut told, mut so_far) = (0, Counters::default());
+    let (mut reports, mut so_far) = (0, Counters::default());
     let began = Instant::now();
     let result = run(job, &AtomicBool::new(false), &mut |progress| {
         if let Progress::Interval(live) = progress {
-            told += 1;
+            reports += 1;
             check_live(live, &mut so_far);
         }
         meanwhile();
@@ -80,7 +80,7 @@ pub(crate) fn apply_while(job: &Job, meanwhile: &mut dyn FnMut()) -> LoadResult 
     // A query may be asked again three times, and each time has its time-out.
     let longest = job.timeline.length() + 4 * job.settings.timeout + SLACK;
     assert!(took < longest, "the load was still running after {took:?}");
-    assert!(told > 0, "no interval was reported");
+    assert!(reports > 0, "no interval was reported");
     check(job, &result);
     result
 }

@@ -101,7 +101,8 @@ fn apply_all(far: &Far, link: impl FnOnce()) -> Vec<(Transport, LoadResult)> {
 /// Answers in the first and in the last half second.
 fn answered_at_the_ends(result: &LoadResult) -> (u64, u64) {
     let intervals = &result.measured.intervals;
-    let sum = |part: &[dnslab_figures::Interval]| part.iter().map(|it| it.answered).sum();
+    let sum =
+        |part: &[dnslab_figures::Interval]| part.iter().map(|interval| interval.answered).sum();
     (sum(&intervals[..5]), sum(&intervals[intervals.len() - 5..]))
 }
 

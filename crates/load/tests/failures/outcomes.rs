@@ -228,14 +228,19 @@ fn a_load_that_is_left_does_not_wait_for_the_time_outs() {
     for job in jobs.into_iter().chain([unread]).chain(too_much) {
         let what = format!("{} {:?}", job.settings.transport, job.settings.mode);
         let result = left_early(job);
-        let outcomes = [&result.measured.warm_up, &result.measured.counters].map(|it| it.outcomes);
-        let sum = |of: fn(&Outcomes) -> u64| outcomes.iter().map(of).sum::<u64>();
+        let outcomes =
+            [&result.measured.warm_up, &result.measured.counters].map(|counters| counters.outcomes);
+        let sum = |count: fn(&Outcomes) -> u64| outcomes.iter().map(count).sum::<u64>();
         // What nobody waited for is neither answered nor lost.
-        assert!(result.cut_short && sum(|it| it.interrupted) > 0, "{what}: {outcomes:?}");
-        assert_eq!(sum(|it| it.timed_out), 0, "{what}: {outcomes:?}");
-        assert_eq!(sum(|it| it.ended()), sum(|it| it.settled() - it.interrupted), "{what}");
-        let in_intervals: u64 = result.measured.intervals.iter().map(|it| it.due).sum();
-        assert_eq!(in_intervals, sum(|it| it.due), "{what}");
+        assert!(result.cut_short && sum(|part| part.interrupted) > 0, "{what}: {outcomes:?}");
+        assert_eq!(sum(|part| part.timed_out), 0, "{what}: {outcomes:?}");
+        assert_eq!(
+            sum(|part| part.ended()),
+            sum(|part| part.settled() - part.interrupted),
+            "{what}"
+        );
+        let in_intervals: u64 = result.measured.intervals.iter().map(|interval| interval.due).sum();
+        assert_eq!(in_intervals, sum(|part| part.due), "{what}");
     }
 }
 

@@ -47,8 +47,8 @@ impl Responder {
 
     /// Where it serves a transport.
     pub(crate) fn address(&self, transport: Transport) -> SocketAddr {
-        let of = |(its, _): &&(Transport, SocketAddr)| *its == transport;
-        self.addresses.iter().find(of).expect("the transport is served").1
+        let is_asked = |(its, _): &&(Transport, SocketAddr)| *its == transport;
+        self.addresses.iter().find(is_asked).expect("the transport is served").1
     }
 }
 

@@ -63,7 +63,8 @@ impl CapacityChart {
             })
         };
         let demands = capacity.sought.objective().map(|objective| objective.demands());
-        let bounds = demands.unwrap_or_default().iter().filter(|it| it.indicator.is_latency());
+        let bounds =
+            demands.unwrap_or_default().iter().filter(|demand| demand.indicator.is_latency());
         let answer = match answer(capacity) {
             Answer::Found { qps } => Some([qps.value, qps.low, qps.high]),
             Answer::AtLeast { qps, .. } => Some([qps; 3]),

@@ -39,7 +39,7 @@ pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
     let metric = headline_metric(summary);
     let is_measured = |variant: &VariantSummary| {
         let variant = shown(variant);
-        variant.metrics.keys().any(|of| *of == metric || of.is_latency())
+        variant.metrics.keys().any(|key| *key == metric || key.is_latency())
             || !variant.time_outs.is_empty()
     };
     if !summary.variants.iter().any(is_measured) {
@@ -134,7 +134,7 @@ fn names_width(summary: &Summary, layout: &Layout) -> f64 {
 fn bars(summary: &Summary, grouping: &Grouping, metric: Metric, layout: &Layout) -> String {
     let rows = Rows::of(grouping);
     let variants: Vec<Cow<'_, VariantSummary>> = summary.variants.iter().map(shown).collect();
-    let of = |place: usize| variants[place].metrics.get(&metric);
+    let estimate = |place: usize| variants[place].metrics.get(&metric);
     let write = |value: f64| match metric {
         Metric::AnsweredQps => number::qps(value),
         _ => number::duration(value),
@@ -143,14 +143,14 @@ fn bars(summary: &Summary, grouping: &Grouping, metric: Metric, layout: &Layout)
         |place: usize| metric == Metric::AnsweredQps && is_at_least(&summary.variants[place]);
     let figures = |place: usize| {
         let at_least = if is_bound(place) { "at least " } else { "" };
-        of(place).map(|found| at_least.to_owned() + &with_half_width(found, &write))
+        estimate(place).map(|found| at_least.to_owned() + &with_half_width(found, &write))
     };
     let widest =
         (0..summary.variants.len()).filter_map(figures).map(|text| text.chars().count()).max();
     let (left, right) =
         (names_width(summary, layout), layout.width - widest.unwrap_or(0) as f64 * LETTER - 6.0);
     let most = (0..summary.variants.len())
-        .filter_map(of)
+        .filter_map(estimate)
         .map(
             |found| {
                 if found.is_bounded() { found.high.min(1.5 * found.value) } else { found.value }
@@ -169,7 +169,7 @@ fn bars(summary: &Summary, grouping: &Grouping, metric: Metric, layout: &Layout)
     push_axis(&mut svg, &ticks.places, &x, &label, rows.end);
     for &(place, y) in &rows.rows {
         push_name(&mut svg, summary, place, layout, y);
-        let Some(found) = of(place) else {
+        let Some(found) = estimate(place) else {
             let time_outs = variants[place].time_outs(metric);
             let text = time_outs.map(|found| time_out(found, "rounds"));
             let text = text.unwrap_or_else(|| "not measured".to_owned());

@@ -22,12 +22,12 @@ pub(crate) fn figure(metric: Metric, figure: &Estimate) -> String {
 }
 
 /// A figure of a variant: an answered rate that is a lower bound is one, cut to three digits.
-pub(crate) fn of_variant(variant: &VariantSummary, metric: Metric, of: &Estimate) -> String {
+pub(crate) fn of_variant(variant: &VariantSummary, metric: Metric, estimate: &Estimate) -> String {
     if metric != Metric::AnsweredQps || !is_at_least(variant) {
-        return figure(metric, of);
+        return figure(metric, estimate);
     }
-    let step = 10_f64.powf((of.value.max(1.0).log10().floor() - 2.0).max(0.0));
-    format!("{AT_LEAST}{}", number::qps((of.value / step).floor() * step))
+    let step = 10_f64.powf((estimate.value.max(1.0).log10().floor() - 2.0).max(0.0));
+    format!("{AT_LEAST}{}", number::qps((estimate.value / step).floor() * step))
 }
 
 /// What stands before a lower bound.
@@ -164,9 +164,9 @@ mod tests {
             ..VariantSummary::default()
         };
         let estimate = |value| Estimate { value, low: f64::NEG_INFINITY, high: f64::INFINITY };
-        let of = |value| of_variant(&bound, Metric::AnsweredQps, &estimate(value));
-        assert_eq!(of(151_999.0), "\u{2265} 151,000");
-        assert_eq!(of(99.7), "\u{2265} 99");
+        let text = |value| of_variant(&bound, Metric::AnsweredQps, &estimate(value));
+        assert_eq!(text(151_999.0), "\u{2265} 151,000");
+        assert_eq!(text(99.7), "\u{2265} 99");
         // Its other figures are the server's.
         assert_eq!(of_variant(&bound, Metric::ServerCpuPerQuery, &estimate(6_123.0)), "6.12 us");
         let plain = VariantSummary::default();

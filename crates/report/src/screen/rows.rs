@@ -103,10 +103,11 @@ fn columns(summary: &Summary) -> Vec<(usize, Vec<Piece>)> {
     let has_chain = summary.variants.iter().any(|variant| variant.chain.len() > 1);
     let further = FURTHER.into_iter().filter(|metric| !metrics.contains(metric));
     let is_measured = |metric: &Metric| {
-        let has = |it: &VariantSummary| match (metric, shown(it).metrics.get(metric)) {
-            (Metric::PeakMemory, None) => memory::of_running(it).is_some(),
+        let has = |variant: &VariantSummary| match (metric, shown(variant).metrics.get(metric)) {
+            (Metric::PeakMemory, None) => memory::of_running(variant).is_some(),
             (_, figure) => {
-                figure.is_some_and(|of| of.value > 0.0) || shown(it).time_outs(*metric).is_some()
+                figure.is_some_and(|estimate| estimate.value > 0.0)
+                    || shown(variant).time_outs(*metric).is_some()
             }
         };
         // A rate that was asked says nothing of the server.
@@ -126,8 +127,12 @@ fn columns(summary: &Summary) -> Vec<(usize, Vec<Piece>)> {
                 _ => words(metric).heading,
             };
             let mut column = vec![Piece::new(Look::Dim, title)];
-            column
-                .extend(summary.variants.iter().map(|it| cell(summary, it, metric, (place, rate))));
+            column.extend(
+                summary
+                    .variants
+                    .iter()
+                    .map(|variant| cell(summary, variant, metric, (place, rate))),
+            );
             (if place == 0 { 0 } else { order(metric) }, column)
         })
         .collect();

@@ -27,15 +27,15 @@ pub(super) fn of_the_machine(records: &[RunRecord], summary: &Summary) -> Vec<St
         parts.push(format!("CPU steal (by the hypervisor): {}.", number::share(share)));
     }
     let floors = [(Metric::LatencyP50, "median"), (Metric::LatencyP99, "p99")];
-    let told = floors.into_iter().filter_map(|(metric, name)| {
+    let additions = floors.into_iter().filter_map(|(metric, name)| {
         Some(format!(
             "{} to a {name}",
             number::duration(latency_floor_ns(metric, records, summary)?)
         ))
     });
-    let told: Vec<String> = told.collect();
-    if !told.is_empty() {
-        parts.push(format!("dnslab itself may add {}.", told.join(" and ")));
+    let additions: Vec<String> = additions.collect();
+    if !additions.is_empty() {
+        parts.push(format!("dnslab itself may add {}.", additions.join(" and ")));
     }
     parts
 }

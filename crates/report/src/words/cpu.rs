@@ -92,9 +92,9 @@ pub(crate) fn difference_text(pair: &CostDifference) -> String {
     let is_told = |part: &&PartDifference| {
         part.is_certain && part.part != PartSet::Rest && part.ns.value.abs() >= LEAST * ns.abs()
     };
-    let told: Vec<&PartDifference> = parts.iter().filter(is_told).take(MAX_PARTS).collect();
+    let shown: Vec<&PartDifference> = parts.iter().filter(is_told).take(MAX_PARTS).collect();
     let (along, against_it): (Vec<&PartDifference>, Vec<_>) =
-        told.into_iter().partition(|part| (part.ns.value > 0.0) == (*ns > 0.0));
+        shown.into_iter().partition(|part| (part.ns.value > 0.0) == (*ns > 0.0));
     if along.is_empty() {
         return format!(
             "Where the {whole} go that {variant} costs {more_or_less} than {against} for each query, the \

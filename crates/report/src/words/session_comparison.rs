@@ -38,7 +38,8 @@ pub(crate) fn overall(comparison: &SessionComparison) -> String {
 pub(crate) fn answer(comparison: &SessionComparison) -> String {
     match comparison.ruling() {
         Ruling::Pass => {
-            let metrics: Vec<&str> = comparison.rulings.iter().map(|of| &*of.metric).collect();
+            let metrics: Vec<&str> =
+                comparison.rulings.iter().map(|ruling| &*ruling.metric).collect();
             let variants: Vec<&str> = comparison.variants.iter().map(String::as_str).collect();
             format!(
                 "The change is within all limits: {} of {}.",

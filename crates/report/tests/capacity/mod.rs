@@ -64,13 +64,13 @@ fn every_end_has_its_sentence() {
     let found = text(&|_| {});
     assert!(found.starts_with("ns1.example meets lost<0.1%, p99<10ms up to 68,572 queries per"));
     assert_eq!(
-        text(&|it| it.end = Some(End::Max { qps: 64_000.0 })),
+        text(&|capacity| capacity.end = Some(End::Max { qps: 64_000.0 })),
         "ns1.example meets lost<0.1%, p99<10ms up to at least 64,000 queries per second, the \
          highest rate that was to be tried (`--max`)."
     );
-    let generator = text(&|it| {
-        limit(it);
-        it.end = Some(End::Generator { qps: Some(64_000.0) });
+    let generator = text(&|capacity| {
+        limit(capacity);
+        capacity.end = Some(End::Generator { qps: Some(64_000.0) });
     });
     assert_eq!(
         generator,
@@ -79,21 +79,22 @@ fn every_end_has_its_sentence() {
          this figure says (busiest worker: 97.0 % of its CPU). Give the load more CPUs and workers \
          (`load.cpus`, `load.workers`), on a machine that has them, or give the server fewer."
     );
-    let below = text(&|it| {
-        it.steps.truncate(9);
-        it.end = Some(End::Lowest);
+    let below = text(&|capacity| {
+        capacity.steps.truncate(9);
+        capacity.end = Some(End::Lowest);
     });
     let expected = "ns1.example does not meet lost<0.1%, p99<10ms even at 1,000 queries per second; \
                     lost 4";
     assert!(below.starts_with(expected), "{below}");
     assert!(below.ends_with("; a search from a lower rate: `--from`."), "{below}");
-    let failed = text(&|it| it.end = Some(End::Failed { reason: "it is gone".to_owned() }));
+    let failed =
+        text(&|capacity| capacity.end = Some(End::Failed { reason: "it is gone".to_owned() }));
     let expected = "The search ended without an answer: ns1.example met lost<0.1%, p99<10ms at 69,";
     assert!(failed.starts_with(expected), "{failed}");
     assert!(failed.ends_with("; the last step failed: it is gone."), "{failed}");
-    let interrupted = text(&|it| {
-        it.steps.clear();
-        it.end = Some(End::Interrupted);
+    let interrupted = text(&|capacity| {
+        capacity.steps.clear();
+        capacity.end = Some(End::Interrupted);
     });
     assert_eq!(interrupted, "The search ended without an answer.");
 }

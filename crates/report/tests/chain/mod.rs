@@ -83,7 +83,7 @@ fn places_and_servers_are_in_the_order_of_the_variants() {
     let [page, ..] = report_of(&session, &records);
     let section = between(&page, "<section id=\"chain\">", "</section>");
     let titles: Vec<&str> =
-        section.split("<h3>").skip(1).map(|of| of.split("</h3>").next().unwrap()).collect();
+        section.split("<h3>").skip(1).map(|part| part.split("</h3>").next().unwrap()).collect();
     let of_place = |elsewhere: bool| {
         let names = session.variants.iter().filter(|name| is_elsewhere(name) == elsewhere);
         names.map(String::as_str).collect::<Vec<_>>().join(", ")
@@ -187,7 +187,7 @@ fn many_variants_are_told_in_few_words() {
     let data = between(page, "id=\"data\">", "</script>");
     let groups = between(data, "\"groups\":[", "],\"baseline\"");
     let names: Vec<&str> =
-        groups.split("{\"name\":\"").skip(1).map(|of| of.split('"').next().unwrap()).collect();
+        groups.split("{\"name\":\"").skip(1).map(|part| part.split('"').next().unwrap()).collect();
     assert_eq!(names, ["dnsmasq", "unbound", "kresd", "coredns"]);
     let first = between(page, "<section class=\"first\">", "</section>");
     assert_eq!(first.matches(">unbound-dot-closing</text>").count(), 2);

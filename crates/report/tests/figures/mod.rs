@@ -197,12 +197,12 @@ fn a_time_out_in_some_rounds_is_one_statement() {
     assert_eq!(dot["time_outs"]["p99"], serde_json::json!({ "runs": 2, "of": 3 }));
     // No difference from the round that is left, and no pass.
     let compared = summary["comparisons"].as_array().unwrap().iter();
-    let compared = compared.filter(|of| of["variant"] == "dot");
-    assert!(compared.clone().any(|of| of["metric"] == "latency-p95"));
-    assert!(!compared.clone().any(|of| of["metric"] == "latency-p99"));
+    let compared = compared.filter(|comparison| comparison["variant"] == "dot");
+    assert!(compared.clone().any(|comparison| comparison["metric"] == "latency-p95"));
+    assert!(!compared.clone().any(|comparison| comparison["metric"] == "latency-p99"));
     for ruling in summary["rulings"].as_array().unwrap() {
         let judged = ruling["variants"].as_array().unwrap().iter();
-        let dot = judged.into_iter().find(|of| of["variant"] == "dot").unwrap();
+        let dot = judged.into_iter().find(|variant| variant["variant"] == "dot").unwrap();
         assert!(dot["ruling"] != "pass" && dot["found"].is_null(), "{ruling}");
     }
     assert!(markdown.contains(&format!("dot: p99 {SAID}")), "{markdown}");

@@ -19,7 +19,7 @@ fn page(text: &str) -> String {
 #[test]
 fn what_was_not_printed_has_no_figure() {
     let figures = |page: &str| -> Vec<String> {
-        let ids = page.split("<figure ").skip(1).map(|of| of.split("id=\"").nth(1).unwrap());
+        let ids = page.split("<figure ").skip(1).map(|part| part.split("id=\"").nth(1).unwrap());
         ids.map(|id| id.split('"').next().unwrap().to_owned()).collect()
     };
     // No histogram: no quantile. Intervals of -S: the answered rate over time, and nothing else.

@@ -72,7 +72,7 @@ pub(crate) fn write(path: &Path) -> Result<ResultsDirectory, ResultsError> {
 }
 
 pub(crate) fn session() -> Session {
-    let names = FORWARDERS.map(|of| of.behaviour.name.to_owned());
+    let names = FORWARDERS.map(|forwarder| forwarder.behaviour.name.to_owned());
     let case = |variant: &String, repetition| CaseId { variant: variant.clone(), repetition };
     Session {
         name: "forwarders".to_owned(),
@@ -87,7 +87,8 @@ pub(crate) fn session() -> Session {
 
 pub(crate) fn records(session: &Session) -> Vec<RunRecord> {
     let record = |(position, case): (usize, &CaseId)| {
-        let forwarder = FORWARDERS.iter().find(|of| of.behaviour.name == case.variant);
+        let forwarder =
+            FORWARDERS.iter().find(|forwarder| forwarder.behaviour.name == case.variant);
         let forwarder = forwarder.expect("the plan names these variants only");
         let mut record = run(&forwarder.behaviour, case.repetition, position as u32, 8_000 * MS);
         forward(forwarder, &mut record);
@@ -96,13 +97,13 @@ pub(crate) fn records(session: &Session) -> Vec<RunRecord> {
     session.plan.iter().enumerate().map(record).collect()
 }
 
-fn forward(of: &Forwarder, record: &mut RunRecord) {
+fn forward(forwarder: &Forwarder, record: &mut RunRecord) {
     record.load.mode = LoadMode::Closed { outstanding: 1 };
     record.load.clients = 1;
     record.server = ServerFacts {
-        kind: of.kind.to_owned(),
+        kind: forwarder.kind.to_owned(),
         version: "1.2.3 (synthetic)".to_owned(),
-        command: vec![of.kind.to_owned(), "-c".to_owned(), "server.conf".to_owned()],
+        command: vec![forwarder.kind.to_owned(), "-c".to_owned(), "server.conf".to_owned()],
         configuration: Some("server/server.conf".to_owned()),
         ..record.server.clone()
     };
@@ -117,12 +118,12 @@ fn forward(of: &Forwarder, record: &mut RunRecord) {
     let sent = measured.warm_up.sent + measured.counters.sent;
     let window = measured.window();
     // Two of the forwarders tell nothing; one misses some.
-    let missed = if of.kind == "knot-resolver" { sent / 50 } else { 0 };
-    record.watched.counters = (of.kind != "dnsmasq").then(|| {
+    let missed = if forwarder.kind == "knot-resolver" { sent / 50 } else { 0 };
+    record.watched.counters = (forwarder.kind != "dnsmasq").then(|| {
         let counts = [(counter::QUERIES, 1, sent - missed)];
         counters("the server's control socket", window, &counts)
     });
-    let has_relay = of.behaviour.name.starts_with("dnsmasq-stubby");
+    let has_relay = forwarder.behaviour.name.starts_with("dnsmasq-stubby");
     let relay = has_relay.then(|| ChainPart {
         role: "relay".to_owned(),
         host: "server".to_owned(),
@@ -131,20 +132,20 @@ fn forward(of: &Forwarder, record: &mut RunRecord) {
         resources: busy(record, 0.4),
         counters: None,
     });
-    let connections = match (of.upstream, of.per_connection) {
+    let connections = match (forwarder.upstream, forwarder.per_connection) {
         ("udp", _) => 0,
         (_, 0) => 1,
         (_, most) => sent.div_ceil(most),
     };
     // A connection for all is the one that was opened when the chain was tried.
-    let load = if of.per_connection == 0 { 0 } else { connections };
-    let resumed = if of.kind == "unbound" { load } else { 0 };
-    let own = if of.upstream == "udp" { counter::QUERIES_UDP } else { counter::QUERIES_DOT };
-    let tried = u64::from(of.upstream != "udp");
+    let load = if forwarder.per_connection == 0 { 0 } else { connections };
+    let resumed = if forwarder.kind == "unbound" { load } else { 0 };
+    let own = if forwarder.upstream == "udp" { counter::QUERIES_UDP } else { counter::QUERIES_DOT };
+    let tried = u64::from(forwarder.upstream != "udp");
     let upstream = ChainPart {
         role: "upstream".to_owned(),
         host: "upstream".to_owned(),
-        transport: of.upstream.to_owned(),
+        transport: forwarder.upstream.to_owned(),
         server: server("embedded", "0.1.0", "upstream", 1),
         resources: busy(record, 0.9),
         counters: Some(counters(
@@ -258,19 +259,25 @@ const LOGS: [(Behaviour, u64); 4] = [
 /// # Errors
 /// When `path` exists or cannot be written.
 pub(crate) fn write_logs(path: &Path) -> Result<ResultsDirectory, ResultsError> {
-    let case = |of: &Behaviour, repetition| CaseId { variant: of.name.to_owned(), repetition };
+    let case = |behaviour: &Behaviour, repetition| CaseId {
+        variant: behaviour.name.to_owned(),
+        repetition,
+    };
     let session = Session {
         name: "query-logging".to_owned(),
         question: "What does logging each query cost?".to_owned(),
         baseline: "none".to_owned(),
-        plan: (1..=3).flat_map(|at| LOGS.iter().map(move |(of, _)| case(of, at))).collect(),
-        variants: LOGS.iter().map(|(of, _)| of.name.to_owned()).collect(),
+        plan: (1..=3)
+            .flat_map(|at| LOGS.iter().map(move |(behaviour, _)| case(behaviour, at)))
+            .collect(),
+        variants: LOGS.iter().map(|(behaviour, _)| behaviour.name.to_owned()).collect(),
         skipped: Vec::new(),
         ..super::session(1)
     };
     let results = ResultsDirectory::create(path, &session)?;
     for (position, case) in session.plan.iter().enumerate() {
-        let (behaviour, octets) = LOGS.iter().find(|(of, _)| of.name == case.variant).expect("one");
+        let (behaviour, octets) =
+            LOGS.iter().find(|(behaviour, _)| behaviour.name == case.variant).expect("one");
         let mut record = run(behaviour, case.repetition, position as u32, 4_000 * MS);
         let measured = record.measured.as_mut().expect("it is a run of the sample");
         let sent = measured.counters.sent;

@@ -47,7 +47,7 @@ pub(crate) fn write(path: &Path) -> Result<ResultsDirectory, ResultsError> {
     let session = session(3);
     let results = ResultsDirectory::create(path, &session)?;
     for (position, case) in session.plan.iter().enumerate() {
-        let behaviour = VARIANTS.iter().find(|of| of.name == case.variant);
+        let behaviour = VARIANTS.iter().find(|variant| variant.name == case.variant);
         let behaviour = behaviour.expect("the plan names these variants only");
         let mut record = run(behaviour, case.repetition, position as u32, 8_000 * MS);
         if case.variant == "tcp" && case.repetition == 2 {
@@ -81,7 +81,7 @@ pub(crate) fn session(runs: u32) -> Session {
         name: "sample".to_owned(),
         question: "What does encrypting DNS cost?".to_owned(),
         baseline: "udp".to_owned(),
-        variants: VARIANTS.iter().map(|of| of.name.to_owned()).collect(),
+        variants: VARIANTS.iter().map(|variant| variant.name.to_owned()).collect(),
         skipped: vec![SkippedVariant {
             variant: "doq".to_owned(),
             reason: "BIND 9.18 does not serve DNS over QUIC.".to_owned(),
@@ -118,24 +118,29 @@ pub(crate) fn fail(record: &mut RunRecord) {
 }
 
 /// A valid run of a variant with a measured window of `window_ns` after 2 s of warm-up.
-pub(crate) fn run(of: &Behaviour, repetition: u32, position: u32, window_ns: u64) -> RunRecord {
-    let mut noise = Noise(u64::from(position) * 7_919 + of.p50_ms.to_bits());
+pub(crate) fn run(
+    behaviour: &Behaviour,
+    repetition: u32,
+    position: u32,
+    window_ns: u64,
+) -> RunRecord {
+    let mut noise = Noise(u64::from(position) * 7_919 + behaviour.p50_ms.to_bits());
     // Runs differ by some percent, as real ones do.
     let luck = 1.0 + 0.04 * (noise.next() - 0.5);
-    let answered = (of.qps * luck * window_ns as f64 / 1e9) as u64;
-    let lost = if of.transport == "udp" { answered / 60_000 } else { 0 };
-    let window = if of.transport == "dot" { 1_000 } else { 400 };
+    let answered = (behaviour.qps * luck * window_ns as f64 / 1e9) as u64;
+    let lost = if behaviour.transport == "udp" { answered / 60_000 } else { 0 };
+    let window = if behaviour.transport == "dot" { 1_000 } else { 400 };
     RunRecord {
         imported: None,
         common_load: None,
         lacks_common_load: false,
         format: RECORD_FORMAT,
-        variant: of.name.to_owned(),
+        variant: behaviour.name.to_owned(),
         repetition,
         position,
         started: format!("2026-01-02T03:{:02}:05Z", position + 4),
         status: RunStatus::Valid,
-        load: load(of, window_ns),
+        load: load(behaviour, window_ns),
         server: ServerFacts {
             kind: "bind".to_owned(),
             version: "9.18.0 (synthetic)".to_owned(),
@@ -148,12 +153,12 @@ pub(crate) fn run(of: &Behaviour, repetition: u32, position: u32, window_ns: u64
             ..ServerFacts::default()
         },
         testbed: None,
-        measured: Some(measured(of, luck, window_ns, (answered, lost), &mut noise)),
+        measured: Some(measured(behaviour, luck, window_ns, (answered, lost), &mut noise)),
         watched: Watched {
-            resources: resources(of, 2_000 * MS + window_ns, &mut noise),
+            resources: resources(behaviour, 2_000 * MS + window_ns, &mut noise),
             ..Watched::default()
         },
-        caveats: match (of.name, repetition) {
+        caveats: match (behaviour.name, repetition) {
             ("udp", _) => {
                 vec![Caveat::ClosedLoop { window }, Caveat::GeneratorLimited { busy_share: 0.97 }]
             }
@@ -176,9 +181,9 @@ pub(crate) fn run(of: &Behaviour, repetition: u32, position: u32, window_ns: u64
     }
 }
 
-fn load(of: &Behaviour, window_ns: u64) -> LoadFacts {
+fn load(behaviour: &Behaviour, window_ns: u64) -> LoadFacts {
     LoadFacts {
-        transport: of.transport.parse().ok(),
+        transport: behaviour.transport.parse().ok(),
         played: None,
         target: "127.0.0.1:5300".to_owned(),
         further: Vec::new(),
@@ -207,7 +212,7 @@ fn load(of: &Behaviour, window_ns: u64) -> LoadFacts {
 }
 
 fn measured(
-    of: &Behaviour,
+    behaviour: &Behaviour,
     luck: f64,
     window_ns: u64,
     (answered, lost): (u64, u64),
@@ -230,12 +235,12 @@ fn measured(
             octets: answered * 90,
             ..Answers::default()
         },
-        connections: connections(of),
+        connections: connections(behaviour),
         http_refusals: BTreeMap::new(),
         by_transport: BTreeMap::new(),
     };
-    let latency = latency(of, luck, (answered, lost));
-    let tls = (of.transport == "dot").then(|| Tls {
+    let latency = latency(behaviour, luck, (answered, lost));
+    let tls = (behaviour.transport == "dot").then(|| Tls {
         version: "TLSv1.3".to_owned(),
         cipher_suite: "TLS13_AES_128_GCM_SHA256".to_owned(),
         verified: true,
@@ -261,11 +266,11 @@ fn measured(
         windows: Vec::new(),
         pacing: None,
         network: Some(NetworkDrops::default()),
-        intervals: intervals(of, luck, warm_up_ns + window_ns, noise),
+        intervals: intervals(behaviour, luck, warm_up_ns + window_ns, noise),
         seconds: Vec::new(),
         workers: vec![WorkerFacts {
             cpu: Some(1),
-            cpu_ns: window_ns / 10 * if of.name == "udp" { 9 } else { 6 },
+            cpu_ns: window_ns / 10 * if behaviour.name == "udp" { 9 } else { 6 },
             elapsed_ns: window_ns,
             waited_ns: 0,
             drops: 0,
@@ -277,8 +282,8 @@ fn measured(
     }
 }
 
-fn connections(of: &Behaviour) -> Connections {
-    match of.transport {
+fn connections(behaviour: &Behaviour) -> Connections {
+    match behaviour.transport {
         "udp" => Connections::default(),
         transport => Connections {
             attempted: 4,
@@ -290,15 +295,15 @@ fn connections(of: &Behaviour) -> Connections {
 }
 
 /// A latency distribution with a tail that grows with every power of ten.
-fn latency(of: &Behaviour, luck: f64, (answered, lost): (u64, u64)) -> Histogram {
+fn latency(behaviour: &Behaviour, luck: f64, (answered, lost): (u64, u64)) -> Histogram {
     const DRAWS: u32 = 200_000;
     let mut histogram = Histogram::new();
     for draw in 1..=DRAWS {
         // Every share of the distribution once, so that the figures do not depend on chance.
         let slower = 1.0 - (f64::from(draw) - 0.5) / f64::from(DRAWS);
         let body = 0.55 + 0.45 * (2.0 * (1.0 - slower));
-        let tail = of.tail.powf((-slower.log10() / 3.0).powf(1.6));
-        histogram.record_ns((of.p50_ms / luck * body * tail * 1e6) as u64);
+        let tail = behaviour.tail.powf((-slower.log10() / 3.0).powf(1.6));
+        histogram.record_ns((behaviour.p50_ms / luck * body * tail * 1e6) as u64);
     }
     // As large a share of the draws as of the queries.
     for _ in 0..lost * u64::from(DRAWS) / answered {
@@ -308,14 +313,15 @@ fn latency(of: &Behaviour, luck: f64, (answered, lost): (u64, u64)) -> Histogram
 }
 
 /// Intervals of 0.1 s: a slow begin, then a steady rate.
-fn intervals(of: &Behaviour, luck: f64, end_ns: u64, noise: &mut Noise) -> Vec<Interval> {
+fn intervals(behaviour: &Behaviour, luck: f64, end_ns: u64, noise: &mut Noise) -> Vec<Interval> {
     let length_ns = 100 * MS;
     (0..end_ns / length_ns)
         .map(|at| {
             let start = if at < 5 { 0.55 + 0.09 * at as f64 } else { 1.0 };
-            let answered = of.qps / 10.0 * luck * start * (1.0 + 0.05 * (noise.next() - 0.5));
-            let p50 = of.p50_ms * 1e6 / luck / start * (1.0 + 0.05 * (noise.next() - 0.5));
-            let p99 = p50 * of.tail.sqrt() * (1.0 + 0.3 * (noise.next() - 0.5)) * 1.3;
+            let answered =
+                behaviour.qps / 10.0 * luck * start * (1.0 + 0.05 * (noise.next() - 0.5));
+            let p50 = behaviour.p50_ms * 1e6 / luck / start * (1.0 + 0.05 * (noise.next() - 0.5));
+            let p99 = p50 * behaviour.tail.sqrt() * (1.0 + 0.3 * (noise.next() - 0.5)) * 1.3;
             Interval {
                 at_ns: at * length_ns,
                 length_ns,
@@ -341,7 +347,7 @@ fn intervals(of: &Behaviour, luck: f64, end_ns: u64, noise: &mut Noise) -> Vec<I
 }
 
 /// Samples each 0.1 s, from before the load to after it.
-fn resources(of: &Behaviour, end_ns: u64, noise: &mut Noise) -> ResourceSeries {
+fn resources(behaviour: &Behaviour, end_ns: u64, noise: &mut Noise) -> ResourceSeries {
     let step = 100 * MS as i64;
     let mut cpu_ns = 0;
     let samples = (-2..=end_ns as i64 / step + 2).map(|at| {
@@ -350,7 +356,8 @@ fn resources(of: &Behaviour, end_ns: u64, noise: &mut Noise) -> ResourceSeries {
         ResourceSample {
             at_ns: at * step + 3 * MS as i64,
             cpu_ns,
-            memory_octets: 48 * 1_048_576 + (at.max(0) as u64) * (of.p50_ms * 50_000.0) as u64,
+            memory_octets: 48 * 1_048_576
+                + (at.max(0) as u64) * (behaviour.p50_ms * 50_000.0) as u64,
             context_switches: at.max(0) as u64 * 900,
             // Two CPUs: the server's, and that of the load.
             cores_used_ns: vec![cpu_ns, cpu_ns / 2],

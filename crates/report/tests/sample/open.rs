@@ -27,10 +27,11 @@ const VARIANTS: [Behaviour; 4] = [
 /// The planned session: two runs of each variant.
 fn session() -> Session {
     let case = |name: &str, repetition| CaseId { variant: name.to_owned(), repetition };
-    let plan = (1..=2).flat_map(|repetition| VARIANTS.map(|of| case(of.name, repetition)));
+    let plan =
+        (1..=2).flat_map(|repetition| VARIANTS.map(|variant| case(variant.name, repetition)));
     Session {
         name: "open-loop".to_owned(),
-        variants: VARIANTS.map(|of| of.name.to_owned()).to_vec(),
+        variants: VARIANTS.map(|variant| variant.name.to_owned()).to_vec(),
         skipped: Vec::new(),
         plan: plan.collect(),
         ..super::session(1)
@@ -45,7 +46,7 @@ pub(crate) fn write(path: &Path, window_ns: u64) -> Result<ResultsDirectory, Res
     let session = session();
     let results = ResultsDirectory::create(path, &session)?;
     for (position, case) in session.plan.iter().enumerate() {
-        let behaviour = VARIANTS.iter().find(|of| of.name == case.variant);
+        let behaviour = VARIANTS.iter().find(|variant| variant.name == case.variant);
         let behaviour = behaviour.expect("the plan names these variants only");
         let mut record = run(behaviour, case.repetition, position as u32, window_ns);
         open(behaviour, &mut record);
@@ -62,18 +63,18 @@ pub(crate) fn write(path: &Path, window_ns: u64) -> Result<ResultsDirectory, Res
 }
 
 /// Makes a run of a closed loop one of an open loop over this transport.
-fn open(of: &Behaviour, record: &mut RunRecord) {
-    let is_connection = of.transport != "udp";
+fn open(behaviour: &Behaviour, record: &mut RunRecord) {
+    let is_connection = behaviour.transport != "udp";
     record.load = LoadFacts {
         mode: LoadMode::Open { rate_qps: RATE_QPS, pace: OpenPace::constant(Pace::Constant) },
         behaviour: "2 connections per client, closed after 5 s idle".to_owned(),
         tls: is_connection.then(|| TlsFacts {
             versions: vec!["TLSv1.3".to_owned()],
             resumption: true,
-            early_data: of.transport == "doq",
+            early_data: behaviour.transport == "doq",
             ..TlsFacts::default()
         }),
-        http_method: of.transport.starts_with("doh").then_some(Method::Post),
+        http_method: behaviour.transport.starts_with("doh").then_some(Method::Post),
         edns: "payload size 1232, DO, padding to 128 octets, cookies".to_owned(),
         receive_time: Some(if is_connection { ReceiveTime::User } else { ReceiveTime::Kernel }),
         sources: "127.0.1.0/24".parse().ok(),
@@ -82,7 +83,7 @@ fn open(of: &Behaviour, record: &mut RunRecord) {
     };
     let answered = Evidence::Answered { intended_qps: RATE_QPS, answered_qps: RATE_QPS };
     let rate = |kind| Bottleneck { kind, evidence: vec![answered.clone()] };
-    (record.bottleneck, record.caveats) = match of.transport {
+    (record.bottleneck, record.caveats) = match behaviour.transport {
         "doh3" => (
             Bottleneck {
                 kind: BottleneckKind::Generator,
@@ -90,7 +91,7 @@ fn open(of: &Behaviour, record: &mut RunRecord) {
             },
             vec![
                 Caveat::GeneratorLimited { busy_share: 0.99 },
-                Caveat::RateMissed { intended_qps: RATE_QPS, offered_qps: of.qps },
+                Caveat::RateMissed { intended_qps: RATE_QPS, offered_qps: behaviour.qps },
                 Caveat::SendLag { p50_ns: 800_000, p99_ns: Some(6_000_000) },
             ],
         ),
@@ -105,21 +106,21 @@ fn open(of: &Behaviour, record: &mut RunRecord) {
         _ => (rate(BottleneckKind::Rate), Vec::new()),
     };
     if let Some(measured) = &mut record.measured {
-        measure(of, measured, record.position);
+        measure(behaviour, measured, record.position);
     }
 }
 
 /// What an open loop measures besides.
-fn measure(of: &Behaviour, measured: &mut Measured, position: u32) {
+fn measure(behaviour: &Behaviour, measured: &mut Measured, position: u32) {
     let mut noise = Noise(u64::from(position) + 17);
-    let lag_ns = if of.name == "doh3" { 700_000.0 } else { 9_000.0 };
+    let lag_ns = if behaviour.name == "doh3" { 700_000.0 } else { 9_000.0 };
     for _ in 0..5_000 {
         measured.send_lag.record_ns((lag_ns * (0.5 + noise.next().powi(6) * 9.0)) as u64);
     }
-    let uneven = if of.name == "doh3" { 0.2 } else { 0.0005 };
+    let uneven = if behaviour.name == "doh3" { 0.2 } else { 0.0005 };
     measured.pacing = Some(pacing(measured.window_ns / MS, uneven, &mut noise));
     let counters = &mut measured.counters;
-    match of.transport {
+    match behaviour.transport {
         "udp" => counters.asked_again = 41,
         "doh2" => {
             counters.outcomes.answered -= 12;
@@ -127,10 +128,10 @@ fn measure(of: &Behaviour, measured: &mut Measured, position: u32) {
         }
         _ => {}
     }
-    if of.transport == "udp" {
+    if behaviour.transport == "udp" {
         return;
     }
-    let early_data = if of.transport == "doq" { 260 } else { 0 };
+    let early_data = if behaviour.transport == "doq" { 260 } else { 0 };
     measured.warm_up.connections = Connections {
         attempted: 702,
         opened: 700,
@@ -139,14 +140,14 @@ fn measure(of: &Behaviour, measured: &mut Measured, position: u32) {
         resumed_handshakes: 500,
         early_data,
         closed: 692,
-        not_processed: if of.transport == "doh2" { 7 } else { 0 },
+        not_processed: if behaviour.transport == "doh2" { 7 } else { 0 },
         ..Connections::default()
     };
     counters.connections = Connections::default();
     let mut times = |count: u64, ms: f64| {
         (0..count).map(|_| (ms * 1e6 * (0.8 + noise.next().powi(4))) as u64).collect::<Vec<_>>()
     };
-    let over_tcp = u64::from(of.transport == "doh2");
+    let over_tcp = u64::from(behaviour.transport == "doh2");
     times(700 * over_tcp, 0.12).into_iter().for_each(|ns| measured.connect_time.record_ns(ns));
     times(200, 1.9).into_iter().for_each(|ns| measured.handshake_time.record_ns(ns));
     let resumed = times(500 - early_data, 0.7);
@@ -154,7 +155,7 @@ fn measure(of: &Behaviour, measured: &mut Measured, position: u32) {
     let early = times(early_data, 0.6);
     early.into_iter().for_each(|ns| measured.early_data_time.record_ns(ns));
     measured.network = Some(NetworkDrops {
-        udp_receive_buffer: if of.transport == "doq" { 1_300 } else { 0 },
+        udp_receive_buffer: if behaviour.transport == "doq" { 1_300 } else { 0 },
         tcp_retransmitted: 3 * over_tcp,
         ..NetworkDrops::default()
     });

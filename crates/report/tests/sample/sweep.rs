@@ -50,7 +50,8 @@ const LOADS_QPS: [f64; 4] = [1_000.0, 5_000.0, 10_000.0, 15_000.0];
 
 /// The planned session: `runs` runs of each variant. The loads are in the order of the file, as in the study.
 pub(crate) fn session(runs: u32) -> Session {
-    let in_order = || (0..4).flat_map(|load| SERVERS.iter().map(move |of| of.variants[load]));
+    let in_order =
+        || (0..4).flat_map(|load| SERVERS.iter().map(move |server| server.variants[load]));
     let case = |name: &str, repetition| CaseId { variant: name.to_owned(), repetition };
     let plan = (1..=runs)
         .flat_map(|repetition| in_order().map(move |name| case(name, repetition)))
@@ -70,9 +71,9 @@ pub(crate) fn session(runs: u32) -> Session {
         compared: compared.collect(),
         sweeps: SERVERS
             .iter()
-            .map(|of| LoadSweep {
-                name: of.name.to_owned(),
-                variants: of.variants.map(str::to_owned).to_vec(),
+            .map(|server| LoadSweep {
+                name: server.name.to_owned(),
+                variants: server.variants.map(str::to_owned).to_vec(),
             })
             .collect(),
         margin: 0.05,
@@ -83,10 +84,10 @@ pub(crate) fn session(runs: u32) -> Session {
 
 pub(crate) fn records(session: &Session) -> Vec<RunRecord> {
     let record = |(position, case): (usize, &CaseId)| {
-        let of = |of: &Server| of.variants.iter().position(|name| *name == case.variant);
+        let place = |server: &Server| server.variants.iter().position(|name| *name == case.variant);
         let (server, load) = SERVERS
             .iter()
-            .find_map(|server| Some((server, of(server)?)))
+            .find_map(|server| Some((server, place(server)?)))
             .expect("the plan names these variants only");
         resolver(server, load, case.repetition, position as u32)
     };
@@ -163,12 +164,12 @@ fn measure(server: &Server, rate_qps: f64, measured: &mut Measured, noise: &mut 
         let at_ns = interval.at_ns.saturating_sub(measured.window_start_ns);
         let window = if at_ns < half_ns { &cold } else { &warm };
         let share = interval.length_ns as f64 / half_ns as f64;
-        let of = |count: u64| (count as f64 * share) as u64;
+        let part = |count: u64| (count as f64 * share) as u64;
         *interval = Interval {
-            due: of(due),
-            answered: of(window.outcomes.answered),
-            lost: of(window.outcomes.timed_out),
-            rcodes: codes(of(window.outcomes.answered)),
+            due: part(due),
+            answered: part(window.outcomes.answered),
+            lost: part(window.outcomes.timed_out),
+            rcodes: codes(part(window.outcomes.answered)),
             ..interval.clone()
         };
         interval.answered = interval.rcodes.values().sum();

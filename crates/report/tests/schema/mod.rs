@@ -64,9 +64,9 @@ pub(crate) fn imported(names: &[&str]) -> (Session, Vec<RunRecord>) {
 }
 
 /// A results directory in `folder` with these runs.
-pub(crate) fn written(folder: &Path, of: &(Session, Vec<RunRecord>)) -> ResultsDirectory {
-    let results = ResultsDirectory::create(folder, &of.0).unwrap();
-    of.1.iter().for_each(|record| results.write_run(record).unwrap());
+pub(crate) fn written(folder: &Path, experiment: &(Session, Vec<RunRecord>)) -> ResultsDirectory {
+    let results = ResultsDirectory::create(folder, &experiment.0).unwrap();
+    experiment.1.iter().for_each(|record| results.write_run(record).unwrap());
     results
 }
 

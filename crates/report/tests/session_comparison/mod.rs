@@ -16,10 +16,10 @@ const LIMITS: [&str; 4] = ["qps>-3%", "p99<+5%", "cpu_per_query<+5%", "p99.9<1s"
 pub(crate) fn session(runs: u32, factor: f64, luck: u32) -> (Session, Vec<RunRecord>) {
     let session = sample::session(runs);
     let run = |(position, case): (usize, &CaseId)| {
-        let of = VARIANTS.iter().find(|of| of.name == case.variant).unwrap();
-        let of = Behaviour { qps: of.qps * factor, ..*of };
+        let behaviour = VARIANTS.iter().find(|variant| variant.name == case.variant).unwrap();
+        let behaviour = Behaviour { qps: behaviour.qps * factor, ..*behaviour };
         let position = position as u32;
-        let mut run = sample::run(&of, case.repetition, position + luck, 1_000_000_000);
+        let mut run = sample::run(&behaviour, case.repetition, position + luck, 1_000_000_000);
         run.position = position;
         run
     };

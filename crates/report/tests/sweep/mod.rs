@@ -61,12 +61,12 @@ fn a_server_has_one_colour_in_all_charts() {
     let hues = |servers: &[&str], loads: &[&str]| {
         let mut session = sample::sweep::session(2);
         let is_in = |name: &str| {
-            servers.iter().any(|it| name.starts_with(it))
-                && loads.iter().any(|it| name.ends_with(it))
+            servers.iter().any(|server| name.starts_with(server))
+                && loads.iter().any(|load| name.ends_with(load))
         };
         session.variants.retain(|name| is_in(name));
         session.plan.retain(|case| is_in(&case.variant));
-        session.compared.retain(|of| is_in(&of.variant) && is_in(&of.against));
+        session.compared.retain(|pair| is_in(&pair.variant) && is_in(&pair.against));
         session.sweeps.iter_mut().for_each(|sweep| sweep.variants.retain(|name| is_in(name)));
         session.sweeps.retain(|sweep| !sweep.variants.is_empty());
         let records = sample::sweep::records(&session);
@@ -90,7 +90,7 @@ fn a_server_has_one_colour_in_all_charts() {
     }
     // The loads of one server are told apart, and none of them is the line.
     let (lines, slots) = hues(&["bind-9-18"], &["-x1", "-x5", "-x10"]);
-    assert_eq!((lines[0].1, slots.iter().map(|it| it.1).collect()), (3, vec![0, 1, 2]));
+    assert_eq!((lines[0].1, slots.iter().map(|slot| slot.1).collect()), (3, vec![0, 1, 2]));
 }
 
 #[test]
@@ -175,7 +175,9 @@ fn each_time_window_has_a_chart_and_a_row_for_each_variant() {
     let summary: Value = serde_json::from_str(summary).unwrap();
     let cold = &summary["windows"][0];
     let compared = cold["comparisons"].as_array().unwrap();
-    let is_it = |of: &&Value| of["variant"] == "bind-9-16-x5" && of["metric"] == "answered-share";
+    let is_it = |comparison: &&Value| {
+        comparison["variant"] == "bind-9-16-x5" && comparison["metric"] == "answered-share"
+    };
     let found = compared.iter().find(is_it).unwrap();
     assert_eq!(found["against"], "bind-9-18-x5");
     let difference = found["difference"]["value"].as_f64().unwrap();
@@ -193,7 +195,8 @@ fn response_codes_over_time_are_shares() {
     let old = plots.iter().find(|plot| plot["name"] == "bind-9-16-x10").unwrap();
     assert_eq!(names(&old["labels"]), ["NOERROR", "NXDOMAIN", "SERVFAIL", "unanswered"]);
     let steps = old["curves"][0]["mean"].as_array().unwrap().len();
-    let shares = |at: usize| (0..4).map(move |of| old["curves"][of]["mean"][at].as_f64().unwrap());
+    let shares =
+        |at: usize| (0..4).map(move |curve| old["curves"][curve]["mean"][at].as_f64().unwrap());
     for at in 0..steps {
         let sum: f64 = shares(at).sum();
         assert!((99.9..=100.1).contains(&sum), "{sum} %");

@@ -71,7 +71,10 @@ fn a_rate_of_the_generator_is_at_least_and_in_no_sentence() {
     assert_eq!(udp["not_compared"], "generator");
     assert!(rate["low"].is_null() && rate["high"].is_null(), "{rate}");
     let compared = json["comparisons"].as_array().unwrap();
-    assert!(compared.iter().all(|of| of["metric"] != "answered-qps"), "{compared:?}");
+    assert!(
+        compared.iter().all(|comparison| comparison["metric"] != "answered-qps"),
+        "{compared:?}"
+    );
     // The other way round: a variant that is bounded, of which the reference is not.
     let (session, records) = made(BottleneckKind::Generator, &["dot"]);
     let (read, _) = told(&session, &records);
@@ -115,8 +118,8 @@ fn a_control_is_called_that() {
     assert!(row.contains("(-30"), "{row}");
     assert!(table.contains("a control of tcp"), "{table}");
     let compared = json["comparisons"].as_array().unwrap();
-    let mut of_dot = compared.iter().filter(|of| of["variant"] == "dot");
-    assert!(of_dot.all(|of| of["verdict"]["verdict"] == "control"), "{compared:?}");
+    let mut of_dot = compared.iter().filter(|comparison| comparison["variant"] == "dot");
+    assert!(of_dot.all(|comparison| comparison["verdict"]["verdict"] == "control"), "{compared:?}");
 }
 
 #[test]

@@ -100,8 +100,8 @@ impl Check<'_> {
         if load.mode().is_played() {
             as_real_clients(load);
             let is_local = draft.lab.hosts.value == HostsChoice::Loopback
-                && targets(&draft.server).all(|it| it.is_ipv4() && it.is_loopback());
-            let has_udp = load.checked().transports().any(|it| it == Transport::Udp);
+                && targets(&draft.server).all(|address| address.is_ipv4() && address.is_loopback());
+            let has_udp = load.checked().transports().any(|transport| transport == Transport::Udp);
             if is_local && has_udp && !load.sources.is_written() {
                 load.sources.value = CLIENTS_HERE.parse().ok();
             }

@@ -270,7 +270,8 @@ impl Check<'_> {
         }
         for (variant, draft) in wanted {
             let others = experiment.compared_with(variant);
-            let other = others.iter().find_map(|it| Some((it, variant.other_queries(it)?)));
+            let other =
+                others.iter().find_map(|other| Some((other, variant.other_queries(other)?)));
             let Some((other, key)) = other else { continue };
             self.problem(
                 format!(
@@ -396,7 +397,7 @@ impl Check<'_> {
                     (When::Transport { uses, why }, Some(place))
                         if knows_transport && !field.is_broken() =>
                     {
-                        let with = Transport::ALL.into_iter().filter(|it| uses(*it));
+                        let with = Transport::ALL.into_iter().filter(|transport| uses(*transport));
                         let with: Vec<&str> = with.map(Transport::name).collect();
                         let with = match with.as_slice() {
                             [only] => format!("the transport {only}"),
@@ -423,7 +424,7 @@ impl Check<'_> {
                 }
             }
             // A variant uses what fits it in every respect.
-            let unfit = uses_here.iter().position(|it| !it.is_used).unwrap_or(0);
+            let unfit = uses_here.iter().position(|key_use| !key_use.is_used).unwrap_or(0);
             self.uses.extend(uses_here.into_iter().nth(unfit));
             if !key.is_used(&variant) {
                 field.forget();
@@ -530,7 +531,9 @@ impl Check<'_> {
                 format!("at most {MAX_RUNS}: lower `repeat.runs`, or name fewer variants"),
             );
         }
-        let pairs = variants.iter().map(|it| it.compare.with.as_ref().map_or(1, |it| it.0.len()));
+        let pairs = variants
+            .iter()
+            .map(|variant| variant.compare.with.as_ref().map_or(1, |with| with.0.len()));
         let pairs: usize = pairs.sum();
         if pairs > MAX_PAIRS {
             let message = format!("{pairs} pairs of variants are more than a report can compare");
@@ -543,7 +546,8 @@ impl Check<'_> {
         for (at, variant) in document.variants.iter().enumerate() {
             let Some(name) = &variant.name else { continue };
             let earlier = document.variants[..at].iter();
-            if let Some(first) = earlier.into_iter().find(|it| it.name.as_ref() == Some(name)) {
+            if let Some(first) = earlier.into_iter().find(|other| other.name.as_ref() == Some(name))
+            {
                 let mark = |place: &Option<Place>, label: &str| Some(place.as_ref()?.mark(label));
                 self.problem(
                     format!("two variants are called `{name}`"),

@@ -135,7 +135,9 @@ impl Check<'_> {
         let server = &mut draft.server;
         let used: Vec<(Transport, u16)> = transports
             .iter()
-            .map(|it| (*it, server.port_for(*it).value.unwrap_or(it.default_port())))
+            .map(|transport| {
+                (*transport, server.port_for(*transport).value.unwrap_or(transport.default_port()))
+            })
             .collect();
         let ports =
             [&mut server.port, &mut server.dot_port, &mut server.doh_port, &mut server.doq_port];
@@ -497,15 +499,15 @@ mod tests {
         let (variants, asked) = external("ns1.example:5300");
         assert_eq!(asked, ["ns1.example"]);
         let variants = variants.unwrap();
-        let of = |variant: &Variant| {
+        let endpoint = |variant: &Variant| {
             let target = variant.target().unwrap().to_string();
             (target, variant.host_name.clone(), variant.server.tls_name.clone())
         };
         let name = Some("ns1.example".to_owned());
-        assert_eq!(of(&variants[0]), ("192.0.2.7:5300".to_owned(), name.clone(), None));
-        assert_eq!(of(&variants[1]), ("192.0.2.7:853".to_owned(), name.clone(), name));
+        assert_eq!(endpoint(&variants[0]), ("192.0.2.7:5300".to_owned(), name.clone(), None));
+        assert_eq!(endpoint(&variants[1]), ("192.0.2.7:853".to_owned(), name.clone(), name));
         let (variants, asked) = external("192.0.2.1");
-        assert_eq!((of(&variants.unwrap()[1]).2, asked), (None, Vec::new()));
+        assert_eq!((endpoint(&variants.unwrap()[1]).2, asked), (None, Vec::new()));
         let (variants, asked) = external("nowhere.example");
         let message =
             "the address of `nowhere.example` cannot be looked up: `nowhere.example` is unknown";

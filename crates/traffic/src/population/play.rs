@@ -268,8 +268,8 @@ impl What {
 
 impl<N: Names> PopulationQueries<N> {
     fn new(population: Population, load: &PopulationLoad, names: N) -> Self {
-        let PopulationLoad { clients, rate_qps, length, seed, worker, of } = *load;
-        assert!(worker < of, "worker {worker} of {of} does not exist");
+        let PopulationLoad { clients, rate_qps, length, seed, worker, of: workers } = *load;
+        assert!(worker < workers, "worker {worker} of {workers} does not exist");
         assert!(clients > 0, "a population without clients sends nothing");
         assert!(
             rate_qps.is_finite() && rate_qps > 0.0,
@@ -283,7 +283,7 @@ impl<N: Names> PopulationQueries<N> {
         let shares = Shares::new(&population.activity, clients, seed);
         let mean_burst = population.mean_burst();
         let mut silent = Vec::new();
-        for client in (worker..clients).step_by(of as usize) {
+        for client in (worker..clients).step_by(workers as usize) {
             let cycle_s = mean_burst / (rate_qps * shares.of(client));
             let (sources, silence_s) = pace.sources(cycle_s);
             for part in 0..sources {
@@ -427,17 +427,17 @@ mod tests {
         assert!(one.is_sorted_by_key(|(due_ns, client, _)| (*due_ns, *client)));
         assert!(one.len() > 3_000, "{}", one.len());
         one.sort();
-        for of in [2, 3, 7, 300, 301] {
+        for workers in [2, 3, 7, 300, 301] {
             let mut all = Vec::new();
-            for worker in 0..of {
-                let load = PopulationLoad { worker, of, ..load.clone() };
+            for worker in 0..workers {
+                let load = PopulationLoad { worker, of: workers, ..load.clone() };
                 let sent: Vec<ClientQuery> = population.queries(&load, names()).collect();
-                assert!(sent.iter().all(|query| query.client % of == worker));
+                assert!(sent.iter().all(|query| query.client % workers == worker));
                 assert!(sent.is_sorted_by_key(|query| query.due_ns));
                 all.extend(sent.iter().map(key));
             }
             all.sort();
-            assert!(all == one, "{of} workers");
+            assert!(all == one, "{workers} workers");
         }
     }
 

@@ -43,16 +43,17 @@ impl Aim {
 
     /// The lowest number of independent facts that can show the aim as kept.
     fn fewest(self) -> Option<u32> {
-        let best = |of: u32| (0..=of).map(move |part| Share { part: part.into(), of: of.into() });
-        let nearest = |of: u32| match self {
-            Self::AtMost(_) => best(of).take(1).collect::<Vec<_>>(),
-            Self::AtLeast(_) => best(of).skip(of as usize).collect(),
+        let best =
+            |total: u32| (0..=total).map(move |part| Share { part: part.into(), of: total.into() });
+        let nearest = |total: u32| match self {
+            Self::AtMost(_) => best(total).take(1).collect::<Vec<_>>(),
+            Self::AtLeast(_) => best(total).skip(total as usize).collect(),
             Self::Between(least, most) => {
-                best(of).filter(|it| (least..=most).contains(&it.value())).collect()
+                best(total).filter(|share| (least..=most).contains(&share.value())).collect()
             }
         };
         let is_shown = |share: &Share| self.is_kept(share.interval()) == Some(true);
-        (1..=MAX_COUNT).find(|of| nearest(*of).iter().any(is_shown))
+        (1..=MAX_COUNT).find(|total| nearest(*total).iter().any(is_shown))
     }
 }
 
@@ -229,9 +230,9 @@ mod tests {
 
     #[test]
     fn a_verdict_takes_the_whole_interval() {
-        let check = |aim, part, of: u64, target, expected: &str| {
-            let found = row(Share { part, of }, aim, of as usize, target).judged();
-            assert_eq!(found, expected, "{part} of {of}");
+        let check = |aim, part, total: u64, target, expected: &str| {
+            let found = row(Share { part, of: total }, aim, total as usize, target).judged();
+            assert_eq!(found, expected, "{part} of {total}");
         };
         let marks = Aim::AtMost(0.015);
         check(marks, 0, 0, 200, "0 of 200 experiments");

@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn a_bad_record_stays_on_the_page() {
         assert_eq!(earlier(&[]), "");
-        let of = |kind, name: &str, percent| {
+        let record = |kind, name: &str, percent| {
             let played = played(kind, percent);
             Earlier {
                 method: 1,
@@ -88,14 +88,14 @@ mod tests {
                 failure: None,
             }
         };
-        let late = Earlier { seconds: 61.0, ..of(Kind::Cost5, "cost-5", 5) };
+        let late = Earlier { seconds: 61.0, ..record(Kind::Cost5, "cost-5", 5) };
         let gone = Earlier { method: 2, kind: "gone".into(), ..Earlier::default() };
         let failed =
             Earlier { method: 2, kind: "same".into(), failure: Some("no".into()), ..gone.clone() };
         let log = [
-            of(Kind::Same, "same", 0),
-            of(Kind::Same, "same", 5),
-            of(Kind::Cost5, "cost-5", 5),
+            record(Kind::Same, "same", 0),
+            record(Kind::Same, "same", 5),
+            record(Kind::Cost5, "cost-5", 5),
             late,
             gone,
             failed,

@@ -117,10 +117,10 @@ mod tests {
 
     #[test]
     fn intervals_of_shares_are_wilsons() {
-        let check = |part, of, low: f64, high: f64| {
-            let found = Share { part, of }.interval();
+        let check = |part, total, low: f64, high: f64| {
+            let found = Share { part, of: total }.interval();
             let near = (found.0 - low).abs() < 5e-5 && (found.1 - high).abs() < 5e-5;
-            assert!(near, "{part} of {of}: {found:?}");
+            assert!(near, "{part} of {total}: {found:?}");
         };
         // Newcombe, "Two-sided confidence intervals for the single proportion", Statistics in
         // Medicine 17 (1998), table I, method 3.

@@ -101,7 +101,9 @@ fn said(played: &Played) -> String {
         .comparisons
         .iter()
         .filter(|comparison| comparison.is_mark())
-        .map(|it| format!("{} {} {}", it.variant, it.verdict, it.metric))
+        .map(|comparison| {
+            format!("{} {} {}", comparison.variant, comparison.verdict, comparison.metric)
+        })
         .collect();
     let found = match (&played.failure, played.kind.limit()) {
         (Some(failure), _) => format!("no report: {failure}"),

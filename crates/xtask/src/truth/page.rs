@@ -231,9 +231,9 @@ pub(crate) mod tests {
             cells[2].clone()
         };
         assert_eq!(found(&|_| {}), "2 of 2 (100 %)");
-        assert_eq!(found(&|it| it.seconds = 60.1), "1 of 2 (50 %)");
+        assert_eq!(found(&|played| played.seconds = 60.1), "1 of 2 (50 %)");
         assert_eq!(
-            found(&|it| it.comparisons.retain(|it| it.metric != tables::CPU)),
+            found(&|played| played.comparisons.retain(|compared| compared.metric != tables::CPU)),
             "1 of 2 (50 %)"
         );
         let fail = |played: &mut Played| {

@@ -30,7 +30,7 @@ fn differences<'a>(
     metric: Option<&'a str>,
 ) -> impl Iterator<Item = &'a Compared> {
     let all = played.iter().flat_map(|played| &played.comparisons);
-    all.filter(move |it| metric.is_none_or(|metric| it.metric == metric))
+    all.filter(move |compared| metric.is_none_or(|metric| compared.metric == metric))
 }
 
 /// Reports of equal variants that say that something differs.
@@ -41,19 +41,21 @@ pub(crate) fn false_marks(same: &[&Played]) -> Share {
 
 /// Of the reports of [`UNMOVED`] kinds that compare the memory, those that say that it differs.
 pub(crate) fn marks_beside(unmoved: &[&Played]) -> Share {
-    let memory = |it: &&&Played| it.comparisons.iter().any(|it| it.metric == MEMORY);
+    let memory =
+        |played: &&&Played| played.comparisons.iter().any(|compared| compared.metric == MEMORY);
     let is_marked = |played: &&Played| is_marked(played, MEMORY);
     Share::of(unmoved.iter().filter(memory).map(is_marked))
 }
 
-fn is_marked(it: &Played, metric: &str) -> bool {
-    it.comparisons.iter().any(|it| it.metric == metric && it.is_mark())
+fn is_marked(played: &Played, metric: &str) -> bool {
+    played.comparisons.iter().any(|compared| compared.metric == metric && compared.is_mark())
 }
 
 /// Of each experiment, the intervals that hold 0, of one metric or of all.
 pub(crate) fn holds_zero(same: &[&Played], metric: Option<&str>) -> Vec<Share> {
-    let of_one =
-        |it: &&Played| Share::of(differences(&[*it], metric).map(|it| it.difference.holds(0.0)));
+    let of_one = |played: &&Played| {
+        Share::of(differences(&[*played], metric).map(|compared| compared.difference.holds(0.0)))
+    };
     same.iter().map(of_one).collect()
 }
 
@@ -140,7 +142,8 @@ fn has_verdict(played: &Played, verdict: &str, metrics: &[&str]) -> bool {
 
 /// The median of half the width of the relative intervals.
 fn width(played: &[&Played], metric: &str) -> String {
-    let widths = differences(played, Some(metric)).filter_map(|it| it.difference.half_width());
+    let widths =
+        differences(played, Some(metric)).filter_map(|compared| compared.difference.half_width());
     median(widths).map_or_else(|| "-".to_owned(), |width| format!("±{}", percent(width)))
 }
 
@@ -248,7 +251,7 @@ pub(crate) fn planted(played: &[&Played]) -> String {
     let latency = Share::of(medians.iter().filter_map(held));
     let value = median(medians.iter().filter_map(|comparison| comparison.absolute?.value));
     let value = value.map_or_else(|| "-".to_owned(), |ns| format!("{:.1} us", ns / 1e3));
-    let lost = |played: &&Played| played.lost.map(|[part, of]| Share { part, of });
+    let lost = |played: &&Played| played.lost.map(|[part, total]| Share { part, of: total });
     let shares: Vec<Share> = loss.iter().filter_map(lost).collect();
     let holds = |share: &Share| {
         let (low, high) = share.interval();

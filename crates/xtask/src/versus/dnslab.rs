@@ -68,7 +68,7 @@ impl Dnslab {
     /// The option of `dnslab serve` for the address of a transport; `None` if this dnslab does not serve it.
     pub(crate) fn listen_option(&self, transport: Transport) -> Option<String> {
         let wanted = |word: &&str| {
-            word.strip_prefix("--").and_then(|it| it.strip_suffix("-listen"))
+            word.strip_prefix("--").and_then(|name| name.strip_suffix("-listen"))
                 == Some(transport.name())
         };
         self.serve_help.split_whitespace().find(wanted).map(str::to_owned)

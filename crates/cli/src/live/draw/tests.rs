@@ -18,12 +18,12 @@ fn one() -> View {
 }
 
 /// One load that has told this.
-fn one_of(told: &Told) -> View {
+fn one_of(load: &Told) -> View {
     let question = "What does 127.0.0.1:5300 answer under this load?";
     let estimate = Estimate { runs: 1, all: Duration::from_millis(12_400) };
     let mut model = Model::of_kinds(question, vec![kind("load", closed())], estimate);
     model.round_begins(&[case("load", 1)], (1, 1), Duration::ZERO);
-    told.feed(&mut model, Duration::ZERO);
+    load.feed(&mut model, Duration::ZERO);
     model.view()
 }
 
