@@ -186,7 +186,7 @@ fn share_of_all(metric: Metric, runs: &[&RunRecord]) -> [f64; 2] {
         found += if metric == Metric::LostShare { outcomes.lost() } else { outcomes.answered };
         due += outcomes.due;
     }
-    let others = (due - found) as f64;
+    let others = due.saturating_sub(found) as f64;
     let low = if found == 0 { 0.0 } else { beta_quantile(found as f64, others + 1.0, SIDE_ERROR) };
     let high = match found < due {
         true => beta_quantile(found as f64 + 1.0, others, 1.0 - SIDE_ERROR),

@@ -127,8 +127,7 @@ pub(crate) struct Asked {
     #[arg(long, value_name = "VARIANT,...", value_delimiter = ',')]
     pub(crate) without: Vec<String>,
     /// Measure each variant with this program of the server too, in the same rounds, as `NAME-base`, and
-    /// compare each with its own; exit codes are those of a gate, and limits without `--limit` those of
-    /// `dnslab compare`
+    /// compare each with its own; limits without `--limit` are those of `dnslab compare`
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) against: Option<String>,
     /// Do not verify certificates; the same as `--set server.insecure=true`
@@ -481,8 +480,7 @@ pub(crate) struct Report {
 
 /// `dnslab compare`
 ///
-/// Exit codes: 0 within all limits, 1 certainly worse than a limit, 2 it cannot be told, 3 there is no
-/// comparison.
+/// Exit codes: 0 within all limits, 4 certainly worse than a limit, 3 it cannot be told; 2 and 1 as with every command.
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
     /// Results directory of the session before the change

@@ -10,8 +10,8 @@ pub(crate) enum Exit {
     Impossible,
     /// The arguments, the experiment file or the query file are wrong.
     BadInput,
-    /// Measured, but a run is invalid or failed, a limit cannot be judged, answers that differ could not be asked again, no rate or window met the objective, or the calibration
-    /// failed.
+    /// Measured, but a run is invalid or failed, a limit cannot be judged, answers that differ could not be
+    /// asked again, no rate or window met the objective, or the calibration failed.
     Invalid,
     /// A limit is exceeded for certain.
     OverLimit,

@@ -16,7 +16,7 @@ pub(crate) fn exit_of_answers(summary: &Summary) -> Exit {
     }
 }
 
-/// The exit code if every run counts.
+/// The exit code of limits.
 pub(crate) fn exit(ruling: Option<Ruling>) -> Exit {
     match ruling {
         None | Some(Ruling::Pass) => Exit::Fine,

@@ -3,7 +3,7 @@
 //! Each subcommand is a function in the module of its name, called by `act`. The binary decides these things itself:
 //!
 //! - which experiment a command line describes (`load`, `replay`, `capacity`), from options that are keys;
-//! - which exit code follows from runs, limits and compared answers (`exit`, `gate`, `compare`);
+//! - which exit code follows from runs, limits and compared answers (`exit`, `gate`);
 //! - where results are, whether they stay (`kept`), and where a recording goes (`record`);
 //! - what is shown while a load runs (`live`), and who else watches (`monitoring`).
 //!

@@ -241,7 +241,10 @@ fn conclude(session: &Session, output: Output, place: &Place) -> Result<Exit, Fa
         first_screen::show((results, place.is_kept()), Some(session.experiment()), output)?;
     let ruling = summary.ruling();
     let all_count = results.runs()?.iter().all(|record| record.status == RunStatus::Valid);
-    Ok(match if all_count { gate::exit(ruling) } else { Exit::Invalid } {
+    Ok(match gate::exit(ruling) {
+        // What is certain stays so, whatever became of other runs.
+        Exit::OverLimit => Exit::OverLimit,
+        _ if !all_count => Exit::Invalid,
         Exit::Fine => gate::exit_of_answers(&summary),
         other => other,
     })

@@ -9,8 +9,9 @@ pub fn push_nsec(next: &[u8], types: impl IntoIterator<Item = u16>, octets: &mut
 /// Appends a bitmap of types, which are in ascending order (RFC 4034, section 4.1.2).
 pub fn push_type_bitmap(types: impl IntoIterator<Item = u16>, octets: &mut Vec<u8>) {
     // Where the octets of the last window begin; before them are its number and their count.
-    let mut bits_at = None;
+    let (mut bits_at, mut last) = (None, None);
     for rtype in types {
+        debug_assert!(last.replace(rtype) < Some(rtype), "types in ascending order");
         let [window, place] = rtype.to_be_bytes();
         let at = match bits_at.filter(|at| octets[at - 2] == window) {
             Some(at) => at,

@@ -2,6 +2,7 @@
 //! do with truncated answers, cookies and the server's idle time.
 
 mod count;
+mod idle;
 mod quickack;
 mod windows;
 mod witness;
@@ -85,6 +86,16 @@ fn a_connection_is_closed_at_the_end_of_its_quota() {
 }
 
 #[test]
+fn a_client_divides_its_window_among_its_connections() {
+    let (target, seen) = plain();
+    go(&job(target, Transport::Tcp).with(|load| {
+        load.mode = Mode::Closed { outstanding: 7 };
+        load.connections = 3;
+    }));
+    assert_eq!(lock(&seen).of_each_peer().len(), 12);
+}
+
+#[test]
 fn clients_send_from_their_own_addresses() {
     for transport in [Transport::Udp, Transport::Tcp] {
         let (target, seen) = plain();
@@ -118,6 +129,15 @@ fn truncated_answers_are_asked_again_over_tcp() {
         assert_eq!((counters.asked_again, counters.sent), (0, counters.outcomes.due));
         assert_eq!(counters.answers.truncated, counters.outcomes.answered);
     }
+}
+
+#[test]
+fn an_answer_that_is_truncated_over_tcp_too_is_an_answer() {
+    let (target, _) = server("127.0.0.1", |_, query| echo(query, 2, 0));
+    let job = job(target, Transport::Udp);
+    let result = go(&job.with(|load| load.truncated = Truncated::AskOverTcp));
+    let counters = &result.measured.counters;
+    assert_eq!(counters.sent, 2 * counters.outcomes.due);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Floods of answers, right ones and others.
+//! Garbage, and floods of answers, right ones and others.
 
 use std::time::Duration;
 
@@ -7,6 +7,15 @@ use dnslab_wire::Transport;
 use crate::applied::{apply, both, job};
 use crate::process::{alone, status_kib};
 use crate::server::{answer, frame, read_query, tcp_server, udp_server};
+
+#[test]
+fn garbage_with_the_right_id_is_malformed() {
+    let garble = |_, query: &[u8]| vec![vec![query[0], query[1], 0x80, 0, 0, 9, 0, 0, 0, 0, 0, 0]];
+    let result = apply(&job(udp_server(garble), Transport::Udp));
+    let outcomes = result.measured.counters.outcomes;
+    assert!(outcomes.malformed > 0);
+    assert_eq!(outcomes.malformed, outcomes.due);
+}
 
 /// A thousand messages for each query: the right answer, its duplicates, and answers to others.
 fn flood(query: &[u8]) -> impl Iterator<Item = Vec<u8>> {

@@ -388,7 +388,7 @@ impl Check<'_> {
                     number::counted(outstanding.into(), "outstanding query", "outstanding queries")
                 ),
                 [load.connections.mark("so many"), load.outstanding.mark("so few")],
-                format!("write `load.outstanding = {connections}` or more, or take fewer connections"),
+                format!("take fewer connections, or write `load.outstanding = {connections}` or more"),
             );
         }
     }
