@@ -27,7 +27,7 @@ const LINES: &[&str] = &[
     "load 192.0.2.7 --rate 20000 --pace poisson --workers 4 --seed 9007199254740993",
     "load 192.0.2.7 --rate steps:10000,20000/5s",
     "load 192.0.2.7 --rate ramp:1000..100000/30s --pace constant",
-    "load 127.0.0.1 --connections 2 --idle 10s --connect on-demand --sources 127.0.1.0/24",
+    "load 127.0.0.1 --connections 2 --outstanding 2 --idle 10s --connect on-demand --sources 127.0.1.0/24",
     "load 192.0.2.7 --truncated ask-over-tcp --receive-time kernel --edns-payload 4096",
     "load 192.0.2.7 --transport tcp --quickack --keepalive --queries-per-connection 20",
     "load 192.0.2.7 --transport tcp --queries-per-connection 20 --connection-quota exact",

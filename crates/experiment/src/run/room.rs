@@ -123,7 +123,7 @@ mod tests {
             assert_eq!(sockets(&experiment.variants[0].load), expected, "for {lines}");
         };
         check("load.clients = 30", 30);
-        check("load = { clients = 30, connections = 3, transport = \"tcp\" }", 90);
+        check("load = { clients = 30, connections = 3, outstanding = 3, transport = \"tcp\" }", 90);
         check("load = { clients = 30, truncated = \"ask-over-tcp\" }", 60);
     }
 }
