@@ -1,4 +1,4 @@
-//! A load with what goes wrong in it, and what came of it.
+//! A simulated load, the faults in it, and its result.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
