@@ -17,7 +17,7 @@ use crate::sample::Sample;
 use crate::time::{self, Nanos};
 
 /// What an answer must be to be right.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Expected {
     /// Its response code.
     pub codes: RightCodes,

@@ -9,8 +9,8 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use dnslab_client::{
     Endpoint, Expected, Job, PlayedClients, TlsSettings, TlsSettingsError, Verification,
 };
-use dnslab_settings::{Load, RightCodes};
-use dnslab_traffic::{QueryList, Timeline};
+use dnslab_settings::{Load, MAX_WORKERS};
+use dnslab_traffic::{FurtherServers, QueryList, Timeline};
 use dnslab_wire::{NotAQuery, Query, Transport, TsigKeyError, UnknownWord};
 use rustls_pki_types::CertificateDer;
 use serde::{Deserialize, Serialize};
@@ -50,7 +50,7 @@ pub enum UnusableJob {
         workers: u32,
     },
     /// More servers than a client knows.
-    #[error("the clients of a job know {servers} servers, and can know {}", 1 + MAX_FURTHER)]
+    #[error("the clients of a job know {servers} servers, and can know {}", 1 + FurtherServers::MAX)]
     Servers {
         /// How many.
         servers: usize,
@@ -62,12 +62,6 @@ pub enum UnusableJob {
     #[error("the shares of the transports of a job are not between 0 and 1")]
     Shares,
 }
-
-/// The bound of `load.workers`.
-const MAX_WORKERS: u32 = 1_024;
-
-/// Servers that clients know beside the first, at most (`server.further`).
-const MAX_FURTHER: usize = 7;
 
 /// Shares are written in percent, and their sum is not exact.
 const ROUNDING: f64 = 1e-9;
@@ -83,7 +77,7 @@ pub(crate) struct SentJob {
     target: SocketAddr,
     queries: SentQueries,
     seed: u64,
-    expected: Option<SentExpected>,
+    expected: Option<Expected>,
     tls: Option<SentTls>,
     played: Option<PlayedClients>,
     others: Vec<SentEndpoint>,
@@ -96,20 +90,6 @@ pub(crate) struct SentJob {
 struct SentQueries {
     description: String,
     messages: Vec<(String, u16)>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct SentExpected {
-    codes: SentCodes,
-    answers: u16,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum SentCodes {
-    Any,
-    One(u16),
-    Answers,
 }
 
 /// What the settings do not say of TLS: versions, groups and tickets are theirs.
@@ -136,7 +116,7 @@ impl From<Job> for SentJob {
             settings: settings.to_toml(),
             tsig: job.settings.tsig.map(|key| key.with_secret()),
             queries: SentQueries::from(&*job.queries),
-            expected: job.expected.map(SentExpected::from),
+            expected: job.expected,
             tls: job.tls.as_ref().map(SentTls::from),
             others: job.others.iter().map(SentEndpoint::from).collect(),
             further: further.map(Iterator::collect).collect(),
@@ -163,7 +143,7 @@ impl TryFrom<SentJob> for Job {
         if !(1..=most.min(MAX_WORKERS)).contains(&sent.workers) {
             return Err(UnusableJob::Workers { workers: sent.workers });
         }
-        if sent.further.len() > MAX_FURTHER {
+        if sent.further.len() > FurtherServers::MAX {
             return Err(UnusableJob::Servers { servers: 1 + sent.further.len() });
         }
         if sent.played.is_some() != settings.mode.is_played() {
@@ -188,7 +168,7 @@ impl TryFrom<SentJob> for Job {
             workers: sent.workers,
             cpus: sent.cpus,
             seed: sent.seed,
-            expected: sent.expected.map(Expected::from),
+            expected: sent.expected,
             tls,
             played: sent.played,
             others,
@@ -221,28 +201,6 @@ impl TryFrom<SentQueries> for QueryList {
         };
         let queries = (1..).zip(sent.messages).map(query).collect::<Result<_, _>>()?;
         Ok(Self::from_queries(queries, sent.description))
-    }
-}
-
-impl From<Expected> for SentExpected {
-    fn from(Expected { codes, answers }: Expected) -> Self {
-        let codes = match codes {
-            RightCodes::Any => SentCodes::Any,
-            RightCodes::One(code) => SentCodes::One(code),
-            RightCodes::Answers => SentCodes::Answers,
-        };
-        Self { codes, answers }
-    }
-}
-
-impl From<SentExpected> for Expected {
-    fn from(SentExpected { codes, answers }: SentExpected) -> Self {
-        let codes = match codes {
-            SentCodes::Any => RightCodes::Any,
-            SentCodes::One(code) => RightCodes::One(code),
-            SentCodes::Answers => RightCodes::Answers,
-        };
-        Self { codes, answers }
     }
 }
 

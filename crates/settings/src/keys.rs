@@ -16,9 +16,9 @@ use crate::document::Entries;
 use crate::key::{Field, Fields, FlagForm, Key, Setting, Unused, When, Written, settings};
 use crate::{
     Alternate, CacheSize, CertificateKind, ExpectedCode, Factor, HostAddress, HostsChoice, Kind,
-    LogSuffix, LogTarget, MAX_RUNS, Metric, Mode, PopulationSource, Quickack, QuotaKind,
-    ReceiveTime, Records, ServerChoice, ServerKind, Subnets, TimeForm, TlsVersions, UpstreamChoice,
-    Value, Variant, VariantNames,
+    LogSuffix, LogTarget, MAX_RUNS, MAX_WORKERS, Metric, Mode, PopulationSource, Quickack,
+    QuotaKind, ReceiveTime, Records, ServerChoice, ServerKind, Subnets, TimeForm, TlsVersions,
+    UpstreamChoice, Value, Variant, VariantNames,
 };
 
 const MS: Duration = Duration::from_millis(1);
@@ -593,7 +593,7 @@ settings! {
         server_order: ServerOrder = ServerOrder::InOrder, when(&[WITH_FURTHER]),
             flag("server-order", "ORDER"), under(CLIENTS);
         /// Threads of the load generator, at most one per client
-        workers: Option<u32> = None, count(1, 1_024),
+        workers: Option<u32> = None, count(1, MAX_WORKERS as u64),
             absent("one for each CPU that is left to the load; in a closed loop no more than leave each a \
                     window of five queries"),
             flag("workers", "N");

@@ -94,6 +94,9 @@ pub const MAX_VARIANTS: usize = 1_000;
 /// Runs of an experiment. A report holds all records at once.
 pub const MAX_RUNS: usize = 5_000;
 
+/// Threads of a load generator.
+pub const MAX_WORKERS: u32 = 1_024;
+
 /// Time windows of a load.
 pub const MAX_TIME_WINDOWS: usize = dnslab_traffic::TimeWindows::MAX;
 

@@ -473,7 +473,8 @@ impl fmt::Display for NoCode {
 }
 
 /// The response codes that are right for a load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum RightCodes {
     /// All.
     Any,

@@ -20,12 +20,13 @@ pub enum FurtherServersError {
     )]
     Address(String),
     /// More than a client asks.
-    #[error("these are {0} servers: clients ask 7 further ones at most")]
+    #[error("these are {0} servers: clients ask {max} further ones at most", max = FurtherServers::MAX)]
     TooMany(usize),
 }
 
 impl FurtherServers {
-    const MAX: usize = 7;
+    /// Further servers that a client knows, at most.
+    pub const MAX: usize = 7;
 }
 
 impl FromStr for FurtherServers {

@@ -233,5 +233,5 @@ pub(super) fn queries(keepalive: bool) -> Arc<QueryList> {
 pub(super) fn tls(resumption: bool, early_data: bool) -> TlsSettings {
     static MADE: OnceLock<TlsSettings> = OnceLock::new();
     let settings = MADE.get_or_init(|| TlsSettings::new("localhost", &Verification::Off).unwrap());
-    settings.clone().with_resumption(resumption).with_early_data(early_data)
+    settings.clone().of_load(&Load { resumption, early_data, ..Load::default() })
 }

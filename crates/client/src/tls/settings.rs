@@ -31,9 +31,8 @@ pub struct TlsSettings {
 }
 
 impl TlsSettings {
-    /// Offers TLS 1.2 and 1.3, sends `server_name` as SNI if it is a host name, and verifies the certificate
-    /// against it. Each client resumes with the tickets of its earlier connections. There is no early data,
-    /// the groups are those of [`TlsGroup::PRESET`], and each query has a record of its own.
+    /// Sends `server_name` as SNI if it is a host name, and verifies the certificate against it. The rest is that of
+    /// [`Load::default`].
     ///
     /// # Errors
     /// When the authority cannot be read or the name cannot be in a certificate.
@@ -49,19 +48,23 @@ impl TlsSettings {
             }
             Verification::Certificates(_) | Verification::Off => source.into(),
         })?;
+        let Load { tls_versions, resumption, early_data, tls_records, tls_groups, .. } =
+            Load::default();
         Ok(Self {
-            records: Records::default(),
+            records: tls_records,
             server_name: name,
             trusted,
             verifier,
-            versions: TlsVersions::default(),
-            resumption: true,
-            early_data: false,
-            groups: TlsGroup::PRESET.to_vec(),
+            versions: tls_versions,
+            resumption,
+            early_data,
+            groups: tls_groups,
         })
     }
 
-    /// TLS as this load wants it.
+    /// TLS as this load wants it: versions (QUIC always has TLS 1.3, RFC 9001, section 4.2), groups, tickets of earlier
+    /// connections, each client its own (RFC 5077; RFC 8446, section 2.2), early data where a ticket allows it (RFC 8446,
+    /// section 2.3), and queries for each record.
     #[must_use]
     pub fn of_load(self, load: &Load) -> Self {
         Self {
@@ -72,38 +75,6 @@ impl TlsSettings {
             groups: load.tls_groups.clone(),
             ..self
         }
-    }
-
-    /// Puts queries into records in this way.
-    #[must_use]
-    pub fn with_records(self, records: Records) -> Self {
-        Self { records, ..self }
-    }
-
-    /// Offers these versions. QUIC always has TLS 1.3 (RFC 9001, section 4.2).
-    #[must_use]
-    pub fn with_versions(self, versions: TlsVersions) -> Self {
-        Self { versions, ..self }
-    }
-
-    /// Uses the tickets of earlier connections, or not (RFC 5077; RFC 8446, section 2.2). Each simulated client has
-    /// its own tickets.
-    #[must_use]
-    pub fn with_resumption(self, resumption: bool) -> Self {
-        Self { resumption, ..self }
-    }
-
-    /// Sends queries in the first packet of a resumed connection if its ticket allows it (RFC 8446, section 2.3), or
-    /// not. Needs resumption.
-    #[must_use]
-    pub fn with_early_data(self, early_data: bool) -> Self {
-        Self { early_data, ..self }
-    }
-
-    /// Offers these key exchange groups, the preferred one first.
-    #[must_use]
-    pub fn with_groups(self, groups: &[TlsGroup]) -> Self {
-        Self { groups: groups.to_vec(), ..self }
     }
 
     /// Settings that record why a certificate was not accepted, and where they do so.

@@ -4,7 +4,7 @@
 use std::io::{Read as _, Write as _};
 use std::sync::Arc;
 
-use dnslab_settings::TlsVersions;
+use dnslab_settings::{Load, TlsVersions};
 use dnslab_wire::Transport;
 use rustls::server::ServerSessionMemoryCache;
 use rustls::{ServerConfig, ServerConnection};
@@ -81,7 +81,9 @@ fn talk(mut session: TlsSession, config: &Arc<ServerConfig>, plain: &[&[u8]]) ->
 fn each_client_has_its_own_tickets() {
     let server = server(0);
     for versions in [TlsVersions::V12, TlsVersions::V13] {
-        let tls = clients(|settings| settings.with_versions(versions));
+        let tls = clients(|settings| {
+            settings.of_load(&Load { tls_versions: versions, ..Load::default() })
+        });
         for (client, kind, tickets) in [
             (7, HandshakeKind::Full, 1),
             (8, HandshakeKind::Full, 2),
@@ -108,7 +110,7 @@ fn tickets_are_few_and_used_once() {
     let kinds = sessions.map(|session| talk(session, &server, &[b"ping"]).kind);
     assert_eq!(kinds, [HandshakeKind::Resumed, HandshakeKind::Resumed, HandshakeKind::Full]);
 
-    let tls = clients(|settings| settings.with_resumption(false));
+    let tls = clients(|settings| settings.of_load(&Load { resumption: false, ..Load::default() }));
     talk(TlsSession::new(&tls, 1).unwrap(), &server, &[b"ping"]);
     assert_eq!(tls.tickets().len(), 0);
 }
@@ -121,7 +123,8 @@ fn early_data_is_never_lost_and_never_doubled() {
     // What the server does not take is kept for after the handshake.
     for (taken, kind) in [(16_384, EarlyData), (1_050, EarlyData), (0, Resumed)] {
         let config = server(taken);
-        let tls = clients(|settings| settings.with_early_data(true));
+        let tls =
+            clients(|settings| settings.of_load(&Load { early_data: true, ..Load::default() }));
         for expected in [Full, kind] {
             let talk = talk(TlsSession::new(&tls, 1).unwrap(), &config, &parts);
             assert_eq!(talk.kind, expected);
@@ -130,7 +133,7 @@ fn early_data_is_never_lost_and_never_doubled() {
         }
     }
     // A server that has forgotten its sessions accepts neither the ticket nor the data.
-    let tls = clients(|settings| settings.with_early_data(true));
+    let tls = clients(|settings| settings.of_load(&Load { early_data: true, ..Load::default() }));
     assert_eq!(talk(TlsSession::new(&tls, 1).unwrap(), &server(16_384), &parts).kind, Full);
     let forgetful = server(16_384);
     let talk = talk(TlsSession::new(&tls, 1).unwrap(), &forgetful, &parts);

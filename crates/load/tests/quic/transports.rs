@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use dnslab_settings::{Mode, QuotaKind};
+use dnslab_settings::{Load, Mode, QuotaKind};
 use dnslab_wire::{Method, Transport};
 
 use crate::load::{go, go_well, job};
@@ -94,7 +94,10 @@ fn connections_are_resumed() {
             let server = Responder::start(|config| config.early_data = early_data);
             // What is sent by POST must not be sent early.
             let may_be_early = transport == Transport::Doq || method == Method::Get;
-            let tls = server.identity.settings().with_early_data(may_be_early);
+            let tls = server
+                .identity
+                .settings()
+                .of_load(&Load { early_data: may_be_early, ..Load::default() });
             let early_data = early_data && may_be_early;
             let job = job(server.addresses(transport)[0], transport, tls);
             let result = go_well(&job.with(|load| {

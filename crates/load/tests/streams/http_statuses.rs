@@ -9,6 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use dnslab_load::{AskError, Asker, Job, Refusal, ask};
+use dnslab_settings::Load;
 use dnslab_transport::http2::Server;
 use dnslab_wire::{Method, Transport};
 use rustls::ServerConnection;
@@ -91,7 +92,7 @@ fn serve(
 fn requests_that_were_too_early() {
     let identity = Identity::new();
     let (target, counts) = server(&identity, u64::MAX, 503);
-    let tls = settings(&identity).with_early_data(true);
+    let tls = settings(&identity).of_load(&Load { early_data: true, ..Load::default() });
     let job = with_quota(job(target, Transport::Doh2, tls), 40);
     let result = go_well(&with_method(Job { expected: None, ..job }, Method::Get));
     let counters = &result.measured.counters;

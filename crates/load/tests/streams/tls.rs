@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dnslab_load::{LoadResult, TlsSettings};
-use dnslab_settings::TlsVersions;
+use dnslab_settings::{Load, TlsVersions};
 use dnslab_wire::{Method, TlsGroup, Transport};
 
 use crate::load::{go, go_well, job, settings, with_method, with_quota};
@@ -29,7 +29,8 @@ fn versions_are_those_offered_and_those_spoken() {
         (&both, V12, Some("TLSv1.2")),
         (&both, V13, Some("TLSv1.3")),
     ] {
-        let tls = settings(&server.identity).with_versions(versions);
+        let tls =
+            settings(&server.identity).of_load(&Load { tls_versions: versions, ..Load::default() });
         let job = job(server.dot, Transport::Dot, tls);
         match expected {
             Some(expected) => assert_eq!(version(&go_well(&job)), expected),
@@ -52,7 +53,8 @@ fn groups_are_those_offered_and_those_spoken() {
     let bind = Bind::start("", 100);
     use TlsGroup::{Secp256r1, Secp384r1, X25519, X25519MlKem768};
     for group in TlsGroup::ALL {
-        let tls = settings(&own.identity).with_groups(&[group]);
+        let tls =
+            settings(&own.identity).of_load(&Load { tls_groups: vec![group], ..Load::default() });
         let result = go_well(&job(own.dot, Transport::Dot, tls));
         assert_eq!(result.measured.tls.as_ref().unwrap().group, group.name());
         assert_eq!(result.facts.tls.as_ref().unwrap().groups, [group.name()]);
@@ -63,7 +65,8 @@ fn groups_are_those_offered_and_those_spoken() {
         // As the server prefers it, since it has a key share of both.
         (&[X25519MlKem768, X25519], X25519),
     ] {
-        let tls = settings(&bind.identity).with_groups(groups);
+        let tls = settings(&bind.identity)
+            .of_load(&Load { tls_groups: groups.to_vec(), ..Load::default() });
         let agreed = go_well(&job(bind.dot, Transport::Dot, tls)).measured.tls.unwrap();
         let is_expected = agreed.group == expected.name();
         let is_newer = groups.contains(&X25519MlKem768) && agreed.group == X25519MlKem768.name();
@@ -108,13 +111,16 @@ fn the_second_connection_is_resumed() {
         check_resumed(&go_well(&job), is_resumed);
     };
     for versions in [TlsVersions::V12, TlsVersions::V13] {
-        let with = |server: &crate::servers::Identity| settings(server).with_versions(versions);
+        let load = Load { tls_versions: versions, ..Load::default() };
+        let with = |server: &crate::servers::Identity| settings(server).of_load(&load);
+        let load_without = Load { resumption: false, ..load.clone() };
+        let without_tickets = settings(&own.identity).of_load(&load_without);
         check(bind.dot, Transport::Dot, with(&bind.identity), true);
         check(bind.doh2, Transport::Doh2, with(&bind.identity), true);
         check(own.dot, Transport::Dot, with(&own.identity), true);
         check(own.doh2, Transport::Doh2, with(&own.identity), true);
         check(none.dot, Transport::Dot, with(&none.identity), false);
-        check(own.dot, Transport::Dot, with(&own.identity).with_resumption(false), false);
+        check(own.dot, Transport::Dot, without_tickets, false);
     }
 }
 
@@ -127,7 +133,7 @@ fn early_data_is_accepted_or_sent_again() {
         (Transport::Doh2, false),
     ] {
         let server = Responder::start(|config| config.early_data = accepted);
-        let tls = settings(&server.identity).with_early_data(true);
+        let tls = settings(&server.identity).of_load(&Load { early_data: true, ..Load::default() });
         let target = if transport == Transport::Dot { server.dot } else { server.doh2 };
         // By GET: what is sent by POST must not be sent early.
         let job = with_method(job(target, transport, tls), Method::Get);

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use dnslab_settings::{Mode, Records};
+use dnslab_settings::{Load, Mode, Records};
 use dnslab_wire::{Method, Transport};
 
 use crate::load::{go, go_well, job, settings, with_method, with_quota};
@@ -42,7 +42,8 @@ fn requests_to_bind() {
 fn messages_in_records_of_their_own_and_together() {
     let server = Responder::start(|_| {});
     for records in [Records::Shared, Records::PerQuery] {
-        let tls = settings(&server.identity).with_records(records);
+        let tls =
+            settings(&server.identity).of_load(&Load { tls_records: records, ..Load::default() });
         go_well(&job(server.dot, Transport::Dot, tls));
     }
 }
