@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, Read as _};
 
-use dnslab_wire::{Query, QueryOptions};
+use dnslab_wire::{Query, QueryOptions, rtype::is_transfer};
 use domain::base::Name;
 use domain::base::iana::Rtype;
 
@@ -262,7 +262,7 @@ fn query(line: &[u8], options: &QueryOptions) -> Result<Option<Query>, LineFault
         }
         Err(word) => return Err(LineFault::UnknownType { word: shortened(word) }),
     };
-    if is_transfer(rtype) {
+    if is_transfer(rtype.to_int()) {
         return Err(LineFault::Transfer { name: shortened(name), rtype });
     }
     let bad_name = |reason: String| LineFault::BadName { word: shortened(name), reason };
@@ -293,11 +293,6 @@ pub(crate) fn rtype(word: &str) -> Option<Rtype> {
     if word.eq_ignore_ascii_case("NSAP-PTR") { Some(Rtype::NSAPPTR) } else { word.parse().ok() }
 }
 
-/// A type whose answer is a stream of messages (RFC 5936, RFC 1995).
-pub(crate) fn is_transfer(rtype: Rtype) -> bool {
-    matches!(rtype, Rtype::AXFR | Rtype::IXFR)
-}
-
 /// A word as it stands in an error: not endless, and without control characters.
 fn shortened(word: &str) -> String {
     let mut text: String = word.chars().take(MAX_CULPRIT).flat_map(char::escape_default).collect();
@@ -326,6 +321,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn each_type_is_read_as_it_is_written() {
+        for number in 0..=u16::MAX {
+            let written = Rtype::from_int(number).to_string();
+            assert_eq!(rtype(&written), Some(Rtype::from_int(number)), "{written}");
+        }
+    }
 
     #[track_caller]
     fn check(text: impl AsRef<[u8]>, expected: &[&str]) {

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
+use dnslab_wire::rtype::is_transfer;
 use domain::base::iana::Rtype;
 use rand::seq::SliceRandom as _;
 
-use crate::query_file::{is_transfer, rtype};
+use crate::query_file::rtype;
 use crate::random::{Purpose, stream};
 
 /// Query types with their weights, at least one.
@@ -109,7 +110,7 @@ impl FromStr for TypeMix {
             let (name, weight) = part.split_once(':').unwrap_or((part, "1"));
             let unknown = || TypeMixError::UnknownType(name.trim().to_owned());
             let rtype = rtype(name.trim()).ok_or_else(unknown)?;
-            if is_transfer(rtype) {
+            if is_transfer(rtype.to_int()) {
                 return Err(TypeMixError::Transfer(rtype));
             }
             let weight = weight.trim();

@@ -242,7 +242,7 @@ impl Query {
         }
         let name_end = uncompressed_end(message).ok_or(NotAQuery::Malformed)?;
         let question_end = name_end + 4;
-        if matches!(word(name_end)?, rtype::AXFR | rtype::IXFR) {
+        if rtype::is_transfer(word(name_end)?) {
             return Err(NotAQuery::Transfer);
         }
         word(name_end + 2)?;

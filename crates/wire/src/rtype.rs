@@ -49,3 +49,9 @@ pub const MAILA: u16 = Rtype::MAILA.to_int();
 pub const ANY: u16 = Rtype::ANY.to_int();
 /// Authorities that may issue certificates (RFC 8659)
 pub const CAA: u16 = Rtype::CAA.to_int();
+
+/// True for a type whose answer is a stream of messages (RFC 5936, RFC 1995).
+#[must_use]
+pub const fn is_transfer(rtype: u16) -> bool {
+    matches!(rtype, AXFR | IXFR)
+}

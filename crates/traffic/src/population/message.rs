@@ -27,8 +27,8 @@ pub(super) struct Opt {
 }
 
 impl<'a> Message<'a> {
-    /// `None` if it is no standard query or response with one question. Records that cannot be read are taken
-    /// as absent.
+    /// `None` if it is no standard query or response with one question, or of a zone transfer, which no stub
+    /// resolver asks for. Records that cannot be read are taken as absent.
     pub(super) fn read(octets: &'a [u8]) -> Option<Self> {
         let number = |at: usize| Some(u16::from_be_bytes([*octets.get(at)?, *octets.get(at + 1)?]));
         let flags = number(2)?;
@@ -39,6 +39,9 @@ impl<'a> Message<'a> {
         let length = uncompressed_length(octets.get(HEADER..)?).filter(|length| *length <= 255)?;
         let name = &octets[HEADER..HEADER + length];
         let (qtype, _class) = (number(HEADER + length)?, number(HEADER + length + 2)?);
+        if rtype::is_transfer(qtype) {
+            return None;
+        }
         let records = u32::from(number(6)?) + u32::from(number(8)?) + u32::from(number(10)?);
         Some(Self {
             id: number(0)?,
@@ -110,6 +113,17 @@ mod tests {
             assert_eq!((response.is_response, response.rcode), (true, 3));
             octets[2] |= 0x28;
             assert_eq!(Message::read(&octets), None);
+        }
+    }
+
+    #[test]
+    fn zone_transfers_are_no_lookups() {
+        let name: Name<Vec<u8>> = "example.".parse().unwrap();
+        for (rtype, is_read) in [(Rtype::SOA, true), (Rtype::AXFR, false), (Rtype::IXFR, false)] {
+            let query = Query::new(&name, rtype, &QueryOptions::default()).unwrap();
+            let mut octets = Vec::new();
+            query.append_to(1, &Additions::default(), &mut octets);
+            assert_eq!(Message::read(&octets).is_some(), is_read, "{rtype}");
         }
     }
 

@@ -1018,7 +1018,7 @@ pub enum ProfileNote {
         /// Their share of the lookups.
         share: f64,
     },
-    /// Messages that are no queries and no responses with one question.
+    /// Messages that are no queries and no responses with one question, and zone transfers.
     Unread {
         /// How many.
         messages: u64,
@@ -1079,7 +1079,8 @@ impl fmt::Display for ProfileNote {
                 let count = number::count(*messages);
                 write!(
                     formatter,
-                    "{count} messages are left out: they are no standard queries with one question"
+                    "{count} messages are left out: they are no standard queries with one question, or zone \
+                     transfers"
                 )
             }
         }

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use dnslab_wire::Transport;
+use dnslab_wire::rtype::is_transfer;
 use dnslab_wire::units::duration;
 use domain::base::iana::Rtype;
 use serde::Deserialize;
@@ -16,7 +17,7 @@ use super::{
     Activity, ActivityDistribution, Bursts, LookupKind, Lookups, MAX_TYPES, PopularNames,
     Population, Stubs, Zipf,
 };
-use crate::query_file::{is_transfer, rtype};
+use crate::query_file::rtype;
 
 /// The version of the form.
 const FORMAT: i64 = 1;
@@ -275,7 +276,7 @@ impl Population {
             let types = kind.types.iter().enumerate().map(|(place, word)| {
                 let key = || format!("lookups.kinds.{at}.types.{place}");
                 let needed = "a query type: a mnemonic such as A or AAAA, or TYPE65280";
-                let rtype = rtype(word).filter(|rtype| !is_transfer(*rtype));
+                let rtype = rtype(word).filter(|rtype| !is_transfer(rtype.to_int()));
                 rtype.ok_or_else(|| Unfit::new(key(), format!("`{word}`"), needed))
             });
             Ok(LookupKind { types: types.collect::<Result<_, _>>()?, weight: kind.weight })

@@ -269,7 +269,7 @@ proptest! {
         query.append_to(id, &client.additions(), &mut message);
         message[3] |= u8::from(checking_disabled) << 4;
         let taken = Query::from_message(&message);
-        if matches!(rtype, rtype::AXFR | rtype::IXFR) {
+        if rtype::is_transfer(rtype) {
             prop_assert_eq!(taken, Err(NotAQuery::Transfer));
             return Ok(());
         }
