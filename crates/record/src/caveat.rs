@@ -191,6 +191,13 @@ pub enum Caveat {
         /// Answered queries per second of the median interval.
         median_qps: f64,
     },
+    /// The answered rate of a closed loop rose or fell from the beginning of the measured window to its end.
+    Trend {
+        /// Answered queries per second of its first fifth.
+        first_qps: f64,
+        /// Answered queries per second of its last fifth.
+        last_qps: f64,
+    },
     /// Some answers came after the time-out, twice, or to no question that the client remembers.
     StrayAnswers {
         /// After the time-out.
@@ -335,6 +342,7 @@ impl Caveat {
             | Self::EmptyAnswers { share }
             | Self::DnstapDropped { share } => share,
             Self::Unsteady { lowest_qps, median_qps } => 1.0 - lowest_qps / median_qps,
+            Self::Trend { first_qps, last_qps } => (last_qps / first_qps - 1.0).abs(),
             Self::StrayAnswers { late, duplicate, unexpected } => {
                 (late + duplicate + unexpected) as f64
             }
@@ -402,6 +410,7 @@ impl Caveat {
             | Self::Truncated { .. }
             | Self::EmptyAnswers { .. }
             | Self::Unsteady { .. }
+            | Self::Trend { .. }
             | Self::StrayAnswers { .. }
             | Self::CountsDiffer { .. }
             | Self::DnstapDropped { .. }

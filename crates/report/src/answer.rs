@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 
 use dnslab_analysis::statistics::{Comparison, Estimate, Verdict};
 use dnslab_analysis::{NotCompared, Summary, VariantSummary};
-use dnslab_record::{LoadMode, Metric, TimeOuts};
+use dnslab_record::{LoadMode, Metric, TimeOuts, Unit};
 
 use crate::imported::has_imported;
 use crate::screen::cell;
-use crate::variants::{INVALID, asks_one_by_one, code_shares, has_open_loop, is_at_least, listed};
+use crate::variants::{INVALID, asks_one_by_one, code_shares, has_open_loop, listed};
 use crate::words::answers::answers_texts;
 use crate::words::metric::{Action, noun, words};
 use crate::words::time_out;
@@ -24,10 +24,11 @@ const MAX_SERVERS: usize = 4;
 /// More sentences than these about time-outs become one.
 const MAX_TIME_OUTS: usize = 2;
 
-/// What answers the question of a closed loop, the first metric first.
+/// What answers the question of a closed loop, the first metric first. The CPU time that a query takes more holds on
+/// another machine better than a rate, and is the same whatever the load generator can send.
 const SATURATION: [Metric; 5] = [
-    Metric::AnsweredQps,
     Metric::ServerCpuPerQuery,
+    Metric::AnsweredQps,
     Metric::LatencyP50,
     Metric::LatencyP99,
     Metric::PeakMemory,
@@ -156,20 +157,9 @@ fn of_figures(summary: &Summary) -> String {
     if compared.is_empty() {
         return without_comparison(summary);
     }
-    let metrics = metrics(summary);
     if compared.len() > FEW {
         return many(&of_one_metric(summary, compared.len()));
     }
-    let instead = |comparison: &Comparison| -> Option<&Comparison> {
-        let others = metrics.iter().copied().filter(|metric| *metric != comparison.metric);
-        others.into_iter().find_map(|metric| {
-            let same = |other: &&Comparison| {
-                (&other.variant, &other.against, other.metric)
-                    == (&comparison.variant, &comparison.against, metric)
-            };
-            summary.comparisons.iter().find(same).filter(|other| is_certain(other))
-        })
-    };
     // Each variant is told once, of the variants that it is compared with the baseline first.
     let is_told_before = |comparison: &Comparison| {
         let own = compared.iter().filter(|other| other.variant == comparison.variant);
@@ -178,10 +168,16 @@ fn of_figures(summary: &Summary) -> String {
     };
     let once: Vec<&Comparison> =
         compared.iter().copied().filter(|comparison| !is_told_before(comparison)).collect();
-    let is_disturbed = |comparison: &Comparison| {
-        summary.is_disturbed(&comparison.variant) || summary.is_disturbed(&comparison.against)
-    };
-    few(&once, &instead, borne_qps(summary), &is_disturbed)
+    few(&once, summary)
+}
+
+/// The next metric by which the two differ for certain.
+fn instead<'a>(comparison: &Comparison, summary: &'a Summary) -> Option<&'a Comparison> {
+    let others = metrics(summary).into_iter().filter(|metric| *metric != comparison.metric);
+    others.into_iter().find_map(|metric| {
+        let same = |other: &&Comparison| other.metric == metric && is_same_pair(other, comparison);
+        summary.comparisons.iter().find(same).filter(|other| is_certain(other))
+    })
 }
 
 /// Each pair of variants by the first metric that says how they differ. A control is no difference.
@@ -222,8 +218,8 @@ fn of_one_metric(summary: &Summary, pairs: usize) -> Vec<&Comparison> {
     certain.or_else(|| whole().next()).or_else(most).cloned().unwrap_or_default()
 }
 
-/// The metric that the first chart shows: the one that the experiment names, else the answered rate of a
-/// closed loop or the CPU time per query at a rate, else a latency.
+/// The metric that the first chart shows: the one that the experiment names, else the CPU time per
+/// query, else the answered rate of a closed loop, else a latency.
 pub(crate) fn headline_metric(summary: &Summary) -> Metric {
     let is_drawn = |metric: &Metric| words(*metric).first_chart.is_some();
     if let Some(metric) = summary.answered_by.filter(is_drawn) {
@@ -231,11 +227,9 @@ pub(crate) fn headline_metric(summary: &Summary) -> Metric {
     }
     let has_cpu =
         |variant: &VariantSummary| variant.metrics.contains_key(&Metric::ServerCpuPerQuery);
-    let reference = summary.variant(&summary.baseline);
-    let is_cost = reference.is_some_and(|reference| is_at_least(reference) && has_cpu(reference));
+    let has_cost = summary.variant(&summary.baseline).is_some_and(has_cpu);
     match of_load(summary) {
-        // From a lower bound nobody can read a difference.
-        SATURATION if is_cost && summary.variants.len() > 1 => Metric::ServerCpuPerQuery,
+        SATURATION if has_cost && summary.variants.len() > 1 => Metric::ServerCpuPerQuery,
         SATURATION => Metric::AnsweredQps,
         AT_A_RATE if summary.variants.iter().any(has_cpu) => Metric::ServerCpuPerQuery,
         LATENCY if !has_open_loop(summary) => Metric::LatencyMean,
@@ -362,18 +356,13 @@ fn of_one(variant: &VariantSummary) -> String {
 }
 
 /// Each comparison in its own clause, those of one metric and one reference in one sentence.
-fn few<'a>(
-    compared: &[&'a Comparison],
-    instead: &dyn Fn(&Comparison) -> Option<&'a Comparison>,
-    offered_qps: Option<f64>,
-    is_disturbed: &dyn Fn(&Comparison) -> bool,
-) -> String {
+fn few(compared: &[&Comparison], summary: &Summary) -> String {
     let (certain, others): (Vec<&Comparison>, Vec<&Comparison>) =
         compared.iter().copied().partition(|comparison| is_certain(comparison));
     let (same, unclear): (Vec<&Comparison>, Vec<&Comparison>) =
         others.into_iter().partition(|other| matches!(other.verdict, Verdict::EqualWithin { .. }));
-    let second = unclear.iter().filter_map(|comparison| instead(comparison));
-    let mut sentences = differences(certain.into_iter().chain(second), offered_qps);
+    let second = unclear.iter().filter_map(|comparison| instead(comparison, summary));
+    let mut sentences = differences(certain.into_iter().chain(second), summary);
     sentences.extend(groups(&same).iter().map(|group| equal(group)));
     // What is said of the rounds is said of those that had so many.
     let mut rounds: Vec<u32> = unclear.iter().map(|comparison| comparison.rounds).collect();
@@ -382,7 +371,7 @@ fn few<'a>(
     for rounds in rounds {
         let of_rounds: Vec<&Comparison> =
             unclear.iter().copied().filter(|comparison| comparison.rounds == rounds).collect();
-        sentences.extend(groups(&of_rounds).iter().map(|group| not_certain(group, is_disturbed)));
+        sentences.extend(groups(&of_rounds).iter().map(|group| not_certain(group, summary)));
     }
     sentences.join(" ")
 }
@@ -417,27 +406,112 @@ fn equal(group: &[&Comparison]) -> String {
 
 fn differences<'a>(
     certain: impl Iterator<Item = &'a Comparison>,
-    offered_qps: Option<f64>,
+    summary: &Summary,
 ) -> Vec<String> {
-    let sentence = |group: Vec<&Comparison>| {
-        let first = &group[0];
-        let mut clauses = vec![format!("{} {}", first.variant, first_clause(first, offered_qps))];
-        let amount = |comparison: &Comparison| {
-            cpus(comparison, offered_qps).unwrap_or_else(|| amount(comparison))
-        };
-        clauses.extend(
-            group[1..]
-                .iter()
-                .map(|comparison| format!("{} {}", comparison.variant, amount(comparison))),
-        );
-        let clauses: Vec<&str> = clauses.iter().map(String::as_str).collect();
-        listed(&clauses) + "."
+    let groups = groups(&certain.collect::<Vec<_>>());
+    let mut sentences = Vec::new();
+    for group in groups {
+        match added_cost(&group, summary) {
+            // What a core answers by that is said once.
+            Some([cost, cores]) if sentences.is_empty() => sentences.extend([cost, cores]),
+            Some([cost, _]) => sentences.push(cost),
+            None => sentences.push(by(&group, summary)),
+        }
+    }
+    sentences
+}
+
+/// By how much these differ from their reference, in one sentence.
+fn by(group: &[&Comparison], summary: &Summary) -> String {
+    let (first, offered_qps) = (group[0], borne_qps(summary));
+    let mut clauses = vec![format!("{} {}", first.variant, first_clause(first, offered_qps))];
+    for comparison in &group[1..] {
+        let amount = cpus(comparison, offered_qps).unwrap_or_else(|| amount(comparison));
+        clauses.push(format!("{} {amount}", comparison.variant));
+    }
+    let clauses: Vec<&str> = clauses.iter().map(String::as_str).collect();
+    listed(&clauses) + "."
+}
+
+/// The CPU time that a query takes more, and how many queries one core of this machine answers by that: `dot takes 13.8
+/// us of CPU for a query, udp 6.6 us: 7.2 ±0.4 us more.`, `One core here answers 72,500 queries per second instead
+/// of 152,000.` `None` for what is no CPU time, at a rate, and where a figure or an interval is not known.
+fn added_cost(group: &[&Comparison], summary: &Summary) -> Option<[String; 2]> {
+    let against = &group[0].against;
+    if group[0].metric != Metric::ServerCpuPerQuery || offered_qps(summary).is_some() {
+        return None;
+    }
+    let reference = cpu_of(summary, against)?;
+    let costs: Vec<Cost<'_>> =
+        group.iter().map(|comparison| Cost::of(comparison, summary)).collect::<Option<_>>()?;
+    let of_reference = cell::figure(Metric::ServerCpuPerQuery, reference);
+    if let [Cost { name, figure, added }] = costs.as_slice() {
+        let own = cell::figure(Metric::ServerCpuPerQuery, figure);
+        return Some([
+            format!("{name} takes {own} of CPU for a query, {against} {of_reference}: {added}."),
+            format!(
+                "One core here answers {} queries per second instead of {}.",
+                of_core(figure),
+                of_core(reference)
+            ),
+        ]);
+    }
+    let all = |text: fn(&Cost<'_>) -> String| {
+        let texts: Vec<String> = costs.iter().map(text).collect();
+        listed(&texts.iter().map(String::as_str).collect::<Vec<_>>())
     };
-    groups(&certain.collect::<Vec<_>>()).into_iter().map(sentence).collect()
+    let added = all(|cost| format!("{} {}", cost.name, cost.added));
+    let cores = all(|cost| format!("{} of {}", of_core(cost.figure), cost.name));
+    Some([
+        format!("{against} takes {of_reference} of CPU for a query, {added}."),
+        format!(
+            "One core here answers {} queries per second of {against}, {cores}.",
+            of_core(reference)
+        ),
+    ])
+}
+
+/// What a variant takes of the CPU for a query.
+struct Cost<'a> {
+    name: &'a str,
+    /// CPU time for each answered query, nanoseconds.
+    figure: &'a Estimate,
+    /// `7.2 ±0.4 us more`
+    added: String,
+}
+
+impl<'a> Cost<'a> {
+    fn of(comparison: &'a Comparison, summary: &'a Summary) -> Option<Self> {
+        let absolute = comparison.absolute.filter(Estimate::is_bounded)?;
+        let size = number::time_with_interval(absolute.value, absolute.half_width()?);
+        let word = if absolute.value < 0.0 { "less" } else { "more" };
+        let added = format!("{} {word}", size.trim_start_matches(['+', '-']));
+        Some(Self {
+            name: &comparison.variant,
+            figure: cpu_of(summary, &comparison.variant)?,
+            added,
+        })
+    }
+}
+
+/// The CPU time for each answered query of a variant, nanoseconds.
+fn cpu_of<'a>(summary: &'a Summary, name: &str) -> Option<&'a Estimate> {
+    summary
+        .variant(name)?
+        .metrics
+        .get(&Metric::ServerCpuPerQuery)
+        .filter(|figure| figure.value > 0.0)
+}
+
+/// How many queries per second one core answers that does nothing else.
+fn of_core(cpu_ns: &Estimate) -> String {
+    let qps = 1e9 / cpu_ns.value;
+    let half = qps * cpu_ns.half_width().unwrap_or(0.0) / cpu_ns.value;
+    number::qps(number::certain_value(qps, half.max(qps / 200.0)))
 }
 
 /// That the differences of these from their reference are not certain, and why.
-fn not_certain(unclear: &[&Comparison], is_disturbed: &dyn Fn(&Comparison) -> bool) -> String {
+fn not_certain(unclear: &[&Comparison], summary: &Summary) -> String {
     let against = &unclear[0].against;
     let variants: Vec<&str> =
         unclear.iter().map(|comparison| comparison.variant.as_str()).collect();
@@ -458,13 +532,17 @@ fn not_certain(unclear: &[&Comparison], is_disturbed: &dyn Fn(&Comparison) -> bo
         }
         _ if rounds == 1 => "one round is too few".to_owned(),
         // More rounds of such an hour would not make it certain.
-        _ if unclear.iter().any(|comparison| is_disturbed(comparison)) => {
+        _ if unclear.iter().any(|comparison| is_disturbed(comparison, summary)) => {
             "others used this machine".to_owned()
         }
         _ => format!("{rounds} rounds are too few"),
     };
     let verb = if variants.len() == 1 { "differs" } else { "differ" };
     format!("Whether {names} {verb} from {against} in {noun} is not certain: {seen}.")
+}
+
+fn is_disturbed(comparison: &Comparison, summary: &Summary) -> bool {
+    [&comparison.variant, &comparison.against].into_iter().any(|name| summary.is_disturbed(name))
 }
 
 /// Many comparisons by the ends of what they differ by.
@@ -531,7 +609,7 @@ fn hidden(compared: &[&Comparison]) -> String {
 fn first_clause(comparison: &Comparison, offered_qps: Option<f64>) -> String {
     let Comparison { metric, difference, against, .. } = comparison;
     let amount = amount(comparison);
-    let is_multiple = difference.value >= number::TIMES_FROM;
+    let is_multiple = difference.value >= number::TIMES_FROM && metric.unit() != Unit::Duration;
     if let Some(cpus) = cpus(comparison, offered_qps) {
         let change = number::change(difference.value);
         return format!("takes {cpus} CPUs than {against} at this rate ({change})");
@@ -585,11 +663,14 @@ fn amount(comparison: &Comparison) -> String {
     let Comparison { metric, difference, absolute, .. } = comparison;
     let value = difference.value;
     let word = |less: &'static str, more: &'static str| if value < 0.0 { less } else { more };
-    if let (true, Some(absolute)) = (metric.is_latency(), absolute) {
+    if let (Unit::Duration, Some(absolute)) = (metric.unit(), absolute) {
         let value = absolute.value.abs();
         let half = absolute.half_width().unwrap_or(0.0);
         let time = number::certain(&number::duration(value), value, half);
-        return format!("{time} {}", word("faster", "slower"));
+        return match metric.is_latency() {
+            true => format!("{time} {}", word("faster", "slower")),
+            false => format!("{time} {}", word("less", "more")),
+        };
     }
     let times = || format!("{} times", number::three_digits(1.0 + value));
     match metric {
@@ -604,6 +685,9 @@ fn amount(comparison: &Comparison) -> String {
 
 #[cfg(test)]
 mod tests {
+    use dnslab_record::OpenPace;
+    use dnslab_traffic::Pace;
+
     use super::*;
 
     fn of(variant: &str, metric: Metric, value: f64, verdict: Verdict) -> Comparison {
@@ -625,20 +709,73 @@ mod tests {
 
     const UNCLEAR: Verdict = Verdict::CannotTell { more_runs: None };
 
+    /// A summary of these comparisons and variants.
+    fn summary(comparisons: Vec<Comparison>, variants: Vec<VariantSummary>) -> Summary {
+        Summary {
+            name: "a study".to_owned(),
+            baseline: "none".to_owned(),
+            answered_by: None,
+            variants,
+            comparisons,
+            windows: Vec::new(),
+            sweep: Vec::new(),
+            rulings: Vec::new(),
+            answers: Vec::new(),
+            cpu: None,
+            missing_runs: 0,
+        }
+    }
+
     #[track_caller]
     fn check(compared: &[Comparison], second: &[Comparison], expected: &str) {
+        let summary = summary(second.to_vec(), Vec::new());
         let compared: Vec<&Comparison> = compared.iter().collect();
-        let instead = |comparison: &Comparison| {
-            second.iter().find(|other| other.variant == comparison.variant)
+        assert_eq!(few(&compared, &summary), expected);
+    }
+
+    /// The CPU time is that of 31, section 1: of BIND 9.18 over UDP and TLS.
+    #[test]
+    fn the_cost_of_a_query_is_told_in_cpu_time_and_what_a_core_answers() {
+        let variant = |name: &str, cpu_ns: f64| VariantSummary {
+            name: name.to_owned(),
+            valid_runs: 5,
+            metrics: [(Metric::ServerCpuPerQuery, within(cpu_ns, 100.0))].into(),
+            ..VariantSummary::default()
         };
-        assert_eq!(few(&compared, &instead, None, &|_| false), expected);
+        let cost = |name: &str, added_ns: f64| Comparison {
+            absolute: Some(within(added_ns, 400.0)),
+            ..of(name, Metric::ServerCpuPerQuery, added_ns / 6_600.0, Verdict::Costs)
+        };
+        let variants =
+            vec![variant("none", 6_600.0), variant("tcp", 10_300.0), variant("dot", 13_800.0)];
+        let summary = summary(vec![cost("tcp", 3_700.0), cost("dot", 7_200.0)], variants);
+        assert_eq!(
+            of_figures(&summary),
+            "none takes 6.60 us of CPU for a query, tcp 3.7 ±0.4 us more and dot 7.2 ±0.4 us more. One core \
+             here answers 152,000 queries per second of none, 97,100 of tcp and 72,500 of dot."
+        );
+        let alone = Summary { comparisons: vec![cost("dot", 7_200.0)], ..summary };
+        assert_eq!(
+            of_figures(&alone),
+            "dot takes 13.8 us of CPU for a query, none 6.60 us: 7.2 ±0.4 us more. One core here answers \
+             72,500 queries per second instead of 152,000."
+        );
+    }
+
+    fn within(value: f64, half: f64) -> Estimate {
+        Estimate { value, low: value - half, high: value + half }
     }
 
     #[test]
     fn where_others_used_the_machine_rounds_are_not_blamed() {
         let compared = of("a", Metric::AnsweredQps, 0.06, UNCLEAR);
+        let disturbed = VariantSummary {
+            name: "a".to_owned(),
+            is_disturbed: true,
+            ..VariantSummary::default()
+        };
         assert_eq!(
-            few(&[&compared], &|_| None, None, &|_| true),
+            few(&[&compared], &summary(Vec::new(), vec![disturbed])),
             "Whether a differs from none in the answered rate is not certain: others used this machine."
         );
     }
@@ -656,8 +793,8 @@ mod tests {
                 rate("d", -0.65, Verdict::Costs),
             ],
             &[of("a", ServerCpuPerQuery, 0.26, Verdict::Costs)],
-            "b answers 27 % fewer queries per second than none and d 65 % fewer. a takes 26 % more \
-             CPU time per query than none. c and none are equal within 2 % in the answered rate. \
+            "b answers 27 % fewer queries per second than none and d 65 % fewer. a takes 260 us \
+             more CPU time per query than none. c and none are equal within 2 % in the answered rate. \
              Whether a and e differ from none in the answered rate is not certain: 5 rounds are too \
              few.",
         );
@@ -723,20 +860,29 @@ mod tests {
         check(
             &[of("a", Metric::ServerCpuPerQuery, 1.4, Verdict::Costs)],
             &[],
-            "a takes 2.40 times the CPU time per query of none.",
+            "a takes 1.40 ms more CPU time per query than none.",
         );
     }
 
     #[test]
     fn cpu_time_at_a_rate_is_so_many_cpus() {
         let more = of("dot", Metric::ServerCpuPerQuery, 0.057, Verdict::Costs);
-        let said = |rate| differences([&more].into_iter(), rate);
+        let at_rate = VariantSummary {
+            mode: Some(LoadMode::Open {
+                rate_qps: 30_000.0,
+                pace: OpenPace::constant(Pace::Poisson),
+            }),
+            ..VariantSummary::default()
+        };
         // 57 us more for each of 30,000 queries in a second.
         assert_eq!(
-            said(Some(30_000.0)),
+            differences([&more].into_iter(), &summary(Vec::new(), vec![at_rate])),
             ["dot takes 1.7 more CPUs than none at this rate (+5.7 %)."]
         );
-        assert_eq!(said(None), ["dot takes 5.7 % more CPU time per query than none."]);
+        assert_eq!(
+            differences([&more].into_iter(), &summary(Vec::new(), Vec::new())),
+            ["dot takes 60 us more CPU time per query than none."]
+        );
     }
 
     #[test]

@@ -803,7 +803,7 @@ fn each_figure_and_each_note_stands_once() {
     let session = sample::session(3);
     let [page, _, _, _, table] = report_of(&session, &runs_of(&session));
     assert!(!page.contains("In words") && !page.contains(": costs"), "{page}");
-    assert!(table.contains("tcp answers"), "{table}");
+    assert!(table.contains("of CPU for a query"), "{table}");
     let notes = between(&page, "<ul class=\"notes\">", "</ul>");
     let closed = "A closed loop waits when the server stalls";
     assert_eq!(

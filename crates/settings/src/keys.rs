@@ -237,8 +237,8 @@ settings! {
         /// The figure that answers the question. The report begins with it, and in its error rate it
         /// weighs as much as all other figures together
         answered_by: Option<Metric> = None,
-            absent("the answered rate of clients that wait for their answers; the latency of one query \
-                    after the other, and of a given rate through a chain; else the CPU time per query");
+            absent("the CPU time per query, and the answered rate where nobody saw that; the latency of one query \
+                    after the other, and of a given rate through a chain");
     }
 }
 

@@ -40,7 +40,7 @@ pub(crate) struct AttackOptions {
     /// Smoke size: four of each, and results of 50 runs
     #[arg(long, conflicts_with_all = ["instants", "disks"])]
     pub(crate) smoke: bool,
-    /// The dnslab to attack [default: built for release by cargo]
+    /// The dnslab to attack [default: built by cargo with the profile dist]
     #[arg(long, value_name = "PATH")]
     pub(crate) dnslab: Option<PathBuf>,
     /// Folder of ATTACKS.md [default: the page is printed]
@@ -58,7 +58,7 @@ pub(crate) struct MatrixOptions {
     /// Smoke size: one window of 0.3 s
     #[arg(long)]
     pub(crate) smoke: bool,
-    /// The dnslab to ask with [default: built for release by cargo]
+    /// The dnslab to ask with [default: built by cargo with the profile dist]
     #[arg(long, value_name = "PATH")]
     pub(crate) dnslab: Option<PathBuf>,
     /// AdGuard's dnsproxy, which is left out without it
@@ -80,7 +80,7 @@ pub(crate) struct TruthOptions {
     /// the method is
     #[arg(long, conflicts_with = "length")]
     pub(crate) smoke: bool,
-    /// The dnslab to measure with [default: built for release by cargo]
+    /// The dnslab to measure with [default: built by cargo with the profile dist]
     #[arg(long, value_name = "PATH")]
     pub(crate) dnslab: Option<PathBuf>,
     /// Folder of truth.jsonl and TRUTH.md [default: evidence; with --smoke, a temporary one]
@@ -103,7 +103,7 @@ pub(crate) struct Options {
     /// Smoke size: one round of 0.3 s, fewer cases; says whether everything works, not how fast
     #[arg(long, conflicts_with_all = ["rounds", "seconds"])]
     pub(crate) smoke: bool,
-    /// The dnslab to measure [default: built for release by cargo]
+    /// The dnslab to measure [default: built by cargo with the profile dist]
     #[arg(long, value_name = "PATH")]
     pub(crate) dnslab: Option<PathBuf>,
     /// A dnsperf to measure against, or the root folder of another Debian that has one; can be

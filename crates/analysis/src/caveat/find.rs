@@ -1,5 +1,6 @@
 //! The doubts that follow from the figures of a run.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
@@ -103,6 +104,15 @@ const LEAST_ANSWERS: u64 = 20;
 /// to be below the median: chance does that in one interval of 30,000.
 const BEYOND_CHANCE: f64 = 4.0;
 
+/// Fewer intervals show no trend.
+const TREND_INTERVALS: usize = 20;
+
+/// Standard deviations of Mann's statistic that chance gives in one run of a thousand, to either side.
+const TREND: f64 = 3.29;
+
+/// A trend by less than this share of the rate is none that matters.
+const TREND_MATTERS: f64 = 0.05;
+
 /// Above this share of the queries, two counts that differ do so for a reason that is to be found:
 /// what asks a server besides (probes, its own readings) is some queries in a run.
 const COUNTS: f64 = 0.01;
@@ -140,6 +150,7 @@ pub fn caveats(run: &Observation<'_>, host_cpus: usize) -> Vec<Caveat> {
         truncated(run),
         empty_answers(run),
         unsteady(run),
+        trend(run),
         stray_answers(run),
         counts_differ(run),
         dnstap_dropped(run),
@@ -437,6 +448,38 @@ fn unsteady(run: &Observation<'_>) -> Option<Caveat> {
     let broke_down = (lowest.answered as f64) < (BREAKDOWN * answers).min(answers - chance);
     let (lowest_qps, median_qps) = (lowest.answered_qps(), median.answered_qps());
     broke_down.then_some(Caveat::Unsteady { lowest_qps, median_qps })
+}
+
+/// The answered rate of a closed loop rose or fell through the measured window, as caches that fill, logs that grow and
+/// processors that warm up make it: by a twentieth or more between its first and its last fifth, and so steadily that
+/// chance makes it of one run in a thousand (Mann, "Nonparametric tests against trend", Econometrica 13, 1945). Needs 20
+/// whole intervals, and 20 answers in each of them on average.
+fn trend(run: &Observation<'_>) -> Option<Caveat> {
+    let Observation { load, measured, .. } = *run;
+    load.window()?;
+    let rates: Vec<f64> =
+        measured.whole_intervals().iter().map(|interval| interval.answered_qps()).collect();
+    let answered: u64 = measured.whole_intervals().iter().map(|interval| interval.answered).sum();
+    let count = rates.len();
+    if count < TREND_INTERVALS || answered < LEAST_ANSWERS * count as u64 {
+        return None;
+    }
+    // Pairs of intervals of which the later one is faster, less those of which it is slower.
+    let pairs = (0..count).flat_map(|at| rates[at + 1..].iter().map(move |later| (at, *later)));
+    let rising: f64 = pairs
+        .map(|(at, later)| match later.total_cmp(&rates[at]) {
+            Ordering::Greater => 1.0,
+            Ordering::Equal => 0.0,
+            Ordering::Less => -1.0,
+        })
+        .sum();
+    let n = count as f64;
+    let deviation = (n * (n - 1.0) * (2.0 * n + 5.0) / 18.0).sqrt();
+    let fifth = count / 5;
+    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+    let (first_qps, last_qps) = (mean(&rates[..fifth]), mean(&rates[count - fifth..]));
+    let caveat = Caveat::Trend { first_qps, last_qps };
+    (rising.abs() >= TREND * deviation && caveat.severity() >= TREND_MATTERS).then_some(caveat)
 }
 
 fn stray_answers(run: &Observation<'_>) -> Option<Caveat> {

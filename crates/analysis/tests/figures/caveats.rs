@@ -446,6 +446,41 @@ fn a_rate_that_breaks_down() {
 }
 
 #[test]
+fn a_rate_that_rises_or_falls() {
+    /// So many intervals of 0.1 s with these answers.
+    fn intervals(answers: impl Fn(u64) -> u64, count: u64) -> Vec<Interval> {
+        let interval = |at: u64| Interval {
+            at_ns: 100_000_000 * (at + 1),
+            length_ns: 100_000_000,
+            answered: answers(at),
+            ..Interval::default()
+        };
+        (0..count).map(interval).collect()
+    }
+    let found = |intervals: Vec<Interval>, mode: LoadMode| -> Option<Caveat> {
+        let mut run = run();
+        run.measured.window_start_ns = 100_000_000;
+        run.measured.window_ns = 100_000_000 * intervals.len() as u64;
+        run.measured.intervals = intervals;
+        run.load.mode = mode;
+        run.caveats().into_iter().find(|caveat| matches!(caveat, Caveat::Trend { .. }))
+    };
+    let closed = LoadMode::Closed { outstanding: 1 };
+    // From 105 to 70 thousand in its first minute: the published study.
+    let falling = |at: u64| 10_500 - 175 * at;
+    let fell = Caveat::Trend { first_qps: 102_375.0, last_qps: 74_375.0 };
+    assert_eq!(found(intervals(falling, 20), closed.clone()), Some(fell));
+    assert_eq!(found(intervals(falling, 19), closed.clone()), None);
+    // By 4 % it is none that matters; noise without a direction is none.
+    assert_eq!(found(intervals(|at| 10_000 + 20 * at, 20), closed.clone()), None);
+    let noise = |at: u64| 10_000 + 1_000 * (at * 7 % 5);
+    assert_eq!(found(intervals(noise, 40), closed), None);
+    // What an open loop was asked for is no trend of the server.
+    let open = LoadMode::Open { rate_qps: 1_000.0, pace: OpenPace::constant(Pace::Constant) };
+    assert_eq!(found(intervals(falling, 20), open), None);
+}
+
+#[test]
 fn steal() {
     // Over the one second of the window, on two CPUs.
     let stolen = |steal_ns| {

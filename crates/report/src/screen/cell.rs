@@ -48,10 +48,10 @@ pub(crate) const HARDLY_MEASURED: f64 = 9.0;
 /// What stands in its place.
 pub(super) const UNKNOWN: &str = "unknown";
 
-/// A difference: `-34 ±2 %`, beyond a factor of two `3.1 ±0.2 x`. What is not certain is dimmed: `~ 5 %`
-/// is a difference that is not seen, with the largest one that its interval allows; `-34 ±2 % ?` is one
-/// whose interval excludes zero, but which is one of too many comparisons to be certain. `= 2 %` is equal
-/// within the margin, and `(0.3 ±0.8 %)` is a control.
+/// A difference: `-34 ±2 %`, beyond a factor of two `3.1 ±0.2 x`; of a latency and of CPU time as time, `+3.7 ±0.2 us`,
+/// for a factor is of its reference, too. What is not certain is dimmed: `~ 5 %` is a difference that is not seen, with
+/// the largest one that its interval allows; `-34 ±2 % ?` is one whose interval excludes zero, but which is one of too
+/// many comparisons to be certain. `= 2 %` is equal within the margin, and `(0.3 ±0.8 %)` is a control.
 pub(super) fn difference(comparison: &Comparison) -> Piece {
     let difference = &comparison.difference;
     let value = difference.value;
@@ -59,12 +59,8 @@ pub(super) fn difference(comparison: &Comparison) -> Piece {
         return Piece::new(Look::Dim, format!("{} ?", number::change(value)));
     };
     match (comparison.verdict, unseen(difference)) {
-        (Verdict::Control, _) => {
-            Piece::new(Look::Dim, format!("({})", with_interval(difference, half)))
-        }
-        (Verdict::Costs | Verdict::Gains, _) => {
-            Piece::new(Look::Plain, with_interval(difference, half))
-        }
+        (Verdict::Control, _) => Piece::new(Look::Dim, format!("({})", size(comparison, half))),
+        (Verdict::Costs | Verdict::Gains, _) => Piece::new(Look::Plain, size(comparison, half)),
         (Verdict::EqualWithin { margin }, _) => {
             Piece::new(Look::Dim, format!("{EQUAL}{}", number::size(margin)))
         }
@@ -73,7 +69,16 @@ pub(super) fn difference(comparison: &Comparison) -> Piece {
             Piece::new(Look::Dim, format!("~ {:.0} x", 1.0 + unseen))
         }
         (_, Some(unseen)) => Piece::new(Look::Dim, format!("~ {}", percent(unseen, half))),
-        (_, None) => Piece::new(Look::Dim, format!("{} ?", with_interval(difference, half))),
+        (_, None) => Piece::new(Look::Dim, format!("{} ?", size(comparison, half))),
+    }
+}
+
+/// A difference with its interval, as time where it is one and where the interval excludes zero in time as well.
+fn size(comparison: &Comparison, half: f64) -> String {
+    let time = comparison.absolute.filter(|_| comparison.metric.unit() == Unit::Duration);
+    match time.and_then(|time| Some((time.value, time.half_width()?))) {
+        Some((ns, half_ns)) if ns.abs() > half_ns => number::time_with_interval(ns, half_ns),
+        _ => with_interval(&comparison.difference, half),
     }
 }
 

@@ -1,6 +1,8 @@
 //! Under which conditions it was measured, once.
 
-use dnslab_record::{Caveat, LoadMode, RunRecord, Session};
+use std::net::SocketAddr;
+
+use dnslab_record::{Caveat, LoadMode, Measured, RunRecord, Session};
 
 use crate::imported::load_text;
 use crate::number;
@@ -14,6 +16,8 @@ pub(crate) fn conditions(session: &Session, records: &[RunRecord]) -> String {
     let mut parts: Vec<String> = Vec::new();
     parts.extend(servers(counted()));
     parts.extend(loads(counted()));
+    parts.extend(handshakes(counted()));
+    parts.extend(place(session, counted()));
     let common = shared(counted().filter_map(common_rate).map(number::qps));
     if let Some(rate) = &common {
         parts.push(format!("latencies at {rate} queries/s"));
@@ -35,6 +39,40 @@ pub(crate) fn conditions(session: &Session, records: &[RunRecord]) -> String {
     let length = length.map_or_else(String::new, |length| format!(" of {length}"));
     parts.push(number::counted(rounds.into(), "round", "rounds") + &length);
     parts.join("; ")
+}
+
+/// Whether connections that come and go resume their TLS sessions, where all do the same.
+fn handshakes<'a>(records: impl Iterator<Item = &'a RunRecord>) -> Option<String> {
+    let coming = records.filter(|record| {
+        let measured = record.measured.as_ref();
+        let handshakes = measured.and_then(Measured::handshakes_per_query);
+        handshakes.is_some_and(|per_query| per_query > FEW_HANDSHAKES)
+    });
+    let kind = |record: &'a RunRecord| match record.load.tls.as_ref()?.resumption {
+        true => Some("resumed handshakes".to_owned()),
+        false => Some("full handshakes".to_owned()),
+    };
+    shared(coming.filter_map(kind))
+}
+
+/// Handshakes for each query up to which they are no condition of a figure.
+const FEW_HANDSHAKES: f64 = 0.01;
+
+/// The processor that all ran on, and the path to the server: figures of another one differ.
+fn place<'a>(session: &Session, records: impl Iterator<Item = &'a RunRecord>) -> Option<String> {
+    let path = |record: &RunRecord| match record.load.target.parse::<SocketAddr>() {
+        Ok(target) if target.ip().is_loopback() => "loopback".to_owned(),
+        _ => String::new(),
+    };
+    let mut records = records.filter(|record| record.imported.is_none()).peekable();
+    records.peek()?;
+    let path = shared(records.map(path)).filter(|path| !path.is_empty());
+    let parts: Vec<String> = processor(session).into_iter().chain(path).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+fn processor(session: &Session) -> Option<String> {
+    session.host.iter().find(|fact| fact.name == "CPU").map(|fact| fact.value.clone())
 }
 
 /// It asks as fast as its server answers, from several clients.
@@ -121,9 +159,12 @@ pub(crate) fn origin(session: &Session, records: &[RunRecord]) -> String {
     let started =
         records.iter().map(|record| record.started.as_str()).filter(|started| !started.is_empty());
     let day = started.min().map(|started| started.chars().take("2026-11-25".len()).collect());
-    let fact = |name: &str| session.host.iter().find(|fact| fact.name == name);
-    let cpu = fact("CPU").map(|fact| fact.value.clone());
-    servers(counted).into_iter().chain(cpu).chain(day).collect::<Vec<String>>().join(" \u{b7} ")
+    servers(counted)
+        .into_iter()
+        .chain(processor(session))
+        .chain(day)
+        .collect::<Vec<String>>()
+        .join(" \u{b7} ")
 }
 
 /// The conditions of a search, whose runs differ in what they ask.

@@ -1,8 +1,8 @@
 //! The table: one row for each variant.
 
 use dnslab_analysis::statistics::Comparison;
-use dnslab_analysis::{Summary, VariantSummary};
-use dnslab_record::Metric;
+use dnslab_analysis::{Summary, VariantCaveat, VariantSummary};
+use dnslab_record::{Caveat, Metric};
 
 use super::cell;
 use super::line::{Line, Look, Piece};
@@ -88,10 +88,18 @@ pub(super) fn legend(table: &[Vec<Piece>], controls: &str, is_short: bool) -> Op
     let late = is_late.then(|| format!("{TIME_OUT}: so many queries were lost"));
     let unknown = cells().any(|text| text == cell::UNKNOWN);
     let unknown = unknown.then(|| format!("{}: hardly measured", cell::UNKNOWN));
+    let is_gap = cells().any(|text| text.ends_with(UNTIL_NEXT));
+    let gap = is_gap.then(|| match is_short {
+        true => format!("{}: until the next query", UNTIL_NEXT.trim()),
+        false => format!(
+            "{}: the time until the next query of the connection, which answers waited for",
+            UNTIL_NEXT.trim()
+        ),
+    });
     let is_kept = cells().any(|text| text == memory::NOT_KNOWN);
     let kept =
         is_kept.then(|| format!("{}: the server kept memory of earlier loads", memory::NOT_KNOWN));
-    let others = [equal, unclear, control, bound, late, unknown, kept];
+    let others = [equal, unclear, control, bound, gap, late, unknown, kept];
     let meanings: Vec<String> = unseen.into_iter().chain(others.into_iter().flatten()).collect();
     (!meanings.is_empty()).then(|| meanings.join(". "))
 }
@@ -127,12 +135,9 @@ fn columns(summary: &Summary) -> Vec<(usize, Vec<Piece>)> {
                 _ => words(metric).heading,
             };
             let mut column = vec![Piece::new(Look::Dim, title)];
-            column.extend(
-                summary
-                    .variants
-                    .iter()
-                    .map(|variant| cell(summary, variant, metric, (place, rate))),
-            );
+            column.extend(summary.variants.iter().map(|variant| {
+                marked(variant, metric, cell(summary, variant, metric, (place, rate)))
+            }));
             (if place == 0 { 0 } else { order(metric) }, column)
         })
         .collect();
@@ -228,6 +233,21 @@ fn reference<'a>(summary: &'a Summary, variant: &VariantSummary) -> Option<&'a s
     let own = || summary.comparisons.iter().filter(|comparison| comparison.variant == variant.name);
     let with_baseline = own().find(|comparison| comparison.against == summary.baseline);
     with_baseline.or_else(|| own().next()).map(|comparison| comparison.against.as_str())
+}
+
+/// Behind a latency that is the time until the next query of the connection.
+const UNTIL_NEXT: &str = " (gap)";
+
+/// A latency of answers that waited in the server for the next query of their connection says nothing of the server: its
+/// cell says so.
+fn marked(variant: &VariantSummary, metric: Metric, piece: Piece) -> Piece {
+    let waits =
+        |caveat: &VariantCaveat| matches!(caveat.worst, Caveat::AnswersWaitForNextQuery { .. });
+    let is_gap = metric.is_latency() && !piece.text.is_empty() && variant.caveats.iter().any(waits);
+    match is_gap {
+        true => Piece { text: piece.text + UNTIL_NEXT, ..piece },
+        false => piece,
+    }
 }
 
 /// One figure or difference of a variant, in the column at `place`; `rate` is what all were asked in queries

@@ -24,7 +24,7 @@ pub(super) fn of_the_machine(records: &[RunRecord], summary: &Summary) -> Vec<St
     let mut parts: Vec<String> = Vec::new();
     let stolen = records.iter().filter_map(RunRecord::stolen_share).reduce(f64::max);
     if let Some(share) = stolen {
-        parts.push(format!("CPU steal (by the hypervisor): {}.", number::share(share)));
+        parts.push(format!("CPU steal: {}.", number::share(share)));
     }
     let floors = [(Metric::LatencyP50, "median"), (Metric::LatencyP99, "p99")];
     let additions = floors.into_iter().filter_map(|(metric, name)| {

@@ -694,6 +694,31 @@ pub(crate) fn words(caveat: &Caveat) -> Words {
                 "The report shows when; measure longer.",
             )),
         },
+        Caveat::Trend { first_qps, last_qps } => Words {
+            about: About::Load,
+            full: Remark::new(
+                match last_qps < first_qps {
+                    true => "The rate fell inside the measured window",
+                    false => "The rate rose inside the measured window",
+                },
+                format!(
+                    "{} answers per second in its first fifth, {} in its last one",
+                    number::qps(*first_qps),
+                    number::qps(*last_qps)
+                ),
+                "Look at it over time, and lengthen `load.warm_up` until it is steady; a rate that never is depends on \
+                 how long one measures",
+            ),
+            short: Some(Short::new(
+                4,
+                match last_qps < first_qps {
+                    true => "the rate fell from the beginning of a run to its end",
+                    false => "the rate rose from the beginning of a run to its end",
+                },
+                number::change(last_qps / first_qps - 1.0),
+                "Lengthen `load.warm_up` until it is steady.",
+            )),
+        },
         Caveat::ServerNotWatched { reason } => Words {
             about: About::Setup,
             full: Remark::new(

@@ -92,14 +92,48 @@ pub fn write_ns(ns: f64) -> String {
 /// Nanoseconds in the unit that fits them, up to seconds, with three significant digits: `1.50 ms`.
 #[must_use]
 pub fn rounded(ns: f64) -> String {
-    // Half a unit in the third digit below the next unit is already written in that unit.
-    let (divisor, unit) = match ns.abs() {
+    let (divisor, unit) = unit_of(ns.abs());
+    format!("{} {unit}", number::three_digits(ns / divisor))
+}
+
+/// Nanoseconds of the unit that fits a duration, and the unit. Half a unit in the third digit below the next unit is
+/// already written in that unit.
+fn unit_of(ns: f64) -> (f64, &'static str) {
+    match ns {
         small if small < 999.5 => (1.0, "ns"),
         small if small < 999.5e3 => (1e3, "us"),
         small if small < 999.5e6 => (1e6, "ms"),
         _ => (1e9, "s"),
+    }
+}
+
+/// A difference with half the width of its interval, both in the unit of the larger one, with no more digits than are
+/// certain and three at most.
+///
+/// ```
+/// use dnslab_wire::units::duration::with_interval;
+///
+/// assert_eq!(with_interval(7_204.0, 411.0), "+7.2 ±0.4 us");
+/// assert_eq!(with_interval(-5_833_000.0, 1_200.0), "-5.83 ±0.01 ms");
+/// assert_eq!(with_interval(909.0, 143.0), "+910 ±140 ns");
+/// ```
+#[must_use]
+pub fn with_interval(ns: f64, half_ns: f64) -> String {
+    let (divisor, unit) = unit_of(ns.abs().max(half_ns));
+    let (value, half) = (ns / divisor, half_ns / divisor);
+    let digits = match half {
+        half if half >= 0.95 => 0,
+        half if half >= 0.095 => 1,
+        _ => 2,
     };
-    format!("{} {unit}", number::three_digits(ns / divisor))
+    let before_point = value.abs().max(1.0).log10().floor() as usize;
+    let digits = digits.min(2_usize.saturating_sub(before_point));
+    // Of a wide interval the last digits say nothing.
+    let [value, half] = match half >= 20.0 {
+        true => [value, half].map(|figure| (figure / 10.0).round() * 10.0),
+        false => [value, half],
+    };
+    format!("{value:+.digits$} ±{:.digits$} {unit}", half.max(0.1_f64.powi(digits as i32)))
 }
 
 /// As [`rounded`], for what was set, not measured: without the digits `.0` and `.00`, as in `1 ms`.

@@ -49,7 +49,7 @@ pub(crate) struct Room<'a> {
 }
 
 impl Dnslab {
-    /// Looks at the program at `path`, or builds one for release.
+    /// Looks at the program at `path`, or builds one as it is distributed.
     ///
     /// # Errors
     /// When there is none, it does not run, or cargo cannot build it.
@@ -173,7 +173,7 @@ impl Dnslab {
 fn build() -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.args(["build", "--release", "--package", "dnslab-cli"]);
+    command.args(["build", "--profile", "dist", "--package", "dnslab-cli"]);
     command.args(["--message-format", "json-render-diagnostics"]);
     // Its progress and errors are for the user.
     command.current_dir(env!("CARGO_MANIFEST_DIR")).stderr(Stdio::inherit());
