@@ -26,8 +26,8 @@ use crate::runtime::{
 };
 use crate::shard::Outbox;
 
-/// Reads in one round at most.
-const READS_PER_ROUND: usize = 16;
+/// Reads in one round at most: more than a round sends, so that answers that have come do not wait for queries.
+const READS_PER_ROUND: usize = 64;
 
 impl<R: Runtime> Worker<'_, R> {
     /// Whether a client sends from the shared socket: it has an address that no other client has. Opens the socket
