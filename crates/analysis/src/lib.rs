@@ -13,7 +13,8 @@
 //!   parts.
 //! - [`statistics`]: differences and their words ([`statistics::Paired`], [`statistics::Comparison`]), the interval of
 //!   a mean, and [`statistics::Welch`] for samples that are no pairs.
-//! - `latency_floor`, `slices`, `not_compared`: what cannot be told, or is compared with none.
+//! - `latency_floor`, `slices`, `not_compared`: what cannot be told, or is compared with none; `published`: what others
+//!   found.
 //! - `chain`, `agreement`, `cost`, `windows`, `sweep`: servers of a chain, two counts of the same queries, parts of a
 //!   server, time windows, loads of several sizes.
 //! - `gate`, `capacity`: limits, and a search. `session_comparison`, `history`, `fact_change`: several sessions.
@@ -42,6 +43,7 @@ mod join_answers;
 mod latency_floor;
 mod memory;
 mod not_compared;
+mod published;
 
 mod quantiles;
 mod ruling;
@@ -77,6 +79,7 @@ pub use join_answers::{Difference, Joined, MAX_QUESTIONS, join as join_answers};
 pub use latency_floor::{floor_of_run_ns, latency_floor_ns, latency_floor_of_runs_ns};
 pub use memory::{MemoryLog, RunMemory};
 pub use not_compared::NotCompared;
+pub use published::BesidePublished;
 
 pub use quantiles::RunFigures;
 pub use ruling::{Judgement, LimitRuling, Ruling};

@@ -18,6 +18,7 @@ use crate::gate::judge;
 use crate::latency_floor::{floor_of_runs, latency_floor_of_runs_ns};
 use crate::memory::{MemoryLog, RunMemory};
 use crate::not_compared::NotCompared;
+use crate::published::beside_published;
 use crate::quantiles::RunFigures;
 use crate::self_check::VariantSelfCheck;
 use crate::statistics::{Comparison, Estimate, Pair, Paired, ValuePair, drift, mean_of};
@@ -43,7 +44,7 @@ impl Summary {
         let runs: Vec<VariantRuns> =
             session.variants.iter().map(|name| VariantRuns::of(name, &records)).collect();
         let memory = MemoryLog::of(&records);
-        let variants = runs
+        let variants: Vec<VariantSummary> = runs
             .iter()
             .map(|runs| VariantSummary {
                 skipped: session
@@ -76,6 +77,11 @@ impl Summary {
         for (window, comparisons) in windows.iter_mut().zip(groups) {
             window.comparisons = comparisons;
         }
+        let figure = |name: &str, metric: Metric| {
+            let variant = variants.iter().find(|variant| variant.name == name)?;
+            variant.metrics.get(&metric).copied()
+        };
+        let published = beside_published(session, &figure, &comparisons);
         let mut summary = Self {
             name: session.name.clone(),
             baseline: session.baseline.clone(),
@@ -87,6 +93,7 @@ impl Summary {
             rulings: Vec::new(),
             answers: Vec::new(),
             cpu: None,
+            published,
             missing_runs: session.plan.len().saturating_sub(records.len()) as u32,
         };
         summary.rulings =

@@ -11,6 +11,7 @@ use crate::chain::ServerFigures;
 use crate::connections::ConnectionFigures;
 use crate::cost::CostSummary;
 use crate::not_compared::NotCompared;
+use crate::published::BesidePublished;
 use crate::ruling::{LimitRuling, Ruling};
 use crate::self_check::VariantSelfCheck;
 use crate::statistics::{Comparison, Estimate};
@@ -174,6 +175,9 @@ pub struct Summary {
     /// Where the CPU time goes, if the servers were sampled: the results directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<CostSummary>,
+    /// What others published of such an experiment, beside what was measured here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<BesidePublished>,
     /// Runs of the plan that were not made.
     #[serde(default)]
     pub missing_runs: u32,

@@ -71,7 +71,7 @@ pub use cpu_profile::{
     MAX_STACK_FRAMES, MAX_STACK_NAME, MAX_STACK_NAMES, MAX_STACKS, NotProfiled, PROFILE_FORMAT,
     PartSamples, StackSamples,
 };
-pub use dnslab_settings::{Metric, Unit};
+pub use dnslab_settings::{Metric, Published, PublishedKind, Unit};
 pub use evidence::{CpuUse, Evidence};
 pub use finding::Finding;
 pub use imported::{Imported, ImportedConnections, ImportedLatency};

@@ -1,6 +1,6 @@
 //! What is known of an experiment before its first run.
 
-use dnslab_settings::Metric;
+use dnslab_settings::{Metric, Published};
 use serde::{Deserialize, Serialize};
 
 use crate::cost_limit::CostLimit;
@@ -70,6 +70,9 @@ pub struct Session {
     /// without one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub against: String,
+    /// What others published of such an experiment, in the order of the file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<Published>,
     /// The runs in the order of execution.
     pub plan: Vec<CaseId>,
 }

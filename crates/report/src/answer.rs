@@ -722,6 +722,7 @@ mod tests {
             rulings: Vec::new(),
             answers: Vec::new(),
             cpu: None,
+            published: Vec::new(),
             missing_runs: 0,
         }
     }

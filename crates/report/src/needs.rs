@@ -170,6 +170,7 @@ mod tests {
             rulings: Vec::new(),
             answers: Vec::new(),
             cpu: None,
+            published: Vec::new(),
             missing_runs: 0,
         }
     }

@@ -14,7 +14,7 @@ use crate::summary_json::summary_json;
 use crate::table::{Table, table};
 use crate::words::capacity::capacity_answer;
 use crate::words::cpu;
-use crate::{chain, counts, csv, markdown, sweep, windows};
+use crate::{chain, counts, csv, markdown, published, sweep, windows};
 
 /// The files of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,7 +149,14 @@ fn further_tables(summary: &Summary, records: &[RunRecord]) -> Vec<(&'static str
         notes: Vec::new(),
     };
     let cpu = summary.cpu.as_ref().map(cpu::table).unwrap_or_default();
+    let published = Table {
+        header: owned(&published::HEADER),
+        rows: published::rows(summary).into_iter().map(Vec::from).collect(),
+        legend: published::LEGEND.to_owned(),
+        notes: Vec::new(),
+    };
     let tables = [
+        ("Published, and here", published),
         ("Over the load", loads),
         ("Where the CPU time goes", cpu),
         ("Time windows", windows),

@@ -12,7 +12,10 @@ use crate::keys::{VARIANT_NAME, keys};
 use crate::problem::{MAX_SHOWN, shown};
 use crate::reading::{Fault, Syntax};
 use crate::suggestion::{closest_group, closest_key, listed, near};
-use crate::{FlagForm, Key, Kind, MAX_VARIANTS, Origin, Place, Problem, Problems, Value};
+use crate::{
+    DefaultValue, FlagForm, Key, Kind, MAX_VARIANTS, Origin, PUBLISHED_KEYS, Place, Problem,
+    Problems, Value,
+};
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entry {
@@ -47,6 +50,23 @@ pub(crate) struct WrittenVariant {
     pub(crate) entries: Entries,
 }
 
+/// A `[[published]]` as written.
+#[derive(Clone, Debug)]
+pub(crate) struct WrittenPublished {
+    pub(crate) place: Place,
+    pub(crate) entries: Entries,
+}
+
+impl WrittenPublished {
+    /// The text of a key; `None` if it is missing, or could not be read.
+    pub(crate) fn text(&self, path: &str) -> Option<&str> {
+        match self.entries.get(path)?.value.as_ref()? {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
 /// The experiment as the file and the command line have it.
 #[derive(Clone, Debug, Default)]
 pub struct Document {
@@ -54,6 +74,8 @@ pub struct Document {
     pub(crate) entries: Entries,
     /// In the order of the file.
     pub(crate) variants: Vec<WrittenVariant>,
+    /// In the order of the file.
+    pub(crate) published: Vec<WrittenPublished>,
     /// True if an entry of `variant` could not be read as a variant.
     pub(crate) has_unreadable_variant: bool,
     pub(crate) problems: Vec<Problem>,
@@ -96,6 +118,8 @@ impl Document {
                 let found = walk.problems.len();
                 document.variants = read_variants(value, &mut walk.problems);
                 document.has_unreadable_variant = walk.problems.len() > found;
+            } else if key.get_ref() == "published" {
+                document.published = read_published(value, &mut walk.problems);
             } else {
                 walk.visit("", key, value);
             }
@@ -341,6 +365,65 @@ fn read_variant(
     }
     *problems = walk.problems;
     WrittenVariant { entries: walk.entries, ..variant }
+}
+
+fn read_published(
+    value: &Spanned<DeValue<'_>>,
+    problems: &mut Vec<Problem>,
+) -> Vec<WrittenPublished> {
+    let not_a_list = |span: Range<usize>| {
+        Problem::new("`published` must be a list of tables", in_file(span).mark("not a list"))
+            .help("begin each figure with a line `[[published]]`, in two pairs of brackets")
+    };
+    let DeValue::Array(list) = value.get_ref() else {
+        problems.push(not_a_list(value.span()));
+        return Vec::new();
+    };
+    let mut published = Vec::new();
+    for entry in list.iter() {
+        match entry.get_ref() {
+            DeValue::Table(table) => {
+                published.push(read_one_published(table, entry.span(), problems));
+            }
+            _ => problems.push(not_a_list(entry.span())),
+        }
+    }
+    published
+}
+
+/// `span` is where the table stands.
+fn read_one_published(
+    table: &DeTable<'_>,
+    span: Range<usize>,
+    problems: &mut Vec<Problem>,
+) -> WrittenPublished {
+    let found = std::mem::take(problems);
+    let mut walk = Walk { entries: Entries::new(), problems: found, scope: Layer::File };
+    for (name, value) in table {
+        let Some(key) = PUBLISHED_KEYS.iter().find(|key| key.path == name.get_ref()) else {
+            let names: Vec<&str> = PUBLISHED_KEYS.iter().map(|key| key.path).collect();
+            let message = format!("unknown key `{}` of `[[published]]`", shown(name.get_ref()));
+            let problem = Problem::new(message, in_file(name.span()).mark("unknown key"));
+            walk.problems.push(problem.help(format!("its keys are {}", listed(&names))));
+            continue;
+        };
+        let entry = walk.read(key, value);
+        walk.entries.insert(key.path, entry);
+    }
+    let place = in_file(span);
+    for key in PUBLISHED_KEYS.iter().filter(|key| matches!(key.default, DefaultValue::Required)) {
+        if !walk.entries.contains_key(key.path) {
+            let message = format!("a published figure has no `{}`", key.path);
+            let problem = Problem::new(message, place.mark("this figure"));
+            walk.problems.push(problem.help(format!(
+                "add `{} = {}`",
+                key.path,
+                key.kind.example()
+            )));
+        }
+    }
+    *problems = walk.problems;
+    WrittenPublished { place, entries: walk.entries }
 }
 
 struct Walk {

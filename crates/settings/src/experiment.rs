@@ -14,10 +14,10 @@ use crate::document::Entries;
 use crate::key::{Field, Fields as _};
 use crate::{
     ClientLink, ClientLinkDraft, Common, Compare, CompareDraft, Expect, ExpectDraft, ExpectedCode,
-    Key, Lab, LabDraft, Load, LoadDraft, Log, LogDraft, LogTarget, Metric, Mode, QuotaKind, Relay,
-    RelayDraft, Repeat, RightCodes, Server, ServerChoice, ServerDraft, ServerKind, Top, Upstream,
-    UpstreamChoice, UpstreamDraft, UpstreamLink, UpstreamLinkDraft, Value, Written, Zone,
-    ZoneDraft,
+    Key, Lab, LabDraft, Load, LoadDraft, Log, LogDraft, LogTarget, Metric, Mode, Published,
+    QuotaKind, Relay, RelayDraft, Repeat, RightCodes, Server, ServerChoice, ServerDraft,
+    ServerKind, Top, Upstream, UpstreamChoice, UpstreamDraft, UpstreamLink, UpstreamLinkDraft,
+    Value, Written, Zone, ZoneDraft,
 };
 
 /// An experiment that can be planned.
@@ -37,6 +37,8 @@ pub struct Experiment {
     pub common: Common,
     /// In the order of the file: at least one, each with its own name.
     pub variants: Vec<Variant>,
+    /// What others published of such an experiment, in the order of the file.
+    pub published: Vec<Published>,
 }
 
 /// Makes the struct of a variant, and its draft, from the groups of keys that a variant may override.
@@ -202,6 +204,7 @@ impl Experiment {
             text.push_str(&format!("\n[[variant]]\nname = {name}\n"));
             push_lines(&mut text, lines.iter().filter(|line| !is_shared(line)));
         }
+        text.extend(self.published.iter().map(Published::to_toml));
         text
     }
 }

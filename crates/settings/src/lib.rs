@@ -26,7 +26,7 @@
 //! Modules, in the order of reading: `keys` (one row for each key) and `key` (the macro that makes structs, drafts and
 //! [`keys()`] of the rows); `kind`, `types`, `words`, `metric`, `mode` (values); `reading`, `document`, `check` (from
 //! text to experiment); `experiment`; `problem`, `render`, `suggestion`, `remedy` (what is said to a user);
-//! `reference`, `schema` (documents); `chosen`, `against`, `differences`;
+//! `published`; `reference`, `schema` (documents); `chosen`, `against`, `differences`;
 //! `sent` (a load as text).
 //!
 //! - Invariant: it opens no file, starts nothing and reads no clock. The check asks a [`Machine`].
@@ -46,6 +46,7 @@ mod kind;
 mod metric;
 mod mode;
 mod problem;
+mod published;
 mod reading;
 mod reference;
 mod remedy;
@@ -74,6 +75,7 @@ pub use kind::{Host, HostAddress, Interface, Kind, Unread, Value};
 pub use metric::{Metric, Unit};
 pub use mode::Mode;
 pub use problem::{Mark, Origin, Place, Problem, Problems, on_one_line};
+pub use published::{PUBLISHED_KEYS, Published, PublishedKind};
 pub use reference::reference;
 pub use remedy::{OptionForm, Remedy};
 pub use render::{render, render_styled, without_secrets};

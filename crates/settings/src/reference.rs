@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::keys::{VARIANT_NAME, keys};
-use crate::{DefaultValue, Key};
+use crate::{DefaultValue, Key, PUBLISHED_KEYS};
 
 const INTRODUCTION: &str = "\
 <!-- Generated from the keys in crates/settings/src/keys.rs. To write it anew:
@@ -70,7 +70,7 @@ override that no variant takes, because each has a value of its own, is an error
 ";
 
 /// Title of each table, prefix of its keys, and a remark.
-const SECTIONS: [(&str, &str, &str); 12] = [
+const SECTIONS: [(&str, &str, &str); 13] = [
     ("The experiment", "", "They belong to the experiment as a whole."),
     ("`[server]`", "server.", "The server under test. A variant may override them."),
     (
@@ -101,6 +101,11 @@ const SECTIONS: [(&str, &str, &str); 12] = [
     ("`[compare]`", "compare.", "What is compared. A variant may override it."),
     ("`[repeat]`", "repeat.", "They belong to the experiment as a whole."),
     ("`[[variant]]`", "variant.", "One for each case, at least one."),
+    (
+        "`[[published]]`",
+        "published.",
+        "One for each figure that somebody published of such an experiment. The report holds its own beside it.",
+    ),
 ];
 
 /// The reference of the experiment file, in Markdown.
@@ -111,6 +116,7 @@ pub fn reference() -> String {
         let keys: Vec<&Key> = match prefix {
             "" => keys().filter(|key| !key.path.contains('.')).collect(),
             "variant." => vec![&VARIANT_NAME],
+            "published." => PUBLISHED_KEYS.iter().collect(),
             _ => keys().filter(|key| key.path.starts_with(prefix)).collect(),
         };
         write!(text, "## {title}\n\n{remark}\n\n| key | value | default | meaning |\n")

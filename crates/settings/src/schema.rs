@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::keys::{VARIANT_NAME, keys};
-use crate::{DefaultValue, Key};
+use crate::{DefaultValue, Key, PUBLISHED_KEYS};
 
 /// The JSON schema (draft 2020-12) of an experiment file, with a line break at the end.
 ///
@@ -30,6 +30,15 @@ pub fn schema() -> String {
         "type": "array",
         "minItems": 1,
         "items": variant,
+    });
+    let mut published = Node::default();
+    PUBLISHED_KEYS.iter().for_each(|key| published.insert(key.path, key));
+    let mut published = published.schema();
+    published["description"] = json!("A figure that was published of such an experiment");
+    whole["properties"]["published"] = json!({
+        "description": "What others published of such an experiment",
+        "type": "array",
+        "items": published,
     });
     if let Some(required) = whole["required"].as_array_mut() {
         required.push(json!("variant"));

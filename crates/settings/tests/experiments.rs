@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dnslab_settings::{
-    CertificateKind, Document, Experiment, Load, Machine, Mode, PopulationSource, Queries,
-    Quickack, ReceiveTime, Records, RightCodes, ServerKind, Subnets, TlsVersions, Verification,
-    check_text, render,
+    CertificateKind, Document, Experiment, Load, Machine, Mode, PopulationSource, PublishedKind,
+    Queries, Quickack, ReceiveTime, Records, RightCodes, ServerKind, Subnets, TlsVersions,
+    Verification, check_text, render,
 };
 use dnslab_traffic::population::Population;
 use dnslab_traffic::{ClientBehaviour, Connect, Quota, Rate, Truncated, TypeMix};
@@ -324,4 +324,32 @@ fn secrets_stay_where_they_are() {
     assert_eq!(again, "the secret of the TSIG key is not here: results do not hold it");
     let file = checked(text, &["server.kind=bind", "load.tsig_file=/keys/a"]);
     assert_eq!(check_text(&file.to_toml(), &[]), Ok(file));
+}
+
+#[test]
+fn what_was_published_is_kept_in_its_unit() {
+    let text = "name = \"x\"\n[[variant]]\nname = \"udp\"\n[[variant]]\nname = \"tcp\"\n\
+                [[published]]\nvariant = \"tcp\"\nagainst = \"udp\"\nfigure = \"cpu_per_query\"\n\
+                value = \"+2.8us..3.5us\"\nsource = \"a talk\"\ndiffers = \"two hosts\"\n";
+    let experiment = checked(text, &[]);
+    let [published] = experiment.published.as_slice() else { panic!("{:?}", experiment.published) };
+    assert_eq!((published.low, published.high), (2_800.0, 3_500.0));
+    assert_eq!(published.kind, PublishedKind::Difference);
+    assert_eq!(published.against.as_deref(), Some("udp"));
+    assert_eq!(checked(&experiment.to_toml(), &[]), experiment);
+}
+
+/// The published studies as files: right, and each with figures to be held against.
+#[test]
+fn published_studies_have_their_figures() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/published");
+    let mut studies = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+        let experiment = checked(&text, &[]);
+        assert!(!experiment.published.is_empty(), "{}", experiment.name);
+        assert_eq!(checked(&experiment.to_toml(), &[]), experiment);
+        studies += 1;
+    }
+    assert_eq!(studies, 6);
 }

@@ -496,3 +496,28 @@ fn colour_is_only_colour() {
     let styled = dnslab_settings::render_styled(problems.as_slice(), &text, "x.toml");
     assert!(!plain.contains('\u{1b}') && styled.contains('\u{1b}'));
 }
+
+#[test]
+fn what_was_published() {
+    let whole = "figure = \"qps\"\nvalue = \"-20%\"\nsource = \"a talk\"\n";
+    let cases = [
+        ("published_of_nobody", format!("{HEAD}[[published]]\nvariant = \"b\"\n{whole}")),
+        ("published_as_a_table", format!("{HEAD}[published]\nvariant = \"a\"\n{whole}")),
+        (
+            "published_without_all",
+            format!("{HEAD}[[published]]\nvariant = \"a\"\nunit = \"qps\"\n"),
+        ),
+        // Without `against` it is no difference.
+        ("published_value", format!("{HEAD}[[published]]\nvariant = \"a\"\n{whole}")),
+        (
+            "published_difference",
+            format!(
+                "{HEAD}[[published]]\nvariant = \"a\"\nagainst = \"a\"\nfigure = \"p50\"\nvalue = \"3\"\n\
+                 source = \"a talk\"\n"
+            ),
+        ),
+    ];
+    for (name, text) in cases {
+        check(name, &text, &[]);
+    }
+}

@@ -71,6 +71,34 @@ fn logs_cost_and_are_weighed() {
     assert!(last("query-log") > 60 * sent, "{} octets for {sent} queries", last("query-log"));
 }
 
+/// Each published study in seconds: its table has a figure of this machine beside each that was published.
+#[test]
+fn published_figures_stand_beside_ours() {
+    let small = ["load.duration=1s", "load.warm_up=200ms", "repeat.runs=2", "load.clients=4"];
+    for (name, settings) in [
+        ("idm", &["load.outstanding=5"][..]),
+        ("hybrid-cluster", &["load.outstanding=5"]),
+        ("query-log", &["load.outstanding=5", "server.zone.records=2_000"]),
+    ] {
+        let room = Room::with_load();
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/published");
+        let file = format!("{folder}/{name}.toml");
+        let mut arguments = vec!["run", &file];
+        arguments.extend(small.iter().chain(settings).flat_map(|setting| ["--set", setting]));
+        room.dnslab(&arguments).exits_with(0);
+        let results = room.results();
+        let written = |name: &str| fs::read_to_string(results.path().join(name)).unwrap();
+        let table = written("table.md");
+        let published = table.split("**Published, and here**").nth(1).expect("a table of them");
+        let rows: Vec<&str> =
+            published.lines().filter(|line| line.starts_with("| ")).skip(2).collect();
+        let ours = rows.iter().filter(|row| row.split(" | ").nth(2) != Some("-")).count();
+        assert!(rows.len() >= 5 && 2 * ours > rows.len(), "{name}: {published}");
+        let page = written("report.html");
+        assert!(page.contains("id=\"published\""), "{name}");
+    }
+}
+
 #[test]
 fn each_cause_of_a_query_logs_cost_is_one_variant() {
     let room = Room::with_load();

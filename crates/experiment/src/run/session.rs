@@ -279,6 +279,7 @@ impl Session {
             common_rate_qps: None,
             limits: options.limits,
             against: options.against,
+            published: experiment.published.clone(),
             plan: plan.cases,
         };
         facts.controls = controls(&experiment, &facts.compared());

@@ -18,6 +18,7 @@ mod method;
 mod notes;
 mod pacing;
 mod picture;
+mod published;
 mod self_check;
 mod shell;
 mod sweep;
@@ -92,6 +93,7 @@ impl Page<'_> {
             first::section(summary, grouping),
             sweep::section(summary),
             differences::section(summary, grouping),
+            published::section(summary),
             notes::section(session, summary),
             windows::section(self, charts),
             cpu::section(summary.cpu.as_ref(), self.profiles),

@@ -13,14 +13,14 @@ use dnslab_traffic::population::Population;
 use dnslab_wire::Transport;
 use dnslab_wire::units::duration;
 
-use crate::document::{Document, Layer};
+use crate::document::{Document, Layer, WrittenPublished};
 use crate::key::{Field, Setting, Unused, When};
 use crate::problem::shown;
 use crate::suggestion::{listed, near};
 use crate::{
-    CommonDraft, Experiment, LogTarget, MAX_PAIRS, MAX_RUNS, Mark, Origin, Place, Problem,
-    Problems, RepeatDraft, ServerChoice, ServerKind, TopDraft, Variant, VariantDraft, VariantNames,
-    Written, find,
+    CommonDraft, Experiment, LogTarget, MAX_PAIRS, MAX_RUNS, Mark, Metric, Origin, Place, Problem,
+    Problems, Published, PublishedKind, RepeatDraft, ServerChoice, ServerKind, TopDraft, Variant,
+    VariantDraft, VariantNames, Written, find,
 };
 
 /// What the check asks of the machine that it runs on. By default nothing: relative paths stay as they are,
@@ -246,6 +246,7 @@ impl Check<'_> {
             repeat: repeat.checked(),
             common: common.checked(),
             variants,
+            published: self.published(&document),
         };
         self.answers(&experiment, &drafts);
         experiment
@@ -572,6 +573,66 @@ impl Check<'_> {
             self.problem(message, [mark], help);
         }
         baseline.clone()
+    }
+
+    /// What was published, of variants that are there and with values that can be read.
+    fn published(&mut self, document: &Document) -> Vec<Published> {
+        document
+            .published
+            .iter()
+            .filter_map(|written| self.one_published(written, document))
+            .collect()
+    }
+
+    fn one_published(
+        &mut self,
+        written: &WrittenPublished,
+        document: &Document,
+    ) -> Option<Published> {
+        let names: Vec<&str> = document.names().collect();
+        let place = |key: &str| {
+            written
+                .entries
+                .get(key)
+                .map_or_else(|| written.place.clone(), |entry| entry.place.clone())
+        };
+        for key in ["variant", "against"] {
+            if let Some(name) = written.text(key).filter(|name| !names.contains(name)) {
+                let message =
+                    format!("a figure was published of `{}`, which is no variant", shown(name));
+                let mark = place(key).mark("no such variant");
+                let help = near_name(name, &names, self.problems.len());
+                self.problem(message, [Some(mark)], help);
+                return None;
+            }
+        }
+        let (word, value) = (written.text("figure")?, written.text("value")?);
+        let figure = Metric::COMPARED.into_iter().find(|metric| metric.word() == Some(word))?;
+        let against = written.text("against").map(str::to_owned);
+        let Some((kind, low, high)) = PublishedKind::read(value, figure, against.is_some()) else {
+            let example = figure.unit().example();
+            let help = match against {
+                None => format!("{example}; a range is written `1ms..2ms`"),
+                Some(_) => format!(
+                    "a difference is a percentage, `-20%`, or has the unit of `{word}`: {example}"
+                ),
+            };
+            let mark = place("value").mark("not read");
+            self.problem(format!("`{}` is no value of `{word}`", shown(value)), [Some(mark)], help);
+            return None;
+        };
+        let text = |key: &str| written.text(key).unwrap_or_default().to_owned();
+        Some(Published {
+            variant: written.text("variant")?.to_owned(),
+            figure,
+            kind,
+            low,
+            high,
+            against,
+            source: text("source"),
+            place: text("place"),
+            differs: text("differs"),
+        })
     }
 
     /// The folder that a relative path written at this place starts from.
