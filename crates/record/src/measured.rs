@@ -232,7 +232,7 @@ impl Measured {
         self.turns.as_ref().map_or(self.window_ns, |turns| turns.counted_ns.max(1))
     }
 
-    /// Answers received in the measured window: what the CPU time of that window was used for.
+    /// Answers received in the measured window, also while the time did not count.
     #[must_use]
     pub fn answered(&self) -> u64 {
         self.turns.as_ref().map_or(self.answered_in_window, |turns| turns.answered)
@@ -245,13 +245,11 @@ impl Measured {
         Span::between(self.window_start_ns as i64, end_ns as i64)
     }
 
-    /// The CPU use of any server of this run in [0, 1] of its CPUs, with the interrupts there. Where
-    /// loads take turns, the interrupts are taken to be as many in each turn.
+    /// The CPU use of any server of this run as a share of its CPUs, with the interrupts there. Where loads take turns,
+    /// the interrupts are taken to be as many in each turn. It may be above 1 by the error of the kernel's ticks.
     #[must_use]
     pub fn used_share_of(&self, resources: &ResourceSeries) -> Option<f64> {
-        let used = resources.with_own_interrupts(self.busy_share_of(resources)?, self.window())?;
-        // It may be above 1 by the error of the kernel's ticks, which turns would make larger.
-        Some(if self.turns.is_some() { used.min(1.0) } else { used })
+        resources.with_own_interrupts(self.busy_share_of(resources)?, self.window())
     }
 
     /// What the busiest threads of a server used while its turn was, the busiest first.
@@ -260,7 +258,7 @@ impl Measured {
         let mut threads = resources.threads.clone();
         if self.turns.is_some() {
             let scale = self.window_ns as f64 / self.own_ns() as f64;
-            threads.iter_mut().for_each(|thread| thread.share = (thread.share * scale).min(1.0));
+            threads.iter_mut().for_each(|thread| thread.share *= scale);
         }
         threads
     }
@@ -272,16 +270,13 @@ impl Measured {
         resources.waited_share(self.window())
     }
 
-    /// The CPU use of any server of this run in [0, 1] of the CPUs it was given, from its samples, over its own
-    /// part of the measured window.
+    /// The CPU use of any server of this run as a share of the CPUs it was given, from its samples, over its own part of
+    /// the measured window. In turns it may be above 1 by a hundredth: what is left of a turn is worked off at the
+    /// beginning of the next one, which is another load's.
     #[must_use]
     pub fn busy_share_of(&self, resources: &ResourceSeries) -> Option<f64> {
         let share = resources.busy_share(self.window())?;
-        match &self.turns {
-            // What is left of a turn is worked off at the beginning of the next one.
-            Some(_) => Some((share * self.window_ns as f64 / self.own_ns() as f64).min(1.0)),
-            None => Some(share),
-        }
+        Some(share * self.window_ns as f64 / self.own_ns() as f64)
     }
 
     /// TLS handshakes, full and resumed, for each answered query of the measured window; `None`

@@ -203,12 +203,11 @@ impl RunRecord {
     pub fn servers_cpu_per_query_ns(&self) -> Option<f64> {
         let main = self.observation()?;
         let window = main.measured.window();
-        let answered = main.measured.answered();
         let own = main.server_cpu_per_query_ns()?;
         self.watched
             .behind()
             .map(|part| part.resources.cpu_ns(window))
-            .try_fold(own, |sum, cpu_ns| Some(sum + cpu_ns? as f64 / answered as f64))
+            .try_fold(own, |sum, cpu_ns| Some(sum + main.for_each_answer(cpu_ns?)?))
     }
 }
 

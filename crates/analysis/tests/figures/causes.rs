@@ -15,6 +15,7 @@ use crate::caveats::{Run, check, run};
 use crate::example;
 use dnslab_analysis::is_disturbed;
 use dnslab_record::OpenPace;
+use dnslab_traffic::Pace;
 use dnslab_wire::Transport;
 
 /// Over the window of one second: what the server's threads waited, and what was used of its CPU at all, in
@@ -254,4 +255,30 @@ fn a_machine_that_others_use_gives_no_certain_word() {
         }
         assert!(!is_disturbed(record), "{:?}", record.caveats);
     }
+}
+
+/// Of two loads in turns each has half of a second, 20 % of which do not count and are slower. The server is busy all of
+/// that half: rate times CPU time per query is the share of its CPU that it used.
+#[test]
+fn rate_times_cpu_per_query_is_the_use_of_the_cpu() {
+    let mut record = example::record("udp", 1, 40_000);
+    let measured = record.measured.as_mut().unwrap();
+    measured.turns = Some(TurnsTaken {
+        loads: 2,
+        own_ns: 500_000_000,
+        counted_ns: 400_000_000,
+        answered: 48_500,
+        ..TurnsTaken::default()
+    });
+    measured.answered_in_window = 40_000;
+    let run = record.observation().unwrap();
+    assert_eq!(run.measured.answered_qps(), 100_000.0);
+    assert_eq!(run.server_cpu_per_query_ns(), Some(10_000.0));
+    assert_eq!(run.server_busy_share(), Some(1.0));
+    assert_eq!(record.servers_cpu_per_query_ns(), Some(10_000.0));
+    // An open loop sends nothing in what does not count behind its turn.
+    let pace = OpenPace::constant(Pace::Constant);
+    record.load.mode = LoadMode::Open { rate_qps: 97_000.0, pace };
+    let all = 500_000_000.0 / 48_500.0;
+    assert_eq!(record.observation().unwrap().server_cpu_per_query_ns(), Some(all));
 }
