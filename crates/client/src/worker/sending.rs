@@ -24,8 +24,8 @@ const BATCH_LIMIT: usize = 512;
 const STEP: u32 = 8;
 
 /// Queries that a worker takes up at most before it looks after its sockets again. One that falls behind would else send
-/// all that is due at once, whose answers do not fit into its socket buffers, and fall further behind: at 150,000 queries
-/// per second 16,000 were answered, with this bound as many as the processor can.
+/// all that is due at once, whose answers do not fit into its socket buffers, and fall further behind: of 150,000 queries per
+/// second 19,000 were answered, and 123,000 with this bound, on one AMD core.
 const MOST_AT_ONCE: u32 = 512;
 
 /// Queries without an outcome at most. Further ones wait in the schedule, where they take no memory. No worker sends as
