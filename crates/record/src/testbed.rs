@@ -17,6 +17,9 @@ pub const UNDER_TEST: &str = "server";
 pub struct TestbedFacts {
     /// True if each host is a network namespace; false if all is on the loopback interface of one.
     pub namespaces: bool,
+    /// What a host receives is handled on its own CPUs (RPS), and not on the sender's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub steers_receive: bool,
     /// The hosts, from the clients to the end of the chain.
     pub hosts: Vec<HostFacts>,
     /// The links between neighbours; empty without namespaces.

@@ -444,6 +444,10 @@ settings! {
         /// Where clients, server and upstream are: all on the loopback interface, each in a network
         /// namespace (takes root's privileges), or in namespaces where that is possible
         hosts: HostsChoice = HostsChoice::Loopback;
+        /// In namespaces the kernel handles what a host receives on the CPUs of this host (receive packet steering,
+        /// RPS), as on a machine of its own. By default the sender's CPU does it, as on the loopback interface: in a
+        /// virtual machine the interrupts between CPUs cost more than the error is (docs/METHOD.md)
+        steer_receive: bool = false, when(&[BETWEEN_HOSTS]);
     }
 }
 

@@ -188,11 +188,6 @@ impl Testbed {
         if variant.lab.hosts == HostsChoice::Loopback {
             return None;
         }
-        let cpus_of = |name: &str| match name {
-            "client" => cpus.load.clone(),
-            "server" => cpus.server.clone(),
-            _ => cpus.upstream.clone(),
-        };
         let networks_of = |name: &str| match (&self.internet, name) {
             (Some(internet), "upstream") => internet.networks(),
             _ => Vec::new(),
@@ -200,7 +195,7 @@ impl Testbed {
         let host = |(name, addresses): (&str, Vec<IpAddr>)| HostFacts {
             name: name.to_owned(),
             addresses: addresses.iter().map(ToString::to_string).chain(networks_of(name)).collect(),
-            cpus: cpus_of(name),
+            cpus: cpus_of(name, cpus).to_vec(),
         };
         let (addresses, links) = match &self.hosts {
             Some(hosts) => (hosts.addresses(), hosts.links()),
@@ -208,6 +203,7 @@ impl Testbed {
         };
         Some(TestbedFacts {
             namespaces: self.hosts.is_some(),
+            steers_receive: self.hosts.is_some() && variant.lab.steer_receive,
             hosts: addresses.into_iter().map(host).collect(),
             links,
         })
@@ -332,6 +328,15 @@ pub(super) fn names(variant: &Variant) -> Vec<&'static str> {
     ["client", "server"].into_iter().chain(end).collect()
 }
 
+/// The CPUs of a host.
+fn cpus_of<'a>(name: &str, cpus: &'a Cpus) -> &'a [usize] {
+    match name {
+        "client" => &cpus.load,
+        "server" => &cpus.server,
+        _ => &cpus.upstream,
+    }
+}
+
 /// True if a variant must have its own hosts, or may and this user can make them.
 pub(crate) fn has_hosts(variant: &Variant) -> bool {
     match variant.lab.hosts {
@@ -377,6 +382,11 @@ fn make_hosts(variant: &Variant, startup: Startup<'_>) -> Result<Option<Hosts>, 
     let made = Hosts::make(&names, &links, ipv6, seed, &cpus.load, &folder, guard)?;
     if let Some(sources) = &variant.load.sources {
         made.add_sources(&sources.to_string())?;
+    }
+    if variant.lab.steer_receive {
+        for name in names {
+            made.steer(name, cpus_of(name, cpus))?;
+        }
     }
     Ok(Some(made))
 }

@@ -13,6 +13,7 @@ mod ports;
 mod possible;
 mod queue;
 mod sources;
+mod steering;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};

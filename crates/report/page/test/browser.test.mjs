@@ -470,7 +470,7 @@ test("each chart is a file, as SVG and as PNG", () =>
     assert.ok(figures >= 9, `${figures} figures`);
     assert.equal(buttons, 2 * figures);
     for (const [figure, texts] of [
-      ["#first-answer", ["dnsmasq-udp", "Answered queries per second"]],
+      ["#first-answer", ["dnsmasq-udp", "CPU time of the server per query"]],
       ["#chart-percentiles", ["Latency, the slowest first", "unbound", "dot-100", "100 %"]],
     ]) {
       const saved = async (kind) => {

@@ -236,6 +236,7 @@ pub(crate) fn testbed() -> TestbedFacts {
         ..link("server", "upstream", 10 * MS)
     };
     TestbedFacts {
+        steers_receive: false,
         namespaces: true,
         hosts: vec![
             host("client", &["10.53.0.1"], 1),
