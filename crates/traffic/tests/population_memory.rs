@@ -30,7 +30,8 @@ fn a_flood_of_clients_and_names_does_not_fill_the_memory() {
     // Of the limits: 1,000 x 250, 2,000 x 60 and 2 x 3,000 x 100 octets, tables half full, and 4,096 kinds.
     assert!(taken < 2_500_000, "{taken}");
     let profile = profiler.finish().unwrap();
-    assert_eq!(profile.queries, 100_000);
+    // All but two of each type of a zone transfer, which no stub resolver asks for.
+    assert_eq!(profile.queries, 100_000 - 4);
     // 50,000 of them, by samples of some hundreds.
     assert!((35_000..70_000).contains(&profile.clients_seen), "{}", profile.clients_seen);
 }

@@ -189,7 +189,12 @@ fn both_programs_of_a_server_in_the_same_rounds() {
     run("lost<50%", &[]).exits_with(0).prints("PASS");
     // That is asked of none: a tenth of the CPU time.
     let limit = "cpu_per_query<-90%";
-    ends_with(run(limit, &[]), limit, (4, "FAIL"));
+    let done = run(limit, &[]);
+    // What fails for certain in one pair fails, also where others held up the other pair.
+    match is_disturbed(limit) {
+        true => done.exits_with_one_of(&[3, 4]),
+        false => done.exits_with(4).prints("FAIL"),
+    };
     run("cpu_per_query<+400%", &["--set", "repeat.runs=1"]).exits_with(3).prints("UNCLEAR");
     // An embedded server has no program, and what cannot be run is no verdict.
     run("qps>-90%", &["--set", "server.kind=embedded"]).exits_with(2).complains("--against=");

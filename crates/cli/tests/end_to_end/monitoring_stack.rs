@@ -209,10 +209,10 @@ fn from_nothing_to_data_in_every_panel() {
     stack.up().exits_with(0).prints("it is up already");
     stack.call("status").exits_with(0).prints(&format!("Prometheus http://127.0.0.1:{prometheus}"));
 
-    // One BIND at a time, each for as long as it takes to be seen by the exporter.
+    // One BIND at a time, each for as long as it takes to be fetched twice, even if a fetch in between fails.
     room.experiment(&format!(
         "repeat.runs = 1\nrepeat.alternate = \"runs\"\n[server]\nkind = \"bind\"\nextra = '''\nstatistics-channels \
-         {{ inet 127.0.0.1 port {statistics}; }};\n'''\n[load]\nclients = 10\nrate = 500\nduration = \"9s\"\nwarm_up = \
+         {{ inet 127.0.0.1 port {statistics}; }};\n'''\n[load]\nclients = 10\nrate = 500\nduration = \"14s\"\nwarm_up = \
          \"200ms\"\n[[variant]]\nname = \"tcp\"\nload.transport = \"tcp\"\n[[variant]]\nname = \"dot\"\nload.transport \
          = \"dot\"\n"
     ));

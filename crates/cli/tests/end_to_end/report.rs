@@ -234,7 +234,8 @@ fn the_conditions_are_those_of_the_records() {
     assert!(read("table.md").contains(conditions), "{}", read("table.md"));
     assert!(read("report.html").contains(&conditions.replace('\'', "&#39;")), "{conditions}");
     let parts: Vec<&str> = conditions.split("; ").collect();
-    let [server, load, latencies, rounds] = parts[..] else { panic!("{conditions}") };
+    let [server, load, place, latencies, rounds] = parts[..] else { panic!("{conditions}") };
+    assert!(place.ends_with(", loopback"), "{place}");
     for record in &records {
         let cpus = record.server.cpus.len();
         assert!(server.starts_with("dnslab's own server"), "{server}: {:?}", record.server.kind);

@@ -52,6 +52,7 @@ pub(crate) fn page(log: &Log) -> String {
     if !played.is_empty() {
         page += &tables::same(&played);
         page += &tables::costs(&played);
+        page += &tables::by_figure(&played);
         page += &tables::planted(&played);
         page += &tables::limits(&played);
         page += &tables::position(&played);
@@ -207,6 +208,13 @@ pub(crate) mod tests {
         let others =
             line(&page, "| planted differences: 95 % intervals of the CPU time that hold what");
         assert!(others.contains("| 0 of 3 (0 %) |"), "{others}");
+        // Each figure by itself; the memory is as it was.
+        let third = "2 of 3 (67 %)";
+        check(
+            &page,
+            &format!("| {} | udp | 3 |", Kind::Cost5.name()),
+            &format!(" {third} | {third} | {third} | 0 of 3 (0 %) | 0 of 3 (0 %) |"),
+        );
         // Two runs of one experiment.
         check(&page, "| window | 2 of 2 (100 %) |", " 21 % to 100 % | - |");
         check(&page, "| a CPU |", " Linux 6 | dnslab 0.1.0 | 2026-11-22 | 11 | 0.1 % | 1 | 0 |");

@@ -244,6 +244,56 @@ pub(crate) fn costs(played: &[&Played]) -> String {
     text + &measured_part(&costs)
 }
 
+/// The figures that are told apart, the headline of a closed loop first.
+const FIGURES: [(&str, &str); 5] = [
+    (CPU, "CPU time per query"),
+    (RATE, "answered rate"),
+    (MEDIAN, "median latency"),
+    ("latency-p99", "p99"),
+    (MEMORY, "memory"),
+];
+
+/// What each figure finds by itself, and where each says that equal variants are equal.
+pub(crate) fn by_figure(played: &[&Played]) -> String {
+    let headings = FIGURES.map(|(_, name)| name).join(" | ");
+    let mut text = format!(
+        "\n## What each figure finds\n\nThe answer of a report begins with the CPU time per query. Planted CPU time, \
+         found by it and by each other figure alone; and of equal variants, comparisons of which the report says that \
+         they are equal within the margin.\n\n| planted | over | experiments | {headings} |\n\
+         | --- | --- | --- | --- | --- | --- | --- | --- |\n"
+    );
+    for kind in COSTS {
+        for transport in ["udp", "tcp", "dot"] {
+            let over = over(&of(played, &[kind]), transport);
+            let cells = FIGURES.map(|(metric, _)| counts(found(&over, &[metric])));
+            push_row(&mut text, [kind.name(), transport], over.len(), &cells);
+        }
+    }
+    for kind in EQUAL {
+        for transport in ["udp", "tcp", "dot"] {
+            let over = over(&of(played, &[kind]), transport);
+            let cells = FIGURES.map(|(metric, _)| counts(equal(&over, metric)));
+            push_row(&mut text, [kind.name(), transport], over.len(), &cells);
+        }
+    }
+    text
+}
+
+fn push_row(text: &mut String, [kind, transport]: [&str; 2], count: usize, cells: &[String]) {
+    if count > 0 {
+        let _ = writeln!(text, "| {kind} | {transport} | {count} | {} |", cells.join(" | "));
+    }
+}
+
+fn over<'a>(played: &[&'a Played], transport: &str) -> Vec<&'a Played> {
+    played.iter().filter(|played| played.transport == transport).copied().collect()
+}
+
+/// Comparisons of a metric that are called equal within the margin.
+fn equal(same: &[&Played], metric: &str) -> Share {
+    Share::of(differences(same, Some(metric)).map(|compared| compared.verdict == "equal-within"))
+}
+
 pub(crate) fn planted(played: &[&Played]) -> String {
     let (delay, loss) = (of(played, &[Kind::Delay]), of(played, &[Kind::Loss]));
     let medians: Vec<&Compared> = differences(&delay, Some(MEDIAN)).collect();
