@@ -146,7 +146,7 @@ pub struct VariantSummary {
 }
 
 /// The figures of an experiment.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Summary {
     /// Name of the experiment.
     pub name: String,

@@ -429,7 +429,6 @@ fn by(group: &[&Comparison], summary: &Summary) -> String {
         let amount = cpus(comparison, offered_qps).unwrap_or_else(|| amount(comparison));
         clauses.push(format!("{} {amount}", comparison.variant));
     }
-    let clauses: Vec<&str> = clauses.iter().map(String::as_str).collect();
     listed(&clauses) + "."
 }
 
@@ -458,7 +457,7 @@ fn added_cost(group: &[&Comparison], summary: &Summary) -> Option<[String; 2]> {
     }
     let all = |text: fn(&Cost<'_>) -> String| {
         let texts: Vec<String> = costs.iter().map(text).collect();
-        listed(&texts.iter().map(String::as_str).collect::<Vec<_>>())
+        listed(&texts)
     };
     let added = all(|cost| format!("{} {}", cost.name, cost.added));
     let cores = all(|cost| format!("{} of {}", of_core(cost.figure), cost.name));
@@ -711,20 +710,8 @@ mod tests {
 
     /// A summary of these comparisons and variants.
     fn summary(comparisons: Vec<Comparison>, variants: Vec<VariantSummary>) -> Summary {
-        Summary {
-            name: "a study".to_owned(),
-            baseline: "none".to_owned(),
-            answered_by: None,
-            variants,
-            comparisons,
-            windows: Vec::new(),
-            sweep: Vec::new(),
-            rulings: Vec::new(),
-            answers: Vec::new(),
-            cpu: None,
-            published: Vec::new(),
-            missing_runs: 0,
-        }
+        let baseline = "none".to_owned();
+        Summary { baseline, variants, comparisons, ..Summary::default() }
     }
 
     #[track_caller]

@@ -52,7 +52,6 @@ fn needs(summary: &Summary, records: &[RunRecord]) -> Option<String> {
     };
     let takes = |variant: &&VariantSummary| {
         let parts = parts(variant, qps);
-        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
         (!parts.is_empty()).then(|| format!("{} takes {}", name(variant), listed(&parts)))
     };
     let clauses: Vec<String> = bearing.iter().filter_map(takes).collect();
@@ -72,7 +71,6 @@ fn needs(summary: &Summary, records: &[RunRecord]) -> Option<String> {
             .filter(|variant| lacking(variant))
             .map(|variant| name(variant))
             .collect();
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
         if !names.is_empty() {
             text.push_str(&format!(" The {what} of {} {verb} not known.", listed(&names)));
         }
@@ -85,7 +83,6 @@ fn needs(summary: &Summary, records: &[RunRecord]) -> Option<String> {
     is_not_known(&|variant| variant.peak_memory_octets.is_none(), "memory", "is");
     if !losing.is_empty() {
         let names: Vec<String> = losing.iter().map(|variant| name(variant)).collect();
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let verb = if names.len() == 1 { "loses" } else { "lose" };
         let need = if names.len() == 1 { "it needs" } else { "they need" };
         text.push_str(&format!(
@@ -159,20 +156,7 @@ mod tests {
     }
 
     fn summary() -> Summary {
-        Summary {
-            name: "cost".to_owned(),
-            baseline: "udp".to_owned(),
-            answered_by: None,
-            variants: Vec::new(),
-            comparisons: Vec::new(),
-            windows: Vec::new(),
-            sweep: Vec::new(),
-            rulings: Vec::new(),
-            answers: Vec::new(),
-            cpu: None,
-            published: Vec::new(),
-            missing_runs: 0,
-        }
+        Summary { baseline: "udp".to_owned(), ..Summary::default() }
     }
 
     const CPU: Metric = Metric::ServerCpuPerQuery;

@@ -1,6 +1,7 @@
 //! Variants by name, by loop, and in a list.
 
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
+use std::fmt::Display;
 
 use dnslab_analysis::{NotCompared, Summary, VariantSummary};
 use dnslab_record::{Caveat, LoadMode, RunRecord, Session};
@@ -71,7 +72,7 @@ pub(crate) fn code_shares(variant: &VariantSummary) -> String {
 
 /// Names as people list them: `udp, tcp and dot`; of more than eight the first four and how many
 /// others: `a, b, c, d and 5 others`.
-pub(crate) fn listed(names: &[&str]) -> String {
+pub(crate) fn listed<T: Borrow<str> + Display>(names: &[T]) -> String {
     const MAX_COUNT: usize = 8;
     const TOLD: usize = 4;
     if names.len() > MAX_COUNT {
@@ -79,7 +80,7 @@ pub(crate) fn listed(names: &[&str]) -> String {
     }
     match names {
         [] => String::new(),
-        [one] => (*one).to_owned(),
+        [one] => one.to_string(),
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
 }

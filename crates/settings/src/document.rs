@@ -119,7 +119,8 @@ impl Document {
                 document.variants = read_variants(value, &mut walk.problems);
                 document.has_unreadable_variant = walk.problems.len() > found;
             } else if key.get_ref() == "published" {
-                document.published = read_published(value, &mut walk.problems);
+                let list = Tables { name: "published", noun: "figure" };
+                document.published = list.read(value, &mut walk.problems, read_published);
             } else {
                 walk.visit("", key, value);
             }
@@ -311,30 +312,54 @@ pub(crate) fn floor(text: &str, at: usize) -> usize {
 }
 
 fn read_variants(value: &Spanned<DeValue<'_>>, problems: &mut Vec<Problem>) -> Vec<WrittenVariant> {
-    let mut variants = Vec::new();
-    let not_a_list = |span: Range<usize>| {
-        Problem::new("`variant` must be a list of tables", in_file(span).mark("not a list"))
-            .help("begin each variant with a line `[[variant]]`, in two pairs of brackets")
-    };
-    let DeValue::Array(list) = value.get_ref() else {
-        problems.push(not_a_list(value.span()));
-        return variants;
-    };
-    if list.len() > MAX_VARIANTS {
+    if let DeValue::Array(list) = value.get_ref()
+        && list.len() > MAX_VARIANTS
+    {
         let count = list.len();
         let message = format!("{count} variants are more than a report can tell apart");
         let mark = in_file(value.span()).mark("");
         let help = format!("at most {MAX_VARIANTS} fit; divide them among several experiments");
         problems.push(Problem::new(message, mark).help(help));
-        return variants;
+        return Vec::new();
     }
-    for entry in list.iter() {
-        match entry.get_ref() {
-            DeValue::Table(table) => variants.push(read_variant(table, entry.span(), problems)),
-            _ => problems.push(not_a_list(entry.span())),
+    let list = Tables { name: "variant", noun: "variant" };
+    list.read(value, problems, read_variant)
+}
+
+/// A list of tables: `[[name]]`, and what each of them is called.
+struct Tables {
+    name: &'static str,
+    noun: &'static str,
+}
+
+impl Tables {
+    /// What `read` makes of each table and of where it stands. What is no table is a problem.
+    fn read<T>(
+        &self,
+        value: &Spanned<DeValue<'_>>,
+        problems: &mut Vec<Problem>,
+        read: fn(&DeTable<'_>, Range<usize>, &mut Vec<Problem>) -> T,
+    ) -> Vec<T> {
+        let DeValue::Array(list) = value.get_ref() else {
+            problems.push(self.not_a_list(value.span()));
+            return Vec::new();
+        };
+        let mut tables = Vec::new();
+        for entry in list.iter() {
+            match entry.get_ref() {
+                DeValue::Table(table) => tables.push(read(table, entry.span(), problems)),
+                _ => problems.push(self.not_a_list(entry.span())),
+            }
         }
+        tables
     }
-    variants
+
+    fn not_a_list(&self, span: Range<usize>) -> Problem {
+        let Self { name, noun } = self;
+        let mark = in_file(span).mark("not a list");
+        Problem::new(format!("`{name}` must be a list of tables"), mark)
+            .help(format!("begin each {noun} with a line `[[{name}]]`, in two pairs of brackets"))
+    }
 }
 
 /// `span` is where the table stands.
@@ -367,32 +392,8 @@ fn read_variant(
     WrittenVariant { entries: walk.entries, ..variant }
 }
 
-fn read_published(
-    value: &Spanned<DeValue<'_>>,
-    problems: &mut Vec<Problem>,
-) -> Vec<WrittenPublished> {
-    let not_a_list = |span: Range<usize>| {
-        Problem::new("`published` must be a list of tables", in_file(span).mark("not a list"))
-            .help("begin each figure with a line `[[published]]`, in two pairs of brackets")
-    };
-    let DeValue::Array(list) = value.get_ref() else {
-        problems.push(not_a_list(value.span()));
-        return Vec::new();
-    };
-    let mut published = Vec::new();
-    for entry in list.iter() {
-        match entry.get_ref() {
-            DeValue::Table(table) => {
-                published.push(read_one_published(table, entry.span(), problems));
-            }
-            _ => problems.push(not_a_list(entry.span())),
-        }
-    }
-    published
-}
-
 /// `span` is where the table stands.
-fn read_one_published(
+fn read_published(
     table: &DeTable<'_>,
     span: Range<usize>,
     problems: &mut Vec<Problem>,

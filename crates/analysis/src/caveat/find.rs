@@ -457,9 +457,9 @@ fn unsteady(run: &Observation<'_>) -> Option<Caveat> {
 fn trend(run: &Observation<'_>) -> Option<Caveat> {
     let Observation { load, measured, .. } = *run;
     load.window()?;
-    let rates: Vec<f64> =
-        measured.whole_intervals().iter().map(|interval| interval.answered_qps()).collect();
-    let answered: u64 = measured.whole_intervals().iter().map(|interval| interval.answered).sum();
+    let whole = measured.whole_intervals();
+    let rates: Vec<f64> = whole.iter().map(|interval| interval.answered_qps()).collect();
+    let answered: u64 = whole.iter().map(|interval| interval.answered).sum();
     let count = rates.len();
     if count < TREND_INTERVALS || answered < LEAST_ANSWERS * count as u64 {
         return None;

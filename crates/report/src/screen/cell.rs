@@ -48,8 +48,8 @@ pub(crate) const HARDLY_MEASURED: f64 = 9.0;
 /// What stands in its place.
 pub(super) const UNKNOWN: &str = "unknown";
 
-/// A difference: `-34 ±2 %`, beyond a factor of two `3.1 ±0.2 x`; of a latency and of CPU time as time, `+3.7 ±0.2 us`,
-/// for a factor is of its reference, too. What is not certain is dimmed: `~ 5 %` is a difference that is not seen, with
+/// A difference: `-34 ±2 %`, beyond a factor of two `3.1 ±0.2 x`; of a latency and of CPU time as time, `+3.7 ±0.2 us`.
+/// What is not certain is dimmed: `~ 5 %` is a difference that is not seen, with
 /// the largest one that its interval allows; `-34 ±2 % ?` is one whose interval excludes zero, but which is one of too
 /// many comparisons to be certain. `= 2 %` is equal within the margin, and `(0.3 ±0.8 %)` is a control.
 pub(super) fn difference(comparison: &Comparison) -> Piece {
@@ -90,14 +90,13 @@ pub(crate) fn with_interval(difference: &Estimate, half: f64) -> String {
         return format!("{:.0} to {:.0} x", 1.0 + difference.low, 1.0 + difference.high);
     }
     if value >= number::TIMES_FROM {
-        let digits = decimals(half).max(usize::from(1.0 + value < 10.0)).min(2);
+        let digits = number::certain_decimals(half).max(usize::from(1.0 + value < 10.0)).min(2);
         return format!("{:.digits$} ±{half:.digits$} x", 1.0 + value);
     }
-    let digits = decimals(half * 100.0);
+    let digits = number::certain_decimals(half * 100.0);
     format!("{:+.digits$} ±{:.digits$} %", value * 100.0, half * 100.0)
 }
 
-/// A share in percent with as many digits as `half` leaves certain.
 /// The largest difference that the interval allows where it holds 0: with 95 %, and by itself, the true one
 /// is no larger. It says nothing of what would have been found: a word takes more than one interval that
 /// excludes 0. `None` where there is no interval, or where it excludes zero and only the number of
@@ -107,17 +106,9 @@ pub(crate) fn unseen(difference: &Estimate) -> Option<f64> {
     Some(difference.high.max(-difference.low))
 }
 
+/// A share in percent with as many digits as `half` leaves certain.
 fn percent(share: f64, half: f64) -> String {
-    number::percent(share, decimals(half * 100.0))
-}
-
-/// Digits behind the point of a figure that is uncertain by `half`: one below 0.95.
-fn decimals(half: f64) -> usize {
-    match half {
-        half if half >= 0.95 => 0,
-        half if half >= 0.095 => 1,
-        _ => 2,
-    }
+    number::percent(share, number::certain_decimals(half * 100.0))
 }
 
 #[cfg(test)]

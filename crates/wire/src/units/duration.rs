@@ -121,13 +121,8 @@ fn unit_of(ns: f64) -> (f64, &'static str) {
 pub fn with_interval(ns: f64, half_ns: f64) -> String {
     let (divisor, unit) = unit_of(ns.abs().max(half_ns));
     let (value, half) = (ns / divisor, half_ns / divisor);
-    let digits = match half {
-        half if half >= 0.95 => 0,
-        half if half >= 0.095 => 1,
-        _ => 2,
-    };
     let before_point = value.abs().max(1.0).log10().floor() as usize;
-    let digits = digits.min(2_usize.saturating_sub(before_point));
+    let digits = number::certain_decimals(half).min(2_usize.saturating_sub(before_point));
     // Of a wide interval the last digits say nothing.
     let [value, half] = match half >= 20.0 {
         true => [value, half].map(|figure| (figure / 10.0).round() * 10.0),

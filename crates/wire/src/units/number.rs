@@ -105,6 +105,16 @@ pub fn three_digits(value: f64) -> String {
     format!("{value:.*}", (2 - exponent).clamp(0, 12) as usize)
 }
 
+/// Digits behind the point of a figure that is uncertain by `half`: one below 0.95, two below 0.095.
+#[must_use]
+pub fn certain_decimals(half: f64) -> usize {
+    match half {
+        half if half >= 0.95 => 0,
+        half if half >= 0.095 => 1,
+        _ => 2,
+    }
+}
+
 /// Two significant digits below 10, whole numbers from there on, no trailing zeros; 0 below 0.0001.
 pub(super) fn two_digits(value: f64) -> String {
     if value >= 9.95 {

@@ -104,8 +104,7 @@ fn measured_part(costs: &[&Played]) -> String {
                     | --- | --- | --- | --- | --- | --- |\n"
         .to_owned();
     for transport in ["udp", "tcp", "dot"] {
-        let over: Vec<&Played> =
-            costs.iter().filter(|played| played.transport == transport).copied().collect();
+        let over = over(costs, transport);
         let parts: Vec<f64> = over
             .iter()
             .filter_map(|played| planted_and_measured(played))
@@ -185,8 +184,7 @@ pub(crate) fn same(played: &[&Played]) -> String {
              latency |\n| --- | --- | --- | --- | --- | --- |\n";
     for (kind, of_kind) in &lengths {
         for transport in ["udp", "tcp", "dot"] {
-            let over: Vec<&Played> =
-                of_kind.iter().filter(|played| played.transport == transport).copied().collect();
+            let over = over(of_kind, transport);
             if over.is_empty() {
                 continue;
             }
