@@ -1,8 +1,6 @@
 //! Limits on what variants may cost, for a gate in continuous integration.
 
-use dnslab_record::{
-    Compared, CostLimit, Indicator, Metric, Relation, RunRecord, Session, Threshold,
-};
+use dnslab_record::{CostLimit, Indicator, Metric, Relation, RunRecord, Session, Threshold};
 use statrs::distribution::{Beta, ContinuousCDF as _};
 
 use crate::disturbed::are_disturbed;
@@ -24,8 +22,8 @@ pub fn judge(
 ) -> LimitRuling {
     let variants = match limit {
         CostLimit::Relative { metric, largest } => {
-            let (metric, largest, asked) = (*metric, *largest, session.compared.as_slice());
-            RelativeLimit { metric, largest, asked, summary, records }.judgements()
+            let (metric, largest) = (*metric, *largest);
+            RelativeLimit { metric, largest, session, summary, records }.judgements()
         }
         CostLimit::Absolute(demand) => {
             let names = summary.variants.iter().map(|variant| &variant.name);
@@ -40,8 +38,7 @@ struct RelativeLimit<'a> {
     metric: Metric,
     /// The largest relative cost that is accepted.
     largest: f64,
-    /// What the user wants compared; empty where all variants are compared with the baseline.
-    asked: &'a [Compared],
+    session: &'a Session,
     summary: &'a Summary,
     records: &'a [&'a RunRecord],
 }
@@ -88,7 +85,7 @@ impl<'a> RelativeLimit<'a> {
     /// The names of what a variant is to be compared with.
     fn references(&self, name: &str) -> Vec<&'a str> {
         let baseline = self.summary.baseline.as_str();
-        match self.asked {
+        match self.session.compared.as_slice() {
             [] if name == baseline => Vec::new(),
             [] => vec![baseline],
             asked => {
@@ -141,8 +138,8 @@ impl<'a> RelativeLimit<'a> {
         let is_beyond =
             |paired: Paired| paired.relative.low > self.largest && paired.p_of_none() < 1.0;
         let pairs = self.least_values(&variant.name, against);
-        let is_too_slow =
-            reference_time_outs.is_none() && Paired::of(&pairs).is_some_and(is_beyond);
+        let is_too_slow = reference_time_outs.is_none()
+            && Paired::of(&pairs, self.session.looks).is_some_and(is_beyond);
         let decision = match is_too_slow {
             true if variant.is_disturbed || self.summary.is_disturbed(against) => {
                 Decision::Disturbed

@@ -28,6 +28,7 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod agreement;
+mod answering;
 mod bottleneck;
 mod capacity;
 mod caveat;
@@ -59,6 +60,7 @@ mod whole_session;
 mod windows;
 
 pub use agreement::Agreement;
+pub use answering::Question;
 pub use bottleneck::{
     BottleneckFigures, CpusUsed, SERVER_WAITED, ServerUse, TurnedAway, WorkerUse,
 };

@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 
 use dnslab_figures::{Counters, Histogram, NetworkDrops, Outcomes, Pacing};
 use dnslab_record::{
-    AnswerComparison, Bottleneck, Caveat, Compared, CpuProfiles, Indicator, LoadMode, Measured,
-    Metric, Observation, RunFigure, RunRecord, RunStatus, Session,
+    AnswerComparison, Bottleneck, Caveat, Compared, CpuProfiles, Indicator, LoadMode, Looks,
+    Measured, Metric, Observation, RunFigure, RunRecord, RunStatus, Session,
 };
 
 use crate::agreement::Agreement;
@@ -61,7 +61,8 @@ impl Summary {
             .filter_map(|pair| {
                 let Compared { variant, against } = pair;
                 let is_control = session.controls.contains(pair);
-                Some(VariantPair { own: find(variant)?, reference: find(against)?, is_control })
+                let (own, reference) = (find(variant)?, find(against)?);
+                Some(VariantPair { own, reference, is_control, looks: session.looks })
             })
             .collect();
         let mut windows = windows(&runs);
@@ -371,6 +372,7 @@ struct VariantPair<'a> {
     reference: &'a VariantRuns<'a>,
     /// The two do the same in the main load ([`Session::controls`]).
     is_control: bool,
+    looks: Looks,
 }
 
 impl VariantPair<'_> {
@@ -407,7 +409,7 @@ impl VariantPair<'_> {
         metric: Metric,
         figure: &dyn Fn(&RunRecord) -> Option<RunFigure>,
     ) -> Option<Pair> {
-        let Self { own, reference, is_control } = *self;
+        let Self { own, reference, is_control, looks } = *self;
         let figures = [reference, own].map(|side| side.figures_by(figure));
         if figures.iter().any(|figures| figures.time_outs().is_some()) {
             return None;
@@ -418,7 +420,7 @@ impl VariantPair<'_> {
                 let [below, own] = figures.map(|figures| figures.at_least());
                 Paired::of_unpaired(&below, &own)
             }
-            false => Paired::of(&self.value_pairs(figure)),
+            false => Paired::of(&self.value_pairs(figure), looks),
         };
         let floors = [own, reference].into_iter().filter_map(|side| side.floor(metric));
         Some(Pair {

@@ -70,11 +70,32 @@ pub struct Session {
     /// without one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub against: String,
+    /// How often somebody looks at the figures before the last round.
+    #[serde(default, skip_serializing_if = "Looks::is_once")]
+    pub looks: Looks,
     /// What others published of such an experiment, in the order of the file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<Published>,
     /// The runs in the order of execution.
     pub plan: Vec<CaseId>,
+}
+
+/// How often somebody looks at the figures of a session and decides whether another round is made. It decides which
+/// intervals hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Looks {
+    /// When all rounds are made: their number was set before the first.
+    #[default]
+    Once,
+    /// After any round.
+    EachRound,
+}
+
+impl Looks {
+    fn is_once(&self) -> bool {
+        *self == Self::Once
+    }
 }
 
 /// Variants that differ only in the size of their open load.

@@ -3,12 +3,11 @@
 use std::cmp::Reverse;
 
 use dnslab_analysis::statistics::{Comparison, Estimate, Verdict};
-use dnslab_analysis::{NotCompared, Summary, VariantSummary};
+use dnslab_analysis::{NotCompared, Question, Summary, VariantSummary};
 use dnslab_record::{LoadMode, Metric, TimeOuts, Unit};
 
-use crate::imported::has_imported;
 use crate::screen::cell;
-use crate::variants::{INVALID, asks_one_by_one, code_shares, has_open_loop, listed};
+use crate::variants::{INVALID, code_shares, listed};
 use crate::words::answers::answers_texts;
 use crate::words::metric::{Action, noun, words};
 use crate::words::time_out;
@@ -23,66 +22,6 @@ const MAX_SERVERS: usize = 4;
 
 /// More sentences than these about time-outs become one.
 const MAX_TIME_OUTS: usize = 2;
-
-/// What answers the question of a closed loop, the first metric first. The CPU time that a query takes more holds on
-/// another machine better than a rate, and is the same whatever the load generator can send.
-const SATURATION: [Metric; 5] = [
-    Metric::ServerCpuPerQuery,
-    Metric::AnsweredQps,
-    Metric::LatencyP50,
-    Metric::LatencyP99,
-    Metric::PeakMemory,
-];
-/// What answers it at a rate that is asked: the answered rate is no finding there.
-const AT_A_RATE: [Metric; 5] = [
-    Metric::ServerCpuPerQuery,
-    Metric::LatencyP99,
-    Metric::PeakMemory,
-    Metric::HandshakesPerQuery,
-    Metric::LatencyP50,
-];
-/// What answers it where one query follows the other, or where an open loop goes through a chain of servers: the time
-/// until the answer.
-const LATENCY: [Metric; 5] = [
-    Metric::LatencyP50,
-    Metric::LatencyMean,
-    Metric::LatencyP99,
-    Metric::ServerCpuPerQuery,
-    Metric::PeakMemory,
-];
-
-/// The metrics that answer the question of an experiment, the first one first: the one that it names, then
-/// those that go with its load.
-pub(crate) fn metrics(summary: &Summary) -> Vec<Metric> {
-    let has = |metric| {
-        let has = |variant: &VariantSummary| {
-            variant.metrics.contains_key(&metric) || variant.time_outs(metric).is_some()
-        };
-        summary.variants.iter().any(has)
-    };
-    // dnsperf without a histogram tells a mean alone.
-    let has_mean_alone = has_imported(summary) && !has(Metric::LatencyP50);
-    let of_load = of_load(summary).map(|metric| match metric {
-        Metric::LatencyP50 if has_mean_alone => Metric::LatencyMean,
-        metric => metric,
-    });
-    let of_load = of_load.into_iter().filter(|metric| summary.answered_by != Some(*metric));
-    summary.answered_by.into_iter().chain(of_load).collect()
-}
-
-fn of_load(summary: &Summary) -> [Metric; 5] {
-    let has_chain = |variant: &VariantSummary| variant.chain.len() > 1;
-    let is_open = has_open_loop(summary);
-    if summary.variants.iter().any(asks_one_by_one)
-        || is_open && summary.variants.iter().any(has_chain)
-    {
-        LATENCY
-    } else if is_open {
-        AT_A_RATE
-    } else {
-        SATURATION
-    }
-}
 
 /// The answer in some sentences: what comparing the answers came to, if that was asked for; under which load
 /// each server breaks, if there were several; then how the variants differ.
@@ -153,7 +92,7 @@ fn time_outs(variants: &[VariantSummary]) -> Vec<String> {
 /// How the variants differ, the certain differences first. Each pair is told by the first metric that was
 /// compared; where that one is not certain, by the next one that is.
 fn of_figures(summary: &Summary) -> String {
-    let compared = compared(summary);
+    let compared = summary.answering_comparisons();
     if compared.is_empty() {
         return without_comparison(summary);
     }
@@ -173,33 +112,13 @@ fn of_figures(summary: &Summary) -> String {
 
 /// The next metric by which the two differ for certain.
 fn instead<'a>(comparison: &Comparison, summary: &'a Summary) -> Option<&'a Comparison> {
-    let others = metrics(summary).into_iter().filter(|metric| *metric != comparison.metric);
+    let others =
+        summary.answering_metrics().into_iter().filter(|metric| *metric != comparison.metric);
     others.into_iter().find_map(|metric| {
-        let same = |other: &&Comparison| other.metric == metric && is_same_pair(other, comparison);
+        let same =
+            |other: &&Comparison| other.metric == metric && other.is_of_same_pair(comparison);
         summary.comparisons.iter().find(same).filter(|other| is_certain(other))
     })
-}
-
-/// Each pair of variants by the first metric that says how they differ. A control is no difference.
-fn compared(summary: &Summary) -> Vec<&Comparison> {
-    let metrics = metrics(summary);
-    let is_told = |comparison: &&Comparison| comparison.verdict != Verdict::Control;
-    let rank =
-        |comparison: &Comparison| metrics.iter().position(|metric| *metric == comparison.metric);
-    let mut first: Vec<&Comparison> = Vec::new();
-    let judged = summary.comparisons.iter().filter(is_told);
-    for comparison in judged.filter(|comparison| rank(comparison).is_some()) {
-        match first.iter_mut().find(|known| is_same_pair(known, comparison)) {
-            Some(known) if rank(comparison) < rank(known) => *known = comparison,
-            Some(_) => {}
-            None => first.push(comparison),
-        }
-    }
-    first
-}
-
-fn is_same_pair(one: &Comparison, other: &Comparison) -> bool {
-    (&one.variant, &one.against) == (&other.variant, &other.against)
 }
 
 /// All comparisons of the first metric that was compared of every one of so many `pairs`: of those the first
@@ -210,7 +129,8 @@ fn of_one_metric(summary: &Summary, pairs: usize) -> Vec<&Comparison> {
             summary.comparisons.iter().filter(|comparison| comparison.verdict != Verdict::Control);
         judged.filter(|comparison| comparison.metric == metric).collect()
     };
-    let all: Vec<Vec<&Comparison>> = metrics(summary).into_iter().map(comparisons).collect();
+    let all: Vec<Vec<&Comparison>> =
+        summary.answering_metrics().into_iter().map(comparisons).collect();
     let whole = || all.iter().filter(|of_metric| of_metric.len() == pairs);
     let certain =
         whole().find(|of_metric| of_metric.iter().any(|comparison| is_certain(comparison)));
@@ -228,24 +148,24 @@ pub(crate) fn headline_metric(summary: &Summary) -> Metric {
     let has_cpu =
         |variant: &VariantSummary| variant.metrics.contains_key(&Metric::ServerCpuPerQuery);
     let has_cost = summary.variant(&summary.baseline).is_some_and(has_cpu);
-    match of_load(summary) {
-        SATURATION if has_cost && summary.variants.len() > 1 => Metric::ServerCpuPerQuery,
-        SATURATION => Metric::AnsweredQps,
-        AT_A_RATE if summary.variants.iter().any(has_cpu) => Metric::ServerCpuPerQuery,
-        LATENCY if !has_open_loop(summary) => Metric::LatencyMean,
+    match summary.question() {
+        Question::Saturation if has_cost && summary.variants.len() > 1 => Metric::ServerCpuPerQuery,
+        Question::Saturation => Metric::AnsweredQps,
+        Question::AtARate if summary.variants.iter().any(has_cpu) => Metric::ServerCpuPerQuery,
+        Question::Latency if !summary.has_open_loop() => Metric::LatencyMean,
         _ => Metric::LatencyP50,
     }
 }
 
 pub(crate) fn are_many(summary: &Summary) -> bool {
-    compared(summary).len() > FEW
+    summary.answering_comparisons().len() > FEW
 }
 
 /// How many more rounds would probably make a comparison certain, where none is by the metrics that answer
 /// the question: the most that any needs.
 #[must_use]
 pub fn more_rounds(summary: &Summary) -> Option<u32> {
-    let compared = compared(summary);
+    let compared = summary.answering_comparisons();
     let more = compared.iter().filter_map(|comparison| match comparison.verdict {
         Verdict::CannotTell { more_runs } => more_runs,
         _ => None,

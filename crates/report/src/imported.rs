@@ -1,18 +1,11 @@
 //! What is said of runs that another load generator measured: where they differ from dnslab's own, and what is
 //! not known of them.
 
-use dnslab_analysis::Summary;
 use dnslab_record::{Imported, ImportedLatency, RunRecord};
 use dnslab_wire::Method;
 
 use crate::number;
 use crate::transport::transport_name;
-
-/// True if a variant was measured by another load generator; then all were, since an import makes a results
-/// directory of its own.
-pub(crate) fn has_imported(summary: &Summary) -> bool {
-    summary.variants.iter().any(|variant| variant.imported.is_some())
-}
 
 /// The clients and their window: `10 clients, 20 queries outstanding in all, at most 5,000 queries/s`.
 pub(crate) fn load_text(record: &RunRecord, imported: &Imported) -> String {

@@ -3,8 +3,8 @@
 use std::borrow::{Borrow, Cow};
 use std::fmt::Display;
 
-use dnslab_analysis::{NotCompared, Summary, VariantSummary};
-use dnslab_record::{Caveat, LoadMode, RunRecord, Session};
+use dnslab_analysis::{NotCompared, VariantSummary};
+use dnslab_record::{RunRecord, Session};
 
 use crate::number;
 
@@ -24,17 +24,6 @@ pub(crate) fn in_order<'a>(session: &Session, records: &'a [RunRecord]) -> Vec<&
 /// True if its answered rate is a lower bound of what the server answers.
 pub(crate) fn is_at_least(variant: &VariantSummary) -> bool {
     variant.not_compared == Some(NotCompared::Generator)
-}
-
-/// True if any variant was measured by a schedule that does not wait for the server. Its answered
-/// rate is the asked one, or says only that the server fell behind.
-pub(crate) fn has_open_loop(summary: &Summary) -> bool {
-    summary.variants.iter().any(|variant| matches!(variant.mode, Some(LoadMode::Open { .. })))
-}
-
-/// True if a variant asked one query after the other, so that its rate is only its latency again.
-pub(crate) fn asks_one_by_one(variant: &VariantSummary) -> bool {
-    variant.caveats.iter().any(|caveat| caveat.worst == Caveat::ClosedLoop { window: 1 })
 }
 
 /// The variant as it is to be shown: where no run counts, the figures of the invalid ones, under a name that says so.

@@ -1,6 +1,6 @@
 //! The window to use, from a sweep over windows.
 
-use dnslab_record::{BottleneckKind, Step, StepFigures, TimeOuts, WindowSweep, tried};
+use dnslab_record::{BottleneckKind, Looks, Step, StepFigures, TimeOuts, WindowSweep, tried};
 use serde::{Deserialize, Serialize};
 
 use crate::quantiles::RunFigures;
@@ -116,7 +116,7 @@ impl BestWindow {
                 let pairs = rates(highest).into_iter().zip(rates(best));
                 let pairs: Vec<ValuePair> =
                     pairs.map(|(reference, own)| ValuePair { reference, own }).collect();
-                Some(Paired::of(&pairs)?.relative)
+                Some(Paired::of(&pairs, Looks::Once)?.relative)
             })
             .flatten();
         let certain = best.window == highest.window

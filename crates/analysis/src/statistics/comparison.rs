@@ -84,6 +84,12 @@ pub struct Pair {
 }
 
 impl Comparison {
+    /// Whether the same variants are compared.
+    #[must_use]
+    pub fn is_of_same_pair(&self, other: &Self) -> bool {
+        (&self.variant, &self.against) == (&other.variant, &other.against)
+    }
+
     /// Gives the comparisons of a report their words. `margin` is the relative difference that does
     /// not matter (0.02 = 2 %), `answered_by` the metric that answers the question of the experiment, if it
     /// names one.
@@ -191,6 +197,7 @@ impl Pair {
 mod tests {
     use super::*;
     use crate::statistics::ValuePair;
+    use dnslab_record::Looks;
 
     const MARGIN: f64 = 0.02;
     const EQUAL: Verdict = Verdict::EqualWithin { margin: MARGIN };
@@ -203,7 +210,7 @@ mod tests {
             variant: "dot".to_owned(),
             against: "udp".to_owned(),
             metric,
-            paired: Paired::of(&values).unwrap(),
+            paired: Paired::of(&values, Looks::Once).unwrap(),
             floor: if metric == Metric::LatencyP95 { 20.0 } else { 0.0 },
             is_control: false,
             is_disturbed: false,

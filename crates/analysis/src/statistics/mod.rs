@@ -2,6 +2,7 @@
 
 mod bootstrap;
 mod comparison;
+mod law;
 mod paired;
 mod welch;
 

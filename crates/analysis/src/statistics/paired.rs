@@ -1,9 +1,10 @@
 //! The difference of two variants from rounds in which both were measured, or from runs that have nothing to do with
 //! each other.
 
-use statrs::distribution::{ContinuousCDF as _, StudentsT};
+use dnslab_record::Looks;
 
 use super::bootstrap::arithmetic_mean_of;
+use super::law::Law;
 use super::welch::StandardError;
 use super::{Estimate, Welch, mean_of};
 
@@ -25,7 +26,8 @@ pub struct ValuePair {
 /// the same for both, so most of what moves one value moves the other: the difference is taken
 /// inside each round, and the round is the unit. The difference of positive values is that of their
 /// logarithms, which is symmetric (half and double are equally far) and whose noise is that of a
-/// ratio. The interval is Student's for the mean of the differences.
+/// ratio. The interval is Student's for the mean of the differences, or one that holds whenever somebody looks
+/// ([`Looks`]).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Paired {
     /// Relative difference (0.1 = 10 % more) with its 95 % interval; unbounded from one pair.
@@ -41,17 +43,24 @@ pub struct Paired {
     /// Of the logarithms.
     mean: f64,
     error: f64,
-    /// Degrees of freedom of runs that are no pairs; `None` for pairs, which have one less than there are.
-    unpaired_freedom: Option<f64>,
+    kind: Kind,
     /// No pair alone gives the difference its sign.
     is_of_all: bool,
+}
+
+/// What the values have to do with each other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    Pairs(Looks),
+    /// Runs that are no pairs, with so many degrees of freedom.
+    Unpaired(f64),
 }
 
 impl Paired {
     /// The difference between values of the same rounds; `None` without a pair, or if a value is not
     /// above zero or not finite.
     #[must_use]
-    pub fn of(pairs: &[ValuePair]) -> Option<Self> {
+    pub fn of(pairs: &[ValuePair], looks: Looks) -> Option<Self> {
         let references: Vec<f64> = pairs.iter().map(|pair| pair.reference).collect();
         let own: Vec<f64> = pairs.iter().map(|pair| pair.own).collect();
         let is_fit = |value: &f64| value.is_finite() && *value > 0.0;
@@ -62,7 +71,7 @@ impl Paired {
         let logarithms: Vec<f64> =
             pairs.iter().map(|pair| (pair.own / pair.reference).ln()).collect();
         let spread = Spread::of(&logarithms);
-        let log = spread.interval();
+        let log = spread.interval(looks);
         // By how much each pair moves the difference of the two means.
         let moves: Vec<f64> =
             pairs.iter().map(|pair| above * pair.own.ln() - below * pair.reference.ln()).collect();
@@ -73,12 +82,12 @@ impl Paired {
                 low: if log.low.is_finite() { log.low.exp_m1() } else { f64::NEG_INFINITY },
                 high: log.high.exp_m1(),
             },
-            absolute: Spread { mean: above - below, ..Spread::of(&moves) }.interval(),
+            absolute: Spread { mean: above - below, ..Spread::of(&moves) }.interval(looks),
             pairs: pairs.len(),
             reference: below,
             mean: spread.mean,
             error: spread.error,
-            unpaired_freedom: None,
+            kind: Kind::Pairs(looks),
             is_of_all: !one_decides(&logarithms),
         })
     }
@@ -98,7 +107,7 @@ impl Paired {
             // By the delta method, as of pairs; the two means move each by itself.
             let spread = |side: &[f64], mean: f64| mean * Spread::of(side).error;
             let absolute = spread(&sides[0], below).hypot(spread(&sides[1], above));
-            student_of(freedom).inverse_cdf(1.0 - SHOWN_ERROR / 2.0) * absolute
+            Law::student(freedom).quantile(SHOWN_ERROR) * absolute
         });
         let half = half.unwrap_or(f64::INFINITY);
         let value = above - below;
@@ -109,18 +118,20 @@ impl Paired {
             reference: below,
             mean,
             error,
-            unpaired_freedom: Some(freedom),
+            kind: Kind::Unpaired(freedom),
             is_of_all: !one_run_decides(&sides),
         })
     }
 
-    /// Student's distribution for so many pairs; `None` below two.
-    fn student(&self, pairs: usize) -> Option<StudentsT> {
-        match self.unpaired_freedom {
-            Some(_) if self.pairs < 2 => None,
+    /// How a mean of so many pairs is judged; `None` below two.
+    fn law(&self, pairs: usize) -> Option<Law> {
+        match self.kind {
+            Kind::Unpaired(_) if self.pairs < 2 => None,
             // Further runs bring as much as those that there are.
-            Some(freedom) => Some(student_of(freedom * pairs as f64 / self.pairs as f64)),
-            None => student(pairs),
+            Kind::Unpaired(freedom) => {
+                Some(Law::student(freedom * pairs as f64 / self.pairs as f64))
+            }
+            Kind::Pairs(looks) => Law::of_mean(pairs, looks),
         }
     }
 
@@ -158,19 +169,19 @@ impl Paired {
     }
 
     fn p_of_none_with(&self, error: f64, pairs: usize) -> f64 {
-        match self.student(pairs) {
+        match self.law(pairs) {
             None => 1.0,
-            Some(_) if error == 0.0 => f64::from(u8::from(self.mean == 0.0)),
-            Some(student) => 2.0 * student.sf((self.mean / error).abs()),
+            Some(_) if error == 0.0 && self.mean == 0.0 => 1.0,
+            Some(law) => law.p_two_sided(self.mean / error),
         }
     }
 
     fn p_of_margin_with(&self, margin: f64, error: f64, pairs: usize) -> f64 {
         let room = margin.ln_1p() - self.mean.abs();
-        match self.student(pairs) {
+        match self.law(pairs) {
             None => 1.0,
-            Some(_) if error == 0.0 => f64::from(u8::from(room < 0.0)),
-            Some(student) => student.sf(room / error),
+            Some(_) if error == 0.0 && room == 0.0 => 1.0,
+            Some(law) => law.p_above(room / error),
         }
     }
 }
@@ -222,8 +233,7 @@ pub fn drift(values: &[f64]) -> Option<f64> {
     let slope = places().map(|(place, value)| place * (value - mean)).sum::<f64>() / spread;
     let rest: f64 = places().map(|(place, value)| (value - mean - slope * place).powi(2)).sum();
     let error = (rest / freedom / spread).sqrt();
-    let student = StudentsT::new(0.0, 1.0, freedom).ok()?;
-    let chance = if error > 0.0 { 2.0 * student.sf((slope / error).abs()) } else { 1.0 };
+    let chance = if error > 0.0 { Law::student(freedom).p_two_sided(slope / error) } else { 1.0 };
     (chance <= 0.01).then(|| slope * (count - 1.0) / mean)
 }
 
@@ -246,22 +256,14 @@ impl Spread {
     }
 
     /// Unbounded with one value.
-    fn interval(&self) -> Estimate {
-        let half = match student(self.count) {
-            Some(student) => student.inverse_cdf(1.0 - SHOWN_ERROR / 2.0) * self.error,
-            None => f64::INFINITY,
-        };
+    fn interval(&self, looks: Looks) -> Estimate {
+        let law = Law::of_mean(self.count, looks);
+        let half = law.map_or(f64::INFINITY, |law| match self.error > 0.0 {
+            true => law.quantile(SHOWN_ERROR) * self.error,
+            false => 0.0,
+        });
         Estimate { value: self.mean, low: self.mean - half, high: self.mean + half }
     }
-}
-
-/// Student's distribution for the mean of so many values; `None` below two.
-fn student(count: usize) -> Option<StudentsT> {
-    (count > 1).then(|| student_of(count as f64 - 1.0))
-}
-
-fn student_of(freedom: f64) -> StudentsT {
-    StudentsT::new(0.0, 1.0, freedom).expect("there is a degree of freedom")
 }
 
 fn logarithms(values: &[f64]) -> Vec<f64> {
@@ -303,7 +305,7 @@ mod tests {
     /// The difference between these pairs of a reference and a variant.
     fn paired(values: &[(f64, f64)]) -> Option<Paired> {
         let pair = |&(reference, own): &(f64, f64)| ValuePair { reference, own };
-        Paired::of(&values.iter().map(pair).collect::<Vec<_>>())
+        Paired::of(&values.iter().map(pair).collect::<Vec<_>>(), Looks::Once)
     }
 
     /// Which of the hypotheses with these p-values and weights fall at 5 %.
@@ -529,5 +531,32 @@ mod tests {
         let (held, false_words) = simulate(20, 7, MARGIN, Noise::OneSided);
         assert!((0.93..=0.97).contains(&held), "{held}");
         assert!(false_words <= 0.02 + 5.0 * 0.0022, "{false_words}");
+    }
+
+    /// What looking after each round costs, and that the promise is kept: experiments without a difference go on to 60
+    /// rounds, and somebody stops as soon as the interval of 95 % excludes zero.
+    #[test]
+    fn who_stops_at_the_first_certain_interval_is_misled_by_student_alone() {
+        const EXPERIMENTS: usize = 1_000;
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
+        let mut misled = |looks: Looks, noise: Noise| {
+            let is_misled = (0..EXPERIMENTS).filter(|_| {
+                let mut pairs = Vec::new();
+                (0..60).any(|_| {
+                    let [below, own] =
+                        [(); 2].map(|()| (0.02 * noise.draw(false, &mut random)).exp());
+                    pairs.push(ValuePair { reference: below, own });
+                    let found =
+                        Paired::of(&pairs, looks).expect("all values are above zero").relative;
+                    !(found.low..=found.high).contains(&0.0)
+                })
+            });
+            is_misled.count() as f64 / EXPERIMENTS as f64
+        };
+        assert!(misled(Looks::Once, Noise::Normal) > 0.2);
+        for noise in [Noise::Normal, Noise::HeavyTails] {
+            let share = misled(Looks::EachRound, noise);
+            assert!(share <= 0.05, "{noise:?}: {share}");
+        }
     }
 }

@@ -12,7 +12,6 @@ use super::group::Grouping;
 use super::html::escape;
 use super::self_check::verdict_link;
 use crate::chart::{Charts, TimeChart};
-use crate::imported::has_imported;
 use crate::number::{self, NONE};
 use crate::table::{self, MarkedTable};
 use crate::variants::shown;
@@ -118,7 +117,7 @@ pub(crate) fn outcomes(summary: &Summary, grouping: &Grouping) -> String {
          <table class=\"figures\">\n<thead><tr><th scope=\"col\">variant</th>\
          <th scope=\"col\">due</th>",
         match never.as_slice() {
-            _ if has_imported(summary) =>
+            _ if summary.has_imported() =>
                 " Not known: what of the lost was not sent, refused or malformed.".to_owned(),
             [] => String::new(),
             never => format!(" Never: {}.", never.join(", ")),

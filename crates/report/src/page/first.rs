@@ -11,9 +11,8 @@ use super::group::Grouping;
 use super::html::escape;
 use super::picture::{Ticks, push_text, short_count, shortened, trimmed};
 use crate::answer::headline_metric;
-use crate::imported::has_imported;
 use crate::number::{self, NONE};
-use crate::variants::{asks_one_by_one, has_open_loop, is_at_least, shown};
+use crate::variants::{is_at_least, shown};
 use crate::words::metric::words;
 use crate::words::{TIME_OUT, time_out};
 
@@ -47,11 +46,11 @@ pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
     }
     let common = summary.variants.iter().find_map(|variant| variant.common_rate_qps);
     let title = words(metric).first_chart.unwrap_or(words(metric).label);
-    let text = if has_imported(summary) {
+    let text = if summary.has_imported() {
         "As the load generator counted them. Line: 95 % interval."
-    } else if has_open_loop(summary) || common.is_some() && metric.is_latency() {
+    } else if summary.has_open_loop() || common.is_some() && metric.is_latency() {
         "All variants at the rate that was set. Line: 95 % interval."
-    } else if summary.variants.iter().any(asks_one_by_one) {
+    } else if summary.variants.iter().any(VariantSummary::asks_one_by_one) {
         "One query after another. Line: 95 % interval."
     } else {
         "As many queries as each variant answers. Line: 95 % interval."

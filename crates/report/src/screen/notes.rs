@@ -7,7 +7,7 @@ use dnslab_record::{
 use dnslab_settings::Remedy;
 
 use crate::number;
-use crate::variants::{asks_one_by_one, code_shares, is_at_least, listed};
+use crate::variants::{code_shares, is_at_least, listed};
 use crate::words::caveat::{About, Action, Short, words};
 use crate::words::invalid::invalid_text;
 use crate::words::{Amount, amounts};
@@ -348,7 +348,7 @@ fn of_bottleneck(variant: &VariantSummary, setting: &Setting<'_>) -> Option<Said
         matches!(caveat.worst, Caveat::Lost { .. } | Caveat::ConnectionsFailed { .. })
             || caveat.worst.keeps_from_cpu()
     });
-    (is_closed && is_window && !is_full && !asks_one_by_one(variant)).then(|| {
+    (is_closed && is_window && !is_full && !variant.asks_one_by_one()).then(|| {
         let action = match setting.record.load.clients.saturating_mul(10) {
             clients @ ..=MAX_CLIENTS => {
                 format!("Ask with more: {}.", Remedy::set("load.clients", clients))

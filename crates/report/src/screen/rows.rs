@@ -6,7 +6,7 @@ use dnslab_record::{Caveat, Metric};
 
 use super::cell;
 use super::line::{Line, Look, Piece};
-use crate::variants::{ERRORS, INVALID, has_open_loop, shown};
+use crate::variants::{ERRORS, INVALID, shown};
 use crate::words::metric::words;
 use crate::words::{TIME_OUT, time_out};
 use crate::{answer, memory, number};
@@ -107,7 +107,7 @@ pub(super) fn legend(table: &[Vec<Piece>], controls: &str, is_short: bool) -> Op
 /// The columns, each with its heading and its place from left to right, in the order of their
 /// importance. The first one has figures, or the reason why there are none.
 fn columns(summary: &Summary) -> Vec<(usize, Vec<Piece>)> {
-    let (metrics, rate) = (answer::metrics(summary), answer::offered_qps(summary));
+    let (metrics, rate) = (summary.answering_metrics(), answer::offered_qps(summary));
     let has_chain = summary.variants.iter().any(|variant| variant.chain.len() > 1);
     let further = FURTHER.into_iter().filter(|metric| !metrics.contains(metric));
     let is_measured = |metric: &Metric| {
@@ -119,7 +119,7 @@ fn columns(summary: &Summary) -> Vec<(usize, Vec<Piece>)> {
             }
         };
         // A rate that was asked says nothing of the server.
-        let is_told = *metric != Metric::AnsweredQps || !has_open_loop(summary);
+        let is_told = *metric != Metric::AnsweredQps || !summary.has_open_loop();
         is_told && summary.variants.iter().any(has)
     };
     let measured = metrics.iter().copied().chain(further).filter(is_measured);

@@ -1,11 +1,10 @@
 //! How far to trust the figures, in one line.
 
-use dnslab_analysis::{Summary, latency_floor_of_runs_ns};
+use dnslab_analysis::{Summary, VariantSummary, latency_floor_of_runs_ns};
 use dnslab_record::{BottleneckKind, Metric, RunRecord};
 
-use crate::imported::has_imported;
 use crate::number;
-use crate::variants::{asks_one_by_one, listed};
+use crate::variants::listed;
 use crate::words::bottleneck::bottleneck_name;
 
 /// What bounded the variants, and how much of the machine's time was taken away.
@@ -64,11 +63,11 @@ fn bottlenecks(summary: &Summary) -> String {
         }
     }
     let all = counted.count();
-    let is_one_by_one = summary.variants.iter().any(asks_one_by_one);
+    let is_one_by_one = summary.variants.iter().any(VariantSummary::asks_one_by_one);
     let name = |kind: BottleneckKind| match kind {
         BottleneckKind::Rate => "none at the offered rate",
         BottleneckKind::Window if is_one_by_one => "one query at a time",
-        BottleneckKind::Unknown if has_imported(summary) => "not known",
+        BottleneckKind::Unknown if summary.has_imported() => "not known",
         kind => bottleneck_name(kind),
     };
     let texts: Vec<String> = kinds
