@@ -44,6 +44,7 @@ mod join_answers;
 mod latency_floor;
 mod memory;
 mod not_compared;
+mod pooled;
 mod published;
 
 mod quantiles;
@@ -81,6 +82,7 @@ pub use join_answers::{Difference, Joined, MAX_QUESTIONS, join as join_answers};
 pub use latency_floor::{floor_of_run_ns, latency_floor_ns, latency_floor_of_runs_ns};
 pub use memory::{MemoryLog, RunMemory};
 pub use not_compared::NotCompared;
+pub use pooled::{Beside, BesideDifference, NotPooled, Pooled, PooledDifference, PooledSession};
 pub use published::BesidePublished;
 
 pub use quantiles::RunFigures;

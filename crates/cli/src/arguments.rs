@@ -8,6 +8,7 @@ mod make;
 mod monitor;
 pub(crate) mod monitoring_stack;
 mod output;
+pub(crate) mod publish;
 mod serve;
 mod value;
 
@@ -82,6 +83,8 @@ pub(crate) enum Command {
     Import(Import),
     /// Judge a change by two results directories of one experiment, made before it and after it
     Compare(Compare),
+    /// Say what holds over several sessions of one experiment, and where the next one will lie
+    Pool(Pool),
     /// Show one figure over many results directories, and where its level changed
     History(History),
     /// Say what on this machine would spoil a measurement, and the remedy
@@ -137,14 +140,34 @@ pub(crate) struct Asked {
     /// time goes; the same as `--set repeat.profile=true`
     #[arg(long)]
     pub(crate) profile: bool,
+    /// Measure what can be defended: 5 sessions with pauses, loads of 30 s and more, rounds until 1 % is certain,
+    /// sessions beside them with other settings, and where a further session will lie. It takes hours
+    #[arg(long)]
+    pub(crate) publish: bool,
+    /// One more session with this key changed, beside those of `repeat.sessions`: what the choice moves
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) beside: Vec<String>,
 }
 
 impl Asked {
     /// Reads and checks the experiment.
     pub(crate) fn experiment(&self) -> Result<(Experiment, Source), ExperimentError> {
+        let (experiment, source) = self.experiment_with(&[])?;
+        if !self.publish {
+            return Ok((experiment, source));
+        }
+        self.experiment_with(&publish::sets(&experiment, &self.set))
+    }
+
+    /// With these settings too, which the user's own replace.
+    pub(crate) fn experiment_with(
+        &self,
+        further: &[String],
+    ) -> Result<(Experiment, Source), ExperimentError> {
         let insecure = self.insecure.then(|| "server.insecure=true".to_owned());
         let profile = self.profile.then(|| "repeat.profile=true".to_owned());
-        let sets: Vec<String> = self.set.iter().cloned().chain(insecure).chain(profile).collect();
+        let all = self.set.iter().chain(further).cloned();
+        let sets: Vec<String> = all.chain(insecure).chain(profile).collect();
         let compares_otherwise = self.against.is_some();
         let chosen = Chosen { only: &self.only, without: &self.without, compares_otherwise };
         let changes = Changes { sets: &sets, chosen, against: self.against.as_deref() };
@@ -162,6 +185,8 @@ impl Default for Asked {
             against: None,
             insecure: false,
             profile: false,
+            publish: false,
+            beside: Vec::new(),
         }
     }
 }
@@ -175,9 +200,13 @@ pub(crate) struct Run {
     pub(crate) results: ResultsFolder,
     /// Go on with an interrupted experiment: repeat only what is missing
     #[arg(long, value_name = "DIRECTORY", conflicts_with_all = [
-        "experiment", "set", "only", "without", "against", "insecure", "profile", "results",
+        "experiment", "set", "only", "without", "against", "insecure", "profile", "publish", "beside", "results",
     ])]
     pub(crate) resume: Option<PathBuf>,
+    /// So many rounds more than the experiment had. Its intervals are then those that hold though somebody
+    /// looked before, and are wider
+    #[arg(long, value_name = "ROUNDS", requires = "resume", value_parser = value_parser!(u32).range(1..=1_000))]
+    pub(crate) more: Option<u32>,
     /// Fail (exit code 4) when a variant for certain is worse than the baseline by more than this,
     /// `p99=10%` or `p99<+10%`, or beyond this bound, `p99<10ms`: of qps, p50, p95, p99, mean, lost,
     /// cpu_per_query, memory, handshakes; several are separated by commas
@@ -502,6 +531,20 @@ pub(crate) struct Compare {
     #[arg(long)]
     pub(crate) across_machines: bool,
     /// Print the comparison as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `dnslab pool`
+#[derive(Debug, Args)]
+pub(crate) struct Pool {
+    /// Results directories of one experiment, in any order, and folders of such directories
+    #[arg(required = true)]
+    pub(crate) results: Vec<PathBuf>,
+    /// Write a page with the answer and all differences
+    #[arg(long, value_name = "FILE")]
+    pub(crate) page: Option<PathBuf>,
+    /// Print the figures as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -39,6 +39,7 @@ pub(crate) fn capacity(arguments: Capacity) -> Result<Exit, Failure> {
         limits: Vec::new(),
         recording: None,
         against: String::new(),
+        common_rate_qps: None,
     };
     let sought = plan.sought.clone();
     let first = plan.first_experiment().map_err(failure)?;

@@ -81,7 +81,7 @@ impl Read {
         WholeSession { session, records, experiment }
     }
 
-    fn is_same_as(&self, other: &Self) -> bool {
+    pub(crate) fn is_same_as(&self, other: &Self) -> bool {
         let place = |read: &Self| read.results.path().canonicalize().ok();
         place(self).is_some_and(|path| Some(path) == place(other))
     }

@@ -1,6 +1,8 @@
 //! What is printed when an experiment is over: the first screen, the place of the report, and what to do
 //! next.
 
+use std::path::Path;
+
 use dnslab_analysis::Summary;
 use dnslab_lab::{is_installed, title};
 use dnslab_record::Capacity;
@@ -27,11 +29,16 @@ pub(crate) fn show(
         results.answer_comparisons()?,
         results.cpu_profiles()?.as_ref(),
     );
+    if output.is_part {
+        write_report(results)?;
+        return Ok(summary);
+    }
     if let Some(form) = output.json {
         print_json(results, form)?;
         return Ok(summary);
     }
-    let next = experiment.and_then(|experiment| next(experiment, &summary));
+    let place = is_kept.then(|| results.path());
+    let next = experiment.and_then(|experiment| next(experiment, &summary, place));
     // The lines on how to go on.
     let unfinished = if summary.missing_runs > 0 { 2 } else { 0 };
     let following = 1 + usize::from(next.is_some()) + unfinished;
@@ -79,13 +86,21 @@ fn print_json(results: &ResultsDirectory, form: JsonForm) -> Result<(), Failure>
 
 /// One hint: how many more rounds would probably make the answer certain, or the same experiment on an
 /// installed server. None if runs are missing: another note says how to make them.
-fn next(experiment: &Experiment, summary: &Summary) -> Option<String> {
+fn next(experiment: &Experiment, summary: &Summary, place: Option<&Path>) -> Option<String> {
     if summary.missing_runs > 0 {
         return None;
     }
     if let Some(more) = more_rounds(summary) {
-        let rounds = experiment.repeat.runs + more;
-        return Some(format!("more rounds may make it certain: --set repeat.runs={rounds}"));
+        return Some(match place {
+            Some(place) => {
+                let path = place.display();
+                format!("more rounds may make it certain: dnslab run --resume {path} --more {more}")
+            }
+            None => {
+                let rounds = experiment.repeat.runs + more;
+                format!("more rounds may make it certain: --set repeat.runs={rounds}")
+            }
+        });
     }
     let plain = [Transport::Udp, Transport::Tcp, Transport::Dot];
     let could_be_another = experiment.variants.iter().all(|variant| {

@@ -36,6 +36,11 @@ impl Place {
         Ok(Self { folder: temporary.path().to_owned(), temporary: Some(temporary) })
     }
 
+    /// A folder that stays.
+    pub(crate) fn kept(folder: &Path) -> Self {
+        Self { folder: folder.to_owned(), temporary: None }
+    }
+
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }

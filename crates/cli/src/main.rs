@@ -64,6 +64,7 @@ mod monitoring;
 mod monitoring_stack;
 mod output;
 mod plan;
+mod pool;
 mod profile;
 mod record;
 #[cfg(test)]
@@ -73,6 +74,7 @@ mod report;
 mod run;
 mod serve;
 mod session;
+mod sessions;
 mod signals;
 mod terminal;
 #[cfg(test)]
@@ -161,6 +163,7 @@ fn act(command: Command) -> Result<Exit, Failure> {
         Command::Report(arguments) => report::report(&arguments),
         Command::Export(arguments) => export::export(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments),
+        Command::Pool(arguments) => pool::pool(&arguments),
         Command::History(arguments) => history::history(&arguments),
         Command::Import(arguments) => import::import(arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),

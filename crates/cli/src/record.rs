@@ -147,7 +147,7 @@ impl Live {
             self.socket.address(),
             self.socket.who_may_connect()
         ));
-        let output = Output { quiet: self.is_quiet, json: None };
+        let output = Output { quiet: self.is_quiet, ..Output::default() };
         let bar = terminal::bar(ProgressBar::new_spinner(), output);
         let mut lines = 0;
         let mut tell = |line: String| {

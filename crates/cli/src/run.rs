@@ -17,7 +17,7 @@ use crate::kept::{Place, needs_folder};
 use crate::live::{Live, Wanted};
 use crate::monitoring::{Both, Doors, Monitor};
 use crate::session::{failure, failure_with_remedy, guard};
-use crate::{first_screen, gate, signals, terminal};
+use crate::{first_screen, gate, sessions, signals, terminal};
 
 pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
     let may_run = |untrusted: &Untrusted| arguments.trust || trust(untrusted);
@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
         Some(path) => {
             let doors = open()?;
             let place = Place::of(&arguments.results)?;
-            let session = Session::resume(path, guard(), &may_run)
+            let session = Session::resume(path, arguments.more.unwrap_or(0), guard(), &may_run)
                 .map_err(|error| failure_with_remedy(error, OptionForm::Set))?;
             (place, session, doors)
         }
@@ -46,11 +46,11 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
             if let Some(untrusted) = doubt.filter(|untrusted| !may_run(untrusted)) {
                 return Err(Failure::bad_input(untrusted));
             }
+            if experiment.repeat.sessions > 1 || !arguments.asked.beside.is_empty() {
+                return sessions::run(arguments, &experiment);
+            }
             let doors = open()?;
-            let gate = Gate {
-                limits: limits(arguments),
-                against: arguments.asked.against.clone().unwrap_or_default(),
-            };
+            let gate = Gate::of(arguments);
             let session = begin(experiment, (place.folder(), None), gate, OptionForm::Set)?;
             (place, session, doors)
         }
@@ -123,6 +123,18 @@ pub(crate) struct Gate {
     pub(crate) limits: Vec<CostLimit>,
     /// The program that each variant is compared with itself on; empty without one.
     pub(crate) against: String,
+    /// Rate of the common load where another session has found it, queries per second.
+    pub(crate) common_rate_qps: Option<f64>,
+}
+
+impl Gate {
+    pub(crate) fn of(arguments: &Run) -> Self {
+        Self {
+            limits: limits(arguments),
+            against: arguments.asked.against.clone().unwrap_or_default(),
+            common_rate_qps: None,
+        }
+    }
 }
 
 /// `results` is the folder of the results directory, with a recording that is to move there. Remedies name options in
@@ -140,6 +152,7 @@ pub(crate) fn begin(
         limits: gate.limits,
         recording: recording.map(Path::to_owned),
         against: gate.against,
+        common_rate_qps: gate.common_rate_qps,
     };
     Session::begin(experiment, options).map_err(|error| failure_with_remedy(error, form))
 }

@@ -7,7 +7,7 @@ use dnslab_lab::{GuardProgram, LabError, Version, hosts};
 use dnslab_record::SkippedVariant;
 use dnslab_settings::{
     CacheSize, ChainRole, ChainServer, Experiment, HostsChoice, Link, LogTarget, Mode, Queries,
-    ServerKind, Upstream, UpstreamChoice, Variant, on_one_line,
+    Repeat, ServerKind, Upstream, UpstreamChoice, Variant, on_one_line,
 };
 use dnslab_wire::units::{duration, number, share};
 
@@ -97,11 +97,22 @@ pub fn explain(
     if experiment.repeat.profile {
         text.push_str("then one more round in which perf samples the servers\n");
     }
-    text.push_str(&format!(
-        "{} runs, about {}\n",
-        plan.cases.len(),
-        duration::spoken(plan.time.whole())
-    ));
+    let (runs, lasts) = (plan.cases.len(), duration::spoken(plan.time.whole()));
+    let Repeat { until, sessions, session_pause, .. } = experiment.repeat;
+    let most = match until > 0.0 {
+        true => format!("at most, fewer if {} is certain before", share::rounded(until)),
+        false => String::new(),
+    };
+    text.push_str(&format!("{runs} runs, about {lasts}"));
+    text.push_str(&if most.is_empty() { "\n".to_owned() } else { format!(" {most}\n") });
+    if sessions > 1 {
+        let pause = duration::spoken(session_pause);
+        let whole = (plan.time.whole() + session_pause) * sessions;
+        let whole = duration::spoken(whole.saturating_sub(session_pause));
+        text.push_str(&format!(
+            "{sessions} sessions of it with {pause} in between, about {whole}\n"
+        ));
+    }
     text
 }
 

@@ -81,7 +81,12 @@ fn session<'a>(
 
 /// The minute in which a session began: `2026-11-25 01:02`.
 pub(crate) fn began(session: &HistorySession) -> String {
-    let minute: String = session.started.chars().take("2026-11-25T01:02".len()).collect();
+    minute(&session.started)
+}
+
+/// The minute of a time in RFC 3339: `2026-11-25 01:02`.
+pub(crate) fn minute(time: &str) -> String {
+    let minute: String = time.chars().take("2026-11-25T01:02".len()).collect();
     minute.replacen('T', " ", 1)
 }
 

@@ -22,7 +22,7 @@
 //! - `page`: the HTML. `chart`: what its script draws. Script and style sheet are made of `page/src`, in `page`
 //!   (`npm ci`, then `npm run build`), and committed in `page/dist`, so that the build needs no Node.js.
 //! - `csv`, `summary_json`, `dns_metrics`, `junit`: files for programs.
-//! - `capacity`, `session_comparison`, `history`, `gate`, `imported`: what further commands show.
+//! - `capacity`, `session_comparison`, `history`, `pooled`, `gate`, `imported`: what further commands show.
 //!
 //! What always holds:
 //!
@@ -51,6 +51,7 @@ mod memory;
 mod needs;
 pub mod number;
 mod page;
+mod pooled;
 mod published;
 mod screen;
 mod server;
@@ -73,9 +74,11 @@ pub use gate::{overall_text, ruling_texts};
 pub use history::history_csv;
 pub use junit::session_comparison_junit;
 pub use markdown::session_comparison_markdown;
-pub use page::history_page;
+pub use page::{history_page, pooled_page};
+pub use pooled::pooled_json;
 pub use screen::{
-    Line, Look, Piece, Terminal, capacity_screen, history_screen, screen, session_comparison_screen,
+    Line, Look, Piece, Terminal, capacity_screen, history_screen, pooled_screen, screen,
+    session_comparison_screen,
 };
 pub use session_comparison::{machine_texts, session_comparison_json};
 pub use summary_json::summary_schema;

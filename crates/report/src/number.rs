@@ -1,7 +1,8 @@
 //! How figures are written: the same in the terminal, in Markdown and on the page.
 
 pub use dnslab_wire::units::duration::{
-    as_set, in_seconds, rounded as duration, with_interval as time_with_interval,
+    as_set, in_seconds, range as time_range, rounded as duration,
+    with_interval as time_with_interval,
 };
 pub use dnslab_wire::units::number::{
     bits_per_second, certain, certain_decimals, certain_value, count, counted, qps,

@@ -10,6 +10,7 @@ pub(crate) mod conditions;
 mod history;
 mod line;
 pub(crate) mod notes;
+mod pooled;
 mod rows;
 mod session_comparison;
 mod trust;
@@ -26,6 +27,7 @@ pub use history::history_screen;
 pub use line::{Line, Look, Piece, Terminal};
 use line::{MAX_LINES, Room, WIDEST, push_notes, wrapped};
 pub(crate) use notes::Note;
+pub use pooled::pooled_screen;
 pub use session_comparison::session_comparison_screen;
 
 /// So many variants fit.

@@ -22,6 +22,7 @@ mod figures;
 mod golden;
 mod history;
 mod imported;
+mod pooled;
 mod sample;
 mod schema;
 mod screens;

@@ -7,12 +7,15 @@ use crate::keys::keys;
 use crate::{Document, Key};
 
 /// Keys of the experiment as a whole that change no figure: what it is called, what it asks, and how often.
-const WITHOUT_EFFECT: [&str; 8] = [
+const WITHOUT_EFFECT: [&str; 11] = [
     "name",
     "question",
     "baseline",
     "answered_by",
     "repeat.runs",
+    "repeat.until",
+    "repeat.sessions",
+    "repeat.session_pause",
     "repeat.pause",
     "repeat.margin",
     "compare.with",

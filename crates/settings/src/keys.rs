@@ -771,6 +771,15 @@ settings! {
     pub struct Repeat, draft RepeatDraft, at "repeat." {
         /// Rounds: runs of each variant, every time with servers that are freshly started
         runs: u32 = 5, count(1, MAX_RUNS as u64);
+        /// End of the rounds before there are `runs` of them: when the difference that answers the question has
+        /// an interval that reaches no further than this to either side, for each pair of variants. Its
+        /// intervals hold though somebody looked after each round, and are wider. With 0 there are `runs`
+        until: f64 = 0.0;
+        /// Sessions: the whole experiment so many times, with a pause in between. What differs from session to
+        /// session is in no interval of one of them (docs/METHOD.md)
+        sessions: u32 = 1, count(1, 100);
+        /// Time between two sessions
+        session_pause: Duration = MINUTE, lasting(Duration::ZERO, DAY);
         /// How the variants of a round alternate: `slices` has all their servers up together, and the
         /// load goes to them in turns; with `runs` one whole run follows another. `auto` takes slices
         /// where servers can be up together without changing what is measured

@@ -31,7 +31,8 @@ pub struct Estimate {
 
 impl Estimate {
     /// A value of which nothing but itself is known.
-    pub(crate) fn unbounded(value: f64) -> Self {
+    #[must_use]
+    pub fn unbounded(value: f64) -> Self {
         Self { value, low: f64::NEG_INFINITY, high: f64::INFINITY }
     }
 

@@ -123,6 +123,22 @@ impl Paired {
         })
     }
 
+    /// Where the differences of one further pair lie in 95 of 100 cases, relative and in the unit of the values:
+    /// wider than the intervals of the means by the root of one more than the pairs.
+    #[must_use]
+    pub fn next(&self) -> (Estimate, Estimate) {
+        let wider = (self.pairs as f64 + 1.0).sqrt();
+        let Estimate { value, low, high } = self.relative;
+        let widened = |end: f64| (self.mean + wider * (end.ln_1p() - self.mean)).exp_m1();
+        let relative = match self.relative.is_bounded() {
+            true => Estimate { value, low: widened(low), high: widened(high) },
+            false => self.relative,
+        };
+        let Estimate { value, low, high } = self.absolute;
+        let (low, high) = (value + wider * (low - value), value + wider * (high - value));
+        (relative, Estimate { value, low, high })
+    }
+
     /// How a mean of so many pairs is judged; `None` below two.
     fn law(&self, pairs: usize) -> Option<Law> {
         match self.kind {
@@ -531,6 +547,26 @@ mod tests {
         let (held, false_words) = simulate(20, 7, MARGIN, Noise::OneSided);
         assert!((0.93..=0.97).contains(&held), "{held}");
         assert!(false_words <= 0.02 + 5.0 * 0.0022, "{false_words}");
+    }
+
+    /// Of further pairs, 95 of 100 lie where they are predicted.
+    #[test]
+    fn a_further_pair_lies_where_it_is_predicted() {
+        const EXPERIMENTS: usize = 2_000;
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(3);
+        let mut draw = || (0.1 + 0.02 * Noise::Normal.draw(true, &mut random)).exp();
+        for pairs in [2, 5, 10] {
+            let is_held = (0..EXPERIMENTS).filter(|_| {
+                let values: Vec<ValuePair> =
+                    (0..pairs).map(|_| ValuePair { reference: 50.0, own: 50.0 * draw() }).collect();
+                let (relative, absolute) = Paired::of(&values, Looks::Once).unwrap().next();
+                let further = draw() - 1.0;
+                assert!(absolute.low < absolute.value && absolute.value < absolute.high);
+                (relative.low..=relative.high).contains(&further)
+            });
+            let share = is_held.count() as f64 / EXPERIMENTS as f64;
+            assert!((0.925..=0.975).contains(&share), "{pairs} pairs: {share}");
+        }
     }
 
     /// What looking after each round costs, and that the promise is kept: experiments without a difference go on to 60

@@ -11,6 +11,9 @@ pub(crate) struct Output {
     /// Print JSON in the place of the result for people: `summary.json`, or DNS-OARC's dns-metrics
     #[arg(long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "summary")]
     pub(crate) json: Option<JsonForm>,
+    /// Print no result: what comes of several sessions is printed once.
+    #[arg(skip)]
+    pub(crate) is_part: bool,
 }
 
 /// Which JSON is printed.

@@ -95,7 +95,8 @@ mod tests {
     fn form(options: &str, around: Surroundings) -> Option<Form> {
         let has = |option: &str| options.split(' ').any(|word| word == option);
         let watch = Watch { live: has("live"), plain: has("plain") };
-        let output = Output { quiet: has("quiet"), json: has("json").then_some(JsonForm::Summary) };
+        let json = has("json").then_some(JsonForm::Summary);
+        let output = Output { quiet: has("quiet"), json, ..Output::default() };
         Form::choose(watch, output, around).ok()
     }
 

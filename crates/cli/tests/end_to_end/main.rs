@@ -57,6 +57,7 @@ mod serve;
 mod server_failure;
 mod servers;
 mod serving;
+mod sessions;
 mod silence;
 mod studies;
 mod transports;

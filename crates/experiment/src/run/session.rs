@@ -4,6 +4,7 @@
 mod answers;
 pub(crate) mod capacity;
 pub(crate) mod conditions;
+mod enough;
 pub(crate) mod kept;
 mod profile;
 pub(crate) mod rounds;
@@ -20,7 +21,7 @@ use std::time::{Duration, Instant, SystemTime};
 use dnslab_figures::AnswersError;
 use dnslab_lab::{GuardProgram, Installed, LabError, Logging, Needs, host, hosts};
 use dnslab_record::{
-    CaseId, Compared, CostLimit, Fact, LiveLoad, RunRecord, RunStatus, SESSION_FORMAT,
+    CaseId, Compared, CostLimit, Fact, LiveLoad, Looks, RunRecord, RunStatus, SESSION_FORMAT,
     SkippedVariant,
 };
 use dnslab_results::{FolderName, Holder, ResultsDirectory, ResultsError, SessionLock};
@@ -60,6 +61,8 @@ pub struct SessionOptions {
     pub recording: Option<PathBuf>,
     /// The program that each variant is compared with itself on, as it was named; empty without one.
     pub against: String,
+    /// Rate of the common load where another session has found it, queries per second.
+    pub common_rate_qps: Option<f64>,
 }
 
 /// Is told of events as they happen.
@@ -276,9 +279,13 @@ impl Session {
                 Alternation::Slices => String::new(),
                 Alternation::Runs(reason) => reason,
             },
-            common_rate_qps: None,
+            common_rate_qps: options.common_rate_qps,
             limits: options.limits,
             against: options.against,
+            looks: match experiment.repeat.until > 0.0 {
+                true => Looks::EachRound,
+                false => Looks::Once,
+            },
             published: experiment.published.clone(),
             plan: plan.cases,
         };
@@ -301,7 +308,9 @@ impl Session {
         Ok(Self { experiment, results, _lock: lock, facts, guard, lists, slices, taken })
     }
 
-    /// Resumes an experiment. Old runs that a kill left put aside are brought back or removed first.
+    /// Resumes an experiment, with so many `more` rounds than it had. From then on its intervals are those that hold
+    /// though somebody looked ([`Looks::EachRound`]). Old runs that a kill left put aside are brought back or removed
+    /// first.
     /// `may_run` decides about an experiment that names code and may be somebody else's.
     ///
     /// # Errors
@@ -310,6 +319,7 @@ impl Session {
     /// experiment began.
     pub fn resume(
         path: &Path,
+        more: u32,
         guard: GuardProgram,
         may_run: &dyn Fn(&Untrusted) -> bool,
     ) -> Result<Self, SessionError> {
@@ -333,6 +343,7 @@ impl Session {
         for case in &session.facts.plan {
             session.results.settle(case)?;
         }
+        session.plan_more(more);
         if session.remaining()?.cases.is_empty() && !session.lacks_profile()? {
             return Ok(session);
         }
@@ -346,10 +357,24 @@ impl Session {
         if !differences.is_empty() {
             return Err(SessionError::Differs { differences, experiment: path });
         }
+        if more > 0 {
+            session.results.write_session(&session.facts)?;
+            session.results.write_experiment(&session.experiment.to_toml())?;
+        }
         let remaining = session.remaining()?;
         session.taken =
             ask_first(&mut session.experiment, &remaining, &mut session.lists.borrow_mut())?;
         Ok(session)
+    }
+
+    /// The plan with further rounds, which a longer experiment would have had from the beginning.
+    fn plan_more(&mut self, more: u32) {
+        if more > 0 {
+            let planned = self.facts.plan.iter().map(|case| case.repetition).max().unwrap_or(0);
+            self.experiment.repeat.runs = planned.saturating_add(more);
+            self.facts.plan = Plan::new(&self.experiment, &self.facts.skipped).cases;
+            self.facts.looks = Looks::EachRound;
+        }
     }
 
     /// Replaces the limits that the session began with, unless `limits` is empty.
@@ -446,6 +471,9 @@ impl Session {
             // A repetition has several rounds if whole runs alternate.
             let repetition = round.first().map(|case| case.repetition);
             if last.replace(repetition).is_some_and(|last| last != repetition) {
+                if self.ends_before(repetition)? {
+                    break;
+                }
                 rest(self.experiment.repeat.pause, stop);
             }
             if stop.load(Ordering::Relaxed) {
@@ -486,6 +514,17 @@ impl Session {
         self.compare_answers(&mut Vec::new(), stop, observer)?;
         self.profile(stop, observer)?;
         Ok(SessionEnd { interrupted: stop.load(Ordering::Relaxed) })
+    }
+
+    /// Whether the rounds before `next` say enough. The plan then ends with them.
+    fn ends_before(&mut self, next: Option<u32>) -> Result<bool, SessionError> {
+        let until = self.experiment.repeat.until;
+        let is_enough = until > 0.0 && enough::is_enough(&self.facts, &self.results.runs()?, until);
+        if is_enough {
+            self.facts.plan.retain(|case| Some(case.repetition) < next);
+            self.results.write_session(&self.facts)?;
+        }
+        Ok(is_enough)
     }
 
     fn run_round(

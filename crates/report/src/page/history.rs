@@ -6,11 +6,12 @@ use dnslab_analysis::statistics::Estimate;
 use dnslab_analysis::{History, VariantHistory};
 
 use super::group::COLOURS;
-use super::html::escape;
+use super::html::{escape, wide_table};
 use super::picture::push_text;
 use super::shell::shell;
 use crate::history::{LEGEND, answer, began, notes, point_text, servers, table};
 use crate::screen::cell::figure;
+use crate::table::Table;
 use crate::words::metric::noun;
 use crate::words::session_comparison::difference;
 
@@ -45,31 +46,11 @@ pub fn history_page(history: &History) -> String {
     for (nth, variant) in history.variants.iter().enumerate() {
         push_picture(&mut body, history, variant, nth % COLOURS);
     }
-    push_table(&mut body, history);
+    let Table { header, rows, .. } = table(history);
+    let sessions = wide_table("Sessions", "figures", &header, &rows);
+    let _ = write!(body, "<section>\n<h2>Sessions</h2>\n{sessions}</section>\n");
     let _ = write!(body, "</main>\n<footer>{}</footer>\n", escape(LEGEND));
     shell(&format!("{noun} over time - dnslab"), "'none'", &body)
-}
-
-fn push_table(body: &mut String, history: &History) {
-    let table = table(history);
-    let header: String = table
-        .header
-        .iter()
-        .map(|title| format!("<th scope=\"col\">{}</th>", escape(title)))
-        .collect();
-    let _ = write!(
-        body,
-        "<section>\n<h2>Sessions</h2>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" \
-         aria-label=\"Sessions\">\n<table class=\"figures\">\n<thead><tr>{header}</tr></thead>\n<tbody>\n"
-    );
-    for row in &table.rows {
-        let _ = write!(body, "<tr><th scope=\"row\">{}</th>", escape(&row[0]));
-        for cell in &row[1..] {
-            let _ = write!(body, "<td>{}</td>", escape(cell));
-        }
-        body.push_str("</tr>\n");
-    }
-    body.push_str("</tbody>\n</table>\n</div>\n</section>\n");
 }
 
 /// The sessions from left to right at equal distances: a point with its interval for each, a line for each

@@ -22,6 +22,35 @@ pub(crate) fn escape(text: &str) -> String {
     escaped.replace(" %", "\u{a0}%")
 }
 
+/// A table that a narrow screen moves sideways, of this class. The first cell of a row is its heading.
+pub(super) fn wide_table(
+    label: &str,
+    class: &str,
+    header: &[impl AsRef<str>],
+    rows: &[impl AsRef<[String]>],
+) -> String {
+    let headings: String = header
+        .iter()
+        .map(|title| format!("<th scope=\"col\">{}</th>", escape(title.as_ref())))
+        .collect();
+    let mut html = format!(
+        "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">\n\
+         <table class=\"{class}\">\n<thead><tr>{headings}</tr></thead>\n<tbody>\n",
+        escape(label)
+    );
+    for row in rows {
+        for (place, cell) in row.as_ref().iter().enumerate() {
+            let cell = escape(cell);
+            html += &match place {
+                0 => format!("<tr><th scope=\"row\">{cell}</th>"),
+                _ => format!("<td>{cell}</td>"),
+            };
+        }
+        html.push_str("</tr>\n");
+    }
+    html + "</tbody>\n</table>\n</div>\n"
+}
+
 /// Escapes a sentence and sets `quoted` words in it as code.
 pub(crate) fn prose(text: &str) -> String {
     let pieces: Vec<String> = escape(text).split('`').map(str::to_owned).collect();

@@ -18,6 +18,7 @@ mod method;
 mod notes;
 mod pacing;
 mod picture;
+mod pooled;
 mod published;
 mod self_check;
 mod shell;
@@ -42,6 +43,7 @@ use crate::words::capacity::{Answer, Part};
 pub(crate) use group::{Group, Grouping};
 pub use history::history_page;
 pub(crate) use html::collapsed_text;
+pub use pooled::pooled_page;
 
 /// The bundle that `npm run build` makes from `page/src`.
 const SCRIPT: &str = include_str!("../../page/dist/page.js");

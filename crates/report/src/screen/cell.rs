@@ -52,7 +52,7 @@ pub(super) const UNKNOWN: &str = "unknown";
 /// What is not certain is dimmed: `~ 5 %` is a difference that is not seen, with
 /// the largest one that its interval allows; `-34 ±2 % ?` is one whose interval excludes zero, but which is one of too
 /// many comparisons to be certain. `= 2 %` is equal within the margin, and `(0.3 ±0.8 %)` is a control.
-pub(super) fn difference(comparison: &Comparison) -> Piece {
+pub(crate) fn difference(comparison: &Comparison) -> Piece {
     let difference = &comparison.difference;
     let value = difference.value;
     let Some(half) = difference.half_width() else {

@@ -23,6 +23,9 @@ use crate::{
     VariantDraft, VariantNames, Written, find,
 };
 
+/// Below so many rounds no interval is bounded that holds though somebody looked after each (METHOD, "Intervals").
+const LEAST_LOOKED_AT: u32 = 5;
+
 /// What the check asks of the machine that it runs on. By default nothing: relative paths stay as they are,
 /// every file is there, and no name has an address.
 pub trait Machine {
@@ -235,6 +238,7 @@ impl Check<'_> {
         self.variant_names(&document);
         self.size(&repeat, &variants);
         self.slices(&mut repeat);
+        self.until(&repeat);
         self.unused();
         self.idle_overrides(&document, &held);
         let top_values = top.checked();
@@ -519,6 +523,19 @@ impl Check<'_> {
             let message = format!("`{}` in `compare.with` is not a variant", shown(name));
             let help = near_name(name, &names, self.problems.len());
             self.problem(message, [mark.clone()], help);
+        }
+    }
+
+    /// Checks that there are rounds to end before.
+    fn until(&mut self, repeat: &RepeatDraft) {
+        let RepeatDraft { until, runs, .. } = repeat;
+        if until.value > 0.0 && runs.value < LEAST_LOOKED_AT {
+            let runs = runs.value;
+            self.problem(
+                format!("of {runs} rounds no interval is bounded that holds though somebody looked"),
+                [until.mark("after each round")],
+                "with `repeat.until`, `repeat.runs` is the most rounds that are made: 40, for instance",
+            );
         }
     }
 

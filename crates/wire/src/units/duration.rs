@@ -131,6 +131,27 @@ pub fn with_interval(ns: f64, half_ns: f64) -> String {
     format!("{value:+.digits$} ±{:.digits$} {unit}", half.max(0.1_f64.powi(digits as i32)))
 }
 
+/// The ends of an interval, both in the unit of the larger one, with no more digits than its width leaves certain.
+///
+/// ```
+/// use dnslab_wire::units::duration::range;
+///
+/// assert_eq!(range(6_204.0, 8_190.0), "+6.2 to +8.2 us");
+/// assert_eq!(range(-20.0, 1_400.0), "0.0 to +1.4 us");
+/// ```
+#[must_use]
+pub fn range(low_ns: f64, high_ns: f64) -> String {
+    let (divisor, unit) = unit_of(low_ns.abs().max(high_ns.abs()));
+    let (low, high) = (low_ns / divisor, high_ns / divisor);
+    let digits = number::certain_decimals((high - low) / 2.0).min(2);
+    let [low, high] = [low, high].map(|end| match format!("{end:+.digits$}") {
+        // Nothing has no sign.
+        text if text[1..].chars().all(|letter| "0.".contains(letter)) => text[1..].to_owned(),
+        text => text,
+    });
+    format!("{low} to {high} {unit}")
+}
+
 /// As [`rounded`], for what was set, not measured: without the digits `.0` and `.00`, as in `1 ms`.
 #[must_use]
 pub fn as_set(ns: u64) -> String {

@@ -34,7 +34,15 @@ fn guard() -> GuardProgram {
 
 fn options(results: PathBuf) -> SessionOptions {
     let (command, limits, recording) = (Vec::new(), Vec::new(), None);
-    SessionOptions { results, guard: guard(), command, limits, recording, against: String::new() }
+    SessionOptions {
+        results,
+        guard: guard(),
+        command,
+        limits,
+        recording,
+        against: String::new(),
+        common_rate_qps: None,
+    }
 }
 
 /// Begins an experiment of one variant that asks what is in the query file of `folder`.
@@ -57,7 +65,7 @@ fn resume_after(change: impl FnOnce(&Path, &ResultsDirectory)) -> Option<String>
     change(folder.path(), begun.results());
     let path = begun.results().path().to_owned();
     drop(begun);
-    let resumed = Session::resume(&path, guard(), &|_| false);
+    let resumed = Session::resume(&path, 0, guard(), &|_| false);
     resumed.err().map(|error| error.to_string())
 }
 
@@ -119,7 +127,7 @@ fn what_a_kill_left_aside_is_decided_when_the_experiment_is_taken_up() {
     // The record cannot be read, but it is back.
     let path = begun.results().path().to_owned();
     drop(begun);
-    let error = Session::resume(&path, guard(), &|_| false).unwrap_err().to_string();
+    let error = Session::resume(&path, 0, guard(), &|_| false).unwrap_err().to_string();
     assert!(error.contains("udp-1/record.json"), "{error}");
     assert!(run.join("record.json").exists() && !aside.exists());
 }
@@ -130,7 +138,7 @@ fn one_session_writes_into_a_directory() {
     let begun = begin(folder.path());
     let path = begun.results().path().to_owned();
     let refused = || {
-        let error = Session::resume(&path, guard(), &|_| false).unwrap_err().to_string();
+        let error = Session::resume(&path, 0, guard(), &|_| false).unwrap_err().to_string();
         let holder = format!("process {} on {}, since 2", std::process::id(), host::name());
         assert!(error.starts_with("another session writes into /"), "{error}");
         assert!(error.contains(&holder), "{error}");
@@ -139,7 +147,7 @@ fn one_session_writes_into_a_directory() {
     // Reading needs no lock.
     assert_eq!(ResultsDirectory::open(&path).unwrap().session().unwrap().plan.len(), 2);
     drop(begun);
-    let resumed = Session::resume(&path, guard(), &|_| false).unwrap();
+    let resumed = Session::resume(&path, 0, guard(), &|_| false).unwrap();
     refused();
     drop(resumed);
     assert!(!path.join("session.lock").exists());

@@ -1,0 +1,90 @@
+//! Sessions: more rounds of one, several of one experiment, and what holds over them.
+
+use std::fs;
+use std::path::PathBuf;
+
+use dnslab_record::Looks;
+use dnslab_results::ResultsDirectory;
+use serde_json::Value;
+
+use crate::room::{Room, SHORT, UDP_AND_TCP, folders};
+
+/// The results directories of a folder, by age.
+fn results_in(folder: &PathBuf) -> Vec<ResultsDirectory> {
+    let mut folders = folders(folder);
+    folders.sort();
+    folders.iter().filter_map(|path| ResultsDirectory::open(path).ok()).collect()
+}
+
+fn rounds(results: &ResultsDirectory) -> usize {
+    let cases = results.session().unwrap().plan;
+    cases.iter().map(|case| case.repetition).max().unwrap_or(0) as usize
+}
+
+#[test]
+fn more_rounds_follow_and_the_intervals_know_that_somebody_looked() {
+    let room = Room::with_load();
+    let results = room.short_results(2);
+    let path = results.path().to_str().expect("a temporary folder has a plain name");
+    assert_eq!(results.session().unwrap().looks, Looks::Once);
+    let done = room.dnslab(&["run", "--resume", path, "--more", "3"]).exits_with(0);
+    let results = ResultsDirectory::open(results.path()).unwrap();
+    assert_eq!(
+        (rounds(&results), results.session().unwrap().looks),
+        (5, Looks::EachRound),
+        "{done}"
+    );
+    assert_eq!(results.runs().unwrap().len(), 10, "{done}");
+    // Nothing is missing, and nothing is made again.
+    room.dnslab(&["run", "--resume", path]).exits_with(0);
+    room.dnslab(&["run", "--more", "3"]).exits_with(2).complains("--resume");
+}
+
+#[test]
+fn rounds_end_when_the_answer_is_as_narrow_as_asked() {
+    let room = Room::with_load();
+    let repeat = "[repeat]\nruns = 40\nuntil = \"90%\"\n";
+    room.experiment(&format!("{repeat}{SHORT}{UDP_AND_TCP}"));
+    let done = room.dnslab(&["run", "./experiment.toml"]).exits_with(0);
+    let results = room.results();
+    let (made, session) = (rounds(&results), results.session().unwrap());
+    // With fewer than five no such interval is bounded.
+    assert!((5..40).contains(&made), "{made} rounds: {done}");
+    assert_eq!((session.plan.len(), session.looks), (2 * made, Looks::EachRound), "{done}");
+    let done = room.dnslab(&["run", "./experiment.toml", "--set", "repeat.runs=3"]).exits_with(2);
+    done.complains("repeat.until").complains("40, for instance");
+}
+
+#[test]
+fn several_sessions_say_where_the_next_one_lies() {
+    let room = Room::with_load();
+    room.experiment(&format!(
+        "[repeat]\nruns = 2\nsessions = 2\nsession_pause = \"0s\"\n{SHORT}{UDP_AND_TCP}"
+    ));
+    let words = ["run", "./experiment.toml", "--beside", "load.batch_delay=0s", "--quiet"];
+    let done = room.dnslab(&words).exits_with(0);
+    let done = done.prints("The next session finds").prints("load.batch_delay was");
+    let [folder] =
+        folders(&room.path().join("results")).try_into().expect("one folder of sessions");
+    let sessions = results_in(&folder);
+    assert_eq!(sessions.len(), 3, "{done}");
+    let seeds: Vec<u64> = sessions.iter().map(|own| own.session().unwrap().seed).collect();
+    assert_eq!(seeds[1], seeds[0] + 1, "the order is drawn anew: {done}");
+    let page = fs::read_to_string(folder.join("sessions.html")).unwrap();
+    assert!(page.contains("Over the sessions") && page.contains("Other settings"), "{page}");
+    let stored = fs::read_to_string(folder.join("sessions.json")).unwrap();
+    let folder = folder.to_str().expect("a temporary folder has a plain name");
+    let again = room.dnslab(&["pool", folder, "--json"]).exits_with(0);
+    let [stored, again] =
+        [&stored, &again.stdout].map(|text| serde_json::from_str::<Value>(text).unwrap());
+    assert_eq!(stored, again);
+    assert_eq!(stored["sessions"].as_array().unwrap().len(), 2);
+    let one = sessions[0].path().to_str().expect("a temporary folder has a plain name");
+    room.dnslab(&["pool", one]).exits_with(2).complains("one session says nothing of the next");
+    room.dnslab(&["pool", one, one])
+        .exits_with(2)
+        .complains("one session says nothing of the next");
+    room.dnslab(&["pool", "."]).exits_with(2).complains("has none in it");
+    let words = [&words[..], &["--results", "none"]].concat();
+    room.dnslab(&words).exits_with(2).complains("--results none");
+}
