@@ -8,7 +8,7 @@
 
 use std::cmp::Ordering;
 
-use dnslab_record::{Looks, Metric};
+use dnslab_record::{Looks, Metric, Unit};
 use serde::Serialize;
 
 use crate::session_comparison::conditions::{self, Condition, ConditionChange};
@@ -60,6 +60,16 @@ pub struct PooledDifference {
 }
 
 impl PooledDifference {
+    /// Whether a further session could well have found this: as time where the metric is one, else relative.
+    fn predicts(&self, found: &Comparison) -> bool {
+        let time = found.absolute.filter(|_| found.metric.unit() == Unit::Duration);
+        let (value, next) = match time {
+            Some(time) => (time.value, self.next_absolute),
+            None => (found.difference.value, self.next),
+        };
+        (next.low..=next.high).contains(&value)
+    }
+
     /// In how many sessions the interval of their own rounds misses the mean of all. Far more than one of twenty: the
     /// sessions differ by more than their rounds say.
     #[must_use]
@@ -219,10 +229,8 @@ impl Summarised<'_> {
                 let over = &pooled.over_sessions;
                 over.metric == found.metric && over.is_of_same_pair(found)
             });
-            let is_within = |pooled: &PooledDifference| {
-                (pooled.next.low..=pooled.next.high).contains(&found.difference.value)
-            };
-            BesideDifference { found: found.clone(), is_as_predicted: like.map(is_within) }
+            let is_as_predicted = like.map(|pooled| pooled.predicts(found));
+            BesideDifference { found: found.clone(), is_as_predicted }
         });
         let mut changed = self.changed_from(first);
         changed.retain(|change| change.condition == Condition::Experiment);
