@@ -89,7 +89,9 @@ pub use resources::{
 };
 pub use run::{CommonLoad, RECORD_FORMAT, RunRecord, RunStatus};
 pub use server::ServerFacts;
-pub use session::{CaseId, Compared, Fact, LoadSweep, SESSION_FORMAT, Session, SkippedVariant};
+pub use session::{
+    CaseId, Compared, Fact, LoadSweep, SESSION_FORMAT, Session, SkippedVariant, ThreadSweep,
+};
 pub use span::{Rise, Span};
 pub use testbed::{
     ChainPart, HostFacts, LinkFacts, TestbedFacts, UNDER_TEST, pinned_cpus, servers_cpus,
