@@ -23,6 +23,7 @@ mod golden;
 mod history;
 mod imported;
 mod sample;
+mod scaling;
 mod schema;
 mod screens;
 mod session_comparison;
