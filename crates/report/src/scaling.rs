@@ -139,15 +139,16 @@ fn prediction(line: &ScalingLine, held_out: &HeldOut) -> String {
     let HeldOut { threads: largest, predicted_qps, measured_qps, error } = held_out;
     let smaller = thread_counts(line).into_iter().filter(|threads| threads < largest);
     let smaller: Vec<String> = smaller.map(|threads| threads.to_string()).collect();
-    let off = match error.half_width() {
-        Some(half) => cell::with_interval(error, half),
-        None => number::change(error.value),
+    let interval = match error.is_bounded() {
+        true => format!(" ({} to {})", number::change(error.low), number::change(error.high)),
+        false => String::new(),
     };
     format!(
-        "From {} threads the law predicts {} queries per second for {largest}: {} were measured, so it is off by {off}.",
+        "From {} threads the law predicts {} queries per second for {largest}: {} were measured, so it is off by {}{interval}.",
         listed(&smaller),
         cell::figure(Metric::AnsweredQps, predicted_qps),
-        cell::figure(Metric::AnsweredQps, measured_qps)
+        cell::figure(Metric::AnsweredQps, measured_qps),
+        number::change(error.value)
     )
 }
 

@@ -32,7 +32,7 @@ pub(crate) fn section(summary: &Summary) -> String {
         "scaling-efficiency",
         "half",
         "Efficiency",
-        "What a thread answers, as a share of what it answers with the fewest threads. Dashed: by the law.",
+        "The rate of a thread, of that with the fewest threads. Dashed: by the law.",
     );
     let header: String =
         HEADER.iter().map(|heading| format!("<th scope=\"col\">{heading}</th>")).collect();
