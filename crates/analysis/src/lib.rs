@@ -15,8 +15,8 @@
 //!   a mean, and [`statistics::Welch`] for samples that are no pairs.
 //! - `latency_floor`, `slices`, `not_compared`: what cannot be told, or is compared with none; `published`: what others
 //!   found.
-//! - `chain`, `agreement`, `cost`, `windows`, `sweep`: servers of a chain, two counts of the same queries, parts of a
-//!   server, time windows, loads of several sizes.
+//! - `chain`, `agreement`, `cost`, `windows`, `sweep`, `scaling`: servers of a chain, two counts of the same queries,
+//!   parts of a server, time windows, loads of several sizes, threads.
 //! - `gate`, `capacity`: limits, and a search. `session_comparison`, `history`, `fact_change`: several sessions.
 //! - `join_answers`: two files of answers.
 //!
@@ -49,6 +49,7 @@ mod published;
 
 mod quantiles;
 mod ruling;
+mod scaling;
 pub mod self_check;
 mod session_comparison;
 mod slices;
@@ -87,6 +88,7 @@ pub use published::BesidePublished;
 
 pub use quantiles::RunFigures;
 pub use ruling::{Judgement, LimitRuling, Ruling};
+pub use scaling::{ScalingLine, ScalingPoint};
 pub use self_check::SelfCheck;
 pub use session_comparison::{
     Condition, ConditionChange, SessionComparison, SessionSide, VariantChange,

@@ -20,6 +20,7 @@ use crate::memory::{MemoryLog, RunMemory};
 use crate::not_compared::NotCompared;
 use crate::published::beside_published;
 use crate::quantiles::RunFigures;
+use crate::scaling::{ScalingLine, VariantRate};
 use crate::self_check::VariantSelfCheck;
 use crate::statistics::{Comparison, Estimate, Pair, Paired, ValuePair, drift, mean_of};
 use crate::summary::{Summary, VariantSummary};
@@ -83,6 +84,12 @@ impl Summary {
             variant.metrics.get(&metric).copied()
         };
         let published = beside_published(session, &figure, &comparisons);
+        let rate = |name: &str| {
+            let variant = variants.iter().find(|variant| variant.name == name)?;
+            let answered_qps = variant.metrics.get(&Metric::AnsweredQps).copied();
+            Some(VariantRate { answered_qps, not_compared: variant.not_compared })
+        };
+        let scaling = ScalingLine::all(session, &records, &rate);
         let mut summary = Self {
             name: session.name.clone(),
             baseline: session.baseline.clone(),
@@ -91,6 +98,7 @@ impl Summary {
             comparisons,
             windows,
             sweep: SweepLine::all(&session.sweeps, &records),
+            scaling,
             rulings: Vec::new(),
             answers: Vec::new(),
             cpu: None,

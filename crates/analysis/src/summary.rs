@@ -13,6 +13,7 @@ use crate::cost::CostSummary;
 use crate::not_compared::NotCompared;
 use crate::published::BesidePublished;
 use crate::ruling::{LimitRuling, Ruling};
+use crate::scaling::ScalingLine;
 use crate::self_check::VariantSelfCheck;
 use crate::statistics::{Comparison, Estimate};
 use crate::sweep::SweepLine;
@@ -165,6 +166,9 @@ pub struct Summary {
     /// Servers under loads of several sizes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sweep: Vec<SweepLine>,
+    /// Servers with several numbers of threads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scaling: Vec<ScalingLine>,
     /// What the limits of the session say of the variants, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rulings: Vec<LimitRuling>,

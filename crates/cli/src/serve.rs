@@ -98,6 +98,8 @@ fn config(arguments: Serve) -> Result<Config, Failure> {
     config.program.loss = arguments.loss.unwrap_or_default();
     config.program.stall = arguments.stall;
     config.program.busy = arguments.busy.unwrap_or_default();
+    config.program.hold = arguments.hold.unwrap_or_default();
+    config.program.serial = arguments.serial.unwrap_or_default();
     config.threads = arguments.threads;
     config.seed = arguments.seed;
     config.idle_timeout = arguments.idle_timeout;

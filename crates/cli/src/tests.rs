@@ -89,8 +89,10 @@ const LINES: &[&str] = &[
     "run query-logging --set server.zone.records=1000 --set variant.both.server.log.size_mib=10 \
      --set server.binary=/bin/sh --set server.threads=3",
     "run resolvers --set load.timeout=1s",
+    "run scaling --set server.cpus=0 --without threads-48,threads-64",
     "run transports --set answered_by=p99 --set repeat.margin=5% --set common.rate=20000 \
-     --set server.delay=uniform:1ms..9ms --set server.loss=1% --set server.busy=200ns",
+     --set server.delay=uniform:1ms..9ms --set server.loss=1% --set server.busy=200ns \
+     --set server.hold=2ms --set server.serial=100us",
     "run waiting --set load.pace=constant --set load.quickack=open-loop",
     // What is wrong.
     "load 192.0.2.7 --transport dot",

@@ -26,7 +26,7 @@
 //! `run/round` (servers start, the load goes to them, they stop) and `timeline`; `run/case` (one run), with `error`
 //! (why one cannot begin), `queries`, `captured`, `population`, `zone`, `ways`, `ready`, `testbed`, `target`,
 //! `watching`, `validity`, `leftovers`; `run/first_query`, `run/remedies`, `run/room` (before the first run);
-//! `run/calibrate`; `capacity` (a search as a state machine); `controls`, `sweeps`; `explain`.
+//! `run/calibrate`; `capacity` (a search as a state machine); `controls`, `sweeps`, `scaling`; `explain`.
 //!
 //! - Invariant: of the crates below the top, only this one knows both `lab` and `load`.
 //! - Invariant: [`Plan::new`] reads no clock and starts nothing.
@@ -40,6 +40,7 @@ mod explain;
 mod file;
 mod plan;
 mod run;
+mod scaling;
 mod sweeps;
 
 pub use error::ExperimentError;

@@ -68,7 +68,7 @@ fn sizes(members: &[&Variant]) -> usize {
 
 /// The parts of the names, divided by `-`, with which all of them begin, or end; the server where they have
 /// none in common.
-fn common_name(members: &[&Variant]) -> String {
+pub(crate) fn common_name(members: &[&Variant]) -> String {
     let mut names: Vec<Vec<&str>> =
         members.iter().map(|variant| variant.name.split('-').collect()).collect();
     let beginning = shared(&names);

@@ -90,7 +90,7 @@ pub use resources::{
 pub use run::{CommonLoad, RECORD_FORMAT, RunRecord, RunStatus};
 pub use server::ServerFacts;
 pub use session::{
-    CaseId, Compared, Fact, LoadSweep, Looks, SESSION_FORMAT, Session, SkippedVariant,
+    CaseId, Compared, Fact, LoadSweep, Looks, SESSION_FORMAT, Session, SkippedVariant, ThreadSweep,
 };
 pub use span::{Rise, Span};
 pub use testbed::{

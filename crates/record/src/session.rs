@@ -52,6 +52,10 @@ pub struct Session {
     /// have it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sweeps: Vec<LoadSweep>,
+    /// Variants that differ only in the number of the server's threads, server by server; none in sessions that do not
+    /// have it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scaling: Vec<ThreadSweep>,
     /// The servers of a round are up together and the load goes to them in turns, in slices of this
     /// length in nanoseconds; `None` where whole runs alternate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -104,6 +108,15 @@ pub struct LoadSweep {
     /// What they have in common, for people.
     pub name: String,
     /// Their names, in the order of the file.
+    pub variants: Vec<String>,
+}
+
+/// Variants that differ only in the number of the server's threads, and in its CPUs and the clients that go with it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadSweep {
+    /// The server, for people.
+    pub name: String,
+    /// Names of the variants, in the order of the file.
     pub variants: Vec<String>,
 }
 

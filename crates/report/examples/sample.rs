@@ -2,7 +2,7 @@
 //! `cargo run -p dnslab-report --example sample -- FOLDER`, with `open` after it for the sample of an
 //! open loop, `capacity` for that of a search for the highest rate, `window` for a sweep of windows,
 //! `chain` for forwarders in front of an upstream, `logs` for logs of queries, `sweep` for resolvers under
-//! rising loads, `import` for what dnsperf printed, `history` for nine sessions. Prints the path of the page.
+//! rising loads, `scaling` for a server with several numbers of threads, `import` for what dnsperf printed, `history` for nine sessions. Prints the path of the page.
 
 use std::path::PathBuf;
 
@@ -41,6 +41,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some(kind) if kind == "sweep" => {
             let session = sample::sweep::session(3);
             sample::sweep::write(&folder, &session, &sample::sweep::records(&session))?
+        }
+        Some(kind) if kind == "scaling" => {
+            let session = sample::scaling::session(5);
+            let records = sample::scaling::records(&session, &["threads-8"]);
+            sample::sweep::write(&folder, &session, &records)?
         }
         _ => sample::write(&folder)?,
     };

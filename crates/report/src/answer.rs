@@ -11,20 +11,20 @@ use crate::variants::{INVALID, code_shares, listed};
 use crate::words::answers::answers_texts;
 use crate::words::metric::{Action, noun, words};
 use crate::words::time_out;
-use crate::{number, sweep};
+use crate::{number, scaling, sweep};
 
 /// Up to so many comparisons are told one by one.
 const FEW: usize = 6;
 /// Pairs of variants whose compared answers are told.
 const MAX_PAIRS: usize = 2;
-/// Servers of which it is told under which load they break.
+/// Servers of which it is told under which load they break, or what their threads are worth.
 const MAX_SERVERS: usize = 4;
 
 /// More sentences than these about time-outs become one.
 const MAX_TIME_OUTS: usize = 2;
 
 /// The answer in some sentences: what comparing the answers came to, if that was asked for; under which load
-/// each server breaks, if there were several; then how the variants differ.
+/// each server breaks, if there were several, and what more threads are worth; then how the variants differ.
 #[must_use]
 pub(crate) fn answer(summary: &Summary) -> String {
     if summary.variants.iter().all(|variant| variant.valid_runs + variant.other_runs == 0) {
@@ -37,7 +37,9 @@ pub(crate) fn answer(summary: &Summary) -> String {
         [_] => Vec::new(),
         variants => time_outs(variants),
     };
-    let texts = answers.chain(breaks).chain(time_outs).chain([of_figures(summary)]);
+    let threads = first_texts(scaling::answers(summary), MAX_SERVERS, "server");
+    let figures = (!scaling::is_answered(summary)).then(|| of_figures(summary));
+    let texts = answers.chain(breaks).chain(threads).chain(time_outs).chain(figures);
     texts.collect::<Vec<_>>().join(" ")
 }
 
@@ -162,9 +164,12 @@ pub(crate) fn are_many(summary: &Summary) -> bool {
 }
 
 /// How many more rounds would probably make a comparison certain, where none is by the metrics that answer
-/// the question: the most that any needs.
+/// the question: the most that any needs. `None` where a law of the threads is the answer.
 #[must_use]
 pub fn more_rounds(summary: &Summary) -> Option<u32> {
+    if scaling::is_answered(summary) {
+        return None;
+    }
     let compared = summary.answering_comparisons();
     let more = compared.iter().filter_map(|comparison| match comparison.verdict {
         Verdict::CannotTell { more_runs } => more_runs,

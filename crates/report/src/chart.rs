@@ -4,11 +4,13 @@
 //! a variant, bands run from the smallest to the largest run; `null` is where nothing was measured.
 
 mod curve;
+mod scaling;
 mod sweep;
 mod time;
 
 use dnslab_analysis::{RunFigures, Summary, WindowSummary};
 use dnslab_record::{LatencyQuantiles, Observation, RunFigure, RunRecord, RunStatus};
+use scaling::Scaling;
 use serde::Serialize;
 use sweep::Sweep;
 
@@ -34,6 +36,7 @@ pub(crate) struct Charts {
     /// Those of the time windows, in the order of the summary.
     windows: Vec<Percentiles>,
     sweep: Option<Sweep>,
+    scaling: Option<Scaling>,
     timeline: Timeline,
 }
 
@@ -72,6 +75,7 @@ impl Charts {
             percentiles: Percentiles::of(compared),
             windows: summary.windows.iter().map(of_window).collect(),
             sweep: Sweep::of(summary, grouping),
+            scaling: Scaling::of(summary),
             timeline: Timeline::of(&own).with_cores(&runs).with_rcodes(&runs),
         }
     }

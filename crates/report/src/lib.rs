@@ -16,8 +16,8 @@
 //!
 //! - `write`: what is written. `answer`, `needs`: the sentences that answer the question.
 //! - `screen`: the first screen, of which the terminal prints the lines and `table.md` has the parts (`markdown`).
-//! - `table`, `variants`, `chain`, `windows`, `sweep`, `counts`, `memory`, `published`: tables and their parts. [`number`]:
-//!   digits.
+//! - `table`, `variants`, `chain`, `windows`, `sweep`, `scaling`, `counts`, `memory`, `published`: tables and their
+//!   parts. [`number`]: digits.
 //! - `words`: the words for what records hold as figures, one exhaustive match for each enum.
 //! - `page`: the HTML. `chart`: what its script draws. Script and style sheet are made of `page/src`, in `page`
 //!   (`npm ci`, then `npm run build`), and committed in `page/dist`, so that the build needs no Node.js.
@@ -53,6 +53,7 @@ pub mod number;
 mod page;
 mod pooled;
 mod published;
+mod scaling;
 mod screen;
 mod server;
 mod server_files;

@@ -14,7 +14,7 @@ use crate::summary_json::summary_json;
 use crate::table::{Table, table};
 use crate::words::capacity::capacity_answer;
 use crate::words::cpu;
-use crate::{chain, counts, csv, markdown, published, sweep, windows};
+use crate::{chain, counts, csv, markdown, published, scaling, sweep, windows};
 
 /// The files of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,6 +148,12 @@ fn further_tables(summary: &Summary, records: &[RunRecord]) -> Vec<(&'static str
         legend: [sweep::sentences(summary), vec![sweep::legend(summary)]].concat().join(" "),
         notes: Vec::new(),
     };
+    let threads = Table {
+        header: owned(&scaling::HEADER),
+        rows: scaling::rows(summary).into_iter().map(Vec::from).collect(),
+        legend: [scaling::sentences(summary), vec![scaling::LEGEND.to_owned()]].concat().join(" "),
+        notes: Vec::new(),
+    };
     let cpu = summary.cpu.as_ref().map(cpu::table).unwrap_or_default();
     let published = Table {
         header: owned(&published::HEADER),
@@ -158,6 +164,7 @@ fn further_tables(summary: &Summary, records: &[RunRecord]) -> Vec<(&'static str
     let tables = [
         ("Published, and here", published),
         ("Over the load", loads),
+        ("Over the threads", threads),
         ("Where the CPU time goes", cpu),
         ("Time windows", windows),
         ("The chain", chain),

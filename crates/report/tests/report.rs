@@ -24,6 +24,7 @@ mod history;
 mod imported;
 mod pooled;
 mod sample;
+mod scaling;
 mod schema;
 mod screens;
 mod session_comparison;

@@ -1,4 +1,4 @@
-//! What happens to an answer before it leaves: delay, loss, CPU time, and stalls of the whole server.
+//! What happens to an answer before it leaves: delay, loss, CPU time, time of its thread, and stalls of the whole server.
 
 use std::time::Duration;
 
@@ -20,6 +20,11 @@ pub struct Program {
     /// when the server is bound. Lost answers cost nothing. Datagrams that were read together are answered
     /// together, so the first waits for the time of the last.
     pub busy: Duration,
+    /// How long each answer keeps its thread without CPU time, at the same time as those of other threads. Datagrams are
+    /// then answered one by one.
+    pub hold: Duration,
+    /// How long each answer then keeps all threads, one after the other: no other answer is held meanwhile.
+    pub serial: Duration,
     /// When the whole server neither reads nor answers.
     pub stall: Option<Stall>,
 }

@@ -116,6 +116,9 @@ pub(crate) fn check_session(session: &Session, path: &Path) -> Result<(), Result
     let in_sweeps = session.sweeps.iter().map(|sweep| sweep.variants.len()).sum();
     at_most(path, "variants in sweeps", in_sweeps, MAX_VARIANTS)?;
     at_most(path, "sweeps", session.sweeps.len(), MAX_VARIANTS)?;
+    let of_threads = session.scaling.iter().map(|sweep| sweep.variants.len()).sum();
+    at_most(path, "variants in sweeps over threads", of_threads, MAX_VARIANTS)?;
+    at_most(path, "sweeps over threads", session.scaling.len(), MAX_VARIANTS)?;
     at_most(path, "runs", session.plan.len(), MAX_RUNS)?;
     let wrong = |what: String| Err(ResultsError::Contradiction { path: path.to_owned(), what });
     let mut variants = HashSet::new();

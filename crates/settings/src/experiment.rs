@@ -278,6 +278,10 @@ pub struct ChainServer<'a> {
     pub loss: Option<Loss>,
     /// CPU time added to each of its answers; 0 for none.
     pub busy: Duration,
+    /// Time for which each of its answers keeps its thread; 0 for none.
+    pub hold: Duration,
+    /// Time for which each of its answers keeps all its threads; 0 for none.
+    pub serial: Duration,
 }
 
 impl Variant {
@@ -297,6 +301,8 @@ impl Variant {
             delay: server.delay,
             loss: server.loss,
             busy: server.busy,
+            hold: server.hold,
+            serial: server.serial,
         }
     }
 
@@ -316,6 +322,8 @@ impl Variant {
             delay: None,
             loss: None,
             busy: Duration::ZERO,
+            hold: Duration::ZERO,
+            serial: Duration::ZERO,
         });
         let end = upstream.kind.and_then(UpstreamChoice::started);
         let upstream = end.map(|kind| ChainServer {
@@ -330,6 +338,8 @@ impl Variant {
             delay: upstream.delay,
             loss: upstream.loss,
             busy: upstream.busy,
+            hold: Duration::ZERO,
+            serial: Duration::ZERO,
         });
         relay.into_iter().chain(upstream).collect()
     }

@@ -324,6 +324,11 @@ settings! {
         loss: Option<Loss> = None, absent("none"), when(&[EMBEDDED]);
         /// CPU time that each answer of the embedded server costs beside what it needs, e.g. `200ns`
         busy: Duration = Duration::ZERO, lasting(Duration::ZERO, SECOND), when(&[EMBEDDED]);
+        /// Time for which each answer of the embedded server keeps its thread, without CPU time, e.g. `2ms`
+        hold: Duration = Duration::ZERO, lasting(Duration::ZERO, SECOND), when(&[EMBEDDED]);
+        /// Time for which each answer of the embedded server then keeps all its threads, one after the other: work that
+        /// more threads do no faster
+        serial: Duration = Duration::ZERO, lasting(Duration::ZERO, SECOND), when(&[EMBEDDED]);
     }
 }
 

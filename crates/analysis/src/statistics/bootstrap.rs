@@ -151,7 +151,17 @@ fn stretched(value: f64, [low, high]: [f64; 2], factor: f64) -> Estimate {
 /// The 0.025 and 0.975 quantiles of `resamples` values of the statistic, with linear interpolation
 /// between order statistics (type 7 of Hyndman and Fan, what NumPy and SciPy do).
 fn percentile_interval(resamples: u32, mut statistic: impl FnMut() -> f64) -> [f64; 2] {
-    let mut values: Vec<f64> = (0..resamples).map(|_| statistic()).collect();
+    percentiles((0..resamples).map(|_| statistic()).collect())
+}
+
+/// The interval of a statistic of `rounds` rounds, at least two, from its values in resamples of the rounds: the
+/// percentile interval, widened as that of a mean of so many is ([`stretch`]).
+pub(super) fn resampled_interval(value: f64, resampled: Vec<f64>, rounds: usize) -> Estimate {
+    stretched(value, percentiles(resampled), stretch(rounds))
+}
+
+/// The 0.025 and 0.975 quantiles of values, of which there must be one.
+fn percentiles(mut values: Vec<f64>) -> [f64; 2] {
     values.sort_unstable_by(f64::total_cmp);
     [1.0 - UPPER, UPPER].map(|share| {
         let place = share * (values.len() - 1) as f64;

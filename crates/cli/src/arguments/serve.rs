@@ -101,6 +101,12 @@ pub(crate) struct Serve {
     /// CPU time that each answer costs beside what it needs, e.g. 200ns
     #[arg(long, value_name = "DURATION", value_parser = busy)]
     pub(crate) busy: Option<Duration>,
+    /// Time for which each answer keeps its thread, without CPU time, e.g. 2ms
+    #[arg(long, value_name = "DURATION", value_parser = busy)]
+    pub(crate) hold: Option<Duration>,
+    /// Time for which each answer then keeps all threads, one after the other
+    #[arg(long, value_name = "DURATION", value_parser = busy)]
+    pub(crate) serial: Option<Duration>,
     /// Seed of everything drawn at random
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,

@@ -53,6 +53,7 @@ mod resolvers;
 mod room;
 mod roots;
 mod running_server;
+mod scaling;
 mod serve;
 mod server_failure;
 mod servers;

@@ -15,7 +15,7 @@ use crate::file::source::Source;
 use crate::run::population::read_population;
 
 /// The built-in experiments: name and text of the file.
-pub const BUILT_IN: [(&str, &str); 11] = [
+pub const BUILT_IN: [(&str, &str); 12] = [
     ("cost", include_str!("../../../../experiments/cost.toml")),
     ("encryption", include_str!("../../../../experiments/encryption.toml")),
     ("forwarders", include_str!("../../../../experiments/forwarders.toml")),
@@ -25,6 +25,7 @@ pub const BUILT_IN: [(&str, &str); 11] = [
     ("query-log-causes", include_str!("../../../../experiments/query-log-causes.toml")),
     ("query-logging", include_str!("../../../../experiments/query-logging.toml")),
     ("resolvers", include_str!("../../../../experiments/resolvers.toml")),
+    ("scaling", include_str!("../../../../experiments/scaling.toml")),
     ("transports", include_str!("../../../../experiments/transports.toml")),
     ("waiting", include_str!("../../../../experiments/waiting.toml")),
 ];

@@ -43,6 +43,7 @@ use rounds::Alternation;
 use crate::controls::controls;
 use crate::explain::named_program;
 use crate::plan::Begun;
+use crate::scaling::{lacks_cpus, thread_sweeps};
 use crate::sweeps::sweeps;
 use crate::{Changes, ExperimentError, Plan, Purpose, Untrusted};
 
@@ -273,6 +274,7 @@ impl Session {
             compared: rounds::compared(&experiment),
             controls: Vec::new(),
             sweeps: sweeps(&experiment),
+            scaling: thread_sweeps(&experiment),
             slice_ns: (alternation == Alternation::Slices)
                 .then(|| u64::try_from(experiment.repeat.slice.as_nanos()).unwrap_or(u64::MAX)),
             whole_runs_because: match alternation {
@@ -696,13 +698,15 @@ pub fn skipped(
             Some(reason) => Err(SessionError::Variant { variant: variant.name.clone(), reason }),
             None => Ok(()),
         };
-        fits(Cpus::of(variant).err().map(|error| error.to_string()))?;
+        let cpus = Cpus::of(variant);
+        fits(cpus.as_ref().err().map(ToString::to_string))?;
         fits(room::lacking(variant))?;
         fits(watching::lacking(variant))?;
         fits(watching::too_few_files(variant))?;
         fits(PrivateInternet::lacking(variant))?;
-        if let Err(error) = can_run(variant, named, guard) {
-            let reason = error.to_string();
+        let cpus = cpus.map_or(usize::MAX, |cpus| cpus.server.len());
+        let can_run = can_run(variant, named, guard).err().map(|error| error.to_string());
+        if let Some(reason) = can_run.or_else(|| lacks_cpus(experiment, variant, cpus)) {
             skipped.push(SkippedVariant { variant: variant.name.clone(), reason });
         }
     }

@@ -451,7 +451,10 @@ pub(super) fn give(spec: &mut ServerSpec, server: &ChainServer<'_>, cpus: &[usiz
     if spec.kind == ServerKind::Embedded {
         spec.embedded.delay = server.delay.map(|delay| delay.to_string());
         spec.embedded.loss = server.loss.map(|loss| loss.to_string());
-        spec.embedded.busy = (!server.busy.is_zero()).then(|| duration::write(server.busy));
+        let time = |time: Duration| (!time.is_zero()).then(|| duration::write(time));
+        spec.embedded.busy = time(server.busy);
+        spec.embedded.hold = time(server.hold);
+        spec.embedded.serial = time(server.serial);
         spec.embedded.seed = Some(seed);
     }
 }

@@ -81,6 +81,8 @@ impl Adapter for Embedded {
             ("--path-delay", &spec.embedded.path_delay),
             ("--loss", &spec.embedded.loss),
             ("--busy", &spec.embedded.busy),
+            ("--hold", &spec.embedded.hold),
+            ("--serial", &spec.embedded.serial),
         ] {
             if let Some(value) = value {
                 option(name, value.clone());
@@ -131,6 +133,12 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
     }
     if let Some(busy) = &settings.busy {
         notes.push(format!("each answer costs {busy} of CPU more than it needs"));
+    }
+    if let Some(hold) = &settings.hold {
+        notes.push(format!("each answer keeps its thread for {hold}"));
+    }
+    if let Some(serial) = &settings.serial {
+        notes.push(format!("each answer keeps all threads for {serial}, one after the other"));
     }
     if settings.early_data && spec.has_encrypted() {
         notes.push("early data is taken: most servers do not, unless told to".to_owned());
@@ -233,6 +241,8 @@ mod tests {
         spec.embedded.delay = Some("normal 5ms 1ms".to_owned());
         spec.embedded.loss = Some("0.01".to_owned());
         spec.embedded.busy = Some("200ns".to_owned());
+        spec.embedded.hold = Some("2ms".to_owned());
+        spec.embedded.serial = Some("100us".to_owned());
         spec.embedded.seed = Some(7);
         spec.embedded.early_data = true;
         spec.extra = Some("--verbose  --x 1".to_owned());

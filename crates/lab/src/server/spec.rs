@@ -73,6 +73,10 @@ pub struct EmbeddedSettings {
     pub loss: Option<String>,
     /// CPU time of each answer, in the syntax of `dnslab serve --busy`.
     pub busy: Option<String>,
+    /// Time of its thread that each answer takes, in the syntax of `dnslab serve --hold`.
+    pub hold: Option<String>,
+    /// Time of all its threads that each answer takes, in the syntax of `dnslab serve --serial`.
+    pub serial: Option<String>,
     /// Decides every draw of these programs; `None` for the program's own default.
     pub seed: Option<u64>,
     /// It takes early data (RFC 8446, section 2.3); the other servers never do.
@@ -343,8 +347,9 @@ impl ServerSpec {
         if self.threads == 0 {
             return wrong("threads", "0", "at least 1 must answer");
         }
-        let EmbeddedSettings { delay, loss, busy, .. } = &self.embedded;
-        let embedded = [("delay", delay), ("loss", loss), ("busy", busy)];
+        let EmbeddedSettings { delay, loss, busy, hold, serial, .. } = &self.embedded;
+        let embedded =
+            [("delay", delay), ("loss", loss), ("busy", busy), ("hold", hold), ("serial", serial)];
         for (field, value) in embedded {
             if let (Some(value), true) = (value, self.kind != ServerKind::Embedded) {
                 return wrong(

@@ -66,6 +66,24 @@ export interface Sweep {
   held_percent: number;
 }
 
+/** Servers over the number of their threads. */
+export interface Scaling {
+  /** From 1 to the largest. */
+  threads: number[];
+  lines: {
+    name: string;
+    /** The number of its colour. */
+    slot: number;
+    answered_qps: Curve;
+    /** Nowhere, if there is no law. */
+    law_qps: Curve;
+    efficiency_percent: Curve;
+    law_efficiency_percent: Curve;
+    /** Numbers of threads that the law leaves out. */
+    left_out: number[];
+  }[];
+}
+
 /** Everything that the charts draw. */
 export interface Charts {
   variants: string[];
@@ -78,6 +96,7 @@ export interface Charts {
   /** Those of the time windows. */
   windows: Percentiles[];
   sweep: Sweep | null;
+  scaling: Scaling | null;
   timeline: {
     /** The first one is shown until another is chosen. */
     series: Series[];

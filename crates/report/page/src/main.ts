@@ -4,6 +4,7 @@ import { drawCapacity } from "./capacity";
 import { readCharts } from "./data";
 import { offerDownloads } from "./download";
 import { drawPercentiles } from "./percentile";
+import { drawScaling } from "./scaling";
 import { markScrolling } from "./scroll";
 import { drawSweep } from "./sweep";
 import { startTheme } from "./theme";
@@ -14,6 +15,7 @@ if ("capacity" in charts) {
   drawCapacity(charts.capacity);
 } else {
   drawSweep(charts.sweep);
+  drawScaling(charts.scaling);
   drawPercentiles(charts);
   drawTimelines(charts);
 }

@@ -24,6 +24,7 @@ let searches;
 let chain;
 let logs;
 let sweep;
+let scaling;
 let imported;
 let history;
 
@@ -35,6 +36,7 @@ before(async () => {
   chain = makeSample("chain", "chain");
   logs = makeSample("logs", "logs");
   sweep = makeSample("sweep", "sweep");
+  scaling = makeSample("scaling", "scaling");
   imported = makeSample("import", "import");
   history = makeSample("history", "history");
   browser = await chromium.launch({
@@ -328,6 +330,26 @@ for (const width of [1280, 400]) {
         assert.ok(tables.length > 0 && tables.every((excess) => excess === 0), `the tables are ${tables} px too wide`);
       }
       await page.screenshot({ path: join(shots, `sweep-${width}.png`), fullPage: true });
+    }));
+}
+
+for (const width of [1280, 400]) {
+  test(`threads of a server at ${width} px`, () =>
+    open({ width, colorScheme: "light", at: scaling }, async (page) => {
+      const drawn = await page.evaluate(drawnCharts);
+      // What was measured, and the law. With the largest number the load generator was the bottleneck.
+      for (const [name, marks] of [["answered", 5], ["efficiency", 5]]) {
+        const { lines, colours } = drawn.find(({ id }) => id === `chart-scaling-${name}`);
+        assert.deepEqual([name, lines, colours], [name, 2, 1]);
+        assert.equal((await page.$$(`#chart-scaling-${name} .line > circle`)).length, marks);
+      }
+      assert.equal((await page.$$("#chart-scaling-answered .violated")).length, 1);
+      assert.deepEqual(await page.evaluate(overprinted), []);
+      const excess = await page.evaluate(
+        () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+      );
+      assert.equal(excess, 0, `the page is ${excess} px wider than the window`);
+      await page.screenshot({ path: join(shots, `scaling-${width}.png`), fullPage: true });
     }));
 }
 

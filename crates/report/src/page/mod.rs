@@ -20,6 +20,7 @@ mod pacing;
 mod picture;
 mod pooled;
 mod published;
+mod scaling;
 mod self_check;
 mod shell;
 mod sweep;
@@ -40,7 +41,7 @@ use crate::screen::conditions::{conditions, origin};
 use crate::server_files::ServerFiles;
 use crate::words::capacity::{Answer, Part};
 
-pub(crate) use group::{Group, Grouping};
+pub(crate) use group::{COLOURS, Group, Grouping};
 pub use history::history_page;
 pub(crate) use html::collapsed_text;
 pub use pooled::pooled_page;
@@ -94,6 +95,7 @@ impl Page<'_> {
             self.hero(),
             first::section(summary, grouping),
             sweep::section(summary),
+            scaling::section(summary),
             differences::section(summary, grouping),
             published::section(summary),
             notes::section(session, summary),

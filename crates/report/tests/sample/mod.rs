@@ -4,6 +4,7 @@
 pub(crate) mod capacity;
 pub(crate) mod chain;
 pub(crate) mod open;
+pub(crate) mod scaling;
 pub(crate) mod sweep;
 
 use std::collections::BTreeMap;

@@ -108,3 +108,10 @@ fn of_searches() {
         check(name, 1, &|terminal| capacity_screen(&session, &records, &capacity, terminal));
     }
 }
+
+#[test]
+fn of_a_server_with_several_numbers_of_threads() {
+    let session = sample::scaling::session(5);
+    let records = sample::scaling::records(&session, &["threads-8"]);
+    check_runs("threads", &session, &records);
+}

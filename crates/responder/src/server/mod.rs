@@ -8,6 +8,7 @@ mod connections;
 mod delayed;
 mod doh2;
 mod error;
+mod hold;
 mod published;
 mod quic;
 mod respond;
@@ -34,6 +35,7 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use self::bind::WorkerSockets;
 use self::busy::Busy;
+use self::hold::Hold;
 use self::quic::QuicSettings;
 use self::respond::Responder;
 use self::shared::{Shared, StopState};
@@ -49,6 +51,7 @@ pub struct Server {
     workers: Vec<WorkerSockets>,
     program: Program,
     busy: Busy,
+    hold: Hold,
     seed: u64,
     /// Where each transport is served; TCP, where UDP is.
     addresses: Vec<(Transport, SocketAddr)>,
@@ -111,8 +114,8 @@ impl Server {
             first_query_ns: OnceLock::new(),
         };
         let (program, seed) = (config.program, config.seed);
-        let busy = Busy::calibrate(program.busy);
-        Ok(Self { shared, workers, program, busy, seed, addresses })
+        let (busy, hold) = (Busy::calibrate(program.busy), Hold::new(&program));
+        Ok(Self { shared, workers, program, busy, hold, seed, addresses })
     }
 
     /// Addresses bound for a transport, with their ports, in the order of the configuration. Those for UDP
@@ -151,12 +154,12 @@ impl Server {
     /// # Panics
     /// When a worker does, which is a fault of this crate.
     pub fn run(self) -> Result<Counters, ResponderError> {
-        let Self { shared, workers, program, busy, seed, .. } = self;
+        let Self { shared, workers, program, busy, hold, seed, .. } = self;
         let shared = &shared;
         let work = |number: usize, sockets: WorkerSockets| {
             let player = Player::new(program.clone(), seed, number);
             let slot = shared.published.slot(number);
-            let responder = Responder::new(shared.content.clone(), player, busy);
+            let responder = Responder::new(shared.content.clone(), player, busy, hold.clone());
             let outcome = Worker::new(shared, slot, sockets, responder).and_then(Worker::run);
             if outcome.is_err() {
                 // The others must not go on alone: whoever started the server would not notice.

@@ -10,6 +10,7 @@ use dnslab_wire::Transport;
 use super::busy::Busy;
 use super::clock;
 use super::delayed::{DelayQueue, Destination};
+use super::hold::Hold;
 use crate::content::{Content, Found};
 use crate::counters::Counters;
 use crate::program::{Fate, Player};
@@ -21,6 +22,7 @@ pub(super) struct Responder {
     scratch: Scratch,
     pub(super) player: Player,
     busy: Busy,
+    hold: Hold,
     pub(super) delayed: DelayQueue,
     pub(super) counters: Counters,
     /// Where an answer is made; 65,535 octets.
@@ -52,17 +54,23 @@ pub(super) enum Reaction {
 const TLS_READ: usize = 64 * 1024;
 
 impl Responder {
-    pub(super) fn new(content: Content, player: Player, busy: Busy) -> Self {
+    pub(super) fn new(content: Content, player: Player, busy: Busy, hold: Hold) -> Self {
         Self {
             content,
             scratch: Scratch::default(),
             player,
             busy,
+            hold,
             delayed: DelayQueue::default(),
             counters: Counters::default(),
             answer: vec![0; usize::from(u16::MAX)].into_boxed_slice(),
             received: vec![0; TLS_READ].into_boxed_slice(),
         }
+    }
+
+    /// Whether answers keep their thread, so that one that is read with others would hold them up.
+    pub(super) fn holds(&self) -> bool {
+        !self.hold.is_none()
     }
 
     /// Answers one message of a connection: at once with `put`, later to `destination`, or never.
@@ -91,6 +99,7 @@ impl Responder {
         let fate = self.player.next_fate(conduct);
         if fate != Fate::Lost {
             messages.busy_steps += self.busy.spend();
+            self.hold.spend();
         }
         match fate {
             Fate::AtOnce => {
@@ -136,6 +145,7 @@ impl Responder {
             let fate = self.player.next_fate(conduct);
             if fate != Fate::Lost {
                 self.counters.udp.busy_steps += self.busy.spend();
+                self.hold.spend();
             }
             match fate {
                 Fate::AtOnce => answers.push_to(peer, octets),

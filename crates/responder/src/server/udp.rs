@@ -16,11 +16,12 @@ pub(super) const BATCH: usize = 64;
 /// Batches of one socket before it is the turn of the others and the delay queue.
 const ROUNDS: usize = 4;
 
-pub(super) fn queries() -> ReceiveBatch {
+/// Datagrams that are read together are answered together; `one_by_one` reads them alone.
+pub(super) fn queries(one_by_one: bool) -> ReceiveBatch {
     /// Octets kept of a query. Longer ones are cut, and so found broken; queries with an OPT record and
     /// padding (RFC 8467) are much shorter.
     const QUERY: usize = 2048;
-    ReceiveBatch::unconnected(BATCH, QUERY)
+    ReceiveBatch::unconnected(if one_by_one { 1 } else { BATCH }, QUERY)
 }
 
 pub(super) fn serve(

@@ -91,7 +91,7 @@ impl<'s> Worker<'s> {
             datagrams: sockets.datagrams,
             listeners: sockets.listeners,
             quic,
-            queries: udp::queries(),
+            queries: udp::queries(responder.holds()),
             answers: SendBatch::default(),
             connections: Connections::default(),
             touched: Vec::new(),

@@ -66,6 +66,8 @@ fn apart(variant: &Variant) -> Option<&'static str> {
         Some("its server forwards, and its cache fills from the start of the load on")
     } else if server.delay.is_some() {
         Some("its answers are delayed on purpose, and may come after its turn")
+    } else if !server.hold.is_zero() || !server.serial.is_zero() {
+        Some("its answers keep their threads on purpose, also behind its turns")
     } else if variant.writes_logs() {
         Some("its server writes logs, also behind its own turns")
     } else if load.mode.is_played() {

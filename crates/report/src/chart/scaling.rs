@@ -1,0 +1,96 @@
+//! Rates of servers over the number of their threads.
+
+use dnslab_analysis::statistics::Estimate;
+use dnslab_analysis::{ScalingLine, ScalingPoint, Summary};
+use serde::Serialize;
+
+use super::curve::Curve;
+use crate::page::COLOURS;
+
+/// So many threads can be asked for (`server.threads`). A record may name any number.
+const MOST_THREADS: u32 = 1_024;
+
+/// Charts with one axis, the number of threads from 1 to the largest. A measured line goes from one number of its own
+/// to the next.
+#[derive(Debug, Serialize)]
+pub(super) struct Scaling {
+    threads: Vec<u32>,
+    lines: Vec<Line>,
+}
+
+#[derive(Debug, Serialize)]
+struct Line {
+    name: String,
+    /// The number of its colour.
+    slot: usize,
+    /// With the interval of the mean.
+    answered_qps: Curve,
+    /// Nowhere, if there is no law.
+    law_qps: Curve,
+    efficiency_percent: Curve,
+    law_efficiency_percent: Curve,
+    /// Numbers of threads that the law leaves out.
+    left_out: Vec<u32>,
+}
+
+impl Scaling {
+    /// `None` if there is no line.
+    pub(super) fn of(summary: &Summary) -> Option<Self> {
+        let points = || summary.scaling.iter().flat_map(|line| &line.points);
+        let most = points().map(|point| point.threads).max()?.min(MOST_THREADS);
+        let threads: Vec<u32> = (1..=most).collect();
+        let lines = summary.scaling.iter().enumerate();
+        let line = |(nth, line)| Line::of(line, (summary.variants.len() + nth) % COLOURS, &threads);
+        Some(Self { lines: lines.map(line).collect(), threads })
+    }
+}
+
+impl Line {
+    fn of(line: &ScalingLine, slot: usize, threads: &[u32]) -> Self {
+        let measured = |figure: &dyn Fn(&ScalingPoint) -> Option<Estimate>| {
+            let mut curve = Curve::default();
+            for count in threads {
+                let mut points = line.points.iter().filter(|point| point.threads == *count);
+                let estimate = points.find_map(figure);
+                let end = |end: f64| end.is_finite().then_some(end);
+                curve.push(
+                    estimate.map(|estimate| estimate.value),
+                    estimate.and_then(|estimate| end(estimate.low)),
+                    estimate.and_then(|estimate| end(estimate.high)),
+                );
+            }
+            curve
+        };
+        let first = line.ends().map(|[first, _]| first);
+        let least = first.map_or(1.0, |first| f64::from(first.threads));
+        let by_law = |figure: &dyn Fn(f64, f64) -> f64| {
+            let mut curve = Curve::default();
+            for count in threads {
+                let count = f64::from(*count);
+                curve.push(line.law.map(|law| figure(law.qps(count), count)), None, None);
+            }
+            curve.without_band_of(1)
+        };
+        let least_by_law = line.law.map_or(1.0, |law| law.qps(least) / least);
+        let percent = |point: &ScalingPoint| match first {
+            Some(first) if first.variant == point.variant => {
+                Some(Estimate { value: 100.0, low: 100.0, high: 100.0 })
+            }
+            _ => point.efficiency.map(percent),
+        };
+        let left_out = line.points.iter().filter(|point| point.left_out.is_some());
+        Self {
+            name: line.name.clone(),
+            slot,
+            answered_qps: measured(&|point| point.answered_qps),
+            law_qps: by_law(&|qps, _| qps),
+            efficiency_percent: measured(&percent),
+            law_efficiency_percent: by_law(&|qps, count| 100.0 * qps / count / least_by_law),
+            left_out: left_out.map(|point| point.threads).collect(),
+        }
+    }
+}
+
+fn percent(Estimate { value, low, high }: Estimate) -> Estimate {
+    Estimate { value: 100.0 * value, low: 100.0 * low, high: 100.0 * high }
+}
