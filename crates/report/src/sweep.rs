@@ -101,19 +101,18 @@ mod tests {
 
     /// A line of loads of 1, 2, 3, ... thousand queries per second, with the shares of two runs of each.
     fn line(shares: &[[f64; 2]]) -> SweepLine {
+        let run = SweepRun {
+            answered_share: 1.0,
+            sound_share: 1.0,
+            p50_ns: None,
+            p99_ns: None,
+            max_wait_ns: 0,
+            is_valid: true,
+        };
         let points = (1u32..).zip(shares).map(|(at, shares)| SweepPoint {
             variant: format!("x{at}"),
             load_qps: 1_000.0 * f64::from(at),
-            runs: shares
-                .map(|sound_share| SweepRun {
-                    answered_share: 1.0,
-                    sound_share,
-                    p50_ns: None,
-                    p99_ns: None,
-                    max_wait_ns: 0,
-                    is_valid: true,
-                })
-                .to_vec(),
+            runs: shares.map(|sound_share| SweepRun { sound_share, ..run }).to_vec(),
         });
         SweepLine { name: "bind".to_owned(), points: points.collect() }
     }
