@@ -215,16 +215,19 @@ mod tests {
         check(alone, BottleneckKind::Generator, &["busiest-worker"]);
     }
 
-    #[test]
-    fn a_stream_that_takes_no_more() {
-        let slow = |generator_busy_share| BottleneckFigures {
+    fn slow(generator_busy_share: f64) -> BottleneckFigures {
+        BottleneckFigures {
             offered_qps: 60_000.0,
             answered_qps: 60_000.0,
             is_stream: true,
             generator_busy_share,
             generator_wanted_share: generator_busy_share,
             ..open()
-        };
+        }
+    }
+
+    #[test]
+    fn a_stream_that_takes_no_more() {
         let evidence = ["not-taken", "servers", "busiest-worker"];
         check(slow(0.49), BottleneckKind::Unclear, &evidence);
         check(slow(0.5), BottleneckKind::Generator, &["rate-missed"]);
@@ -247,23 +250,24 @@ mod tests {
     fn lost_datagrams() {
         let evidence = ["lost", "servers"];
         // 12,000 of a million.
-        let lossy = || BottleneckFigures {
+        let lossy = BottleneckFigures {
             lost_datagrams: 12_000,
             lost_datagram_share: 0.012,
             is_loopback: false,
             ..closed()
         };
-        check(lossy(), BottleneckKind::Network, &evidence);
-        let drops = |server_udp_drops| BottleneckFigures { server_udp_drops, ..lossy() };
+        check(lossy.clone(), BottleneckKind::Network, &evidence);
+        let drops = |server_udp_drops| BottleneckFigures { server_udp_drops, ..lossy.clone() };
         check(drops(12_000), BottleneckKind::ServerSocket, &evidence);
         check(drops(6_000), BottleneckKind::ServerSocket, &evidence);
         check(drops(5_999), BottleneckKind::Network, &evidence);
         let few =
             BottleneckFigures { lost_datagrams: 1_000, lost_datagram_share: 0.001, ..closed() };
         check(few, BottleneckKind::Window, &["in-flight", "servers"]);
-        let missed = BottleneckFigures { mode: open().mode, answered_qps: 90_000.0, ..lossy() };
+        let missed =
+            BottleneckFigures { mode: open().mode, answered_qps: 90_000.0, ..lossy.clone() };
         check(missed, BottleneckKind::Network, &evidence);
-        let unwatched = BottleneckFigures { servers: unwatched(), ..lossy() };
+        let unwatched = BottleneckFigures { servers: unwatched(), ..lossy.clone() };
         let names = ["servers", "busiest-worker", "lost", "in-flight"];
         check(unwatched, BottleneckKind::Unknown, &names);
         let here =
@@ -311,14 +315,15 @@ mod tests {
         Some(CpuLimit { cpus: 0.5, group, periods: 100, throttled, throttled_ns: 1 })
     }
 
+    fn limited(of_server: u64, of_load: u64) -> BottleneckFigures {
+        let mut figures = closed();
+        figures.servers[0].limit = quota("/server", of_server);
+        figures.load_limit = quota("/load", of_load);
+        figures
+    }
+
     #[test]
     fn a_quota_that_is_used_up_goes_before_all_but_the_rate() {
-        let limited = |of_server: u64, of_load: u64| {
-            let mut figures = closed();
-            figures.servers[0].limit = quota("/server", of_server);
-            figures.load_limit = quota("/load", of_load);
-            figures
-        };
         let evidence = ["cpu-limit", "servers"];
         check(limited(50, 0), BottleneckKind::ServerCpuLimit, &evidence);
         check(limited(49, 0), BottleneckKind::Window, &["in-flight", "servers"]);
@@ -352,14 +357,15 @@ mod tests {
         assert_eq!((found.kind, &found.evidence[0]), (BottleneckKind::ServerCpuLimit, &expected));
     }
 
+    fn held(waited: Option<f64>, by_others: f64, by_all: f64) -> BottleneckFigures {
+        let mut figures = closed();
+        figures.servers[0].waited_share = waited;
+        figures.servers[0].cpus_used = Some(CpusUsed { by_all, by_others });
+        figures
+    }
+
     #[test]
     fn other_programs_on_the_cpus_of_a_server_or_of_the_load() {
-        let held = |waited: Option<f64>, by_others: f64, by_all: f64| {
-            let mut figures = closed();
-            figures.servers[0].waited_share = waited;
-            figures.servers[0].cpus_used = Some(CpusUsed { by_all, by_others });
-            figures
-        };
         let evidence = ["server-held-up", "servers", "busiest-worker"];
         check(held(Some(0.5), 0.5, 1.0), BottleneckKind::OtherPrograms, &evidence);
         check(held(None, 0.5, 1.0), BottleneckKind::OtherPrograms, &evidence);
@@ -466,14 +472,16 @@ mod tests {
         check(shared, BottleneckKind::ServersCpu, &["servers-together", "servers"]);
     }
 
+    /// The server is on CPU 1, and the one worker on this one.
+    fn with(busy_share: f64, cpu: Option<usize>) -> BottleneckFigures {
+        let mut figures = closed();
+        figures.servers[0].pinned = vec![1];
+        figures.workers = vec![WorkerUse { cpu, busy_share }];
+        BottleneckFigures { generator_busy_share: busy_share, ..figures }
+    }
+
     #[test]
     fn a_cpu_that_a_server_shares_with_the_load() {
-        let with = |busy_share, cpu| {
-            let mut figures = closed();
-            figures.servers[0].pinned = vec![1];
-            figures.workers = vec![WorkerUse { cpu, busy_share }];
-            BottleneckFigures { generator_busy_share: busy_share, ..figures }
-        };
         let evidence = ["servers-and-load", "servers", "busiest-worker"];
         check(with(0.42, Some(1)), BottleneckKind::SharedCpu, &evidence);
         check(with(0.42, Some(0)), BottleneckKind::Window, &["in-flight", "servers"]);

@@ -288,7 +288,12 @@ mod tests {
     /// What dnslab itself may add hides a difference as large as the limit, and is no larger one.
     #[test]
     fn a_limit_within_the_engines_own_error_is_neither_kept_nor_exceeded() {
-        let check = |[low, high]: [f64; 2], floor: f64, limit: f64, expected: Ruling| {
+        for ([low, high], floor, limit, expected) in [
+            ([0.0, 0.01], 0.04, 0.05, Ruling::Pass),
+            ([0.0, 0.01], 0.06, 0.05, Ruling::Unclear),
+            ([0.009, 0.011], 0.009, 0.005, Ruling::Fail),
+            ([0.009, 0.011], 0.010_1, 0.005, Ruling::Unclear),
+        ] {
             let difference = Estimate { value: f64::midpoint(low, high), low, high };
             let verdict = Verdict::EqualWithin { margin: 0.02 };
             let found = comparison(Metric::LatencyP50, difference, verdict);
@@ -296,11 +301,7 @@ mod tests {
             assert_eq!(rule(&found, limit), expected, "{floor} {limit}");
             let is_known = rule(&Comparison { floor: 0.0, ..found.clone() }, limit);
             assert_eq!(is_coarse(&found, limit), is_known != expected);
-        };
-        check([0.0, 0.01], 0.04, 0.05, Ruling::Pass);
-        check([0.0, 0.01], 0.06, 0.05, Ruling::Unclear);
-        check([0.009, 0.011], 0.009, 0.005, Ruling::Fail);
-        check([0.009, 0.011], 0.010_1, 0.005, Ruling::Unclear);
+        }
     }
 
     fn comparison(metric: Metric, difference: Estimate, verdict: Verdict) -> Comparison {

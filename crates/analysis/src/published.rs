@@ -25,15 +25,15 @@ pub(crate) fn beside_published(
     figure: &dyn Fn(&str, Metric) -> Option<Estimate>,
     comparisons: &[Comparison],
 ) -> Vec<BesidePublished> {
-    let beside = |published: &Published| {
+    let beside = session.published.iter().map(|published| {
         let here = match &published.against {
             None => figure(&published.variant, published.figure),
             Some(against) => difference(published, against, comparisons),
         };
         let off = here.map(|here| off(published, here.value));
         BesidePublished { published: published.clone(), here, off }
-    };
-    session.published.iter().map(beside).collect()
+    });
+    beside.collect()
 }
 
 fn difference(

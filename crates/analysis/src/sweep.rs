@@ -164,9 +164,9 @@ mod tests {
 
     /// A line of loads of 1, 2, 3, ... thousand queries per second, with the answered shares of their runs.
     fn line(shares: &[&[f64]]) -> SweepLine {
-        let run = |share: &f64| SweepRun {
+        let run = SweepRun {
             answered_share: 1.0,
-            sound_share: *share,
+            sound_share: 1.0,
             p50_ns: None,
             p99_ns: None,
             max_wait_ns: 0,
@@ -175,7 +175,7 @@ mod tests {
         let points = (1u32..).zip(shares).map(|(at, shares)| SweepPoint {
             variant: format!("x{at}"),
             load_qps: 1_000.0 * f64::from(at),
-            runs: shares.iter().map(run).collect(),
+            runs: shares.iter().map(|&sound_share| SweepRun { sound_share, ..run }).collect(),
         });
         SweepLine { name: "bind".to_owned(), points: points.collect() }
     }

@@ -265,15 +265,16 @@ mod tests {
         }
     }
 
+    fn error(octets: &[u8]) -> String {
+        let read = AnswerRecords::open(octets).and_then(|mut records| {
+            while records.next_record()?.is_some() {}
+            Ok(())
+        });
+        read.unwrap_err().to_string()
+    }
+
     #[test]
     fn broken_files_say_what_they_are() {
-        let error = |octets: &[u8]| {
-            let read = AnswerRecords::open(octets).and_then(|mut records| {
-                while records.next_record()?.is_some() {}
-                Ok(())
-            });
-            read.unwrap_err().to_string()
-        };
         assert_eq!(error(b""), "the file of answers does not begin as one");
         assert_eq!(
             error(b"{\"format\": 1, \"x\": 1}"),

@@ -235,12 +235,12 @@ impl Histogram {
     #[must_use]
     pub fn buckets(&self) -> Vec<LatencyBucket> {
         let Some(counts) = self.counts() else { return Vec::new() };
-        let bucket = |step: hdrhistogram::iterators::IterationValue<u64>| LatencyBucket {
+        let buckets = counts.iter_recorded().map(|step| LatencyBucket {
             from_ns: counts.lowest_equivalent(step.value_iterated_to()),
             to_ns: counts.highest_equivalent(step.value_iterated_to()) + 1,
             count: step.count_at_value(),
-        };
-        counts.iter_recorded().map(bucket).collect()
+        });
+        buckets.collect()
     }
 
     /// The share of values (in [0, 1]) that are at most `ns`; 1 if nothing was recorded.
@@ -252,17 +252,10 @@ impl Histogram {
     /// The base64 text of the compressed V2 encoding.
     #[must_use]
     pub fn to_base64(&self) -> String {
-        let encode = |counts: &Counts| {
-            let mut octets = Vec::new();
-            V2DeflateSerializer::new()
-                .serialize(counts, &mut octets)
-                .expect("writing to memory does not fail");
-            BASE64.encode(octets)
-        };
         match &self.0 {
-            Form::Empty => encode(&no_counts()),
+            Form::Empty => base64(&no_counts()),
             Form::Packed(octets, _) => BASE64.encode(octets),
-            Form::Open(counts) => encode(counts),
+            Form::Open(counts) => base64(counts),
         }
     }
 
@@ -282,6 +275,14 @@ impl Histogram {
             length => Form::Packed(octets.into(), length),
         }))
     }
+}
+
+fn base64(counts: &Counts) -> String {
+    let mut octets = Vec::new();
+    V2DeflateSerializer::new()
+        .serialize(counts, &mut octets)
+        .expect("writing to memory does not fail");
+    BASE64.encode(octets)
 }
 
 impl PartialEq for Histogram {

@@ -99,18 +99,10 @@ impl NetworkCounters {
     /// # Errors
     /// When a counter is missing or is no number.
     pub fn with_ipv6(self, snmp6: &str) -> Result<Self, NetworkError> {
-        let counter = |name: &str| {
-            let file = "/proc/net/snmp6";
-            let mut lines = snmp6.lines().map(str::split_ascii_whitespace);
-            let value =
-                lines.find_map(|mut words| (words.next() == Some(name)).then(|| words.next()));
-            let missing = || NetworkError::Missing { file, counter: name.to_owned() };
-            number(file, name, value.flatten().ok_or_else(missing)?)
-        };
         Ok(Self {
-            udp_receive_buffer: self.udp_receive_buffer + counter("Udp6RcvbufErrors")?,
-            udp_send_buffer: self.udp_send_buffer + counter("Udp6SndbufErrors")?,
-            udp_no_port: self.udp_no_port + counter("Udp6NoPorts")?,
+            udp_receive_buffer: self.udp_receive_buffer + ipv6_counter(snmp6, "Udp6RcvbufErrors")?,
+            udp_send_buffer: self.udp_send_buffer + ipv6_counter(snmp6, "Udp6SndbufErrors")?,
+            udp_no_port: self.udp_no_port + ipv6_counter(snmp6, "Udp6NoPorts")?,
             ..self
         })
     }
@@ -128,6 +120,14 @@ impl NetworkCounters {
             tcp_retransmitted: since(|at| at.tcp_retransmitted),
         }
     }
+}
+
+fn ipv6_counter(snmp6: &str, name: &str) -> Result<u64, NetworkError> {
+    let file = "/proc/net/snmp6";
+    let mut lines = snmp6.lines().map(str::split_ascii_whitespace);
+    let value = lines.find_map(|mut words| (words.next() == Some(name)).then(|| words.next()));
+    let missing = || NetworkError::Missing { file, counter: name.to_owned() };
+    number(file, name, value.flatten().ok_or_else(missing)?)
 }
 
 /// A file in which each protocol has two lines that begin with its name and a colon: the names of

@@ -201,12 +201,10 @@ impl Reader {
     fn figure(&mut self, text: &str) -> Result<(), ImportError> {
         let line = self.line;
         let Some(block) = self.last().block.as_mut() else { return Ok(()) };
-        if let Some(bucket) = bucket(text) {
-            block.counted.buckets.push(bucket.map_err(|found| ImportError::Value {
-                line,
-                key: "Latency bucket (s)",
-                found,
-            })?);
+        if is_bucket(text) {
+            let key = "Latency bucket (s)";
+            let unread = || ImportError::Value { line, key, found: text.to_owned() };
+            block.counted.buckets.push(bucket(text).ok_or_else(unread)?);
             return Ok(());
         }
         let Some((key, value)) = text.split_once(':') else { return Ok(()) };
@@ -414,14 +412,10 @@ impl ForeignRun {
         let Some(last) = self.intervals.last() else { return };
         let at_ns = last.at_ns.saturating_add(last.counted.length_ns);
         let length_ns = self.totals.length_ns.saturating_sub(at_ns);
-        let sum = |count: fn(&ForeignStatistics) -> u64| {
-            self.intervals
-                .iter()
-                .map(|interval| count(&interval.counted))
-                .fold(0, u64::saturating_add)
+        let parts = || self.intervals.iter().map(|interval| &interval.counted);
+        let rest = |count: fn(&ForeignStatistics) -> u64| {
+            parts().map(count).fold(count(&self.totals), u64::saturating_sub)
         };
-        let rest =
-            |count: fn(&ForeignStatistics) -> u64| count(&self.totals).saturating_sub(sum(count));
         let completed = rest(|counted| counted.completed);
         if length_ns == 0 && completed == 0 {
             return;
@@ -432,10 +426,8 @@ impl ForeignRun {
             (counted.sent, counted.lost) =
                 (rest(|counted| counted.sent), rest(|counted| counted.lost));
             for (code, count) in &self.totals.rcodes {
-                let counts =
-                    self.intervals.iter().filter_map(|interval| interval.counted.rcodes.get(code));
-                let rest =
-                    count.saturating_sub(counts.fold(0, |sum, count| sum.saturating_add(*count)));
+                let counts = parts().filter_map(|part| part.rcodes.get(code)).copied();
+                let rest = counts.fold(*count, u64::saturating_sub);
                 if rest > 0 {
                     counted.rcodes.insert(code.clone(), rest);
                 }
@@ -481,20 +473,18 @@ fn seconds(text: &str) -> Option<Option<f64>> {
     Some(Some(seconds * 1e9).filter(|ns| ns.is_finite() && *ns >= 0.0))
 }
 
-/// A bucket of a histogram, `0.000064 - 0.000065:  24`; `None` if it is none, an error with what cannot be
-/// read. dnsperf counts whole microseconds, so the upper bound lasts to the next one.
-fn bucket(text: &str) -> Option<Result<LatencyBucket, String>> {
+fn is_bucket(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_digit()) && text.contains(" - ")
+}
+
+/// A bucket of a histogram, `0.000064 - 0.000065:  24`. dnsperf counts whole microseconds, so the upper bound lasts to
+/// the next one.
+fn bucket(text: &str) -> Option<LatencyBucket> {
     let (from, rest) = text.split_once(" - ")?;
-    if !from.starts_with(|first: char| first.is_ascii_digit()) {
-        return None;
-    }
-    let read = || {
-        let (to, count) = rest.split_once(':')?;
-        let (from_ns, to_ns) = (seconds_ns(from)?, seconds_ns(to)?.checked_add(1_000)?);
-        let count = leading_count(count)?;
-        (from_ns < to_ns).then_some(LatencyBucket { from_ns, to_ns, count })
-    };
-    Some(read().ok_or_else(|| text.to_owned()))
+    let (to, count) = rest.split_once(':')?;
+    let (from_ns, to_ns) = (seconds_ns(from)?, seconds_ns(to)?.checked_add(1_000)?);
+    let count = leading_count(count)?;
+    (from_ns < to_ns).then_some(LatencyBucket { from_ns, to_ns, count })
 }
 
 /// A time as ctime(3) has it, `Wed Nov 25 01:36:25 2026`, as `2026-11-25T01:36:25`.

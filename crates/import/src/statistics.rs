@@ -159,9 +159,8 @@ impl ForeignStatistics {
     /// Adds what was counted right after, or by another thread meanwhile; the length stays. The mean latency
     /// is weighted by the answers.
     pub(super) fn add(&mut self, other: &Self) {
-        let weights = (self.completed, other.completed);
         self.latency = match (self.latency, other.latency) {
-            (Some(own), Some(more)) => Some(together(own, more, weights)),
+            (Some(own), Some(more)) => Some(together(own, self.completed, more, other.completed)),
             (own, more) => own.or(more),
         };
         self.mean_octets = match (self.mean_octets, other.mean_octets) {
@@ -197,7 +196,7 @@ fn balanced(line: usize, what: &'static str, parts: u64, whole: u64) -> Result<(
 
 /// The latencies of two parts with these numbers of answers. Of the two standard deviations and the two means
 /// follows that of both (the sums of squares add up).
-fn together(own: ImportedLatency, more: ImportedLatency, (a, b): (u64, u64)) -> ImportedLatency {
+fn together(own: ImportedLatency, a: u64, more: ImportedLatency, b: u64) -> ImportedLatency {
     let (a, b) = (a as f64, b as f64);
     let all = (a + b).max(1.0);
     let mean_ns = (own.mean_ns * a + more.mean_ns * b) / all;

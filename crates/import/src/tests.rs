@@ -68,34 +68,34 @@ fn totals_are_those_that_were_printed() {
     assert_eq!(doh.connections.unwrap().attempted, Some(4));
 }
 
+/// The run of this text, whose intervals have these lengths and add up to it.
+#[track_caller]
+fn added_up(text: &str, lengths_s: &[f64]) -> ForeignRun {
+    let run = one(text);
+    let sum = |count: fn(&ForeignStatistics) -> u64| {
+        run.intervals.iter().map(|interval| count(&interval.counted)).sum::<u64>()
+    };
+    assert_eq!(sum(|counted| counted.completed), run.totals.completed);
+    assert_eq!(sum(|counted| counted.length_ns), run.totals.length_ns);
+    if run.has_whole_intervals {
+        assert_eq!(sum(|counted| counted.sent), run.totals.sent);
+        assert_eq!(sum(|counted| counted.lost), run.totals.lost);
+    }
+    let seconds = |ns: u64| (ns as f64 / 1e8).round() / 10.0;
+    let lengths = run.intervals.iter().map(|interval| seconds(interval.counted.length_ns));
+    assert_eq!(lengths.collect::<Vec<f64>>(), lengths_s);
+    run
+}
+
 #[test]
 fn intervals_add_up_to_the_whole() {
-    let check = |text: &str, lengths_s: &[f64]| {
-        let run = one(text);
-        let sum = |count: fn(&ForeignStatistics) -> u64| {
-            run.intervals.iter().map(|interval| count(&interval.counted)).sum::<u64>()
-        };
-        assert_eq!(sum(|counted| counted.completed), run.totals.completed);
-        assert_eq!(sum(|counted| counted.length_ns), run.totals.length_ns);
-        if run.has_whole_intervals {
-            assert_eq!(
-                (sum(|counted| counted.sent), sum(|counted| counted.lost)),
-                (run.totals.sent, run.totals.lost)
-            );
-        }
-        let seconds = |ns: u64| (ns as f64 / 1e8).round() / 10.0;
-        let lengths: Vec<f64> =
-            run.intervals.iter().map(|interval| seconds(interval.counted.length_ns)).collect();
-        assert_eq!(lengths, lengths_s);
-        run
-    };
-    let udp = check(sample!("2.10-udp"), &[1.0, 1.0, 1.0]);
+    let udp = added_up(sample!("2.10-udp"), &[1.0, 1.0, 1.0]);
     assert_eq!(udp.intervals[1].counted.completed, 5_000);
     assert_eq!(udp.started_ns, Some(1_795_570_586_008_517_000));
-    check(sample!("2.10-dot"), &[0.5, 0.5, 0.5, 0.5]);
-    check(sample!("2.10-interrupted"), &[1.0, 1.0, 0.3]);
+    added_up(sample!("2.10-dot"), &[0.5, 0.5, 0.5, 0.5]);
+    added_up(sample!("2.10-interrupted"), &[1.0, 1.0, 0.3]);
     assert_eq!(one(sample!("2.10-tcp")).intervals, []);
-    let whole = check(sample!("2.14-dot"), &[1.0, 1.0]);
+    let whole = added_up(sample!("2.14-dot"), &[1.0, 1.0]);
     assert!(whole.has_whole_intervals);
     assert_eq!(whole.intervals[0].counted.rcodes["NXDOMAIN"], 1);
 }
@@ -282,20 +282,27 @@ fn what_is_cut_or_damaged_is_named_with_its_line() {
     assert!(read(&histogram.as_bytes()[..=last]).is_ok());
 }
 
+fn statistics(
+    kind: &str,
+    since: u64,
+    until: u64,
+    queries: u64,
+    responses: u64,
+) -> serde_json::Value {
+    json!({
+        "runid": "1", "type": kind, "since": since, "until": until, "queries": queries,
+        "responses": responses, "timeouts": queries - responses, "interrupted": 0,
+        "unexpected": 0, "response_rcodes": {"NOERROR": responses},
+        "response_latency": {
+            "avg": 126, "min": 43, "max": 3_967, "stddev": 113,
+            "buckets": [[120, 127, responses - 1], [3_904, 3_967, 1]],
+        },
+        "conn_info": {"type": "udp", "packets_sent": queries, "packets_received": responses},
+    })
+}
+
 /// What the schema of dns-metrics describes, in the units of its example for dnsperf.
 fn metrics() -> serde_json::Value {
-    let statistics = |kind: &str, since: u64, until: u64, queries: u64, responses: u64| {
-        json!({
-            "runid": "1", "type": kind, "since": since, "until": until, "queries": queries,
-            "responses": responses, "timeouts": queries - responses, "interrupted": 0,
-            "unexpected": 0, "response_rcodes": {"NOERROR": responses},
-            "response_latency": {
-                "avg": 126, "min": 43, "max": 3_967, "stddev": 113,
-                "buckets": [[120, 127, responses - 1], [3_904, 3_967, 1]],
-            },
-            "conn_info": {"type": "udp", "packets_sent": queries, "packets_received": responses},
-        })
-    };
     let start = 1_675_865_567_760_972;
     json!([
         {

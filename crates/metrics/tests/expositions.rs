@@ -187,6 +187,16 @@ fn the_pace_is_that_of_the_loads_own_turns() {
     assert_eq!(gauge(&ended[0], "dnslab_answered_per_second"), Some(0.0));
 }
 
+/// Answers per second of the second that ends with this interval.
+fn pace_until(last: &Interval, series: &[Interval]) -> f64 {
+    let end = |interval: &Interval| interval.at_ns + interval.length_ns;
+    let second = end(last).saturating_sub(1_000_000_000) + 1..=end(last);
+    let inside = || series.iter().filter(|interval| second.contains(&end(interval)));
+    let answered: u64 = inside().map(|interval| interval.answered).sum();
+    let own_ns: u64 = inside().map(|own| own.own_ns.unwrap_or(own.length_ns)).sum();
+    answered as f64 * 1e9 / (own_ns as f64).max(1.0)
+}
+
 #[test]
 fn the_pace_of_results_is_the_rate_of_their_seconds() {
     let mut checked = 0;
@@ -200,19 +210,7 @@ fn the_pace_of_results_is_the_rate_of_their_seconds() {
             [] => &measured.intervals,
             _ => &measured.seconds,
         };
-        let end = |interval: &Interval| interval.at_ns + interval.length_ns;
-        let second_until = |last: u64| {
-            let inside = series
-                .iter()
-                .filter(|interval| end(interval) <= last && end(interval) + 1_000_000_000 > last);
-            let (answered, own_ns) = inside.fold((0, 0), |(answered, own_ns), interval| {
-                let length_ns = interval.own_ns.unwrap_or(interval.length_ns);
-                (answered + interval.answered, own_ns + length_ns)
-            });
-            answered as f64 * 1e9 / (own_ns as f64).max(1.0)
-        };
-        let expected =
-            series.iter().map(|interval| second_until(end(interval))).fold(0.0, f64::max);
+        let expected = series.iter().map(|last| pace_until(last, series)).fold(0.0, f64::max);
         let common = record.common_load.is_some();
         assert!(common || (highest / expected - 1.0).abs() < 1e-9, "{highest}, not {expected}");
         checked += 1;

@@ -126,6 +126,15 @@ fn tls(is_verified: bool) -> TlsSettings {
     TlsSettings::new("ns.example", &verification).unwrap()
 }
 
+fn endpoints() -> impl Strategy<Value = Vec<Endpoint>> {
+    let endpoint = (select(&Transport::ALL[..]), addresses(), 0.0..0.3, any::<bool>());
+    let endpoint = endpoint.prop_map(|(transport, target, share, is_verified)| {
+        let tls = transport.is_encrypted().then(|| tls(is_verified));
+        Endpoint { transport, target, tls, share }
+    });
+    vec(endpoint, 0..3)
+}
+
 fn jobs() -> impl Strategy<Value = Job> {
     let codes = prop_oneof![
         Just(RightCodes::Any),
@@ -136,14 +145,6 @@ fn jobs() -> impl Strategy<Value = Job> {
         .prop_map(|expected| expected.map(|(codes, answers)| Expected { codes, answers }));
     let played = (".*", 0.0..1e9)
         .prop_map(|(description, rate_qps)| PlayedClients { description, rate_qps });
-    let endpoints = || {
-        let endpoint = (select(&Transport::ALL[..]), addresses(), 0.0..0.3, any::<bool>());
-        let endpoint = endpoint.prop_map(|(transport, target, share, is_verified)| {
-            let tls = transport.is_encrypted().then(|| tls(is_verified));
-            Endpoint { transport, target, tls, share }
-        });
-        vec(endpoint, 0..3)
-    };
     let basics = (loads(), timelines(), addresses(), queries(), any::<u64>());
     let more = (expected, played, option::of(any::<bool>()), endpoints(), vec(endpoints(), 0..2));
     (basics, more, 1u32..64, any::<bool>()).prop_map(

@@ -130,7 +130,13 @@ mod tests {
 
     #[test]
     fn the_folder_of_a_server_is_inside_the_run() {
-        let folder = |configuration: Option<&str>| {
+        for (configuration, expected) in [
+            (Some("stubby/stubby.yml"), "stubby"),
+            (None, "relay"),
+            (Some("stubby.yml"), "relay"),
+            (Some("../../etc/passwd"), "relay"),
+            (Some("/etc/passwd"), "relay"),
+        ] {
             let configuration = configuration.map(str::to_owned);
             let part = ChainPart {
                 role: "relay".to_owned(),
@@ -140,11 +146,7 @@ mod tests {
                 resources: ResourceSeries::default(),
                 counters: None,
             };
-            part.folder().to_owned()
-        };
-        assert_eq!(folder(Some("stubby/stubby.yml")), "stubby");
-        for none in [None, Some("stubby.yml"), Some("../../etc/passwd"), Some("/etc/passwd")] {
-            assert_eq!(folder(none), "relay", "{none:?}");
+            assert_eq!(part.folder(), expected, "{:?}", part.server.configuration);
         }
     }
 }

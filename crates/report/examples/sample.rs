@@ -59,18 +59,16 @@ fn history() -> History {
         .map(|day: u32| {
             let started = format!("2026-03-{day:02}T03:04:05Z");
             let session = Session { started, ..sample::session(3) };
-            let run = |(position, case): (u32, &dnslab_record::CaseId)| {
-                let behaviour =
-                    sample::VARIANTS.iter().find(|variant| variant.name == case.variant);
-                let behaviour = behaviour.expect("the plan names these variants only");
+            let mut records = Vec::new();
+            for (position, case) in (0..).zip(&session.plan) {
+                let behaviour = sample::Behaviour::of(case);
                 let qps = behaviour.qps * if day < 6 { 1.0 } else { 0.9 };
                 // Each day has noise of its own.
                 let behaviour = sample::Behaviour { qps, ..*behaviour };
                 let run =
                     sample::run(&behaviour, case.repetition, position + 100 * day, 1_000_000_000);
-                RunRecord { position, ..run }
-            };
-            let records = (0..).zip(&session.plan).map(run).collect();
+                records.push(RunRecord { position, ..run });
+            }
             (session, records)
         })
         .collect();

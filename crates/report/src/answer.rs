@@ -7,7 +7,7 @@ use dnslab_analysis::{NotCompared, Question, Summary, VariantSummary};
 use dnslab_record::{LoadMode, Metric, TimeOuts, Unit};
 
 use crate::screen::cell;
-use crate::variants::{INVALID, code_shares, listed};
+use crate::variants::{INVALID, code_shares, grouped, listed};
 use crate::words::answers::answers_texts;
 use crate::words::metric::{Action, noun, words};
 use crate::words::time_out;
@@ -61,17 +61,12 @@ fn first_texts(
 /// of rounds.
 fn time_outs(variants: &[VariantSummary]) -> Vec<String> {
     const QUANTILES: [Metric; 3] = [Metric::LatencyP50, Metric::LatencyP95, Metric::LatencyP99];
-    let mut groups: Vec<((Metric, TimeOuts), Vec<&str>)> = Vec::new();
-    for variant in variants {
-        // Those beyond it are the time-out, too.
-        let first =
-            QUANTILES.into_iter().find_map(|metric| Some((metric, variant.time_outs(metric)?)));
-        let Some(first) = first else { continue };
-        match groups.iter_mut().find(|(known, _)| *known == first) {
-            Some((_, names)) => names.push(&variant.name),
-            None => groups.push((first, vec![&variant.name])),
-        }
-    }
+    // Those beyond it are the time-out, too.
+    let first = |variant: &VariantSummary| {
+        QUANTILES.into_iter().find_map(|metric| Some((metric, variant.time_outs(metric)?)))
+    };
+    let named = variants.iter().filter_map(|own| Some((first(own)?, own.name.as_str())));
+    let groups = grouped(named);
     if groups.len() > MAX_TIME_OUTS {
         let names: Vec<&str> = groups.iter().flat_map(|(_, names)| names).copied().collect();
         return vec![format!(
@@ -79,16 +74,19 @@ fn time_outs(variants: &[VariantSummary]) -> Vec<String> {
             listed(&names)
         )];
     }
-    let sentence = |((metric, found), names): ((Metric, TimeOuts), Vec<&str>)| {
-        let rounds = match found.are_all() {
-            true => String::new(),
-            false => format!(" in {} of {} rounds", found.runs, found.of),
-        };
-        let (noun, each) = (noun(metric), if names.len() > 1 { " each" } else { "" });
-        let noun = noun.trim_start_matches("the ");
-        format!("The {noun} of {} is the time-out{rounds}{each}.", listed(&names))
+    let sentences =
+        groups.iter().map(|((metric, found), names)| time_out_sentence(*metric, *found, names));
+    sentences.collect()
+}
+
+fn time_out_sentence(metric: Metric, found: TimeOuts, names: &[&str]) -> String {
+    let rounds = match found.are_all() {
+        true => String::new(),
+        false => format!(" in {} of {} rounds", found.runs, found.of),
     };
-    groups.into_iter().map(sentence).collect()
+    let noun = noun(metric).trim_start_matches("the ");
+    let each = if names.len() > 1 { " each" } else { "" };
+    format!("The {noun} of {} is the time-out{rounds}{each}.", listed(names))
 }
 
 /// How the variants differ, the certain differences first. Each pair is told by the first metric that was
@@ -478,18 +476,14 @@ fn many(compared: &[&Comparison]) -> String {
         true => format!(" from {}", first.against),
         false => " from what each is compared with".to_owned(),
     };
-    let clause = |comparison: &Comparison| match has_one_reference {
-        true => format!("{} ({})", amount(comparison), comparison.variant),
-        false => {
-            format!("{} ({} than {})", amount(comparison), comparison.variant, comparison.against)
-        }
+    let clause = |one: &Comparison| match has_one_reference {
+        true => format!("{} ({})", amount(one), one.variant),
+        false => format!("{} ({} than {})", amount(one), one.variant, one.against),
     };
-    let mut certain: Vec<&Comparison> =
-        compared.iter().copied().filter(|comparison| is_certain(comparison)).collect();
+    let (mut certain, rest): (Vec<&Comparison>, Vec<&Comparison>) =
+        compared.iter().copied().partition(|comparison| is_certain(comparison));
     certain.sort_by(|a, b| a.difference.value.abs().total_cmp(&b.difference.value.abs()));
     let all = compared.len();
-    let rest: Vec<&Comparison> =
-        compared.iter().copied().filter(|comparison| !is_certain(comparison)).collect();
     let bound = hidden(&rest);
     let others = match bound.as_str() {
         "" => String::new(),
@@ -646,21 +640,24 @@ mod tests {
         assert_eq!(few(&compared, &summary), expected);
     }
 
-    /// The CPU time is that of 31, section 1: of BIND 9.18 over UDP and TLS.
-    #[test]
-    fn the_cost_of_a_query_is_told_in_cpu_time_and_what_a_core_answers() {
-        let variant = |name: &str, cpu_ns: f64| VariantSummary {
+    fn of_cpu(name: &str, cpu_ns: f64) -> VariantSummary {
+        VariantSummary {
             name: name.to_owned(),
             valid_runs: 5,
             metrics: [(Metric::ServerCpuPerQuery, within(cpu_ns, 100.0))].into(),
             ..VariantSummary::default()
-        };
+        }
+    }
+
+    /// The CPU time is that of 31, section 1: of BIND 9.18 over UDP and TLS.
+    #[test]
+    fn the_cost_of_a_query_is_told_in_cpu_time_and_what_a_core_answers() {
         let cost = |name: &str, added_ns: f64| Comparison {
             absolute: Some(within(added_ns, 400.0)),
             ..of(name, Metric::ServerCpuPerQuery, added_ns / 6_600.0, Verdict::Costs)
         };
         let variants =
-            vec![variant("none", 6_600.0), variant("tcp", 10_300.0), variant("dot", 13_800.0)];
+            vec![of_cpu("none", 6_600.0), of_cpu("tcp", 10_300.0), of_cpu("dot", 13_800.0)];
         let summary = summary(vec![cost("tcp", 3_700.0), cost("dot", 7_200.0)], variants);
         assert_eq!(
             of_figures(&summary),
@@ -737,18 +734,22 @@ mod tests {
         );
     }
 
+    /// Quantiles that are the time-out in so many of 8 rounds.
+    fn timed_out(name: &str, quantiles: &[(&str, u32)]) -> VariantSummary {
+        let time_outs = quantiles
+            .iter()
+            .map(|(quantile, runs)| ((*quantile).to_owned(), TimeOuts { runs: *runs, of: 8 }));
+        VariantSummary {
+            name: name.to_owned(),
+            time_outs: time_outs.collect(),
+            ..VariantSummary::default()
+        }
+    }
+
     #[test]
     fn time_outs_are_told_by_their_quantile_and_rounds() {
-        let variant = |name: &str, metrics: &[(&str, u32)]| VariantSummary {
-            name: name.to_owned(),
-            time_outs: metrics
-                .iter()
-                .map(|(quantile, runs)| ((*quantile).to_owned(), TimeOuts { runs: *runs, of: 8 }))
-                .collect(),
-            ..VariantSummary::default()
-        };
-        let b = variant("b", &[("p99", 5), ("p99.9", 6)]);
-        let found = time_outs(&[variant("a", &[]), b.clone(), variant("c", &[("p95", 8)])]);
+        let b = timed_out("b", &[("p99", 5), ("p99.9", 6)]);
+        let found = time_outs(&[timed_out("a", &[]), b.clone(), timed_out("c", &[("p95", 8)])]);
         assert_eq!(
             found,
             [
@@ -759,7 +760,7 @@ mod tests {
         let d = VariantSummary { name: "d".to_owned(), ..b.clone() };
         let found = time_outs(&[b, d]);
         assert_eq!(found, ["The p99 latency of b and d is the time-out in 5 of 8 rounds each."]);
-        assert_eq!(time_outs(&[variant("a", &[("p99.9", 1)])]), [""; 0]);
+        assert_eq!(time_outs(&[timed_out("a", &[("p99.9", 1)])]), [""; 0]);
     }
 
     #[test]

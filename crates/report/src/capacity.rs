@@ -25,39 +25,39 @@ pub fn capacity_table(capacity: &Capacity) -> Table {
 fn rates(steps: &[Step]) -> Table {
     let header =
         ["intended qps", "met", "answered qps", "lost", "p50", "p99", "server CPU", "not met"];
-    let row = |at: f64| {
-        let own: Vec<&Step> = steps.iter().filter(|step| step.at == at).collect();
-        let met = own.iter().filter(|step| step.judged.is_met()).count();
-        let mean = |figure: &dyn Fn(&Step) -> Option<f64>| {
-            mean_of(&own.iter().filter_map(|step| figure(step)).collect::<Vec<f64>>())
-        };
-        let cell = |value: Option<f64>, write: fn(f64) -> String| {
-            value.map_or_else(|| NONE.to_owned(), write)
-        };
-        let latency = |figure: fn(&StepFigures) -> Option<RunFigure>| {
-            let figures: RunFigures =
-                own.iter().filter_map(|step| figure(step.figures.as_ref()?)).collect();
-            quantile(figures.value(), figures.time_outs())
-        };
-        vec![
-            number::qps(at),
-            format!("{met} of {}", own.len()),
-            cell(mean(&|step| Some(step.figures?.answered_qps)), number::qps),
-            cell(mean(&|step| Some(step.figures?.lost_share)), number::share),
-            latency(StepFigures::p50),
-            latency(StepFigures::p99),
-            cell(mean(&|step| step.figures?.server_busy_share), |share| number::percent(share, 0)),
-            reasons(&own),
-        ]
-    };
     Table {
         header: header.map(str::to_owned).to_vec(),
-        rows: tried(steps).into_iter().map(row).collect(),
+        rows: tried(steps).into_iter().map(|at| rate_row(steps, at)).collect(),
         legend: "Means over the runs at each rate; what was not met, with the number of runs. A run that the \
                  generator limited is not met, and says nothing of the server."
             .to_owned(),
         notes: Vec::new(),
     }
+}
+
+/// The steps at one rate.
+fn rate_row(steps: &[Step], at: f64) -> Vec<String> {
+    let own: Vec<&Step> = steps.iter().filter(|step| step.at == at).collect();
+    let met = own.iter().filter(|step| step.judged.is_met()).count();
+    let figures: Vec<&StepFigures> = own.iter().filter_map(|step| step.figures.as_ref()).collect();
+    let mean = |figure: fn(&StepFigures) -> Option<f64>, write: fn(f64) -> String| {
+        let values: Vec<f64> = figures.iter().filter_map(|figures| figure(figures)).collect();
+        mean_of(&values).map_or_else(|| NONE.to_owned(), write)
+    };
+    let latency = |figure: fn(&StepFigures) -> Option<RunFigure>| {
+        let values: RunFigures = figures.iter().filter_map(|figures| figure(figures)).collect();
+        quantile(values.value(), values.time_outs())
+    };
+    vec![
+        number::qps(at),
+        format!("{met} of {}", own.len()),
+        mean(|figures| Some(figures.answered_qps), number::qps),
+        mean(|figures| Some(figures.lost_share), number::share),
+        latency(StepFigures::p50),
+        latency(StepFigures::p99),
+        mean(|figures| figures.server_busy_share, |share| number::percent(share, 0)),
+        reasons(&own),
+    ]
 }
 
 /// A quantile of the latency, nanoseconds, or in how many runs it is the time-out.

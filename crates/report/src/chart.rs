@@ -121,14 +121,12 @@ impl Percentiles {
             .map(|point| 10_f64.powf(-f64::from(point) / f64::from(POINTS_PER_DECADE)))
             .collect();
         let latency_ms = variants.map(|runs| {
-            let mut curve = Curve::default();
-            for share in &slowest_share {
-                // It ends where one of the runs does: the others alone are another mean.
-                let figures: Option<RunFigures> =
-                    runs.iter().map(|latency| slowest(latency, *share)).collect();
-                curve.push_quantile(&figures.unwrap_or_default());
-            }
-            curve.without_band_of(runs.len())
+            // It ends where one of the runs does: the others alone are another mean.
+            let figures = slowest_share.iter().map(|share| {
+                let all = runs.iter().map(|latency| slowest(latency, *share));
+                all.collect::<Option<RunFigures>>().unwrap_or_default()
+            });
+            Curve::of_quantiles(figures).without_band_of(runs.len())
         });
         Self {
             latency_ms: latency_ms.collect(),
@@ -163,27 +161,25 @@ mod tests {
         assert!((998.0..=1_001.0).contains(&slowest), "{slowest}");
     }
 
+    /// The line at the slowest hundredth, and its band, milliseconds: of two runs of 100 queries that take so long
+    /// each, and of others that are lost.
+    fn hundredth(ms: [u64; 2], lost: [u64; 2]) -> [f64; 3] {
+        let latencies = [0, 1].map(|run| {
+            let mut latency = Histogram::new();
+            latency.record_many_ns(ms[run] * 1_000_000, 100);
+            latency.record_many_ns(500_000_000, lost[run]);
+            latency
+        });
+        let runs = latencies.iter().map(|latency| LatencyQuantiles::of_all(latency, 500_000_000));
+        let curve = Percentiles::of(std::iter::once(runs.collect())).latency_ms.remove(0);
+        // All queries stand at 1, the slowest hundredth two decades further.
+        let place = 2 * POINTS_PER_DECADE as usize;
+        [curve.mean, curve.low, curve.high].map(|values| values[place].unwrap().round())
+    }
+
     #[test]
     fn a_line_is_at_the_mean_of_the_runs_or_at_the_time_out() {
-        let histogram = |ms: u64, lost: u64| {
-            let mut latency = Histogram::new();
-            latency.record_many_ns(ms * 1_000_000, 100);
-            latency.record_many_ns(500_000_000, lost);
-            latency
-        };
-        let line = |latencies: [Histogram; 2]| {
-            let runs =
-                latencies.iter().map(|latency| LatencyQuantiles::of_all(latency, 500_000_000));
-            Percentiles::of(std::iter::once(runs.collect())).latency_ms.remove(0)
-        };
-        // All queries stand at 1, the slowest hundredth two decades further.
-        let hundredth = 2 * POINTS_PER_DECADE as usize;
-        let ends = |curve: &Curve| {
-            let figures =
-                [&curve.mean, &curve.low, &curve.high].map(|values| values[hundredth].unwrap());
-            figures.map(f64::round)
-        };
-        assert_eq!(ends(&line([histogram(2, 0), histogram(8, 0)])), [4.0, 2.0, 8.0]);
-        assert_eq!(ends(&line([histogram(2, 0), histogram(8, 5)])), [500.0, 2.0, 500.0]);
+        assert_eq!(hundredth([2, 8], [0, 0]), [4.0, 2.0, 8.0]);
+        assert_eq!(hundredth([2, 8], [0, 5]), [500.0, 2.0, 500.0]);
     }
 }

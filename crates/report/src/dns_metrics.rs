@@ -47,17 +47,15 @@ fn objects(session: &Session, record: &RunRecord) -> Vec<Value> {
     let window = measured.window_start_ns..measured.window_start_ns + measured.window_ns;
     let inside = measured.intervals.iter().filter(|interval| window.contains(&interval.at_ns));
     all.extend(inside.map(|interval| {
-        statistics(
-            "stats_periodic",
-            &run,
-            (start_ns, interval.at_ns, interval.length_ns),
-            |object| {
-                periodic(record, interval, object);
-            },
-        )
+        let since = start_ns.saturating_add(interval.at_ns);
+        statistics("stats_periodic", &run, since, interval.length_ns, |object| {
+            periodic(record, interval, object);
+        })
     }));
-    let whole = (start_ns, measured.window_start_ns, measured.window_ns);
-    all.push(statistics("stats_sum", &run, whole, |object| sum(record, measured, object)));
+    let since = start_ns.saturating_add(measured.window_start_ns);
+    all.push(statistics("stats_sum", &run, since, measured.window_ns, |object| {
+        sum(record, measured, object);
+    }));
     all
 }
 
@@ -100,14 +98,14 @@ fn header(session: &Session, record: &RunRecord, run: &str) -> Value {
     header
 }
 
-/// Statistics from `at_ns` on for `length_ns`, both of the run that began at `start_ns`.
+/// Statistics of so many nanoseconds, from `since` on.
 fn statistics(
     kind: &str,
     run: &str,
-    (start_ns, at_ns, length_ns): (u64, u64, u64),
+    since: u64,
+    length_ns: u64,
     fill: impl FnOnce(&mut Map<String, Value>),
 ) -> Value {
-    let since = start_ns.saturating_add(at_ns);
     let mut object = Map::new();
     object.insert("runid".to_owned(), json!(run));
     object.insert("type".to_owned(), json!(kind));
@@ -207,21 +205,22 @@ fn connections(record: &RunRecord, measured: &Measured) -> Option<Value> {
         return Some(json!({"type": "tcp", "handshakes": opened}));
     }
     let connections = &measured.counters.connections;
-    let full = connections.full_handshakes + connections.resumed_handshakes;
-    let encrypted = |kind: &str| {
-        json!({
-            "type": kind,
-            "handshakes": full,
-            "handshakes_failed": connections.failed,
-            "resumption": {"established": connections.resumed_handshakes},
-        })
+    let kind = match record.load.transport? {
+        Transport::Udp => return Some(json!({"type": "udp"})),
+        Transport::Tcp => {
+            return Some(json!({
+                "type": "tcp",
+                "handshakes": connections.opened,
+                "handshakes_failed": connections.failed,
+            }));
+        }
+        Transport::Dot | Transport::Doh2 => "tls_conn",
+        Transport::Doq | Transport::Doh3 => "quic_conn",
     };
-    match record.load.transport? {
-        Transport::Udp => Some(json!({"type": "udp"})),
-        Transport::Tcp => Some(json!({
-            "type": "tcp", "handshakes": connections.opened, "handshakes_failed": connections.failed,
-        })),
-        Transport::Dot | Transport::Doh2 => Some(encrypted("tls_conn")),
-        Transport::Doq | Transport::Doh3 => Some(encrypted("quic_conn")),
-    }
+    Some(json!({
+        "type": kind,
+        "handshakes": connections.full_handshakes + connections.resumed_handshakes,
+        "handshakes_failed": connections.failed,
+        "resumption": {"established": connections.resumed_handshakes},
+    }))
 }

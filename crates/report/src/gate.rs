@@ -243,23 +243,23 @@ mod tests {
     /// What `limit` says where this was found: variant, value, half width, ruling.
     fn text(limit: &str, found: &[(&str, f64, f64, Ruling)]) -> String {
         let limit: CostLimit = limit.parse().unwrap();
-        let judgement = |(variant, value, half, ruling): &(&str, f64, f64, Ruling)| Judgement {
-            variant: (*variant).to_owned(),
+        let variants = found.iter().map(|&(variant, value, half, ruling)| Judgement {
+            variant: variant.to_owned(),
             against: matches!(limit, CostLimit::Relative { .. }).then(|| "udp".to_owned()),
             time_outs: None,
             reference_time_outs: None,
             is_disturbed: false,
             floor: None,
-            found: value.is_finite().then(|| Estimate {
-                value: *value,
+            found: value.is_finite().then_some(Estimate {
+                value,
                 low: value - half,
                 high: value + half,
             }),
-            ruling: *ruling,
+            ruling,
             not_compared: None,
             more_runs: None,
-        };
-        let variants: Vec<Judgement> = found.iter().map(judgement).collect();
+        });
+        let variants: Vec<Judgement> = variants.collect();
         let ruling = variants.iter().map(|variant| variant.ruling).max().unwrap_or(Ruling::Unclear);
         let metric = limit.indicator().to_string();
         ruling_text(&LimitRuling { limit, metric, ruling, variants }, "udp")

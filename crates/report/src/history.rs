@@ -98,7 +98,7 @@ pub(crate) fn servers(session: &HistorySession) -> String {
 
 /// For each change what else changed in the session where it begins, as a sentence; none if nothing is known.
 pub(crate) fn notes(history: &History) -> Vec<String> {
-    let note = |(variant, change): (&VariantHistory, &LevelChange)| {
+    let found = changes(history).map(|(variant, change)| {
         let session = session(history, variant, change);
         let conditions: Vec<&ConditionChange> = session.changed.iter().collect();
         let besides = match conditions.is_empty() {
@@ -107,7 +107,7 @@ pub(crate) fn notes(history: &History) -> Vec<String> {
         };
         let (name, by) = (&variant.variant, difference(&change.difference));
         format!("{name}, {by} from {} on: {besides}.", began(session))
-    };
+    });
     let unsearched = history.variants.iter().filter_map(|variant| {
         let why = variant.points.iter().find_map(|point| point.not_compared)?;
         let (name, noun) = (&variant.variant, noun(history.metric));
@@ -123,7 +123,7 @@ pub(crate) fn notes(history: &History) -> Vec<String> {
             variant.variant
         )
     });
-    changes(history).map(note).chain(unsearched).chain(disturbed).collect()
+    found.chain(unsearched).chain(disturbed).collect()
 }
 
 /// The variants that other programs disturbed, and in how many sessions.
@@ -152,26 +152,24 @@ pub(crate) fn table(history: &History) -> Table {
     let mut header = vec!["began".to_owned()];
     header.extend(history.variants.iter().map(|variant| variant.variant.clone()));
     header.push("server".to_owned());
-    let cell = |variant: &VariantHistory, place: usize| {
-        let at = variant.points.iter().position(|point| point.session == place);
-        let Some(at) = at else { return NONE.to_owned() };
-        let value = point_text(history, &variant.points[at]);
-        match variant.changes.iter().find(|change| change.at == at) {
-            Some(change) => format!("({}) {value}", difference(&change.difference)),
-            None => value,
-        }
-    };
-    let row = |(place, session): (usize, &HistorySession)| {
+    let mut rows = Vec::new();
+    for (place, session) in history.sessions.iter().enumerate() {
         let mut row = vec![began(session)];
-        row.extend(history.variants.iter().map(|variant| cell(variant, place)));
+        row.extend(history.variants.iter().map(|variant| cell(history, variant, place)));
         row.push(servers(session));
-        row
-    };
-    Table {
-        header,
-        rows: history.sessions.iter().enumerate().map(row).collect(),
-        legend: LEGEND.to_owned(),
-        notes: Vec::new(),
+        rows.push(row);
+    }
+    Table { header, rows, legend: LEGEND.to_owned(), notes: Vec::new() }
+}
+
+/// The value of a variant in the session at `place`.
+fn cell(history: &History, variant: &VariantHistory, place: usize) -> String {
+    let at = variant.points.iter().position(|point| point.session == place);
+    let Some(at) = at else { return NONE.to_owned() };
+    let value = point_text(history, &variant.points[at]);
+    match variant.changes.iter().find(|change| change.at == at) {
+        Some(change) => format!("({}) {value}", difference(&change.difference)),
+        None => value,
     }
 }
 

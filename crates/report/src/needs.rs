@@ -55,7 +55,9 @@ fn needs(summary: &Summary, records: &[RunRecord]) -> Option<String> {
         (!parts.is_empty()).then(|| format!("{} takes {}", name(variant), listed(&parts)))
     };
     let clauses: Vec<String> = bearing.iter().filter_map(takes).collect();
-    if !bearing.iter().any(|variant| variant.metrics.contains_key(&Metric::ServerCpuPerQuery)) {
+    let has_cpu =
+        |variant: &VariantSummary| variant.metrics.contains_key(&Metric::ServerCpuPerQuery);
+    if !bearing.iter().any(|variant| has_cpu(variant)) {
         return None;
     }
     let plural = if first == 1 { "" } else { "s" };
@@ -65,22 +67,17 @@ fn needs(summary: &Summary, records: &[RunRecord]) -> Option<String> {
         number::count(first.into()),
         clauses.join("; ")
     );
-    let mut is_not_known = |lacking: &dyn Fn(&VariantSummary) -> bool, what: &str, verb: &str| {
-        let names: Vec<String> = bearing
-            .iter()
-            .filter(|variant| lacking(variant))
-            .map(|variant| name(variant))
-            .collect();
+    let has_memory = |variant: &VariantSummary| variant.peak_memory_octets.is_some();
+    let without = |is_known: fn(&VariantSummary) -> bool| -> Vec<String> {
+        let unknown = bearing.iter().filter(|variant| !is_known(variant));
+        unknown.map(|variant| name(variant)).collect()
+    };
+    let unknown = [("CPUs", "are", without(has_cpu)), ("memory", "is", without(has_memory))];
+    for (what, verb, names) in unknown {
         if !names.is_empty() {
             text.push_str(&format!(" The {what} of {} {verb} not known.", listed(&names)));
         }
-    };
-    is_not_known(
-        &|variant| !variant.metrics.contains_key(&Metric::ServerCpuPerQuery),
-        "CPUs",
-        "are",
-    );
-    is_not_known(&|variant| variant.peak_memory_octets.is_none(), "memory", "is");
+    }
     if !losing.is_empty() {
         let names: Vec<String> = losing.iter().map(|variant| name(variant)).collect();
         let verb = if names.len() == 1 { "loses" } else { "lose" };

@@ -125,27 +125,28 @@ fn sides(change: &VariantChange) -> [String; 2] {
 
 /// Every metric that was measured in both sessions.
 pub(crate) fn figures_table(comparison: &SessionComparison) -> Table {
-    let row = |change: &VariantChange| {
-        let difference = match (&change.difference, change.not_compared) {
-            (Some(difference), _) => words::difference(difference),
-            (None, Some(why)) => not_compared(why).to_owned(),
-            (None, None) => NONE.to_owned(),
-        };
-        let [base, new] = sides(change);
-        vec![
-            change.variant.clone(),
-            change.metric.to_string(),
-            base,
-            new,
-            difference,
-            format!("{}, {}", change.runs[0], change.runs[1]),
-        ]
-    };
     Table {
         header: ["variant", "figure", "base", "new", "change", "runs"].map(str::to_owned).to_vec(),
-        rows: comparison.changes.iter().map(row).collect(),
+        rows: comparison.changes.iter().map(figures_row).collect(),
         legend: "Each interval is one of 95 % by itself: of twenty, one misses the truth."
             .to_owned(),
         notes: Vec::new(),
     }
+}
+
+fn figures_row(change: &VariantChange) -> Vec<String> {
+    let difference = match (&change.difference, change.not_compared) {
+        (Some(difference), _) => words::difference(difference),
+        (None, Some(why)) => not_compared(why).to_owned(),
+        (None, None) => NONE.to_owned(),
+    };
+    let [base, new] = sides(change);
+    vec![
+        change.variant.clone(),
+        change.metric.to_string(),
+        base,
+        new,
+        difference,
+        format!("{}, {}", change.runs[0], change.runs[1]),
+    ]
 }

@@ -3,7 +3,6 @@
 use dnslab_analysis::{
     Breaking, HELD_SHARE, RunFigures, Summary, SweepLine, SweepPoint, SweepRun, held_share,
 };
-use dnslab_record::RunFigure;
 
 use crate::number::{self, NONE};
 use crate::words::time_out;
@@ -67,13 +66,6 @@ fn cells(line: &SweepLine, point: &SweepPoint) -> [String; HEADER.len()] {
         let values: Vec<f64> = point.runs.iter().map(figure).collect();
         range(&values, &number::share)
     };
-    let latency = |figure: fn(&SweepRun) -> Option<RunFigure>| {
-        let figures: RunFigures = point.runs.iter().filter_map(figure).collect();
-        match figures.time_outs() {
-            Some(found) => time_out(found, "runs"),
-            None => range(&figures.at_least(), &number::duration),
-        }
-    };
     [
         line.name.clone(),
         number::qps(point.load_qps),
@@ -81,9 +73,16 @@ fn cells(line: &SweepLine, point: &SweepPoint) -> [String; HEADER.len()] {
         point.runs.len().to_string(),
         share(|run| run.answered_share),
         share(|run| run.sound_share),
-        latency(SweepRun::p50),
-        latency(SweepRun::p99),
+        latency(point.runs.iter().filter_map(SweepRun::p50).collect()),
+        latency(point.runs.iter().filter_map(SweepRun::p99).collect()),
     ]
+}
+
+fn latency(figures: RunFigures) -> String {
+    match figures.time_outs() {
+        Some(found) => time_out(found, "runs"),
+        None => range(&figures.at_least(), &number::duration),
+    }
 }
 
 fn range(values: &[f64], write: &dyn Fn(f64) -> String) -> String {
@@ -102,9 +101,9 @@ mod tests {
 
     /// A line of loads of 1, 2, 3, ... thousand queries per second, with the shares of two runs of each.
     fn line(shares: &[[f64; 2]]) -> SweepLine {
-        let run = |sound_share| SweepRun {
+        let run = SweepRun {
             answered_share: 1.0,
-            sound_share,
+            sound_share: 1.0,
             p50_ns: None,
             p99_ns: None,
             max_wait_ns: 0,
@@ -113,7 +112,7 @@ mod tests {
         let points = (1u32..).zip(shares).map(|(at, shares)| SweepPoint {
             variant: format!("x{at}"),
             load_qps: 1_000.0 * f64::from(at),
-            runs: shares.map(run).to_vec(),
+            runs: shares.map(|sound_share| SweepRun { sound_share, ..run }).to_vec(),
         });
         SweepLine { name: "bind".to_owned(), points: points.collect() }
     }

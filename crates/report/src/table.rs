@@ -157,28 +157,21 @@ impl MarkedTable {
         let mut notes: Vec<String> = Vec::new();
         let has_any = |has: Has| summary.variants.iter().any(|variant| has(&shown(variant)));
         let is_shown = HEADER.map(|(_, has)| has.is_none_or(has_any));
-        let shown_of = |row: Vec<String>| {
-            row.into_iter()
-                .zip(is_shown)
-                .filter_map(|(cell, shown)| shown.then_some(cell))
-                .collect()
-        };
-        let rows = summary
-            .variants
-            .iter()
-            .map(|variant| {
-                let mut own = Vec::new();
-                for text in doubts(variant) {
-                    let known = notes.iter().position(|note| *note == text);
-                    own.push(known.unwrap_or_else(|| {
-                        notes.push(text);
-                        notes.len() - 1
-                    }));
-                }
-                own.sort_unstable();
-                MarkedRow { cells: shown_of(cells(summary, &shown(variant))), notes: own }
-            })
-            .collect();
+        let mut rows = Vec::new();
+        for variant in &summary.variants {
+            let mut own = Vec::new();
+            for text in doubts(variant) {
+                let known = notes.iter().position(|note| *note == text);
+                own.push(known.unwrap_or_else(|| {
+                    notes.push(text);
+                    notes.len() - 1
+                }));
+            }
+            own.sort_unstable();
+            let cells = cells(summary, &shown(variant)).into_iter().zip(is_shown);
+            let cells = cells.filter_map(|(cell, is_shown)| is_shown.then_some(cell)).collect();
+            rows.push(MarkedRow { cells, notes: own });
+        }
         let header = HEADER.iter().zip(is_shown).filter(|(_, shown)| *shown);
         let header = header.map(|((heading, _), _)| *heading).collect();
         Self { header, rows, notes }

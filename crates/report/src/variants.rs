@@ -74,6 +74,20 @@ pub(crate) fn listed<T: Borrow<str> + Display>(names: &[T]) -> String {
     }
 }
 
+/// Values by their keys, in the order in which the keys are met.
+pub(crate) fn grouped<K: PartialEq, V>(
+    pairs: impl IntoIterator<Item = (K, V)>,
+) -> Vec<(K, Vec<V>)> {
+    let mut groups: Vec<(K, Vec<V>)> = Vec::new();
+    for (key, value) in pairs {
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, values)) => values.push(value),
+            None => groups.push((key, vec![value])),
+        }
+    }
+    groups
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -15,7 +15,7 @@ mod tests;
 
 use dnslab_record::TimeOuts;
 
-use crate::variants::listed;
+use crate::variants::{grouped, listed};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Remark {
@@ -65,14 +65,8 @@ const MAX_FIGURES: usize = 3;
 /// The figures of one doubt in several variants. One that all have alike stands alone; another one names its variants,
 /// or is an end of a range. Empty without a figure.
 pub(crate) fn amounts(amounts: &[Amount]) -> String {
-    let mut figures: Vec<(&str, Vec<&str>)> = Vec::new();
-    for Amount { variant, figure, .. } in amounts.iter().filter(|amount| !amount.figure.is_empty())
-    {
-        match figures.iter_mut().find(|(known, _)| known == figure) {
-            Some((_, variants)) => variants.push(variant),
-            None => figures.push((figure, vec![variant])),
-        }
-    }
+    let known = || amounts.iter().filter(|amount| !amount.figure.is_empty());
+    let figures = grouped(known().map(|known| (known.figure.as_str(), known.variant.as_str())));
     let named = |(figure, variants): &(&str, Vec<&str>)| format!("{}: {figure}", listed(variants));
     match figures.as_slice() {
         [] => String::new(),
@@ -80,7 +74,6 @@ pub(crate) fn amounts(amounts: &[Amount]) -> String {
         few if few.len() <= MAX_FIGURES => few.iter().map(named).collect::<Vec<_>>().join(" / "),
         several => {
             let by_size = |one: &&Amount, other: &&Amount| one.size.total_cmp(&other.size);
-            let known = || amounts.iter().filter(|amount| !amount.figure.is_empty());
             match (known().min_by(by_size), known().max_by(by_size)) {
                 (Some(least), Some(most)) if least.size < most.size => format!(
                     "least in {}: {}; most in {}: {}",

@@ -63,12 +63,12 @@ fn copy(from: &Path, to: &Path) {
 
 /// The planned runs of a session, each valid, with a window of 1 s.
 fn runs_of(session: &Session) -> Vec<RunRecord> {
-    let run = |(position, case): (usize, &dnslab_record::CaseId)| {
-        let behaviour =
-            sample::VARIANTS.iter().find(|variant| variant.name == case.variant).unwrap();
-        sample::run(behaviour, case.repetition, position as u32, 1_000_000_000)
-    };
-    session.plan.iter().enumerate().map(run).collect()
+    let cases = (0..).zip(&session.plan);
+    cases
+        .map(|(position, case)| {
+            sample::run(sample::Behaviour::of(case), case.repetition, position, 1_000_000_000)
+        })
+        .collect()
 }
 
 #[test]
@@ -81,8 +81,8 @@ fn the_same_directory_gives_the_same_bytes() {
         fs::remove_file(results.path().join(name)).unwrap();
     }
     write_report(&results).unwrap();
-    for (name, (one, two)) in FILES.iter().zip(first.iter().zip(&read(results.path()))) {
-        assert!(one == two, "{name} differs");
+    for (place, again) in read(results.path()).iter().enumerate() {
+        assert!(first[place] == *again, "{} differs", FILES[place]);
     }
     // A copy elsewhere is the same directory: no path is in the report.
     assert!(!first[0].contains(folder.path().to_str().unwrap()));
@@ -219,30 +219,32 @@ fn a_variant_with_failed_runs_only_is_shown_and_not_compared() {
     assert!(serde_json::from_str::<serde_json::Value>(&summary).is_ok());
 }
 
+/// Of a report that compares these pairs: the title of the differences, the label of none, and whether the title is
+/// in the heading of the table.
+fn differences_of(pairs: &[[&str; 2]]) -> (String, String, bool) {
+    let compared = pairs.iter().map(|pair| {
+        let [variant, against] = pair.map(str::to_owned);
+        Compared { variant, against }
+    });
+    let session = Session { compared: compared.collect(), ..sample::session(3) };
+    let [page, ..] = report_of(&session, &runs_of(&session));
+    let section = between(&page, "<section id=\"differences\">", "</section>");
+    let title = between(section, "<h2>", "</h2>").to_owned();
+    let zero = between(section, "<line class=\"zero\"", "</text>");
+    let is_in_table = between(section, "<table", "</thead>").contains(&title.to_lowercase());
+    (title, zero.rsplit('>').next().unwrap().to_owned(), is_in_table)
+}
+
 #[test]
 fn a_difference_is_from_what_it_was_compared_with() {
-    let against = |pairs: &[[&str; 2]]| {
-        let compared = |[variant, against]: &[&str; 2]| Compared {
-            variant: (*variant).to_owned(),
-            against: (*against).to_owned(),
-        };
-        let compared = pairs.iter().map(compared).collect();
-        let session = Session { compared, ..sample::session(3) };
-        let [page, ..] = report_of(&session, &runs_of(&session));
-        let section = between(&page, "<section id=\"differences\">", "</section>");
-        let title = between(section, "<h2>", "</h2>").to_owned();
-        let zero = between(section, "<line class=\"zero\"", "</text>");
-        let heading = between(section, "<table", "</thead>").contains(&title.to_lowercase());
-        (title, zero.rsplit('>').next().unwrap().to_owned(), heading)
-    };
-    let (title, zero, is_in_table) = against(&[["tcp", "udp"], ["dot", "udp"]]);
+    let (title, zero, is_in_table) = differences_of(&[["tcp", "udp"], ["dot", "udp"]]);
     assert_eq!((title.as_str(), zero.as_str()), ("Difference from udp", "udp"));
     assert!(is_in_table);
     // It was "from udp", the baseline of the session.
-    let (title, zero, is_in_table) = against(&[["udp", "dot"], ["tcp", "dot"]]);
+    let (title, zero, is_in_table) = differences_of(&[["udp", "dot"], ["tcp", "dot"]]);
     assert_eq!((title.as_str(), zero.as_str()), ("Difference from dot", "dot"));
     assert!(is_in_table);
-    let (title, zero, _) = against(&[["tcp", "udp"], ["dot", "tcp"]]);
+    let (title, zero, _) = differences_of(&[["tcp", "udp"], ["dot", "tcp"]]);
     assert_eq!(title, "Difference from what each is compared with");
     assert_eq!(zero.replace('\u{a0}', " "), "0 %");
 }
@@ -405,20 +407,21 @@ fn between<'a>(page: &'a str, from: &str, to: &str) -> &'a str {
 /// The content of the cells of a table row that has this text in it, without markup.
 fn cells(section: &str, text: &str) -> Vec<String> {
     let row = section.split("<tr>").find(|row| row.contains(text)).unwrap();
-    let cell = |cell: &str| {
-        let mut inside = false;
-        let mut kept = String::new();
-        for letter in cell.chars() {
-            match letter {
-                '<' => inside = true,
-                '>' if inside => (inside, kept) = (false, kept + " "),
-                _ if !inside => kept.push(letter),
-                _ => {}
-            }
+    row.split("</td>").flat_map(|part| part.split("</th>")).map(without_markup).collect()
+}
+
+fn without_markup(html: &str) -> String {
+    let mut inside = false;
+    let mut kept = String::new();
+    for letter in html.chars() {
+        match letter {
+            '<' => inside = true,
+            '>' if inside => (inside, kept) = (false, kept + " "),
+            _ if !inside => kept.push(letter),
+            _ => {}
         }
-        kept.split_whitespace().collect::<Vec<_>>().join(" ")
-    };
-    row.split("</td>").flat_map(|part| part.split("</th>")).map(cell).collect()
+    }
+    kept.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[test]
@@ -640,16 +643,21 @@ fn the_size_of_a_record_is_bounded() {
     assert!(error.starts_with(&expected), "{error}");
 }
 
+/// Why there is no report of a changed run of the chain.
+fn refusal(record: &RunRecord, change: &dyn Fn(&mut RunRecord)) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let session = sample::chain::session();
+    let results = ResultsDirectory::create(&folder.path().join("results"), &session).unwrap();
+    let mut record = record.clone();
+    change(&mut record);
+    results.write_run(&record).unwrap();
+    write_report(&results).unwrap_err().to_string()
+}
+
 #[test]
 fn lists_of_a_record_are_bounded() {
-    let session = sample::chain::session();
     let check = |change: &dyn Fn(&mut RunRecord), expected: &str| {
-        let folder = tempfile::tempdir().unwrap();
-        let results = ResultsDirectory::create(&folder.path().join("results"), &session).unwrap();
-        let mut record = chain::RECORDS[0].clone();
-        change(&mut record);
-        results.write_run(&record).unwrap();
-        let error = write_report(&results).unwrap_err().to_string();
+        let error = refusal(&chain::RECORDS[0], change);
         assert!(error.contains("record.json has ") && error.contains(expected), "{error}");
     };
     check(
@@ -685,17 +693,10 @@ fn lists_of_a_record_are_bounded() {
 
 #[test]
 fn samples_in_another_order_are_refused() {
-    let session = sample::chain::session();
-    let check = |change: &dyn Fn(&mut RunRecord), expected: &str| {
-        let folder = tempfile::tempdir().unwrap();
-        let results = ResultsDirectory::create(&folder.path().join("results"), &session).unwrap();
-        let counted = |record: &&RunRecord| record.variant == "unbound-dot";
-        let mut record = chain::RECORDS.iter().find(counted).unwrap().clone();
-        change(&mut record);
-        results.write_run(&record).unwrap();
-        let error = write_report(&results).unwrap_err().to_string();
-        let expected =
-            format!("record.json: the samples of the {expected} are not in order of time");
+    let counted = chain::RECORDS.iter().find(|record| record.variant == "unbound-dot").unwrap();
+    let check = |change: &dyn Fn(&mut RunRecord), what: &str| {
+        let error = refusal(counted, change);
+        let expected = format!("record.json: the samples of the {what} are not in order of time");
         assert!(error.contains(&expected), "{error}");
     };
     check(&|record| record.watched.resources.samples.swap(0, 1), "resources");

@@ -207,11 +207,8 @@ mod tests {
     #[test]
     fn the_busiest_is_the_limit() {
         let chain = |own, relay, upstream| {
-            [
-                server("server", own, &[0]),
-                server("relay", relay, &[1]),
-                server("upstream", upstream, &[2]),
-            ]
+            let shares = [("server", own), ("relay", relay), ("upstream", upstream)];
+            [0, 1, 2].map(|cpu| server(shares[cpu].0, shares[cpu].1, &[cpu]))
         };
         check(&chain(0.5, 0.6, 0.89), None);
         check(&chain(0.95, 0.6, 0.7), Some((BottleneckKind::ServerCpu, 0.95)));

@@ -111,37 +111,29 @@ impl Comparison {
     #[must_use]
     pub fn of_report(pairs: Vec<Pair>, margin: f64, answered_by: Option<Metric>) -> Vec<Self> {
         let error = WORD_ERROR / 2.0;
-        let tried = pairs.iter().filter(|pair| !pair.is_control);
-        let no_difference: Vec<Hypothesis> = tried
-            .clone()
-            .map(|Pair { metric, paired, .. }| Hypothesis {
-                p: paired.p_of_none(),
-                weight: metric.weight(answered_by),
-            })
+        let weight = |pair: &Pair| pair.metric.weight(answered_by);
+        let tried = || pairs.iter().filter(|pair| !pair.is_control);
+        let no_difference: Vec<Hypothesis> = tried()
+            .map(|pair| Hypothesis { p: pair.paired.p_of_none(), weight: weight(pair) })
             .collect();
-        let margin_or_more: Vec<Hypothesis> = tried
-            .zip(&no_difference)
-            .map(|(pair, other)| Hypothesis { p: pair.paired.p_of_margin(margin), ..*other })
+        let margin_or_more: Vec<Hypothesis> = tried()
+            .map(|pair| Hypothesis { p: pair.paired.p_of_margin(margin), weight: weight(pair) })
             .collect();
-        let weights: f64 = no_difference.iter().map(|hypothesis| hypothesis.weight).sum();
+        let weights: f64 = tried().map(weight).sum();
         let differ = rejected(&no_difference, error);
-        let within = rejected(&margin_or_more, error);
-        let outcomes = differ.into_iter().zip(within).zip(no_difference);
-        let mut trials = outcomes.map(|((differs, is_within), Hypothesis { weight, .. })| Trial {
-            differs,
-            is_within,
-            margin,
-            error: error * weight / weights,
-        });
-        let verdicts: Vec<Verdict> = pairs
-            .iter()
-            .map(|pair| match pair.is_control {
-                true => Verdict::Control,
-                false => trials.next().expect("what is no control was tried").verdict(pair),
-            })
-            .collect();
-        let compared = pairs.into_iter().zip(verdicts);
-        compared.map(|(pair, verdict)| pair.comparison(verdict)).collect()
+        let mut outcomes = differ.into_iter().zip(rejected(&margin_or_more, error));
+        let mut comparisons = Vec::new();
+        for pair in pairs {
+            let verdict = if pair.is_control {
+                Verdict::Control
+            } else {
+                let (differs, is_within) = outcomes.next().expect("what is no control was tried");
+                let error = error * weight(&pair) / weights;
+                Trial { differs, is_within, margin, error }.verdict(&pair)
+            };
+            comparisons.push(pair.comparison(verdict));
+        }
+        comparisons
     }
 }
 
@@ -284,15 +276,15 @@ mod tests {
     #[test]
     fn controls_spend_nothing_of_the_error_rate() {
         let barely: &[f64] = &[0.93, 0.96, 0.95, 0.93, 0.975];
-        let report = |is_control| {
-            let beside = Pair { is_control, ..pair(Metric::AnsweredQps, WIDE) };
-            let mut pairs = vec![beside; 15];
-            pairs.insert(7, pair(Metric::AnsweredQps, barely));
-            Comparison::of_report(pairs, MARGIN, None)
-        };
-        assert!(matches!(report(false)[7].verdict, Verdict::CannotTell { .. }));
-        let words: Vec<Verdict> =
-            report(true).iter().map(|comparison| comparison.verdict).collect();
+        let mut pairs = vec![pair(Metric::AnsweredQps, WIDE); 15];
+        pairs.insert(7, pair(Metric::AnsweredQps, barely));
+        let found = Comparison::of_report(pairs.clone(), MARGIN, None);
+        assert!(matches!(found[7].verdict, Verdict::CannotTell { .. }));
+        for (place, pair) in pairs.iter_mut().enumerate() {
+            pair.is_control = place != 7;
+        }
+        let found = Comparison::of_report(pairs, MARGIN, None);
+        let words: Vec<Verdict> = found.iter().map(|comparison| comparison.verdict).collect();
         let mut expected = [Verdict::Control; 16];
         expected[7] = Verdict::Costs;
         assert_eq!(words, expected);
@@ -307,14 +299,12 @@ mod tests {
     #[test]
     fn the_metric_that_answers_weighs_as_much_as_the_others() {
         let clear: &[f64] = &[1.10, 1.13, 1.07, 1.12, 1.09];
-        let word = |answered_by| {
-            let others = std::iter::repeat_n((Metric::AnsweredQps, WIDE), 6);
-            let pairs = std::iter::once((Metric::LatencyP99, clear)).chain(others);
-            let pairs = pairs.map(|(metric, ratios)| pair(metric, ratios)).collect();
-            Comparison::of_report(pairs, MARGIN, answered_by).swap_remove(0).verdict
-        };
-        assert!(matches!(word(None), Verdict::CannotTell { .. }));
-        assert_eq!(word(Some(Metric::LatencyP99)), Verdict::Costs);
+        let mut pairs = vec![pair(Metric::LatencyP99, clear)];
+        pairs.extend(vec![pair(Metric::AnsweredQps, WIDE); 6]);
+        let alike = Comparison::of_report(pairs.clone(), MARGIN, None);
+        assert!(matches!(alike[0].verdict, Verdict::CannotTell { .. }));
+        let weighed = Comparison::of_report(pairs, MARGIN, Some(Metric::LatencyP99));
+        assert_eq!(weighed[0].verdict, Verdict::Costs);
         let others = Metric::COMPARED.map(|metric| metric.weight(Some(Metric::LatencyP99)));
         let whole: f64 = others.iter().sum();
         assert_eq!(Metric::LatencyP99.weight(Some(Metric::LatencyP99)), whole / 2.0);

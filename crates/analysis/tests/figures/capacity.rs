@@ -123,13 +123,13 @@ fn the_generator_is_named_when_it_explains_everything() {
     );
     check(&run(|measured| times(measured, 20, 9)), USUAL, "violated: p99");
     // Not if others than those that left late are slow: a difference of quantiles would not tell.
-    let others = |measured: &mut Measured| {
+    let others = run(|measured| {
         times(measured, 2, 0);
         measured.latency.record_many_ns(15_000_000, 20);
         measured.service_time.record_many_ns(15_000_000, 20);
         measured.send_lag.record_many_ns(14_000_000, 20);
-    };
-    check(&run(others), USUAL, "violated: p99");
+    });
+    check(&others, USUAL, "violated: p99");
     let both = run(|measured| {
         times(measured, 18, 9);
         lose(measured, 5_000);
@@ -137,15 +137,12 @@ fn the_generator_is_named_when_it_explains_everything() {
     check(&both, USUAL, "violated: lost p99");
     let missed = |measured: &mut Measured| measured.sent_in_window = 98_000;
     check(&run(missed), USUAL, "generator: not offered: ");
-    let dropped = |drops| {
-        run(move |measured| {
-            lose(measured, 1_000);
-            measured.workers[0].drops = drops;
-        })
-    };
     // 1,000 of 100,000 are lost; 99 would be few enough.
-    check(&dropped(901), USUAL, "generator: lost: ");
-    check(&dropped(900), USUAL, "violated: lost");
+    for (drops, expected) in [(901, "generator: lost: "), (900, "violated: lost")] {
+        let mut lossy = run(|measured| lose(measured, 1_000));
+        lossy.measured.as_mut().unwrap().workers[0].drops = drops;
+        check(&lossy, USUAL, expected);
+    }
     // Wrong answers are never the generator's.
     let mut wrong = run(slow);
     wrong.status = RunStatus::Invalid { reason: InvalidReason::Late { p99_ns: 2, limit_ns: 1 } };

@@ -20,15 +20,13 @@ use dnslab_wire::Transport;
 
 /// Over the window of one second: what the server's threads waited, and what was used of its CPU at all, in
 /// milliseconds. The server itself uses 500.
-fn waits(waited_ms: u64, used_ms: u64) -> impl FnOnce(&mut Run) {
-    move |run: &mut Run| {
-        for (place, sample) in run.watched.resources.samples.iter_mut().enumerate() {
-            let is_after = u64::from(place == 2);
-            sample.waited_ns = Some(1_000 + is_after * waited_ms * 1_000_000);
-            sample.cpus_used_ns = 1_000 + is_after * used_ms * 1_000_000;
-        }
-        run.load.cpus = vec![1];
+fn waits(run: &mut Run, waited_ms: u64, used_ms: u64) {
+    for (place, sample) in run.watched.resources.samples.iter_mut().enumerate() {
+        let is_after = u64::from(place == 2);
+        sample.waited_ns = Some(1_000 + is_after * waited_ms * 1_000_000);
+        sample.cpus_used_ns = 1_000 + is_after * used_ms * 1_000_000;
     }
+    run.load.cpus = vec![1];
 }
 
 fn bottleneck(run: &Run) -> Bottleneck {
@@ -42,53 +40,43 @@ fn held_up(waited_share: f64, others_share: f64) -> Caveat {
 /// Who waits for the next period of a CPU quota waits for nobody else, whoever uses the machine besides.
 #[test]
 fn a_quota_is_no_neighbour() {
-    let group = "/sys/fs/cgroup/x".to_owned();
-    let limit = |throttled| CpuLimit {
-        cpus: 0.2,
-        group: group.clone(),
-        periods: 10,
-        throttled,
-        throttled_ns: 1,
-    };
     let is_wait =
         |caveat: &Caveat| matches!(caveat, Caveat::ServerHeldUp { .. } | Caveat::Crowded { .. });
-    let found = |throttled: u64| {
+    for (throttled, expected) in [(0, 2), (10, 0)] {
         let mut both = run();
-        waits(500, 1_000)(&mut both);
+        waits(&mut both, 500, 1_000);
         both.measured.workers[0].waited_ns = 800_000_000;
-        both.watched.load_cpu_limit = Some(limit(throttled));
-        both.watched.resources.cpu_limit = Some(limit(throttled));
-        both.caveats().iter().filter(|caveat| is_wait(caveat)).count()
-    };
-    assert_eq!((found(0), found(10)), (2, 0));
+        let group = "/sys/fs/cgroup/x".to_owned();
+        let limit = Some(CpuLimit { cpus: 0.2, group, periods: 10, throttled, throttled_ns: 1 });
+        both.watched.load_cpu_limit.clone_from(&limit);
+        both.watched.resources.cpu_limit = limit;
+        assert_eq!(both.caveats().iter().filter(|caveat| is_wait(caveat)).count(), expected);
+    }
 }
 
 #[test]
 fn a_server_that_waits_for_others() {
-    check(waits(500, 1_000), &[held_up(0.5, 0.5)]);
+    check(|run| waits(run, 500, 1_000), &[held_up(0.5, 0.5)]);
     // It waited for its own threads: nobody else was there.
-    check(waits(500, 500), &[]);
-    check(waits(500, 550), &[]);
-    check(waits(20, 1_000), &[]);
+    check(|run| waits(run, 500, 500), &[]);
+    check(|run| waits(run, 500, 550), &[]);
+    check(|run| waits(run, 20, 1_000), &[]);
     // The other servers of its round have the same CPU in their turns.
-    let in_turns = |run: &mut Run| {
-        waits(500, 1_000)(run);
-        run.watched.others_cpu_ns = 480_000_000;
-        let turns = TurnsTaken { loads: 2, ..TurnsTaken::default() };
-        run.measured.turns = Some(TurnsTaken { own_ns: 1_000_000_000, counted_ns: 1, ..turns });
-    };
     let mut with_turns = run();
-    in_turns(&mut with_turns);
+    waits(&mut with_turns, 500, 1_000);
+    with_turns.watched.others_cpu_ns = 480_000_000;
+    let turns = TurnsTaken { loads: 2, ..TurnsTaken::default() };
+    with_turns.measured.turns = Some(TurnsTaken { own_ns: 1_000_000_000, counted_ns: 1, ..turns });
     let is_held = |caveat: &Caveat| matches!(caveat, Caveat::ServerHeldUp { .. });
     assert!(!with_turns.caveats().iter().any(is_held), "{:?}", with_turns.caveats());
     // On CPUs that the load has, too, it is not told whose the use was.
     let shared = |run: &mut Run| {
-        waits(500, 1_000)(run);
+        waits(run, 500, 1_000);
         run.load.cpus = vec![0];
     };
     check(shared, &[Caveat::SharedCpus]);
     let mut slow = run();
-    waits(500, 1_000)(&mut slow);
+    waits(&mut slow, 500, 1_000);
     slow.load.mode = LoadMode::Closed { outstanding: 1 };
     assert_eq!(bottleneck(&slow).kind, BottleneckKind::OtherPrograms);
 }
@@ -128,10 +116,8 @@ proptest! {
         elapsed_ns in 1_u64..1 << 50,
     ) {
         let mut run = run();
-        for (sample, (waited, used)) in
-            run.watched.resources.samples.iter_mut().zip(waited.iter().zip(&used))
-        {
-            (sample.waited_ns, sample.cpu_ns) = (Some(*waited), *used);
+        for (place, sample) in run.watched.resources.samples.iter_mut().enumerate() {
+            (sample.waited_ns, sample.cpu_ns) = (Some(waited[place]), used[place]);
         }
         let share = run.measured.waited_share_of(&run.watched.resources).unwrap();
         prop_assert!((0.0..=1.0).contains(&share), "{share}");
@@ -156,12 +142,12 @@ fn lag(run: &mut Run, ms: u64) {
 
 #[test]
 fn an_open_loop_that_was_not_sent_as_asked() {
-    let with = |ms: u64, change: &dyn Fn(&mut Run)| {
+    fn with(ms: u64, change: &dyn Fn(&mut Run)) -> bool {
         let mut run = run();
         lag(&mut run, ms);
         change(&mut run);
         late(&run).is_some()
-    };
+    }
     assert!(!with(9, &|_| {}));
     assert!(with(11, &|_| {}));
     assert!(!with(11, &|run| run.load.mode = LoadMode::Closed { outstanding: 1 }));
@@ -179,15 +165,13 @@ fn an_open_loop_that_was_not_sent_as_asked() {
     };
     assert!(with(11, &none_in_time));
     // A rate that is short, by a generator without CPU time.
-    let short = |sent: u64, waited_ns: u64| {
-        move |run: &mut Run| {
-            run.measured.sent_in_window = sent;
-            run.measured.workers[0].waited_ns = waited_ns;
-        }
-    };
-    assert!(with(1, &short(949, 700_000_000)));
-    assert!(!with(1, &short(951, 700_000_000)));
-    assert!(!with(1, &short(949, 0)));
+    fn short(run: &mut Run, sent: u64, waited_ns: u64) {
+        run.measured.sent_in_window = sent;
+        run.measured.workers[0].waited_ns = waited_ns;
+    }
+    assert!(with(1, &|run| short(run, 949, 700_000_000)));
+    assert!(!with(1, &|run| short(run, 951, 700_000_000)));
+    assert!(!with(1, &|run| short(run, 949, 0)));
     // Clients of a capture have a limit of their own for when they begin.
     let captured = |run: &mut Run| {
         run.load.mode = LoadMode::Open { rate_qps: 0.0, pace: OpenPace::Clients };

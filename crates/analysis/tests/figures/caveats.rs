@@ -78,61 +78,52 @@ fn a_machine_that_others_use() {
     check(waited(50_000_000), &[]);
     check(waited(60_000_000), &[Caveat::Crowded { waited_share: 0.06 }]);
     // Where it is known that others did not use the load's CPU, the worker waited for dnslab's other threads.
-    let used = |used| {
-        move |run: &mut Run| {
-            run.measured.workers[0].waited_ns = 500_000_000;
-            let resources = &mut run.watched.resources;
-            resources.load_cpus = vec![CpuShare { cpu: 1, used, irq: 0.1 }];
-            (resources.samples[1].dnslab_ns, resources.samples[2].dnslab_ns) = (1, 500_000_001);
-        }
-    };
-    check(used(0.51), &[]);
-    check(used(0.53), &[Caveat::Crowded { waited_share: 0.5 }]);
+    fn used(run: &mut Run, used: f64) {
+        run.measured.workers[0].waited_ns = 500_000_000;
+        let resources = &mut run.watched.resources;
+        resources.load_cpus = vec![CpuShare { cpu: 1, used, irq: 0.1 }];
+        (resources.samples[1].dnslab_ns, resources.samples[2].dnslab_ns) = (1, 500_000_001);
+    }
+    check(|run| used(run, 0.51), &[]);
+    check(|run| used(run, 0.53), &[Caveat::Crowded { waited_share: 0.5 }]);
     let apart = |run: &mut Run| {
-        used(0.61)(run);
+        used(run, 0.61);
         run.watched.resources.irq_apart = Some(true);
     };
     check(apart, &[]);
     // The server has the same CPU, and used half of it.
     let shared = |run: &mut Run| {
-        used(1.0)(run);
+        used(run, 1.0);
         (run.load.cpus, run.server.cpus) = (vec![1], vec![1]);
     };
     check(shared, &[Caveat::SharedCpus]);
     // The window is 1 s long; in it the server uses 0.5 s of CPU time and the load 0.25 s.
-    let machine = |used_ns: u64| {
-        move |run: &mut Run| {
-            let samples = &mut run.watched.resources.samples;
-            (samples[1].machine_ns, samples[2].machine_ns) = (1_000, 1_000 + used_ns);
-        }
-    };
-    check(machine(850_000_000), &[]);
-    check(machine(1_250_000_000), &[Caveat::OtherProcesses { cpus: 0.5 }]);
+    fn machine(run: &mut Run, used_ns: u64) {
+        let samples = &mut run.watched.resources.samples;
+        (samples[1].machine_ns, samples[2].machine_ns) = (1_000, 1_000 + used_ns);
+    }
+    check(|run| machine(run, 850_000_000), &[]);
+    check(|run| machine(run, 1_250_000_000), &[Caveat::OtherProcesses { cpus: 0.5 }]);
 }
 
 #[test]
 fn shared_cpus() {
-    let pinned = |load: &[usize], server: &[usize], host_cpus| {
-        let (load, server) = (load.to_vec(), server.to_vec());
-        move |run: &mut Run| {
-            (run.load.cpus, run.server.cpus, run.host_cpus) = (load, server, host_cpus);
-        }
-    };
-    check(pinned(&[1, 2], &[0, 3], 4), &[]);
-    check(pinned(&[1, 2], &[2, 3], 4), &[Caveat::SharedCpus]);
-    check(pinned(&[], &[], 2), &[]);
-    check(pinned(&[], &[], 1), &[Caveat::SharedCpus]);
-    check(pinned(&[0], &[], 1), &[Caveat::SharedCpus]);
-    let external = |target: &str| {
-        let target = target.to_owned();
-        move |run: &mut Run| {
-            (run.load.target, run.load.cpus, run.host_cpus) = (target, vec![0], 1);
-            run.server = ServerFacts { kind: "external".to_owned(), ..ServerFacts::default() };
-        }
-    };
-    check(external("192.0.2.1:53"), &[]);
-    check(external("127.0.0.1:53"), &[Caveat::SharedCpus]);
-    check(external("[::1]:53"), &[Caveat::SharedCpus]);
+    fn pinned(run: &mut Run, load: &[usize], server: &[usize], host_cpus: usize) {
+        (run.load.cpus, run.server.cpus) = (load.to_vec(), server.to_vec());
+        run.host_cpus = host_cpus;
+    }
+    check(|run| pinned(run, &[1, 2], &[0, 3], 4), &[]);
+    check(|run| pinned(run, &[1, 2], &[2, 3], 4), &[Caveat::SharedCpus]);
+    check(|run| pinned(run, &[], &[], 2), &[]);
+    check(|run| pinned(run, &[], &[], 1), &[Caveat::SharedCpus]);
+    check(|run| pinned(run, &[0], &[], 1), &[Caveat::SharedCpus]);
+    fn external(run: &mut Run, target: &str) {
+        (run.load.target, run.load.cpus, run.host_cpus) = (target.to_owned(), vec![0], 1);
+        run.server = ServerFacts { kind: "external".to_owned(), ..ServerFacts::default() };
+    }
+    check(|run| external(run, "192.0.2.1:53"), &[]);
+    check(|run| external(run, "127.0.0.1:53"), &[Caveat::SharedCpus]);
+    check(|run| external(run, "[::1]:53"), &[Caveat::SharedCpus]);
 }
 
 /// A closed loop, with `answered` queries of 1 ms each in the second of the window.
@@ -151,58 +142,51 @@ fn the_window() {
     let in_flight = |answered: u64| answered as f64 * service_ns / 1e9;
     let full = Caveat::ClosedLoop { window: 400 };
     // 2 s of time-out in 1.1 s: eleven losses hold the twentieth part of the window.
-    let losing = |answered, lost: u64| {
-        move |run: &mut Run| {
-            closed(4, 100, answered)(run);
-            run.load.timeout_ns = 2_000_000_000;
-            run.measured.warm_up.outcomes.due += lost;
-            run.measured.warm_up.outcomes.timed_out += lost;
-        }
-    };
-    check(losing(360_000, 30), std::slice::from_ref(&full));
-    check(losing(359_000, 0), std::slice::from_ref(&full));
-    check(losing(359_000, 10), std::slice::from_ref(&full));
+    fn losing(run: &mut Run, answered: u64, lost: u64) {
+        closed(4, 100, answered)(run);
+        run.load.timeout_ns = 2_000_000_000;
+        run.measured.warm_up.outcomes.due += lost;
+        run.measured.warm_up.outcomes.timed_out += lost;
+    }
+    check(|run| losing(run, 360_000, 30), std::slice::from_ref(&full));
+    check(|run| losing(run, 359_000, 0), std::slice::from_ref(&full));
+    check(|run| losing(run, 359_000, 10), std::slice::from_ref(&full));
     let expected = |answered| {
         [full.clone(), Caveat::WindowNotFull { in_flight: in_flight(answered), window: 400 }]
     };
-    check(losing(359_000, 12), &expected(359_000));
+    check(|run| losing(run, 359_000, 12), &expected(359_000));
     // No answer at all leaves no service time.
     check(
         |run| {
-            losing(0, 30)(run);
+            losing(run, 0, 30);
             run.measured.service_time = Histogram::new();
         },
         &expected(0),
     );
     // Nothing is lost, but half of the window is neither in flight nor in the worker's hands, whose
     // rounds took 10 us each: it waited for streams or connections.
-    let waiting = |pauses: u64| {
-        move |run: &mut Run| {
-            losing(200_000, 0)(run);
-            (run.measured.workers[0].cpu_ns, run.measured.workers[0].pauses) =
-                (800_000_000, pauses);
-        }
-    };
+    fn waiting(run: &mut Run, pauses: u64) {
+        losing(run, 200_000, 0);
+        (run.measured.workers[0].cpu_ns, run.measured.workers[0].pauses) = (800_000_000, pauses);
+    }
     let half = || Caveat::WindowNotFull { in_flight: in_flight(200_000), window: 400 };
-    check(waiting(80_000), &[full.clone(), half()]);
+    check(|run| waiting(run, 80_000), &[full.clone(), half()]);
     // Rounds of 1 ms hold the other places: the generator's own work.
-    check(waiting(800), std::slice::from_ref(&full));
+    check(|run| waiting(run, 800), std::slice::from_ref(&full));
     // Without a window there is none to fill.
     check(|run| run.measured.service_time = Histogram::new(), &[]);
 }
 
 #[test]
 fn clients_without_a_connection() {
-    let open = |clients, open_clients| {
-        move |run: &mut Run| {
-            let worker = &mut run.measured.workers[0];
-            (worker.clients, worker.open_clients) = (clients, open_clients);
-            run.measured.workers.push(run.measured.workers[0].clone());
-        }
-    };
-    check(open(4, 4), &[]);
-    check(open(4, 3), &[Caveat::ClientsNotConnected { open: 6, clients: 8 }]);
-    check(open(0, 0), &[]);
+    fn open(run: &mut Run, clients: u32, open_clients: u32) {
+        let worker = &mut run.measured.workers[0];
+        (worker.clients, worker.open_clients) = (clients, open_clients);
+        run.measured.workers.push(run.measured.workers[0].clone());
+    }
+    check(|run| open(run, 4, 4), &[]);
+    check(|run| open(run, 4, 3), &[Caveat::ClientsNotConnected { open: 6, clients: 8 }]);
+    check(|run| open(run, 0, 0), &[]);
 }
 
 #[test]
@@ -222,29 +206,27 @@ fn the_rate() {
 #[test]
 fn send_lag() {
     // The latency is 1 ms throughout. Of 100 lags, `late` are `ns`, the others none.
-    let lags = |ns, late| {
-        move |run: &mut Run| {
-            run.measured.send_lag = Histogram::new();
-            (0..100).for_each(|n| run.measured.send_lag.record_ns(if n < late { ns } else { 1 }));
-        }
-    };
+    fn lags(run: &mut Run, ns: u64, late: u32) {
+        run.measured.send_lag = Histogram::new();
+        (0..100).for_each(|n| run.measured.send_lag.record_ns(if n < late { ns } else { 1 }));
+    }
     let stored = |ns| {
         let mut stored = Histogram::new();
         stored.record_ns(ns);
         stored.quantile_ns(0.5).unwrap()
     };
-    check(lags(99_000, 100), &[]);
+    check(|run| lags(run, 99_000, 100), &[]);
     let p99_ns = Some(stored(101_000));
-    check(lags(101_000, 100), &[Caveat::SendLag { p50_ns: stored(101_000), p99_ns }]);
+    check(|run| lags(run, 101_000, 100), &[Caveat::SendLag { p50_ns: stored(101_000), p99_ns }]);
     // The tail alone, from two of a hundred on.
-    check(lags(101_000, 1), &[]);
-    check(lags(101_000, 2), &[Caveat::SendLag { p50_ns: 1, p99_ns }]);
+    check(|run| lags(run, 101_000, 1), &[]);
+    check(|run| lags(run, 101_000, 2), &[Caveat::SendLag { p50_ns: 1, p99_ns }]);
     check(|run| run.measured.latency = Histogram::new(), &[]);
     // A closed loop has no schedule to lag behind.
     check(
         |run| {
             closed(1, 1, 1_000)(run);
-            lags(101_000, 100)(run);
+            lags(run, 101_000, 100);
         },
         &[Caveat::ClosedLoop { window: 1 }],
     );
@@ -288,41 +270,37 @@ fn pacing() {
 #[test]
 fn full_sockets_of_the_host() {
     // 1,000 queries were sent, so one drop is 0.1 %.
-    let dropped = |all, own, server| {
-        move |run: &mut Run| {
-            run.measured.network =
-                Some(NetworkDrops { udp_receive_buffer: all, ..NetworkDrops::default() });
-            run.measured.workers[0].drops = own;
-            run.watched.resources.samples[2].udp_drops = server;
-        }
-    };
-    check(dropped(1, 0, 0), &[]);
+    fn dropped(run: &mut Run, all: u64, own: u64, server: u64) {
+        run.measured.network =
+            Some(NetworkDrops { udp_receive_buffer: all, ..NetworkDrops::default() });
+        run.measured.workers[0].drops = own;
+        run.watched.resources.samples[2].udp_drops = server;
+    }
+    check(|run| dropped(run, 1, 0, 0), &[]);
     // What the one server did not drop was a stranger's.
-    check(dropped(20_000, 0, 0), &[]);
+    check(|run| dropped(run, 20_000, 0, 0), &[]);
     // Nor was it one of these queries, which were all answered.
-    check(dropped(9, 0, 7), &[]);
-    let lost = |all, server| {
-        move |run: &mut Run| {
-            dropped(all, 0, server)(run);
-            let outcomes = &mut run.measured.counters.outcomes;
-            (outcomes.answered, outcomes.timed_out) = (outcomes.answered - 1, 1);
-        }
-    };
+    check(|run| dropped(run, 9, 0, 7), &[]);
+    fn lost(run: &mut Run, all: u64, server: u64) {
+        dropped(run, all, 0, server);
+        let outcomes = &mut run.measured.counters.outcomes;
+        (outcomes.answered, outcomes.timed_out) = (outcomes.answered - 1, 1);
+    }
     let with_loss = |datagrams, of_server| {
         [Caveat::HostDrops { datagrams, of_server }, Caveat::Lost { share: 0.001 }]
     };
-    check(lost(2, 0), &[Caveat::Lost { share: 0.001 }]);
-    check(lost(9, 7), &with_loss(7, 7));
-    check(lost(9, 70), &with_loss(9, 9));
+    check(|run| lost(run, 2, 0), &[Caveat::Lost { share: 0.001 }]);
+    check(|run| lost(run, 9, 7), &with_loss(7, 7));
+    check(|run| lost(run, 9, 70), &with_loss(9, 9));
     let unwatched = |run: &mut Run| {
-        lost(9, 0)(run);
+        lost(run, 9, 0);
         run.watched.resources.samples.clear();
     };
     check(unwatched, &with_loss(9, 0));
     // The generator's own are said once.
-    check(dropped(9, 9, 0), &[Caveat::GeneratorDrops { datagrams: 9 }]);
+    check(|run| dropped(run, 9, 9, 0), &[Caveat::GeneratorDrops { datagrams: 9 }]);
     let over_tcp = |run: &mut Run| {
-        dropped(9, 0, 0)(run);
+        dropped(run, 9, 0, 0);
         run.load.transport = Some(Transport::Dot);
     };
     check(over_tcp, &[]);
@@ -331,16 +309,14 @@ fn full_sockets_of_the_host() {
 #[test]
 fn a_batch_delay() {
     // Ten pauses in a second.
-    let paused = |mean_ns: u64| {
-        move |run: &mut Run| {
-            let worker = &mut run.measured.workers[0];
-            (worker.pause_ns, worker.pauses) = (10 * mean_ns, 10);
-        }
-    };
+    fn paused(run: &mut Run, mean_ns: u64) {
+        let worker = &mut run.measured.workers[0];
+        (worker.pause_ns, worker.pauses) = (10 * mean_ns, 10);
+    }
     let p50_ns = example::measured(1).latency.quantile_ns(0.5).unwrap();
     // 3.162 ms, 3.162 % of the time: 99.98 us for an answer, with a median of 1,000.4 us.
-    check(paused(3_162_000), &[]);
-    check(paused(3_163_000), &[Caveat::BatchDelay { batch_delay_ns: 100_045, p50_ns }]);
+    check(|run| paused(run, 3_162_000), &[]);
+    check(|run| paused(run, 3_163_000), &[Caveat::BatchDelay { batch_delay_ns: 100_045, p50_ns }]);
     // As long, but hardly ever.
     check(
         |run| (run.measured.workers[0].pause_ns, run.measured.workers[0].pauses) = (400_000, 1),
@@ -351,70 +327,68 @@ fn a_batch_delay() {
 
 #[test]
 fn lost_queries() {
-    let lost = |lost| {
-        move |run: &mut Run| {
-            run.measured.sent_in_window = 100_000;
-            let outcomes = &mut run.measured.counters.outcomes;
-            *outcomes = Outcomes {
-                due: 100_000,
-                answered: 100_000 - lost,
-                connection_lost: lost,
-                ..Outcomes::default()
-            };
-        }
-    };
-    check(lost(99), &[]);
-    check(lost(100), &[Caveat::Lost { share: 0.001 }]);
+    fn lost(run: &mut Run, lost: u64) {
+        run.measured.sent_in_window = 100_000;
+        let outcomes = &mut run.measured.counters.outcomes;
+        *outcomes = Outcomes {
+            due: 100_000,
+            answered: 100_000 - lost,
+            connection_lost: lost,
+            ..Outcomes::default()
+        };
+    }
+    check(|run| lost(run, 99), &[]);
+    check(|run| lost(run, 100), &[Caveat::Lost { share: 0.001 }]);
 }
 
 #[test]
 fn answers_that_are_not_whole() {
-    let answers = |answers: Answers| {
-        move |run: &mut Run| {
-            run.measured.sent_in_window = 10_000;
-            run.measured.counters.outcomes.due = 10_000;
-            run.measured.counters.outcomes.answered = 10_000;
-            run.measured.counters.answers = answers;
-        }
-    };
-    let truncated = |truncated| answers(Answers { truncated, ..Answers::default() });
-    check(truncated(9), &[]);
+    fn answers(run: &mut Run, answers: Answers) {
+        run.measured.sent_in_window = 10_000;
+        run.measured.counters.outcomes.due = 10_000;
+        run.measured.counters.outcomes.answered = 10_000;
+        run.measured.counters.answers = answers;
+    }
+    fn truncated(run: &mut Run, truncated: u64) {
+        answers(run, Answers { truncated, ..Answers::default() });
+    }
+    check(|run| truncated(run, 9), &[]);
     let then = AfterTruncation::Counted;
-    check(truncated(10), &[Caveat::Truncated { share: 0.001, then }]);
+    check(|run| truncated(run, 10), &[Caveat::Truncated { share: 0.001, then }]);
     // Each that was asked again over TCP counts once, and is no more than all of them.
-    let again = |asked_over_tcp, truncated_over_tcp| {
-        answers(Answers {
-            truncated: 10_000,
-            asked_over_tcp,
-            truncated_over_tcp,
-            ..Answers::default()
-        })
-    };
+    fn again(run: &mut Run, asked_over_tcp: u64, truncated_over_tcp: u64) {
+        let truncated = 10_000;
+        let own = Answers { truncated, asked_over_tcp, truncated_over_tcp, ..Answers::default() };
+        answers(run, own);
+    }
     let then = |truncated_share| AfterTruncation::AskedOverTcp { truncated_share };
-    check(again(10_000, 10_000), &[Caveat::Truncated { share: 1.0, then: then(1.0) }]);
-    check(again(10_000, 0), &[Caveat::Truncated { share: 1.0, then: then(0.0) }]);
+    check(|run| again(run, 10_000, 10_000), &[Caveat::Truncated { share: 1.0, then: then(1.0) }]);
+    check(|run| again(run, 10_000, 0), &[Caveat::Truncated { share: 1.0, then: then(0.0) }]);
     let over_tcp = |run: &mut Run| {
-        truncated(5_000)(run);
+        truncated(run, 5_000);
         run.load.transport = Some(Transport::Tcp);
     };
     let then = AfterTruncation::WasOverConnection;
     check(over_tcp, &[Caveat::Truncated { share: 0.5, then }]);
-    let empty = |empty| answers(Answers { empty, ..Answers::default() });
-    check(empty(1_000), &[]);
-    check(empty(1_001), &[Caveat::EmptyAnswers { share: 0.1001 }]);
+    fn empty(run: &mut Run, empty: u64) {
+        answers(run, Answers { empty, ..Answers::default() });
+    }
+    check(|run| empty(run, 1_000), &[]);
+    check(|run| empty(run, 1_001), &[Caveat::EmptyAnswers { share: 0.1001 }]);
 }
 
 #[test]
 fn a_rate_that_breaks_down() {
     /// Ten intervals of 0.1 s in the window, with these answers in the fifth and in the others.
     fn intervals(fifth: u64, others: u64) -> Vec<Interval> {
-        let interval = |at: u64| Interval {
-            at_ns: 100_000_000 * (at + 1),
-            length_ns: 100_000_000,
-            answered: if at == 4 { fifth } else { others },
-            ..Interval::default()
-        };
-        (0..10).map(interval).collect()
+        (0..10)
+            .map(|at| Interval {
+                at_ns: 100_000_000 * (at + 1),
+                length_ns: 100_000_000,
+                answered: if at == 4 { fifth } else { others },
+                ..Interval::default()
+            })
+            .collect()
     }
     let with = |intervals: Vec<Interval>| move |run: &mut Run| run.measured.intervals = intervals;
     let unsteady = [Caveat::Unsteady { lowest_qps: 490.0, median_qps: 1_000.0 }];
@@ -433,38 +407,40 @@ fn a_rate_that_breaks_down() {
     ends.push(Interval { at_ns: 1_090_000_000, length_ns: 10_000_000, ..Interval::default() });
     check(with(ends), &[]);
     // Arrivals that scatter must leave the range of chance: 4 x sqrt(25) = 20 below 25.
-    let poisson = |intervals| {
-        move |run: &mut Run| {
-            run.load.mode =
-                LoadMode::Open { rate_qps: 1_000.0, pace: OpenPace::constant(Pace::Poisson) };
-            run.measured.intervals = intervals;
-        }
-    };
-    check(poisson(intervals(5, 25)), &[]);
-    check(poisson(intervals(4, 25)), &[Caveat::Unsteady { lowest_qps: 40.0, median_qps: 250.0 }]);
-    check(poisson(intervals(49, 100)), &unsteady);
+    fn poisson(run: &mut Run, intervals: Vec<Interval>) {
+        run.load.mode =
+            LoadMode::Open { rate_qps: 1_000.0, pace: OpenPace::constant(Pace::Poisson) };
+        run.measured.intervals = intervals;
+    }
+    check(|run| poisson(run, intervals(5, 25)), &[]);
+    check(
+        |run| poisson(run, intervals(4, 25)),
+        &[Caveat::Unsteady { lowest_qps: 40.0, median_qps: 250.0 }],
+    );
+    check(|run| poisson(run, intervals(49, 100)), &unsteady);
 }
 
 #[test]
 fn a_rate_that_rises_or_falls() {
     /// So many intervals of 0.1 s with these answers.
     fn intervals(answers: impl Fn(u64) -> u64, count: u64) -> Vec<Interval> {
-        let interval = |at: u64| Interval {
-            at_ns: 100_000_000 * (at + 1),
-            length_ns: 100_000_000,
-            answered: answers(at),
-            ..Interval::default()
-        };
-        (0..count).map(interval).collect()
+        (0..count)
+            .map(|at| Interval {
+                at_ns: 100_000_000 * (at + 1),
+                length_ns: 100_000_000,
+                answered: answers(at),
+                ..Interval::default()
+            })
+            .collect()
     }
-    let found = |intervals: Vec<Interval>, mode: LoadMode| -> Option<Caveat> {
+    fn found(intervals: Vec<Interval>, mode: LoadMode) -> Option<Caveat> {
         let mut run = run();
         run.measured.window_start_ns = 100_000_000;
         run.measured.window_ns = 100_000_000 * intervals.len() as u64;
         run.measured.intervals = intervals;
         run.load.mode = mode;
         run.caveats().into_iter().find(|caveat| matches!(caveat, Caveat::Trend { .. }))
-    };
+    }
     let closed = LoadMode::Closed { outstanding: 1 };
     // From 105 to 70 thousand in its first minute: the published study.
     let falling = |at: u64| 10_500 - 175 * at;
@@ -483,14 +459,12 @@ fn a_rate_that_rises_or_falls() {
 #[test]
 fn steal() {
     // Over the one second of the window, on two CPUs.
-    let stolen = |steal_ns| {
-        move |run: &mut Run| {
-            run.watched.resources.samples[2] =
-                ResourceSample { at_ns: 1_100_000_000, steal_ns, ..ResourceSample::default() };
-        }
-    };
-    check(stolen(20_000_000), &[]);
-    check(stolen(30_000_000), &[Caveat::Steal { share: 0.015 }]);
+    fn stolen(run: &mut Run, steal_ns: u64) {
+        run.watched.resources.samples[2] =
+            ResourceSample { at_ns: 1_100_000_000, steal_ns, ..ResourceSample::default() };
+    }
+    check(|run| stolen(run, 20_000_000), &[]);
+    check(|run| stolen(run, 30_000_000), &[Caveat::Steal { share: 0.015 }]);
     check(|run| run.watched.resources.samples.clear(), &[]);
 }
 
@@ -525,30 +499,26 @@ fn the_limit_is_named_from_what_was_measured() {
     // 1,000 qps of 1 ms each are one query in flight.
     check_limit(closed(1, 1, 1_000), BottleneckKind::Window);
     check_limit(closed(2, 1, 1_000), BottleneckKind::Unclear);
-    let lossy = |transport: &'static str, late| {
-        move |run: &mut Run| {
-            closed(1, 1, 1_000)(run);
-            run.load.transport = transport.parse().ok();
-            run.load.target = "192.0.2.1:53".to_owned();
-            let counters = &mut run.measured.counters;
-            (counters.outcomes.answered, counters.outcomes.timed_out) = (990, 10);
-            counters.answers.late = late;
-        }
-    };
-    check_limit(lossy("udp", 0), BottleneckKind::Network);
-    check_limit(lossy("udp", 8), BottleneckKind::Network);
-    check_limit(lossy("udp", 9), BottleneckKind::Unclear);
+    fn lossy(run: &mut Run, transport: &str, late: u64) {
+        closed(1, 1, 1_000)(run);
+        run.load.transport = transport.parse().ok();
+        run.load.target = "192.0.2.1:53".to_owned();
+        let counters = &mut run.measured.counters;
+        (counters.outcomes.answered, counters.outcomes.timed_out) = (990, 10);
+        counters.answers.late = late;
+    }
+    check_limit(|run| lossy(run, "udp", 0), BottleneckKind::Network);
+    check_limit(|run| lossy(run, "udp", 8), BottleneckKind::Network);
+    check_limit(|run| lossy(run, "udp", 9), BottleneckKind::Unclear);
     // What the server's sockets dropped is no loss of the network.
-    let dropped = |drops| {
-        move |run: &mut Run| {
-            lossy("udp", 0)(run);
-            run.watched.resources.samples[2].udp_drops = drops;
-        }
-    };
-    check_limit(dropped(4), BottleneckKind::Network);
-    check_limit(dropped(5), BottleneckKind::ServerSocket);
-    check_limit(lossy("tcp", 0), BottleneckKind::Window);
-    check_limit(lossy("tcp", 9), BottleneckKind::Unclear);
+    fn dropped(run: &mut Run, drops: u64) {
+        lossy(run, "udp", 0);
+        run.watched.resources.samples[2].udp_drops = drops;
+    }
+    check_limit(|run| dropped(run, 4), BottleneckKind::Network);
+    check_limit(|run| dropped(run, 5), BottleneckKind::ServerSocket);
+    check_limit(|run| lossy(run, "tcp", 0), BottleneckKind::Window);
+    check_limit(|run| lossy(run, "tcp", 9), BottleneckKind::Unclear);
     check_limit(
         |run| {
             closed(1, 1, 1_000)(run);

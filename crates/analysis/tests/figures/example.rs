@@ -118,20 +118,17 @@ pub(crate) fn measured(answered: u64) -> Measured {
 
 /// What was seen of the server meanwhile.
 pub(crate) fn watched() -> Watched {
-    let sample = |at_ns: i64, cpu_ns| ResourceSample {
+    let used = [(0, 0), (100_000_000, 50_000_000), (1_100_000_000, 550_000_000)];
+    let samples = used.map(|(at_ns, cpu_ns)| ResourceSample {
         at_ns,
         cpu_ns,
         memory_octets: 1_000_000 + cpu_ns / 1_000,
         ..ResourceSample::default()
-    };
+    });
     Watched {
         resources: ResourceSeries {
             cpus: 1,
-            samples: vec![
-                sample(0, 0),
-                sample(100_000_000, 50_000_000),
-                sample(1_100_000_000, 550_000_000),
-            ],
+            samples: samples.to_vec(),
             ..ResourceSeries::default()
         },
         ..Watched::default()

@@ -17,28 +17,22 @@ fn run(variant: &str, position: u32, [first, half, last]: [u64; 3], pid: u32) ->
     run.server.process = format!("{pid}, started at tick 7");
     run.load.clients = CLIENTS as u32;
     let measured = run.measured.as_mut().unwrap();
-    let sample = |at_ns, kib: u64| ResourceSample {
+    let memories =
+        [(-1, first), (50_000_000, half), (100_000_000, last), (1_100_000_000_i64, last)];
+    let samples = memories.map(|(at_ns, kib)| ResourceSample {
         at_ns,
         cpu_ns: (at_ns.max(0) / 2) as u64,
         memory_octets: kib << 10,
         ..ResourceSample::default()
-    };
-    run.watched.resources.samples = vec![
-        sample(-1, first),
-        sample(50_000_000, half),
-        sample(100_000_000, last),
-        sample(1_100_000_000, last),
-    ];
+    });
+    run.watched.resources.samples = samples.to_vec();
     if variant != "udp" {
         measured.warm_up.connections.opened = CLIENTS;
         let traffic = IntervalTraffic { opened: CLIENTS / 2, ..IntervalTraffic::default() };
-        let interval = |at_ns| Interval {
-            at_ns,
-            length_ns: 50_000_000,
-            traffic: Some(traffic),
-            ..Interval::default()
-        };
-        measured.intervals = vec![interval(0), interval(50_000_000)];
+        let first =
+            Interval { length_ns: 50_000_000, traffic: Some(traffic), ..Interval::default() };
+        let second = Interval { at_ns: 50_000_000, ..first.clone() };
+        measured.intervals = vec![first, second];
     }
     if variant.starts_with("dot") {
         measured.tls = Some(Tls::default());
@@ -134,37 +128,32 @@ fn a_server_that_was_started_again_kept_nothing() {
     assert_eq!(memories(&records)[7].peak_octets, Some(95_000 << 10));
 }
 
+/// Five rounds of servers of this kind.
+fn rounds(kind: &str) -> Vec<RunRecord> {
+    let mut records = Vec::new();
+    for round in 0..5 {
+        for (place, name) in (0..).zip(["udp", "tcp", "dot"]) {
+            let kib = 50_000 + 1_000 * place + 10 * round;
+            let mut run = run(name, records.len() as u32, [kib - 1_000, kib - 500, kib], 1);
+            run.server.kind = kind.to_owned();
+            records.push(run);
+        }
+    }
+    records
+}
+
+/// How many comparisons there are, how many of them are of memory, and how many variants have a figure of it.
+fn of_memory(records: &[RunRecord]) -> [usize; 3] {
+    let summary = Summary::of(&session(), records);
+    let compared = summary.comparisons.iter();
+    let own = compared.filter(|comparison| comparison.metric == Metric::PeakMemory).count();
+    let has = |variant: &&VariantSummary| variant.metrics.contains_key(&Metric::PeakMemory);
+    [summary.comparisons.len(), own, summary.variants.iter().filter(has).count()]
+}
+
 #[test]
 fn the_memory_of_one_process_is_never_compared_and_takes_no_part_of_the_error_rate() {
-    let rounds = |kind: &str| -> Vec<RunRecord> {
-        (0..5)
-            .flat_map(|round| {
-                ["udp", "tcp", "dot"]
-                    .iter()
-                    .zip(0..)
-                    .map(move |(name, place)| (round, *name, place))
-            })
-            .map(|(round, name, place)| {
-                let kib = 50_000 + 1_000 * place + 10 * round;
-                let position = (3 * round + place) as u32;
-                let mut run = run(name, position, [kib - 1_000, kib - 500, kib], 1);
-                run.server.kind = kind.to_owned();
-                run
-            })
-            .collect()
-    };
-    let of_memory = |records: &[RunRecord]| {
-        let summary = Summary::of(&session(), records);
-        let all = summary.comparisons.len();
-        let own = summary
-            .comparisons
-            .iter()
-            .filter(|comparison| comparison.metric == Metric::PeakMemory)
-            .count();
-        let has = |variant: &VariantSummary| variant.metrics.contains_key(&Metric::PeakMemory);
-        (all, own, summary.variants.iter().filter(|variant| has(variant)).count())
-    };
-    let (all, own, figures) = of_memory(&rounds("bind"));
+    let [all, own, figures] = of_memory(&rounds("bind"));
     assert_eq!((own, figures), (2, 3));
-    assert_eq!(of_memory(&rounds("external")), (all - 2, 0, 0));
+    assert_eq!(of_memory(&rounds("external")), [all - 2, 0, 0]);
 }

@@ -10,68 +10,66 @@ use dnslab_wire::Transport;
 use crate::caveats::{Run, check, run};
 
 /// An open loop over three TCP connections with a round trip of 100 us: `waited` of its 1,000 answers came at once after the next query, and `overtaken` took long and came after one.
-fn waiting(waited: u64, overtaken: u64) -> impl FnOnce(&mut Run) {
-    move |run: &mut Run| {
-        run.load.transport = Some(Transport::Tcp);
-        run.measured.workers[0].round_trip_ns = Some(100_000);
-        run.measured.warm_up.connections.opened = 3;
-        let answers = &mut run.measured.counters.answers;
-        (answers.after_next_query, answers.overtaken) = (waited, overtaken);
-    }
+fn waiting(run: &mut Run, waited: u64, overtaken: u64) {
+    run.load.transport = Some(Transport::Tcp);
+    run.measured.workers[0].round_trip_ns = Some(100_000);
+    run.measured.warm_up.connections.opened = 3;
+    let answers = &mut run.measured.counters.answers;
+    (answers.after_next_query, answers.overtaken) = (waited, overtaken);
 }
 
 #[test]
 fn answers_that_wait_for_the_next_query() {
     // Three connections with 1,000 queries in a second: one each 3 ms.
     let expected = |share| [Caveat::AnswersWaitForNextQuery { share, gap_ns: 3_000_000 }];
-    check(waiting(1_000, 1_000), &expected(1.0));
-    check(waiting(50, 50), &expected(0.05));
-    check(waiting(49, 49), &[]);
+    check(|run| waiting(run, 1_000, 1_000), &expected(1.0));
+    check(|run| waiting(run, 50, 50), &expected(0.05));
+    check(|run| waiting(run, 49, 49), &[]);
     // Slow answers come whenever they are there: by chance a quarter of them soon after a query.
-    check(waiting(250, 1_000), &[]);
-    check(waiting(699, 1_000), &[]);
-    check(waiting(700, 1_000), &expected(0.7));
-    let and = |change: fn(&mut Run)| {
-        move |run: &mut Run| {
-            waiting(1_000, 1_000)(run);
+    check(|run| waiting(run, 250, 1_000), &[]);
+    check(|run| waiting(run, 699, 1_000), &[]);
+    check(|run| waiting(run, 700, 1_000), &expected(0.7));
+    #[track_caller]
+    fn check_with(change: impl FnOnce(&mut Run), expected: &[Caveat]) {
+        let both = |run: &mut Run| {
+            waiting(run, 1_000, 1_000);
             change(run);
-        }
-    };
+        };
+        check(both, expected);
+    }
     // Queries that follow each other within 1.6 ms tell nothing apart.
-    check(and(|run| run.measured.warm_up.connections.opened = 1), &[]);
-    check(and(|run| run.measured.warm_up.connections.lost = 2), &[]);
+    check_with(|run| run.measured.warm_up.connections.opened = 1, &[]);
+    check_with(|run| run.measured.warm_up.connections.lost = 2, &[]);
     // Nor does a round trip of 1 ms, at 3 ms between queries.
-    check(and(|run| run.measured.workers[0].round_trip_ns = Some(1_000_000)), &[]);
-    check(
-        and(|run| run.measured.workers[0].cpu_ns = 900_000_000),
+    check_with(|run| run.measured.workers[0].round_trip_ns = Some(1_000_000), &[]);
+    check_with(
+        |run| run.measured.workers[0].cpu_ns = 900_000_000,
         &[Caveat::GeneratorLimited { busy_share: 0.9 }],
     );
-    check(and(|run| run.watched.resources.samples[2].cpu_ns = 1_000_000_000), &[]);
-    check(and(|run| run.measured.workers[0].round_trip_ns = None), &[]);
+    check_with(|run| run.watched.resources.samples[2].cpu_ns = 1_000_000_000, &[]);
+    check_with(|run| run.measured.workers[0].round_trip_ns = None, &[]);
 }
 
 #[test]
 fn clients_that_are_not_served() {
-    let reason = |change: fn(&mut Run)| {
+    fn reason(change: fn(&mut Run)) -> Option<InvalidReason> {
         let mut run = run();
         run.load.transport = Some(Transport::Dot);
         run.measured.workers[0].clients = 9_500;
         run.measured.workers[0].served_clients = Some(150);
         change(&mut run);
         unserved(&run.observed())
+    }
+    let few = |failed_attempts, program: &str, is_started| {
+        let program = program.to_owned();
+        let (served, clients) = (150, 9_500);
+        InvalidReason::Unserved { served, clients, failed_attempts, program, is_started }
     };
-    let unserved = |failed_attempts, program: &str| InvalidReason::Unserved {
-        served: 150,
-        clients: 9_500,
-        failed_attempts,
-        program: program.to_owned(),
-        is_started: program != "external",
-    };
-    assert_eq!(reason(|_| {}), Some(unserved(0, "bind")));
+    assert_eq!(reason(|_| {}), Some(few(0, "bind", true)));
     let failed = reason(|run| run.measured.warm_up.connections.failed = 12);
-    assert_eq!(failed, Some(unserved(12, "bind")));
+    assert_eq!(failed, Some(few(12, "bind", true)));
     let external = reason(|run| run.server.kind = "external".to_owned());
-    assert_eq!(external, Some(unserved(0, "external")));
+    assert_eq!(external, Some(few(0, "external", false)));
     // 99 % are enough, over all workers; and where clients connect on demand nothing is known.
     assert_eq!(reason(|run| run.measured.workers[0].served_clients = Some(9_405)), None);
     assert!(reason(|run| run.measured.workers[0].served_clients = Some(9_404)).is_some());
@@ -82,25 +80,23 @@ fn clients_that_are_not_served() {
 
 #[test]
 fn clients_that_are_answered_no_more() {
-    let reason = |forsaken: u32| {
+    let two = InvalidReason::Forsaken { forsaken: 2, clients: 200 };
+    for (forsaken, expected) in [(0, None), (1, None), (2, Some(two))] {
         let mut run = run();
         run.measured.workers[0].clients = 200;
         run.measured.workers[0].forsaken_clients = forsaken;
-        unserved(&run.observed())
-    };
-    assert_eq!(reason(0), None);
-    assert_eq!(reason(1), None);
-    assert_eq!(reason(2), Some(InvalidReason::Forsaken { forsaken: 2, clients: 200 }));
+        assert_eq!(unserved(&run.observed()), expected);
+    }
 }
 
 #[test]
 fn the_floor_of_a_latency() {
-    let floor_us = |change: &dyn Fn(&mut Run)| {
+    fn floor_us(change: &dyn Fn(&mut Run)) -> f64 {
         let mut run = run();
         run.load.batch_delay_ns = 0;
         change(&mut run);
         (latency_floor_ns(&run.load, &run.measured, Metric::LatencyP50) / 1_000.0).round()
-    };
+    }
     // 1 us, the send lag of 10 us, and a step of 1 us at the median of 1 ms.
     assert_eq!(floor_us(&|_| {}), 12.0);
     let closed = |run: &mut Run| run.load.mode = LoadMode::Closed { outstanding: 1 };
@@ -150,34 +146,28 @@ fn the_floor_of_each_figure() {
 }
 
 /// A thousand answers over DoT with `connections` new connections, of which `held` took 41 ms.
-fn coming_and_going(connections: u64, held: u64) -> impl FnOnce(&mut Run) {
-    move |run: &mut Run| {
-        run.load.transport = Some(Transport::Dot);
-        run.load.mode = LoadMode::Closed { outstanding: 1 };
-        run.measured.counters.connections.opened = connections;
-        let mut times = Histogram::new();
-        times.record_many_ns(41_000_000, held);
-        times.record_many_ns(1_000_000, 1_000 - held);
-        run.measured.service_time = times;
-    }
+fn coming_and_going(run: &mut Run, connections: u64, held: u64) {
+    run.load.transport = Some(Transport::Dot);
+    run.load.mode = LoadMode::Closed { outstanding: 1 };
+    run.measured.counters.connections.opened = connections;
+    let mut times = Histogram::new();
+    times.record_many_ns(41_000_000, held);
+    times.record_many_ns(1_000_000, 1_000 - held);
+    run.measured.service_time = times;
 }
 
 #[test]
 fn the_first_answer_of_a_connection() {
-    let is_told = |change: &dyn Fn(&mut Run)| {
+    fn is_told(connections: u64, held: u64, transport: Transport) -> bool {
         let mut run = run();
-        change(&mut run);
-        let is_it = |caveat: &Caveat| matches!(caveat, Caveat::FirstAnswersWait { .. });
-        run.caveats().iter().any(is_it)
-    };
-    let case = |connections, held| is_told(&|run| coming_and_going(connections, held)(run));
+        coming_and_going(&mut run, connections, held);
+        run.load.transport = Some(transport);
+        run.caveats().iter().any(|caveat| matches!(caveat, Caveat::FirstAnswersWait { .. }))
+    }
+    let case = |connections, held| is_told(connections, held, Transport::Dot);
     assert!(case(50, 50) && case(50, 25));
     assert!(!case(50, 24) && !case(5, 4));
     // Nobody came, and yet some took so long; or all do.
     assert!(!case(0, 50) && !case(900, 900));
-    let over_quic = |run: &mut Run| {
-        coming_and_going(50, 50)(run);
-        run.load.transport = Some(Transport::Doq);
-    };
-    assert!(!is_told(&over_quic));
+    assert!(!is_told(50, 50, Transport::Doq));
 }

@@ -231,8 +231,8 @@ fn bottlenecks_are_counted() {
         BottleneckKind::Generator,
     ];
     let dot = records.iter_mut().filter(|record| record.variant == "dot");
-    for ((record, kind), number) in dot.zip(kinds).zip(0u64..) {
-        record.bottleneck = limit(kind, number);
+    for (place, record) in dot.enumerate() {
+        record.bottleneck = limit(kinds[place], place as u64);
     }
     let summary = Summary::of(&session(), &records);
     let expected = [
@@ -491,17 +491,14 @@ fn a_limit_judges_every_variant_but_the_baseline() {
 
 #[test]
 fn an_absolute_limit_judges_every_variant_by_its_runs() {
-    let mut records = records();
-    let rulings = |limit: &str, records: &[RunRecord]| -> Vec<(String, Ruling)> {
+    fn rulings(limit: &str, records: &[RunRecord]) -> Vec<(String, Ruling)> {
         let session = Session { limits: vec![limit.parse().unwrap()], ..session() };
         let summary = Summary::of(&session, records);
         let [ruling] = &summary.rulings[..] else { panic!("{:?}", summary.rulings) };
-        ruling
-            .variants
-            .iter()
-            .map(|judgement| (judgement.variant.clone(), judgement.ruling))
-            .collect()
-    };
+        let variants = ruling.variants.iter();
+        variants.map(|judgement| (judgement.variant.clone(), judgement.ruling)).collect()
+    }
+    let mut records = records();
     let all = |ruling: Ruling| ["udp", "tcp", "dot"].map(|name| (name.to_owned(), ruling)).to_vec();
     assert_eq!(rulings("p99<3000s", &records), all(Ruling::Pass));
     assert_eq!(rulings("p99<1ns", &records), all(Ruling::Fail));
@@ -535,23 +532,18 @@ fn what_is_too_seldom_to_be_seen_is_no_proof() {
 /// Runs of another load generator are no rounds, and a rate that it was told is no finding.
 #[test]
 fn imported_runs_are_compared_as_they_came() {
-    let imported = |max_qps| Imported {
-        generator: "dnsperf".to_owned(),
-        file: "x".to_owned(),
-        max_qps,
-        ..Imported::default()
-    };
-    let with = |max_qps: Option<f64>, turned: bool| {
+    fn with(max_qps: Option<f64>, turned: bool) -> Summary {
         let mut records = records();
         for run in &mut records {
-            run.imported = Some(imported(max_qps));
+            let (generator, file) = ("dnsperf".to_owned(), "x".to_owned());
+            run.imported = Some(Imported { generator, file, max_qps, ..Imported::default() });
             if turned && run.variant == "dot" {
                 // In another order.
                 run.repetition = 14 - run.repetition;
             }
         }
         Summary::of(&session(), &records)
-    };
+    }
     let dot_by = |summary: &Summary, metric: Metric| {
         let mut own = summary.comparisons.iter();
         own.find(|pair| pair.variant == "dot" && pair.metric == metric).cloned()

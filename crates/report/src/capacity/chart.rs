@@ -46,22 +46,6 @@ struct Bound {
 
 impl CapacityChart {
     pub(crate) fn of(capacity: &Capacity) -> Self {
-        let ms = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e6);
-        let point = |step: &Step| {
-            let figures = step.figures.as_ref()?;
-            Some(Point {
-                at: step.at,
-                outcome: match step.judged {
-                    Judged::Met => "met",
-                    Judged::Violated { .. } => "violated",
-                    Judged::GeneratorLimited { .. } => "generator-limited",
-                    Judged::Failed { .. } => return None,
-                },
-                answered: figures.answered_qps,
-                p50_ms: ms(figures.p50_ns),
-                p99_ms: ms(figures.p99_ns),
-            })
-        };
         let demands = capacity.sought.objective().map(|objective| objective.demands());
         let bounds =
             demands.unwrap_or_default().iter().filter(|demand| demand.indicator.is_latency());
@@ -72,18 +56,10 @@ impl CapacityChart {
             Answer::Below { .. } | Answer::Nothing { .. } => None,
         };
         let at = tried(&capacity.steps);
-        let over = |push: &dyn Fn(&mut Curve, &[&StepFigures])| {
-            let mut curve = Curve::default();
-            for place in &at {
-                let own = capacity.steps.iter().filter(|step| step.at == *place);
-                push(&mut curve, &own.filter_map(|step| step.figures.as_ref()).collect::<Vec<_>>());
-            }
-            curve
-        };
+        let steps_at = |at: f64| capacity.steps.iter().filter(move |step| step.at == at);
+        let figures_at = |at: &f64| steps_at(*at).filter_map(|step| step.figures.as_ref());
         let latency = |figure: fn(&StepFigures) -> Option<RunFigure>| {
-            over(&|curve, steps| {
-                curve.push_quantile(&steps.iter().filter_map(|step| figure(step)).collect());
-            })
+            Curve::of_quantiles(at.iter().map(|at| figures_at(at).filter_map(figure).collect()))
         };
         Self {
             capacity: Points {
@@ -91,10 +67,10 @@ impl CapacityChart {
                     Sought::Rate(_) => "rate",
                     Sought::Window(_) => "window",
                 },
-                steps: capacity.steps.iter().filter_map(point).collect(),
-                answered: over(&|curve, steps| {
-                    curve.push_runs(steps.iter().map(|step| step.answered_qps));
-                }),
+                steps: capacity.steps.iter().filter_map(Point::of).collect(),
+                answered: Curve::of_runs(
+                    at.iter().map(|at| figures_at(at).map(|step| step.answered_qps).collect()),
+                ),
                 p50_ms: latency(StepFigures::p50),
                 p99_ms: latency(StepFigures::p99),
                 at,
@@ -104,5 +80,25 @@ impl CapacityChart {
                 answer,
             },
         }
+    }
+}
+
+impl Point {
+    /// `None` if the step has no figures.
+    fn of(step: &Step) -> Option<Self> {
+        let figures = step.figures.as_ref()?;
+        let ms = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e6);
+        Some(Self {
+            at: step.at,
+            outcome: match step.judged {
+                Judged::Met => "met",
+                Judged::Violated { .. } => "violated",
+                Judged::GeneratorLimited { .. } => "generator-limited",
+                Judged::Failed { .. } => return None,
+            },
+            answered: figures.answered_qps,
+            p50_ms: ms(figures.p50_ns),
+            p99_ms: ms(figures.p99_ns),
+        })
     }
 }

@@ -25,30 +25,33 @@ impl Curve {
         runs: &[R],
         figure: impl Fn(&R, usize) -> Option<f64>,
     ) -> Self {
+        let at = |at: usize| runs.iter().filter_map(|run| figure(run, at)).collect();
+        Self::of_runs((0..steps).map(at)).without_band_of(runs.len())
+    }
+
+    /// The mean of the figures at each place, one of each run, with the smallest and the largest.
+    pub(crate) fn of_runs(places: impl Iterator<Item = Vec<f64>>) -> Self {
         let mut curve = Self::default();
-        for at in 0..steps {
-            curve.push_runs(runs.iter().filter_map(|run| figure(run, at)));
+        for values in places {
+            let (low, high) = range(values.iter().copied());
+            curve.push(mean_of(&values), low, high);
         }
-        curve.without_band_of(runs.len())
+        curve
     }
 
-    /// Adds the mean of these figures, one of each run, and the smallest and the largest.
-    pub(crate) fn push_runs(&mut self, figures: impl Iterator<Item = f64>) {
-        let values: Vec<f64> = figures.collect();
-        let (low, high) = range(values.iter().copied());
-        self.push(mean_of(&values), low, high);
+    /// A quantile of each run at each place, in nanoseconds, as milliseconds: its mean over the runs as the tables have
+    /// it, with the smallest and the largest. If it is the time-out in one of them, the line is there, too.
+    pub(crate) fn of_quantiles(places: impl Iterator<Item = RunFigures>) -> Self {
+        let mut curve = Self::default();
+        for figures in places {
+            let (low, high) = range(figures.at_least().iter().map(|ns| ns / 1e6));
+            let mean = figures.value().map(|ns| ns / 1e6);
+            curve.push(if figures.time_outs().is_some() { high } else { mean }, low, high);
+        }
+        curve
     }
 
-    /// Adds a quantile of each run, in nanoseconds, as milliseconds: its mean over the runs as the tables have it, with
-    /// the smallest and the largest. If it is the time-out in one of them, the line is there, too.
-    pub(crate) fn push_quantile(&mut self, figures: &RunFigures) {
-        let least = figures.at_least();
-        let (low, high) = range(least.iter().map(|ns| ns / 1e6));
-        let mean = figures.value().map(|ns| ns / 1e6);
-        self.push(if figures.time_outs().is_some() { high } else { mean }, low, high);
-    }
-
-    pub(super) fn push(&mut self, mean: Option<f64>, low: Option<f64>, high: Option<f64>) {
+    fn push(&mut self, mean: Option<f64>, low: Option<f64>, high: Option<f64>) {
         self.mean.push(mean.map(short));
         self.low.push(low.map(short));
         self.high.push(high.map(short));

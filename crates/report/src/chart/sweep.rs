@@ -1,6 +1,6 @@
 //! Figures of servers over the size of their load.
 
-use dnslab_analysis::{Summary, SweepLine, SweepPoint, SweepRun, held_share};
+use dnslab_analysis::{Summary, SweepLine, SweepRun, held_share};
 use dnslab_record::RunFigure;
 use serde::Serialize;
 
@@ -39,38 +39,32 @@ impl Sweep {
         load_qps.sort_by(f64::total_cmp);
         load_qps.dedup();
         let held = held_share(lines);
-        let line = |(nth, line): (usize, &SweepLine)| {
-            let latency = |figure: fn(&SweepRun) -> Option<RunFigure>| {
-                over(&load_qps, line, |curve, runs| {
-                    curve.push_quantile(&runs.iter().filter_map(|run| figure(run)).collect());
-                })
-            };
-            let answered = |curve: &mut Curve, runs: &[&SweepRun]| {
-                curve.push_runs(runs.iter().map(|run| run.sound_share * 100.0));
-            };
-            Line {
-                name: line.name.clone(),
-                slot: grouping.slot_of_line(summary, nth),
-                answered_percent: over(&load_qps, line, answered),
-                p50_ms: latency(SweepRun::p50),
-                p99_ms: latency(SweepRun::p99),
-                breaks_qps: line.breaking(held).breaks_qps.map(short),
-            }
-        };
-        let lines: Vec<Line> = lines.iter().enumerate().map(line).collect();
+        let lines = lines.iter().enumerate();
+        let lines: Vec<Line> = lines
+            .map(|(nth, line)| Line::of(line, grouping.slot_of_line(summary, nth), &load_qps, held))
+            .collect();
         (!lines.is_empty()).then_some(Self { load_qps, lines, held_percent: short(held * 100.0) })
     }
 }
 
-/// A figure of a line at each load, which `push` adds from the runs of all its points there.
-fn over(loads: &[f64], line: &SweepLine, push: impl Fn(&mut Curve, &[&SweepRun])) -> Curve {
-    let runs = line.points.iter().map(|at| at.runs.len()).max().unwrap_or(0);
-    let mut curve = Curve::default();
-    for load in loads {
-        let here = |at: &&SweepPoint| short(at.load_qps) == *load;
-        let runs: Vec<&SweepRun> =
-            line.points.iter().filter(here).flat_map(|at| &at.runs).collect();
-        push(&mut curve, &runs);
+impl Line {
+    fn of(line: &SweepLine, slot: usize, load_qps: &[f64], held_share: f64) -> Self {
+        let points_at = |load: f64| line.points.iter().filter(move |at| short(at.load_qps) == load);
+        let runs_at = |load: &f64| points_at(*load).flat_map(|at| &at.runs);
+        let runs = line.points.iter().map(|at| at.runs.len()).max().unwrap_or(0);
+        let latency = |figure: fn(&SweepRun) -> Option<RunFigure>| {
+            let figures = load_qps.iter().map(|load| runs_at(load).filter_map(figure).collect());
+            Curve::of_quantiles(figures).without_band_of(runs)
+        };
+        let percent = |run: &SweepRun| run.sound_share * 100.0;
+        let answered = load_qps.iter().map(|load| runs_at(load).map(percent).collect());
+        Self {
+            name: line.name.clone(),
+            slot,
+            answered_percent: Curve::of_runs(answered).without_band_of(runs),
+            p50_ms: latency(SweepRun::p50),
+            p99_ms: latency(SweepRun::p99),
+            breaks_qps: line.breaking(held_share).breaks_qps.map(short),
+        }
     }
-    curve.without_band_of(runs)
 }

@@ -202,6 +202,22 @@ struct Bucket {
 }
 
 impl Bucket {
+    /// The bucket of a run at this place; from 0 on it is in the measured window.
+    fn empty(run: &Measured, at: i64, width_ns: i64) -> Self {
+        let from = run.window_start_ns as i64 + at * width_ns;
+        let to = (from + width_ns).min((run.window_start_ns + run.window_ns) as i64);
+        let inside = to - from.max(0);
+        // The rest of a run that is no whole bucket would be a rate of hardly any queries.
+        let is_whole = 2 * inside >= width_ns;
+        let is_alone = run.turns.is_none() && is_whole && !run.intervals.is_empty();
+        Self {
+            span: Span::between(from.max(0), to),
+            own_ns: if is_alone { inside as u64 } else { 0 },
+            answered: is_alone.then_some(0),
+            ..Self::default()
+        }
+    }
+
     fn add(&mut self, interval: &Interval) {
         self.answered = Some(self.answered.unwrap_or(0) + interval.answered);
         let ended = interval.answered + interval.lost;
@@ -233,22 +249,9 @@ impl Bucket {
 /// The buckets of a run, `before` of them before the measured window and `after` from its beginning on.
 fn buckets(run: &Measured, width_ns: u64, before: u64, after: u64) -> Vec<Bucket> {
     let start = run.window_start_ns as i64;
-    let end = (run.window_start_ns + run.window_ns) as i64;
     let width = width_ns as i64;
-    let bucket = |at: i64| {
-        let from = start + at * width;
-        let inside = (from + width).min(end) - from.max(0);
-        // The rest of a run that is no whole bucket would be a rate of hardly any queries.
-        let is_whole = 2 * inside >= width;
-        let is_alone = run.turns.is_none() && is_whole && !run.intervals.is_empty();
-        Bucket {
-            span: Span::between(from.max(0), (from + width).min(end)),
-            own_ns: if is_alone { inside as u64 } else { 0 },
-            answered: is_alone.then_some(0),
-            ..Bucket::default()
-        }
-    };
-    let mut all: Vec<Bucket> = (-(before as i64)..after as i64).map(bucket).collect();
+    let mut all: Vec<Bucket> =
+        (-(before as i64)..after as i64).map(|at| Bucket::empty(run, at, width)).collect();
     // The quantiles of a whole second are known, where its queries were counted together.
     let seconds = exact(run, width_ns);
     let mut open = 0u64;
@@ -382,15 +385,10 @@ impl<'a> Ends<'a> {
     /// The shares of the queries of one variant that ended in each way, percent; `None` if no run tells.
     fn plot(&self, runs: &[&RunRecord], series: &Series) -> Option<Plot> {
         let counted: Vec<Vec<Ended>> = telling(runs).map(|run| self.counted(run, series)).collect();
-        let share = |label: usize| {
-            Curve::over(series.at_s.len(), &counted, |run, at| {
-                let ended = &run[at];
-                let all: u64 = ended.iter().sum();
-                (all > 0).then(|| 100.0 * ended[label] as f64 / all as f64)
-            })
-        };
+        let curve =
+            |label| Curve::over(series.at_s.len(), &counted, |run, at| percent_of(&run[at], label));
         let name = runs.first()?.variant.clone();
-        let curves = (0..self.labels.len()).map(share).collect();
+        let curves = (0..self.labels.len()).map(curve).collect();
         (!counted.is_empty()).then(|| Plot { name, labels: self.labels.clone(), curves })
     }
 
@@ -419,6 +417,11 @@ impl<'a> Ends<'a> {
 /// How many queries ended in each way.
 type Ended = Vec<u64>;
 
+fn percent_of(ended: &Ended, label: usize) -> Option<f64> {
+    let all: u64 = ended.iter().sum();
+    (all > 0).then(|| 100.0 * ended[label] as f64 / all as f64)
+}
+
 /// The runs whose intervals have response codes: those of older records have none.
 fn telling<'a>(runs: &[&'a RunRecord]) -> impl Iterator<Item = &'a Measured> {
     let tells = |measured: &&Measured| {
@@ -432,33 +435,38 @@ fn telling<'a>(runs: &[&'a RunRecord]) -> impl Iterator<Item = &'a Measured> {
 fn cores(name: &str, runs: &[&RunRecord], series: &Series) -> Option<Plot> {
     let first = runs.first()?;
     let cpus = &first.observation()?.watched.resources.core_cpus;
-    let label = |cpu: &usize| match (first.server.cpus.contains(cpu), first.load.cpus.contains(cpu))
-    {
-        (true, true) => format!("CPU {cpu} (server, load)"),
-        (true, false) => format!("CPU {cpu} (server)"),
-        (false, true) => format!("CPU {cpu} (load)"),
-        (false, false) => format!("CPU {cpu}"),
-    };
     let seen: Vec<Observation<'_>> = runs
         .iter()
         .filter_map(|record| record.observation())
         .filter(|run| run.watched.resources.core_cpus == *cpus)
         .collect();
-    let half_ns = series.width_s * 5e8;
-    let curve = |nth: usize| {
+    let curve = |nth| {
         Curve::over(series.at_s.len(), &seen, |run, at| {
-            let middle = series.at_s[at] * 1e9 + run.measured.window_start_ns as f64;
-            let end = run.measured.window().to_ns as f64;
-            let from = (middle - half_ns).max(0.0);
-            let span = Span::between(from as i64, (middle + half_ns).min(end) as i64);
-            let share = run.watched.resources.core_share(nth, span)?;
-            Some((share * 100.0).min(100.0))
+            core_percent(run, nth, series.at_s[at], series.width_s)
         })
     };
     let curves: Vec<Curve> = (0..cpus.len()).map(curve).collect();
     let is_known = curves.iter().any(Curve::has_any);
-    let labels = cpus.iter().map(label).collect();
+    let labels = cpus.iter().map(|cpu| cpu_label(*cpu, first)).collect();
     is_known.then(|| Plot { name: name.to_owned(), labels, curves })
+}
+
+/// The use of the nth CPU in a bucket with its middle at `at_s`, seconds since the measured window began.
+fn core_percent(run: &Observation<'_>, nth: usize, at_s: f64, width_s: f64) -> Option<f64> {
+    let middle = at_s * 1e9 + run.measured.window_start_ns as f64;
+    let half_ns = width_s * 5e8;
+    let to = (middle + half_ns).min(run.measured.window().to_ns as f64);
+    let span = Span::between((middle - half_ns).max(0.0) as i64, to as i64);
+    Some((run.watched.resources.core_share(nth, span)? * 100.0).min(100.0))
+}
+
+fn cpu_label(cpu: usize, record: &RunRecord) -> String {
+    match (record.server.cpus.contains(&cpu), record.load.cpus.contains(&cpu)) {
+        (true, true) => format!("CPU {cpu} (server, load)"),
+        (true, false) => format!("CPU {cpu} (server)"),
+        (false, true) => format!("CPU {cpu} (load)"),
+        (false, false) => format!("CPU {cpu}"),
+    }
 }
 
 impl Series {
@@ -564,14 +572,14 @@ mod tests {
 
     /// A run with intervals of 0.1 s, whose p99 is 1 ms but for one stall.
     fn run(intervals: u64) -> Measured {
-        let interval = |at: u64| Interval {
+        let intervals_of_run = (0..intervals).map(|at| Interval {
             at_ns: at * 100_000_000,
             length_ns: 100_000_000,
             answered: 10,
             p50_ns: Some(500_000),
             p99_ns: Some(if at == 3 { 200_000_000 } else { 1_000_000 }),
             ..Interval::default()
-        };
+        });
         Measured {
             began_unix_ns: 0,
             window_ns: intervals * 100_000_000,
@@ -592,7 +600,7 @@ mod tests {
             windows: Vec::new(),
             pacing: None,
             network: Default::default(),
-            intervals: (0..intervals).map(interval).collect(),
+            intervals: intervals_of_run.collect(),
             workers: Vec::new(),
             tls: None,
             seconds: Vec::new(),

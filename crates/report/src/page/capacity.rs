@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use dnslab_record::{Capacity, RunRecord, Sought};
+use dnslab_record::{Capacity, Sought};
 
+use super::figures::push_place;
 use super::html::{definitions, escape, prose};
 use super::{Page, answer_html, remarks_html};
 use crate::capacity::capacity_table;
@@ -44,18 +45,17 @@ fn hero(page: &Page<'_>, capacity: &Capacity) -> String {
 }
 
 fn scope(page: &Page<'_>, capacity: &Capacity) -> String {
-    let seconds = |record: &RunRecord| record.load.duration_ns as f64 / 1e9;
-    let lengths = || page.records.iter().map(seconds);
-    let load = |record: &RunRecord| {
-        let (least, most) = (lengths().fold(f64::MAX, f64::min), lengths().fold(0.0, f64::max));
-        let each = match least < most {
+    let mut parts = vec![format!("{} steps", number::count(capacity.steps.len() as u64))];
+    if let Some(first) = page.records.first() {
+        parts.push(crate::transport_name(first.load.transport_name()).to_owned());
+        let seconds = page.records.iter().map(|record| record.load.duration_ns as f64 / 1e9);
+        let least = seconds.clone().fold(f64::MAX, f64::min);
+        let most = seconds.fold(0.0, f64::max);
+        parts.push(match least < most {
             true => format!("{least} to {most} s each"),
             false => format!("{most} s each"),
-        };
-        format!("{} \u{b7} {each}", crate::transport_name(record.load.transport_name()))
-    };
-    let mut parts = vec![format!("{} steps", number::count(capacity.steps.len() as u64))];
-    parts.extend(page.records.first().map(load));
+        });
+    }
     parts.push(page.session.started.clone());
     parts.join(" \u{b7} ")
 }
@@ -96,7 +96,11 @@ fn table(capacity: &Capacity) -> String {
 }
 
 fn charts(capacity: &Capacity) -> String {
-    let figures = match capacity.sought {
+    let mut measured = capacity.steps.iter().filter_map(|step| step.figures.as_ref()).peekable();
+    if measured.peek().is_none() {
+        return String::new();
+    }
+    let [(answered, of_answered), (latency, of_latency)] = match capacity.sought {
         Sought::Rate(_) => [
             (
                 "Answered against offered",
@@ -124,19 +128,9 @@ fn charts(capacity: &Capacity) -> String {
          lines are means over the runs, the bands run from the smallest to the largest. Arrow keys \
          move along a chart.</p>\n",
     );
-    let measured = || capacity.steps.iter().filter_map(|step| step.figures.as_ref());
-    let is_drawn = [measured().next().is_some(), measured().any(|step| step.p50_ns.is_some())];
-    if is_drawn == [false; 2] {
-        return String::new();
-    }
-    let all = ["answered", "latency"].into_iter().zip(figures).zip(is_drawn);
-    for ((id, (title, text)), _) in all.filter(|(_, is_drawn)| *is_drawn) {
-        let _ = writeln!(
-            html,
-            "<figure class=\"chart full\" id=\"chart-capacity-{id}\">\n<figcaption><h3>{title}</h3>\
-             <p>{}</p></figcaption>\n<div class=\"plot\"></div>\n</figure>",
-            escape(text)
-        );
+    push_place(&mut html, "capacity-answered", "full", answered, of_answered);
+    if measured.any(|step| step.p50_ns.is_some()) {
+        push_place(&mut html, "capacity-latency", "full", latency, of_latency);
     }
     html.push_str("</section>\n");
     html

@@ -92,12 +92,12 @@ fn picture(cost: &CostSummary, layout: &Layout) -> String {
             "<line class=\"mark\" x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"0\" y2=\"{end:.1}\"/>"
         );
         let label = if tick == 0.0 { "0".to_owned() } else { trimmed(&number::duration(tick)) };
-        push_text(&mut svg, "end", (at, end + 9.0), "middle", &label);
+        push_text(&mut svg, "end", at, end + 9.0, "middle", &label);
     }
     for (place, variant) in cost.variants.iter().enumerate() {
         let middle = (place as f64 + 0.5) * ROW;
         let name = shortened(&variant.variant, layout.longest_name);
-        push_text(&mut svg, "name", (0.0, middle), "start", &name);
+        push_text(&mut svg, "name", 0.0, middle, "start", &name);
         let figure = number::duration(whole(variant));
         // Inside of the bar, figures are in the unit of the one behind it.
         let unit_ns = match figure.split_once(' ') {
@@ -130,11 +130,11 @@ fn picture(cost: &CostSummary, layout: &Layout) -> String {
             );
             let short = format!("{:.1}", part.ns.value / unit_ns);
             if to - from > short.chars().count() as f64 * LETTER + 6.0 {
-                push_text(&mut svg, "inside", ((from + to) / 2.0, middle), "middle", &short);
+                push_text(&mut svg, "inside", (from + to) / 2.0, middle, "middle", &short);
             }
             svg.push_str("</g>");
         }
-        push_text(&mut svg, "figure", (x(before) + 6.0, middle), "start", &figure);
+        push_text(&mut svg, "figure", x(before) + 6.0, middle, "start", &figure);
         svg.push('\n');
     }
     format!(
@@ -196,12 +196,11 @@ fn flames(cost: &CostSummary, profiles: &CpuProfiles) -> String {
     let flame_of = |name: &str| {
         let profile = profiles.profiles.iter().find(|profile| profile.variant == name)?;
         let cost = cost.variants.iter().find(|variant| variant.variant == name)?;
-        Some((profile, cost.cpu_per_query_ns.value))
+        Some(flame::Cost { profile, query_ns: cost.cpu_per_query_ns.value })
     };
     let mut html = String::new();
-    let is_compared = |flame_of: &&VariantCost| {
-        cost.differences.iter().any(|pair| pair.variant == flame_of.variant)
-    };
+    let is_compared =
+        |own: &&VariantCost| cost.differences.iter().any(|pair| pair.variant == own.variant);
     for alone in cost.variants.iter().filter(|variant| !is_compared(variant)).take(MAX_FLAMES) {
         let Some(own) = flame_of(&alone.variant) else { continue };
         let title = format!("Flame graph of {}", alone.variant);

@@ -113,8 +113,8 @@ pub(crate) fn section(summary: &Summary, grouping: &Grouping) -> String {
         let fits = |layout: &Layout| longest <= layout.longest_name;
         let broad = if fits(&BROAD_NAMES) { &BROAD_NAMES } else { &BROAD_LONG_NAMES };
         let narrow = if fits(&NARROW_NAMES) { &NARROW_NAMES } else { &NARROW };
-        html.push_str(&picture(summary, grouping, (&first, reference), broad, true));
-        html.push_str(&picture(summary, grouping, (&first, reference), narrow, true));
+        html.push_str(&picture(summary, grouping, &first, reference, broad, true));
+        html.push_str(&picture(summary, grouping, &first, reference, narrow, true));
         let _ = write!(
             html,
             "</figure>\n<details><summary>Every metric</summary>\n<figure class=\"drawn\">\n\
@@ -226,8 +226,8 @@ fn pictures(summary: &Summary, grouping: &Grouping, drawn: &[&Comparison]) -> St
         name_of(comparison, reference).chars().count() <= BROAD.longest_name
     };
     let broad = if drawn.iter().all(fits) { &BROAD } else { &BROAD_LINES };
-    picture(summary, grouping, (drawn, reference), broad, false)
-        + &picture(summary, grouping, (drawn, reference), &NARROW, false)
+    picture(summary, grouping, drawn, reference, broad, false)
+        + &picture(summary, grouping, drawn, reference, &NARROW, false)
 }
 
 /// The name of a variant, with what it is compared with unless all are compared with one `reference`.
@@ -243,7 +243,8 @@ fn name_of(comparison: &Comparison, reference: Option<&str>) -> String {
 fn picture(
     summary: &Summary,
     grouping: &Grouping,
-    (drawn, reference): (&[&Comparison], Option<&str>),
+    drawn: &[&Comparison],
+    reference: Option<&str>,
     layout: &Layout,
     is_one: bool,
 ) -> String {
@@ -262,21 +263,21 @@ fn picture(
             y += gap + layout.name_line;
             let at = y - layout.name_line + ROW / 2.0;
             if has_line {
-                push_text(&mut rows, "name", (0.0, at), "start", &name);
+                push_text(&mut rows, "name", 0.0, at, "start", &name);
             }
         }
-        let at = (layout.metric.0, y + ROW / 2.0);
+        let (x, anchor) = layout.metric;
+        let middle = y + ROW / 2.0;
         match (is_one, has_line) {
             (false, _) => {
-                let metric = label(comparison.metric);
-                push_text(&mut rows, "metric", at, layout.metric.1, metric);
+                push_text(&mut rows, "metric", x, middle, anchor, label(comparison.metric));
             }
-            (true, false) => push_text(&mut rows, "name", at, layout.metric.1, &name),
+            (true, false) => push_text(&mut rows, "name", x, middle, anchor, &name),
             (true, true) => {}
         }
         let place = summary.variants.iter().position(|known| known.name == comparison.variant);
         let class = grouping.class(place.unwrap_or(0));
-        push_difference(&mut rows, &class, comparison, y + ROW / 2.0, &axis);
+        push_difference(&mut rows, &class, comparison, middle, &axis);
         y += ROW;
     }
     format!(
@@ -322,11 +323,10 @@ impl<'a> Axis<'a> {
         Self { layout, low: low - room, high: high + room }
     }
 
-    /// The place of a relative difference, and whether the axis does not reach it.
-    fn place(&self, difference: f64) -> (f64, bool) {
+    fn place(&self, difference: f64) -> Place {
         let (left, right) = self.layout.axis;
         let x = self.x(difference);
-        (x.clamp(left, right), !(left - 0.5..=right + 0.5).contains(&x))
+        Place { x: x.clamp(left, right), is_beyond: !(left - 0.5..=right + 0.5).contains(&x) }
     }
 
     fn x(&self, difference: f64) -> f64 {
@@ -347,45 +347,66 @@ impl<'a> Axis<'a> {
             &[-0.9, 3.0, 29.0],
             &[-0.99, -0.9, 9.0, 99.0],
         ];
-        const LEAST_GAP: f64 = 52.0;
-        // Of a letter, about.
-        const WIDTH: f64 = 7.5;
-        let zero = self.x(0.0);
         let inside = |marks: &[f64]| -> Vec<f64> {
             let fits = |mark: &&f64| (self.low..=self.high).contains(&ratio_log(**mark));
             marks.iter().filter(fits).copied().collect()
         };
-        let roomy = |marks: &Vec<f64>| {
-            let mut places: Vec<f64> =
-                marks.iter().chain([&0.0]).map(|&mark| self.x(mark)).collect();
-            places.sort_by(f64::total_cmp);
-            // The name of the reference is longer than the other labels.
-            let beside = (LEAST_GAP + WIDTH * zero_label.chars().count() as f64) / 2.0;
-            places.windows(2).all(|pair| {
-                let least = if pair.contains(&zero) { beside.max(LEAST_GAP) } else { LEAST_GAP };
-                pair[1] - pair[0] >= least
-            })
-        };
-        let marks = CHOICES.iter().map(|marks| inside(marks)).find(roomy).unwrap_or_default();
+        let mut choices = CHOICES.iter().map(|marks| inside(marks));
+        let marks = choices.find(|marks| self.has_room(marks, zero_label)).unwrap_or_default();
         let mut html = String::new();
-        let mut push = |class: &str, at: f64, label: &str| {
-            let _ = writeln!(
-                html,
-                "<line class=\"{class}\" x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"{TOP}\" \
-                 y2=\"{height}\"/><text class=\"end\" x=\"{at:.1}\" y=\"14\" \
-                 text-anchor=\"middle\">{label}</text>"
-            );
-        };
         for mark in marks {
             // Multiples are whole numbers here, and short.
             let label = match mark {
                 multiple if multiple >= number::TIMES_FROM => format!("{:.0} x", 1.0 + multiple),
                 percent => number::change(percent),
             };
-            push("mark", self.x(mark), &escape(&label));
+            push_line(&mut html, "mark", self.x(mark), height, &label);
         }
-        push("zero", zero, &escape(zero_label));
+        push_line(&mut html, "zero", self.x(0.0), height, zero_label);
         html
+    }
+
+    /// Whether the labels of these lines and that of the line of no difference do not touch.
+    fn has_room(&self, marks: &[f64], zero_label: &str) -> bool {
+        const LEAST_GAP: f64 = 52.0;
+        // Of a letter, about.
+        const WIDTH: f64 = 7.5;
+        let zero = self.x(0.0);
+        let mut places: Vec<f64> = marks.iter().map(|&mark| self.x(mark)).chain([zero]).collect();
+        places.sort_by(f64::total_cmp);
+        // The name of the reference is longer than the other labels.
+        let beside = (LEAST_GAP + WIDTH * zero_label.chars().count() as f64) / 2.0;
+        places.windows(2).all(|pair| {
+            let least = if pair.contains(&zero) { beside.max(LEAST_GAP) } else { LEAST_GAP };
+            pair[1] - pair[0] >= least
+        })
+    }
+}
+
+fn push_line(html: &mut String, class: &str, x: f64, height: f64, label: &str) {
+    let _ = writeln!(
+        html,
+        "<line class=\"{class}\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{TOP}\" y2=\"{height}\"/>\
+         <text class=\"end\" x=\"{x:.1}\" y=\"14\" text-anchor=\"middle\">{}</text>",
+        escape(label)
+    );
+}
+
+/// Where a difference is drawn.
+struct Place {
+    x: f64,
+    /// The axis ends before it.
+    is_beyond: bool,
+}
+
+impl Place {
+    /// The end of an interval: a bar, or an arrow if it goes on. `inward` points to the other end.
+    fn cap(&self, y: f64, inward: f64) -> String {
+        let (x, inner) = (self.x, self.x + inward);
+        match self.is_beyond {
+            true => format!("M{inner:.1} {:.1}L{x:.1} {y:.1}L{inner:.1} {:.1}", y - 5.0, y + 5.0),
+            false => format!("M{x:.1} {:.1}v10", y - 5.0),
+        }
     }
 }
 
@@ -409,19 +430,6 @@ fn push_difference(
         Verdict::EqualWithin { .. } | Verdict::CannotTell { .. } | Verdict::Control => " hollow",
     };
     let layout = axis.layout;
-    let (value, is_beyond) = axis.place(difference.value);
-    let cap = |(x, goes_on): (f64, bool), inward: f64| match goes_on {
-        true => {
-            format!(
-                "M{:.1} {:.1}L{x:.1} {y:.1}L{:.1} {:.1}",
-                x + inward,
-                y - 5.0,
-                x + inward,
-                y + 5.0
-            )
-        }
-        false => format!("M{x:.1} {:.1}v10", y - 5.0),
-    };
     let _ =
         write!(html, "<g class=\"{class}{hollow}\"><title>{}</title>", escape(&told(comparison)));
     // Too few runs have no interval: the point stands alone.
@@ -430,20 +438,21 @@ fn push_difference(
         let _ = write!(
             html,
             "<path d=\"M{:.1} {y:.1}H{:.1}{}{}\"/>",
-            low.0,
-            high.0,
-            cap(low, 6.0),
-            cap(high, -6.0)
+            low.x,
+            high.x,
+            low.cap(y, 6.0),
+            high.cap(y, -6.0)
         );
     }
     // A difference beyond the axis is told by its figure.
+    let Place { x, is_beyond } = axis.place(difference.value);
     if !is_beyond {
-        let _ = write!(html, "<circle cx=\"{value:.1}\" cy=\"{y:.1}\" r=\"4\"/>");
+        let _ = write!(html, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\"/>");
     }
     html.push_str("</g>");
-    push_text(html, "figure", (layout.figure, y), "end", &number::change(difference.value));
+    push_text(html, "figure", layout.figure, y, "end", &number::change(difference.value));
     if let Some(x) = layout.word {
-        push_text(html, "metric", (x, y), "start", &word(verdict, difference));
+        push_text(html, "metric", x, y, "start", &word(verdict, difference));
     }
     html.push('\n');
 }
@@ -466,8 +475,8 @@ mod tests {
 
     use super::*;
 
-    fn drawn(value: f64, low: f64, high: f64) -> String {
-        let one = |value: f64, low: f64, high: f64| Comparison {
+    fn comparison(value: f64, low: f64, high: f64) -> Comparison {
+        Comparison {
             variant: "dot".to_owned(),
             against: "udp".to_owned(),
             absolute: None,
@@ -476,8 +485,11 @@ mod tests {
             metric: Metric::LatencyP99,
             difference: Estimate { value, low, high },
             verdict: Verdict::CannotTell { more_runs: None },
-        };
-        let (this, other) = (one(value, low, high), one(0.0, -0.1, 0.1));
+        }
+    }
+
+    fn drawn(value: f64, low: f64, high: f64) -> String {
+        let (this, other) = (comparison(value, low, high), comparison(0.0, -0.1, 0.1));
         let axis = Axis::of(&[&this, &other], &BROAD);
         let mut html = String::new();
         push_difference(&mut html, "v1", &this, 100.0, &axis);

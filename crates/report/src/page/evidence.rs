@@ -73,15 +73,8 @@ fn runs(page: &Page<'_>) -> String {
 
 fn run_row(record: &RunRecord) -> String {
     let measured = record.measured.as_ref();
-    let figure = |text: Option<String>| text.unwrap_or_else(|| NONE.to_owned());
     let latency = record.main_latency_quantiles();
-    let quantile = |share: f64| {
-        let found = latency.as_ref().and_then(|latency| latency.at(share));
-        figure(found.map(|found| match found {
-            RunFigure::Measured(ns) => number::duration(ns),
-            RunFigure::TimeOut(_) => TIME_OUT.to_owned(),
-        }))
-    };
+    let quantile = |share: f64| Some(latency_text(latency.as_ref()?.at(share)?));
     let percent = |share: f64| number::percent(share, 0);
     let busiest = measured.and_then(|measured| {
         measured.workers.iter().map(dnslab_record::WorkerFacts::busy_share).reduce(f64::max)
@@ -93,15 +86,15 @@ fn run_row(record: &RunRecord) -> String {
         escape(&case_of(record).folder())
     );
     for cell in [
-        figure(measured.map(|measured| number::qps(measured.answered_qps()))),
-        figure(measured.map(|measured| number::share(measured.counters.outcomes.lost_share()))),
+        measured.map(|measured| number::qps(measured.answered_qps())),
+        measured.map(|measured| number::share(measured.counters.outcomes.lost_share())),
         quantile(0.5),
         quantile(0.99),
         quantile(0.999),
-        figure(record.observation().and_then(|run| run.server_busy_share()).map(percent)),
-        figure(busiest.map(percent)),
+        record.observation().and_then(|run| run.server_busy_share()).map(percent),
+        busiest.map(percent),
     ] {
-        let _ = write!(html, "<td>{}</td>", escape(&cell));
+        let _ = write!(html, "<td>{}</td>", escape(cell.as_deref().unwrap_or(NONE)));
     }
     let check = SelfCheck::of(record);
     let mut remarks: Vec<String> = Vec::new();
@@ -119,6 +112,13 @@ fn run_row(record: &RunRecord) -> String {
     html.push_str(&doubts(record, check.as_ref()));
     html.push_str("</td></tr>\n");
     html
+}
+
+fn latency_text(figure: RunFigure) -> String {
+    match figure {
+        RunFigure::Measured(ns) => number::duration(ns),
+        RunFigure::TimeOut(_) => TIME_OUT.to_owned(),
+    }
 }
 
 /// What the self-check of a run found and its other caveats, collapsed.

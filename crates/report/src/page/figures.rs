@@ -200,16 +200,10 @@ pub(crate) fn charts(page: &Page<'_>, charts: &Charts) -> String {
     // Of many variants what is looked at less is collapsed.
     let (open, folded): (Vec<TimeChart>, Vec<TimeChart>) =
         over_time.into_iter().partition(|figure| !grouped || !figure.is_aside());
-    let push = |html: &mut String, figure: TimeChart| {
-        let (title, text) = caption(figure, is_common && closed, timeline.has_exact_quantiles());
-        let class = match figure {
-            TimeChart::Qps | TimeChart::CountedQps => "full",
-            _ if grouped => "full",
-            _ => "half",
-        };
-        push_place(html, figure.id(), class, title, &text);
-    };
-    open.into_iter().for_each(|figure| push(&mut html, figure));
+    let is_exact = timeline.has_exact_quantiles();
+    for figure in open {
+        push_over_time(&mut html, figure, grouped, is_common && closed, is_exact);
+    }
     if has_cores && !grouped {
         push_cores(&mut html);
     }
@@ -222,11 +216,25 @@ pub(crate) fn charts(page: &Page<'_>, charts: &Charts) -> String {
         if grouped && has_cores {
             push_cores(&mut html);
         }
-        folded.into_iter().for_each(|figure| push(&mut html, figure));
+        for figure in folded {
+            push_over_time(&mut html, figure, grouped, is_common && closed, is_exact);
+        }
         html.push_str("</details>\n");
     }
     html.push_str("</section>\n");
     html
+}
+
+fn push_over_time(
+    html: &mut String,
+    figure: TimeChart,
+    grouped: bool,
+    is_closed: bool,
+    is_exact: bool,
+) {
+    let (title, text) = caption(figure, is_closed, is_exact);
+    let is_full = grouped || matches!(figure, TimeChart::Qps | TimeChart::CountedQps);
+    push_place(html, figure.id(), if is_full { "full" } else { "half" }, title, &text);
 }
 
 fn push_cores(html: &mut String) {

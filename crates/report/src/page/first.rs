@@ -172,7 +172,7 @@ fn bars(summary: &Summary, grouping: &Grouping, metric: Metric, layout: &Layout)
             let time_outs = variants[place].time_outs(metric);
             let text = time_outs.map(|found| time_out(found, "rounds"));
             let text = text.unwrap_or_else(|| "not measured".to_owned());
-            push_text(&mut svg, "metric", (left + 4.0, y), "start", &text);
+            push_text(&mut svg, "metric", left + 4.0, y, "start", &text);
             continue;
         };
         let thick = (rows.height * 0.56).min(20.0);
@@ -200,13 +200,7 @@ fn bars(summary: &Summary, grouping: &Grouping, metric: Metric, layout: &Layout)
             );
         }
         svg.push_str("</g>");
-        push_text(
-            &mut svg,
-            "figure",
-            (layout.width, y),
-            "end",
-            &figures(place).unwrap_or_default(),
-        );
+        push_text(&mut svg, "figure", layout.width, y, "end", &figures(place).unwrap_or_default());
         svg.push('\n');
     }
     wrapped(
@@ -256,6 +250,15 @@ fn in_a_row(figures: &[String]) -> String {
 
 const QUANTILES: [Metric; 3] = [Metric::LatencyP50, Metric::LatencyP95, Metric::LatencyP99];
 
+fn quantiles(variant: &VariantSummary) -> String {
+    let text = |metric| match (variant.metrics.get(&metric), variant.time_outs(metric)) {
+        (Some(found), _) => number::duration(found.value),
+        (None, Some(_)) => TIME_OUT.to_owned(),
+        (None, None) => NONE.to_owned(),
+    };
+    in_a_row(&QUANTILES.map(text))
+}
+
 fn spans(summary: &Summary, grouping: &Grouping, layout: &Layout) -> String {
     let rows = Rows::of(grouping);
     let variants: Vec<Cow<'_, VariantSummary>> = summary.variants.iter().map(shown).collect();
@@ -267,17 +270,7 @@ fn spans(summary: &Summary, grouping: &Grouping, layout: &Layout) -> String {
     let all =
         || (0..summary.variants.len()).flat_map(quantiles_of).flatten().filter(|ns| *ns > 0.0);
     let (least, most) = (all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max));
-    let figures = |place: usize| {
-        let variant = &variants[place];
-        let text = |metric: Metric| match (variant.metrics.get(&metric), variant.time_outs(metric))
-        {
-            (Some(found), _) => number::duration(found.value),
-            (None, Some(_)) => TIME_OUT.to_owned(),
-            (None, None) => NONE.to_owned(),
-        };
-        in_a_row(&QUANTILES.map(text))
-    };
-    let widest = (0..summary.variants.len()).map(|at| figures(at).chars().count()).max();
+    let widest = variants.iter().map(|variant| quantiles(variant).chars().count()).max();
     let (left, right) = (
         names_width(summary, layout) + 6.0,
         layout.width - widest.unwrap_or(0) as f64 * LETTER - 14.0,
@@ -296,7 +289,7 @@ fn spans(summary: &Summary, grouping: &Grouping, layout: &Layout) -> String {
         let [p50, p95, p99] = quantiles_of(place);
         let known: Vec<f64> = [p50, p95, p99].into_iter().flatten().map(x).collect();
         let (Some(first), Some(last)) = (known.first(), known.last()) else {
-            push_text(&mut svg, "metric", (left + 4.0, y), "start", "not measured");
+            push_text(&mut svg, "metric", left + 4.0, y, "start", "not measured");
             continue;
         };
         let radius = (rows.height * 0.2).clamp(3.0, 5.0);
@@ -320,7 +313,7 @@ fn spans(summary: &Summary, grouping: &Grouping, layout: &Layout) -> String {
             );
         }
         svg.push_str("</g>");
-        push_text(&mut svg, "figure", (layout.width, y), "end", &figures(place));
+        push_text(&mut svg, "figure", layout.width, y, "end", &quantiles(&variants[place]));
         svg.push('\n');
     }
     let described = "p50, p95 and p99 of each variant; the table below has the same figures";
@@ -329,7 +322,7 @@ fn spans(summary: &Summary, grouping: &Grouping, layout: &Layout) -> String {
 
 fn push_name(svg: &mut String, summary: &Summary, place: usize, layout: &Layout, y: f64) {
     let name = shortened(&shown(&summary.variants[place]).name, layout.longest_name);
-    push_text(svg, "name", (0.0, y), "start", &name);
+    push_text(svg, "name", 0.0, y, "start", &name);
 }
 
 fn push_axis(
@@ -352,7 +345,7 @@ fn push_axis(
             svg,
             "<line class=\"mark\" x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"0\" y2=\"{end:.1}\"/>"
         );
-        push_text(svg, "end", (at, end + 9.0), "middle", &label(tick));
+        push_text(svg, "end", at, end + 9.0, "middle", &label(tick));
     }
     svg.push('\n');
 }

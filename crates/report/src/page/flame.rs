@@ -41,9 +41,8 @@ struct Node {
 }
 
 impl Node {
-    /// Adds a profile, whose variant takes so many nanoseconds for each query.
-    fn add(&mut self, (profile, whole_ns): (&CpuProfile, f64), side: usize) {
-        let of_sample = whole_ns / profile.samples.max(1) as f64;
+    fn add(&mut self, Cost { profile, query_ns }: Cost<'_>, side: usize) {
+        let of_sample = query_ns / profile.samples.max(1) as f64;
         for stack in &profile.stacks {
             let ns = stack.samples as f64 * of_sample;
             self.ns[side] += ns;
@@ -69,9 +68,16 @@ impl Node {
     }
 }
 
-/// The graph of a variant, coloured by the difference from another one if there is one. Each comes with its CPU time
-/// for each query in nanoseconds.
-pub(super) fn graph(own: (&CpuProfile, f64), other: Option<(&CpuProfile, f64)>) -> String {
+/// Where the CPU time of a variant goes.
+#[derive(Clone, Copy)]
+pub(super) struct Cost<'a> {
+    pub(super) profile: &'a CpuProfile,
+    /// CPU time for each query, nanoseconds.
+    pub(super) query_ns: f64,
+}
+
+/// The graph of a variant, coloured by the difference from another one if there is one.
+pub(super) fn graph(own: Cost<'_>, other: Option<Cost<'_>>) -> String {
     let mut root = Node::default();
     root.add(own, 0);
     other.into_iter().for_each(|other| root.add(other, 1));
@@ -82,7 +88,7 @@ pub(super) fn graph(own: (&CpuProfile, f64), other: Option<(&CpuProfile, f64)>) 
         "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Flame graph\">\n\
          <svg class=\"picture flame\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"Flame graph\">\n"
     );
-    drawing.push(&mut svg, &own.0.variant, &root, (0.0, 0));
+    drawing.push(&mut svg, &own.profile.variant, &root, 0.0, 0);
     svg.push_str("</svg>\n</div>\n");
     svg
 }
@@ -98,7 +104,7 @@ struct Drawing {
 
 impl Drawing {
     /// Draws a frame at a place from the left and at a depth, then what it calls.
-    fn push(&self, svg: &mut String, name: &str, node: &Node, (x, depth): (f64, usize)) {
+    fn push(&self, svg: &mut String, name: &str, node: &Node, x: f64, depth: usize) {
         let width = node.ns[0] * self.scale;
         if width < LEAST_WIDTH {
             return;
@@ -133,7 +139,7 @@ impl Drawing {
         svg.push_str("</g>\n");
         let mut at = x;
         for (name, called) in &node.called {
-            self.push(svg, name, called, (at, depth + 1));
+            self.push(svg, name, called, at, depth + 1);
             at += called.ns[0] * self.scale;
         }
     }
@@ -176,12 +182,16 @@ mod tests {
         }
     }
 
+    fn cost(profile: &CpuProfile, query_ns: f64) -> Cost<'_> {
+        Cost { profile, query_ns }
+    }
+
     #[test]
     fn widths_are_times_and_names_cannot_leave_their_element() {
         use CostPart::{KernelNetwork, Tls};
         let own = profile("dot", &[(KernelNetwork, &[0, 1], 60), (Tls, &[2], 40)]);
         let other = profile("udp", &[(KernelNetwork, &[0, 1], 100)]);
-        let svg = graph((&own, 10_000.0), Some((&other, 6_000.0)));
+        let svg = graph(cost(&own, 10_000.0), Some(cost(&other, 6_000.0)));
         assert!(
             svg.contains(
                 "<title>dot: 10.0 us, 100 %, +4.00 us</title>".replace(" %", "\u{a0}%").as_str()
@@ -200,9 +210,9 @@ mod tests {
     #[test]
     fn what_is_too_narrow_is_left_out() {
         let own = profile("a", &[(CostPart::Tls, &[0], 1_000_000), (CostPart::Rest, &[1], 1)]);
-        let svg = graph((&own, 1_000.0), None);
+        let svg = graph(cost(&own, 1_000.0), None);
         assert!(!svg.contains("tcp_sendmsg") && svg.contains(">kernel: 1.00 us"), "{svg}");
         assert!(svg.contains("class=\"plain0\""), "{svg}");
-        assert!(!graph((&CpuProfile::default(), 0.0), None).contains("NaN"));
+        assert!(!graph(cost(&CpuProfile::default(), 0.0), None).contains("NaN"));
     }
 }

@@ -5,6 +5,7 @@ use dnslab_record::RunRecord;
 use serde::Serialize;
 
 use crate::number;
+use crate::variants::grouped;
 
 /// Colours of the palette in the style sheet, and so the most lines that one chart can tell apart.
 pub(crate) const COLOURS: usize = 7;
@@ -105,14 +106,7 @@ impl Grouping {
             Some(kind) if !by_name => kind.to_owned(),
             _ => beginning(name),
         };
-        let mut keyed: Vec<(String, Vec<usize>)> = Vec::new();
-        for (place, variant) in named.iter().enumerate() {
-            let key = key(variant);
-            match keyed.iter_mut().find(|(known, _)| *known == key) {
-                Some((_, members)) => members.push(place),
-                None => keyed.push((key, vec![place])),
-            }
-        }
+        let keyed = grouped(named.iter().map(key).zip(0..));
         let (several, single): (Vec<_>, Vec<_>) =
             keyed.into_iter().partition(|(_, members)| members.len() > 1);
         let mut groups: Vec<Group> =

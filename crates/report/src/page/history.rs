@@ -64,12 +64,8 @@ fn push_picture(body: &mut String, history: &History, variant: &VariantHistory, 
     // A tenth of the middle at least, so that noise does not look like a change.
     let room = ((most - least) * 0.1).max((most + least) * 0.025);
     let (least, most) = ((least - room).max(0.0), most + room);
-    let y = |value: f64| {
-        let share = (value.clamp(least, most) - least) / (most - least).max(f64::MIN_POSITIVE);
-        HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM)
-    };
     let steps = history.sessions.len().saturating_sub(1).max(1) as f64;
-    let x = |session: usize| LEFT + 12.0 + session as f64 / steps * (WIDTH - LEFT - RIGHT - 24.0);
+    let scale = Scale { steps, least, most };
     let name = escape(&variant.variant);
     let _ = write!(
         body,
@@ -87,32 +83,39 @@ fn push_picture(body: &mut String, history: &History, variant: &VariantHistory, 
             body,
             "<path class=\"mark\" d=\"M{LEFT} {y:.1}H{}\"/>",
             WIDTH - RIGHT,
-            y = y(value)
+            y = scale.y(value)
         );
-        push_text(body, "end", (LEFT - 8.0, y(value)), "end", &figure(history.metric, &rounded));
+        push_text(
+            body,
+            "end",
+            LEFT - 8.0,
+            scale.y(value),
+            "end",
+            &figure(history.metric, &rounded),
+        );
     }
-    push_levels(body, variant, (&x, &y));
+    push_levels(body, variant, &scale);
     let _ = writeln!(body, "<g class=\"v{slot}\">");
     for point in &variant.points {
         let session = &history.sessions[point.session];
-        let (at, value) = (x(point.session), &point.value);
+        let (at, value) = (scale.x(point.session), &point.value);
         let text =
             format!("{}: {}, {}", began(session), point_text(history, point), servers(session));
         if value.is_bounded() {
-            let (low, high) = (y(value.low), y(value.high));
+            let (low, high) = (scale.y(value.low), scale.y(value.high));
             let _ = write!(body, "<path class=\"interval\" d=\"M{at:.1} {low:.1}V{high:.1}\"/>");
         }
         let _ = writeln!(
             body,
             "<circle cx=\"{at:.1}\" cy=\"{:.1}\" r=\"3.5\"><title>{}</title></circle>",
-            y(value.value),
+            scale.y(value.value),
             escape(&text)
         );
     }
     body.push_str("</g>\n");
     for (place, anchor) in [(0, "start"), (history.sessions.len() - 1, "end")] {
         let day: String = began(&history.sessions[place]).chars().take(10).collect();
-        push_text(body, "end", (x(place), HEIGHT - BOTTOM + 18.0), anchor, &day);
+        push_text(body, "end", scale.x(place), HEIGHT - BOTTOM + 18.0, anchor, &day);
         if history.sessions.len() == 1 {
             break;
         }
@@ -120,11 +123,27 @@ fn push_picture(body: &mut String, history: &History, variant: &VariantHistory, 
     body.push_str("</svg>\n</div>\n</section>\n");
 }
 
-fn push_levels(
-    body: &mut String,
-    variant: &VariantHistory,
-    (x, y): (&dyn Fn(usize) -> f64, &dyn Fn(f64) -> f64),
-) {
+/// Where a picture has its sessions and its values.
+struct Scale {
+    /// From the first session to the last.
+    steps: f64,
+    least: f64,
+    most: f64,
+}
+
+impl Scale {
+    fn x(&self, session: usize) -> f64 {
+        LEFT + 12.0 + session as f64 / self.steps * (WIDTH - LEFT - RIGHT - 24.0)
+    }
+
+    fn y(&self, value: f64) -> f64 {
+        let &Self { least, most, .. } = self;
+        let share = (value.clamp(least, most) - least) / (most - least).max(f64::MIN_POSITIVE);
+        HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM)
+    }
+}
+
+fn push_levels(body: &mut String, variant: &VariantHistory, scale: &Scale) {
     let borders: Vec<usize> = std::iter::once(0)
         .chain(variant.changes.iter().map(|change| change.at))
         .chain([variant.points.len()])
@@ -138,19 +157,20 @@ fn push_levels(
         let _ = write!(
             body,
             "<path class=\"zero\" d=\"M{:.1} {:.1}H{:.1}\" stroke-width=\"2\"/>",
-            x(first.session) - 8.0,
-            y(mean),
-            x(last.session) + 8.0
+            scale.x(first.session) - 8.0,
+            scale.y(mean),
+            scale.x(last.session) + 8.0
         );
     }
     for change in &variant.changes {
-        let at =
-            (x(variant.points[change.at - 1].session) + x(variant.points[change.at].session)) / 2.0;
+        let [before, after] =
+            [change.at - 1, change.at].map(|point| scale.x(variant.points[point].session));
+        let at = (before + after) / 2.0;
         let _ = write!(
             body,
             "<path class=\"zero\" d=\"M{at:.1} {TOP}V{:.1}\" stroke-dasharray=\"3 3\"/>",
             HEIGHT - BOTTOM
         );
-        push_text(body, "", (at, TOP - 12.0), "middle", &difference(&change.difference));
+        push_text(body, "", at, TOP - 12.0, "middle", &difference(&change.difference));
     }
 }

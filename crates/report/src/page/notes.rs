@@ -186,17 +186,18 @@ mod tests {
         assert_eq!(note_html(&notes[1], 2), "<b>all variants:</b> Slow. <em>Wait.</em>");
     }
 
+    /// The note of variants a to e with these figures.
+    fn html(figures: [&str; 5]) -> String {
+        let names = ["a", "b", "c", "d", "e"];
+        let all = names.iter().zip(figures);
+        let [note] = merged(all.map(|(name, figure)| (*name, vec![doubt("Stolen", figure)])))
+            .try_into()
+            .unwrap();
+        note_html(&note, 9)
+    }
+
     #[test]
     fn many_figures_of_one_note_are_not_listed() {
-        let html = |figures: [&str; 5]| {
-            let names = ["a", "b", "c", "d", "e"];
-            let all = names
-                .iter()
-                .zip(figures)
-                .map(|(name, figure)| (*name, vec![doubt("Stolen", figure)]));
-            let [note] = merged(all).try_into().unwrap();
-            note_html(&note, 9)
-        };
         let range = html(["14 %", "60 %", "3 %", "4 %", "4 %"]);
         assert!(range.contains("(least in c: 3\u{a0}%; most in b: 60\u{a0}%)"), "{range}");
         let few = html(["3 %", "5 %", "3 %", "5 %", "3 %"]);

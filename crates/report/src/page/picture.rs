@@ -32,15 +32,9 @@ impl Ticks {
             &[1.0, 3.0],
             &[1.0],
         ];
-        let values = |digits: &[f64]| -> Vec<f64> {
-            let powers = low.floor() as i32..=high.ceil() as i32;
-            let all =
-                powers.flat_map(|power| digits.iter().map(move |digit| digit * 10_f64.powi(power)));
-            all.filter(|at| (low..=high).contains(&at.log10())).collect()
-        };
-        let fits = DIGITS.iter().map(|digits| values(digits)).find(|places| places.len() <= count);
-        let places = fits.unwrap_or_else(|| {
-            let powers = values(&[1.0]);
+        let mut choices = DIGITS.iter().map(|digits| decades(low, high, digits));
+        let places = choices.find(|places| places.len() <= count).unwrap_or_else(|| {
+            let powers = decades(low, high, &[1.0]);
             let step = powers.len().div_ceil(count.max(1)).max(1);
             powers.into_iter().step_by(step).collect()
         });
@@ -48,13 +42,14 @@ impl Ticks {
     }
 }
 
-pub(crate) fn push_text(
-    html: &mut String,
-    class: &str,
-    (x, y): (f64, f64),
-    anchor: &str,
-    text: &str,
-) {
+/// These digits of each power of ten, as far as they are between two decimal logarithms.
+fn decades(low: f64, high: f64, digits: &[f64]) -> Vec<f64> {
+    let powers = low.floor() as i32..=high.ceil() as i32;
+    let all = powers.flat_map(|power| digits.iter().map(move |digit| digit * 10_f64.powi(power)));
+    all.filter(|at| (low..=high).contains(&at.log10())).collect()
+}
+
+pub(crate) fn push_text(html: &mut String, class: &str, x: f64, y: f64, anchor: &str, text: &str) {
     let _ = write!(
         html,
         "<text class=\"{class}\" x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">{}</text>",

@@ -13,13 +13,19 @@ const LINE: f64 = 17.0;
 const ROOM: f64 = 10.0;
 
 struct Place {
-    /// The hosts from the clients to the end of the chain: name, and what runs there.
-    hosts: Vec<(String, Vec<Role>)>,
+    /// From the clients to the end of the chain.
+    hosts: Vec<Host>,
     /// The links, one fewer than hosts; none on the loopback interface.
     links: Vec<LinkFacts>,
     /// Whether each host is a network namespace.
     namespaces: bool,
     variants: Vec<String>,
+}
+
+struct Host {
+    name: String,
+    /// What runs there.
+    roles: Vec<Role>,
 }
 
 struct Role {
@@ -73,28 +79,26 @@ impl Place {
     /// names.
     fn of(record: &RunRecord) -> Self {
         let testbed = record.testbed.as_ref();
-        let mut names: Vec<String> = match testbed {
+        let names: Vec<String> = match testbed {
             Some(testbed) => testbed.hosts.iter().map(|host| host.name.clone()).collect(),
             None => vec!["client".to_owned(), "server".to_owned()],
         };
+        let mut hosts: Vec<Host> =
+            names.into_iter().map(|name| Host { name, roles: Vec::new() }).collect();
         for part in &record.watched.chain {
-            if !names.contains(&part.host) {
-                names.push(part.host.clone());
+            let role = Role::of(&part.role, &part.server.kind);
+            match hosts.iter_mut().find(|host| host.name == part.host) {
+                Some(host) => host.roles.push(role),
+                None => hosts.push(Host { name: part.host.clone(), roles: vec![role] }),
             }
         }
-        let runs_on = |(place, name): (usize, &String)| {
-            let behind = record.watched.chain.iter().filter(|part| part.host == *name);
-            let behind = behind.map(|part| Role::of(&part.role, &part.server.kind));
-            let own = match place {
-                0 => Some(Role::of("", "load generator")),
-                1 => Some(Role::of(role_name(dnslab_record::UNDER_TEST), &record.server.kind)),
-                _ => None,
-            };
-            own.into_iter().chain(behind).collect()
-        };
-        let servers: Vec<Vec<Role>> = names.iter().enumerate().map(runs_on).collect();
+        let under_test = Role::of(role_name(dnslab_record::UNDER_TEST), &record.server.kind);
+        let own = [Role::of("", "load generator"), under_test];
+        for (host, role) in hosts.iter_mut().zip(own) {
+            host.roles.insert(0, role);
+        }
         Self {
-            hosts: names.into_iter().zip(servers).collect(),
+            hosts,
             links: testbed.map(links).unwrap_or_default(),
             namespaces: testbed.is_some_and(|testbed| testbed.namespaces),
             variants: vec![record.variant.clone()],
@@ -102,19 +106,20 @@ impl Place {
     }
 
     fn is_like(&self, other: &Self) -> bool {
-        let names = |place: &Self| -> Vec<String> {
-            place.hosts.iter().map(|(name, _)| name.clone()).collect()
-        };
         self.namespaces == other.namespaces
             && self.links == other.links
-            && names(self) == names(other)
+            && self
+                .hosts
+                .iter()
+                .map(|host| &host.name)
+                .eq(other.hosts.iter().map(|host| &host.name))
     }
 
-    fn add_servers(&mut self, hosts: Vec<(String, Vec<Role>)>) {
-        for ((_, own), (_, more)) in self.hosts.iter_mut().zip(hosts) {
-            for role in more {
-                match own.iter_mut().find(|known| known.name == role.name) {
-                    None => own.push(role),
+    fn add_servers(&mut self, hosts: Vec<Host>) {
+        for (own, more) in self.hosts.iter_mut().zip(hosts) {
+            for role in more.roles {
+                match own.roles.iter_mut().find(|known| known.name == role.name) {
+                    None => own.roles.push(role),
                     Some(known) => known.add(role),
                 }
             }
@@ -197,14 +202,14 @@ pub(super) fn link_lines(link: Option<&LinkFacts>) -> Vec<String> {
 /// The line of hosts as a sentence, for those who do not see it.
 fn description(place: &Place) -> String {
     let mut text = String::new();
-    for (at, (name, servers)) in place.hosts.iter().enumerate() {
+    for (at, host) in place.hosts.iter().enumerate() {
         if at > 0 {
             let link = link_lines(place.links.get(at - 1)).join(", ");
             let _ = write!(text, "; then by a link ({link}) ");
         }
         let roles: Vec<String> =
-            servers.iter().map(|role| role.text(place.variants.len())).collect();
-        let _ = write!(text, "host {name} with {}", roles.join(" and "));
+            host.roles.iter().map(|role| role.text(place.variants.len())).collect();
+        let _ = write!(text, "host {} with {}", host.name, roles.join(" and "));
     }
     text.push_str(". Delay and loss are those of one direction.");
     text
@@ -214,13 +219,13 @@ fn picture(place: &Place, id: &str, class: &str, is_broad: bool) -> String {
     const GAP: f64 = 180.0;
     const DROP: f64 = 66.0;
     let inside: Vec<Vec<String>> =
-        place.hosts.iter().map(|(_, roles)| place.lines(roles)).collect();
+        place.hosts.iter().map(|host| place.lines(&host.roles)).collect();
     let lines = inside.iter().map(Vec::len).max().unwrap_or(0);
     let tall = |servers: usize| (servers + 1) as f64 * LINE + 2.0 * ROOM;
     let hosts = place.hosts.len() as f64;
     let mut html = String::new();
     let mut y = 1.0;
-    for (at, ((name, _), servers)) in place.hosts.iter().zip(&inside).enumerate() {
+    for (at, (host, servers)) in place.hosts.iter().zip(&inside).enumerate() {
         let own = tall(if is_broad { lines } else { servers.len() });
         let x = if is_broad { 1.0 + at as f64 * (HOST + GAP) } else { 1.0 };
         if at > 0 {
@@ -239,18 +244,18 @@ fn picture(place: &Place, id: &str, class: &str, is_broad: bool) -> String {
             for (line, words) in lines.iter().enumerate() {
                 let (class, more) = if line == 0 { ("link", 0.0) } else { ("quiet", rest) };
                 let down = text.1 + line as f64 * LINE + more;
-                push_text(&mut html, anchor, (text.0, down), class, words);
+                push_text(&mut html, anchor, text.0, down, class, words);
             }
         }
         let _ = write!(
             html,
             "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{HOST}\" height=\"{own:.1}\" rx=\"6\"/>"
         );
-        let texts =
-            std::iter::once(("name", name)).chain(servers.iter().map(|server| ("quiet", server)));
+        let texts = std::iter::once(("name", &host.name))
+            .chain(servers.iter().map(|server| ("quiet", server)));
         for (line, (class, text)) in texts.enumerate() {
             let down = y + ROOM + (line as f64 + 0.75) * LINE;
-            push_text(&mut html, "start", (x + 12.0, down), class, text);
+            push_text(&mut html, "start", x + 12.0, down, class, text);
         }
         if !is_broad {
             y += own + DROP;
@@ -277,7 +282,7 @@ fn push_link(html: &mut String, from: (f64, f64), to: (f64, f64)) {
     );
 }
 
-fn push_text(html: &mut String, anchor: &str, (x, y): (f64, f64), class: &str, text: &str) {
+fn push_text(html: &mut String, anchor: &str, x: f64, y: f64, class: &str, text: &str) {
     let _ = write!(
         html,
         "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>",

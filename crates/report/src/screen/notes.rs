@@ -1,13 +1,13 @@
 //! What to know before one believes the figures.
 
-use dnslab_analysis::{NotCompared, Summary, VariantCaveat, VariantSummary};
+use dnslab_analysis::{NotCompared, Summary, VariantSummary};
 use dnslab_record::{
     BottleneckKind, Caveat, LoadMode, OpenPace, Played, RunRecord, RunStatus, Session, WorkerFacts,
 };
 use dnslab_settings::Remedy;
 
 use crate::number;
-use crate::variants::{code_shares, is_at_least, listed};
+use crate::variants::{code_shares, grouped, is_at_least, listed};
 use crate::words::caveat::{About, Action, Short, words};
 use crate::words::invalid::invalid_text;
 use crate::words::{Amount, amounts};
@@ -293,52 +293,46 @@ fn of_caveats(variant: &VariantSummary, setting: &Setting<'_>, wanted: Wanted) -
     let shares = variant.caveats.iter().any(|caveat| caveat.worst == Caveat::SharedCpus);
     // Whether it answers more is told by the bottleneck, where the server was at its end as well.
     let is_held_back = is_at_least(variant);
-    let said = |caveat: &VariantCaveat| {
+    let mut all = Vec::new();
+    for caveat in &variant.caveats {
         let words = words(&caveat.worst);
         let is_wanted = match caveat.worst {
             Caveat::Crowded { .. } if shares => false,
             Caveat::GeneratorLimited { .. } if !is_held_back => false,
             _ => wanted == Wanted::All || wanted == Wanted::Only(words.about),
         };
-        let Short { rank, what, figure, action } = words.short.filter(|_| is_wanted)?;
-        let is_certain = rank != Short::MACHINE || !setting.is_disturbed;
-        Some(Said {
-            rank,
-            what: format!(
-                "{what}{}",
-                if is_certain { "" } else { ", so no difference is certain" }
-            ),
-            figure,
-            action: setting.action(action),
+        let Some(short) = words.short.filter(|_| is_wanted) else { continue };
+        let is_certain = short.rank != Short::MACHINE || !setting.is_disturbed;
+        let meaning = if is_certain { "" } else { ", so no difference is certain" };
+        all.push(Said {
+            rank: short.rank,
+            what: format!("{}{meaning}", short.what),
+            figure: short.figure,
+            action: setting.action(short.action),
             runs: caveat.runs,
             size: caveat.worst.severity(),
-        })
-    };
-    variant.caveats.iter().filter_map(said).collect()
+        });
+    }
+    all
 }
 
 /// What the bottleneck means for the figures, where it was not the server's.
 fn of_bottleneck(variant: &VariantSummary, setting: &Setting<'_>) -> Option<Said> {
-    let said = |rank, what: &str, figure, action| Said {
-        rank,
-        what: what.to_owned(),
-        figure,
-        action,
-        runs: variant.valid_runs,
-        size: 0.0,
-    };
     if variant.not_compared == Some(NotCompared::ConnectionsRefused) {
         let counts = &variant.connections.counts;
         let figure = match counts.refused {
             0 => String::new(),
             refused => format!("{} of {}", number::count(refused), number::count(counts.attempted)),
         };
-        return Some(said(
-            1,
-            "the server turned connections away, so its rate and its CPU time are compared with none",
+        return Some(Said {
+            rank: 1,
+            what: "the server turned connections away, so its rate and its CPU time are compared with none"
+                .to_owned(),
             figure,
-            "Raise its bound on connections, or ask with fewer clients.".to_owned(),
-        ));
+            action: "Raise its bound on connections, or ask with fewer clients.".to_owned(),
+            runs: variant.valid_runs,
+            size: 0.0,
+        });
     }
     let is_closed = matches!(variant.mode, Some(LoadMode::Closed { .. }));
     let is_window =
@@ -355,12 +349,15 @@ fn of_bottleneck(variant: &VariantSummary, setting: &Setting<'_>) -> Option<Said
             }
             _ => "Ask from further machines.".to_owned(),
         };
-        said(
-            4,
-            "neither the server nor the load was busy, so more clients get a higher rate",
-            String::new(),
+        Said {
+            rank: 4,
+            what: "neither the server nor the load was busy, so more clients get a higher rate"
+                .to_owned(),
+            figure: String::new(),
             action,
-        )
+            runs: variant.valid_runs,
+            size: 0.0,
+        }
     })
 }
 
@@ -411,14 +408,10 @@ fn not_made(session: &Session, records: &[RunRecord]) -> Option<String> {
 }
 
 fn missing(summary: &Summary, records: &[RunRecord]) -> Vec<String> {
-    let mut notes: Vec<(String, Vec<&str>)> = Vec::new();
-    let mut add = |text: String, name| match notes.iter_mut().find(|(known, _)| *known == text) {
-        Some((_, names)) => names.push(name),
-        None => notes.push((text, vec![name])),
-    };
+    let mut notes: Vec<(String, &str)> = Vec::new();
     for variant in &summary.variants {
         if let VariantSummary { skipped: Some(reason), .. } = variant {
-            add(format!("not run: {}.", first_line(reason)), variant.name.as_str());
+            notes.push((format!("not run: {}.", first_line(reason)), &variant.name));
         } else if variant.other_runs > 0 {
             let all = variant.valid_runs + variant.other_runs;
             let own = records.iter().filter(|record| record.variant == variant.name);
@@ -426,10 +419,10 @@ fn missing(summary: &Summary, records: &[RunRecord]) -> Vec<String> {
             let codes = variant.of_invalid.as_deref().map(code_shares).unwrap_or_default();
             let codes = if codes.is_empty() { codes } else { format!(". They were {codes}") };
             let counted = format!("{} of {all} runs count: {reason}{codes}.", variant.valid_runs);
-            add(counted, variant.name.as_str());
+            notes.push((counted, &variant.name));
         }
     }
-    notes.into_iter().map(|(text, names)| format!("{}: {text}", listed(&names))).collect()
+    grouped(notes).iter().map(|(text, names)| format!("{}: {text}", listed(names))).collect()
 }
 
 fn reason(record: &RunRecord) -> Option<String> {

@@ -110,19 +110,11 @@ fn columns(summary: &Summary) -> Vec<(usize, Vec<Piece>)> {
     let (metrics, rate) = (summary.answering_metrics(), answer::offered_qps(summary));
     let has_chain = summary.variants.iter().any(|variant| variant.chain.len() > 1);
     let further = FURTHER.into_iter().filter(|metric| !metrics.contains(metric));
-    let is_measured = |metric: &Metric| {
-        let has = |variant: &VariantSummary| match (metric, shown(variant).metrics.get(metric)) {
-            (Metric::PeakMemory, None) => memory::of_running(variant).is_some(),
-            (_, figure) => {
-                figure.is_some_and(|estimate| estimate.value > 0.0)
-                    || shown(variant).time_outs(*metric).is_some()
-            }
-        };
-        // A rate that was asked says nothing of the server.
-        let is_told = *metric != Metric::AnsweredQps || !summary.has_open_loop();
-        is_told && summary.variants.iter().any(has)
-    };
-    let measured = metrics.iter().copied().chain(further).filter(is_measured);
+    // A rate that was asked says nothing of the server.
+    let is_told = |metric| metric != Metric::AnsweredQps || !summary.has_open_loop();
+    let measured = metrics.iter().copied().chain(further).filter(|metric| {
+        is_told(*metric) && summary.variants.iter().any(|variant| has(variant, *metric))
+    });
     let mut columns: Vec<(usize, Vec<Piece>)> = measured
         .enumerate()
         .map(|(place, metric)| {
@@ -136,7 +128,7 @@ fn columns(summary: &Summary) -> Vec<(usize, Vec<Piece>)> {
             };
             let mut column = vec![Piece::new(Look::Dim, title)];
             column.extend(summary.variants.iter().map(|variant| {
-                marked(variant, metric, cell(summary, variant, metric, (place, rate)))
+                marked(variant, metric, cell(summary, variant, metric, place, rate))
             }));
             (if place == 0 { 0 } else { order(metric) }, column)
         })
@@ -256,7 +248,8 @@ fn cell(
     summary: &Summary,
     variant: &VariantSummary,
     metric: Metric,
-    (place, rate): (usize, Option<f64>),
+    place: usize,
+    rate: Option<f64>,
 ) -> Piece {
     if let Some(word) = no_figures(variant) {
         return Piece::new(Look::Dim, if place == 0 { word } else { "" });
@@ -346,10 +339,19 @@ pub(super) fn fitting(mut table: Vec<Vec<Piece>>, width: usize) -> Vec<Vec<Piece
     table
 }
 
+fn has(variant: &VariantSummary, metric: Metric) -> bool {
+    match (metric, shown(variant).metrics.get(&metric)) {
+        (Metric::PeakMemory, None) => memory::of_running(variant).is_some(),
+        (_, Some(figure)) if figure.value > 0.0 => true,
+        _ => shown(variant).time_outs(metric).is_some(),
+    }
+}
+
 pub(super) fn laid_out(table: &[Vec<Piece>]) -> Vec<Line> {
     let columns = table.first().map_or(0, Vec::len);
     let widths: Vec<usize> = (0..columns).map(|column| width_of(table, column)).collect();
-    let line = |row: &Vec<Piece>| {
+    let mut lines = Vec::new();
+    for row in table {
         let mut line = Line::new();
         for (column, piece) in row.iter().enumerate() {
             let blank = " ".repeat(widths[column] - length(&piece.text));
@@ -359,9 +361,9 @@ pub(super) fn laid_out(table: &[Vec<Piece>]) -> Vec<Line> {
             };
             line.push(Piece::new(piece.look, text));
         }
-        line
-    };
-    table.iter().map(line).collect()
+        lines.push(line);
+    }
+    lines
 }
 
 fn width_of(table: &[Vec<Piece>], column: usize) -> usize {

@@ -4,7 +4,7 @@ use dnslab_analysis::{Summary, VariantSummary, latency_floor_of_runs_ns};
 use dnslab_record::{BottleneckKind, Metric, RunRecord};
 
 use crate::number;
-use crate::variants::listed;
+use crate::variants::{grouped, listed};
 use crate::words::bottleneck::bottleneck_name;
 
 /// What bounded the variants, and how much of the machine's time was taken away.
@@ -53,29 +53,25 @@ fn latency_floor_ns(metric: Metric, records: &[RunRecord], summary: &Summary) ->
 
 /// The most frequent bottleneck of each variant, those with the same one together.
 fn bottlenecks(summary: &Summary) -> String {
-    let mut kinds: Vec<(BottleneckKind, Vec<&str>)> = Vec::new();
     let counted = summary.variants.iter().filter(|variant| variant.valid_runs > 0);
-    for variant in counted.clone() {
-        let Some(first) = variant.bottlenecks.first() else { continue };
-        match kinds.iter_mut().find(|(kind, _)| *kind == first.kind) {
-            Some((_, names)) => names.push(&variant.name),
-            None => kinds.push((first.kind, vec![&variant.name])),
-        }
-    }
+    let kinds = grouped(counted.clone().filter_map(|variant| {
+        let first = variant.bottlenecks.first()?;
+        Some((first.kind, variant.name.as_str()))
+    }));
     let all = counted.count();
     let is_one_by_one = summary.variants.iter().any(VariantSummary::asks_one_by_one);
-    let name = |kind: BottleneckKind| match kind {
-        BottleneckKind::Rate => "none at the offered rate",
-        BottleneckKind::Window if is_one_by_one => "one query at a time",
-        BottleneckKind::Unknown if summary.has_imported() => "not known",
-        kind => bottleneck_name(kind),
-    };
-    let texts: Vec<String> = kinds
-        .iter()
-        .map(|(kind, names)| match names.len() == all {
-            true => name(*kind).to_owned(),
-            false => format!("{} ({})", name(*kind), listed(names)),
-        })
-        .collect();
+    let mut texts: Vec<String> = Vec::new();
+    for (kind, names) in kinds {
+        let name = match kind {
+            BottleneckKind::Rate => "none at the offered rate",
+            BottleneckKind::Window if is_one_by_one => "one query at a time",
+            BottleneckKind::Unknown if summary.has_imported() => "not known",
+            kind => bottleneck_name(kind),
+        };
+        texts.push(match names.len() == all {
+            true => name.to_owned(),
+            false => format!("{name} ({})", listed(&names)),
+        });
+    }
     texts.join(", ")
 }

@@ -45,23 +45,6 @@ impl<'a> PairSums<'a> {
 
     fn of_pair(first: &'a AnswerComparison, all: &'a [AnswerComparison]) -> Option<Self> {
         let sum = |count: fn(&AnswerComparison) -> u64| all.iter().map(count).sum();
-        let of_class = |class: DifferenceClass| {
-            let found = || {
-                all.iter()
-                    .flat_map(|comparison| &comparison.classes)
-                    .filter(|found| found.class == class)
-            };
-            let sum = |count: fn(&ClassCount) -> u64| found().map(count).sum::<u64>();
-            ClassCount {
-                class,
-                queries: sum(|counts| counts.queries),
-                questions: sum(|counts| counts.questions),
-                again: sum(|counts| counts.again),
-                questions_again: sum(|counts| counts.questions_again),
-                not_again: sum(|counts| counts.not_again),
-                questions_not_again: sum(|counts| counts.questions_not_again),
-            }
-        };
         Some(Self {
             variant: &first.variant,
             against: &first.against,
@@ -71,7 +54,7 @@ impl<'a> PairSums<'a> {
             alone: [sum(|pair| pair.alone[0]), sum(|pair| pair.alone[1])],
             classes: DifferenceClass::ALL
                 .into_iter()
-                .map(of_class)
+                .map(|class| sums_of(class, all))
                 .filter(|class| class.queries > 0)
                 .collect(),
             not_asked_because: all.iter().find_map(|pair| pair.not_asked_because.as_deref()),
@@ -80,6 +63,22 @@ impl<'a> PairSums<'a> {
 
     fn total(&self, count: fn(&ClassCount) -> u64) -> u64 {
         self.classes.iter().map(count).sum()
+    }
+}
+
+fn sums_of(class: DifferenceClass, all: &[AnswerComparison]) -> ClassCount {
+    let classes = || all.iter().flat_map(|comparison| &comparison.classes);
+    let sum = |count: fn(&ClassCount) -> u64| {
+        classes().filter(|found| found.class == class).map(count).sum()
+    };
+    ClassCount {
+        class,
+        queries: sum(|counts| counts.queries),
+        questions: sum(|counts| counts.questions),
+        again: sum(|counts| counts.again),
+        questions_again: sum(|counts| counts.questions_again),
+        not_again: sum(|counts| counts.not_again),
+        questions_not_again: sum(|counts| counts.questions_not_again),
     }
 }
 
@@ -157,16 +156,19 @@ mod tests {
     use super::*;
 
     fn comparison(classes: &[(DifferenceClass, [u64; 4])]) -> AnswerComparison {
-        let class = |(class, [queries, questions, again, not_again]): &(_, [u64; 4])| ClassCount {
-            class: *class,
-            queries: *queries,
-            questions: *questions,
-            again: *again,
-            questions_again: u64::from(*again > 0),
-            not_again: *not_again,
-            questions_not_again: u64::from(*not_again > 0),
-        };
-        let classes: Vec<ClassCount> = classes.iter().map(class).collect();
+        let classes = classes.iter().map(|&(class, counts)| {
+            let [queries, questions, again, not_again] = counts;
+            ClassCount {
+                class,
+                queries,
+                questions,
+                again,
+                questions_again: u64::from(again > 0),
+                not_again,
+                questions_not_again: u64::from(not_again > 0),
+            }
+        });
+        let classes: Vec<ClassCount> = classes.collect();
         let differing: u64 = classes.iter().map(|class| class.queries).sum();
         AnswerComparison {
             variant: "new".to_owned(),

@@ -121,7 +121,7 @@ pub fn capacity_answer(capacity: &Capacity) -> Answer {
         Found::Found { qps } => found(target, &objective, &qps),
         Found::AtLeast { qps, generator } => at_least(target, &objective, qps, generator.as_ref()),
         Found::Below { qps, generator } => {
-            below(capacity, (target, &objective), qps, generator.as_ref())
+            below(capacity, target, &objective, qps, generator.as_ref())
         }
         Found::Window(best) => window(capacity, &best),
         Found::Nothing { outlook, failure } => {
@@ -163,7 +163,8 @@ fn at_least(target: &str, objective: &str, rate: f64, generator: Option<&Finding
 
 fn below(
     capacity: &Capacity,
-    (target, objective): (&str, &str),
+    target: &str,
+    objective: &str,
     rate: f64,
     generator: Option<&Finding>,
 ) -> Answer {

@@ -6,7 +6,7 @@ use dnslab_record::CostPart;
 
 use crate::number;
 use crate::table::Table;
-use crate::variants::listed;
+use crate::variants::{grouped, listed};
 
 /// Parts that a sentence names at most; further ones are on the page.
 const MAX_PARTS: usize = 5;
@@ -141,22 +141,16 @@ fn split_figure(text: &str) -> (&str, &str) {
 
 /// Why variants were not sampled, a sentence for each reason.
 fn not_sampled(cost: &CostSummary) -> Vec<String> {
-    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
-    for variant in &cost.not_profiled {
-        match reasons.iter_mut().find(|(known, _)| *known == variant.reason) {
-            Some((_, variants)) => variants.push(&variant.variant),
-            None => reasons.push((&variant.reason, vec![&variant.variant])),
-        }
-    }
-    let sentence = |(reason, variants): (&str, Vec<&str>)| {
+    let reasons = cost.not_profiled.iter().map(|one| (&one.reason, one.variant.as_str()));
+    let sentences = grouped(reasons).into_iter().map(|(reason, variants)| {
         let who = match cost.variants.is_empty() && variants.len() == cost.not_profiled.len() {
             true => "No server was".to_owned(),
             false if variants.len() == 1 => format!("{} was not", variants[0]),
             false => format!("{} were not", listed(&variants)),
         };
         format!("{who} sampled: {}.", reason.trim_end_matches('.'))
-    };
-    reasons.into_iter().map(sentence).collect()
+    });
+    sentences.collect()
 }
 
 /// What sampling cost a variant: by how much rate and CPU time for each query differ from the runs that nobody
@@ -191,25 +185,22 @@ pub(crate) fn table(cost: &CostSummary) -> Table {
     let heads = ["variant", "CPU/query"].into_iter();
     let heads = heads.chain(parts.iter().map(|part| part_name(*part)));
     let header = heads.chain(["samples", "sampling"]).map(str::to_owned).collect();
-    let row = |cost: &VariantCost| {
-        let cell = |part: &CostPart| match part_of(cost, *part) {
-            Some(ns) => with_half_width(ns),
-            None => "0".to_owned(),
-        };
-        let mut samples = number::count(cost.samples);
-        if cost.lost > 0 {
-            samples.push_str(&format!(" ({} lost)", number::count(cost.lost)));
-        }
-        let first = [cost.variant.clone(), with_half_width(cost.cpu_per_query_ns)];
-        let cells = first.into_iter().chain(parts.iter().map(cell));
-        cells.chain([samples, sampling_cost(cost)]).collect()
+    let rows = cost.variants.iter().map(|variant| row(variant, &parts)).collect();
+    Table { header, rows, legend: LEGEND.to_owned(), notes: Vec::new() }
+}
+
+fn row(cost: &VariantCost, parts: &[CostPart]) -> Vec<String> {
+    let cell = |part: &CostPart| match part_of(cost, *part) {
+        Some(ns) => with_half_width(ns),
+        None => "0".to_owned(),
     };
-    Table {
-        header,
-        rows: cost.variants.iter().map(row).collect(),
-        legend: LEGEND.to_owned(),
-        notes: Vec::new(),
+    let mut samples = number::count(cost.samples);
+    if cost.lost > 0 {
+        samples.push_str(&format!(" ({} lost)", number::count(cost.lost)));
     }
+    let first = [cost.variant.clone(), with_half_width(cost.cpu_per_query_ns)];
+    let cells = first.into_iter().chain(parts.iter().map(cell));
+    cells.chain([samples, sampling_cost(cost)]).collect()
 }
 
 pub(crate) fn part_of(variant: &VariantCost, part: CostPart) -> Option<Estimate> {

@@ -206,25 +206,23 @@ fn side_text(name: &str, side: &SessionSide) -> String {
 pub(crate) fn notes(comparison: &SessionComparison) -> Vec<String> {
     let SessionComparison { base, new, .. } = comparison;
     let mut notes: Vec<String> = Vec::new();
-    let line = |condition: Condition| {
+    for (condition, begin, end) in [
+        (Condition::Machine, "Another machine", " Figures of two machines do not compare."),
+        (Condition::Experiment, "The experiments differ", ""),
+        (
+            Condition::Dnslab,
+            "Another dnslab measured",
+            " It may measure otherwise: see CHANGELOG.md, \"Measurement changes\".",
+        ),
+        (Condition::System, "The system differs", ""),
+        (Condition::Server, "The server differs", ""),
+    ] {
         let changes = comparison.conditions.iter().filter(|change| change.condition == condition);
-        changes.collect::<Vec<_>>()
-    };
-    let mut note = |condition: Condition, begin: &str, end: &str| {
-        let changes = line(condition);
+        let changes: Vec<&ConditionChange> = changes.collect();
         if !changes.is_empty() {
             notes.push(format!("{begin}: {}.{end}", changed(&changes)));
         }
-    };
-    note(Condition::Machine, "Another machine", " Figures of two machines do not compare.");
-    note(Condition::Experiment, "The experiments differ", "");
-    note(
-        Condition::Dnslab,
-        "Another dnslab measured",
-        " It may measure otherwise: see CHANGELOG.md, \"Measurement changes\".",
-    );
-    note(Condition::System, "The system differs", "");
-    note(Condition::Server, "The server differs", "");
+    }
     if let Some([then, now]) = comparison.common_rates_qps {
         let (then, now) = (number::qps(then), number::qps(now));
         notes.push(format!(

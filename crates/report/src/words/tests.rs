@@ -10,13 +10,14 @@ use super::invalid::invalid_text;
 use super::self_check;
 
 fn said<T: DeserializeOwned>(cases: &str, say: impl Fn(T) -> String) -> String {
-    let say = |case: &str| {
+    let mut texts = Vec::new();
+    for case in cases.trim().lines() {
         let value = serde_json::from_str(case).unwrap_or_else(|error| panic!("{case}: {error}"));
         let text = say(value);
         assert!(!text.contains("  ") && !text.contains(".."), "{text:?}");
-        text
-    };
-    cases.trim().lines().map(say).collect::<Vec<_>>().join("\n")
+        texts.push(text);
+    }
+    texts.join("\n")
 }
 
 #[test]

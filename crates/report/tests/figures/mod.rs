@@ -58,7 +58,7 @@ fn check_order(what: &str, row: &[String], header: &[String]) {
 }
 
 /// The value of a quantile in `summary.json`, nanoseconds; infinite if it is the time-out.
-fn of_summary(variant: &Value, (name, key): (&str, &str)) -> Option<f64> {
+fn of_summary(variant: &Value, name: &str, key: &str) -> Option<f64> {
     let value = variant[key].as_f64().or_else(|| variant["metrics"][key]["value"].as_f64());
     match variant["time_outs"].get(name) {
         Some(_) => {
@@ -106,14 +106,14 @@ fn check(name: &str, [page, summary, _, _, markdown]: &[String; 5]) {
             let Some(column) = all[0].iter().position(|heading| heading == quantile) else {
                 continue;
             };
-            match (of_summary(variant, (quantile, key)), ns(&row[column])) {
+            match (of_summary(variant, quantile, key), ns(&row[column])) {
                 (Some(value), Some(shown)) => check_near(&what, value, shown, 0.005),
                 (value, shown) => assert_eq!(value, shown, "{what}: {quantile}"),
             }
         }
         // What the percentile chart has at 1 % is the p99.
         let chart = &data["percentiles"]["latency_ms"][place]["mean"][hundredth];
-        let p99 = of_summary(variant, QUANTILES[3]);
+        let p99 = of_summary(variant, "p99", "latency-p99");
         if let (Some(ms), Some(ns)) = (chart.as_f64(), p99.filter(|ns| ns.is_finite())) {
             check_near(&format!("{what}: the chart"), ms * 1e6, ns, 0.001);
         }
@@ -123,7 +123,7 @@ fn check(name: &str, [page, summary, _, _, markdown]: &[String; 5]) {
         for (quantile, key) in QUANTILES {
             let column = screen[0].iter().position(|heading| heading == quantile);
             let shown = column.and_then(|column| ns(&shown[column]));
-            let Some((shown, value)) = shown.zip(of_summary(variant, (quantile, key))) else {
+            let Some((shown, value)) = shown.zip(of_summary(variant, quantile, key)) else {
                 continue;
             };
             // Digits that are not certain are left away, a tenth of the figure at most.

@@ -22,23 +22,13 @@ pub(crate) fn write_rate(path: &Path) -> Result<ResultsDirectory, ResultsError> 
     let objective: Objective = "lost<0.1%, p99<10ms".parse().expect("it is one");
     let mut noise = Noise(7);
     let mut steps: Vec<Step> = Vec::new();
-    let mut step = |phase, at: f64| {
-        // What it can do today, and how full it is at this rate.
-        let today = MAX_QPS * (1.0 + 0.06 * (noise.next() - 0.5));
-        let load = (at / today).min(0.999);
-        let is_over = at > today;
-        let p50_ms = if is_over { 9.0 } else { 0.3 + 0.1 / (1.0 - load) };
-        let figures = StepFigures {
-            offered_qps: at,
-            answered_qps: at.min(today),
-            lost_share: if is_over { 1.0 - today / at } else { 0.0 },
-            p50_ns: Some((p50_ms * 1e6) as u64),
-            p99_ns: Some(if is_over { 2_000_000_000 } else { (3e6 * p50_ms) as u64 }),
-            max_wait_ns: 2_000_000_000,
-            bottleneck: None,
-            batch_delay_ns: None,
-            server_busy_share: Some(0.42),
-        };
+    let ramp = (0..8).map(|power| (Phase::Ramp, 1_000.0 * 2_f64.powi(power)));
+    let bracket = [128_000.0, 90_510.0, 90_510.0, 76_109.0, 76_109.0, 69_792.0, 72_882.0];
+    let bracket = bracket.map(|at| (Phase::Bracket, at));
+    let repeats = [71_300.0, 66_100.0, 67_800.0, 73_100.0, 69_500.0].repeat(5);
+    let repeats = repeats.into_iter().map(|at| (Phase::Repeat, at));
+    for (phase, at) in ramp.chain(bracket).chain(repeats) {
+        let figures = figures_at(at, &mut noise);
         steps.push(Step {
             case: case(&format!("rate-{at}"), &steps),
             phase,
@@ -46,17 +36,6 @@ pub(crate) fn write_rate(path: &Path) -> Result<ResultsDirectory, ResultsError> 
             judged: judged(&objective, &figures),
             figures: Some(figures),
         });
-    };
-    for power in 0..8 {
-        step(Phase::Ramp, 1_000.0 * 2_f64.powi(power));
-    }
-    for at in [128_000.0, 90_510.0, 90_510.0, 76_109.0, 76_109.0, 69_792.0, 72_882.0] {
-        step(Phase::Bracket, at);
-    }
-    for _ in 0..5 {
-        for at in [71_300.0, 66_100.0, 67_800.0, 73_100.0, 69_500.0] {
-            step(Phase::Repeat, at);
-        }
     }
     let sought = Sought::Rate(RateSearch {
         objective: objective.clone(),
@@ -67,6 +46,25 @@ pub(crate) fn write_rate(path: &Path) -> Result<ResultsDirectory, ResultsError> 
         seed: 1,
     });
     write(path, "Up to which rate does ns1.example meet lost<0.1%, p99<10ms?", sought, steps)
+}
+
+fn figures_at(qps: f64, noise: &mut Noise) -> StepFigures {
+    // What it can do today, and how full it is at this rate.
+    let today = MAX_QPS * (1.0 + 0.06 * (noise.next() - 0.5));
+    let load = (qps / today).min(0.999);
+    let is_over = qps > today;
+    let p50_ms = if is_over { 9.0 } else { 0.3 + 0.1 / (1.0 - load) };
+    StepFigures {
+        offered_qps: qps,
+        answered_qps: qps.min(today),
+        lost_share: if is_over { 1.0 - today / qps } else { 0.0 },
+        p50_ns: Some((p50_ms * 1e6) as u64),
+        p99_ns: Some(if is_over { 2_000_000_000 } else { (3e6 * p50_ms) as u64 }),
+        max_wait_ns: 2_000_000_000,
+        bottleneck: None,
+        batch_delay_ns: None,
+        server_busy_share: Some(0.42),
+    }
 }
 
 /// Writes a sweep over windows.

@@ -86,15 +86,16 @@ pub(crate) fn session() -> Session {
 }
 
 pub(crate) fn records(session: &Session) -> Vec<RunRecord> {
-    let record = |(position, case): (usize, &CaseId)| {
+    let mut records = Vec::new();
+    for (position, case) in (0..).zip(&session.plan) {
         let forwarder =
             FORWARDERS.iter().find(|forwarder| forwarder.behaviour.name == case.variant);
         let forwarder = forwarder.expect("the plan names these variants only");
-        let mut record = run(&forwarder.behaviour, case.repetition, position as u32, 8_000 * MS);
+        let mut record = run(&forwarder.behaviour, case.repetition, position, 8_000 * MS);
         forward(forwarder, &mut record);
-        record
-    };
-    session.plan.iter().enumerate().map(record).collect()
+        records.push(record);
+    }
+    records
 }
 
 fn forward(forwarder: &Forwarder, record: &mut RunRecord) {
@@ -199,18 +200,14 @@ fn counters(source: &str, window: Span, counts: &[(&str, u64, u64)]) -> CounterS
     let end = window.to_ns;
     let instants =
         (0..=end / second).map(|at| at * second - 50 * MS as i64).chain([end + second / 5]);
-    let sample = |at_ns: i64| {
+    let samples = instants.map(|at_ns| {
         let share = (at_ns.max(0) as f64 / end as f64).min(1.0);
         let count = |(name, before, grown): &(&str, u64, u64)| {
             ((*name).to_owned(), before + (*grown as f64 * share).round() as u64)
         };
         CounterSample { at_ns, counts: counts.iter().map(count).collect() }
-    };
-    CounterSeries {
-        source: source.to_owned(),
-        samples: instants.map(sample).collect(),
-        failure: None,
-    }
+    });
+    CounterSeries { source: source.to_owned(), samples: samples.collect(), failure: None }
 }
 
 pub(crate) fn testbed() -> TestbedFacts {
@@ -219,11 +216,11 @@ pub(crate) fn testbed() -> TestbedFacts {
         addresses: addresses.iter().map(|address| (*address).to_owned()).collect(),
         cpus: vec![cpu],
     };
-    let link = |from: &str, to: &str, delay_ns| LinkFacts {
-        from: from.to_owned(),
-        to: to.to_owned(),
-        delay_ns,
-        jitter_ns: delay_ns / 20,
+    let near = LinkFacts {
+        from: "client".to_owned(),
+        to: "server".to_owned(),
+        delay_ns: 0,
+        jitter_ns: 0,
         loss: 0.0,
         rate_bps: None,
         carrier: "netem".to_owned(),
@@ -231,9 +228,13 @@ pub(crate) fn testbed() -> TestbedFacts {
         seed: None,
     };
     let far = LinkFacts {
+        from: "server".to_owned(),
+        to: "upstream".to_owned(),
+        delay_ns: 10 * MS,
+        jitter_ns: 10 * MS / 20,
         loss: 0.001,
         rate_bps: Some(100_000_000),
-        ..link("server", "upstream", 10 * MS)
+        ..near.clone()
     };
     TestbedFacts {
         steers_receive: false,
@@ -243,7 +244,7 @@ pub(crate) fn testbed() -> TestbedFacts {
             host("server", &["10.53.0.2", "10.53.1.1"], 0),
             host("upstream", &["10.53.1.2"], 1),
         ],
-        links: vec![link("client", "server", 0), far],
+        links: vec![near, far],
     }
 }
 

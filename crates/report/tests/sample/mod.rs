@@ -33,11 +33,19 @@ pub(crate) struct Behaviour {
     pub(crate) tail: f64,
 }
 
-pub(crate) const VARIANTS: [Behaviour; 3] = [
+const VARIANTS: [Behaviour; 3] = [
     Behaviour { name: "udp", transport: "udp", qps: 148_000.0, p50_ms: 2.4, tail: 3.0 },
     Behaviour { name: "tcp", transport: "tcp", qps: 131_000.0, p50_ms: 2.9, tail: 5.0 },
     Behaviour { name: "dot", transport: "dot", qps: 92_000.0, p50_ms: 4.1, tail: 6.0 },
 ];
+
+impl Behaviour {
+    /// That of the variant of a planned run.
+    pub(crate) fn of(case: &CaseId) -> &'static Self {
+        let behaviour = VARIANTS.iter().find(|variant| variant.name == case.variant);
+        behaviour.expect("the plan names these variants only")
+    }
+}
 
 /// Writes the whole sample: three variants, three runs each, one of them failed, and a fourth
 /// variant skipped.
@@ -48,9 +56,7 @@ pub(crate) fn write(path: &Path) -> Result<ResultsDirectory, ResultsError> {
     let session = session(3);
     let results = ResultsDirectory::create(path, &session)?;
     for (position, case) in session.plan.iter().enumerate() {
-        let behaviour = VARIANTS.iter().find(|variant| variant.name == case.variant);
-        let behaviour = behaviour.expect("the plan names these variants only");
-        let mut record = run(behaviour, case.repetition, position as u32, 8_000 * MS);
+        let mut record = run(Behaviour::of(case), case.repetition, position as u32, 8_000 * MS);
         if case.variant == "tcp" && case.repetition == 2 {
             fail(&mut record);
         }
@@ -154,7 +160,7 @@ pub(crate) fn run(
             ..ServerFacts::default()
         },
         testbed: None,
-        measured: Some(measured(behaviour, luck, window_ns, (answered, lost), &mut noise)),
+        measured: Some(measured(behaviour, luck, window_ns, answered, lost, &mut noise)),
         watched: Watched {
             resources: resources(behaviour, 2_000 * MS + window_ns, &mut noise),
             ..Watched::default()
@@ -216,7 +222,8 @@ fn measured(
     behaviour: &Behaviour,
     luck: f64,
     window_ns: u64,
-    (answered, lost): (u64, u64),
+    answered: u64,
+    lost: u64,
     noise: &mut Noise,
 ) -> Measured {
     let warm_up_ns = 2_000 * MS;
@@ -240,7 +247,7 @@ fn measured(
         http_refusals: BTreeMap::new(),
         by_transport: BTreeMap::new(),
     };
-    let latency = latency(behaviour, luck, (answered, lost));
+    let latency = latency(behaviour, luck, answered, lost);
     let tls = (behaviour.transport == "dot").then(|| Tls {
         version: "TLSv1.3".to_owned(),
         cipher_suite: "TLS13_AES_128_GCM_SHA256".to_owned(),
@@ -296,7 +303,7 @@ fn connections(behaviour: &Behaviour) -> Connections {
 }
 
 /// A latency distribution with a tail that grows with every power of ten.
-fn latency(behaviour: &Behaviour, luck: f64, (answered, lost): (u64, u64)) -> Histogram {
+fn latency(behaviour: &Behaviour, luck: f64, answered: u64, lost: u64) -> Histogram {
     const DRAWS: u32 = 200_000;
     let mut histogram = Histogram::new();
     for draw in 1..=DRAWS {

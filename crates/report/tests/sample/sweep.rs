@@ -16,6 +16,7 @@ const TIMEOUT_NS: u64 = 2_000 * MS;
 
 /// Length of the measured window; each time window is a half of it.
 const WINDOW_NS: u64 = 12_000 * MS;
+const HALF_NS: u64 = WINDOW_NS / 2;
 
 /// A server, and the queries per second that it answers with a cold and with a warm cache.
 struct Server {
@@ -83,15 +84,16 @@ pub(crate) fn session(runs: u32) -> Session {
 }
 
 pub(crate) fn records(session: &Session) -> Vec<RunRecord> {
-    let record = |(position, case): (usize, &CaseId)| {
+    let mut records = Vec::new();
+    for (position, case) in (0..).zip(&session.plan) {
         let place = |server: &Server| server.variants.iter().position(|name| *name == case.variant);
         let (server, load) = SERVERS
             .iter()
             .find_map(|server| Some((server, place(server)?)))
             .expect("the plan names these variants only");
-        resolver(server, load, case.repetition, position as u32)
-    };
-    session.plan.iter().enumerate().map(record).collect()
+        records.push(resolver(server, load, case.repetition, position));
+    }
+    records
 }
 
 /// Writes the sample with these runs of the session.
@@ -133,25 +135,14 @@ fn resolver(server: &Server, load: usize, repetition: u32, position: u32) -> Run
 
 /// What a resolver does with an empty cache first, and a full one then.
 fn measure(server: &Server, rate_qps: f64, measured: &mut Measured, noise: &mut Noise) {
-    let half_ns = WINDOW_NS / 2;
-    let due = (rate_qps * half_ns as f64 / 1e9) as u64;
-    let mut window = |name: &str, from_ns, capacity_qps: f64, p50_ms: f64| {
-        let held = (capacity_qps * (1.0 + 0.0004 * noise.next()) / rate_qps).min(1.0);
-        let answered = (due as f64 * held) as u64;
-        let latency =
-            latency(p50_ms / (1.05 - held * rate_qps / capacity_qps).max(0.1), (due, answered));
-        WindowCounts {
-            name: name.to_owned(),
-            from_ns,
-            to_ns: from_ns + half_ns,
-            outcomes: Outcomes { due, answered, timed_out: due - answered, ..Outcomes::default() },
-            rcodes: codes(answered),
-            service_time: latency.clone(),
-            latency,
-        }
+    let cold =
+        WindowCounts { name: "cold".to_owned(), ..half(rate_qps, server.cold_qps, 8.0, noise) };
+    let warm = WindowCounts {
+        name: "warm".to_owned(),
+        from_ns: HALF_NS,
+        to_ns: WINDOW_NS,
+        ..half(rate_qps, server.warm_qps, 0.3, noise)
     };
-    let cold = window("cold", 0, server.cold_qps, 8.0);
-    let warm = window("warm", half_ns, server.warm_qps, 0.3);
     let mut outcomes = cold.outcomes;
     outcomes.merge(&warm.outcomes);
     measured.counters.outcomes = outcomes;
@@ -162,11 +153,11 @@ fn measure(server: &Server, rate_qps: f64, measured: &mut Measured, noise: &mut 
     measured.latency.merge(&warm.latency);
     for interval in &mut measured.intervals {
         let at_ns = interval.at_ns.saturating_sub(measured.window_start_ns);
-        let window = if at_ns < half_ns { &cold } else { &warm };
-        let share = interval.length_ns as f64 / half_ns as f64;
+        let window = if at_ns < HALF_NS { &cold } else { &warm };
+        let share = interval.length_ns as f64 / HALF_NS as f64;
         let part = |count: u64| (count as f64 * share) as u64;
         *interval = Interval {
-            due: part(due),
+            due: part(window.outcomes.due),
             answered: part(window.outcomes.answered),
             lost: part(window.outcomes.timed_out),
             rcodes: codes(part(window.outcomes.answered)),
@@ -175,6 +166,24 @@ fn measure(server: &Server, rate_qps: f64, measured: &mut Measured, noise: &mut 
         interval.answered = interval.rcodes.values().sum();
     }
     measured.windows = vec![cold, warm];
+}
+
+/// The first half of the measured window of a server that answers so many queries per second.
+fn half(rate_qps: f64, capacity_qps: f64, p50_ms: f64, noise: &mut Noise) -> WindowCounts {
+    let due = (rate_qps * HALF_NS as f64 / 1e9) as u64;
+    let held = (capacity_qps * (1.0 + 0.0004 * noise.next()) / rate_qps).min(1.0);
+    let answered = (due as f64 * held) as u64;
+    let p50_ms = p50_ms / (1.05 - held * rate_qps / capacity_qps).max(0.1);
+    let latency = latency(p50_ms, due, answered);
+    WindowCounts {
+        name: String::new(),
+        from_ns: 0,
+        to_ns: HALF_NS,
+        outcomes: Outcomes { due, answered, timed_out: due - answered, ..Outcomes::default() },
+        rcodes: codes(answered),
+        service_time: latency.clone(),
+        latency,
+    }
 }
 
 /// An eighth of the names does not exist, and a few fail.
@@ -186,7 +195,7 @@ fn codes(answered: u64) -> BTreeMap<String, u64> {
 }
 
 /// Answers with a long tail; what was not answered took the time-out.
-fn latency(p50_ms: f64, (due, answered): (u64, u64)) -> Histogram {
+fn latency(p50_ms: f64, due: u64, answered: u64) -> Histogram {
     const DRAWS: u64 = 20_000;
     let mut histogram = Histogram::new();
     for draw in 0..DRAWS {

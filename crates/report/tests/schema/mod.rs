@@ -175,25 +175,26 @@ fn reported(folder: &Path) -> ResultsDirectory {
     results
 }
 
+/// A column by the name under which its family is described once.
+fn family(heading: &str) -> String {
+    for figure in ["mean", "p50", "p90", "p95", "p99", "p999", "max"] {
+        if let Some(name) = heading.strip_suffix(&format!("_{figure}_ns")) {
+            return format!("{name}_*_ns");
+        }
+    }
+    for width in ["1s", "100ms", "10ms", "1ms"] {
+        if let Some(name) = heading.strip_prefix(&format!("pacing_{width}_")) {
+            return format!("pacing_*_{name}");
+        }
+    }
+    heading.to_owned()
+}
+
 #[test]
 fn every_column_is_in_the_manual() {
     let folder = tempfile::tempdir().unwrap();
     let results = reported(folder.path());
     let manual = manual();
-    // A family of columns is described once.
-    let family = |heading: &str| {
-        for figure in ["mean", "p50", "p90", "p95", "p99", "p999", "max"] {
-            if let Some(name) = heading.strip_suffix(&format!("_{figure}_ns")) {
-                return format!("{name}_*_ns");
-            }
-        }
-        for width in ["1s", "100ms", "10ms", "1ms"] {
-            if let Some(name) = heading.strip_prefix(&format!("pacing_{width}_")) {
-                return format!("pacing_*_{name}");
-            }
-        }
-        heading.to_owned()
-    };
     for (file, least) in [("runs.csv", 100), ("series.csv", 20), ("resources.csv", 10)] {
         let text = fs::read_to_string(results.path().join(file)).unwrap();
         let headings: Vec<&str> = text.lines().next().unwrap().split(',').collect();

@@ -1,13 +1,13 @@
 //! Two sessions against each other: on the screen, in Markdown and as JUnit XML.
 
 use dnslab_analysis::{Ruling, SessionComparison, WholeSession};
-use dnslab_record::{CaseId, CostLimit, Fact, RunRecord, Session};
+use dnslab_record::{CostLimit, Fact, RunRecord, Session};
 use dnslab_report::{
     Line, session_comparison_json, session_comparison_junit, session_comparison_markdown,
     session_comparison_screen,
 };
 
-use crate::sample::{self, Behaviour, VARIANTS};
+use crate::sample::{self, Behaviour};
 
 const LIMITS: [&str; 4] = ["qps>-3%", "p99<+5%", "cpu_per_query<+5%", "p99.9<1s"];
 
@@ -15,15 +15,13 @@ const LIMITS: [&str; 4] = ["qps>-3%", "p99<+5%", "cpu_per_query<+5%", "p99.9<1s"
 /// those of the sample. `luck` decides by how much the runs differ.
 pub(crate) fn session(runs: u32, factor: f64, luck: u32) -> (Session, Vec<RunRecord>) {
     let session = sample::session(runs);
-    let run = |(position, case): (usize, &CaseId)| {
-        let behaviour = VARIANTS.iter().find(|variant| variant.name == case.variant).unwrap();
+    let mut records = Vec::new();
+    for (position, case) in (0..).zip(&session.plan) {
+        let behaviour = Behaviour::of(case);
         let behaviour = Behaviour { qps: behaviour.qps * factor, ..*behaviour };
-        let position = position as u32;
-        let mut run = sample::run(&behaviour, case.repetition, position + luck, 1_000_000_000);
-        run.position = position;
-        run
-    };
-    let records = session.plan.iter().enumerate().map(run).collect();
+        let run = sample::run(&behaviour, case.repetition, position + luck, 1_000_000_000);
+        records.push(RunRecord { position, ..run });
+    }
     (session, records)
 }
 
@@ -116,20 +114,23 @@ fn of_single_runs() {
     );
 }
 
+/// A session of three runs of each variant under a name that is also that of one variant.
+fn named(name: &str, factor: f64, luck: u32) -> (Session, Vec<RunRecord>) {
+    let (mut session, mut records) = session(3, factor, luck);
+    session.name = name.to_owned();
+    for own in session.variants.iter_mut().filter(|own| *own == "udp") {
+        name.clone_into(own);
+    }
+    for record in records.iter_mut().filter(|record| record.variant == "udp") {
+        name.clone_into(&mut record.variant);
+    }
+    (session, records)
+}
+
 #[test]
 fn names_of_others_do_no_harm() {
     let name = "a|b <i>&\"'\u{1b}[2J";
-    let named = |(mut session, mut records): (Session, Vec<RunRecord>)| {
-        session.name = name.to_owned();
-        for own in session.variants.iter_mut().filter(|own| *own == "udp") {
-            name.clone_into(own);
-        }
-        for record in records.iter_mut().filter(|record| record.variant == "udp") {
-            name.clone_into(&mut record.variant);
-        }
-        (session, records)
-    };
-    let (base, new) = (named(session(3, 1.0, 0)), named(session(3, 0.5, 9)));
+    let (base, new) = (named(name, 1.0, 0), named(name, 0.5, 9));
     let found = compare(&base, &new, EXPERIMENT);
     let (markdown, junit) = (session_comparison_markdown(&found), session_comparison_junit(&found));
     assert!(!markdown.contains('\u{1b}') && !markdown.contains("<i>"), "{markdown}");

@@ -56,31 +56,36 @@ fn many_variants_are_drawn_by_their_loads() {
     assert!(scope.contains("clients, 1,000 to 15,000 queries/s"), "{scope}");
 }
 
+/// Names with the numbers of their colours.
+type Hues = Vec<(String, u64)>;
+
+/// The colours of the servers' lines over the load and those of their variants, where the study has these only.
+fn hues(servers: &[&str], loads: &[&str]) -> (Hues, Hues) {
+    let mut session = sample::sweep::session(2);
+    let is_in = |name: &str| {
+        servers.iter().any(|server| name.starts_with(server))
+            && loads.iter().any(|load| name.ends_with(load))
+    };
+    session.variants.retain(|name| is_in(name));
+    session.plan.retain(|case| is_in(&case.variant));
+    session.compared.retain(|pair| is_in(&pair.variant) && is_in(&pair.against));
+    session.sweeps.iter_mut().for_each(|sweep| sweep.variants.retain(|name| is_in(name)));
+    session.sweeps.retain(|sweep| !sweep.variants.is_empty());
+    let records = sample::sweep::records(&session);
+    let [page, ..] = report_of(&session, &records);
+    let data = data(&page);
+    let lines = data["sweep"]["lines"].as_array().unwrap();
+    let lines: Hues = lines
+        .iter()
+        .map(|line| (line["name"].as_str().unwrap().to_owned(), line["slot"].as_u64().unwrap()))
+        .collect();
+    let slots = data["slots"].as_array().unwrap().iter().map(|slot| slot.as_u64().unwrap());
+    let slots: Hues = session.variants.iter().cloned().zip(slots).collect();
+    (lines, slots)
+}
+
 #[test]
 fn a_server_has_one_colour_in_all_charts() {
-    let hues = |servers: &[&str], loads: &[&str]| {
-        let mut session = sample::sweep::session(2);
-        let is_in = |name: &str| {
-            servers.iter().any(|server| name.starts_with(server))
-                && loads.iter().any(|load| name.ends_with(load))
-        };
-        session.variants.retain(|name| is_in(name));
-        session.plan.retain(|case| is_in(&case.variant));
-        session.compared.retain(|pair| is_in(&pair.variant) && is_in(&pair.against));
-        session.sweeps.iter_mut().for_each(|sweep| sweep.variants.retain(|name| is_in(name)));
-        session.sweeps.retain(|sweep| !sweep.variants.is_empty());
-        let records = sample::sweep::records(&session);
-        let [page, ..] = report_of(&session, &records);
-        let data = data(&page);
-        let lines = data["sweep"]["lines"].as_array().unwrap();
-        let lines: Vec<(String, u64)> = lines
-            .iter()
-            .map(|line| (line["name"].as_str().unwrap().to_owned(), line["slot"].as_u64().unwrap()))
-            .collect();
-        let slots = data["slots"].as_array().unwrap().iter().map(|slot| slot.as_u64().unwrap());
-        let slots: Vec<(String, u64)> = session.variants.iter().cloned().zip(slots).collect();
-        (lines, slots)
-    };
     // Few variants: each had a colour of its own, and its server another one over the load.
     let (lines, slots) = hues(&["bind-9-18", "bind-9-20"], &["-x1", "-x5"]);
     assert_eq!((lines.len(), slots.len()), (2, 4));

@@ -202,7 +202,9 @@ fn the_user_s_own_link_is_followed() {
 #[test]
 fn what_is_larger_than_ours_is_refused_with_its_size() {
     let stranger = Stranger::new();
-    let check = |name: &str, most: u64| {
+    for (name, most) in
+        [("runs/udp-1/record.json", bounds::RECORDS.file), ("session.json", bounds::SESSION.file)]
+    {
         // Nothing of it is on the disk, nor in memory.
         let file = fs::File::create(stranger.at(name)).unwrap();
         file.set_len(most + 1).unwrap();
@@ -213,27 +215,27 @@ fn what_is_larger_than_ours_is_refused_with_its_size() {
             format!("{path} has {} octets, of which dnslab reads up to {most} here", most + 1);
         assert!(error.starts_with(&expected), "{error}");
         fs::write(stranger.at(name), "").unwrap();
-    };
-    check("runs/udp-1/record.json", bounds::RECORDS.file);
-    check("session.json", bounds::SESSION.file);
+    }
 }
 
 #[test]
 fn lists_of_small_values_are_refused_before_they_are_read() {
     let stranger = Stranger::new();
-    let check = |name: &str, text: String, most: usize| {
+    // Nothing of it could be read: what a record is has not been asked yet. A list that is put aside
+    // until the kind of its enum is known took 33 octets of memory for two of the file.
+    let (before, most) = (r#"{"format":4,"status":{"x":["#, bounds::RECORDS.values);
+    let record = format!("{before}{}", "0,".repeat(most - 3));
+    let (before, of_session) = (r#"{"command":["","#, bounds::SESSION.values);
+    let session = format!("{before}{}", r#""","#.repeat(of_session - 2));
+    for (name, text, most) in
+        [("runs/udp-1/record.json", record, most), ("session.json", session, of_session)]
+    {
         fs::write(stranger.at(name), text).unwrap();
         let error = stranger.results.session().and_then(|_| stranger.results.runs()).unwrap_err();
         let expected = format!("{name} has {} values; dnslab reads up to {most}", most + 1);
         assert!(error.to_string().ends_with(&expected), "{error}");
         fs::remove_file(stranger.at(name)).unwrap();
-    };
-    // Nothing of it could be read: what a record is has not been asked yet. A list that is put aside
-    // until the kind of its enum is known took 33 octets of memory for two of the file.
-    let (before, most) = (r#"{"format":4,"status":{"x":["#, bounds::RECORDS.values);
-    check("runs/udp-1/record.json", format!("{before}{}", "0,".repeat(most - 3)), most);
-    let most = bounds::SESSION.values;
-    check("session.json", format!(r#"{{"command":["",{}"#, r#""","#.repeat(most - 2)), most);
+    }
 }
 
 #[test]
@@ -262,47 +264,70 @@ fn files_of_one_kind_share_what_may_be_read() {
     assert!(read(&mut left).unwrap_err().ends_with(&expected));
 }
 
+#[track_caller]
+fn check_session(change: impl FnOnce(&mut Session), expected: &str) {
+    let stranger = Stranger::new();
+    let mut session = stranger.results.session().unwrap();
+    change(&mut session);
+    fs::write(stranger.at("session.json"), json(&session)).unwrap();
+    let error = stranger.results.session().unwrap_err().to_string();
+    assert!(error.contains(expected), "{error}");
+}
+
 #[test]
 fn lists_of_a_session_are_bounded_and_agree() {
-    let stranger = Stranger::new();
-    let session = stranger.results.session().unwrap();
-    let check = |change: &dyn Fn(&mut Session), expected: &str| {
-        let mut changed = session.clone();
-        change(&mut changed);
-        fs::write(stranger.at("session.json"), json(&changed)).unwrap();
-        let error = stranger.results.session().unwrap_err().to_string();
-        assert!(error.contains(expected), "{error}");
-    };
     let case = |repetition| CaseId { variant: "udp".to_owned(), repetition };
     let names = |count: usize| (0..count).map(|number| format!("v{number}")).collect::<Vec<_>>();
-    check(
-        &|session| session.variants = names(5_000),
+    check_session(
+        |session| session.variants = names(5_000),
         "session.json has 5000 variants; dnslab reads up to 1000",
     );
-    check(
-        &|session| session.plan = (0..5_001).map(case).collect(),
+    check_session(
+        |session| session.plan = (0..5_001).map(case).collect(),
         "session.json has 5001 runs; dnslab reads up to 5000",
     );
     let pair = Compared { variant: "udp".to_owned(), against: "udp".to_owned() };
-    check(
-        &|session| session.compared = vec![pair.clone(); 2_001],
+    check_session(
+        |session| session.compared = vec![pair.clone(); 2_001],
         "has 2001 pairs of variants to compare; dnslab reads up to 2000",
     );
-    check(
-        &|session| session.controls = vec![pair.clone(); 2_001],
+    check_session(
+        |session| session.controls = vec![pair.clone(); 2_001],
         "has 2001 controls; dnslab reads up to 2000",
     );
-    check(&|session| session.plan.push(case(1)), "run udp-1 is planned twice");
-    check(&|session| session.variants.push("udp".to_owned()), "variant `udp` is there twice");
-    check(
-        &|session| session.variants[0] = "tcp".to_owned(),
+    check_session(|session| session.plan.push(case(1)), "run udp-1 is planned twice");
+    check_session(
+        |session| session.variants.push("udp".to_owned()),
+        "variant `udp` is there twice",
+    );
+    check_session(
+        |session| session.variants[0] = "tcp".to_owned(),
         "the plan has a run of variant `udp`, which the list of variants lacks",
     );
 }
 
+/// The octets of text in a record.
+fn text_of(record: &RunRecord) -> usize {
+    let mut left = 100_000;
+    bounds::check_record(record, &mut left, Path::new("record.json")).unwrap();
+    100_000 - left
+}
+
+/// Checks that ten thousand octets count where `change` puts them.
+#[track_caller]
+fn check_text(record: &RunRecord, change: impl FnOnce(&mut RunRecord, String)) {
+    let mut changed = record.clone();
+    change(&mut changed, "&".repeat(10_000));
+    let more = text_of(&changed) - text_of(record);
+    assert!((10_000..11_000).contains(&more), "{more}");
+    let mut left = 10_000;
+    let error = bounds::check_record(&changed, &mut left, Path::new("record.json")).unwrap_err();
+    let error = error.to_string();
+    assert!(error.ends_with(" octets of text; dnslab reads up to 10000"), "{error}");
+}
+
 #[test]
 fn what_records_say_in_words_is_bounded_together() {
-    let path = Path::new("record.json");
     let load = serde_json::json!({
         "transport": "udp", "target": "", "clients": 1, "mode": {"mode": "closed", "outstanding": 1},
         "duration_ns": 1, "warm_up_ns": 0, "timeout_ns": 1, "workers": 1, "cpus": [], "queries": "",
@@ -315,30 +340,16 @@ fn what_records_say_in_words_is_bounded_together() {
         "bottleneck": {"kind": "server-cpu", "evidence": []},
     });
     let record: RunRecord = serde_json::from_value(record).unwrap();
-    let taken = |record: &RunRecord| {
-        let mut left = 100_000;
-        bounds::check_record(record, &mut left, path).unwrap();
-        100_000 - left
-    };
-    let least = taken(&record);
-    let check = |change: &dyn Fn(&mut RunRecord, String)| {
-        let mut changed = record.clone();
-        change(&mut changed, "&".repeat(10_000));
-        assert!((10_000..11_000).contains(&(taken(&changed) - least)), "{}", taken(&changed));
-        let mut left = 10_000;
-        let error = bounds::check_record(&changed, &mut left, path).unwrap_err().to_string();
-        assert!(error.ends_with(" octets of text; dnslab reads up to 10000"), "{error}");
-    };
-    check(&|record, text| record.load.queries = text);
-    check(&|record, text| record.server.notes.push(text));
-    check(&|record, text| {
+    check_text(&record, |record, text| record.load.queries = text);
+    check_text(&record, |record, text| record.server.notes.push(text));
+    check_text(&record, |record, text| {
         record.bottleneck.evidence = vec![dnslab_record::Evidence::ServerThread {
             role: text,
             thread: dnslab_record::ThreadShare { name: String::new(), share: 0.9 },
             next: None,
         }]
     });
-    check(&|record, text| {
+    check_text(&record, |record, text| {
         let reason = dnslab_record::InvalidReason::Malformed {
             malformed: 1,
             checked: 1,
@@ -347,10 +358,10 @@ fn what_records_say_in_words_is_bounded_together() {
         };
         record.status = dnslab_record::RunStatus::Invalid { reason };
     });
-    check(&|record, cpu_source| {
+    check_text(&record, |record, cpu_source| {
         record.watched.resources.cpu_source = cpu_source;
     });
-    check(&|record, role| {
+    check_text(&record, |record, role| {
         record.watched.chain.push(dnslab_record::ChainPart {
             role,
             host: String::new(),
