@@ -64,20 +64,21 @@ fn write(form: &str, mut writer: CaptureWriter<Vec<u8>>, packets: u32) -> Vec<u8
     capture
 }
 
+fn push_block(blocks: &mut Vec<u8>, words: &[u32], octets: &[u8], kind: u32) {
+    let length = (12 + 4 * words.len() + octets.len().next_multiple_of(4)) as u32;
+    for word in [kind, length].iter().chain(words) {
+        blocks.extend_from_slice(&word.to_le_bytes());
+    }
+    blocks.extend_from_slice(octets);
+    blocks.resize(blocks.len().next_multiple_of(4), 0);
+    blocks.extend_from_slice(&length.to_le_bytes());
+}
+
 /// The packets of this capture, in blocks.
 fn pcapng(pcap: &[u8]) -> Vec<u8> {
     let mut blocks = Vec::with_capacity(pcap.len() * 5 / 4);
-    let mut push = |words: &[u32], octets: &[u8], kind: u32| {
-        let length = (12 + 4 * words.len() + octets.len().next_multiple_of(4)) as u32;
-        for word in [kind, length].iter().chain(words) {
-            blocks.extend_from_slice(&word.to_le_bytes());
-        }
-        blocks.extend_from_slice(octets);
-        blocks.resize(blocks.len().next_multiple_of(4), 0);
-        blocks.extend_from_slice(&length.to_le_bytes());
-    };
-    push(&[0x1a2b_3c4d, 1, u32::MAX, u32::MAX], b"", 0x0a0d_0d0a);
-    push(&[1, 0, 0x0001_0009, 9, 0], b"", 1);
+    push_block(&mut blocks, &[0x1a2b_3c4d, 1, u32::MAX, u32::MAX], b"", 0x0a0d_0d0a);
+    push_block(&mut blocks, &[1, 0, 0x0001_0009, 9, 0], b"", 1);
     let mut rest = &pcap[24..];
     while let Some((header, behind)) = rest.split_first_chunk::<16>() {
         let word = |at: usize| {
@@ -85,7 +86,12 @@ fn pcapng(pcap: &[u8]) -> Vec<u8> {
         };
         let at_ns = u64::from(word(0)) * 1_000_000_000 + u64::from(word(4));
         let (packet, behind) = behind.split_at(word(8) as usize);
-        push(&[0, (at_ns >> 32) as u32, at_ns as u32, word(8), word(12)], packet, 6);
+        push_block(
+            &mut blocks,
+            &[0, (at_ns >> 32) as u32, at_ns as u32, word(8), word(12)],
+            packet,
+            6,
+        );
         rest = behind;
     }
     blocks

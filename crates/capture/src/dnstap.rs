@@ -336,19 +336,21 @@ mod tests {
         assert_eq!(reader.read(b"", &options).map(|_| ()), Err(Reason::DnstapMalformed));
     }
 
+    #[track_caller]
+    fn check_servers(servers: &str, expected: Result<(), Reason>) {
+        let servers = Some(servers.parse().unwrap());
+        let options = CaptureOptions { servers, ..CaptureOptions::default() };
+        assert_eq!(read(message(5), &options).map(|_| ()), expected);
+        let nameless = Message { response_address: Vec::new(), ..message(5) };
+        assert_eq!(read(nameless, &options).map(|_| ()), Err(Reason::OtherServer));
+    }
+
     #[test]
     fn other_servers_are_left_out() {
-        let check = |servers: &str, expected| {
-            let servers = Some(servers.parse().unwrap());
-            let options = CaptureOptions { servers, ..CaptureOptions::default() };
-            assert_eq!(read(message(5), &options).map(|_| ()), expected);
-            let nameless = Message { response_address: Vec::new(), ..message(5) };
-            assert_eq!(read(nameless, &options).map(|_| ()), Err(Reason::OtherServer));
-        };
-        check("192.0.2.53", Ok(()));
-        check("198.51.100.1, 192.0.2.53:53", Ok(()));
-        check("192.0.2.53:5353", Err(Reason::OtherServer));
-        check("2001:db8::/32", Err(Reason::OtherServer));
+        check_servers("192.0.2.53", Ok(()));
+        check_servers("198.51.100.1, 192.0.2.53:53", Ok(()));
+        check_servers("192.0.2.53:5353", Err(Reason::OtherServer));
+        check_servers("2001:db8::/32", Err(Reason::OtherServer));
     }
 
     #[test]
@@ -363,34 +365,35 @@ mod tests {
         assert!(reader.message().is_empty());
     }
 
-    #[test]
-    fn a_query_is_made_from_its_response() {
+    fn from_response(response: &[u8]) -> Result<(u64, Vec<u8>), Reason> {
         let options =
             CaptureOptions { dnstap_source: DnstapSource::Responses, ..CaptureOptions::default() };
-        let made = |response: &[u8]| {
-            let mut message = message(6);
-            message.query_message = Vec::new();
-            message.response_message = response.to_vec();
-            (message.query_time_sec, message.query_time_nsec) = (0, 0);
-            (message.response_time_sec, message.response_time_nsec) = (7, 8);
-            read(message, &options).map(|(query, octets)| (query.at_ns, octets))
-        };
+        let mut message = message(6);
+        message.query_message = Vec::new();
+        message.response_message = response.to_vec();
+        (message.query_time_sec, message.query_time_nsec) = (0, 0);
+        (message.response_time_sec, message.response_time_nsec) = (7, 8);
+        read(message, &options).map(|(query, octets)| (query.at_ns, octets))
+    }
+
+    #[test]
+    fn a_query_is_made_from_its_response() {
         let answer = b"\xc0\x0c\0\x01\0\x01\0\0\0\x3c\0\x04\xc0\0\x02\x01".as_slice();
         // QR, AA, RD, RA, AD, CD, NOERROR, one answer, no OPT record.
         let head = b"\x12\x34\x85\xb0\0\x01\0\x01\0\0\0\0\x03www\0\0\x01\0\x01".as_slice();
-        let (at_ns, query) = made(&[head, answer].concat()).unwrap();
+        let (at_ns, query) = from_response(&[head, answer].concat()).unwrap();
         assert_eq!(at_ns, 7_000_000_008);
         assert_eq!(query, QUERY);
         assert_eq!(check(&query), Ok(()));
         // The same with an OPT record of the server, which has the DO bit.
         let head = b"\x12\x34\x85\xb0\0\x01\0\x01\0\0\0\x01\x03www\0\0\x01\0\x01".as_slice();
         let opt = b"\0\0\x29\x10\0\0\0\x80\0\0\x04\0\x0f\0\0".as_slice();
-        let (_, query) = made(&[head, answer, opt].concat()).unwrap();
+        let (_, query) = from_response(&[head, answer, opt].concat()).unwrap();
         assert_eq!(query[..10], QUERY[..10]);
         assert_eq!(query[QUERY.len()..], *b"\0\0\x29\x04\xd0\0\0\x80\0\0\0");
         assert_eq!(check(&query), Ok(()));
-        let refused = made(b"\x12\x34\x81\x05\0\0\0\0\0\0\0\0");
+        let refused = from_response(b"\x12\x34\x81\x05\0\0\0\0\0\0\0\0");
         assert_eq!(refused.map(|_| ()), Err(Reason::QuestionCount));
-        assert_eq!(made(b"\x12\x34\x81\x05").map(|_| ()), Err(Reason::MalformedMessage));
+        assert_eq!(from_response(b"\x12\x34\x81\x05").map(|_| ()), Err(Reason::MalformedMessage));
     }
 }

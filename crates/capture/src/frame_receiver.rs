@@ -261,26 +261,33 @@ mod tests {
         assert_eq!(received(&control(READY, None), 3).2, Ok(false));
     }
 
+    fn check_refused(said: &[u8], expected: &str) {
+        for piece in [1, 1_000] {
+            let fault = received(said, piece).2.unwrap_err().to_string();
+            assert!(fault.contains(expected), "{fault}");
+        }
+    }
+
     #[test]
     fn strangers_are_refused() {
-        let check = |said: &[u8], expected: &str| {
-            for piece in [1, 1_000] {
-                let fault = received(said, piece).2.unwrap_err().to_string();
-                assert!(fault.contains(expected), "{fault}");
-            }
-        };
         let (ready, start) = (control(READY, DNSTAP), control(START, DNSTAP));
-        check(&control(READY, Some(b"json")), "offers `json`, not `protobuf:dnstap.Dnstap`");
-        check(&control(START, Some(b"json")), "offers `json`");
-        check(b"GET / HTTP/1.1\r\n\r\n", "begins with `GET / HTTP/1`");
-        check(&control(ACCEPT, DNSTAP), "does not speak Frame Streams");
-        check(b"\0\0\0\0\xff\xff\xff\xff\0\0\0\x04", "type 4 and 4294967295 octets");
-        check(b"\0\0\0\0\0\0\0\x0c\0\0\0\x04\0\0\0\x01\xff\xff\xff\xff", "offers ``");
-        check(&[&ready[..], &ready].concat(), "type 4 and 34 octets out of place");
-        check(&[&ready[..], &start, &ready].concat(), "type 4 and 34 octets out of place");
-        check(&[&ready[..], &frame(b"early frames")].concat(), "does not speak Frame Streams");
+        check_refused(
+            &control(READY, Some(b"json")),
+            "offers `json`, not `protobuf:dnstap.Dnstap`",
+        );
+        check_refused(&control(START, Some(b"json")), "offers `json`");
+        check_refused(b"GET / HTTP/1.1\r\n\r\n", "begins with `GET / HTTP/1`");
+        check_refused(&control(ACCEPT, DNSTAP), "does not speak Frame Streams");
+        check_refused(b"\0\0\0\0\xff\xff\xff\xff\0\0\0\x04", "type 4 and 4294967295 octets");
+        check_refused(b"\0\0\0\0\0\0\0\x0c\0\0\0\x04\0\0\0\x01\xff\xff\xff\xff", "offers ``");
+        check_refused(&[&ready[..], &ready].concat(), "type 4 and 34 octets out of place");
+        check_refused(&[&ready[..], &start, &ready].concat(), "type 4 and 34 octets out of place");
+        check_refused(
+            &[&ready[..], &frame(b"early frames")].concat(),
+            "does not speak Frame Streams",
+        );
         let long = [&start[..], &(MAX_PACKET as u32 + 1).to_be_bytes()].concat();
-        check(&long, "announces a frame of 1048577 octets");
+        check_refused(&long, "announces a frame of 1048577 octets");
     }
 
     proptest! {

@@ -111,7 +111,8 @@ pub(crate) fn fragments(packet: &[u8], id: u16, step: usize) -> Vec<Vec<u8>> {
     let is_v4 = packet[0] >> 4 == 4;
     let (header, payload) = packet.split_at(if is_v4 { 20 } else { 40 });
     let last = payload.len().div_ceil(step) - 1;
-    let part = |(number, octets): (usize, &[u8])| {
+    let mut fragments = Vec::new();
+    for (number, octets) in payload.chunks(step).enumerate() {
         let offset = (number * step) as u16;
         let mut made = header.to_vec();
         if is_v4 {
@@ -127,9 +128,9 @@ pub(crate) fn fragments(packet: &[u8], id: u16, step: usize) -> Vec<Vec<u8>> {
             made.extend(u32::from(id).to_be_bytes());
         }
         made.extend(octets);
-        made
-    };
-    payload.chunks(step).enumerate().map(part).collect()
+        fragments.push(made);
+    }
+    fragments
 }
 
 pub(crate) fn ethernet(packet: &[u8]) -> Vec<u8> {
@@ -150,17 +151,11 @@ pub(crate) fn ms(number: usize) -> u64 {
 
 /// A pcap file of raw IP packets with their times in nanoseconds.
 pub(crate) fn pcap_at(packets: &[(u64, Vec<u8>)]) -> Vec<u8> {
-    let numbers = |at_ns: u64, length: usize| {
-        [
-            (at_ns / 1_000_000_000) as u32,
-            (at_ns % 1_000_000_000) as u32,
-            length as u32,
-            length as u32,
-        ]
-    };
     let mut file = pcap_header(0xa1b2_3c4d, 101, false);
     for (at_ns, packet) in packets {
-        for number in numbers(*at_ns, packet.len()) {
+        let (seconds, rest_ns) = (at_ns / 1_000_000_000, at_ns % 1_000_000_000);
+        let length = packet.len() as u32;
+        for number in [seconds as u32, rest_ns as u32, length, length] {
             file.extend(number.to_le_bytes());
         }
         file.extend(packet);

@@ -277,30 +277,31 @@ fn packet_range(from: usize, length: usize, end: usize) -> Result<Range<usize>, 
 mod tests {
     use super::*;
 
+    fn check_clock(resolution: u8, offset: i64, ticks: u64, expected: u64) {
+        let interface = Interface {
+            link_type: LinkType::from_number(1, Order::Little),
+            snap_length: 0,
+            unit: Unit::of(resolution),
+            offset,
+        };
+        assert_eq!(interface.at_ns(ticks), expected, "{resolution:#x} {offset} {ticks}");
+    }
+
     #[test]
     fn clocks_of_any_resolution_are_read() {
-        let check = |resolution: u8, offset, ticks, expected: u64| {
-            let interface = Interface {
-                link_type: LinkType::from_number(1, Order::Little),
-                snap_length: 0,
-                unit: Unit::of(resolution),
-                offset,
-            };
-            assert_eq!(interface.at_ns(ticks), expected, "{resolution:#x} {offset} {ticks}");
-        };
-        check(6, 0, 1_700_000_000_123_456, 1_700_000_000_123_456_000);
-        check(9, 0, 1_700_000_000_123_456_789, 1_700_000_000_123_456_789);
-        check(3, 1_700_000_000, 5, 1_700_000_000_005_000_000);
-        check(0, -10, 25, 15_000_000_000);
-        check(12, 0, 1_234_567, 1_234);
-        check(0x7f, 0, u64::MAX, 0);
+        check_clock(6, 0, 1_700_000_000_123_456, 1_700_000_000_123_456_000);
+        check_clock(9, 0, 1_700_000_000_123_456_789, 1_700_000_000_123_456_789);
+        check_clock(3, 1_700_000_000, 5, 1_700_000_000_005_000_000);
+        check_clock(0, -10, 25, 15_000_000_000);
+        check_clock(12, 0, 1_234_567, 1_234);
+        check_clock(0x7f, 0, u64::MAX, 0);
         // 2^-10 of a second.
-        check(0x8a, 0, 1_536, 1_500_000_000);
-        check(0xff, 0, u64::MAX, 0);
-        check(0x80, 1, 2, 3_000_000_000);
+        check_clock(0x8a, 0, 1_536, 1_500_000_000);
+        check_clock(0xff, 0, u64::MAX, 0);
+        check_clock(0x80, 1, 2, 3_000_000_000);
         // What has no room is at the end of time, or at its beginning.
-        check(0, 0, u64::MAX, u64::MAX);
-        check(0, i64::MAX, u64::MAX, u64::MAX);
-        check(9, i64::MIN, u64::MAX, 0);
+        check_clock(0, 0, u64::MAX, u64::MAX);
+        check_clock(0, i64::MAX, u64::MAX, u64::MAX);
+        check_clock(9, i64::MIN, u64::MAX, 0);
     }
 }

@@ -294,21 +294,23 @@ mod tests {
         assert_eq!(spans(&job)[1], (1_500_000_000, 2_500_000_000));
     }
 
+    fn interval_ms(slice: Duration) -> u64 {
+        let ms = Duration::from_millis;
+        // Two seconds of each of two loads, on a timeline of four.
+        let job = job(closed(1, 1));
+        let plan = SlicePlan { slice, lead: ms(0), tail: ms(0), mirrored: true };
+        let turns = plan.turns(2, ms(4_000), 1).pop().unwrap();
+        let timeline = Timeline::in_turns(ms(0), ms(4_000), turns.clone());
+        let phases = Phases::of(&Job { timeline, ..job });
+        let whole = (0..4_000_000_000 / phases.interval).map(|nth| nth * phases.interval);
+        let own = |at| turns.own_between(at, at + phases.interval);
+        assert!(whole.map(own).all(|own| 2 * own == phases.interval), "{slice:?}");
+        phases.interval / 1_000_000
+    }
+
     #[test]
     fn an_interval_is_as_short_as_equal_turns_allow() {
         let ms = Duration::from_millis;
-        let interval_ms = |slice| {
-            // Two seconds of each of two loads, on a timeline of four.
-            let job = job(closed(1, 1));
-            let plan = SlicePlan { slice, lead: ms(0), tail: ms(0), mirrored: true };
-            let turns = plan.turns(2, ms(4_000), 1).pop().unwrap();
-            let timeline = Timeline::in_turns(ms(0), ms(4_000), turns.clone());
-            let phases = Phases::of(&Job { timeline, ..job });
-            let whole = (0..4_000_000_000 / phases.interval).map(|nth| nth * phases.interval);
-            let own = |at| turns.own_between(at, at + phases.interval);
-            assert!(whole.map(own).all(|own| 2 * own == phases.interval), "{slice:?}");
-            phases.interval / 1_000_000
-        };
         assert_eq!(interval_ms(ms(50)), 100);
         assert_eq!(interval_ms(ms(20)), 120);
         // It was 2 s, a whole block: all of the load's own time in two intervals.

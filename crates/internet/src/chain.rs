@@ -134,12 +134,6 @@ impl Internet {
     pub(crate) fn listed_names(&self, zone: Zone) -> Vec<ListedName> {
         let mut apex = Vec::new();
         self.push_apex(zone, &mut apex);
-        let below = |label: &[u8]| {
-            let mut name = Vec::with_capacity(1 + label.len() + apex.len());
-            push_label(&mut name, label);
-            name.extend_from_slice(&apex);
-            name
-        };
         let types = self.types(zone, Node::Apex);
         let mut names = vec![ListedName { name: apex.clone(), types }];
         match zone {
@@ -154,7 +148,7 @@ impl Internet {
                     });
                 }
                 if registry.parent.is_none() {
-                    names.push(ListedName { name: below(b"nic"), types: Types::default() });
+                    names.push(ListedName { name: below(&apex, b"nic"), types: Types::default() });
                     let servers = self.name_servers(zone);
                     for slot in 0..servers.count {
                         let mut name = Vec::new();
@@ -196,12 +190,12 @@ impl Internet {
                 for slot in (0..hosting.count).filter(|_| hosting.own_names) {
                     let node = Node::Server(self.slot(&hosting, slot));
                     names.push(ListedName {
-                        name: below(format!("ns{}", slot + 1).as_bytes()),
+                        name: below(&apex, format!("ns{}", slot + 1).as_bytes()),
                         types: self.types(zone, node),
                     });
                 }
                 if region.is_none() {
-                    self.list_beside_hosts(domain, &below, &mut names);
+                    self.list_beside_hosts(domain, &apex, &mut names);
                 }
             }
         }
@@ -214,12 +208,7 @@ impl Internet {
     }
 
     /// What a domain has beside its hosts and servers.
-    fn list_beside_hosts(
-        &self,
-        domain: u64,
-        below: &impl Fn(&[u8]) -> Vec<u8>,
-        names: &mut Vec<ListedName>,
-    ) {
+    fn list_beside_hosts(&self, domain: u64, apex: &[u8], names: &mut Vec<ListedName>) {
         let zone = Zone::Hosted { domain, region: None };
         for (region, label) in (0..).zip(REGIONS) {
             if self.has_region(domain, region) {
@@ -227,7 +216,7 @@ impl Internet {
                     true => self.delegation_types(Zone::Hosted { domain, region: Some(region) }),
                     false => Types::default(),
                 };
-                names.push(ListedName { name: below(label.as_bytes()), types });
+                names.push(ListedName { name: below(apex, label.as_bytes()), types });
             }
         }
         for host in 1..=self.host_count() {
@@ -244,12 +233,12 @@ impl Internet {
         }
         if self.has_dmarc(domain) {
             names.push(ListedName {
-                name: below(b"_dmarc"),
+                name: below(apex, b"_dmarc"),
                 types: self.types(zone, Node::Dmarc(domain)),
             });
         }
         if self.has_services(domain) {
-            let parent = below(b"_tcp");
+            let parent = below(apex, b"_tcp");
             for (service, (label, _)) in (0..).zip(SERVICES) {
                 let mut name = Vec::new();
                 push_label(&mut name, label.as_bytes());
@@ -262,4 +251,12 @@ impl Internet {
             names.push(ListedName { name: parent, types: Types::default() });
         }
     }
+}
+
+/// The name with this label before `apex`.
+fn below(apex: &[u8], label: &[u8]) -> Vec<u8> {
+    let mut name = Vec::with_capacity(1 + label.len() + apex.len());
+    push_label(&mut name, label);
+    name.extend_from_slice(apex);
+    name
 }

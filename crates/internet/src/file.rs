@@ -9,7 +9,7 @@ use dnslab_wire::units::{duration, share};
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, de::Error as _};
 
-use crate::network::Network;
+use crate::network::{Network, NetworkError};
 
 /// An internet as its file describes it. What a file leaves out has the value of [`Description::default`],
 /// which `docs/internet.toml` shows with the reason for each.
@@ -495,9 +495,18 @@ pub struct Suffix(pub String);
 /// Reads what a text says; numbers too if they may stand for it.
 struct Reader<T> {
     expected: &'static str,
-    read: fn(&str) -> Result<T, String>,
-    number: Option<fn(f64) -> Result<T, String>>,
+    read: fn(&str) -> Result<T, WrongValue>,
+    number: Option<fn(f64) -> Result<T, WrongValue>>,
     value: PhantomData<T>,
+}
+
+/// The end of a sentence that begins with the value.
+#[derive(Debug, thiserror::Error)]
+enum WrongValue {
+    #[error(" is {0}")]
+    Kind(&'static str),
+    #[error(": {0}")]
+    Network(#[from] NetworkError),
 }
 
 impl<T> Visitor<'_> for Reader<T> {
@@ -508,19 +517,19 @@ impl<T> Visitor<'_> for Reader<T> {
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
-        (self.read)(text).map_err(E::custom)
+        (self.read)(text).map_err(|wrong| E::custom(format_args!("`{text}`{wrong}")))
     }
 
     fn visit_f64<E: de::Error>(self, value: f64) -> Result<T, E> {
         match self.number {
-            Some(read) => read(value).map_err(E::custom),
+            Some(read) => read(value).map_err(|wrong| E::custom(format_args!("{value}{wrong}"))),
             None => Err(E::invalid_type(de::Unexpected::Float(value), &self)),
         }
     }
 
     fn visit_i64<E: de::Error>(self, value: i64) -> Result<T, E> {
         match self.number {
-            Some(read) => read(value as f64).map_err(E::custom),
+            Some(_) => self.visit_f64(value as f64),
             None => Err(E::invalid_type(de::Unexpected::Signed(value), &self)),
         }
     }
@@ -552,13 +561,12 @@ impl<'de> Deserialize<'de> for Share {
         deserializer.deserialize_any(Reader {
             expected: "a share, as in `0.05` or \"5%\"",
             read: |text| {
-                let wrong =
-                    || format!("`{text}` is no share between 0 and 1, as in `0.05` or \"5%\"");
-                share::read(text).map(Self).ok_or_else(wrong)
+                let wrong = "no share between 0 and 1, as in `0.05` or \"5%\"";
+                share::read(text).map(Self).ok_or(WrongValue::Kind(wrong))
             },
             number: Some(|value| match (0.0..=1.0).contains(&value) {
                 true => Ok(Self(value)),
-                false => Err(format!("{value} is no share between 0 and 1")),
+                false => Err(WrongValue::Kind("no share between 0 and 1")),
             }),
             value: PhantomData,
         })
@@ -573,8 +581,8 @@ impl<'de> Deserialize<'de> for Seconds {
                 // RFC 2181, section 8: at most 2^31 - 1; a week is more than anybody needs.
                 let read =
                     duration::read(text).ok().filter(|duration| duration.as_secs() <= 604_800);
-                let wrong = || format!("`{text}` is no TTL of at most 168h, as in \"48h\"");
-                read.map(|duration| Self(duration.as_secs() as u32)).ok_or_else(wrong)
+                let wrong = WrongValue::Kind("no TTL of at most 168h, as in \"48h\"");
+                read.map(|duration| Self(duration.as_secs() as u32)).ok_or(wrong)
             },
             number: None,
             value: PhantomData,
@@ -588,8 +596,8 @@ impl<'de> Deserialize<'de> for Time {
             expected: "a duration, as in \"30ms\"",
             read: |text| {
                 let read = duration::read(text).ok().filter(|duration| duration.as_secs() <= 60);
-                let wrong = || format!("`{text}` is no duration of at most 60s, as in \"30ms\"");
-                read.map(Self).ok_or_else(wrong)
+                let wrong = "no duration of at most 60s, as in \"30ms\"";
+                read.map(Self).ok_or(WrongValue::Kind(wrong))
             },
             number: None,
             value: PhantomData,
@@ -617,18 +625,16 @@ impl<'de> Deserialize<'de> for Suffix {
         deserializer.deserialize_str(Reader {
             expected: "a name of one or two labels",
             read: |text| {
-                let is_label = |label: &str| {
-                    let is_letter =
-                        |octet: u8| octet.is_ascii_lowercase() || octet.is_ascii_digit() || octet == b'-';
-                    (1..=63).contains(&label.len()) && label.bytes().all(is_letter)
-                };
+                let is_letter = |octet: u8| matches!(octet, b'a'..=b'z' | b'0'..=b'9' | b'-');
+                let is_label =
+                    |label: &str| (1..=63).contains(&label.len()) && label.bytes().all(is_letter);
                 let labels: Vec<&str> = text.split('.').collect();
                 let is_taken =
                     ["root-servers", "arpa"].contains(&top_label(text)) || labels[0] == "nic";
                 match labels.len() <= 2 && labels.iter().all(|label| is_label(label)) && !is_taken {
                     true => Ok(Self(text.to_owned())),
-                    false => Err(format!(
-                        "`{text}` is not one or two labels of a-z, 0-9 and -, as in `com` or `co.uk`"
+                    false => Err(WrongValue::Kind(
+                        "not one or two labels of a-z, 0-9 and -, as in `com` or `co.uk`",
                     )),
                 }
             },
@@ -642,10 +648,9 @@ impl<'de> Deserialize<'de> for Ipv4Network {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_str(Reader {
             expected: "a network of IPv4, as in \"198.18.0.0/15\"",
-            read: |text| match Network::from_str(text) {
-                Ok(network) if network.address().is_ipv4() => Ok(Self(network)),
-                Ok(_) => Err(format!("`{text}` is no network of IPv4")),
-                Err(error) => Err(format!("`{text}`: {error}")),
+            read: |text| match Network::from_str(text)? {
+                network if network.address().is_ipv4() => Ok(Self(network)),
+                _ => Err(WrongValue::Kind("no network of IPv4")),
             },
             number: None,
             value: PhantomData,
@@ -660,8 +665,8 @@ impl<'de> Deserialize<'de> for Ipv6Network {
             read: |text| match Network::from_str(text) {
                 _ if text == "none" => Ok(Self(None)),
                 Ok(network) if network.address().is_ipv6() => Ok(Self(Some(network))),
-                Ok(_) => Err(format!("`{text}` is no network of IPv6")),
-                Err(error) => Err(format!("`{text}`: {error}")),
+                Ok(_) => Err(WrongValue::Kind("no network of IPv6")),
+                Err(error) => Err(error.into()),
             },
             number: None,
             value: PhantomData,

@@ -76,8 +76,7 @@ impl Internet {
     /// exists there is computed from the name that is asked for.
     #[must_use]
     pub fn root_zone(&self) -> String {
-        let mut text = String::new();
-        let (mut signer, mut set, mut signature) = <(Signer, RrSet, RrSet)>::default();
+        let (mut file, mut set) = <(ZoneFile, RrSet)>::default();
         let mut owner = Vec::new();
         let mut previous: Option<Vec<u8>> = None;
         for name in self.root_names() {
@@ -86,34 +85,27 @@ impl Internet {
                 "the chain is in order"
             );
             let located = self.locate(&name);
-            let mut push = |set: &RrSet, signer: &mut Signer, is_own: bool| {
-                push_records(&name, set, &mut text);
-                if is_own && !set.is_empty() && self.is_signed(Zone::Root) {
-                    signer.sign(self, Zone::Root, &name, set, &mut signature);
-                    push_records(&name, &signature, &mut text);
-                }
-            };
             if let [_, PlacedZone { zone, .. }, ..] = located.zones() {
                 self.fill_name_servers(*zone, Zone::Root, &mut set);
-                push(&set, &mut signer, false);
+                push_records(&name, &set, &mut file.text);
                 if self.is_signed(*zone) {
-                    self.fill_ds(*zone, &mut signer, &mut set);
-                    push(&set, &mut signer, true);
+                    self.fill_ds(*zone, &mut file.signer, &mut set);
+                    file.push_own(self, &name, &set);
                 }
             } else if let Ok(node) = located.node {
                 for rtype in self.types(Zone::Root, node).iter() {
                     match rtype {
-                        rtype::DNSKEY => self.fill_dnskey(Zone::Root, &mut signer, &mut set),
+                        rtype::DNSKEY => self.fill_dnskey(Zone::Root, &mut file.signer, &mut set),
                         _ => self.fill(Zone::Root, node, rtype, &mut set),
                     }
-                    push(&set, &mut signer, true);
+                    file.push_own(self, &name, &set);
                 }
             }
             if self.is_signed(Zone::Root) {
                 let mut chain = Chain::default();
                 let proof = Proof { owner: &mut owner, set: &mut set };
                 self.fill_matching(Zone::Root, &name, Types::default(), &mut chain, proof);
-                push(&set, &mut signer, true);
+                file.push_own(self, &name, &set);
             }
             if let [_, PlacedZone { zone, .. }, ..] = located.zones() {
                 let servers = self.name_servers(*zone);
@@ -122,13 +114,32 @@ impl Internet {
                     let server = self.push_name_server(&servers, slot, &mut owner);
                     for rtype in [rtype::A, rtype::AAAA] {
                         self.fill_glue(server, Zone::Root, rtype, &mut set);
-                        push_records(&owner, &set, &mut text);
+                        push_records(&owner, &set, &mut file.text);
                     }
                 }
             }
             previous = Some(name);
         }
-        text
+        file.text
+    }
+}
+
+/// The root zone while it is written.
+#[derive(Default)]
+struct ZoneFile {
+    text: String,
+    signer: Signer,
+    signature: RrSet,
+}
+
+impl ZoneFile {
+    /// Appends a set for which the root is authoritative, with its signature if it has one.
+    fn push_own(&mut self, internet: &Internet, owner: &[u8], set: &RrSet) {
+        push_records(owner, set, &mut self.text);
+        if !set.is_empty() && internet.is_signed(Zone::Root) {
+            self.signer.sign(internet, Zone::Root, owner, set, &mut self.signature);
+            push_records(owner, &self.signature, &mut self.text);
+        }
     }
 }
 

@@ -120,15 +120,17 @@ impl fmt::Display for Network {
 mod tests {
     use super::*;
 
+    #[track_caller]
+    fn check(network: &str, place: u64, address: &str, servers: u64) {
+        let network: Network = network.parse().unwrap();
+        let address: IpAddr = address.parse().unwrap();
+        assert_eq!(network.at(place), address);
+        assert_eq!(network.place(address), Some(place));
+        assert_eq!(network.servers(), servers);
+    }
+
     #[test]
     fn places_are_addresses() {
-        let check = |network: &str, place, address: &str, servers| {
-            let network: Network = network.parse().unwrap();
-            let address: IpAddr = address.parse().unwrap();
-            assert_eq!(network.at(place), address);
-            assert_eq!(network.place(address), Some(place));
-            assert_eq!(network.servers(), servers);
-        };
         check("198.18.0.0/15", 0x1_0203, "198.19.2.3", (1 << 17) - 2);
         check("2001:2::/48", 0x1_0203, "2001:2::1:203", u64::MAX);
         check("127.0.0.0/8", 1, "127.0.0.1", (1 << 24) - 2);

@@ -142,23 +142,25 @@ fn read_query(query: &[u8], message: &mut Vec<u8>) -> Result<(), StatusCode> {
 mod tests {
     use super::*;
 
+    #[track_caller]
+    fn check(method: &str, path: &str, carries_message: bool, expected: Result<&[u8], u16>) {
+        let (path, query) = path.split_once('?').unwrap_or((path, ""));
+        let (method, path, query) = (method.as_bytes(), path.as_bytes(), query.as_bytes());
+        let head = RequestHead { method, path, query, carries_message };
+        let mut message = b"what came before".to_vec();
+        let found = head.message("/q", &mut message).map_err(|status| status.as_u16());
+        let found = found.map(|place| match place {
+            MessageIn::Query { is_head } => {
+                assert_eq!(is_head, method == b"HEAD");
+                message.as_slice()
+            }
+            MessageIn::Body => b"body".as_slice(),
+        });
+        assert_eq!(found, expected);
+    }
+
     #[test]
     fn messages_are_found_or_refused() {
-        let check = |method: &str, path: &str, carries_message, expected: Result<&[u8], u16>| {
-            let (path, query) = path.split_once('?').unwrap_or((path, ""));
-            let (method, path, query) = (method.as_bytes(), path.as_bytes(), query.as_bytes());
-            let head = RequestHead { method, path, query, carries_message };
-            let mut message = b"what came before".to_vec();
-            let found = head.message("/q", &mut message).map_err(|status| status.as_u16());
-            let found = found.map(|place| match place {
-                MessageIn::Query { is_head } => {
-                    assert_eq!(is_head, method == b"HEAD");
-                    message.as_slice()
-                }
-                MessageIn::Body => b"body".as_slice(),
-            });
-            assert_eq!(found, expected);
-        };
         check("GET", "/q?dns=AAAB", false, Ok(&[0, 0, 1]));
         check("HEAD", "/q?a=b&dns=AAAB&c", true, Ok(&[0, 0, 1]));
         check("GET", "/q?dns=", false, Ok(&[]));

@@ -111,14 +111,15 @@ mod tests {
         coded.as_bytes().chunks(8).map(|bits| octet(bits).unwrap()).collect()
     }
 
+    fn check(coded: &[u8], expected: Option<&[u8]>) {
+        let mut out = Vec::new();
+        let is_well_coded = decode(coded, &mut out);
+        assert_eq!(is_well_coded.then_some(out.as_slice()), expected, "{coded:x?}");
+        assert_eq!(decoded_length(coded), expected.map(<[u8]>::len), "{coded:x?}");
+    }
+
     #[test]
     fn strings_are_decoded() {
-        let check = |coded: &[u8], expected: Option<&[u8]>| {
-            let mut out = Vec::new();
-            let is_well_coded = decode(coded, &mut out);
-            assert_eq!(is_well_coded.then_some(out.as_slice()), expected, "{coded:x?}");
-            assert_eq!(decoded_length(coded), expected.map(<[u8]>::len), "{coded:x?}");
-        };
         // RFC 7541, appendix C.4.1, C.4.2 and C.6.1.
         const NAME: &[u8] = b"\xf1\xe3\xc2\xe5\xf2\x3a\x6b\xa0\xab\x90\xf4\xff";
         check(NAME, Some(b"www.example.com"));

@@ -35,12 +35,9 @@ fn queries(edns: Option<Edns>) -> Vec<Query> {
 }
 
 fn responses(rcode: u8, records: &[u8], answers: u8, additional: u8) -> Vec<Vec<u8>> {
+    let head = [0x84, rcode, 0, 1, 0, answers, 0, 0, 0, additional];
     let respond = |(id, query): (u16, Query)| {
-        let mut message = id.to_be_bytes().to_vec();
-        message.extend([0x84, rcode, 0, 1, 0, answers, 0, 0, 0, additional]);
-        message.extend(query.question());
-        message.extend(records);
-        message
+        [&id.to_be_bytes()[..], &head, query.question(), records].concat()
     };
     (0..).zip(queries(None)).map(respond).collect()
 }

@@ -104,15 +104,16 @@ pub fn datagrams(octets: &[u8], segment: usize) -> impl Iterator<Item = &[u8]> {
 mod tests {
     use super::*;
 
+    fn batch_of(lengths: &[usize]) -> MessageBatch {
+        let mut batch = MessageBatch::default();
+        for length in lengths {
+            batch.push_with(|octets| octets.resize(octets.len() + length, 9));
+        }
+        batch
+    }
+
     #[test]
     fn neighbours_of_one_length_are_together() {
-        let batch_of = |lengths: &[usize]| {
-            let mut batch = MessageBatch::default();
-            for length in lengths {
-                batch.push_with(|octets| octets.resize(octets.len() + length, 9));
-            }
-            batch
-        };
         let batch = batch_of(&[12, 12, 12, 15, 12, 12]);
         let runs = |first, longest| -> Vec<(usize, usize)> {
             batch.runs(first, longest).map(|run| (run.count, run.length)).collect()

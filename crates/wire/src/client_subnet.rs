@@ -147,19 +147,21 @@ impl FromStr for ClientSubnet {
 mod tests {
     use super::*;
 
+    #[track_caller]
+    fn check(text: &str, printed: &str, data: &[u8]) {
+        let subnet: ClientSubnet = text.parse().unwrap();
+        assert_eq!(subnet.to_string(), printed);
+        assert_eq!(printed.parse(), Ok(subnet));
+        let mut option = Vec::new();
+        subnet.push_option(&mut option);
+        assert_eq!(option.len(), subnet.option_length());
+        assert!(option.len() <= MAX_LENGTH);
+        assert_eq!(option[..4], [0, 8, 0, data.len() as u8], "{text}");
+        assert_eq!(&option[4..], data, "{text}");
+    }
+
     #[test]
     fn subnets_are_read_and_encoded() {
-        let check = |text: &str, printed: &str, data: &[u8]| {
-            let subnet: ClientSubnet = text.parse().unwrap();
-            assert_eq!(subnet.to_string(), printed);
-            assert_eq!(printed.parse(), Ok(subnet));
-            let mut option = Vec::new();
-            subnet.push_option(&mut option);
-            assert_eq!(option.len(), subnet.option_length());
-            assert!(option.len() <= MAX_LENGTH);
-            assert_eq!(option[..4], [0, 8, 0, data.len() as u8], "{text}");
-            assert_eq!(&option[4..], data, "{text}");
-        };
         check("192.0.2.0/24", "192.0.2.0/24", &[0, 1, 24, 0, 192, 0, 2]);
         check("10.128.0.0/9", "10.128.0.0/9", &[0, 1, 9, 0, 10, 128]);
         check("192.0.2.1", "192.0.2.1/32", &[0, 1, 32, 0, 192, 0, 2, 1]);

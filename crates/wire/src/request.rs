@@ -193,12 +193,24 @@ fn read_options(mut options: &[u8], edns: &mut ClientEdns) -> Option<()> {
 mod tests {
     use super::*;
 
+    const QUESTION: &[u8] = b"\0\0\x01\0\x01";
+
     fn message(flags: u8, counts: [u8; 4], rest: &[u8]) -> Vec<u8> {
         let [questions, answers, authorities, additionals] = counts;
         let mut message = vec![1, 2, flags, 0, 0, questions, 0, answers, 0, authorities, 0];
         message.push(additionals);
         message.extend_from_slice(rest);
         message
+    }
+
+    fn with_long_name(labels: usize) -> Vec<u8> {
+        let mut rest =
+            b"\x3faaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa".repeat(labels);
+        // 3 x 64 octets and one label more make 255 with a label of 61.
+        rest.push(61);
+        rest.extend_from_slice(&[b'a'; 61]);
+        rest.extend_from_slice(b"\0\0\x01\0\x01");
+        message(0, [1, 0, 0, 0], &rest)
     }
 
     #[test]
@@ -217,22 +229,20 @@ mod tests {
         check(message(0, [1, 0, 0, 0], b"\xc0\x0c\0\x01\0\x01"), Some(FormatError));
         check(message(0, [1, 0, 0, 1], b"\0\0\x01\0\x01"), Some(FormatError));
         check(message(0, [1, 0, 0, 0], b"\0\0\x01\0\x01"), None);
-        let long = |labels: usize| {
-            let mut rest = b"\x3faaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-                .repeat(labels);
-            // 3 x 64 octets and one label more make 255 with a label of 61.
-            rest.push(61);
-            rest.extend_from_slice(&[b'a'; 61]);
-            rest.extend_from_slice(b"\0\0\x01\0\x01");
-            message(0, [1, 0, 0, 0], &rest)
-        };
-        check(long(3), None);
-        check(long(4), Some(FormatError));
+        check(with_long_name(3), None);
+        check(with_long_name(4), Some(FormatError));
+    }
+
+    fn cookie(length: u8) -> Option<ClientCookie> {
+        let mut opt = b"\0\0\x29\x04\xd0\0\0\0\0\0".to_vec();
+        opt.extend_from_slice(&[length + 4, 0, 10, 0, length]);
+        opt.extend((0..length).map(|place| b'a' + place));
+        let message = message(0, [1, 0, 0, 1], &[QUESTION, &opt].concat());
+        Request::parse(&message).unwrap().edns.unwrap().cookie
     }
 
     #[test]
     fn the_opt_record_is_found_among_others() {
-        const QUESTION: &[u8] = b"\0\0\x01\0\x01";
         const OPT: &[u8] = b"\0\0\x29\x04\xd0\0\0\x80\0\0\0";
         const TXT: &[u8] = b"\xc0\x0c\0\x10\0\x01\0\0\0\0\0\x02\x01a";
         let check = |counts, parts: &[&[u8]], expected: Option<bool>| {
@@ -260,21 +270,13 @@ mod tests {
         );
         const PADDED: &[u8] = b"\0\0\x29\x04\xd0\0\0\x80\0\0\x0b\0\x0a\0\x01c\0\x0c\0\x02\0\0";
         let options = |length: u8| {
-            let mut opt = PADDED.to_vec();
-            opt[10] = length;
-            let parts = message(0, [1, 0, 0, 1], &[QUESTION, &opt].concat());
-            Request::parse(&parts).ok().map(|request| request.edns.unwrap().is_padded)
+            let parts = [QUESTION, &PADDED[..10], &[length], &PADDED[11..]].concat();
+            let message = message(0, [1, 0, 0, 1], &parts);
+            Request::parse(&message).ok().map(|request| request.edns.unwrap().is_padded)
         };
         assert_eq!(options(11), Some(true));
         assert_eq!(options(5), Some(false));
         assert_eq!([options(10), options(12), options(2)], [None; 3]);
-        let cookie = |length: u8| {
-            let mut opt = b"\0\0\x29\x04\xd0\0\0\0\0\0".to_vec();
-            opt.extend_from_slice(&[length + 4, 0, 10, 0, length]);
-            opt.extend((0..length).map(|place| b'a' + place));
-            let message = message(0, [1, 0, 0, 1], &[QUESTION, &opt].concat());
-            Request::parse(&message).unwrap().edns.unwrap().cookie
-        };
         let valid = Some(ClientCookie::Valid(*b"abcdefgh"));
         assert_eq!([cookie(8), cookie(16), cookie(40)], [valid; 3]);
         let lengths = [0, 7, 9, 15, 41];

@@ -28,25 +28,30 @@ fn pcap_is_read_in_both_orders_and_both_units() {
     }
 }
 
+/// Of a block of pcapng.
+fn option(is_big: bool, code: u16, value: &[u8]) -> Vec<u8> {
+    let number = |number: u16| if is_big { number.to_be_bytes() } else { number.to_le_bytes() };
+    let mut option = [number(code), number(value.len() as u16)].concat();
+    option.extend(value);
+    option.resize(option.len().next_multiple_of(4), 0);
+    option
+}
+
 #[test]
 fn pcapng_has_sections_interfaces_and_blocks_that_are_skipped() {
     let packet = udp(client(0), server(), &query(1));
     for is_big in [false, true] {
-        let option = |code: u16, value: &[u8]| {
-            let number =
-                |number: u16| if is_big { number.to_be_bytes() } else { number.to_le_bytes() };
-            let mut option = [number(code), number(value.len() as u16)].concat();
-            option.extend(value);
-            option.resize(option.len().next_multiple_of(4), 0);
-            option
-        };
         let offset = 1_700_000_000_i64;
         let offset = if is_big { offset.to_be_bytes() } else { offset.to_le_bytes() };
         let length = packet.len() as u32;
         // As long as the snap length.
         let padded = [&packet[..], &[0; 60]].concat()[..60].to_vec();
-        let nanoseconds =
-            [option(2, b"eth0"), option(9, b"\x09"), option(14, &offset), option(0, b"")];
+        let nanoseconds = [
+            option(is_big, 2, b"eth0"),
+            option(is_big, 9, b"\x09"),
+            option(is_big, 14, &offset),
+            option(is_big, 0, b""),
+        ];
         let old = {
             // Interface 1 and a number of packets that were lost.
             let first = if is_big { [0, 1, 0, 9] } else { [1, 0, 9, 0] };
@@ -324,38 +329,39 @@ fn a_frame_stream_may_have_other_control_frames_and_others_may_follow_it() {
     assert_eq!(messages(&read(&[&silent, &dnstap[start..]].concat()).0), forty());
 }
 
-#[test]
-fn dnstap_says_which_answers_were_truncated() {
+fn dnstap_frame(kind: i32, socket_protocol: i32, number: u32, id: u8) -> Vec<u8> {
     use crate::dnstap::{Dnstap, MESSAGE, Message};
     use prost::Message as _;
-    let frame = |kind, socket_protocol, number: u32, id: u8| {
-        let mut octets = query(number);
-        octets[0] = id;
-        let mut message = Message {
-            kind,
-            socket_family: 1,
-            socket_protocol,
-            query_address: vec![192, 0, 2, 1],
-            query_port: 40_000,
-            query_time_sec: 5,
-            ..Message::default()
-        };
-        if kind == 6 {
-            octets[2] |= 0x82;
-            message.response_message = octets;
-        } else {
-            message.query_message = octets;
-        }
-        Dnstap { message, kind: MESSAGE }.encode_to_vec()
+    let mut octets = query(number);
+    octets[0] = id;
+    let mut message = Message {
+        kind,
+        socket_family: 1,
+        socket_protocol,
+        query_address: vec![192, 0, 2, 1],
+        query_port: 40_000,
+        query_time_sec: 5,
+        ..Message::default()
     };
+    if kind == 6 {
+        octets[2] |= 0x82;
+        message.response_message = octets;
+    } else {
+        message.query_message = octets;
+    }
+    Dnstap { message, kind: MESSAGE }.encode_to_vec()
+}
+
+#[test]
+fn dnstap_says_which_answers_were_truncated() {
     let mut writer = crate::FrameWriter::new(Vec::new()).unwrap();
     // A query over UDP, its truncated answer, and the query over TCP; then one without an answer.
     for frame in [
-        frame(5, 1, 1, 7),
-        frame(6, 1, 1, 7),
-        frame(5, 2, 1, 8),
-        frame(5, 1, 2, 7),
-        frame(5, 2, 2, 8),
+        dnstap_frame(5, 1, 1, 7),
+        dnstap_frame(6, 1, 1, 7),
+        dnstap_frame(5, 2, 1, 8),
+        dnstap_frame(5, 1, 2, 7),
+        dnstap_frame(5, 2, 2, 8),
     ] {
         writer.write(&frame).unwrap();
     }

@@ -115,29 +115,38 @@ fn both_sides_of_a_cut_know_what_is_theirs() {
     assert!(ds.is_authoritative && ds.of("authority", Rtype::SOA).len() == 1);
 }
 
+#[track_caller]
+fn check_negative(
+    asker: &mut Asker<'_>,
+    address: IpAddr,
+    name: &str,
+    rtype: Rtype,
+    rcode: Rcode,
+    apex: &str,
+) {
+    let answer = asker.ask(address, name, rtype).unwrap();
+    assert!(answer.is_authoritative && answer.rcode == rcode, "{name}: {answer:?}");
+    let soa = answer.of("authority", Rtype::SOA)[0];
+    assert_eq!(soa.owner, apex, "{name}");
+    // RFC 2308, section 5: both say the same.
+    assert_eq!(soa.data.rsplit(' ').next().unwrap(), soa.ttl.to_string(), "{soa:?}");
+}
+
 #[test]
 fn negative_answers_have_their_ttl() {
     let internet = internet(SOUND);
     let mut asker = Asker::new(&internet);
     let (name, own) = domain(&internet, |_| true);
-    let mut check = |address, name: &str, rtype, rcode, apex: &str| {
-        let answer = asker.ask(address, name, rtype).unwrap();
-        assert!(answer.is_authoritative && answer.rcode == rcode, "{name}: {answer:?}");
-        let soa = answer.of("authority", Rtype::SOA)[0];
-        assert_eq!(soa.owner, apex, "{name}");
-        // RFC 2308, section 5: both say the same.
-        assert_eq!(soa.data.rsplit(' ').next().unwrap(), soa.ttl.to_string(), "{soa:?}");
-    };
     let (found, absent) = (Rcode::NOERROR, Rcode::NXDOMAIN);
-    check(own, &format!("www.{name}"), Rtype::AAAA, found, &name);
-    check(own, &format!("nothing.{name}"), Rtype::A, absent, &name);
-    check(own, &format!("a.b.www.{name}"), Rtype::A, absent, &name);
-    check(com(&internet), "nothing-there.com", Rtype::A, absent, "com");
-    check(com(&internet), "nic.com", Rtype::A, found, "com");
-    check(com(&internet), "com", Rtype::A, found, "com");
-    check(root(&internet), "nothing-there", Rtype::A, absent, ".");
-    check(root(&internet), "root-servers", Rtype::A, found, ".");
-    check(root(&internet), ".", Rtype::A, found, ".");
+    check_negative(&mut asker, own, &format!("www.{name}"), Rtype::AAAA, found, &name);
+    check_negative(&mut asker, own, &format!("nothing.{name}"), Rtype::A, absent, &name);
+    check_negative(&mut asker, own, &format!("a.b.www.{name}"), Rtype::A, absent, &name);
+    check_negative(&mut asker, com(&internet), "nothing-there.com", Rtype::A, absent, "com");
+    check_negative(&mut asker, com(&internet), "nic.com", Rtype::A, found, "com");
+    check_negative(&mut asker, com(&internet), "com", Rtype::A, found, "com");
+    check_negative(&mut asker, root(&internet), "nothing-there", Rtype::A, absent, ".");
+    check_negative(&mut asker, root(&internet), "root-servers", Rtype::A, found, ".");
+    check_negative(&mut asker, root(&internet), ".", Rtype::A, found, ".");
 }
 
 #[test]
@@ -152,6 +161,22 @@ fn the_question_keeps_its_case() {
     assert_eq!(answer.of("answer", Rtype::A)[0].owner, format!("www.{name}"));
 }
 
+fn ask_broken(
+    asker: &mut Asker<'_>,
+    fault: Fault,
+    edns: Option<Edns>,
+    version: u8,
+) -> Option<super::Answer> {
+    let internet = asker.internet;
+    let (name, own) = domain(internet, |domain| internet.fault(domain) == fault);
+    let mut octets = query(&name, Rtype::A, edns);
+    let at = octets.len() - 5;
+    if version > 0 {
+        octets[at] = version;
+    }
+    asker.send(own, &octets, Carrier::Datagram)
+}
+
 #[test]
 fn edns_is_what_the_server_has() {
     let internet = internet(
@@ -159,29 +184,20 @@ fn edns_is_what_the_server_has() {
          [names]\nabsent = 0\ntruncated = 0\nalias = 0\n[operators]\npayload = [[1000, 1]]\n",
     );
     let mut asker = Asker::new(&internet);
-    let mut ask = |fault, edns: Option<Edns>, version: u8| {
-        let (name, own) = domain(&internet, |domain| internet.fault(domain) == fault);
-        let mut octets = query(&name, Rtype::A, edns);
-        let at = octets.len() - 5;
-        if version > 0 {
-            octets[at] = version;
-        }
-        asker.send(own, &octets, Carrier::Datagram)
-    };
-    let plain = ask(Fault::None, dnssec_ok(), 0).unwrap();
+    let plain = ask_broken(&mut asker, Fault::None, dnssec_ok(), 0).unwrap();
     assert!(plain.has_opt && plain.rcode == Rcode::NOERROR);
     assert_eq!(plain.octets[plain.octets.len() - 8..][..2], 1000_u16.to_be_bytes());
-    let future = ask(Fault::None, dnssec_ok(), 1).unwrap();
+    let future = ask_broken(&mut asker, Fault::None, dnssec_ok(), 1).unwrap();
     // BADVERS is 16: the header has its lower four bits, the OPT record the others.
     assert!(future.has_opt && future.octets[3] & 0xf == 0);
     assert_eq!(future.octets[future.octets.len() - 6], 1);
-    assert!(!ask(Fault::None, None, 0).unwrap().has_opt);
-    let old = ask(Fault::EdnsFormErr, dnssec_ok(), 0).unwrap();
+    assert!(!ask_broken(&mut asker, Fault::None, None, 0).unwrap().has_opt);
+    let old = ask_broken(&mut asker, Fault::EdnsFormErr, dnssec_ok(), 0).unwrap();
     assert!(!old.has_opt && old.rcode == Rcode::FORMERR);
-    assert_eq!(ask(Fault::EdnsFormErr, None, 0).unwrap().rcode, Rcode::NOERROR);
-    let deaf = ask(Fault::EdnsIgnored, dnssec_ok(), 0).unwrap();
+    assert_eq!(ask_broken(&mut asker, Fault::EdnsFormErr, None, 0).unwrap().rcode, Rcode::NOERROR);
+    let deaf = ask_broken(&mut asker, Fault::EdnsIgnored, dnssec_ok(), 0).unwrap();
     assert!(!deaf.has_opt && deaf.rcode == Rcode::NOERROR);
-    assert!(ask(Fault::Dead, dnssec_ok(), 0).is_none());
+    assert!(ask_broken(&mut asker, Fault::Dead, dnssec_ok(), 0).is_none());
 }
 
 #[test]
@@ -221,6 +237,22 @@ fn other_questions_are_refused() {
     assert_eq!(any.of("answer", Rtype::NS).len(), 13);
 }
 
+fn answers_of(internet: &Internet) -> Vec<u8> {
+    let (mut scratch, mut out) = (Scratch::default(), vec![0; 65_535]);
+    let mut all = Vec::new();
+    for i in 0..200 {
+        let name = internet.name(i).to_string();
+        for place in [1, 14, 40, 8_000] {
+            let address = internet.networks().next().unwrap().at(place);
+            let octets = query(&name, Rtype::A, dnssec_ok());
+            let length =
+                internet.answer(address, &octets, Carrier::Datagram, &mut scratch, &mut out);
+            all.extend_from_slice(&out[..length.unwrap_or(0)]);
+        }
+    }
+    all
+}
+
 #[test]
 fn one_seed_is_one_internet() {
     let text = "seed = 34\n[dnssec]\ndomains = 0.5\n";
@@ -229,48 +261,34 @@ fn one_seed_is_one_internet() {
     assert_eq!(one.root_zone(), other.root_zone());
     assert_eq!(one.trust_anchor(), other.trust_anchor());
     assert_ne!(one.trust_anchor(), different.trust_anchor());
-    let octets_of = |internet: &Internet| {
-        let (mut scratch, mut out) = (Scratch::default(), vec![0; 65_535]);
-        let mut all = Vec::new();
-        for i in 0..200 {
-            let name = internet.name(i).to_string();
-            for place in [1, 14, 40, 8_000] {
-                let address = internet.networks().next().unwrap().at(place);
-                let octets = query(&name, Rtype::A, dnssec_ok());
-                let length =
-                    internet.answer(address, &octets, Carrier::Datagram, &mut scratch, &mut out);
-                all.extend_from_slice(&out[..length.unwrap_or(0)]);
-            }
-        }
-        all
-    };
-    assert_eq!(octets_of(&one), octets_of(&other));
-    assert_ne!(octets_of(&one), octets_of(&different));
+    assert_eq!(answers_of(&one), answers_of(&other));
+    assert_ne!(answers_of(&one), answers_of(&different));
+}
+
+fn check_error(text: &str, parts: &[&str]) {
+    let error = Internet::parse(text).expect_err(text).to_string();
+    for part in parts {
+        assert!(error.contains(part), "`{text}` has no `{part}`: {error}");
+    }
 }
 
 #[test]
 fn files_are_refused_with_a_line_and_a_reason() {
-    let check = |text: &str, parts: &[&str]| {
-        let error = Internet::parse(text).expect_err(text).to_string();
-        for part in parts {
-            assert!(error.contains(part), "`{text}` has no `{part}`: {error}");
-        }
-    };
-    check("seed = 1\nsed = 2", &["line 2", "unknown field `sed`"]);
-    check("[names]\n\nipv6 = 1.5", &["line 3", "1.5 is no share"]);
-    check("[names]\nipv6 = \"150%\"", &["line 2", "`150%` is no share"]);
-    check("[root]\nservers = 0", &["line 2", "0 is not between 1 and 26"]);
-    check("[path]\nmedian = \"5\"", &["line 2", "`5` is no duration"]);
-    check("[top_level]\nttl = \"1y\"", &["line 2", "`1y` is no TTL"]);
-    check("[names]\nttl = [[1, 0]]", &["line 2", "needs a weight above 0"]);
-    check("[names]\nttl = []", &["line 2", "needs a weight above 0"]);
-    check("[network]\nipv4 = \"198.18.0.1/15\"", &["line 2", "bits after its prefix"]);
-    check("[network]\nipv4 = \"2001:2::/48\"", &["line 2", "no network of IPv4"]);
-    check("[network]\nipv4 = \"198.18.0.0/24\"", &["has no room for", "198.18.0.0/24"]);
-    check("[faults]\nlame = 0.6\ndead = 0.6", &["`faults`", "add up to"]);
-    check("[top_level]\nknown = [[\"a.b.c\", 1]]", &["line 2", "one or two labels"]);
-    check("[top_level]\nknown = [[\"com\", 1], [\"com\", 0]]", &["twice"]);
-    check("[top_level]\ncount = 1\nknown = [[\"com\", 1], [\"net\", 0]]", &["more than 1"]);
+    check_error("seed = 1\nsed = 2", &["line 2", "unknown field `sed`"]);
+    check_error("[names]\n\nipv6 = 1.5", &["line 3", "1.5 is no share"]);
+    check_error("[names]\nipv6 = \"150%\"", &["line 2", "`150%` is no share"]);
+    check_error("[root]\nservers = 0", &["line 2", "0 is not between 1 and 26"]);
+    check_error("[path]\nmedian = \"5\"", &["line 2", "`5` is no duration"]);
+    check_error("[top_level]\nttl = \"1y\"", &["line 2", "`1y` is no TTL"]);
+    check_error("[names]\nttl = [[1, 0]]", &["line 2", "needs a weight above 0"]);
+    check_error("[names]\nttl = []", &["line 2", "needs a weight above 0"]);
+    check_error("[network]\nipv4 = \"198.18.0.1/15\"", &["line 2", "bits after its prefix"]);
+    check_error("[network]\nipv4 = \"2001:2::/48\"", &["line 2", "no network of IPv4"]);
+    check_error("[network]\nipv4 = \"198.18.0.0/24\"", &["has no room for", "198.18.0.0/24"]);
+    check_error("[faults]\nlame = 0.6\ndead = 0.6", &["`faults`", "add up to"]);
+    check_error("[top_level]\nknown = [[\"a.b.c\", 1]]", &["line 2", "one or two labels"]);
+    check_error("[top_level]\nknown = [[\"com\", 1], [\"com\", 0]]", &["twice"]);
+    check_error("[top_level]\ncount = 1\nknown = [[\"com\", 1], [\"net\", 0]]", &["more than 1"]);
 }
 
 #[test]

@@ -224,15 +224,16 @@ fn minimised_queries_of_all_types_find_every_ancestor() {
     }
 }
 
+fn with_option(name: &str, option: &[u8]) -> Vec<u8> {
+    let mut octets = query(name, Rtype::A, dnssec_ok());
+    let at = octets.len() - 2;
+    octets[at..].copy_from_slice(&(option.len() as u16).to_be_bytes());
+    octets.extend_from_slice(option);
+    octets
+}
+
 #[test]
 fn cookies_are_answered_by_servers_that_know_them() {
-    let with_option = |name: &str, option: &[u8]| {
-        let mut octets = query(name, Rtype::A, dnssec_ok());
-        let at = octets.len() - 2;
-        octets[at..].copy_from_slice(&(option.len() as u16).to_be_bytes());
-        octets.extend_from_slice(option);
-        octets
-    };
     let cookie = |octets: &[u8]| {
         let at = octets.windows(4).rposition(|window| window == [0, 10, 0, 16])?;
         Some(octets[at + 4..at + 20].to_vec())

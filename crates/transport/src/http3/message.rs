@@ -340,15 +340,17 @@ mod tests {
         octets
     }
 
+    #[track_caller]
+    fn check(mut octets: Vec<u8>, expected: Result<(bool, &[u8]), u16>) {
+        let read = read_request(&mut octets, "/q").map_err(|error| match error {
+            Unanswered::Refused(status) => status,
+            Unanswered::Broken(error) => panic!("{error}"),
+        });
+        assert_eq!(read.map(|is_head| (is_head, octets.as_slice())), expected);
+    }
+
     #[test]
     fn requests_are_read_or_refused() {
-        let check = |mut octets: Vec<u8>, expected: Result<(bool, &[u8]), u16>| {
-            let read = read_request(&mut octets, "/q").map_err(|error| match error {
-                Unanswered::Refused(status) => status,
-                Unanswered::Broken(error) => panic!("{error}"),
-            });
-            assert_eq!(read.map(|is_head| (is_head, octets.as_slice())), expected);
-        };
         check(request(b"GET", b"/q?dns=AAAB", 0, b""), Ok((false, &[0, 0, 1])));
         check(request(b"HEAD", b"/q?dns=AAAB", 0, b""), Ok((true, &[0, 0, 1])));
         check(request(b"POST", b"/q", 1, b"abc"), Ok((false, b"abc")));

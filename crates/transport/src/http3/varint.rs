@@ -28,19 +28,21 @@ pub(super) fn push(out: &mut impl BufMut, number: u64) {
 mod tests {
     use super::*;
 
+    #[track_caller]
+    fn check(octets: &[u8], number: u64) {
+        let mut rest = octets;
+        assert_eq!(take(&mut rest), Some(number));
+        assert!(rest.is_empty());
+        let mut out = Vec::new();
+        push(&mut out, number);
+        assert_eq!(out, octets);
+        for length in 0..octets.len() {
+            assert_eq!(take(&mut &octets[..length]), None);
+        }
+    }
+
     #[test]
     fn the_examples_of_the_rfc() {
-        let check = |octets: &[u8], number| {
-            let mut rest = octets;
-            assert_eq!(take(&mut rest), Some(number));
-            assert!(rest.is_empty());
-            let mut out = Vec::new();
-            push(&mut out, number);
-            assert_eq!(out, octets);
-            for length in 0..octets.len() {
-                assert_eq!(take(&mut &octets[..length]), None);
-            }
-        };
         check(&[0xc2, 0x19, 0x7c, 0x5e, 0xff, 0x14, 0xe8, 0x8c], 151_288_809_941_952_652);
         check(&[0x9d, 0x7f, 0x3e, 0x7d], 494_878_333);
         check(&[0x7b, 0xbd], 15_293);

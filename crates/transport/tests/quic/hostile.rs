@@ -149,19 +149,21 @@ fn a_server_that_does_not_want_the_query() {
     assert!(talk.end.is_none(), "{:?}", talk.end);
 }
 
+fn stop_and_leave_one(connection: &mut Connection, id: StreamId) {
+    stop(connection, id);
+    if id.index() != 1 {
+        finish(connection, id, DOQ);
+    }
+}
+
 /// A server that has the whole query may drop the stream without having read its end, as quinn does with a
 /// `RecvStream` that is dropped. That comes before the end was acknowledged, and says nothing about the
 /// query, which is answered. The longest one is answered only where it came whole.
 #[test]
 fn a_server_that_has_read_the_query_and_not_its_end() {
-    let answer = |connection: &mut Connection, id: StreamId| {
-        stop(connection, id);
-        if id.index() != 1 {
-            finish(connection, id, DOQ);
-        }
-    };
     let requests = [query(0), vec![0; 65_000], query(2)];
-    let talk = converse_about(Protocol::Doq, 100_000, &requests, &nothing, &answer, &nothing);
+    let talk =
+        converse_about(Protocol::Doq, 100_000, &requests, &nothing, &stop_and_leave_one, &nothing);
     assert!(talk.end.is_none(), "{:?}", talk.end);
     assert_eq!(talk.outcomes, [answered(0), answered(2)]);
     assert!(talk.client.is_open());
@@ -169,16 +171,18 @@ fn a_server_that_has_read_the_query_and_not_its_end() {
     assert!(talk.received < 65_000, "{}", talk.received);
 }
 
+fn opened_streams(connection: &mut Connection) -> usize {
+    let bidirectional = connection.streams().open(Dir::Bi);
+    assert_eq!(bidirectional, None);
+    let unidirectional = std::iter::from_fn(|| connection.streams().open(Dir::Uni));
+    unidirectional.count()
+}
+
 /// A server cannot open streams where it has none (RFC 9250, section 4.3.3); HTTP/3 needs some.
 #[test]
 fn streams_of_the_server() {
     let count = std::cell::Cell::new(0);
-    let open = |connection: &mut Connection, _: StreamId| {
-        let bidirectional = connection.streams().open(Dir::Bi);
-        assert_eq!(bidirectional, None);
-        let unidirectional = std::iter::from_fn(|| connection.streams().open(Dir::Uni));
-        count.set(unidirectional.count());
-    };
+    let open = |connection: &mut Connection, _| count.set(opened_streams(connection));
     converse(Protocol::Doq, 1, &nothing, &open);
     assert_eq!(count.get(), 0);
     converse(Protocol::Get, 1, &settings, &open);
@@ -328,11 +332,10 @@ proptest! {
             let begin = |connection: &mut Connection, id| {
                 write(connection, id, &[CONTROL, &begin].concat());
             };
-            let answer = |connection: &mut Connection, id| {
-                write(connection, id, &[start, &answer].concat());
-                if ends {
-                    finish(connection, id, b"");
-                }
+            let octets = [start, &answer].concat();
+            let answer = |connection: &mut Connection, id| match ends {
+                true => finish(connection, id, &octets),
+                false => write(connection, id, &octets),
             };
             let Talk { outcomes, end, .. } = converse(protocol, 3, &begin, &answer);
             let mut numbers: Vec<u16> = outcomes.iter().map(Outcome::request).collect();

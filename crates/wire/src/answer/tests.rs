@@ -218,6 +218,14 @@ fn opt_records_that_are_out_of_place() {
     faulty(&refused, second);
 }
 
+#[track_caller]
+fn early(counts: [u8; 3], behind: &[u8], place: &str) {
+    let said = format!(
+        "{place} is a TSIG record, which must be the last record of the additional section"
+    );
+    faulty(&message(counts, behind), &said);
+}
+
 #[test]
 fn signatures_of_messages_that_are_not_at_their_end() {
     // Without algorithm, time, signature or other data: only the form counts here.
@@ -227,12 +235,6 @@ fn signatures_of_messages_that_are_not_at_their_end() {
     whole(&message([1, 0, 1], &[address, tsig].concat()));
     whole(&message([1, 0, 2], &[address, OPT, tsig].concat()));
 
-    let early = |counts, behind: &[u8], place: &str| {
-        let said = format!(
-            "{place} is a TSIG record, which must be the last record of the additional section"
-        );
-        faulty(&message(counts, behind), &said);
-    };
     early([1, 0, 2], &[address, tsig, OPT].concat(), "record 1 of the additional section");
     early([1, 0, 2], &[address, tsig, tsig].concat(), "record 1 of the additional section");
     // The last record, but in another section.
@@ -240,18 +242,20 @@ fn signatures_of_messages_that_are_not_at_their_end() {
     early([1, 1, 0], &[address, tsig].concat(), "record 1 of the authority section");
 }
 
+#[track_caller]
+fn contradicts(octets: Vec<u8>, number: u8) {
+    let said = format!(
+        "record {number} of the answer section is a CNAME record that does not follow from the DNAME \
+         record above its name"
+    );
+    faulty(&octets, &said);
+}
+
 #[test]
 fn aliases_that_contradict_the_dname_record() {
     let away = record(EXAMPLE, DNAME, b"\x03net\0");
     let away = away.as_slice();
     let made = |target: &[u8]| record(WWW, CNAME, target);
-    let contradicts = |octets: Vec<u8>, number: u8| {
-        let said = format!(
-            "record {number} of the answer section is a CNAME record that does not follow from the DNAME \
-             record above its name"
-        );
-        faulty(&octets, &said);
-    };
     // Letters of any case are equal.
     whole(&message([2, 0, 0], &[away, &made(b"\x03WWW\x03nEt\0")].concat()));
     contradicts(message([2, 0, 0], &[away, &made(b"\x03ftp\x03net\0")].concat()), 2);
@@ -291,37 +295,38 @@ fn aliases_that_contradict_the_dname_record() {
     contradicts(message([2, 0, 0], &[&far[..], &made(b"\x03net\0")].concat()), 2);
 }
 
+fn check_content(octets: Vec<u8>, rcode: u8, expected: Held) {
+    for truncated in [false, true] {
+        let mut octets = octets.clone();
+        octets[2] |= u8::from(truncated) << 1;
+        octets[3] |= rcode;
+        let content = read_answer(&octets);
+        assert_eq!(content, Ok(AnswerContent { held: expected, truncated }), "{octets:?}");
+    }
+}
+
 #[test]
 fn what_an_answer_holds() {
     const NOERROR: u8 = 0;
     const NXDOMAIN: u8 = 3;
-    let check = |octets: Vec<u8>, rcode: u8, expected: Held| {
-        for truncated in [false, true] {
-            let mut octets = octets.clone();
-            octets[2] |= u8::from(truncated) << 1;
-            octets[3] |= rcode;
-            let content = read_answer(&octets);
-            assert_eq!(content, Ok(AnswerContent { held: expected, truncated }), "{octets:?}");
-        }
-    };
     let address = record(WWW, A, ADDRESS);
     let alias = record(WWW, CNAME, b"\x01\x01\0");
     let end = record(b"\x01\x01\0", A, ADDRESS);
     let away = record(EXAMPLE, DNAME, b"\x03net\0");
-    check(message([1, 0, 0], &address), NOERROR, Held::Record);
-    check(message([2, 0, 0], &[alias.clone(), end].concat()), NOERROR, Held::Record);
-    check(message([1, 0, 0], &alias), NOERROR, Held::Aliases);
-    check(message([1, 0, 0], &alias), NXDOMAIN, Held::Aliases);
-    check(message([1, 0, 0], &away), NOERROR, Held::Aliases);
+    check_content(message([1, 0, 0], &address), NOERROR, Held::Record);
+    check_content(message([2, 0, 0], &[alias.clone(), end].concat()), NOERROR, Held::Record);
+    check_content(message([1, 0, 0], &alias), NOERROR, Held::Aliases);
+    check_content(message([1, 0, 0], &alias), NXDOMAIN, Held::Aliases);
+    check_content(message([1, 0, 0], &away), NOERROR, Held::Aliases);
     // An alias is a record when it is what was asked for.
-    check(asking(message([1, 0, 0], &alias), CNAME), NOERROR, Held::Record);
-    check(message([0, 0, 1], OPT), NOERROR, Held::Nothing);
-    check(message([0, 1, 0], &record(EXAMPLE, NS, WWW)), NXDOMAIN, Held::Nothing);
-    check(message([1, 0, 0], &record(EXAMPLE, A, ADDRESS)), NXDOMAIN, Held::Nothing);
+    check_content(asking(message([1, 0, 0], &alias), CNAME), NOERROR, Held::Record);
+    check_content(message([0, 0, 1], OPT), NOERROR, Held::Nothing);
+    check_content(message([0, 1, 0], &record(EXAMPLE, NS, WWW)), NXDOMAIN, Held::Nothing);
+    check_content(message([1, 0, 0], &record(EXAMPLE, A, ADDRESS)), NXDOMAIN, Held::Nothing);
     // Too long to follow.
-    check(message([70, 0, 0], &chain(70)), NOERROR, Held::Aliases);
+    check_content(message([70, 0, 0], &chain(70)), NOERROR, Held::Aliases);
     let octets = message([71, 0, 0], &[chain(70), record(&[1, 70, 0], A, ADDRESS)].concat());
-    check(octets, NOERROR, Held::Record);
+    check_content(octets, NOERROR, Held::Record);
 
     // Cut behind the first record, and within it.
     let cut = |kept: &[u8], expected: Held| {

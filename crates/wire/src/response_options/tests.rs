@@ -21,16 +21,18 @@ fn opt(extended: u8, options: &[u8]) -> Vec<u8> {
     record
 }
 
+#[track_caller]
+fn check(rcode: u8, extended: u8, options: &[u8], expected: ResponseOptions<'_>) {
+    // One A record with a compressed name.
+    let answer = b"\xc0\x0c\0\x01\0\x01\0\0\0\x05\0\x04\xc0\0\x02\x01";
+    let message = message(rcode, answer, 1, &opt(extended, options));
+    assert_eq!(ResponseOptions::read(&message), Some(expected));
+}
+
 #[test]
 fn options_are_read() {
     let plain =
         ResponseOptions { payload_size: 1232, dnssec_ok: true, ..ResponseOptions::default() };
-    let check = |rcode: u8, extended: u8, options: &[u8], expected: ResponseOptions<'_>| {
-        // One A record with a compressed name.
-        let answer = b"\xc0\x0c\0\x01\0\x01\0\0\0\x05\0\x04\xc0\0\x02\x01";
-        let message = message(rcode, answer, 1, &opt(extended, options));
-        assert_eq!(ResponseOptions::read(&message), Some(expected));
-    };
     check(0, 0, &[], plain);
     check(7, 1, &[], ResponseOptions { rcode: crate::BADCOOKIE, ..plain });
     check(15, 255, &[], ResponseOptions { rcode: 4095, ..plain });

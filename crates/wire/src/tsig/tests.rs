@@ -113,21 +113,27 @@ fn refusals_of_the_server_are_told_apart() {
     assert_eq!(signed.verify(&unsigned[..11], NOW), Err(TsigFault::Malformed));
 }
 
+#[track_caller]
+fn check_refusal(fault: TsigFault, name: &str, parts: [&str; 2]) {
+    assert_eq!(fault.refusal(), Some(name));
+    let text = fault.to_string();
+    assert!(text.starts_with(&format!("the server refused the signature: {name}, ")), "{text}");
+    assert!(parts.iter().all(|part| text.contains(part)), "{text}");
+}
+
 #[test]
 fn a_refusal_says_why_and_what_to_do() {
-    let refused = |fault: TsigFault, name: &str, parts: [&str; 2]| {
-        assert_eq!(fault.refusal(), Some(name));
-        let text = fault.to_string();
-        assert!(text.starts_with(&format!("the server refused the signature: {name}, ")), "{text}");
-        assert!(parts.iter().all(|part| text.contains(part)), "{text}");
-    };
-    refused(TsigFault::ServerBadKey, "BADKEY", ["no key", "give it one"]);
-    refused(TsigFault::ServerBadSignature, "BADSIG", ["another secret", "compare the secrets"]);
+    check_refusal(TsigFault::ServerBadKey, "BADKEY", ["no key", "give it one"]);
+    check_refusal(
+        TsigFault::ServerBadSignature,
+        "BADSIG",
+        ["another secret", "compare the secrets"],
+    );
     let (_, signed) = signed(&key(KEY), 0x1237, NOW - 1_000);
     let fault = signed.verify(&octets(BAD_TIME_RESPONSE), NOW - 1_000).unwrap_err();
-    refused(fault, "BADTIME", ["+1000 s from", "compare the clocks"]);
+    check_refusal(fault, "BADTIME", ["+1000 s from", "compare the clocks"]);
     let fault = signed.verify(&octets(BAD_TIME_RESPONSE), NOW + 7).unwrap_err();
-    refused(fault, "BADTIME", ["-7 s from", "compare the clocks"]);
+    check_refusal(fault, "BADTIME", ["-7 s from", "compare the clocks"]);
     assert_eq!(signed.key_name(), "loadgen.example");
     for fault in [TsigFault::Unsigned, TsigFault::BadSignature, TsigFault::BadTime] {
         assert_eq!(fault.refusal(), None);

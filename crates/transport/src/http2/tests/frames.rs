@@ -193,19 +193,20 @@ fn heads_in_every_shape() {
     }
 }
 
+fn length_of_head(client: &mut Client, number: u16) -> usize {
+    assert!(client.send(number, &query(1)));
+    let (out, _) = say(client, &[]).unwrap();
+    let head = frames(&out).into_iter().find(|(kind, ..)| *kind == HEADERS);
+    head.unwrap().3.len()
+}
+
 #[test]
 fn requests_refer_to_the_servers_table_only_while_there_is_one() {
     let mut client = greeted(Method::Post, &[]);
-    let lengths = |client: &mut Client, number: u16| -> usize {
-        assert!(client.send(number, &query(1)));
-        let (out, _) = say(client, &[]).unwrap();
-        let head = frames(&out).into_iter().find(|(kind, ..)| *kind == HEADERS);
-        head.unwrap().3.len()
-    };
-    let (first, second) = (lengths(&mut client, 1), lengths(&mut client, 2));
+    let (first, second) = (length_of_head(&mut client, 1), length_of_head(&mut client, 2));
     assert!(second < 15 && first > 80, "{first} {second}");
     say(&mut client, &settings(&[(HEADER_TABLE_SIZE, 0)])).unwrap();
-    assert!(lengths(&mut client, 3) > 80);
+    assert!(length_of_head(&mut client, 3) > 80);
 }
 
 #[test]

@@ -116,7 +116,7 @@ impl ServerConnection {
                         queries.end(id);
                     }
                     let goes_away = protocol.goes_away();
-                    let mut answer = |stream, query: &[u8], out: &mut Vec<u8>| {
+                    protocol.stream_event(connection, event, &mut |stream, query, out| {
                         if queries.are_used_up() && !goes_away {
                             return Reaction::Never;
                         }
@@ -125,8 +125,7 @@ impl ServerConnection {
                         let reaction = answer(request, query, out);
                         queries.take(stream, reaction);
                         reaction
-                    };
-                    protocol.stream_event(connection, event, &mut answer)
+                    })
                 }
                 // This side closed it, which is counted already.
                 Event::ConnectionLost { .. } if had_ended => break,
