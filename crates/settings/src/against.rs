@@ -1,6 +1,7 @@
 //! Every variant twice: with the server's program of the experiment, and with another one.
 
-use crate::document::{Document, Entry, Layer, WrittenVariant, find, read};
+use crate::document::{Document, WrittenVariant, find, read};
+use crate::entry::{Entry, Layer};
 use crate::reading::Syntax;
 use crate::{Origin, Place, Value};
 

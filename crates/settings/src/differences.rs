@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::document::Entries;
-use crate::keys::keys;
+use crate::entry::Entries;
+use crate::experiment::keys;
 use crate::{Document, Key};
 
 /// Keys of the experiment as a whole that change no figure: what it is called, what it asks, and how often.
