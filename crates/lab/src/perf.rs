@@ -23,8 +23,9 @@ use rustix::time::{ClockId, clock_gettime};
 use tally::Tally;
 
 use crate::asked::Question;
+use crate::ending::Ending;
 use crate::error::{LabError, refused};
-use crate::guard::{Ending, GuardProgram, GuardSpec};
+use crate::guarded::{GuardProgram, GuardSpec};
 use crate::privileges;
 use crate::process::RunningProcess;
 use crate::running::log_tail;

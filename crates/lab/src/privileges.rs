@@ -16,7 +16,7 @@ use rustix::mount::MountFlags;
 use rustix::thread::{CapabilitySet, CapabilitySets, Gid, Uid};
 use serde::{Deserialize, Serialize};
 
-use crate::root;
+use crate::file_system;
 use crate::server::ServerSpec;
 use crate::stage_error::{StageError, refused};
 use crate::users::{self, User};
@@ -136,7 +136,7 @@ enum Unfit {
 
 /// Whether this process may become a user that has `directory`, of which the user may not enter `closed`; if not, why.
 fn can_live(user: &User, directory: &Path, closed: Option<&Path>) -> Result<(), Unfit> {
-    let missing = root::missing_rights();
+    let missing = missing_rights();
     if let Some(closed) = closed.filter(|_| !missing.is_empty()) {
         return Err(Unfit::Closed { user: user.clone(), closed: closed.to_owned(), missing });
     }
@@ -344,7 +344,7 @@ impl RunAs {
     /// Makes the way to the working directory passable, in mounts of this process's own.
     pub(crate) fn uncover(&self) -> Result<(), StageError> {
         let Some(closed) = &self.closed else { return Ok(()) };
-        root::own_mounts()?;
+        file_system::own_mounts()?;
         cover(closed).map_err(|source| StageError::Cover {
             closed: closed.clone(),
             user: self.user.clone(),
@@ -394,6 +394,16 @@ fn bound(kept: CapabilitySet) -> rustix::io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The capabilities that a chroot with mounts of its own takes and this process lacks, by the kernel's names;
+/// empty if none (capabilities(7)).
+pub(crate) fn missing_rights() -> String {
+    let needed = [
+        (CapabilitySet::SYS_ADMIN, "CAP_SYS_ADMIN"),
+        (CapabilitySet::SYS_CHROOT, "CAP_SYS_CHROOT"),
+    ];
+    lacking(&needed)
 }
 
 /// Which of these this process lacks, by the kernel's names; empty if none.

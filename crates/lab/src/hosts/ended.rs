@@ -1,7 +1,8 @@
 //! Hosts and links that end by themselves.
 
-use super::{HOSTS_LOG, Hosts, link_log};
-use crate::ExitReport;
+use super::host::HOSTS_LOG;
+use super::line::{Hosts, Link, link_log};
+use crate::ending::ExitReport;
 use crate::running::log_tail;
 
 /// A part of a laboratory that has ended by itself.
@@ -29,7 +30,7 @@ impl Hosts {
             let what = format!("host {}", host.name);
             Some(EndedPart { what, report, log_tail: log_tail(HOSTS_LOG) })
         });
-        let link = |(number, link): (usize, &super::Link)| {
+        let link = |(number, link): (usize, &Link)| {
             let report = link.process.as_ref()?.exited()?;
             let [from, to] = [number, number + 1].map(|place| self.hosts[place].name);
             let what = format!("link between {from} and {to}");

@@ -7,14 +7,15 @@
 use std::collections::BTreeMap;
 
 use dnslab_record::counter;
-use dnslab_settings::CacheSize;
+use dnslab_settings::{CacheSize, ServerKind};
 use dnslab_wire::Transport;
 
+use super::adapter::{Access, Adapter, Facts, IDLE_SECONDS, counts_found, has_usual_http_path};
+use super::http;
 use super::metrics::Metrics;
-use super::{
-    Access, Adapter, Facts, IDLE_SECONDS, Rendered, ServerKind, ServerSpec, UPSTREAM_AUTHORITY,
-    Upstream, Version, counts_found, has_usual_http_path, http,
-};
+use super::rendered::Rendered;
+use super::spec::{ServerSpec, UPSTREAM_AUTHORITY, Upstream};
+use super::version::Version;
 use crate::certificate;
 
 const CONFIGURATION: &str = "Corefile";

@@ -6,13 +6,15 @@
 use std::collections::BTreeMap;
 
 use dnslab_record::counter;
+use dnslab_settings::ServerKind;
 use dnslab_wire::Transport;
 use dnslab_wire::units::raised_file_limit;
 
-use super::{
-    Access, Adapter, Facts, IDLE_SECONDS, ROOT_HINTS, Rendered, RootHints, ServerKind, ServerSpec,
-    UPSTREAM_AUTHORITY, Upstream, Version, control, counts_found, hints_note, trust_note,
-};
+use super::adapter::{Access, Adapter, Facts, IDLE_SECONDS, counts_found, hints_note, trust_note};
+use super::control;
+use super::rendered::Rendered;
+use super::spec::{ROOT_HINTS, RootHints, ServerSpec, UPSTREAM_AUTHORITY, Upstream};
+use super::version::Version;
 use crate::{certificate, launch};
 
 const CONFIGURATION: &str = "unbound.conf";
