@@ -234,16 +234,14 @@ fn outside(program: &Path, root: Option<&Path>) -> PathBuf {
 /// Whether a user may execute a program and enter all folders above it.
 fn may_run(program: &Path, root: Option<&Path>, user: &User) -> bool {
     let there = outside(program, root);
-    let may = |facts: &Metadata| {
-        may_execute(facts, user)
-            && match root {
-                Some(root) => may_enter(root, user),
-                // dnslab itself is executed again without its path.
-                None if is_this_program(facts) => true,
-                None => there.canonicalize().is_ok_and(|path| closed_above(&path, user).is_none()),
-            }
-    };
-    fs::metadata(&there).is_ok_and(|facts| may(&facts))
+    let Ok(facts) = fs::metadata(&there) else { return false };
+    may_execute(&facts, user)
+        && match root {
+            Some(root) => may_enter(root, user),
+            // dnslab itself is executed again without its path.
+            None if is_this_program(&facts) => true,
+            None => there.canonicalize().is_ok_and(|path| closed_above(&path, user).is_none()),
+        }
 }
 
 /// The folder nearest to `/` above `path` that a user may not enter.

@@ -35,6 +35,11 @@ pub(crate) struct WrittenPublished {
 }
 
 impl WrittenPublished {
+    /// The place of a key; that of the whole where the key is missing.
+    pub(crate) fn place_of(&self, path: &str) -> &Place {
+        self.entries.get(path).map_or(&self.place, |entry| &entry.place)
+    }
+
     /// The text of a key; `None` if it is missing, or could not be read.
     pub(crate) fn text(&self, path: &str) -> Option<&str> {
         match self.entries.get(path)?.value.as_ref()? {

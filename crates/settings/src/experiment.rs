@@ -367,12 +367,6 @@ impl Variant {
         let rd = |load: &Load| load.query_options().recursion_desired;
         let edns =
             |load: &Load| load.query_options().edns.map(|edns| (edns.dnssec_ok, edns.options));
-        let private = |variant: &Self| {
-            let upstream = &variant.upstream;
-            let asks_it =
-                variant.load.popular_names.is_some() || variant.load.mode.population().is_some();
-            asks_it.then(|| (upstream.kind, upstream.hierarchy.clone()))
-        };
         let keys = [
             ("load.capture", own.mode.capture() == its.mode.capture()),
             ("load.capture_server", own.capture_server == its.capture_server),
@@ -384,7 +378,7 @@ impl Variant {
             ("load.factor", own.factor == its.factor),
             ("load.speed", own.speed == its.speed),
             ("load.queries", names(own) == names(its)),
-            ("upstream.hierarchy", private(self) == private(other)),
+            ("upstream.hierarchy", self.source_of_names() == other.source_of_names()),
             ("load.types", own.types == its.types),
             ("server.zone.name", !asks_zone || self.zone.name == other.zone.name),
             ("server.zone.records", !asks_zone || self.zone.records == other.zone.records),
@@ -402,6 +396,13 @@ impl Variant {
             ("load.edns_payload", edns(own) == edns(its)),
         ];
         keys.into_iter().find(|(_, is_same)| !is_same).map(|(key, _)| key)
+    }
+
+    /// The upstream whose names are asked for, if they are those of an upstream.
+    fn source_of_names(&self) -> Option<(Option<UpstreamChoice>, Option<&Path>)> {
+        let Self { load, upstream, .. } = self;
+        let asks_it = load.popular_names.is_some() || load.mode.population().is_some();
+        asks_it.then_some((upstream.kind, upstream.hierarchy.as_deref()))
     }
 
     /// True if the server under test writes something for each query.

@@ -78,21 +78,22 @@ pub(crate) fn closest_key(
     path: &str,
     keys: impl Iterator<Item = &'static Key>,
 ) -> Option<&'static Key> {
-    let (group, last) = split(path);
-    let distance = |key: &Key| {
-        let (known_group, known_last) = split(key.path);
-        let of_last = slips(last, known_last)?;
-        let of_group = match path_slips(group, known_group) {
-            Some(slips) => slips,
-            // `zone.ttl` for `server.zone.ttl`.
-            None if is_end_of(group, known_group) => 1,
-            None if of_last == 0 => OTHER_GROUP,
-            None => return None,
-        };
-        Some(of_group + of_last)
-    };
-    let near = keys.filter_map(|key| Some((distance(key)?, key)));
+    let near = keys.filter_map(|key| Some((distance(path, key.path)?, key)));
     near.min_by_key(|(distance, _)| *distance).map(|(_, key)| key)
+}
+
+/// How far the path of a key is from one that was written; `None` if nobody can have meant it.
+fn distance(path: &str, known: &str) -> Option<usize> {
+    let ((group, last), (known_group, known_last)) = (split(path), split(known));
+    let of_last = slips(last, known_last)?;
+    let of_group = match path_slips(group, known_group) {
+        Some(slips) => slips,
+        // `zone.ttl` for `server.zone.ttl`.
+        None if is_end_of(group, known_group) => 1,
+        None if of_last == 0 => OTHER_GROUP,
+        None => return None,
+    };
+    Some(of_group + of_last)
 }
 
 /// The table of keys that a user who wrote a table at `path` most likely meant.
@@ -165,11 +166,8 @@ mod tests {
     #[test]
     fn slips_find_their_word() {
         let check = |written: &str, meant: Option<&str>| {
-            assert_eq!(
-                closest_word(written, ["udp", "tcp", "dot", "doh2"]),
-                meant,
-                "for `{written}`"
-            );
+            let found = closest_word(written, ["udp", "tcp", "dot", "doh2"]);
+            assert_eq!(found, meant, "for `{written}`");
         };
         check("upd", Some("udp"));
         check("UDP", Some("udp"));

@@ -115,18 +115,8 @@ impl Hosts {
     /// The links, for the record.
     #[must_use]
     pub fn links(&self) -> Vec<LinkFacts> {
-        let facts = |(place, link): (usize, &Link)| LinkFacts {
-            from: self.hosts[place].name.to_owned(),
-            to: self.hosts[place + 1].name.to_owned(),
-            delay_ns: link.settings.delay_ns,
-            jitter_ns: link.settings.jitter_ns,
-            loss: link.settings.loss,
-            rate_bps: link.settings.rate_bps,
-            carrier: link.carrier.to_owned(),
-            cpus: link.cpus.clone(),
-            seed: link.seed,
-        };
-        self.links.iter().enumerate().map(facts).collect()
+        let pairs = self.hosts.windows(2);
+        self.links.iter().zip(pairs).map(|(link, pair)| link.facts(&pair[0], &pair[1])).collect()
     }
 
     /// Gives every host a name that `ip netns exec` knows until this is dropped.
@@ -227,6 +217,20 @@ impl Link {
             wait_for_carrier(host, device)?;
         }
         Ok(link)
+    }
+
+    fn facts(&self, from: &Host, to: &Host) -> LinkFacts {
+        LinkFacts {
+            from: from.name.to_owned(),
+            to: to.name.to_owned(),
+            delay_ns: self.settings.delay_ns,
+            jitter_ns: self.settings.jitter_ns,
+            loss: self.settings.loss,
+            rate_bps: self.settings.rate_bps,
+            carrier: self.carrier.to_owned(),
+            cpus: self.cpus.clone(),
+            seed: self.seed,
+        }
     }
 
     fn configure(&self, pair: [&Host; 2], devices: [&str; 2]) -> Result<(), LabError> {

@@ -385,12 +385,9 @@ mod tests {
 
     #[test]
     fn statistics_have_common_names() {
-        let text = |connections| {
-            format!(
-                "thread0.num.queries=3\ntotal.num.queries=7\ntotal.num.cachehits=2\n\
-                 total.recursion.time.avg=0.5\nnum.query.udpout=4\nnum.query.tcpout={connections}\n"
-            )
-        };
+        let begin = "thread0.num.queries=3\ntotal.num.queries=7\ntotal.num.cachehits=2\n\
+                     total.recursion.time.avg=0.5\nnum.query.udpout=4\n";
+        let text = |connections| format!("{begin}num.query.tcpout={connections}\n");
         let counts = read_statistics(&text(0));
         assert_eq!(counts.get(counter::QUERIES), Some(&7));
         assert_eq!(counts.get(counter::CACHE_HITS), Some(&2));

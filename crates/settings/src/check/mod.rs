@@ -589,17 +589,11 @@ impl Check<'_> {
         document: &Document,
     ) -> Option<Published> {
         let names: Vec<&str> = document.names().collect();
-        let place = |key: &str| {
-            written
-                .entries
-                .get(key)
-                .map_or_else(|| written.place.clone(), |entry| entry.place.clone())
-        };
         for key in ["variant", "against"] {
             if let Some(name) = written.text(key).filter(|name| !names.contains(name)) {
                 let message =
                     format!("a figure was published of `{}`, which is no variant", shown(name));
-                let mark = place(key).mark("no such variant");
+                let mark = written.place_of(key).mark("no such variant");
                 let help = near_name(name, &names, self.problems.len());
                 self.problem(message, [Some(mark)], help);
                 return None;
@@ -616,7 +610,7 @@ impl Check<'_> {
                     "a difference is a percentage, `-20%`, or has the unit of `{word}`: {example}"
                 ),
             };
-            let mark = place("value").mark("not read");
+            let mark = written.place_of("value").mark("not read");
             self.problem(format!("`{}` is no value of `{word}`", shown(value)), [Some(mark)], help);
             return None;
         };
