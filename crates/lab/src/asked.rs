@@ -15,11 +15,13 @@ use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 
 use crate::cgroup::Groups;
-use crate::guard::{self, Ending, GuardProgram};
+use crate::ending::Ending;
+use crate::file_system::FileSystem;
+use crate::guarded::GuardProgram;
 use crate::launch::{Environment, NOT_EXECUTED, Stage};
 use crate::privileges::RunAs;
-use crate::root::FileSystem;
 use crate::users::{self, User};
+use crate::watch::{become_guard, watch};
 
 /// First argument of the guard program when it is this stage.
 pub(crate) const ASK: &str = "ask";
@@ -156,7 +158,7 @@ pub(crate) fn answer(question: &OsStr) -> ExitCode {
 const BEFORE_ERROR: &str = "dnslab: ";
 
 fn run(asked: Asked) -> io::Result<Ending> {
-    let events = guard::become_guard()?;
+    let events = become_guard()?;
     let stage = Stage {
         command: asked.command,
         groups: Vec::new(),
@@ -171,7 +173,7 @@ fn run(asked: Asked) -> io::Result<Ending> {
     // Without the two that have led here.
     let own = std::env::args_os().count().saturating_sub(2);
     let program = stage.begin(std::env::args_os().take(own).skip(1))?.spawn()?;
-    Ok(guard::watch(Pid::from_child(&program), &Groups::none(), &events).ending)
+    Ok(watch(Pid::from_child(&program), &Groups::none(), &events).ending)
 }
 
 /// The text comes when the output ends or exceeds [`MAX_COUNT`].

@@ -89,15 +89,17 @@ pub(crate) fn read(folder: &Path, name: &str) -> Option<Entry> {
 mod tests {
     use super::*;
 
+    #[track_caller]
+    fn check(variables: &[(&str, &str)], expected: Option<&str>) {
+        let variable = |name: &str| {
+            let found = variables.iter().find(|(its, _)| *its == name);
+            found.map(|(_, value)| OsString::from(value))
+        };
+        assert_eq!(folder_by(&variable), expected.map(PathBuf::from), "{variables:?}");
+    }
+
     #[test]
     fn the_folder_follows_the_environment() {
-        let check = |variables: &[(&str, &str)], expected: Option<&str>| {
-            let variable = |name: &str| {
-                let found = variables.iter().find(|(its, _)| *its == name);
-                found.map(|(_, value)| OsString::from(value))
-            };
-            assert_eq!(folder_by(&variable), expected.map(PathBuf::from), "{variables:?}");
-        };
         let (own, user, home) =
             (("DNSLAB_CACHE", "/var/roots"), ("XDG_CACHE_HOME", "/c"), ("HOME", "/root"));
         check(&[own, user, home], Some("/var/roots"));

@@ -181,6 +181,17 @@ pub struct GroupWatch {
     began: Instant,
 }
 
+/// Reads until it is told to stop, and then once more.
+fn read_until(mut log: GroupLog, began: Instant, stopped: &mpsc::Receiver<()>) -> GroupLog {
+    loop {
+        let end = stopped.recv_timeout(INTERVAL);
+        log.read(signed_ns(Instant::now(), began));
+        if !matches!(end, Err(RecvTimeoutError::Timeout)) {
+            return log;
+        }
+    }
+}
+
 impl GroupWatch {
     /// Takes the first reading before it returns; `None` where there is nothing to read, or no thread for it.
     #[must_use]
@@ -192,16 +203,7 @@ impl GroupWatch {
         let (stop, stopped) = mpsc::channel();
         let began = Instant::now();
         log.read(0);
-        let watch = move || {
-            loop {
-                let end = stopped.recv_timeout(INTERVAL);
-                log.read(signed_ns(Instant::now(), began));
-                if !matches!(end, Err(RecvTimeoutError::Timeout)) {
-                    return log;
-                }
-            }
-        };
-        let thread = thread::Builder::new().spawn(watch).ok()?;
+        let thread = thread::Builder::new().spawn(move || read_until(log, began, &stopped)).ok()?;
         Some(Self { stop, thread, began })
     }
 
@@ -259,16 +261,13 @@ mod tests {
         let limit = Some(LimitedGroup { folder: folder.clone(), cpus: 0.1 });
         let pressure = Some(folder.join("cpu.pressure"));
         let mut log = GroupLog { limit, pressure, readings: Vec::new() };
-        let second = |periods: u64, throttled: u64| {
+        for (at_us, periods, throttled) in [(0, 1, 1), (100, 11, 4), (200, 21, 13), (300, 31, 14)] {
             let stat = format!(
                 "usage_usec 5\nnr_periods {periods}\nnr_throttled {throttled}\nthrottled_usec {}\n",
                 9 * throttled
             );
             let some = format!("some avg10=1.00 avg60=0.00 avg300=0.00 total={throttled}\nfull x");
             write(&folder, &[("cpu.stat", &stat), ("cpu.pressure", &some)]);
-        };
-        for (at_us, periods, throttled) in [(0, 1, 1), (100, 11, 4), (200, 21, 13), (300, 31, 14)] {
-            second(periods, throttled);
             log.read(at_us * 1_000);
         }
         let found = log.over(Span::between(100_000, 200_000));

@@ -423,15 +423,14 @@ mod tests {
         }
     }
 
+    fn activity(share: f64, stolen: f64) -> Activity {
+        let busiest = Some((share, "7 x".to_owned()));
+        Activity { busiest, stolen, waited: Some(share), load_average: None }
+    }
+
     #[test]
     fn what_spoils_is_told_from_what_does_not() {
         use Severity::{Good, Note, Spoils};
-        let activity = |share, stolen| Activity {
-            busiest: Some((share, "7 x".to_owned())),
-            stolen,
-            waited: Some(share),
-            load_average: None,
-        };
         let us = Duration::from_micros;
         let sleep = |lasts, cpu| Sleep { lasts: us(lasts), cpu: us(cpu) };
         let cases = [

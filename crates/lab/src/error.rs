@@ -9,8 +9,8 @@ use std::time::Duration;
 use dnslab_wire::Transport;
 
 use crate::certificate::CertificateError;
-use crate::guard::Ending;
-use crate::root::RootError;
+use crate::ending::Ending;
+use crate::root_error::RootError;
 use crate::sockets::Owner;
 
 /// Why a server cannot be measured. Long messages have further, indented lines for the command, the log and a

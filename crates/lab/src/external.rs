@@ -1,7 +1,7 @@
 //! Servers that somebody else started: which processes of this machine they are.
 
 use std::collections::{BTreeSet, HashSet};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::{fmt, fs};
 
 use dnslab_record::ServerFacts;
@@ -206,17 +206,19 @@ impl ExternalServer {
     fn plain_address(&self, address: SocketAddr) -> Option<SocketAddr> {
         let own: HashSet<u64> =
             self.found.processes.now().into_iter().flat_map(sockets::inodes_of).collect();
-        let waits = |entry: &Entry| {
-            let at = SocketAddr::new(address.ip(), entry.local.port());
-            own.contains(&entry.inode)
-                && entry.remote.port() == 0
-                && sockets::covers(entry.local, at)
-        };
         let table = sockets::table("self", Transport::Udp);
-        let port =
-            table.iter().filter(|entry| waits(entry)).map(|entry| entry.local.port()).min()?;
+        let waiting = table
+            .iter()
+            .filter(|entry| own.contains(&entry.inode) && waits_at(entry, address.ip()));
+        let port = waiting.map(|entry| entry.local.port()).min()?;
         Some(SocketAddr::new(address.ip(), port))
     }
+}
+
+/// True for a socket without a peer that receives what is sent to its port at an address.
+fn waits_at(entry: &Entry, address: IpAddr) -> bool {
+    let at = SocketAddr::new(address, entry.local.port());
+    entry.remote.port() == 0 && sockets::covers(entry.local, at)
 }
 
 impl NotFound {
@@ -451,27 +453,28 @@ mod tests {
         }
     }
 
+    /// The reason, and whether it is a fault.
+    fn refusal(identity: &Identity, address: &str) -> (String, bool) {
+        let found = ExternalServer::find(identity, Transport::Udp, address.parse().unwrap());
+        let error = found.err().unwrap_or_else(|| panic!("{identity} was found"));
+        (error.to_string(), error.is_fault())
+    }
+
     #[test]
     fn reasons_are_the_true_ones() {
-        let find = |identity: &Identity, address: &str| {
-            let address = address.parse().unwrap();
-            let found = ExternalServer::find(identity, Transport::Udp, address);
-            let error = found.err().unwrap_or_else(|| panic!("{identity} was found"));
-            (error.to_string(), error.is_fault())
-        };
-        let (text, is_fault) = find(&Identity::Address, "192.0.2.1:53");
+        let (text, is_fault) = refusal(&Identity::Address, "192.0.2.1:53");
         assert!(text.starts_with("it runs on another host") && !is_fault, "{text}");
         // No other test uses this host part.
         let free = free_address([127, 200, 1, 1].into()).to_string();
-        let (text, is_fault) = find(&Identity::Address, &free);
+        let (text, is_fault) = refusal(&Identity::Address, &free);
         assert!(text.starts_with("no process listens on 127.200.1.1") && !is_fault, "{text}");
-        let (text, is_fault) = find(&Identity::Process(u32::MAX), "127.0.0.1:53");
+        let (text, is_fault) = refusal(&Identity::Process(u32::MAX), "127.0.0.1:53");
         assert!(text.starts_with("the process 4294967295 is not there") && is_fault, "{text}");
-        let (text, is_fault) = find(&Identity::Unit("no-such-unit".to_owned()), "127.0.0.1:53");
+        let (text, is_fault) = refusal(&Identity::Unit("no-such-unit".to_owned()), "127.0.0.1:53");
         assert!(text.contains("no-such-unit.service has no control group") && is_fault, "{text}");
         assert!(text.contains("hint:"), "{text}");
         // This process is there, but has no socket at that address.
-        let (text, is_fault) = find(&Identity::Process(std::process::id()), &free);
+        let (text, is_fault) = refusal(&Identity::Process(std::process::id()), &free);
         assert!(text.contains("does not listen on 127.200.1.1") && is_fault, "{text}");
     }
 

@@ -15,9 +15,9 @@ use rustix::process::{Resource, Rlimit, Signal};
 use rustix::thread::CpuSet;
 use serde::{Deserialize, Serialize};
 
+use crate::file_system::FileSystem;
 use crate::network;
 use crate::privileges::{self, RunAs};
-use crate::root::FileSystem;
 use crate::stage_error::{StageError, refused};
 
 /// First argument of the guard program when it is this stage.

@@ -22,8 +22,8 @@
 //! # }
 //! ```
 //!
-//! Modules, in the order of reading: `server` (an adapter for each server) and `running`; [`guard`], `launch`,
-//! `process`, `privileges`, [`root`] (processes); `ready`; `sampler`, `readings`, `cgroup`, `cpu_group`, `threads`,
+//! Modules, in the order of reading: `server` (an adapter for each server) and `running`; `guarded`, [`guard`],
+//! `watch`, `launch`, `process`, `ending`, `privileges`, `file_system`, [`root`] (processes); `ready`; `sampler`, `readings`, `cgroup`, `cpu_group`, `threads`,
 //! `interrupts`, `external` (the watch); `counting`, `asked` (what servers say themselves); [`perf`]; [`hosts`],
 //! [`network`] (namespaces and links); [`dnstap_socket`]; [`get`], [`cache`]; [`monitoring`]; [`doctor`], [`host`],
 //! [`cpus`]; `given`, `regular` (files).
@@ -43,11 +43,14 @@ pub mod cpus;
 mod descendants;
 pub mod dnstap_socket;
 pub mod doctor;
+mod ending;
 mod error;
 mod external;
+mod file_system;
 pub mod get;
 mod given;
 pub mod guard;
+mod guarded;
 pub mod host;
 pub mod hosts;
 mod interrupts;
@@ -62,6 +65,7 @@ mod readings;
 mod ready;
 mod regular;
 pub mod root;
+mod root_error;
 mod running;
 mod sampler;
 mod server;
@@ -73,22 +77,26 @@ mod timeline;
 mod timers;
 mod tls_library;
 pub mod users;
+mod watch;
 mod written;
 
 pub use cgroup::{CpuSource, MemorySource, Sources};
 pub use counting::CounterWatch;
 pub use cpu_group::{GroupWaits, GroupWatch};
 pub use dnslab_settings::{CertificateKind, LogSuffix, ServerKind, TimeForm};
+pub use ending::{Ending, ExitReport};
 pub use error::{AddressTaken, Exited, LabError, NotInstalled, NotReady};
 pub use external::{ExternalServer, Identity, NotFound};
+pub use file_system::FileSystem;
 pub use given::{Given, GivenFault, open_given, read_given, read_given_text};
-pub use guard::{Ending, ExitReport, GuardProgram, GuardSpec};
+pub use guarded::{GuardProgram, GuardSpec};
 pub use launch::Environment;
 pub use privileges::RunAs;
 pub use process::RunningProcess;
 pub use ready::{Patience, Probe};
 pub use regular::open_regular;
-pub use root::{FileSystem, RootError, find_in_root, program_in_root};
+pub use root::{find_in_root, program_in_root};
+pub use root_error::RootError;
 pub use running::RunningServer;
 pub use sampler::{Latest, Sampler, Watched};
 pub use server::{

@@ -23,8 +23,9 @@ use rustix::time::{ClockId, clock_gettime};
 use tally::Tally;
 
 use crate::asked::Question;
+use crate::ending::Ending;
 use crate::error::{LabError, refused};
-use crate::guard::{Ending, GuardProgram, GuardSpec};
+use crate::guarded::{GuardProgram, GuardSpec};
 use crate::privileges;
 use crate::process::RunningProcess;
 use crate::running::log_tail;
@@ -451,18 +452,19 @@ mod tests {
         assert_eq!(rate_hz(seconds(24 * 3_600), 64), 31);
     }
 
+    fn allowed_without_rights() -> Result<(), PerfError> {
+        for one in [CapabilitySet::PERFMON, CapabilitySet::SYS_ADMIN] {
+            let mut sets = rustix::thread::capabilities(None).unwrap();
+            sets.effective.remove(one);
+            rustix::thread::set_capabilities(None, sets).unwrap();
+        }
+        allowed()
+    }
+
     #[test]
     fn who_may_sample_is_told_by_capabilities() {
-        let without = || {
-            for one in [CapabilitySet::PERFMON, CapabilitySet::SYS_ADMIN] {
-                let mut sets = rustix::thread::capabilities(None).unwrap();
-                sets.effective.remove(one);
-                rustix::thread::set_capabilities(None, sets).unwrap();
-            }
-            allowed()
-        };
         let paranoid: i32 = fs::read_to_string(PARANOID).unwrap().trim().parse().unwrap();
-        let found = thread::spawn(without).join().unwrap();
+        let found = thread::spawn(allowed_without_rights).join().unwrap();
         match found {
             Ok(()) => assert!(paranoid < 2, "{paranoid}"),
             Err(error) => {

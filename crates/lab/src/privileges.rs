@@ -16,7 +16,7 @@ use rustix::mount::MountFlags;
 use rustix::thread::{CapabilitySet, CapabilitySets, Gid, Uid};
 use serde::{Deserialize, Serialize};
 
-use crate::root;
+use crate::file_system;
 use crate::server::ServerSpec;
 use crate::stage_error::{StageError, refused};
 use crate::users::{self, User};
@@ -136,7 +136,7 @@ enum Unfit {
 
 /// Whether this process may become a user that has `directory`, of which the user may not enter `closed`; if not, why.
 fn can_live(user: &User, directory: &Path, closed: Option<&Path>) -> Result<(), Unfit> {
-    let missing = root::missing_rights();
+    let missing = missing_rights();
     if let Some(closed) = closed.filter(|_| !missing.is_empty()) {
         return Err(Unfit::Closed { user: user.clone(), closed: closed.to_owned(), missing });
     }
@@ -234,16 +234,14 @@ fn outside(program: &Path, root: Option<&Path>) -> PathBuf {
 /// Whether a user may execute a program and enter all folders above it.
 fn may_run(program: &Path, root: Option<&Path>, user: &User) -> bool {
     let there = outside(program, root);
-    let may = |facts: &Metadata| {
-        may_execute(facts, user)
-            && match root {
-                Some(root) => may_enter(root, user),
-                // dnslab itself is executed again without its path.
-                None if is_this_program(facts) => true,
-                None => there.canonicalize().is_ok_and(|path| closed_above(&path, user).is_none()),
-            }
-    };
-    fs::metadata(&there).is_ok_and(|facts| may(&facts))
+    let Ok(facts) = fs::metadata(&there) else { return false };
+    may_execute(&facts, user)
+        && match root {
+            Some(root) => may_enter(root, user),
+            // dnslab itself is executed again without its path.
+            None if is_this_program(&facts) => true,
+            None => there.canonicalize().is_ok_and(|path| closed_above(&path, user).is_none()),
+        }
 }
 
 /// The folder nearest to `/` above `path` that a user may not enter.
@@ -344,7 +342,7 @@ impl RunAs {
     /// Makes the way to the working directory passable, in mounts of this process's own.
     pub(crate) fn uncover(&self) -> Result<(), StageError> {
         let Some(closed) = &self.closed else { return Ok(()) };
-        root::own_mounts()?;
+        file_system::own_mounts()?;
         cover(closed).map_err(|source| StageError::Cover {
             closed: closed.clone(),
             user: self.user.clone(),
@@ -394,6 +392,16 @@ fn bound(kept: CapabilitySet) -> rustix::io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The capabilities that a chroot with mounts of its own takes and this process lacks, by the kernel's names;
+/// empty if none (capabilities(7)).
+pub(crate) fn missing_rights() -> String {
+    let needed = [
+        (CapabilitySet::SYS_ADMIN, "CAP_SYS_ADMIN"),
+        (CapabilitySet::SYS_CHROOT, "CAP_SYS_CHROOT"),
+    ];
+    lacking(&needed)
 }
 
 /// Which of these this process lacks, by the kernel's names; empty if none.

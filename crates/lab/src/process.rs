@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use dnslab_wire::units::raised_thread_limit;
 
-use crate::LabError;
 use crate::cgroup::Sources;
-use crate::guard::{Ending, ExitReport, GRACE, GuardProgram, GuardSpec, Report};
+use crate::ending::{Ending, ExitReport};
+use crate::error::LabError;
+use crate::guarded::{GRACE, GuardProgram, GuardSpec, Report};
 
 /// How much longer than the grace time dnslab waits before it kills the guard and thereby the server: killing
 /// and removing groups takes the guard up to seconds.

@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 
 use dnslab_wire::Transport;
 
+use crate::descendants;
+use crate::ending::ExitReport;
 use crate::process::RunningProcess;
 use crate::sockets::{self, Owner};
-use crate::{ExitReport, descendants};
 
 /// Asks one query over a transport and judges the answer; if it is not right, says why in half a sentence.
 ///

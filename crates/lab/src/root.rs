@@ -10,152 +10,19 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use dnslab_settings::is_name;
-use rustix::mount::MountPropagationFlags;
-use rustix::thread::{CapabilitySet, UnshareFlags};
-use serde::{Deserialize, Serialize};
 
 use crate::asked::Question;
-use crate::cache;
+use crate::error::LabError;
+use crate::file_system::{FileSystem, KERNEL_FOLDERS, RUN_FOLDER};
+use crate::get::Recipe;
+use crate::guarded::GuardProgram;
+use crate::root_error::{PROGRAM_FOLDERS, RootError};
 use crate::server::{Installed, ServerKind, Version, adapter, ask_version, is_executable};
-use crate::stage_error::{StageError, refused};
 use crate::users::User;
-use crate::{GuardProgram, LabError, get, privileges};
-
-/// Where the run's folder is inside a root. Debian has this folder for mounts and leaves it empty.
-const RUN_FOLDER: &str = "mnt";
-
-/// The kernel's file systems that servers look into: devices, processes, and how many CPUs there are.
-const KERNEL_FOLDERS: [&str; 3] = ["dev", "proc", "sys"];
-
-/// Where programs are inside a root, in the order in which they are looked for.
-const PROGRAM_FOLDERS: [&str; 6] =
-    ["usr/sbin", "usr/bin", "usr/local/sbin", "usr/local/bin", "sbin", "bin"];
+use crate::{cache, privileges};
 
 /// It changes the root of a process that asks for a version, and the user then.
 const CHROOT: &str = "/usr/sbin/chroot";
-
-/// The file system that a guarded process sees.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FileSystem {
-    /// That of dnslab.
-    #[default]
-    Shared,
-    /// That of dnslab with mounts of its own: nobody else sees them, and they go away with the process.
-    OwnMounts,
-    /// This folder is `/`, with mounts of its own, and the working directory is bound into it.
-    Root(PathBuf),
-}
-
-impl FileSystem {
-    /// Applies it to this process, which must have one thread. The working directory stays the same folder,
-    /// by whatever name.
-    pub(crate) fn enter(&self) -> Result<(), StageError> {
-        match self {
-            Self::Shared => Ok(()),
-            Self::OwnMounts => own_mounts(),
-            Self::Root(root) => own_mounts().and_then(|()| change_root(root)),
-        }
-    }
-}
-
-pub(crate) fn own_mounts() -> Result<(), StageError> {
-    #[expect(deprecated, reason = "only with FILES is it unsafe, which is not asked for here")]
-    rustix::thread::unshare(UnshareFlags::NEWNS).map_err(refused("have mounts of its own"))?;
-    // systemd leaves mounts shared: what is mounted here would then appear everywhere.
-    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-    rustix::mount::mount_change("/", private).map_err(refused("keep its mounts to itself"))
-}
-
-/// Binds what is needed into `root` and moves there.
-fn change_root(root: &Path) -> Result<(), StageError> {
-    for folder in KERNEL_FOLDERS {
-        let (here, there) = (Path::new("/").join(folder), root.join(folder));
-        rustix::mount::mount_bind_recursive(&here, &there).map_err(refused(format!(
-            "bind {} to {}",
-            here.display(),
-            there.display()
-        )))?;
-    }
-    let there = root.join(RUN_FOLDER);
-    rustix::mount::mount_bind(".", &there)
-        .map_err(refused(format!("bind the run's folder to {}", there.display())))?;
-    rustix::process::chroot(root).map_err(refused(format!("enter {}", root.display())))?;
-    rustix::process::chdir(Path::new("/").join(RUN_FOLDER))
-        .map_err(refused("enter the run's folder"))
-}
-
-/// Why no server can run in a root folder.
-#[derive(Debug, thiserror::Error)]
-pub enum RootError {
-    /// There is no such folder, and the cache has nothing of that name.
-    #[error("there is no root folder `{}`", root.display())]
-    Missing {
-        /// As it was named.
-        root: PathBuf,
-        /// How to get it.
-        hint: String,
-    },
-    /// The folder is no root of a system.
-    #[error("{} is no root folder: it has no folder `{folder}`", root.display())]
-    Incomplete {
-        /// The folder.
-        root: PathBuf,
-        /// What it lacks.
-        folder: &'static str,
-    },
-    /// The server is not in it.
-    #[error(
-        "there is no {kind} in {}: no `{program}` in its {}",
-        root.display(),
-        PROGRAM_FOLDERS.join(", ")
-    )]
-    NoProgram {
-        /// The server.
-        kind: &'static str,
-        /// Its program.
-        program: &'static str,
-        /// The root folder.
-        root: PathBuf,
-    },
-    /// What is asked for makes no sense in a root.
-    #[error("{what} is not to be had in a root folder: {why}")]
-    Senseless {
-        /// What.
-        what: &'static str,
-        /// Why.
-        why: &'static str,
-    },
-    /// The rights are missing.
-    #[error(
-        "a server in the root folder {} needs rights that this process does not have ({missing})",
-        root.display()
-    )]
-    NotPrivileged {
-        /// The folder.
-        root: PathBuf,
-        /// The capabilities, by the kernel's names.
-        missing: String,
-    },
-}
-
-impl RootError {
-    /// What to do about it, if there is something to be done.
-    #[must_use]
-    pub fn hint(&self) -> Option<&str> {
-        match self {
-            Self::Missing { hint, .. } => Some(hint),
-            Self::Incomplete { .. } => Some(
-                "name the folder that holds the `usr` of a whole system, as debootstrap makes it",
-            ),
-            Self::NoProgram { .. } => {
-                Some("`dnslab lab list` shows which servers there are to get")
-            }
-            Self::Senseless { .. } => None,
-            Self::NotPrivileged { .. } => Some("run dnslab as root"),
-        }
-    }
-}
 
 /// A root folder that is there and can be entered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -169,7 +36,7 @@ impl Root {
     /// this process may not enter it.
     pub(crate) fn open(root: &Path) -> Result<Self, RootError> {
         let folder = locate(root)?;
-        let missing = missing_rights();
+        let missing = privileges::missing_rights();
         if missing.is_empty() {
             return Ok(Self { folder });
         }
@@ -228,7 +95,7 @@ impl Root {
         binary: &Path,
         argument: &str,
         guard: &GuardProgram,
-    ) -> Result<crate::Version, LabError> {
+    ) -> Result<Version, LabError> {
         // Only root may enter, so the tool gives up root and not its caller.
         let user = privileges::to_ask_as(binary, Some(&self.folder));
         let user = user.map(|User { uid, gid }| format!("--userspec=+{uid}:+{gid}"));
@@ -305,22 +172,12 @@ fn hint(root: &Path, by_name: bool) -> String {
             .to_owned();
     }
     let name = root.display();
-    if get::Recipe::find(&name.to_string()).is_some_and(get::Recipe::is_root) {
+    if Recipe::find(&name.to_string()).is_some_and(Recipe::is_root) {
         return format!("as root: dnslab lab get {name}");
     }
     let known: Vec<&str> =
-        get::Recipe::all().filter(|recipe| recipe.is_root()).map(|recipe| recipe.name()).collect();
+        Recipe::all().filter(|recipe| recipe.is_root()).map(|recipe| recipe.name()).collect();
     format!("a path has `/`; the names are {}: dnslab lab get NAME", known.join(", "))
-}
-
-/// The capabilities that a chroot with mounts of its own takes and this process lacks, by the kernel's names;
-/// empty if none (capabilities(7)).
-pub(crate) fn missing_rights() -> String {
-    let needed = [
-        (CapabilitySet::SYS_ADMIN, "CAP_SYS_ADMIN"),
-        (CapabilitySet::SYS_CHROOT, "CAP_SYS_CHROOT"),
-    ];
-    privileges::lacking(&needed)
 }
 
 #[cfg(test)]

@@ -14,23 +14,25 @@ use dnslab_wire::Transport;
 
 use crate::counting::{Counted, CounterWatch};
 use crate::cpus::{self, Cores};
+use crate::ending::ExitReport;
 use crate::error::{AddressTaken, Exited, LabError, NotReady, refused};
-use crate::guard::{ExitReport, GRACE, GuardProgram, GuardSpec};
+use crate::file_system::FileSystem;
+use crate::guarded::{GRACE, GuardProgram, GuardSpec};
 use crate::launch::Environment;
 use crate::network::Visit;
 use crate::privileges::{self, StaysRoot};
 use crate::process::RunningProcess;
 use crate::ready::{self, NotYet, Patience, Probe};
 use crate::regular::open_regular;
-use crate::root::{FileSystem, Root, RootError};
+use crate::root::Root;
+use crate::root_error::RootError;
 use crate::sampler::Watched;
 use crate::server::{
-    self, Access, Installed, QUERY_LOG_FOLDER, Rendered, ServerKind, ServerSpec, UPSTREAM_AUTHORITY,
+    self, Access, Installed, LOG, QUERY_LOG_FOLDER, Rendered, ServerKind, ServerSpec,
+    UPSTREAM_AUTHORITY,
 };
 use crate::sockets::{self, Owner};
 use crate::{certificate, ports, tls_library, users};
-
-pub(crate) const LOG: &str = "server.log";
 
 /// Time that a server has to end which nobody waits for any more. It has no logs that anybody wants.
 const SHORT_GRACE: Duration = Duration::from_millis(500);

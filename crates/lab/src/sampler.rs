@@ -448,6 +448,8 @@ fn own_cpu_ns() -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
@@ -460,17 +462,19 @@ mod tests {
         assert_eq!(shares_in(50, 201), []);
     }
 
+    /// Writes the CPU time of a group so that a reader never sees half of it.
+    fn write_usage(group: &Path, used_us: u64) {
+        let (part, file) = (group.join("part"), group.join("cpu.stat"));
+        fs::write(&part, format!("usage_usec {used_us}\n")).unwrap();
+        fs::rename(part, file).unwrap();
+    }
+
     /// Watches this process through a group whose files are written here: used once, then gone for longer
     /// than a tick, then perhaps there again. Returns the series, and when the files were gone in nanoseconds
     /// of its timeline.
     fn interrupted(comes_back: bool) -> (ResourceSeries, i64) {
         let group = tempfile::tempdir().unwrap();
-        let write = |used_us: u64| {
-            // A reader never sees half of it.
-            let (part, file) = (group.path().join("part"), group.path().join("cpu.stat"));
-            fs::write(&part, format!("usage_usec {used_us}\n")).unwrap();
-            fs::rename(part, file).unwrap();
-        };
+        let write = |used_us| write_usage(group.path(), used_us);
         write(1);
         let sources = Sources {
             cpu: CpuSource::V2(group.path().to_owned()),
@@ -502,16 +506,19 @@ mod tests {
         assert_eq!(series.cpu_ns(Span::between(0, gone_ns + 1)), None, "{series:?}");
     }
 
-    #[test]
-    fn the_latest_sample_is_told_as_a_rate() {
-        let sample = |at_ns, cpu_ns| ResourceSample {
+    fn sample(at_ns: i64, cpu_ns: u64) -> ResourceSample {
+        ResourceSample {
             at_ns,
             cpu_ns,
             memory_octets: 5,
             udp_drops: 3,
             waited_ns: Some(at_ns as u64 * 2),
             ..ResourceSample::default()
-        };
+        }
+    }
+
+    #[test]
+    fn the_latest_sample_is_told_as_a_rate() {
         let time = |used_ns| vec![CpuTime { used_ns, irq_ns: 0 }];
         let mut seen = Seen::new();
         assert_eq!(seen.latest(2, &[3]), None);

@@ -230,16 +230,14 @@ mod tests {
         assert_eq!(owner(Transport::Udp, ([127, 0, 0, 1], port).into()), ours);
     }
 
+    fn entry(local: &&str) -> Entry {
+        let remote = "0.0.0.0:0".parse().unwrap();
+        Entry { local: local.parse().unwrap(), remote, state: 7, inode: 1, drops: 0 }
+    }
+
     /// E.g. a stub resolver on one address beside a server on all.
     #[test]
     fn the_socket_of_the_address_goes_before_a_wildcard() {
-        let entry = |local: &&str| Entry {
-            local: local.parse().unwrap(),
-            remote: "0.0.0.0:0".parse().unwrap(),
-            state: 7,
-            inode: 1,
-            drops: 0,
-        };
         let cases: [(&[&str], &str, &[&str]); 4] = [
             (&["0.0.0.0:53", "127.0.0.1:53", "[::]:53"], "127.0.0.1:53", &["127.0.0.1:53"]),
             (&["0.0.0.0:53", "[::]:53"], "127.0.0.1:53", &["0.0.0.0:53"]),

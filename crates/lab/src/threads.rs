@@ -45,17 +45,11 @@ impl ThreadLog {
 
     /// What the busiest threads used in a span, the busiest first.
     pub(crate) fn busiest(&self, span: Span) -> Vec<ThreadShare> {
-        let length = span.length_ns().max(1) as f64;
-        let share = |thread: &Thread| {
-            let at = |instant| thread.used_at(instant, self.began_ns.unwrap_or(0));
-            // The instant of a sample is that of the first thread's reading. The error for the last thread
-            // must not give it more than a CPU.
-            ((at(span.to_ns) - at(span.from_ns)) / length).clamp(0.0, 1.0)
-        };
-        let shares = self
-            .threads
-            .values()
-            .map(|thread| ThreadShare { name: thread.name.clone(), share: share(thread) });
+        let began_ns = self.began_ns.unwrap_or(0);
+        let shares = self.threads.values().map(|thread| ThreadShare {
+            name: thread.name.clone(),
+            share: thread.share_in(span, began_ns),
+        });
         let mut shares: Vec<ThreadShare> = shares.filter(|thread| thread.share >= LEAST).collect();
         shares.sort_by(|one, two| two.share.total_cmp(&one.share).then(one.name.cmp(&two.name)));
         shares.truncate(NAMED);
@@ -64,6 +58,14 @@ impl ThreadLog {
 }
 
 impl Thread {
+    /// What it used in a span, as a share of one CPU.
+    fn share_in(&self, span: Span, began_ns: i64) -> f64 {
+        let used = self.used_at(span.to_ns, began_ns) - self.used_at(span.from_ns, began_ns);
+        // The instant of a sample is that of the first thread's reading. The error for the last thread must not
+        // give it more than a CPU.
+        (used / span.length_ns().max(1) as f64).clamp(0.0, 1.0)
+    }
+
     fn push(&mut self, at_ns: i64, cpu_ns: u64) {
         if self.points.last().is_some_and(|(_, before)| *before > cpu_ns) {
             // The id was given to a new thread.

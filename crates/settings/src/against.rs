@@ -1,6 +1,7 @@
 //! Every variant twice: with the server's program of the experiment, and with another one.
 
-use crate::document::{Document, Entry, Layer, WrittenVariant, find, read};
+use crate::document::{Document, WrittenVariant, find, read};
+use crate::entry::{Entry, Layer};
 use crate::reading::Syntax;
 use crate::{Origin, Place, Value};
 
@@ -66,18 +67,20 @@ mod tests {
     const TEXT: &str = "name = \"x\"\nserver.kind = \"bind\"\n[[variant]]\nname = \"udp\"\n\
         [[variant]]\nname = \"dot\"\nload.transport = \"dot\"\ncompare.with = \"udp\"\n";
 
+    fn line(experiment: &Experiment, variant: &crate::Variant) -> String {
+        let binary = variant.server.binary.as_ref().map(|path| path.display().to_string());
+        let with = experiment.compared_with(variant);
+        let with: Vec<&str> = with.iter().map(|other| other.name.as_str()).collect();
+        let (name, clients) = (&variant.name, variant.load.clients);
+        format!("{name} {} {clients} {}", binary.unwrap_or_default(), with.join(","))
+    }
+
     #[test]
     fn every_variant_is_there_with_both_programs() {
         let sets = ["server.binary=new/named", "variant.dot.load.clients=7"];
         let found = against(TEXT, &sets).unwrap();
-        let line = |variant: &crate::Variant| {
-            let binary = variant.server.binary.as_ref().map(|path| path.display().to_string());
-            let with: Vec<_> =
-                found.compared_with(variant).iter().map(|other| &*other.name).collect();
-            let clients = variant.load.clients;
-            format!("{} {} {clients} {}", variant.name, binary.unwrap_or_default(), with.join(","))
-        };
-        let lines: Vec<String> = found.variants.iter().map(line).collect();
+        let lines: Vec<String> =
+            found.variants.iter().map(|variant| line(&found, variant)).collect();
         assert_eq!(
             lines,
             [

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::document::Entries;
-use crate::keys::keys;
+use crate::entry::Entries;
+use crate::experiment::keys;
 use crate::{Document, Key};
 
 /// Keys of the experiment as a whole that change no figure: what it is called, what it asks, and how often.
@@ -41,34 +41,39 @@ pub struct SettingChange {
 pub fn differences(then: &Document, now: &Document) -> Vec<SettingChange> {
     let mut found: Vec<SettingChange> = Vec::new();
     for key in keys().filter(|key| !WITHOUT_EFFECT.contains(&key.path)) {
-        let mut note = |variant: Option<&str>, then: Option<String>, now: Option<String>| {
-            if then == now {
-                return;
-            }
-            let is_same =
-                |change: &&mut SettingChange| (&change.then, &change.now) == (&then, &now);
-            let of_key = found.iter_mut().filter(|change| change.key == key.path);
-            match of_key.into_iter().find(is_same) {
-                Some(known) => known.variants.extend(variant.map(str::to_owned)),
-                None => found.push(SettingChange {
-                    variants: variant.map(str::to_owned).into_iter().collect(),
-                    key: key.path,
-                    then,
-                    now,
-                }),
-            }
-        };
         if !key.is_overridable() {
-            note(None, value(key, [&then.entries]), value(key, [&now.entries]));
+            let (then, now) = (value(key, [&then.entries]), value(key, [&now.entries]));
+            let change = SettingChange { variants: Vec::new(), key: key.path, then, now };
+            note(&mut found, change);
             continue;
         }
         let of_now: BTreeMap<&str, &Entries> = by_name(now).collect();
         for (name, own) in by_name(then) {
             let Some(other) = of_now.get(name) else { continue };
-            note(Some(name), value(key, [own, &then.entries]), value(key, [other, &now.entries]));
+            let change = SettingChange {
+                variants: vec![name.to_owned()],
+                key: key.path,
+                then: value(key, [own, &then.entries]),
+                now: value(key, [other, &now.entries]),
+            };
+            note(&mut found, change);
         }
     }
     found
+}
+
+/// Adds a change, if it is one; to one that is known, its variants alone.
+fn note(found: &mut Vec<SettingChange>, change: SettingChange) {
+    if change.then == change.now {
+        return;
+    }
+    let known = found.iter_mut().find(|known| {
+        (known.key, &known.then, &known.now) == (change.key, &change.then, &change.now)
+    });
+    match known {
+        Some(known) => known.variants.extend(change.variants),
+        None => found.push(change),
+    }
 }
 
 fn by_name(document: &Document) -> impl Iterator<Item = (&str, &Entries)> {
@@ -97,17 +102,12 @@ mod tests {
     /// The differences of a text from [`THEN`], a line for each.
     fn lines(now: &str) -> Vec<String> {
         let read = |text: &str| Document::of_file(text).unwrap();
-        let line = |change: SettingChange| {
-            let shown = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
-            format!(
-                "{} {}: {} {}",
-                change.variants.join(","),
-                change.key,
-                shown(change.then),
-                shown(change.now)
-            )
-        };
         differences(&read(THEN), &read(now)).into_iter().map(line).collect()
+    }
+
+    fn line(change: SettingChange) -> String {
+        let [then, now] = [change.then, change.now].map(|value| value.unwrap_or("-".to_owned()));
+        format!("{} {}: {then} {now}", change.variants.join(","), change.key)
     }
 
     #[test]

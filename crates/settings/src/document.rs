@@ -1,14 +1,15 @@
 //! An experiment as written: every value read by the kind of its key, every problem kept with its place.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::keys::{VARIANT_NAME, keys};
+use crate::entry::{Entries, Entry, Layer};
+use crate::experiment::keys;
+use crate::keys::VARIANT_NAME;
 use crate::problem::{MAX_SHOWN, shown};
 use crate::reading::{Fault, Syntax};
 use crate::suggestion::{closest_group, closest_key, listed, near};
@@ -16,30 +17,6 @@ use crate::{
     DefaultValue, FlagForm, Key, Kind, MAX_VARIANTS, Origin, PUBLISHED_KEYS, Place, Problem,
     Problems, Value,
 };
-
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Entry {
-    /// `None` if it could not be read, which is a problem already noted.
-    pub(crate) value: Option<Value>,
-    pub(crate) place: Place,
-    pub(crate) layer: Layer,
-}
-
-/// Where a value was written. A later layer wins over an earlier one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Layer {
-    /// At the top of the file, or by its own option.
-    File,
-    /// By `--set key=value`.
-    CommandLine,
-    /// In a `[[variant]]`.
-    Variant,
-    /// By `--set variant.NAME.key=value`, or by the program.
-    VariantCommandLine,
-}
-
-/// By the path of their key.
-pub(crate) type Entries = BTreeMap<&'static str, Entry>;
 
 /// A `[[variant]]` as written.
 #[derive(Clone, Debug, Default)]
@@ -58,6 +35,11 @@ pub(crate) struct WrittenPublished {
 }
 
 impl WrittenPublished {
+    /// The place of a key; that of the whole where the key is missing.
+    pub(crate) fn place_of(&self, path: &str) -> &Place {
+        self.entries.get(path).map_or(&self.place, |entry| &entry.place)
+    }
+
     /// The text of a key; `None` if it is missing, or could not be read.
     pub(crate) fn text(&self, path: &str) -> Option<&str> {
         match self.entries.get(path)?.value.as_ref()? {
@@ -471,7 +453,7 @@ impl Walk {
         } else {
             let is_table = value.get_ref().is_table() && self.problems.len() < MAX_SHOWN;
             let problem = unknown_key(&path, in_file(key.span()), self.problems.len());
-            let group = if is_table { closest_group(&path) } else { None };
+            let group = if is_table { closest_group(&path, keys()) } else { None };
             self.problems.push(match group {
                 Some(group) => problem.help(format!("did you mean `{group}`?")),
                 None => problem,
@@ -500,7 +482,7 @@ fn unknown_key(path: &str, place: Place, found: usize) -> Problem {
     if path == "variants" {
         return problem.help("did you mean `[[variant]]`?");
     }
-    let closest = if found < MAX_SHOWN { closest_key(path) } else { None };
+    let closest = if found < MAX_SHOWN { closest_key(path, keys()) } else { None };
     match closest {
         Some(key) => problem.help(format!("did you mean `{}`?", key.path)),
         None => problem.help("docs/EXPERIMENT.md lists all keys"),

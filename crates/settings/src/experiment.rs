@@ -1,6 +1,5 @@
 //! The experiment as checked, in which every variant is complete, and what follows from its keys.
 
-use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,7 +9,7 @@ use dnslab_traffic::{
 };
 use dnslab_wire::{Edns, Method, QueryOptions, Transport, rcode};
 
-use crate::document::Entries;
+use crate::entry::Entries;
 use crate::key::{Field, Fields as _};
 use crate::{
     ClientLink, ClientLinkDraft, Common, Compare, CompareDraft, Expect, ExpectDraft, ExpectedCode,
@@ -68,12 +67,9 @@ macro_rules! variant {
             pub(crate) const KEYS: [&'static [Key]; [$(stringify!($group)),+].len()] =
                 [$($type::KEYS),+];
 
-            /// The keys that mean something to it, with their values.
-            fn lines(&self) -> Lines {
-                let values = [$(self.$group.values()),+];
-                let groups = Self::KEYS.into_iter().zip(values);
-                let lines = groups.flat_map(|(keys, values)| lines(keys, values));
-                lines.filter(|(key, _)| key.is_used(self) && !key.is_short_form).collect()
+            /// Those of its keys, group by group; `None` where there is nothing to write.
+            pub(crate) fn values(&self) -> [Vec<Option<Value>>; Self::KEYS.len()] {
+                [$(self.$group.values()),+]
             }
         }
 
@@ -127,21 +123,10 @@ variant! {
     compare: Compare, CompareDraft;
 }
 
-/// Keys with their values as TOML, in the order of the file.
-pub(crate) type Lines = Vec<(&'static Key, String)>;
-
-pub(crate) fn lines(keys: &'static [Key], values: Vec<Option<Value>>) -> Lines {
-    let line = |(key, value): (&'static Key, Option<Value>)| Some((key, key.kind.write(&value?)));
-    keys.iter().zip(values).filter_map(line).collect()
-}
-
-pub(crate) fn push_lines<'a>(
-    text: &mut String,
-    lines: impl IntoIterator<Item = &'a (&'static Key, String)>,
-) {
-    for (key, value) in lines {
-        writeln!(text, "{} = {value}", key.path).expect("writing to a string does not fail");
-    }
+/// All keys, in the order of the file.
+pub fn keys() -> impl Iterator<Item = &'static Key> {
+    let groups = [Top::KEYS].into_iter().chain(Variant::KEYS);
+    groups.chain([Common::KEYS, Repeat::KEYS]).flatten()
 }
 
 impl Experiment {
@@ -173,39 +158,6 @@ impl Experiment {
     #[must_use]
     pub fn common_load(&self) -> Option<&Common> {
         Some(&self.common).filter(|common| !common.duration.is_zero())
-    }
-
-    /// The experiment as a file, with overrides folded in and defaults written out. Reading it gives the same
-    /// experiment.
-    #[must_use]
-    pub fn to_toml(&self) -> String {
-        let mut text =
-            String::from("# The experiment as it ran, with every setting written out.\n");
-        let top = Top {
-            name: self.name.clone(),
-            question: self.question.clone(),
-            baseline: Some(self.baseline.clone()),
-            answered_by: self.answered_by,
-        };
-        push_lines(&mut text, &lines(Top::KEYS, top.values()));
-        let variants: Vec<Lines> = self.variants.iter().map(Variant::lines).collect();
-        let is_shared = |(key, value): &&(&Key, String)| {
-            let has = |(other, its): &(&Key, String)| other.path == key.path && its == value;
-            variants.iter().all(|lines| lines.iter().any(has))
-        };
-        let shared: Lines = variants.iter().take(1).flatten().filter(is_shared).cloned().collect();
-        text.push('\n');
-        push_lines(&mut text, &shared);
-        text.push('\n');
-        push_lines(&mut text, &lines(Common::KEYS, self.common.values()));
-        push_lines(&mut text, &lines(Repeat::KEYS, self.repeat.values()));
-        for (variant, lines) in self.variants.iter().zip(&variants) {
-            let name = toml::Value::String(variant.name.clone());
-            text.push_str(&format!("\n[[variant]]\nname = {name}\n"));
-            push_lines(&mut text, lines.iter().filter(|line| !is_shared(line)));
-        }
-        text.extend(self.published.iter().map(Published::to_toml));
-        text
     }
 }
 
@@ -425,12 +377,6 @@ impl Variant {
         let rd = |load: &Load| load.query_options().recursion_desired;
         let edns =
             |load: &Load| load.query_options().edns.map(|edns| (edns.dnssec_ok, edns.options));
-        let private = |variant: &Self| {
-            let upstream = &variant.upstream;
-            let asks_it =
-                variant.load.popular_names.is_some() || variant.load.mode.population().is_some();
-            asks_it.then(|| (upstream.kind, upstream.hierarchy.clone()))
-        };
         let keys = [
             ("load.capture", own.mode.capture() == its.mode.capture()),
             ("load.capture_server", own.capture_server == its.capture_server),
@@ -442,7 +388,7 @@ impl Variant {
             ("load.factor", own.factor == its.factor),
             ("load.speed", own.speed == its.speed),
             ("load.queries", names(own) == names(its)),
-            ("upstream.hierarchy", private(self) == private(other)),
+            ("upstream.hierarchy", self.source_of_names() == other.source_of_names()),
             ("load.types", own.types == its.types),
             ("server.zone.name", !asks_zone || self.zone.name == other.zone.name),
             ("server.zone.records", !asks_zone || self.zone.records == other.zone.records),
@@ -460,6 +406,13 @@ impl Variant {
             ("load.edns_payload", edns(own) == edns(its)),
         ];
         keys.into_iter().find(|(_, is_same)| !is_same).map(|(key, _)| key)
+    }
+
+    /// The upstream whose names are asked for, if they are those of an upstream.
+    fn source_of_names(&self) -> Option<(Option<UpstreamChoice>, Option<&Path>)> {
+        let Self { load, upstream, .. } = self;
+        let asks_it = load.popular_names.is_some() || load.mode.population().is_some();
+        asks_it.then_some((upstream.kind, upstream.hierarchy.as_deref()))
     }
 
     /// True if the server under test writes something for each query.

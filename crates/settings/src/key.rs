@@ -4,8 +4,10 @@ use std::fmt;
 
 use dnslab_wire::Transport;
 
-use crate::document::{Entries, Layer};
-use crate::{Kind, Mark, Place, ServerKind, Value, Variant};
+use crate::entry::{Entries, Layer};
+use crate::kind::{Kind, Value};
+use crate::problem::{Mark, Place};
+use crate::words::ServerKind;
 
 /// One key of an experiment file.
 #[derive(Clone, Copy, Debug)]
@@ -51,8 +53,55 @@ pub enum When {
     },
     /// With some kinds of server only; `None` is a server that runs already.
     Server(fn(Option<ServerKind>) -> bool),
-    /// With the variants that this function takes.
-    Variant(fn(&Variant) -> Result<(), Unused>),
+    /// With the variants that this condition holds for.
+    Variant(Condition),
+}
+
+/// What decides whether a key means something to a variant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// Clients ask more than once.
+    AsksAgain,
+    /// The clients know further servers.
+    KnowsFurther,
+    /// Clients do not wait for answers.
+    OpenLoop,
+    /// The server under test has a query log.
+    Logs,
+    /// Its query log is a file.
+    LogsToFile,
+    /// Its query log is a file that is rotated.
+    RotatesLogs,
+    /// There is a relay.
+    Relay,
+    /// The upstream is a server that is forwarded to.
+    ForwardedTo,
+    /// dnslab starts the upstream.
+    StartedUpstream,
+    /// dnslab starts an upstream that somebody else wrote.
+    InstalledUpstream,
+    /// The upstream is the embedded server.
+    EmbeddedUpstream,
+    /// The upstream is the embedded server or a private Internet.
+    ProgrammedUpstream,
+    /// The upstream is a private Internet.
+    PrivateInternet,
+    /// The servers have hosts.
+    Hosts,
+    /// Clients may have connections over TCP.
+    Tcp,
+    /// A capture is played.
+    Replayed,
+    /// No capture is played, which says it itself.
+    NotReplayed,
+    /// No population is played, which says it itself.
+    NotOfPopulation,
+    /// Queries are drawn by Zipf's law.
+    Zipf,
+    /// Queries do not depend on answers.
+    CommonQueries,
+    /// Clients close connections after a number of queries.
+    Quota,
 }
 
 /// Why a key means nothing to a variant.
@@ -210,16 +259,6 @@ impl Key {
     pub fn is_overridable(&self) -> bool {
         let of_all = ["repeat.", "common."];
         self.path.contains('.') && !of_all.iter().any(|group| self.path.starts_with(group))
-    }
-
-    /// True if it means something to a variant.
-    #[must_use]
-    pub fn is_used(&self, variant: &Variant) -> bool {
-        self.when.iter().all(|when| match when {
-            When::Transport { uses, .. } => variant.load.transports().any(*uses),
-            When::Server(fits) => fits(variant.server.kind.started()),
-            When::Variant(uses) => uses(variant).is_ok(),
-        })
     }
 }
 

@@ -12,13 +12,13 @@ use dnslab_wire::{
     Transport, TsigKey,
 };
 
-use crate::document::Entries;
-use crate::key::{Field, Fields, FlagForm, Key, Setting, Unused, When, Written, settings};
+use crate::entry::Entries;
+use crate::key::{Condition, Field, Fields, FlagForm, Key, Setting, When, Written, settings};
 use crate::{
     Alternate, CacheSize, CertificateKind, ExpectedCode, Factor, HostAddress, HostsChoice, Kind,
     LogSuffix, LogTarget, MAX_RUNS, MAX_WORKERS, Metric, Mode, PopulationSource, Quickack,
     QuotaKind, ReceiveTime, Records, ServerChoice, ServerKind, Subnets, TimeForm, TlsVersions,
-    UpstreamChoice, Value, Variant, VariantNames,
+    UpstreamChoice, Value, VariantNames,
 };
 
 const MS: Duration = Duration::from_millis(1);
@@ -71,150 +71,31 @@ const EXTERNAL: When = When::Server(|kind| kind.is_none());
 /// Servers that ask others.
 const FORWARDING: When = When::Server(|kind| kind.is_some_and(ServerKind::forwards));
 
-/// The key is used if the condition holds; else why it is not, and what to do about it.
-fn used_if(condition: bool, why: &str, help: &str) -> Result<(), Unused> {
-    let unused = || Unused { why: why.to_owned(), help: help.to_owned() };
-    condition.then_some(()).ok_or_else(unused)
-}
+const WITH_ATTEMPTS: When = When::Variant(Condition::AsksAgain);
+const WITH_FURTHER: When = When::Variant(Condition::KnowsFurther);
+const OPEN_LOOP: When = When::Variant(Condition::OpenLoop);
 
-const WITH_ATTEMPTS: When = When::Variant(|variant| {
-    let help = "add `load.attempts = 2`, or remove it";
-    used_if(variant.load.attempts > 1, "clients ask once", help)
-});
-const WITH_FURTHER: When = When::Variant(|variant| {
-    let help = "add `server.further`, or remove it";
-    used_if(variant.server.further.is_some(), "the clients know one server", help)
-});
-const OPEN_LOOP: When = When::Variant(|variant| {
-    let is_open = !variant.load.mode.is_closed();
-    let why = "a closed loop has its window at one server";
-    used_if(is_open, why, "add `load.rate`, or remove it")
-});
-
-const LOGGED: When = When::Variant(|variant| {
-    let help = "add `server.log.to`, or remove it";
-    used_if(variant.log.to != LogTarget::None, "there is no query log", help)
-});
-const LOGGED_TO_A_FILE: When = When::Variant(|variant| {
-    let help = "add `server.log.to = \"file\"`";
-    used_if(variant.log.to == LogTarget::File, "no query log goes into a file", help)
-});
-const ROTATED: When = When::Variant(|variant| {
-    let is_rotated = variant.log.to == LogTarget::File && variant.log.size_mib.is_some();
-    used_if(is_rotated, "no file is rotated", "add `server.log.size_mib`, or remove it")
-});
-const WITH_RELAY: When = When::Variant(|variant| {
-    let help = "add `relay.kind`, or remove it";
-    used_if(variant.relay.kind.is_some(), "there is no relay", help)
-});
-const FORWARDED_TO: When = When::Variant(|variant| {
-    let (why, help) = match variant.upstream.kind {
-        None => ("there is no upstream", "add `upstream.kind`, or remove it"),
-        Some(_) => ("a server that resolves by itself decides how it asks", "remove it"),
-    };
-    let is_server = variant.upstream.kind.is_some_and(|kind| kind.server().is_some());
-    used_if(is_server, why, help)
-});
-const STARTED_UPSTREAM: When = When::Variant(|variant| {
-    let why = match variant.upstream.kind {
-        None => "there is no upstream",
-        Some(_) => "dnslab does not start the servers of the Internet",
-    };
-    let is_started = variant.upstream.kind.is_some_and(|kind| kind.started().is_some());
-    used_if(is_started, why, "add `upstream.kind`, or remove it")
-});
-const INSTALLED_UPSTREAM: When = When::Variant(|variant| {
-    let kind = variant.upstream.kind;
-    let (why, help) = match kind {
-        None => ("there is no upstream", "add `upstream.kind`, or remove it"),
-        Some(UpstreamChoice::Server(_)) => {
-            ("the embedded server is dnslab itself", "remove it, or choose another `upstream.kind`")
-        }
-        Some(UpstreamChoice::Internet) => (
-            "the private Internet is dnslab itself",
-            "remove it, or choose another `upstream.kind`",
-        ),
-        Some(UpstreamChoice::Live) => {
-            ("dnslab does not start the servers of the Internet", "remove it")
-        }
-    };
-    let installed = kind.and_then(UpstreamChoice::server);
-    used_if(installed.is_some_and(|kind| kind != ServerKind::Embedded), why, help)
-});
-const EMBEDDED_UPSTREAM: When = When::Variant(|variant| {
-    let kind = variant.upstream.kind;
-    let why = match kind {
-        Some(kind) => format!("an upstream of kind `{}` does not know it", kind.name()),
-        None => "there is no upstream".to_owned(),
-    };
-    let help = "only for `upstream.kind = \"embedded\"`";
-    used_if(kind == Some(UpstreamChoice::Server(ServerKind::Embedded)), &why, help)
-});
-const PROGRAMMED_UPSTREAM: When = When::Variant(|variant| {
-    let kind = variant.upstream.kind;
-    let why = match kind {
-        Some(kind) => format!("an upstream of kind `{}` does not know it", kind.name()),
-        None => "there is no upstream".to_owned(),
-    };
-    let help = "only for `upstream.kind = \"embedded\"` or `\"internet\"`";
-    used_if(kind.and_then(UpstreamChoice::started) == Some(ServerKind::Embedded), &why, help)
-});
-const PRIVATE_INTERNET: When = When::Variant(|variant| {
-    let why = "there is no private Internet, whose servers it names";
-    let help = "add `upstream.kind = \"internet\"`, or remove it";
-    used_if(variant.upstream.kind == Some(UpstreamChoice::Internet), why, help)
-});
-const BETWEEN_HOSTS: When = When::Variant(|variant| {
-    let why = "links need hosts, and all is on the loopback interface";
-    let has_hosts = variant.lab.hosts != HostsChoice::Loopback;
-    used_if(has_hosts, why, "add `lab.hosts = \"auto\"`, or remove it")
-});
-const OVER_TCP: When = When::Variant(|variant| {
-    let why = "only TCP has acknowledgements that the client's kernel delays";
-    let help = "remove it, or choose one of the transports tcp, dot, doh2";
-    used_if(variant.load.has_tcp(), why, help)
-});
-const REPLAYED: When = When::Variant(|variant| {
-    let why = "no capture is played";
-    let help = "add `load.capture`, or remove it";
-    used_if(variant.load.mode.capture().is_some(), why, help)
-});
-/// What a capture says itself.
-const NOT_REPLAYED: When = When::Variant(|variant| {
-    let why = "the capture says who asks what, and when";
-    let help = "remove it, or `load.capture`";
-    used_if(variant.load.mode.capture().is_none(), why, help)
-});
-/// What a population says itself.
-const NOT_OF_POPULATION: When = When::Variant(|variant| {
-    let why = "the population says how its clients ask, and when";
-    let help = "remove it, or `load.population`";
-    used_if(variant.load.mode.population().is_none(), why, help)
-});
-const BY_ZIPF: When = When::Variant(|variant| {
-    let help = "add `load.selection = \"zipf\"`, or remove it";
-    used_if(variant.load.selection == Selection::Zipf, "the next query is not drawn by it", help)
-});
-/// Queries that do not depend on answers.
-const WITH_COMMON_QUERIES: When = When::Variant(|variant| {
-    let why = "in a closed loop each client asks when it was answered, so no two loads have the same queries";
-    let help = "add `load.capture`, `load.population` or `load.rate`, or remove it";
-    used_if(!variant.load.mode.is_closed(), why, help)
-});
-const WITH_QUOTA: When = When::Variant(|variant| {
-    let why = "no client closes a connection after a number of queries";
-    let help = "remove it, or write for example `load.queries_per_connection = 20`";
-    used_if(variant.load.queries_per_connection.is_some(), why, help)
-});
+const LOGGED: When = When::Variant(Condition::Logs);
+const LOGGED_TO_A_FILE: When = When::Variant(Condition::LogsToFile);
+const ROTATED: When = When::Variant(Condition::RotatesLogs);
+const WITH_RELAY: When = When::Variant(Condition::Relay);
+const FORWARDED_TO: When = When::Variant(Condition::ForwardedTo);
+const STARTED_UPSTREAM: When = When::Variant(Condition::StartedUpstream);
+const INSTALLED_UPSTREAM: When = When::Variant(Condition::InstalledUpstream);
+const EMBEDDED_UPSTREAM: When = When::Variant(Condition::EmbeddedUpstream);
+const PROGRAMMED_UPSTREAM: When = When::Variant(Condition::ProgrammedUpstream);
+const PRIVATE_INTERNET: When = When::Variant(Condition::PrivateInternet);
+const BETWEEN_HOSTS: When = When::Variant(Condition::Hosts);
+const OVER_TCP: When = When::Variant(Condition::Tcp);
+const REPLAYED: When = When::Variant(Condition::Replayed);
+const NOT_REPLAYED: When = When::Variant(Condition::NotReplayed);
+const NOT_OF_POPULATION: When = When::Variant(Condition::NotOfPopulation);
+const BY_ZIPF: When = When::Variant(Condition::Zipf);
+const WITH_COMMON_QUERIES: When = When::Variant(Condition::CommonQueries);
+const WITH_QUOTA: When = When::Variant(Condition::Quota);
 
 /// How queries travel from one server to the next.
 const LEG: Kind = Kind::Choice(&["udp", "tcp", "dot"]);
-
-/// All keys, in the order of the file.
-pub fn keys() -> impl Iterator<Item = &'static Key> {
-    let groups = [Top::KEYS].into_iter().chain(Variant::KEYS);
-    groups.chain([Common::KEYS, Repeat::KEYS]).flatten()
-}
 
 /// The name of a variant: the one key that is found in a `[[variant]]` only.
 pub static VARIANT_NAME: Key = Key::new(

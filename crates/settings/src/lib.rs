@@ -23,11 +23,11 @@
 //! assert_eq!(problems.as_slice()[0].message, "unknown key `laod`");
 //! ```
 //!
-//! Modules, in the order of reading: `keys` (one row for each key) and `key` (the macro that makes structs, drafts and
-//! [`keys()`] of the rows); `kind`, `types`, `words`, `metric`, `mode` (values); `reading`, `document`, `check` (from
-//! text to experiment); `experiment`; `problem`, `render`, `suggestion`, `remedy` (what is said to a user);
-//! `published`; `reference`, `schema` (documents); `chosen`, `against`, `differences`;
-//! `sent` (a load as text).
+//! Modules, in the order of reading: `keys` (one row for each key) and `key` (the macro that makes structs and drafts
+//! of the rows); `kind`, `types`, `words`, `metric`, `mode` (values); `experiment` (the groups of keys in one struct)
+//! and `conditions` (to which variants a key means something); `entry`, `reading`, `document`, `check` (from text to
+//! experiment); `writing`, `sent` (and back); `problem`, `render`, `suggestion`, `remedy` (what is said to a user);
+//! `published`; `reference`, `schema` (documents); `chosen`, `against`, `differences`.
 //!
 //! - Invariant: it opens no file, starts nothing and reads no clock. The check asks a [`Machine`].
 //! - Invariant: it reports all errors at once, each with its place ([`Problems`]).
@@ -37,8 +37,10 @@
 mod against;
 mod check;
 mod chosen;
+mod conditions;
 mod differences;
 mod document;
+mod entry;
 mod experiment;
 mod key;
 mod keys;
@@ -56,20 +58,23 @@ mod sent;
 mod suggestion;
 mod types;
 mod words;
+mod writing;
 
 pub use check::{AnyMachine, Draft, Machine, PathKind, check_text, is_name};
 pub use chosen::Chosen;
 pub use differences::{SettingChange, differences};
-pub use document::{Document, Layer, find};
+pub use document::{Document, find};
+pub use entry::Layer;
 pub use experiment::{
     ChainRole, ChainServer, Experiment, HttpSettings, Queries, Variant, VariantDraft, Verification,
+    keys,
 };
-pub use key::{DefaultValue, Flag, FlagForm, Key, Setting, Unused, When, Written};
+pub use key::{Condition, DefaultValue, Flag, FlagForm, Key, Setting, Unused, When, Written};
 pub use keys::{
     ClientLink, ClientLinkDraft, Common, CommonDraft, Compare, CompareDraft, Expect, ExpectDraft,
     Lab, LabDraft, Link, Load, LoadDraft, Log, LogDraft, Relay, RelayDraft, Repeat, RepeatDraft,
     Server, ServerDraft, Top, TopDraft, Upstream, UpstreamDraft, UpstreamLink, UpstreamLinkDraft,
-    VARIANT_NAME, Zone, ZoneDraft, keys,
+    VARIANT_NAME, Zone, ZoneDraft,
 };
 pub use kind::{Host, HostAddress, Interface, Kind, Unread, Value};
 pub use metric::{Metric, Unit};

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use dnslab_traffic::{Pace, Rate};
 
 use crate::types::PopulationSource;
+use crate::words::Quickack;
 
 /// Who asks when.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,6 +102,18 @@ impl Mode {
         match self {
             Self::Population { source, .. } => Some(source),
             Self::Closed { .. } | Self::Open { .. } | Self::Capture(_) => None,
+        }
+    }
+}
+
+impl Quickack {
+    /// Whether clients of such a loop acknowledge at once.
+    #[must_use]
+    pub fn applies(self, mode: &Mode) -> bool {
+        match self {
+            Self::Never => false,
+            Self::OpenLoop => !mode.is_closed(),
+            Self::Always => true,
         }
     }
 }

@@ -97,19 +97,20 @@ impl PublishedKind {
 impl Published {
     /// The value as it is read.
     fn value(&self) -> String {
-        let one = |value: f64| {
-            let sign = if value < 0.0 { "-" } else { "" };
-            match self.kind {
-                PublishedKind::Figure => self.figure.unit().write(value),
-                PublishedKind::Difference => {
-                    format!("{sign}{}", self.figure.unit().write(value.abs()))
-                }
-                PublishedKind::Change => format!("{}%", number::write(value * 100.0)),
-            }
-        };
         match self.low == self.high {
-            true => one(self.low),
-            false => format!("{}..{}", one(self.low), one(self.high)),
+            true => self.write(self.low),
+            false => format!("{}..{}", self.write(self.low), self.write(self.high)),
+        }
+    }
+
+    fn write(&self, value: f64) -> String {
+        let sign = if value < 0.0 { "-" } else { "" };
+        match self.kind {
+            PublishedKind::Figure => self.figure.unit().write(value),
+            PublishedKind::Difference => {
+                format!("{sign}{}", self.figure.unit().write(value.abs()))
+            }
+            PublishedKind::Change => format!("{}%", number::write(value * 100.0)),
         }
     }
 

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::keys::{VARIANT_NAME, keys};
+use crate::experiment::keys;
+use crate::keys::VARIANT_NAME;
 use crate::{DefaultValue, Key, PUBLISHED_KEYS};
 
 const INTRODUCTION: &str = "\

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::keys::{VARIANT_NAME, keys};
+use crate::experiment::keys;
+use crate::keys::VARIANT_NAME;
 use crate::{DefaultValue, Key, PUBLISHED_KEYS};
 
 /// The JSON schema (draft 2020-12) of an experiment file, with a line break at the end.

@@ -1,6 +1,6 @@
 //! A checked load as text, which another host reads.
 
-use crate::experiment::{lines, push_lines};
+use crate::writing::{lines, push_lines};
 use crate::{Document, Load, LoadDraft, Problem, Problems};
 
 impl Load {

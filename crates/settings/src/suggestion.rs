@@ -1,8 +1,7 @@
 //! What a user most likely meant by an unknown word, if it is a slip of the fingers. A word that looks alike
 //! but means something else (`load.pcap`, `load.pace`) puzzles more than it helps.
 
-use crate::Key;
-use crate::keys::keys;
+use crate::key::Key;
 use crate::problem::MAX_SHOWN;
 
 /// Words of the field. A user who writes one of them means it, even if a key is spelled much like it.
@@ -75,27 +74,34 @@ pub(crate) fn listed(names: &[impl AsRef<str>]) -> String {
 
 /// The key that a user who wrote `path` most likely meant. There is a slip in its last part or in its group,
 /// or the last part is right and its group is missing or wrong.
-pub(crate) fn closest_key(path: &str) -> Option<&'static Key> {
-    let (group, last) = split(path);
-    let distance = |key: &Key| {
-        let (known_group, known_last) = split(key.path);
-        let of_last = slips(last, known_last)?;
-        let of_group = match path_slips(group, known_group) {
-            Some(slips) => slips,
-            // `zone.ttl` for `server.zone.ttl`.
-            None if is_end_of(group, known_group) => 1,
-            None if of_last == 0 => OTHER_GROUP,
-            None => return None,
-        };
-        Some(of_group + of_last)
-    };
-    let near = keys().filter_map(|key| Some((distance(key)?, key)));
+pub(crate) fn closest_key(
+    path: &str,
+    keys: impl Iterator<Item = &'static Key>,
+) -> Option<&'static Key> {
+    let near = keys.filter_map(|key| Some((distance(path, key.path)?, key)));
     near.min_by_key(|(distance, _)| *distance).map(|(_, key)| key)
 }
 
+/// How far the path of a key is from one that was written; `None` if nobody can have meant it.
+fn distance(path: &str, known: &str) -> Option<usize> {
+    let ((group, last), (known_group, known_last)) = (split(path), split(known));
+    let of_last = slips(last, known_last)?;
+    let of_group = match path_slips(group, known_group) {
+        Some(slips) => slips,
+        // `zone.ttl` for `server.zone.ttl`.
+        None if is_end_of(group, known_group) => 1,
+        None if of_last == 0 => OTHER_GROUP,
+        None => return None,
+    };
+    Some(of_group + of_last)
+}
+
 /// The table of keys that a user who wrote a table at `path` most likely meant.
-pub(crate) fn closest_group(path: &str) -> Option<&'static str> {
-    let groups = keys().filter_map(|key| Some(key.path.rsplit_once('.')?.0));
+pub(crate) fn closest_group(
+    path: &str,
+    keys: impl Iterator<Item = &'static Key>,
+) -> Option<&'static str> {
+    let groups = keys.filter_map(|key| Some(key.path.rsplit_once('.')?.0));
     let near = groups.filter_map(|group| Some((path_slips(path, group)?, group)));
     near.min_by_key(|(slips, _)| *slips).map(|(_, group)| group)
 }
@@ -121,11 +127,12 @@ fn is_end_of(group: &str, known: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::keys;
 
     #[test]
     fn slips_find_their_key() {
         let check = |written: &str, meant: Option<&str>| {
-            assert_eq!(closest_key(written).map(|key| key.path), meant, "for `{written}`");
+            assert_eq!(closest_key(written, keys()).map(|key| key.path), meant, "for `{written}`");
         };
         check("load.clinets", Some("load.clients"));
         check("load.client", Some("load.clients"));
@@ -152,18 +159,15 @@ mod tests {
             "server.pod",
             "server.image",
         ] {
-            assert_eq!(closest_key(written).map(|key| key.path), None, "for `{written}`");
+            assert_eq!(closest_key(written, keys()).map(|key| key.path), None, "for `{written}`");
         }
     }
 
     #[test]
     fn slips_find_their_word() {
         let check = |written: &str, meant: Option<&str>| {
-            assert_eq!(
-                closest_word(written, ["udp", "tcp", "dot", "doh2"]),
-                meant,
-                "for `{written}`"
-            );
+            let found = closest_word(written, ["udp", "tcp", "dot", "doh2"]);
+            assert_eq!(found, meant, "for `{written}`");
         };
         check("upd", Some("udp"));
         check("UDP", Some("udp"));
@@ -172,9 +176,9 @@ mod tests {
         // This is another transport, not a slip.
         check("doq", None);
         check("https", None);
-        assert_eq!(closest_group("laod"), Some("load"));
-        assert_eq!(closest_group("sever.zone"), Some("server.zone"));
-        assert_eq!(closest_group("xyzzy"), None);
+        assert_eq!(closest_group("laod", keys()), Some("load"));
+        assert_eq!(closest_group("sever.zone", keys()), Some("server.zone"));
+        assert_eq!(closest_group("xyzzy", keys()), None);
         assert_eq!(closest_word("encrypton", ["encryption", "forwarding"]), Some("encryption"));
     }
 }

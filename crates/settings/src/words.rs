@@ -2,8 +2,6 @@
 
 use dnslab_wire::words;
 
-use crate::mode::Mode;
-
 words! {
     /// The servers that dnslab can start.
     pub enum ServerKind as "server" {
@@ -177,18 +175,6 @@ words! {
         OpenLoop = "open-loop",
         /// In every loop.
         Always = "always",
-    }
-}
-
-impl Quickack {
-    /// Whether clients of such a loop acknowledge at once.
-    #[must_use]
-    pub fn applies(self, mode: &Mode) -> bool {
-        match self {
-            Self::Never => false,
-            Self::OpenLoop => !mode.is_closed(),
-            Self::Always => true,
-        }
     }
 }
 

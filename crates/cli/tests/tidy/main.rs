@@ -113,9 +113,6 @@ fn the_summary_names_each_document_once() {
     assert_eq!(wrong_summary(&summary, &names), [], "in docs/SUMMARY.md");
 }
 
-/// Crates in which files name each other in circles until they are taken apart. None may be added.
-const WITH_CIRCLES: [&str; 2] = ["lab", "settings"];
-
 #[test]
 fn the_files_of_a_crate_make_no_circle() {
     let crates = root().join("crates");
@@ -131,14 +128,7 @@ fn the_files_of_a_crate_make_no_circle() {
             (parts.map(str::to_owned).collect(), text)
         });
         let found = circles::circles(&files.collect::<BTreeMap<_, _>>());
-        match WITH_CIRCLES.contains(&name.as_str()) {
-            true => {
-                assert_ne!(found, [[""; 0]; 0], "{name} has none any more: take it off the list")
-            }
-            false => {
-                assert_eq!(found, [[""; 0]; 0], "{name}: move what they share into a file below")
-            }
-        }
+        assert_eq!(found, [[""; 0]; 0], "{name}: move what they share into a file below");
     }
 }
 

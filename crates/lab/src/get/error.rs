@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::LabError;
-use crate::guard::Ending;
+use crate::ending::Ending;
+use crate::error::LabError;
 
 /// Why a server was not fetched. Long ones have further lines, indented.
 #[derive(Debug, thiserror::Error)]

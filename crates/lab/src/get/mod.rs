@@ -19,11 +19,13 @@ use std::time::Duration;
 
 use crate::asked::Question;
 use crate::cache::{Entry, EntryFacts};
-use crate::guard::{Ending, GuardProgram, GuardSpec};
+use crate::ending::Ending;
+use crate::file_system::FileSystem;
+use crate::guarded::{GuardProgram, GuardSpec};
 use crate::launch::Environment;
-use crate::privileges::{self, RunAs};
+use crate::privileges::{self, RunAs, missing_rights};
 use crate::process::RunningProcess;
-use crate::root::{FileSystem, Root, missing_rights};
+use crate::root::Root;
 use crate::running::log_tail;
 use crate::server::{Version, look_up};
 pub use error::GetError;

@@ -1,7 +1,8 @@
 //! Hosts and links that end by themselves.
 
-use super::{HOSTS_LOG, Hosts, link_log};
-use crate::ExitReport;
+use super::host::HOSTS_LOG;
+use super::line::{Hosts, link_log};
+use crate::ending::ExitReport;
 use crate::running::log_tail;
 
 /// A part of a laboratory that has ended by itself.
@@ -29,12 +30,13 @@ impl Hosts {
             let what = format!("host {}", host.name);
             Some(EndedPart { what, report, log_tail: log_tail(HOSTS_LOG) })
         });
-        let link = |(number, link): (usize, &super::Link)| {
-            let report = link.process.as_ref()?.exited()?;
-            let [from, to] = [number, number + 1].map(|place| self.hosts[place].name);
-            let what = format!("link between {from} and {to}");
-            Some(EndedPart { what, report, log_tail: log_tail(&link_log(number)) })
-        };
-        host.or_else(|| self.links.iter().enumerate().find_map(link))
+        host.or_else(|| {
+            self.links.iter().enumerate().find_map(|(number, link)| {
+                let report = link.process.as_ref()?.exited()?;
+                let [from, to] = [number, number + 1].map(|place| self.hosts[place].name);
+                let what = format!("link between {from} and {to}");
+                Some(EndedPart { what, report, log_tail: log_tail(&link_log(number)) })
+            })
+        })
     }
 }

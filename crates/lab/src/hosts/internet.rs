@@ -2,10 +2,11 @@
 
 use std::fs;
 
+use super::devices::{address, configure};
 use super::ip::ip;
+use super::line::Hosts;
 use super::sources::BIND_ANY_IPV6;
-use super::{Hosts, address, configure};
-use crate::LabError;
+use crate::error::LabError;
 use crate::network::Visit;
 
 /// The networks for benchmarks (RFC 2544, RFC 5180), which no server takes for private ones: usual ones for

@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::LabError;
+use crate::error::LabError;
 use crate::network::Visit;
 
 /// Runs commands of ip(8) in a network namespace, all in one process.

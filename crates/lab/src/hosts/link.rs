@@ -13,8 +13,8 @@ use rustix::thread::set_current_timer_slack;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
-use super::LinkSettings;
 use super::alarm::Alarm;
+use super::link_settings::LinkSettings;
 use super::queue::Queue;
 use crate::network::Visit;
 use crate::sys;

@@ -4,9 +4,11 @@ use std::process::Command;
 
 use dnslab_wire::units::share;
 
+use super::devices::veth;
+use super::host::Host;
 use super::ip::{ip, run_ip};
-use super::{Host, LinkSettings, veth};
-use crate::LabError;
+use super::link_settings::LinkSettings;
+use crate::error::LabError;
 use crate::network::Visit;
 
 /// Packets that netem holds before it drops further ones. Packets on their way count, so its default of 1,000

@@ -8,7 +8,7 @@ use rand::Rng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng as _;
 
-use super::LinkSettings;
+use super::link_settings::LinkSettings;
 
 /// Packets that may wait before a link with a rate; further ones are dropped. An Ethernet device of Linux
 /// holds as many by default (`txqueuelen`).

@@ -3,9 +3,9 @@
 use std::fs;
 use std::net::IpAddr;
 
-use super::Hosts;
 use super::ip::ip;
-use crate::LabError;
+use super::line::Hosts;
+use crate::error::LabError;
 use crate::network::Visit;
 
 /// Whether a program may bind to an address that no interface has. A route alone makes an IPv4 address one's

@@ -7,9 +7,9 @@
 
 use std::process::Command;
 
-use super::Hosts;
 use super::ip::run_ip;
-use crate::LabError;
+use super::line::Hosts;
+use crate::error::LabError;
 use crate::network::Visit;
 
 /// Writes `$1` for each device but the loopback interface. `/sys` shows the devices of the namespace that mounts it.

@@ -17,7 +17,7 @@ use rustix::process::{Pid, PidfdFlags, Signal};
 use serde::{Deserialize, Serialize};
 
 use crate::descendants::stat_fields;
-use crate::guard::GuardProgram;
+use crate::guarded::GuardProgram;
 use crate::launch::NOT_EXECUTED;
 use crate::privileges::RunAs;
 use crate::regular::open_regular;

@@ -23,8 +23,9 @@ use rustix::fs::FlockOperation;
 pub use daemon::Ended;
 pub use parts::{Part, SCRAPE_SECONDS, StackSettings};
 
+use crate::ending::Ending;
 use crate::error::{Exited, LabError, NotInstalled, NotReady, refused};
-use crate::guard::{Ending, GuardProgram};
+use crate::guarded::GuardProgram;
 use crate::ports;
 use crate::privileges::{self, StaysRoot};
 use crate::regular::open_regular;

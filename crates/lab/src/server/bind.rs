@@ -7,15 +7,18 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use dnslab_settings::ServerKind;
 use dnslab_wire::Transport;
 
-use super::{
-    Access, Adapter, DNSTAP_LOG, Facts, IDLE_SECONDS, Logging, ROOT_HINTS, Rendered, RootHints,
-    ServerKind, ServerSpec, UPSTREAM_AUTHORITY, Upstream, Version, bind_logging, bind_statistics,
-    hints_note, named_conf, trust_anchor_words, trust_note,
+use super::adapter::{
+    Access, Adapter, Facts, IDLE_SECONDS, hints_note, trust_anchor_words, trust_note,
 };
+use super::logging::{DNSTAP_LOG, Logging};
+use super::rendered::Rendered;
+use super::spec::{LOG, ROOT_HINTS, RootHints, ServerSpec, UPSTREAM_AUTHORITY, Upstream};
+use super::version::Version;
+use super::{bind_logging, bind_statistics, named_conf};
 use crate::certificate;
-use crate::running::LOG;
 
 const CONFIGURATION: &str = "named.conf";
 

@@ -3,7 +3,8 @@
 
 use dnslab_settings::{LogSuffix, TimeForm};
 
-use super::{LogDestination, LogFile, Logging, QUERY_LOG, QueryLog, Rotation, Version};
+use super::logging::{LogDestination, LogFile, Logging, QUERY_LOG, QueryLog, Rotation};
+use super::version::Version;
 
 /// Whether this version writes such a query log; if not, why, as a sentence.
 pub(super) fn is_known(version: &Version, logging: &Logging) -> Result<(), String> {

@@ -7,14 +7,15 @@
 use std::collections::BTreeMap;
 
 use dnslab_record::counter;
-use dnslab_settings::CacheSize;
+use dnslab_settings::{CacheSize, ServerKind};
 use dnslab_wire::Transport;
 
+use super::adapter::{Access, Adapter, Facts, IDLE_SECONDS, counts_found, has_usual_http_path};
+use super::http;
 use super::metrics::Metrics;
-use super::{
-    Access, Adapter, Facts, IDLE_SECONDS, Rendered, ServerKind, ServerSpec, UPSTREAM_AUTHORITY,
-    Upstream, Version, counts_found, has_usual_http_path, http,
-};
+use super::rendered::Rendered;
+use super::spec::{ServerSpec, UPSTREAM_AUTHORITY, Upstream};
+use super::version::Version;
 use crate::certificate;
 
 const CONFIGURATION: &str = "Corefile";
@@ -133,23 +134,22 @@ fn configuration(spec: &ServerSpec) -> String {
 
 /// Limits on connections, on the streams of each, and over QUIC on the queries in work of all of them.
 fn limits(spec: &ServerSpec) -> String {
-    let connections = spec.connection_limit();
-    let plugin = |transport, name: &str, more: &str| {
-        if !spec.serves(transport) {
-            return String::new();
-        }
-        format!(
-            "    {name} {{\n        max_connections {connections}\n        max_streams {STREAMS}\n{more}    \
-             }}\n"
-        )
-    };
     let pool = format!("        worker_pool_size {}\n", pool_size(spec));
     [
-        plugin(Transport::Doh2, "https", ""),
-        plugin(Transport::Doh3, "https3", ""),
-        plugin(Transport::Doq, "quic", &pool),
+        (Transport::Doh2, "https", ""),
+        (Transport::Doh3, "https3", ""),
+        (Transport::Doq, "quic", &pool),
     ]
-    .concat()
+    .into_iter()
+    .filter(|(transport, ..)| spec.serves(*transport))
+    .map(|(_, plugin, more)| limits_of_plugin(plugin, spec.connection_limit(), more))
+    .collect()
+}
+
+fn limits_of_plugin(plugin: &str, connections: u32, more: &str) -> String {
+    format!(
+        "    {plugin} {{\n        max_connections {connections}\n        max_streams {STREAMS}\n{more}    }}\n"
+    )
 }
 
 /// Queries over QUIC in work at one time: CoreDNS's default, unless more clients are expected.

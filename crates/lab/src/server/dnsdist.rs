@@ -6,13 +6,15 @@
 use std::collections::BTreeMap;
 
 use dnslab_record::counter;
+use dnslab_settings::ServerKind;
 use dnslab_wire::Transport;
 
+use super::adapter::{Access, Adapter, Facts, IDLE_SECONDS, counts_found};
+use super::http;
 use super::metrics::Metrics;
-use super::{
-    Access, Adapter, Facts, IDLE_SECONDS, Rendered, ServerKind, ServerSpec, UPSTREAM_AUTHORITY,
-    Upstream, Version, counts_found, http,
-};
+use super::rendered::Rendered;
+use super::spec::{ServerSpec, UPSTREAM_AUTHORITY, Upstream};
+use super::version::Version;
 use crate::certificate;
 
 const CONFIGURATION: &str = "dnsdist.conf";

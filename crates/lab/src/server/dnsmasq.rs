@@ -6,13 +6,14 @@
 use std::collections::BTreeMap;
 
 use dnslab_record::counter;
-use dnslab_settings::CacheSize;
+use dnslab_settings::{CacheSize, ServerKind};
 use dnslab_wire::Transport;
 
-use super::{
-    Access, Adapter, Facts, Rendered, ServerKind, ServerSpec, Version, chaos, trust_anchor_words,
-    trust_note,
-};
+use super::adapter::{Access, Adapter, Facts, trust_anchor_words, trust_note};
+use super::chaos;
+use super::rendered::Rendered;
+use super::spec::ServerSpec;
+use super::version::Version;
 
 const CONFIGURATION: &str = "dnsmasq.conf";
 

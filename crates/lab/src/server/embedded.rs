@@ -7,10 +7,14 @@ use std::fs::File;
 use std::io::Read as _;
 
 use dnslab_record::counter;
+use dnslab_settings::ServerKind;
 use dnslab_wire::Transport;
 use serde_json::Value;
 
-use super::{Access, Adapter, Facts, Rendered, RenderedFile, ServerKind, ServerSpec, Version};
+use super::adapter::{Access, Adapter, Facts};
+use super::rendered::{Rendered, RenderedFile};
+use super::spec::ServerSpec;
+use super::version::Version;
 use crate::certificate;
 use crate::regular::open_regular;
 

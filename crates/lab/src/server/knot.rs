@@ -11,9 +11,13 @@ use std::os::fd::AsRawFd as _;
 use std::path::PathBuf;
 
 use dnslab_record::counter;
+use dnslab_settings::ServerKind;
 use dnslab_wire::Transport;
 
-use super::{Access, Adapter, Facts, IDLE_SECONDS, Rendered, ServerKind, ServerSpec, Version};
+use super::adapter::{Access, Adapter, Facts, IDLE_SECONDS};
+use super::rendered::Rendered;
+use super::spec::ServerSpec;
+use super::version::Version;
 use crate::asked::Question;
 use crate::certificate;
 

@@ -13,14 +13,17 @@ use std::io::Write as _;
 use std::path::Path;
 
 use dnslab_record::counter;
+use dnslab_settings::ServerKind;
 use dnslab_wire::Transport;
 use serde_json::Value;
 
-use super::{
-    Access, Adapter, Facts, IDLE_SECONDS, ROOT_HINTS, Rendered, RenderedFile, RootHints,
-    ServerKind, ServerSpec, UPSTREAM_AUTHORITY, Upstream, Version, control, has_usual_http_path,
-    hints_note, trust_note,
+use super::adapter::{
+    Access, Adapter, Facts, IDLE_SECONDS, has_usual_http_path, hints_note, trust_note,
 };
+use super::control;
+use super::rendered::{Rendered, RenderedFile};
+use super::spec::{ROOT_HINTS, RootHints, ServerSpec, UPSTREAM_AUTHORITY, Upstream};
+use super::version::Version;
 use crate::certificate;
 
 const CONFIGURATION: &str = "kresd.conf";

@@ -6,12 +6,14 @@
 use std::collections::BTreeMap;
 
 use dnslab_record::counter;
+use dnslab_settings::ServerKind;
 use dnslab_wire::Transport;
 
-use super::{
-    Access, Adapter, Facts, IDLE_SECONDS, Rendered, ServerKind, ServerSpec, Version, control,
-    counts_found,
-};
+use super::adapter::{Access, Adapter, Facts, IDLE_SECONDS, counts_found};
+use super::control;
+use super::rendered::Rendered;
+use super::spec::ServerSpec;
+use super::version::Version;
 use crate::certificate;
 
 const CONFIGURATION: &str = "nsd.conf";

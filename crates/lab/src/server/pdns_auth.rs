@@ -7,13 +7,15 @@
 use std::collections::BTreeMap;
 
 use dnslab_record::counter;
+use dnslab_settings::ServerKind;
 use dnslab_wire::Transport;
 
+use super::adapter::{Access, Adapter, Facts, IDLE_SECONDS, counts_found};
+use super::http;
 use super::metrics::Metrics;
-use super::{
-    Access, Adapter, Facts, IDLE_SECONDS, Rendered, RenderedFile, ServerKind, ServerSpec, Version,
-    counts_found, http,
-};
+use super::rendered::{Rendered, RenderedFile};
+use super::spec::ServerSpec;
+use super::version::Version;
 
 /// The name that the program looks for in its folder.
 const CONFIGURATION: &str = "pdns.conf";

@@ -8,14 +8,17 @@
 use std::collections::BTreeMap;
 
 use dnslab_record::counter;
+use dnslab_settings::ServerKind;
 use dnslab_wire::Transport;
 
-use super::metrics::Metrics;
-use super::{
-    Access, Adapter, Facts, IDLE_SECONDS, ROOT_HINTS, Rendered, RenderedFile, RootHints,
-    ServerKind, ServerSpec, Upstream, Version, counts_found, hints_note, http, trust_anchor_words,
-    trust_note,
+use super::adapter::{
+    Access, Adapter, Facts, IDLE_SECONDS, counts_found, hints_note, trust_anchor_words, trust_note,
 };
+use super::http;
+use super::metrics::Metrics;
+use super::rendered::{Rendered, RenderedFile};
+use super::spec::{ROOT_HINTS, RootHints, ServerSpec, Upstream};
+use super::version::Version;
 
 /// The name that the program looks for in its folder.
 const CONFIGURATION: &str = "recursor.conf";

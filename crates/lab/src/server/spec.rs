@@ -3,11 +3,12 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-use dnslab_settings::CacheSize;
+use dnslab_settings::{CacheSize, CertificateKind, ServerKind};
 use dnslab_wire::Transport;
 
-use super::{LEAST_CONNECTIONS, Logging, RenderedFile, SPARE_CONNECTIONS, ServerKind};
-use crate::{CertificateKind, LabError};
+use super::logging::Logging;
+use super::rendered::RenderedFile;
+use crate::error::LabError;
 
 /// What is asked of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,6 +150,9 @@ pub const ROOT_HINTS: &str = "root.hints";
 /// Name of the upstream's authority inside a forwarder's folder.
 pub const UPSTREAM_AUTHORITY: &str = "upstream-authority.pem";
 
+/// Name of the file in a server's folder that its standard output and error are appended to.
+pub(crate) const LOG: &str = "server.log";
+
 /// The ports of a server: one for each transport, except that UDP and TCP share one (RFC 7766, section 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ports {
@@ -184,6 +188,14 @@ impl Ports {
         }
     }
 }
+
+/// Concurrent connections that every server is configured for at least, so that experiments with few clients
+/// differ only in their number.
+const LEAST_CONNECTIONS: u32 = 1_000;
+
+/// Connections beyond the expected ones that a server is configured for: those that are still being closed,
+/// and those of the readiness probe.
+pub(super) const SPARE_CONNECTIONS: u32 = 100;
 
 impl ServerSpec {
     /// A server of this kind with its state in `directory` that answers over `transports`. Everything else is

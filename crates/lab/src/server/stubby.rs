@@ -3,11 +3,13 @@
 
 use std::net::IpAddr;
 
+use dnslab_settings::ServerKind;
 use dnslab_wire::Transport;
 
-use super::{
-    Adapter, Facts, Rendered, ServerKind, ServerSpec, UPSTREAM_AUTHORITY, Upstream, Version,
-};
+use super::adapter::{Adapter, Facts};
+use super::rendered::Rendered;
+use super::spec::{ServerSpec, UPSTREAM_AUTHORITY, Upstream};
+use super::version::Version;
 
 /// The ending makes it YAML.
 const CONFIGURATION: &str = "stubby.yml";

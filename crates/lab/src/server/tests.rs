@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use dnslab_wire::Transport;
+
 use super::*;
 
 pub(crate) fn spec(kind: ServerKind, transports: &[Transport]) -> ServerSpec {

@@ -6,13 +6,15 @@
 use std::collections::BTreeMap;
 
 use dnslab_record::counter;
+use dnslab_settings::ServerKind;
 use dnslab_wire::Transport;
 use dnslab_wire::units::raised_file_limit;
 
-use super::{
-    Access, Adapter, Facts, IDLE_SECONDS, ROOT_HINTS, Rendered, RootHints, ServerKind, ServerSpec,
-    UPSTREAM_AUTHORITY, Upstream, Version, control, counts_found, hints_note, trust_note,
-};
+use super::adapter::{Access, Adapter, Facts, IDLE_SECONDS, counts_found, hints_note, trust_note};
+use super::control;
+use super::rendered::Rendered;
+use super::spec::{ROOT_HINTS, RootHints, ServerSpec, UPSTREAM_AUTHORITY, Upstream};
+use super::version::Version;
 use crate::{certificate, launch};
 
 const CONFIGURATION: &str = "unbound.conf";
@@ -383,12 +385,9 @@ mod tests {
 
     #[test]
     fn statistics_have_common_names() {
-        let text = |connections| {
-            format!(
-                "thread0.num.queries=3\ntotal.num.queries=7\ntotal.num.cachehits=2\n\
-                 total.recursion.time.avg=0.5\nnum.query.udpout=4\nnum.query.tcpout={connections}\n"
-            )
-        };
+        let begin = "thread0.num.queries=3\ntotal.num.queries=7\ntotal.num.cachehits=2\n\
+                     total.recursion.time.avg=0.5\nnum.query.udpout=4\n";
+        let text = |connections| format!("{begin}num.query.tcpout={connections}\n");
         let counts = read_statistics(&text(0));
         assert_eq!(counts.get(counter::QUERIES), Some(&7));
         assert_eq!(counts.get(counter::CACHE_HITS), Some(&2));

@@ -153,16 +153,18 @@ fn a_program_that_is_no_perf_is_named() {
     assert!(error("/nonexistent/perf").contains("No such file"));
 }
 
+#[track_caller]
+fn refuse(text: &str, expected: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let nsd = script(folder.path(), text);
+    let error = dnslab_lab::find(ServerKind::Nsd, Some(nsd.as_ref()), &guard()).unwrap_err();
+    assert!(error.to_string().contains(expected), "{error}");
+}
+
 #[test]
 fn what_cannot_be_executed_and_what_says_no_version_is_told() {
-    let check = |text: &str, expected: &str| {
-        let folder = tempfile::tempdir().unwrap();
-        let nsd = script(folder.path(), text);
-        let error = dnslab_lab::find(ServerKind::Nsd, Some(nsd.as_ref()), &guard()).unwrap_err();
-        assert!(error.to_string().contains(expected), "{error}");
-    };
-    check("echo Name Server; echo 1 >&2", "`-v` printed `Name Server`");
-    check("head -c 3000000 /dev/zero", "`-v` printed ");
+    refuse("echo Name Server; echo 1 >&2", "`-v` printed `Name Server`");
+    refuse("head -c 3000000 /dev/zero", "`-v` printed ");
     let folder = tempfile::tempdir().unwrap();
     let nsd = script(folder.path(), "");
     fs::write(&nsd, "#!/nonexistent/interpreter-9.18\n").unwrap();

@@ -409,6 +409,13 @@ fn an_ordinary_user_can_start_every_forwarder() {
     }
 }
 
+/// The id of one of its processes, which the name of its control socket has.
+fn process_of_kresd(directory: &Path) -> Option<i32> {
+    let entries = fs::read_dir(directory).unwrap().flatten();
+    let mut names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    names.find_map(|name| name.strip_prefix("kresd-")?.strip_suffix(".ctl")?.parse().ok())
+}
+
 /// If one of several processes dies, all end: half a server would be measured as a whole one.
 #[test]
 fn a_process_of_knot_resolver_that_dies_is_noticed() {
@@ -419,14 +426,7 @@ fn a_process_of_knot_resolver_that_dies_is_noticed() {
         forwarder(ServerKind::KnotResolver, folder.path(), ("127.0.0.1", &[Udp]), upstream);
     spec.threads = 2;
     let server = started(&spec, folder.path());
-    let process = || {
-        let entries = fs::read_dir(&spec.directory).unwrap().flatten();
-        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-        let mut ids = names.filter_map(|name| {
-            name.strip_prefix("kresd-")?.strip_suffix(".ctl")?.parse::<i32>().ok()
-        });
-        ids.next()
-    };
+    let process = || process_of_kresd(&spec.directory);
     wait_until("its control sockets are there", || process().is_some());
     let pid = rustix::process::Pid::from_raw(process().unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();

@@ -58,19 +58,22 @@ fn names_of_a_killed_dnslab_are_swept_when_hosts_are_made() {
     assert_eq!(found, [false, true], "of a process that has ended, and of one that runs");
 }
 
+/// The CPUs that handle what the device towards the clients receives, one bit each.
+fn steered(network: &Path) -> u128 {
+    let _visit = Visit::to(network).unwrap();
+    // `/sys` shows the devices of the namespace that mounts it.
+    let shown = "mount -t sysfs none /sys && cat /sys/class/net/client/queues/rx-0/rps_cpus";
+    let mut command = std::process::Command::new("unshare");
+    let output = command.args(["--mount", "sh", "-c", shown]).output().unwrap();
+    let digits = String::from_utf8(output.stdout).unwrap().replace(',', "");
+    u128::from_str_radix(digits.trim(), 16).unwrap()
+}
+
 #[test]
 fn what_a_host_receives_is_steered_to_its_cpus() {
     let folder = tempfile::tempdir().unwrap();
     let hosts = chain(folder.path(), LinkSettings::default(), false);
-    // `/sys` shows the devices of the namespace that mounts it.
-    let read = || {
-        let _visit = Visit::to(hosts.network("server").unwrap()).unwrap();
-        let shown = "mount -t sysfs none /sys && cat /sys/class/net/client/queues/rx-0/rps_cpus";
-        let mut command = std::process::Command::new("unshare");
-        let output = command.args(["--mount", "sh", "-c", shown]).output().unwrap();
-        let digits = String::from_utf8(output.stdout).unwrap().replace(',', "");
-        u128::from_str_radix(digits.trim(), 16).unwrap()
-    };
+    let read = || steered(hosts.network("server").unwrap());
     assert_eq!(read(), 0);
     hosts.steer("server", &[1]).unwrap();
     assert_eq!(read(), 2);

@@ -77,6 +77,15 @@ fn place(name: &str, number: u8, families: Families) -> ([IpAddr; 2], String) {
     ([ipv4.parse().unwrap(), ipv6.parse().unwrap()], records)
 }
 
+/// What a program prints that is run in a folder.
+#[track_caller]
+fn said(program: &str, arguments: &[&str], folder: &Path) -> String {
+    let output = Command::new(program).args(arguments).current_dir(folder).output();
+    let output = output.unwrap_or_else(|error| panic!("{program}: {error}"));
+    assert!(output.status.success(), "{program}: {output:?}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
 impl Internet {
     /// The link between the resolver and the hierarchy has addresses of one family from the start.
     fn start(families: Families, is_ipv6_link: bool) -> Self {
@@ -117,12 +126,7 @@ impl Internet {
         let folder = self.folder.path().join(if origin == "." { "root" } else { origin });
         fs::create_dir(&folder).unwrap();
         fs::write(folder.join("zone"), format!("$ORIGIN {origin}\n{zone}")).unwrap();
-        let run = |program: &str, arguments: &[&str]| {
-            let output =
-                Command::new(program).args(arguments).current_dir(&folder).output().unwrap();
-            assert!(output.status.success(), "{program}: {output:?}");
-            String::from_utf8(output.stdout).unwrap().trim().to_owned()
-        };
+        let run = |program, arguments: &[&str]| said(program, arguments, &folder);
         let key = run("dnssec-keygen", &["-q", "-a", "ECDSAP256SHA256", "-f", "KSK", origin]);
         run("dnssec-signzone", &["-S", "-z", "-o", origin, "-f", "signed", "zone"]);
         let ds = run("dnssec-dsfromkey", &["-2", &key]);
@@ -138,16 +142,24 @@ impl Internet {
         let line = |address: &str| format!("    ip-address: {address}@53\n");
         let others: String = others.iter().map(|address| line(address)).collect();
         spec.extra = Some(format!("server:\n{}{others}", line(&ipv6.to_string())));
-        let probe = |transport: Transport, _| {
-            let how = if transport == Tcp { "+tcp" } else { "+notcp" };
-            let both = [ipv4, ipv6].map(|ip| self.kdig("server", ip, &[how, origin, "SOA"]));
-            let is_right = |answer: &String| answer.contains("ANSWER SECTION");
-            if both.iter().all(is_right) { Ok(()) } else { Err(format!("{both:?}")) }
-        };
+        let probe = |transport, _| self.knows_itself(origin, [ipv4, ipv6], transport);
         let server = RunningServer::start(&spec, &guard(), &probe, PATIENCE);
         let server = server.unwrap_or_else(|error| panic!("{origin}: {error}"));
         self.servers.push(server);
         ds
+    }
+
+    /// A server of the hierarchy answers for its zone at both addresses.
+    fn knows_itself(
+        &self,
+        origin: &str,
+        addresses: [IpAddr; 2],
+        transport: Transport,
+    ) -> Result<(), String> {
+        let how = if transport == Tcp { "+tcp" } else { "+notcp" };
+        let both = addresses.map(|ip| self.kdig("server", ip, &[how, origin, "SOA"]));
+        let is_right = |answer: &String| answer.contains("ANSWER SECTION");
+        if both.iter().all(is_right) { Ok(()) } else { Err(format!("{both:?}")) }
     }
 
     /// What `kdig` prints on a host.
@@ -169,21 +181,24 @@ impl Internet {
         spec
     }
 
+    /// A resolver has found the root.
+    fn knows_the_root(&self, resolver: IpAddr, transport: Transport) -> Result<(), String> {
+        let how = match transport {
+            Udp => "+notcp",
+            Tcp => "+tcp",
+            // Its clients ask until it answers.
+            _ => return Ok(()),
+        };
+        let answer = self.kdig("client", resolver, &[how, "+short", ".", "SOA"]);
+        match answer.trim() {
+            "ns. hostmaster. 1 3600 600 86400 60" => Ok(()),
+            _ => Err(format!("the answer is `{answer}`")),
+        }
+    }
+
     #[track_caller]
     fn started(&self, spec: &ServerSpec) -> RunningServer {
-        let probe = |transport: Transport, _| {
-            let how = match transport {
-                Udp => "+notcp",
-                Tcp => "+tcp",
-                // Its clients ask until it answers.
-                _ => return Ok(()),
-            };
-            let answer = self.kdig("client", spec.address, &[how, "+short", ".", "SOA"]);
-            match answer.trim() {
-                "ns. hostmaster. 1 3600 600 86400 60" => Ok(()),
-                _ => Err(format!("the answer is `{answer}`")),
-            }
-        };
+        let probe = |transport, _| self.knows_the_root(spec.address, transport);
         RunningServer::start(spec, &guard(), &probe, PATIENCE)
             .unwrap_or_else(|error| panic!("{error}"))
     }
@@ -349,12 +364,7 @@ fn caches_have_the_size_that_is_asked_for() {
         spec.cache = size;
         let server = internet.started(&spec);
         internet.knows_alf(&spec, Udp);
-        let output = |program: &str, arguments: &[&str]| {
-            let output =
-                Command::new(program).args(arguments).current_dir(&spec.directory).output();
-            let output = output.unwrap_or_else(|error| panic!("{program}: {error}"));
-            String::from_utf8_lossy(&output.stdout).trim().to_owned()
-        };
+        let output = |program, arguments: &[&str]| said(program, arguments, &spec.directory);
         match kind {
             ServerKind::Unbound => {
                 let value = |option| {

@@ -3,8 +3,6 @@
 mod load;
 mod server;
 
-pub use server::is_name;
-
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv6Addr};
 use std::path::{Path, PathBuf};
@@ -13,7 +11,8 @@ use dnslab_traffic::population::Population;
 use dnslab_wire::Transport;
 use dnslab_wire::units::duration;
 
-use crate::document::{Document, Layer, WrittenPublished};
+use crate::document::{Document, WrittenPublished};
+use crate::entry::Layer;
 use crate::key::{Field, Setting, Unused, When};
 use crate::problem::shown;
 use crate::suggestion::{listed, near};
@@ -416,8 +415,8 @@ impl Check<'_> {
                             help: format!("remove it, or choose {with}"),
                         });
                     }
-                    (When::Variant(uses), Some(place)) if !field.is_broken() => {
-                        let unused = uses(&variant).err();
+                    (When::Variant(condition), Some(place)) if !field.is_broken() => {
+                        let unused = condition.check(&variant).err();
                         let is_used = unused.is_none();
                         let Unused { why, help } = unused.unwrap_or_default();
                         let message = format!("`{}` has no effect: {why}", key.path);
@@ -607,17 +606,11 @@ impl Check<'_> {
         document: &Document,
     ) -> Option<Published> {
         let names: Vec<&str> = document.names().collect();
-        let place = |key: &str| {
-            written
-                .entries
-                .get(key)
-                .map_or_else(|| written.place.clone(), |entry| entry.place.clone())
-        };
         for key in ["variant", "against"] {
             if let Some(name) = written.text(key).filter(|name| !names.contains(name)) {
                 let message =
                     format!("a figure was published of `{}`, which is no variant", shown(name));
-                let mark = place(key).mark("no such variant");
+                let mark = written.place_of(key).mark("no such variant");
                 let help = near_name(name, &names, self.problems.len());
                 self.problem(message, [Some(mark)], help);
                 return None;
@@ -634,7 +627,7 @@ impl Check<'_> {
                     "a difference is a percentage, `-20%`, or has the unit of `{word}`: {example}"
                 ),
             };
-            let mark = place("value").mark("not read");
+            let mark = written.place_of("value").mark("not read");
             self.problem(format!("`{}` is no value of `{word}`", shown(value)), [Some(mark)], help);
             return None;
         };
@@ -714,4 +707,10 @@ fn near_name(name: &str, names: &[&str], found: usize) -> String {
         Some(near) => format!("did you mean \"{near}\"? The variants are {list}"),
         None => format!("the variants are {list}"),
     }
+}
+
+/// True for the name of a root folder in the cache. A path has a `/`.
+#[must_use]
+pub fn is_name(root: &Path) -> bool {
+    root.to_str().is_some_and(|text| !text.is_empty() && !text.contains('/') && text != ".")
 }

@@ -1,11 +1,10 @@
 //! The servers of a variant, checked.
 
 use std::net::IpAddr;
-use std::path::Path;
 
 use dnslab_wire::Transport;
 
-use super::{Check, Use};
+use super::{Check, Use, is_name};
 use crate::key::Field;
 use crate::problem::shown;
 use crate::{
@@ -440,12 +439,6 @@ impl Check<'_> {
             self.problem(message, [upstream.kind.mark("is resolved in")], help);
         }
     }
-}
-
-/// True for the name of a root folder in the cache. A path has a `/`.
-#[must_use]
-pub fn is_name(root: &Path) -> bool {
-    root.to_str().is_some_and(|text| !text.is_empty() && !text.contains('/') && text != ".")
 }
 
 fn in_words(transport: Transport) -> &'static str {

@@ -1,0 +1,30 @@
+//! What was written for a key, and where.
+
+use std::collections::BTreeMap;
+
+use crate::kind::Value;
+use crate::problem::Place;
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Entry {
+    /// `None` if it could not be read, which is a problem already noted.
+    pub(crate) value: Option<Value>,
+    pub(crate) place: Place,
+    pub(crate) layer: Layer,
+}
+
+/// Where a value was written. A later layer wins over an earlier one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Layer {
+    /// At the top of the file, or by its own option.
+    File,
+    /// By `--set key=value`.
+    CommandLine,
+    /// In a `[[variant]]`.
+    Variant,
+    /// By `--set variant.NAME.key=value`, or by the program.
+    VariantCommandLine,
+}
+
+/// By the path of their key.
+pub(crate) type Entries = BTreeMap<&'static str, Entry>;

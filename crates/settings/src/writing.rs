@@ -1,0 +1,70 @@
+//! An experiment as a file that reads back as the same experiment.
+
+use std::fmt::Write as _;
+
+use crate::experiment::{Experiment, Variant};
+use crate::key::Key;
+use crate::keys::{Common, Repeat, Top};
+use crate::kind::Value;
+use crate::published::Published;
+
+impl Experiment {
+    /// The experiment as a file, with overrides folded in and defaults written out. Reading it gives the same
+    /// experiment.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        let mut text =
+            String::from("# The experiment as it ran, with every setting written out.\n");
+        let top = Top {
+            name: self.name.clone(),
+            question: self.question.clone(),
+            baseline: Some(self.baseline.clone()),
+            answered_by: self.answered_by,
+        };
+        push_lines(&mut text, &lines(Top::KEYS, top.values()));
+        let variants: Vec<Lines> = self.variants.iter().map(Variant::lines).collect();
+        let is_shared = |(key, value): &&(&Key, String)| {
+            let has = |(other, its): &(&Key, String)| other.path == key.path && its == value;
+            variants.iter().all(|lines| lines.iter().any(has))
+        };
+        let shared: Lines = variants.iter().take(1).flatten().filter(is_shared).cloned().collect();
+        text.push('\n');
+        push_lines(&mut text, &shared);
+        text.push('\n');
+        push_lines(&mut text, &lines(Common::KEYS, self.common.values()));
+        push_lines(&mut text, &lines(Repeat::KEYS, self.repeat.values()));
+        for (variant, lines) in self.variants.iter().zip(&variants) {
+            let name = toml::Value::String(variant.name.clone());
+            text.push_str(&format!("\n[[variant]]\nname = {name}\n"));
+            push_lines(&mut text, lines.iter().filter(|line| !is_shared(line)));
+        }
+        text.extend(self.published.iter().map(Published::to_toml));
+        text
+    }
+}
+
+impl Variant {
+    /// The keys that mean something to it, with their values.
+    fn lines(&self) -> Lines {
+        let groups = Self::KEYS.into_iter().zip(self.values());
+        let lines = groups.flat_map(|(keys, values)| lines(keys, values));
+        lines.filter(|(key, _)| key.is_used(self) && !key.is_short_form).collect()
+    }
+}
+
+/// Keys with their values as TOML, in the order of the file.
+pub(crate) type Lines = Vec<(&'static Key, String)>;
+
+pub(crate) fn lines(keys: &'static [Key], values: Vec<Option<Value>>) -> Lines {
+    let line = |(key, value): (&'static Key, Option<Value>)| Some((key, key.kind.write(&value?)));
+    keys.iter().zip(values).filter_map(line).collect()
+}
+
+pub(crate) fn push_lines<'a>(
+    text: &mut String,
+    lines: impl IntoIterator<Item = &'a (&'static Key, String)>,
+) {
+    for (key, value) in lines {
+        writeln!(text, "{} = {value}", key.path).expect("writing to a string does not fail");
+    }
+}
