@@ -363,12 +363,11 @@ mod tests {
     }
 
     fn sampled(variant: &str, parts: &[(CostPart, u64)]) -> CpuProfile {
-        let part =
-            |(part, samples): &(CostPart, u64)| PartSamples { part: *part, samples: *samples };
+        let parts = parts.iter().map(|&(part, samples)| PartSamples { part, samples });
         CpuProfile {
             variant: variant.to_owned(),
-            samples: parts.iter().map(|(_, samples)| samples).sum(),
-            parts: parts.iter().map(part).collect(),
+            samples: parts.clone().map(|part| part.samples).sum(),
+            parts: parts.collect(),
             ..CpuProfile::default()
         }
     }

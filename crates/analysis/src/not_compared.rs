@@ -55,11 +55,10 @@ mod tests {
 
     /// What runs with these bottlenecks say.
     fn of(kinds: &[(BottleneckKind, usize)]) -> Option<NotCompared> {
-        let repeated = |(kind, runs): &(BottleneckKind, usize)| {
-            std::iter::repeat_n(Bottleneck { kind: *kind, evidence: Vec::new() }, *runs)
-        };
-        let bottlenecks: Vec<Bottleneck> = kinds.iter().flat_map(repeated).collect();
-        NotCompared::of(bottlenecks.iter())
+        let bottlenecks = kinds.iter().flat_map(|&(kind, runs)| {
+            std::iter::repeat_n(Bottleneck { kind, evidence: Vec::new() }, runs)
+        });
+        NotCompared::of(bottlenecks.collect::<Vec<_>>().iter())
     }
 
     #[test]

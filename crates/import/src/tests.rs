@@ -29,13 +29,14 @@ fn counts(run: &ForeignRun) -> [u64; 4] {
 }
 
 fn results(texts: &[(&str, &str)]) -> (Session, Vec<RunRecord>) {
-    let source = |(variant, text): &(&str, &str)| {
+    let mut sources = Vec::new();
+    for (variant, text) in texts {
         let (variant, file) = ((*variant).to_owned(), format!("{variant}.txt"));
         let source = |run| ImportSource { variant: variant.clone(), file: file.clone(), run };
-        read(text.as_bytes()).unwrap().into_iter().map(source).collect::<Vec<_>>()
-    };
+        sources.extend(read(text.as_bytes()).unwrap().into_iter().map(source));
+    }
     let facts = ImportFacts { name: "dnsperf".to_owned(), ..ImportFacts::default() };
-    results_of(facts, texts.iter().flat_map(source).collect())
+    results_of(facts, sources)
 }
 
 #[test]

@@ -110,9 +110,10 @@ fn head(family: &Family) -> MetricFamily {
 }
 
 fn metric(series: &Series) -> Metric {
-    let label =
-        |(name, value): (&str, &str)| LabelPair { name: name.to_owned(), value: value.to_owned() };
-    let mut metric = Metric { label: series.labels().map(label).collect(), ..Metric::default() };
+    let labels = series
+        .labels()
+        .map(|(name, value)| LabelPair { name: name.to_owned(), value: value.to_owned() });
+    let mut metric = Metric { label: labels.collect(), ..Metric::default() };
     let number = match &series.value {
         Value::Whole(number) => *number as f64,
         Value::Real(number) => *number,

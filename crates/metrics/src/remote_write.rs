@@ -83,12 +83,12 @@ fn each(series: &Series, mut take: impl FnMut(String, Option<String>, f64)) {
 
 /// Sorted by name, as the protocol asks for it. An empty value is no label.
 fn labels(series: &Series, name: String, bound: Option<String>, job: &str) -> Vec<Label> {
-    let label =
-        |(name, value): (&str, &str)| Label { name: name.to_owned(), value: value.to_owned() };
-    let own = series.labels().filter(|(_, value)| !value.is_empty()).map(label);
-    let bound = bound.map(|value| Label { name: "le".to_owned(), value });
-    let name = Label { name: "__name__".to_owned(), value: name };
-    let mut all: Vec<Label> = own.chain(bound).chain([name, label(("job", job))]).collect();
+    let label = |name: &str, value: String| Label { name: name.to_owned(), value };
+    let own = series.labels().filter(|(_, value)| !value.is_empty());
+    let own = own.map(|(name, value)| label(name, value.to_owned()));
+    let bound = bound.map(|value| label("le", value));
+    let further = [label("__name__", name), label("job", job.to_owned())];
+    let mut all: Vec<Label> = own.chain(bound).chain(further).collect();
     all.sort();
     all
 }

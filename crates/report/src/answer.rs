@@ -241,20 +241,13 @@ pub(crate) fn at(rate: String) -> String {
 }
 
 fn of_one(variant: &VariantSummary) -> String {
-    let time = |metric: Metric, name: &str| match (
-        variant.metrics.get(&metric),
-        variant.time_outs(metric),
-    ) {
-        (Some(figure), _) => Some(format!("{name} {}", cell::figure(metric, figure))),
-        (None, Some(found)) => Some(format!("{name} {}", time_out(found, "rounds"))),
-        (None, None) => None,
-    };
     let mut parts = Vec::new();
     let lost = format!("{} lost", number::share(variant.outcomes.lost_share()));
-    let median = time(Metric::LatencyP50, "median latency");
-    let mean = time(Metric::LatencyMean, "mean latency").filter(|_| variant.imported.is_some());
+    let median = latency(variant, Metric::LatencyP50, "median latency");
+    let mean = latency(variant, Metric::LatencyMean, "mean latency")
+        .filter(|_| variant.imported.is_some());
     parts.extend(median.or(mean));
-    parts.extend(time(Metric::LatencyP99, "p99"));
+    parts.extend(latency(variant, Metric::LatencyP99, "p99"));
     parts.push(lost);
     parts.extend(Some(code_shares(variant)).filter(|codes| !codes.is_empty()));
     let rest = parts.join(", ");
@@ -275,6 +268,14 @@ fn of_one(variant: &VariantSummary) -> String {
             format!("The server {verb} {rate} queries per second: {rest}.")
         }
         (_, None) => format!("{rest}."),
+    }
+}
+
+fn latency(variant: &VariantSummary, metric: Metric, name: &str) -> Option<String> {
+    match (variant.metrics.get(&metric), variant.time_outs(metric)) {
+        (Some(figure), _) => Some(format!("{name} {}", cell::figure(metric, figure))),
+        (None, Some(found)) => Some(format!("{name} {}", time_out(found, "rounds"))),
+        (None, None) => None,
     }
 }
 

@@ -53,29 +53,28 @@ pub(crate) fn title(window: &WindowSummary) -> String {
     format!("{}, {} s to {} s", window.name, seconds(window.from_ns), seconds(window.to_ns))
 }
 
-fn cells(window: &WindowSummary, counts: &WindowOfVariant) -> [String; HEADER.len()] {
-    let figure = |metric: Metric, write: &dyn Fn(f64) -> String| match (
-        counts.metrics.get(&metric),
-        counts.time_outs(metric),
-    ) {
+fn figure(counts: &WindowOfVariant, metric: Metric, write: fn(f64) -> String) -> String {
+    match (counts.metrics.get(&metric), counts.time_outs(metric)) {
         (Some(found), _) => write(found.value),
         (None, Some(found)) => time_out(found, "rounds"),
         (None, None) => NONE.to_owned(),
-    };
+    }
+}
+
+fn cells(window: &WindowSummary, counts: &WindowOfVariant) -> [String; HEADER.len()] {
     let answers: u64 = counts.rcodes.values().sum();
     let mut codes: Vec<(&String, &u64)> = counts.rcodes.iter().collect();
     codes.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-    let code = |(code, count): (&String, &u64)| {
-        format!("{code} {}", number::share(*count as f64 / answers as f64))
-    };
-    let codes: Vec<String> = codes.into_iter().map(code).collect();
+    let share = |count: u64| number::share(count as f64 / answers as f64);
+    let codes: Vec<String> =
+        codes.iter().map(|(code, count)| format!("{code} {}", share(**count))).collect();
     [
         title(window),
         counts.variant.clone(),
-        figure(Metric::AnsweredShare, &number::share),
-        figure(Metric::SoundShare, &number::share),
-        figure(Metric::LatencyP50, &number::duration),
-        figure(Metric::LatencyP99, &number::duration),
+        figure(counts, Metric::AnsweredShare, number::share),
+        figure(counts, Metric::SoundShare, number::share),
+        figure(counts, Metric::LatencyP50, number::duration),
+        figure(counts, Metric::LatencyP99, number::duration),
         match counts.outcomes.lost() {
             0 => NONE.to_owned(),
             lost => number::count(lost),

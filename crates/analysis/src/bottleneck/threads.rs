@@ -40,13 +40,12 @@ mod tests {
     use crate::bottleneck::tests::closed;
 
     fn server(role: &str, busy_share: f64, threads: &[(&str, f64)]) -> ServerUse {
-        let thread =
-            |(name, share): &(&str, f64)| ThreadShare { name: (*name).into(), share: *share };
+        let threads = threads.iter().map(|&(name, share)| ThreadShare { name: name.into(), share });
         ServerUse {
             role: role.to_owned(),
             busy_share: Some(busy_share),
             cpus: 4,
-            threads: threads.iter().map(thread).collect(),
+            threads: threads.collect(),
             ..ServerUse::default()
         }
     }

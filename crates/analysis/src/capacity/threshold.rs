@@ -182,10 +182,10 @@ mod tests {
     use super::*;
 
     fn trials(levels: &[(f64, u32, u32)]) -> Vec<Trial> {
-        let of_level = |&(qps, met, violated): &(f64, u32, u32)| {
+        let trials = levels.iter().flat_map(|&(qps, met, violated)| {
             (0..met + violated).map(move |number| Trial { qps, met: number < met })
-        };
-        levels.iter().flat_map(of_level).collect()
+        });
+        trials.collect()
     }
 
     /// The estimate, after a check that its interval encloses it.

@@ -494,11 +494,10 @@ impl Series {
             let curves: Vec<Curve> = binned
                 .iter()
                 .map(|runs| {
-                    let value = |(run, buckets): &(Observation<'_>, Vec<Bucket>), at: usize| {
+                    Curve::over(steps, runs, |(run, buckets), at| {
                         let bucket = &buckets[at];
                         (bucket.own_ns > 0).then(|| figure.of(run, bucket)).flatten()
-                    };
-                    Curve::over(steps, runs, value)
+                    })
                 })
                 .collect();
             if figure.is_shown(&curves) {

@@ -241,11 +241,11 @@ fn told(name: &str, found: &Estimate, is_bound: bool, write: &dyn Fn(f64) -> Str
 /// `0.81 · 2.10 ms · 1.30 s`.
 fn in_a_row(figures: &[String]) -> String {
     let unit = |place: usize| figures.get(place)?.split_once(' ').map(|(_, unit)| unit);
-    let text = |(place, figure): (usize, &String)| match figure.split_once(' ') {
-        Some((number, own)) if unit(place + 1) == Some(own) => number.to_owned(),
-        _ => figure.clone(),
-    };
-    figures.iter().enumerate().map(text).collect::<Vec<_>>().join(" \u{b7} ")
+    let texts = figures.iter().enumerate().map(|(place, figure)| match figure.split_once(' ') {
+        Some((number, own)) if unit(place + 1) == Some(own) => number,
+        _ => figure,
+    });
+    texts.collect::<Vec<&str>>().join(" \u{b7} ")
 }
 
 const QUANTILES: [Metric; 3] = [Metric::LatencyP50, Metric::LatencyP95, Metric::LatencyP99];

@@ -102,11 +102,11 @@ impl Grouping {
             names.iter().filter(|other| beginning(other) == beginning(name)).count() > 1
         };
         let by_name = 2 * names.iter().filter(is_shared).count() > names.len();
-        let key = |&(name, kind): &(&str, Option<&str>)| match kind {
+        let keys = named.iter().map(|&(name, kind)| match kind {
             Some(kind) if !by_name => kind.to_owned(),
             _ => beginning(name),
-        };
-        let keyed = grouped(named.iter().map(key).zip(0..));
+        });
+        let keyed = grouped(keys.zip(0..));
         let (several, single): (Vec<_>, Vec<_>) =
             keyed.into_iter().partition(|(_, members)| members.len() > 1);
         let mut groups: Vec<Group> =

@@ -58,11 +58,11 @@ pub(crate) fn prose(text: &str) -> String {
         // A quote that is not closed: leave the text alone.
         return pieces.join("`");
     }
-    let piece = |(place, piece): (usize, String)| match place % 2 {
+    let pieces = pieces.into_iter().enumerate().map(|(place, piece)| match place % 2 {
         0 => piece,
         _ => format!("<code>{piece}</code>"),
-    };
-    pieces.into_iter().enumerate().map(piece).collect()
+    });
+    pieces.collect()
 }
 
 /// JSON for the content of a `<script type="application/json">`: no `<` is left that could end the

@@ -60,20 +60,21 @@ const FEW_HANDSHAKES: f64 = 0.01;
 
 /// The processor that all ran on, and the path to the server: figures of another one differ.
 fn place<'a>(session: &Session, records: impl Iterator<Item = &'a RunRecord>) -> Option<String> {
-    let path =
-        |record: &RunRecord| match (&record.testbed, record.load.target.parse::<SocketAddr>()) {
-            (Some(testbed), _) if testbed.steers_receive => {
-                "network namespaces with RPS".to_owned()
-            }
-            (Some(testbed), _) if testbed.namespaces => "network namespaces".to_owned(),
-            (_, Ok(target)) if target.ip().is_loopback() => "loopback".to_owned(),
-            _ => String::new(),
-        };
     let mut records = records.filter(|record| record.imported.is_none()).peekable();
     records.peek()?;
-    let path = shared(records.map(path)).filter(|path| !path.is_empty());
+    let path = shared(records.map(path_to_server)).filter(|path| !path.is_empty());
     let parts: Vec<String> = processor(session).into_iter().chain(path).collect();
     (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+fn path_to_server(record: &RunRecord) -> String {
+    let path = match (&record.testbed, record.load.target.parse::<SocketAddr>()) {
+        (Some(testbed), _) if testbed.steers_receive => "network namespaces with RPS",
+        (Some(testbed), _) if testbed.namespaces => "network namespaces",
+        (_, Ok(target)) if target.ip().is_loopback() => "loopback",
+        _ => "",
+    };
+    path.to_owned()
 }
 
 fn processor(session: &Session) -> Option<String> {

@@ -49,11 +49,11 @@ fn rows(text: &str) -> Vec<Vec<String>> {
 
 #[track_caller]
 fn check_order(what: &str, row: &[String], header: &[String]) {
-    let cell = |(name, _): &(&str, &str)| {
+    let found = QUANTILES.iter().filter_map(|(name, _)| {
         let column = header.iter().position(|heading| heading == name)?;
         ns(row.get(column)?)
-    };
-    let found: Vec<f64> = QUANTILES.iter().filter_map(cell).collect();
+    });
+    let found: Vec<f64> = found.collect();
     assert!(found.is_sorted(), "{what}: {header:?} {row:?}");
 }
 

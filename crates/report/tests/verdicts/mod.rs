@@ -178,8 +178,8 @@ fn the_verdict_comes_first() {
         let [screen, table, page] = &read;
         let lines: Vec<&str> = screen.lines().filter(|line| !line.is_empty()).collect();
         assert_eq!(lines[0], overall);
-        let is_of = |(line, start): (&&str, &str)| line.starts_with(start);
-        assert!(lines[1..4].iter().zip(each).all(is_of), "{screen}");
+        let mut limits = lines[1..4].iter().zip(each);
+        assert!(limits.all(|(line, start)| line.starts_with(start)), "{screen}");
         let start = format!("**{overall}**\n\n- {}", each[0]);
         assert!(table.starts_with(&start), "{table}");
         let (_, main) = page.split_once("<main>").unwrap();
