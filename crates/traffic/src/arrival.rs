@@ -192,19 +192,17 @@ mod tests {
         {
             let pace = if is_exact { Pace::Constant } else { Pace::Poisson };
             for (shard, turns) in [(0, None), (2, None), (0, Some(turns.clone()))] {
-                let arrivals = || {
-                    let schedule = Schedule::new(&seconds(rate), pace, 3, shard, 3);
-                    let picker = Picker::new(Selection::InOrder, 0.0, 7, 3, (shard, 3));
-                    let arrivals = Arrivals::new(schedule, 5, picker);
-                    match &turns {
-                        Some(turns) => arrivals.in_turns(turns.clone()),
-                        None => arrivals,
-                    }
+                let schedule = Schedule::new(&seconds(rate), pace, 3, shard, 3);
+                let picker = Picker::new(Selection::InOrder, 0.0, 7, 3, (shard, 3));
+                let whole = Arrivals::new(schedule, 5, picker);
+                let mut whole = match &turns {
+                    Some(turns) => whole.in_turns(turns.clone()),
+                    None => whole,
                 };
                 // A billion a second are counted one by one for a millisecond only.
                 let until =
                     if rate.len() > 9 && rate.starts_with('1') { 1_000_003 } else { 130_000_003 };
-                let (mut whole, mut skipping) = (arrivals(), arrivals());
+                let mut skipping = whole.clone();
                 let first = skipping.next_until(until / 7).map_or(0, |_| 1);
                 let skipped = first + skipping.skip_until(until);
                 let mut counted = 0;

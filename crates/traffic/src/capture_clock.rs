@@ -162,18 +162,19 @@ mod tests {
         assert_eq!(right(&times).0, seconds(100));
     }
 
+    fn check_silence(silence_ns: u64, after: u64, expected: usize) {
+        let mut times = seconds(30);
+        let last = times[29];
+        times.extend((1..=after).map(|number| last + silence_ns + number * SECOND));
+        assert_eq!(right(&times).0.len(), expected, "{silence_ns} {after}");
+    }
+
     #[test]
     fn silence_is_time() {
-        let check = |silence_ns: u64, after: u64, expected: usize| {
-            let mut times = seconds(30);
-            let last = times[29];
-            times.extend((1..=after).map(|number| last + silence_ns + number * SECOND));
-            assert_eq!(right(&times).0.len(), expected, "{silence_ns} {after}");
-        };
-        check(60 * SECOND, 1, 31);
-        check(DAY_NS - SECOND, 1, 31);
-        check(DAY_NS, 15, 30);
-        check(DAY_NS, 40, 70);
+        check_silence(60 * SECOND, 1, 31);
+        check_silence(DAY_NS - SECOND, 1, 31);
+        check_silence(DAY_NS, 15, 30);
+        check_silence(DAY_NS, 40, 70);
         // One query in ten seconds.
         let rare: Vec<u64> = (0..50).map(|number| BEGIN + number * 10 * SECOND).collect();
         assert_eq!(right(&rare), (rare.clone(), BEGIN));

@@ -155,24 +155,29 @@ impl fmt::Display for ClientSubnets {
 mod tests {
     use super::*;
 
+    fn check_dealt(text: &str, count: u64, some: &[(u32, &str)]) {
+        let subnets: ClientSubnets = text.parse().unwrap();
+        assert_eq!(subnets.len(), count, "{text}");
+        assert_eq!(subnets.to_string().parse(), Ok(subnets.clone()));
+        for (client, subnet) in some {
+            assert_eq!(subnets.of_client(*client).to_string(), *subnet, "{client} of {text}");
+        }
+    }
+
     #[test]
     fn subnets_are_dealt_in_turn() {
-        let check = |text: &str, count: u64, some: &[(u32, &str)]| {
-            let subnets: ClientSubnets = text.parse().unwrap();
-            assert_eq!(subnets.len(), count, "{text}");
-            assert_eq!(subnets.to_string().parse(), Ok(subnets.clone()));
-            for (client, subnet) in some {
-                assert_eq!(subnets.of_client(*client).to_string(), *subnet, "{client} of {text}");
-            }
-        };
-        check("192.0.2.0/24, 2001:db8::/56", 2, &[(1, "2001:db8::/56"), (2, "192.0.2.0/24")]);
-        check("10.0.0.0/8 by /24", 65_536, &[(1, "10.0.1.0/24"), (65_535, "10.255.255.0/24")]);
-        check("10.0.0.0/8 by 8", 1, &[(7, "10.0.0.0/8")]);
-        check("0.0.0.0/0 by /0", 1, &[(7, "0.0.0.0/0")]);
-        check("0.0.0.0/0 by /32", 1 << 32, &[(u32::MAX, "255.255.255.255/32")]);
-        check("::/0 by /0", 1, &[(7, "::/0")]);
-        check("2001:db8::/32 by /56", 1 << 24, &[(257, "2001:db8:1:100::/56")]);
-        check("::/0 by /128", u64::MAX, &[(u32::MAX, "::ffff:ffff/128")]);
+        check_dealt("192.0.2.0/24, 2001:db8::/56", 2, &[(1, "2001:db8::/56"), (2, "192.0.2.0/24")]);
+        check_dealt(
+            "10.0.0.0/8 by /24",
+            65_536,
+            &[(1, "10.0.1.0/24"), (65_535, "10.255.255.0/24")],
+        );
+        check_dealt("10.0.0.0/8 by 8", 1, &[(7, "10.0.0.0/8")]);
+        check_dealt("0.0.0.0/0 by /0", 1, &[(7, "0.0.0.0/0")]);
+        check_dealt("0.0.0.0/0 by /32", 1 << 32, &[(u32::MAX, "255.255.255.255/32")]);
+        check_dealt("::/0 by /0", 1, &[(7, "::/0")]);
+        check_dealt("2001:db8::/32 by /56", 1 << 24, &[(257, "2001:db8:1:100::/56")]);
+        check_dealt("::/0 by /128", u64::MAX, &[(u32::MAX, "::ffff:ffff/128")]);
     }
 
     #[test]

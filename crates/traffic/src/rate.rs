@@ -259,23 +259,24 @@ mod tests {
         }
     }
 
+    fn check_rate(text: &str, time_ms: u64, at: f64, cumulated: f64) {
+        let rate: Rate = text.parse().unwrap();
+        let time = Duration::from_millis(time_ms);
+        assert_eq!(rate.at(time), at, "{text} at {time_ms} ms");
+        assert!((rate.cumulated(time) - cumulated).abs() < 1e-9, "{text} at {time_ms} ms");
+    }
+
     #[test]
     fn rates_are_those_of_their_time() {
-        let check = |text: &str, time_ms: u64, at: f64, cumulated: f64| {
-            let rate: Rate = text.parse().unwrap();
-            let time = Duration::from_millis(time_ms);
-            assert_eq!(rate.at(time), at, "{text} at {time_ms} ms");
-            assert!((rate.cumulated(time) - cumulated).abs() < 1e-9, "{text} at {time_ms} ms");
-        };
-        check("100", 1_500, 100.0, 150.0);
-        check("steps:10,20/1s", 0, 10.0, 0.0);
-        check("steps:10,20/1s", 999, 10.0, 9.99);
-        check("steps:10,20/1s", 1_000, 20.0, 10.0);
-        check("steps:10,20/1s", 5_000, 20.0, 90.0);
-        check("ramp:10..30/2s", 0, 10.0, 0.0);
-        check("ramp:10..30/2s", 1_000, 20.0, 15.0);
-        check("ramp:10..30/2s", 2_000, 30.0, 40.0);
-        check("ramp:10..30/2s", 3_000, 30.0, 70.0);
-        check("ramp:30..10/2s", 1_000, 20.0, 25.0);
+        check_rate("100", 1_500, 100.0, 150.0);
+        check_rate("steps:10,20/1s", 0, 10.0, 0.0);
+        check_rate("steps:10,20/1s", 999, 10.0, 9.99);
+        check_rate("steps:10,20/1s", 1_000, 20.0, 10.0);
+        check_rate("steps:10,20/1s", 5_000, 20.0, 90.0);
+        check_rate("ramp:10..30/2s", 0, 10.0, 0.0);
+        check_rate("ramp:10..30/2s", 1_000, 20.0, 15.0);
+        check_rate("ramp:10..30/2s", 2_000, 30.0, 40.0);
+        check_rate("ramp:10..30/2s", 3_000, 30.0, 70.0);
+        check_rate("ramp:30..10/2s", 1_000, 20.0, 25.0);
     }
 }

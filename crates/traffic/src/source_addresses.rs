@@ -195,28 +195,33 @@ mod tests {
 
     use super::*;
 
+    fn check_dealt(text: &str, count: u64, some: &[(u32, &str)]) {
+        let sources: SourceAddresses = text.parse().unwrap();
+        assert_eq!(sources.len(), count, "{text}");
+        assert_eq!(sources.to_string().parse(), Ok(sources.clone()));
+        for (client, address) in some {
+            assert_eq!(sources.get(*client).to_string(), *address, "{client} of {text}");
+        }
+    }
+
     #[test]
     fn addresses_are_dealt_in_turn() {
-        let check = |text: &str, count: u64, some: &[(u32, &str)]| {
-            let sources: SourceAddresses = text.parse().unwrap();
-            assert_eq!(sources.len(), count, "{text}");
-            assert_eq!(sources.to_string().parse(), Ok(sources.clone()));
-            for (client, address) in some {
-                assert_eq!(sources.get(*client).to_string(), *address, "{client} of {text}");
-            }
-        };
-        check("10.0.0.1", 1, &[(0, "10.0.0.1"), (u32::MAX, "10.0.0.1")]);
-        check("10.0.0.1, 10.0.0.7", 2, &[(1, "10.0.0.7"), (2, "10.0.0.1")]);
-        check("127.0.0.1-127.0.0.9", 9, &[(8, "127.0.0.9"), (9, "127.0.0.1")]);
-        check("127.0.1.0/24", 254, &[(0, "127.0.1.1"), (253, "127.0.1.254")]);
-        check("127.0.1.0/31", 2, &[(0, "127.0.1.0"), (1, "127.0.1.1")]);
-        check("127.0.1.5/32", 1, &[(3, "127.0.1.5")]);
-        check("10.0.0.255-10.0.1.0,10.9.0.0/30", 4, &[(1, "10.0.1.0"), (3, "10.9.0.2")]);
-        check("0.0.0.0/0", MAX_COUNT - 2, &[(u32::MAX, "0.0.0.2")]);
-        check("2001:db8::/64", MAX_COUNT, &[(0, "2001:db8::1"), (u32::MAX, "2001:db8::1:0:0")]);
-        check("::1-::3", 3, &[(2, "::3")]);
-        check("::/0", MAX_COUNT, &[(1, "::2")]);
-        check("::-ffff::", MAX_COUNT, &[(1, "::1")]);
+        check_dealt("10.0.0.1", 1, &[(0, "10.0.0.1"), (u32::MAX, "10.0.0.1")]);
+        check_dealt("10.0.0.1, 10.0.0.7", 2, &[(1, "10.0.0.7"), (2, "10.0.0.1")]);
+        check_dealt("127.0.0.1-127.0.0.9", 9, &[(8, "127.0.0.9"), (9, "127.0.0.1")]);
+        check_dealt("127.0.1.0/24", 254, &[(0, "127.0.1.1"), (253, "127.0.1.254")]);
+        check_dealt("127.0.1.0/31", 2, &[(0, "127.0.1.0"), (1, "127.0.1.1")]);
+        check_dealt("127.0.1.5/32", 1, &[(3, "127.0.1.5")]);
+        check_dealt("10.0.0.255-10.0.1.0,10.9.0.0/30", 4, &[(1, "10.0.1.0"), (3, "10.9.0.2")]);
+        check_dealt("0.0.0.0/0", MAX_COUNT - 2, &[(u32::MAX, "0.0.0.2")]);
+        check_dealt(
+            "2001:db8::/64",
+            MAX_COUNT,
+            &[(0, "2001:db8::1"), (u32::MAX, "2001:db8::1:0:0")],
+        );
+        check_dealt("::1-::3", 3, &[(2, "::3")]);
+        check_dealt("::/0", MAX_COUNT, &[(1, "::2")]);
+        check_dealt("::-ffff::", MAX_COUNT, &[(1, "::1")]);
     }
 
     #[test]

@@ -65,7 +65,7 @@ impl SlicePlan {
             order.extend(&block);
         }
         let order: Arc<[u8]> = order.into();
-        let turns = |own: usize| Turns {
+        let turns = (0..loads).map(|own| Turns {
             own_slices: own_slices(&order, own as u8),
             order: Arc::clone(&order),
             own: own as u8,
@@ -73,8 +73,8 @@ impl SlicePlan {
             slice_ns,
             lead_ns: nanos(self.lead),
             tail_ns: nanos(self.tail),
-        };
-        (0..loads).map(turns).collect()
+        });
+        turns.collect()
     }
 }
 

@@ -125,10 +125,11 @@ fn differences(one: &Figures, two: &Figures) -> String {
     ratio("active clients", one.active, two.active, 0.15, 0.0);
     ratio("clients", one.clients, two.clients, 0.1, 0.0);
     ratio("first type", one.first_type, two.first_type, 0.05, 0.0);
-    for ((share, one), two) in QUANTILES.iter().zip(one.queries).zip(two.queries) {
-        ratio(&format!("queries at {share}"), one, two, 0.3, 2.0);
+    for (at, share) in QUANTILES.iter().enumerate() {
+        ratio(&format!("queries at {share}"), one.queries[at], two.queries[at], 0.3, 2.0);
     }
-    for ((time_s, one), two) in TIMES_S.iter().zip(one.hits).zip(two.hits) {
+    for (at, time_s) in TIMES_S.iter().enumerate() {
+        let (one, two) = (one.hits[at], two.hits[at]);
         if (one - two).abs() > 0.03 {
             writeln!(found, "hits at {time_s} s: {one:.3} {two:.3}").unwrap();
         }

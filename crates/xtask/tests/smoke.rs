@@ -155,44 +155,46 @@ fn an_interrupted_benchmark_leaves_nothing() {
     assert!(shown(&output).contains("interrupted"), "{}", shown(&output));
 }
 
+fn check_error(dnslab: &Path, arguments: &[&str], parts: &[&str]) {
+    let folder = tempfile::tempdir().unwrap();
+    let temporary = temporary(folder.path());
+    let output = versus(&temporary, dnslab).args(arguments).output().unwrap();
+    let shown = shown(&output);
+    assert!(!output.status.success(), "{arguments:?}: {shown}");
+    for part in parts {
+        assert!(shown.contains(part), "{arguments:?}: no {part} in\n{shown}");
+    }
+}
+
 #[test]
 fn what_is_missing_is_named_with_its_remedy() {
     let _machine = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
-    let check = |dnslab: &Path, arguments: &[&str], parts: &[&str]| {
-        let folder = tempfile::tempdir().unwrap();
-        let temporary = temporary(folder.path());
-        let output = versus(&temporary, dnslab).args(arguments).output().unwrap();
-        let shown = shown(&output);
-        assert!(!output.status.success(), "{arguments:?}: {shown}");
-        for part in parts {
-            assert!(shown.contains(part), "{arguments:?}: no {part} in\n{shown}");
-        }
-    };
     let no_peer = ["--only", "streams", "--dnsperf", "/nonexistent/dnsperf"];
     let dnslab = dnslab();
-    check(
+    check_error(
         &dnslab,
         &no_peer,
         &["/nonexistent/dnsperf", "apt-get install dnsperf", "streams was not"],
     );
-    check(Path::new("/nonexistent/dnslab"), &[], &["--dnslab", "/nonexistent/dnslab"]);
-    check(&dnslab, &["--seconds", "31"], &["not between 0.1 and 30"]);
+    check_error(Path::new("/nonexistent/dnslab"), &[], &["--dnslab", "/nonexistent/dnslab"]);
+    check_error(&dnslab, &["--seconds", "31"], &["not between 0.1 and 30"]);
+}
+
+fn truth(folder: &Path, dnslab: &Path, arguments: &[&str]) -> String {
+    let temporary = temporary(folder);
+    let mut command = xtask(&temporary, "truth", dnslab);
+    command.arg("--folder").arg(folder).args(arguments);
+    let output = whole(&mut command, &temporary);
+    assert!(output.status.success(), "{}", shown(&output));
+    fs::read_to_string(folder.join("TRUTH.md")).unwrap()
 }
 
 #[test]
 fn every_kind_of_known_truth_is_played_and_added_up() {
     let _machine = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
     let folder = tempfile::tempdir().unwrap();
-    let temporary = temporary(folder.path());
     let dnslab = dnslab();
-    let truth = |arguments: &[&str]| {
-        let mut command = xtask(&temporary, "truth", &dnslab);
-        command.arg("--folder").arg(folder.path()).args(arguments);
-        let output = whole(&mut command, &temporary);
-        assert!(output.status.success(), "{}", shown(&output));
-        fs::read_to_string(folder.path().join("TRUTH.md")).unwrap()
-    };
-    let page = truth(&["--smoke"]);
+    let page = truth(folder.path(), &dnslab, &["--smoke"]);
     let log = fs::read_to_string(folder.path().join("truth.jsonl")).unwrap();
     let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let kinds: BTreeSet<&str> = lines.iter().map(|line| line["kind"].as_str().unwrap()).collect();
@@ -214,7 +216,7 @@ fn every_kind_of_known_truth_is_played_and_added_up() {
         assert!(page.contains(part), "no {part} in\n{page}");
     }
     // Without time nothing is added, and the page stays the same.
-    assert_eq!(truth(&["--for", "0s"]), page);
+    assert_eq!(truth(folder.path(), &dnslab, &["--for", "0s"]), page);
     assert_eq!(fs::read_to_string(folder.path().join("truth.jsonl")).unwrap(), log);
 }
 

@@ -199,6 +199,11 @@ mod tests {
         assert!((0.55..0.62).contains(&top), "{top}");
     }
 
+    fn check_share(count: usize, all: usize, share: f64) {
+        let bound = 5.0 * (all as f64 * share * (1.0 - share)).sqrt();
+        assert!((count as f64 - all as f64 * share).abs() <= bound, "{count} of {all}: {share}");
+    }
+
     #[test]
     fn a_client_is_always_the_same_and_shares_hold() {
         let mut stubs = Population::typical().stubs;
@@ -207,20 +212,13 @@ mod tests {
         assert_eq!(drawn[77], Stub::of(&stubs, 5, 77));
         let count = |holds: &dyn Fn(&Stub) -> bool| drawn.iter().filter(|stub| holds(stub)).count();
         // Five standard deviations of a binomial distribution.
-        let check = |count: usize, all: usize, share: f64| {
-            let bound = 5.0 * (all as f64 * share * (1.0 - share)).sqrt();
-            assert!(
-                (count as f64 - all as f64 * share).abs() <= bound,
-                "{count} of {all}: {share}"
-            );
-        };
         let edns = count(&|stub| stub.options.edns.is_some());
-        check(edns, 20_000, 0.3);
+        check_share(edns, 20_000, 0.3);
         let with =
             |holds: fn(&Edns) -> bool| count(&|stub| stub.options.edns.as_ref().is_some_and(holds));
-        check(with(|edns| edns.dnssec_ok), edns, 0.1);
-        check(with(|edns| edns.payload_size == 4096), edns, 0.25);
-        check(count(&|stub| stub.transport == Transport::Dot), 20_000, 0.25);
+        check_share(with(|edns| edns.dnssec_ok), edns, 0.1);
+        check_share(with(|edns| edns.payload_size == 4096), edns, 0.25);
+        check_share(count(&|stub| stub.transport == Transport::Dot), 20_000, 0.25);
         assert!(drawn.iter().all(|stub| stub.options.recursion_desired));
     }
 }

@@ -33,30 +33,32 @@ fn lowest(start: [f64; 2], mut steps: [f64; 2], function: impl Fn([f64; 2]) -> f
 /// Median and spread of the number of lookups in a burst, by maximum likelihood. `counts[n]` is how many bursts
 /// have `n` lookups.
 pub(super) fn lookups(counts: &[f64]) -> (f64, f64) {
-    let limits = (0.1_f64.ln()..=500.0_f64.ln(), 0.05..=3.0);
+    let means = 0.1_f64.ln()..=500.0_f64.ln();
     let surprise = |[mean, deviation]: [f64; 2]| {
-        if !limits.0.contains(&mean) || !limits.1.contains(&deviation) {
-            return f64::INFINITY;
-        }
+        let is_possible = means.contains(&mean) && (0.05..=3.0).contains(&deviation);
         let lookups = LogNormal { mean, deviation };
-        let mut below = 0.0;
-        let mut sum = 0.0;
-        for (count, bursts) in counts.iter().enumerate().skip(1) {
-            let to_here =
-                if count == usize::from(MAX_LOOKUPS) { 1.0 } else { lookups.up_to(count as f64) };
-            sum -= bursts * (to_here - below).max(1e-12).ln();
-            below = to_here;
-        }
-        sum
+        if is_possible { surprise_of_lookups(counts, &lookups) } else { f64::INFINITY }
     };
     let total: f64 = counts.iter().sum();
     let of_logarithms = counts.iter().enumerate().skip(1);
     let middle =
         of_logarithms.map(|(count, bursts)| (count as f64 - 0.4).ln() * bursts).sum::<f64>()
             / total;
-    let start = [middle.clamp(*limits.0.start(), *limits.0.end()), 1.0];
+    let start = [middle.clamp(*means.start(), *means.end()), 1.0];
     let [mean, deviation] = lowest(start, [0.5, 0.4], surprise);
     (mean.exp(), deviation)
+}
+
+/// How unlikely these numbers of lookups are: minus the logarithm of their likelihood.
+fn surprise_of_lookups(counts: &[f64], lookups: &LogNormal) -> f64 {
+    let (mut below, mut sum) = (0.0, 0.0);
+    for (count, bursts) in counts.iter().enumerate().skip(1) {
+        let to_here =
+            if count == usize::from(MAX_LOOKUPS) { 1.0 } else { lookups.up_to(count as f64) };
+        sum -= bursts * (to_here - below).max(1e-12).ln();
+        below = to_here;
+    }
+    sum
 }
 
 /// Sums over natural logarithms: what a log-normal distribution is fitted to.
@@ -96,19 +98,25 @@ impl LogSums {
 /// The distribution whose values up to `most` these are, by maximum likelihood. The median is at most half of
 /// that.
 pub(super) fn gap(sums: &LogSums, most: f64) -> LogNormal {
-    let LogSums { count, sum, squares } = *sums;
+    let means = 1e-9_f64.ln()..=(most / 2.0).ln();
     let surprise = |[mean, deviation]: [f64; 2]| {
-        if mean > (most / 2.0).ln() || mean < 1e-9_f64.ln() || !(0.01..=4.0).contains(&deviation) {
-            return f64::INFINITY;
-        }
-        let distances = squares - 2.0 * mean * sum + count * mean * mean;
-        let kept = normal_below((most.ln() - mean) / deviation);
-        distances / (2.0 * deviation * deviation) + count * (deviation.ln() + kept.ln())
+        let is_possible = means.contains(&mean) && (0.01..=4.0).contains(&deviation);
+        let gaps = LogNormal { mean, deviation };
+        if is_possible { surprise_of_gaps(sums, most, &gaps) } else { f64::INFINITY }
     };
-    let deviation = (sums.scatter() / count).sqrt().clamp(0.01, 4.0);
-    let mean = (sum / count).clamp(1e-9_f64.ln(), (most / 2.0).ln());
+    let deviation = (sums.scatter() / sums.count).sqrt().clamp(0.01, 4.0);
+    let mean = (sums.sum / sums.count).clamp(*means.start(), *means.end());
     let [mean, deviation] = lowest([mean, deviation], [0.5, 0.3], surprise);
     LogNormal { mean, deviation }
+}
+
+/// How unlikely these gaps are, of which those beyond `most` were not seen.
+fn surprise_of_gaps(sums: &LogSums, most: f64, gaps: &LogNormal) -> f64 {
+    let LogSums { count, sum, squares } = *sums;
+    let LogNormal { mean, deviation } = *gaps;
+    let distances = squares - 2.0 * mean * sum + count * mean * mean;
+    let kept = normal_below((most.ln() - mean) / deviation);
+    distances / (2.0 * deviation * deviation) + count * (deviation.ln() + kept.ln())
 }
 
 /// A set of names in Zipf's law, in groups of about equally popular ones.
@@ -151,6 +159,14 @@ impl Groups {
             chance * names * (lookups * (-(chance * share).min(1.0 - 1e-12)).ln_1p()).exp()
         };
         self.groups.iter().map(of_group).sum()
+    }
+
+    /// How far the misses of this share are from those seen, squared; of each number of lookups.
+    fn distance(&self, misses: &[(f64, f64)], share: f64) -> f64 {
+        misses
+            .iter()
+            .map(|(lookups, seen)| (share * self.miss(*lookups, share) - seen).powi(2))
+            .sum()
     }
 
     /// How many different names so many lookups ask for.
@@ -196,10 +212,8 @@ pub(super) fn popular(misses: &[(f64, f64)], others: &Others) -> Zipf {
         })
         .collect();
     let distance = |place: [f64; 2]| {
-        let Some(zipf) = zipf_at(place) else { return f64::INFINITY };
-        let groups = Groups::new(zipf);
-        let difference = |(lookups, seen): &(f64, f64)| share * groups.miss(*lookups, share) - seen;
-        rest.iter().map(|pair| difference(pair).powi(2)).sum()
+        let groups = zipf_at(place).map(Groups::new);
+        groups.map_or(f64::INFINITY, |groups| groups.distance(&rest, share))
     };
     let mut start = ([10.0, 0.9], f64::INFINITY);
     for count in 0..26 {
@@ -216,23 +230,26 @@ pub(super) fn popular(misses: &[(f64, f64)], others: &Others) -> Zipf {
 
 /// The names of which so many lookups asked for `different` ones, and `once` of them a single time.
 pub(super) fn missing(lookups: f64, different: f64, once: f64) -> Zipf {
-    let of_exponent = |exponent: f64| {
-        let (mut low, mut high) = (0.0, MAX_NAMES.ln());
-        for _ in 0..40 {
-            let middle = (low + high) / 2.0;
-            let groups = zipf_at([middle, exponent]).map(Groups::new);
-            let is_enough = groups.is_some_and(|groups| groups.different(lookups) >= different);
-            if is_enough { high = middle } else { low = middle }
-        }
-        let zipf = zipf_at([high, exponent]).unwrap_or(Zipf { count: 1, exponent });
-        let groups = Groups::new(zipf);
+    let zipfs = (0..=30).map(|step| with_exponent(f64::from(step) * 0.05, lookups, different));
+    let all = zipfs.map(|zipf| {
         // A name that is asked for once in all: the others of the lookups do not ask for it.
-        let expected = lookups * groups.miss(lookups - 1.0, 1.0);
+        let expected = lookups * Groups::new(zipf).miss(lookups - 1.0, 1.0);
         (zipf, (expected - once).abs())
-    };
-    let all = (0..=30).map(|step| of_exponent(f64::from(step) * 0.05));
+    });
     all.min_by(|a, b| a.1.total_cmp(&b.1))
         .map_or(Zipf { count: 1, exponent: 0.0 }, |(zipf, _)| zipf)
+}
+
+/// The names with this exponent of which so many lookups ask for `different` ones.
+fn with_exponent(exponent: f64, lookups: f64, different: f64) -> Zipf {
+    let (mut low, mut high) = (0.0, MAX_NAMES.ln());
+    for _ in 0..40 {
+        let middle = (low + high) / 2.0;
+        let groups = zipf_at([middle, exponent]).map(Groups::new);
+        let is_enough = groups.is_some_and(|groups| groups.different(lookups) >= different);
+        if is_enough { high = middle } else { low = middle }
+    }
+    zipf_at([high, exponent]).unwrap_or(Zipf { count: 1, exponent })
 }
 
 /// How active clients are, from how many bursts each was seen to have.
@@ -263,6 +280,24 @@ impl CountGroups {
     fn of(&self, count: u32) -> usize {
         self.most.partition_point(|most| *most < count).min(self.most.len() - 1)
     }
+
+    /// The chance of each group for a client with `mean` bursts in so many seconds.
+    fn chances(&self, pace: &Pace, length_s: f64, mean: f64, random: &mut SplitMix64) -> Vec<f64> {
+        /// With so many bursts, the number of a client is nearly its mean.
+        const MANY: f64 = 1_000.0;
+        let mut chances = vec![0.0; self.most.len()];
+        if mean > MANY {
+            chances[self.of(mean as u32)] = 1.0;
+            return chances;
+        }
+        // Busy clients have many bursts each, and their numbers differ little.
+        let times = (40_000.0 / mean).clamp(60.0, 4_000.0) as u32;
+        for _ in 0..times {
+            let bursts = played(pace, length_s, mean, random);
+            chances[self.of(bursts)] += f64::from(times).recip();
+        }
+        chances
+    }
 }
 
 /// How many bursts a client has in the time of a capture if it has so many on average. There is no formula: it
@@ -283,24 +318,8 @@ impl BurstCounts {
         let last = (f64::from(most.max(1)) * 8.0).ln();
         let count = ((last - first) / step).ceil() as u32 + 1;
         let mut random = SplitMix64::seed_from_u64(0x6275_7273_7473);
-        let row = |at: u32| {
-            /// With so many bursts, the number of a client is nearly its mean.
-            const MANY: f64 = 1_000.0;
-            let mean = (first + step * f64::from(at)).exp();
-            let mut chances = vec![0.0; groups.most.len()];
-            if mean > MANY {
-                chances[groups.of(mean as u32)] = 1.0;
-                return chances;
-            }
-            // Busy clients have many bursts each, and their numbers differ little.
-            let times = (40_000.0 / mean).clamp(60.0, 4_000.0) as u32;
-            for _ in 0..times {
-                let bursts = played(pace, length_s, mean, &mut random);
-                chances[groups.of(bursts)] += f64::from(times).recip();
-            }
-            chances
-        };
-        let rows = (0..count).map(row).collect();
+        let means = (0..count).map(|at| (first + step * f64::from(at)).exp());
+        let rows = means.map(|mean| groups.chances(pace, length_s, mean, &mut random)).collect();
         Self { groups, first, step, rows }
     }
 
@@ -543,44 +562,44 @@ mod tests {
         }
     }
 
+    #[track_caller]
+    fn check_activity(distribution: ActivityDistribution, mean: f64, unseen: std::ops::Range<f64>) {
+        let pace = Pace::new(&Population::typical().bursts);
+        let clients = 4_000;
+        let activity = super::super::Activity { distribution, busiest: Vec::new() };
+        let shares = super::super::client::Shares::new(&activity, clients, 1);
+        let mut random = SplitMix64::seed_from_u64(9);
+        let bursts: Vec<u32> = (0..clients)
+            .map(|client| {
+                played(&pace, 600.0, mean * f64::from(clients) * shares.of(client), &mut random)
+            })
+            .filter(|bursts| *bursts > 0)
+            .collect();
+        let fitted = super::activity(&bursts, &pace, 600.0);
+        let ratio = fitted.for_each_seen * bursts.len() as f64 / f64::from(clients);
+        assert!(unseen.contains(&ratio), "{distribution:?}: {fitted:?}, {ratio}");
+        match (distribution, fitted.distribution) {
+            (
+                ActivityDistribution::LogNormal { spread },
+                ActivityDistribution::LogNormal { spread: fitted },
+            ) => {
+                assert!((spread - fitted).abs() < 0.2, "{spread} {fitted}");
+            }
+            (
+                ActivityDistribution::Pareto { shape },
+                ActivityDistribution::Pareto { shape: fitted },
+            ) => {
+                assert!((shape / fitted).ln().abs() < 0.2, "{shape} {fitted}");
+            }
+            (_, other) => panic!("{distribution:?}: {other:?}"),
+        }
+    }
+
     #[test]
     fn activity_is_fitted_with_the_clients_that_were_not_seen() {
-        let pace = Pace::new(&Population::typical().bursts);
-        let check = |distribution: ActivityDistribution,
-                     mean: f64,
-                     unseen: std::ops::Range<f64>| {
-            let clients = 4_000;
-            let activity = super::super::Activity { distribution, busiest: Vec::new() };
-            let shares = super::super::client::Shares::new(&activity, clients, 1);
-            let mut random = SplitMix64::seed_from_u64(9);
-            let bursts: Vec<u32> = (0..clients)
-                .map(|client| {
-                    played(&pace, 600.0, mean * f64::from(clients) * shares.of(client), &mut random)
-                })
-                .filter(|bursts| *bursts > 0)
-                .collect();
-            let fitted = super::activity(&bursts, &pace, 600.0);
-            let ratio = fitted.for_each_seen * bursts.len() as f64 / f64::from(clients);
-            assert!(unseen.contains(&ratio), "{distribution:?}: {fitted:?}, {ratio}");
-            match (distribution, fitted.distribution) {
-                (
-                    ActivityDistribution::LogNormal { spread },
-                    ActivityDistribution::LogNormal { spread: fitted },
-                ) => {
-                    assert!((spread - fitted).abs() < 0.2, "{spread} {fitted}");
-                }
-                (
-                    ActivityDistribution::Pareto { shape },
-                    ActivityDistribution::Pareto { shape: fitted },
-                ) => {
-                    assert!((shape / fitted).ln().abs() < 0.2, "{shape} {fitted}");
-                }
-                (_, other) => panic!("{distribution:?}: {other:?}"),
-            }
-        };
-        check(ActivityDistribution::LogNormal { spread: 0.0 }, 6.0, 0.95..1.05);
-        check(ActivityDistribution::LogNormal { spread: 1.0 }, 6.0, 0.9..1.1);
-        check(ActivityDistribution::LogNormal { spread: 1.5 }, 3.0, 0.8..1.25);
-        check(ActivityDistribution::Pareto { shape: 1.3 }, 6.0, 0.9..1.1);
+        check_activity(ActivityDistribution::LogNormal { spread: 0.0 }, 6.0, 0.95..1.05);
+        check_activity(ActivityDistribution::LogNormal { spread: 1.0 }, 6.0, 0.9..1.1);
+        check_activity(ActivityDistribution::LogNormal { spread: 1.5 }, 3.0, 0.8..1.25);
+        check_activity(ActivityDistribution::Pareto { shape: 1.3 }, 6.0, 0.9..1.1);
     }
 }

@@ -91,7 +91,6 @@ impl Default for ProfilerLimits {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Profiler {
-    limits: ProfilerLimits,
     first_ns: Option<u64>,
     last_ns: u64,
     queries: u64,
@@ -108,7 +107,7 @@ pub struct Profiler {
     kinds: BTreeMap<([u16; MAX_TYPES], usize), u64>,
     /// From one query of a lookup to the next: their number, and their sum in nanoseconds.
     together: (u64, u64),
-    /// By each of [`Profiler::silences_ns`].
+    /// By the silence between them, the longest first.
     bursts: [BurstsSeen; SILENCES],
     distances: Distances,
 }
@@ -119,6 +118,8 @@ const SILENCES: usize = 3;
 /// Bursts of all clients that are light.
 #[derive(Clone, Debug)]
 struct BurstsSeen {
+    /// The silence between them that is tried.
+    silence_ns: u64,
     /// How many bursts have so many lookups.
     lookups: Vec<f64>,
     /// From one lookup of a burst to the next, seconds.
@@ -133,7 +134,7 @@ struct Client {
     first_ns: u64,
     /// Of its last lookup.
     last_ns: u64,
-    /// By each of [`Profiler::silences_ns`].
+    /// By the silence between bursts, the longest first.
     tracks: [Track; SILENCES],
     edns: u32,
     dnssec_ok: u32,
@@ -180,12 +181,11 @@ impl Profiler {
     /// One that has seen nothing yet.
     #[must_use]
     pub fn new(limits: ProfilerLimits) -> Self {
-        let limits = ProfilerLimits {
-            clients: limits.clients.max(1),
-            names: limits.names.max(1),
-            recent: limits.recent.max(1),
-            silence: limits.silence.clamp(Duration::from_millis(10), Duration::from_secs(60)),
-        };
+        /// Of a population.
+        const SHORTEST_NS: u64 = 10_000_000;
+        let longest_ns = nanoseconds(limits.silence).clamp(SHORTEST_NS, 60_000_000_000);
+        let silence_ns = |at: usize| (longest_ns >> (2 * at)).max(SHORTEST_NS);
+        let recent = limits.recent.max(1);
         Self {
             first_ns: None,
             last_ns: 0,
@@ -194,15 +194,14 @@ impl Profiler {
             unread: 0,
             responses: 0,
             lookups: 0,
-            clients: Sample::new(limits.clients),
-            names: Sample::new(limits.names),
-            recent: Recent::new(limits.recent, RETRANSMITTED_NS),
-            open: Recent::new(limits.recent, TOGETHER_NS * MAX_TYPES as u64),
+            clients: Sample::new(limits.clients.max(1)),
+            names: Sample::new(limits.names.max(1)),
+            recent: Recent::new(recent, RETRANSMITTED_NS),
+            open: Recent::new(recent, TOGETHER_NS * MAX_TYPES as u64),
             kinds: BTreeMap::new(),
             together: (0, 0),
-            bursts: std::array::from_fn(|_| BurstsSeen::default()),
+            bursts: std::array::from_fn(|at| BurstsSeen::new(silence_ns(at))),
             distances: Distances::new(),
-            limits,
         }
     }
 
@@ -316,7 +315,6 @@ impl Profiler {
         message: &Message<'_>,
         transport: Transport,
     ) {
-        let silences_ns = self.silences_ns();
         let Some((client, weight)) = self.clients.entry(key, Client::default) else { return };
         client.queries = client.queries.saturating_add(1);
         client.transports[transport as usize] += 1;
@@ -335,10 +333,8 @@ impl Profiler {
         client.lookups = client.lookups.saturating_add(1);
         let (first_ns, last_ns) = (client.first_ns, client.last_ns);
         let begin_ns = self.first_ns.unwrap_or(0);
-        for ((track, seen), silence_ns) in
-            client.tracks.iter_mut().zip(&mut self.bursts).zip(silences_ns)
-        {
-            let since_ns = at_ns - last_ns;
+        for (track, seen) in client.tracks.iter_mut().zip(&mut self.bursts) {
+            let (since_ns, silence_ns) = (at_ns - last_ns, seen.silence_ns);
             if track.bursts == 0 {
                 track.begin_burst(at_ns);
             } else if since_ns > silence_ns {
@@ -359,14 +355,6 @@ impl Profiler {
         client.last_ns = at_ns;
     }
 
-    /// The silences that are tried, nanoseconds, the longest first.
-    fn silences_ns(&self) -> [u64; SILENCES] {
-        /// Of a population.
-        const SHORTEST_NS: u64 = 10_000_000;
-        let longest = nanoseconds(self.limits.silence);
-        std::array::from_fn(|at| (longest >> (2 * at)).max(SHORTEST_NS))
-    }
-
     /// The population behind the messages.
     ///
     /// # Errors
@@ -379,12 +367,10 @@ impl Profiler {
         }
         let (open, kinds) = (&mut self.open, &mut self.kinds);
         open.forget(u64::MAX, |lookup| count_kind(kinds, &lookup));
-        let silences_ns = self.silences_ns();
         for client in self.clients.held.values_mut() {
             let (first_ns, last_ns) = (client.first_ns, client.last_ns);
-            for ((track, seen), silence_ns) in
-                client.tracks.iter_mut().zip(&mut self.bursts).zip(silences_ns)
-            {
+            for (track, seen) in client.tracks.iter_mut().zip(&mut self.bursts) {
+                let silence_ns = seen.silence_ns;
                 let has_ended = last_ns + silence_ns < self.last_ns;
                 let ended = track.end_burst(first_ns, last_ns, self.last_ns, silence_ns);
                 if let Some(ended) = ended.filter(|_| has_ended) {
@@ -451,22 +437,23 @@ impl Profiler {
     fn choose_silence(&self, busiest: &HashMap<u64, f64, Keys>) -> (usize, u64) {
         /// The part of the lookups that is most.
         const MOST: f64 = 0.5;
-        let silences_ns = self.silences_ns();
-        let of_light = |at: usize| {
-            let (mut light, mut all) = (0.0, 0.0);
-            for (_, client) in
-                self.clients.held.iter().filter(|(key, _)| !busiest.contains_key(key))
-            {
-                let lookups = f64::from(client.lookups);
-                all += lookups;
-                if client.is_light(at, self.last_ns, silences_ns[at]) {
-                    light += lookups;
-                }
+        let chosen = (0..SILENCES).find(|at| self.part_of_light(*at, busiest) >= MOST);
+        let chosen = chosen.unwrap_or(SILENCES - 1);
+        (chosen, self.bursts[chosen].silence_ns)
+    }
+
+    /// The part of the lookups that is by light clients, beside the busiest.
+    fn part_of_light(&self, silence: usize, busiest: &HashMap<u64, f64, Keys>) -> f64 {
+        let silence_ns = self.bursts[silence].silence_ns;
+        let (mut light, mut all) = (0.0, 0.0);
+        for (_, client) in self.clients.held.iter().filter(|(key, _)| !busiest.contains_key(key)) {
+            let lookups = f64::from(client.lookups);
+            all += lookups;
+            if client.is_light(silence, self.last_ns, silence_ns) {
+                light += lookups;
             }
-            light / f64::max(all, 1.0)
-        };
-        let chosen = (0..SILENCES).find(|at| of_light(*at) >= MOST).unwrap_or(SILENCES - 1);
-        (chosen, silences_ns[chosen])
+        }
+        light / f64::max(all, 1.0)
     }
 
     fn find_bursts(
@@ -638,15 +625,12 @@ impl Profiler {
         const MAX_BUSY: f64 = 0.99;
         let (silence_ns, mean_lookups) = (nanoseconds(bursts.silence), bursts.mean_lookups());
         let others = self.clients.held.iter().filter(|(key, _)| !busiest.contains_key(key));
-        let of_client = |(_, client): (&u64, &Client)| {
-            let bursts = client.tracks[silence].bursts;
-            if client.is_light(silence, self.last_ns, silence_ns) {
-                bursts
-            } else {
-                bursts.max((f64::from(client.lookups) / mean_lookups) as u32)
-            }
-        };
-        let mut counts: Vec<u32> = others.map(of_client).collect();
+        let counts = others.map(|(_, client)| {
+            let is_light = client.is_light(silence, self.last_ns, silence_ns);
+            let least = if is_light { 0.0 } else { f64::from(client.lookups) / mean_lookups };
+            client.tracks[silence].bursts.max(least as u32)
+        });
+        let mut counts: Vec<u32> = counts.collect();
         let mut busiest: Vec<f64> = busiest.into_values().map(|share| rounded(share, 4)).collect();
         busiest.sort_by(|a, b| b.total_cmp(a));
         // The others need a part, however small.
@@ -716,9 +700,10 @@ impl Track {
     }
 }
 
-impl Default for BurstsSeen {
-    fn default() -> Self {
-        Self { lookups: vec![0.0; usize::from(MAX_LOOKUPS) + 1], gaps: LogSums::default() }
+impl BurstsSeen {
+    fn new(silence_ns: u64) -> Self {
+        let lookups = vec![0.0; usize::from(MAX_LOOKUPS) + 1];
+        Self { silence_ns, lookups, gaps: LogSums::default() }
     }
 }
 
@@ -767,39 +752,31 @@ impl RandomParents {
 
 /// How many lookups lie between two for the same name, in groups that grow by a fifth.
 #[derive(Clone, Debug)]
-struct Distances {
-    /// The highest of each group.
-    most: Vec<u64>,
+struct Distances(Vec<DistanceGroup>);
+
+#[derive(Clone, Debug)]
+struct DistanceGroup {
+    /// The highest distance.
+    most: u64,
     /// Lookups for a name that was asked for before, by the distance.
-    repeated: Vec<f64>,
+    repeated: f64,
     /// Others, by their own number.
-    new: Vec<f64>,
+    new: f64,
 }
 
 impl Distances {
     fn new() -> Self {
-        let mut most = vec![1_u64];
-        let mut last = 1;
-        while last < 1 << 50 {
-            last = (last + 1).max((last as f64 * 1.2) as u64);
-            most.push(last);
-        }
-        let groups = vec![0.0; most.len()];
-        Self { most, repeated: groups.clone(), new: groups }
+        let next = |last: &u64| (last + 1).max((*last as f64 * 1.2) as u64);
+        let all = std::iter::successors(Some(1), |last| (*last < 1 << 50).then(|| next(last)));
+        Self(all.map(|most| DistanceGroup { most, repeated: 0.0, new: 0.0 }).collect())
     }
 
     fn add(&mut self, distance: Option<u64>, number: u64, weight: f64) {
-        let group =
-            |value: u64| self.most.partition_point(|most| *most < value).min(self.most.len() - 1);
+        let value = distance.unwrap_or(number);
+        let at = self.0.partition_point(|group| group.most < value).min(self.0.len() - 1);
         match distance {
-            Some(distance) => {
-                let group = group(distance);
-                self.repeated[group] += weight;
-            }
-            None => {
-                let group = group(number);
-                self.new[group] += weight;
-            }
+            Some(_) => self.0[at].repeated += weight,
+            None => self.0[at].new += weight,
         }
     }
 
@@ -808,17 +785,15 @@ impl Distances {
     fn misses(&self, lookups: u64) -> Vec<(f64, f64)> {
         /// Shorter distances tell of single clients, not of popularity.
         const LEAST: u64 = 8;
-        let (mut repeated, mut new) =
-            (self.repeated.iter().sum::<f64>(), self.new.iter().sum::<f64>());
+        let mut repeated: f64 = self.0.iter().map(|group| group.repeated).sum();
+        let mut new: f64 = self.0.iter().map(|group| group.new).sum();
         let mut misses = Vec::new();
-        for ((most, of_repeated), of_new) in self.most.iter().zip(&self.repeated).zip(&self.new) {
-            repeated -= of_repeated;
-            new -= of_new;
-            if *most > lookups / 2 {
-                break;
-            }
-            if *most >= LEAST {
-                misses.push((*most as f64, (repeated + new).max(0.0) / (lookups - most) as f64));
+        for group in self.0.iter().take_while(|group| group.most <= lookups / 2) {
+            repeated -= group.repeated;
+            new -= group.new;
+            if group.most >= LEAST {
+                let share = (repeated + new).max(0.0) / (lookups - group.most) as f64;
+                misses.push((group.most as f64, share));
             }
         }
         misses

@@ -655,86 +655,103 @@ transports = [
         assert_eq!(TYPICAL.parse(), Ok(Population::typical()));
     }
 
+    fn check_error(from: &str, to: &str, expected: &str) {
+        let text = TYPICAL.replacen(from, to, 1);
+        assert_ne!(text, TYPICAL, "{from}");
+        let error = text.parse::<Population>().unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{from} -> {to}: {error}");
+    }
+
     #[test]
     fn errors_have_their_line_and_reason() {
-        let check = |from: &str, to: &str, expected: &str| {
-            let text = TYPICAL.replacen(from, to, 1);
-            assert_ne!(text, TYPICAL, "{from}");
-            let error = text.parse::<Population>().unwrap_err().to_string();
-            assert!(error.starts_with(expected), "{from} -> {to}: {error}");
-        };
-        check(
+        check_error(
             "format = 1",
             "format = 2",
             "line 2: format 2 is not known: this version of dnslab reads format 1",
         );
-        check("format = 1\n", "", "line 1: missing field `format`");
-        check("spread = 1.5", "spred = 1.5", "line 8: unknown field `spred`, expected one of");
-        check("rate = 1000.0", "rate = \"fast\"", "line 4: invalid type: string \"fast\"");
-        check("rate = 1000.0", "rate = 0", "line 4: `rate` is 0: it must be above 0 and at most");
-        check("rate = 1000.0", "rate = nan", "line 4: `rate` is NaN");
-        check("clients = 10000", "clients = 0", "line 3: `clients` is 0: it must be 1 or more");
-        check("clients = 10000", "clients = -1", "line 3: invalid value: integer `-1`");
-        check(
+        check_error("format = 1\n", "", "line 1: missing field `format`");
+        check_error(
+            "spread = 1.5",
+            "spred = 1.5",
+            "line 8: unknown field `spred`, expected one of",
+        );
+        check_error("rate = 1000.0", "rate = \"fast\"", "line 4: invalid type: string \"fast\"");
+        check_error(
+            "rate = 1000.0",
+            "rate = 0",
+            "line 4: `rate` is 0: it must be above 0 and at most",
+        );
+        check_error("rate = 1000.0", "rate = nan", "line 4: `rate` is NaN");
+        check_error(
+            "clients = 10000",
+            "clients = 0",
+            "line 3: `clients` is 0: it must be 1 or more",
+        );
+        check_error("clients = 10000", "clients = -1", "line 3: invalid value: integer `-1`");
+        check_error(
             "log-normal",
             "normal",
             "line 7: `activity.distribution` is `normal`: it must be one of",
         );
-        check("log-normal", "pareto", "line 6: `activity.shape` is absent: it must be there if");
-        check(
+        check_error(
+            "log-normal",
+            "pareto",
+            "line 6: `activity.shape` is absent: it must be there if",
+        );
+        check_error(
             "spread = 1.5\n",
             "spread = 1.5\nshape = 1.0\n",
             "line 9: `activity.shape` is 1: it must be absent",
         );
-        check(
+        check_error(
             "spread = 1.5\n",
             "spread = 1.5\nbusiest = [0.6, 0.5]\n",
             "line 9: `activity.busiest.1` is 1.1",
         );
-        check(
+        check_error(
             "\"60ms\"",
             "\"60\"",
             "line 12: `bursts.gap.median` is `60`: it must be a time with one",
         );
-        check(
+        check_error(
             "\"60ms\"",
             "\"1.5s\"",
             "line 12: `bursts.gap.median` is 1500ms: it must be above 0 and at most half",
         );
-        check(
+        check_error(
             "\"2s\"",
             "\"2h\"",
             "line 13: `bursts.silence.least` is 120m: it must be 10ms to 60s",
         );
-        check(
+        check_error(
             "\"TXT\"",
             "\"TEXT\"",
             "line 23: `lookups.kinds.5.types.0` is `TEXT`: it must be a query type",
         );
-        check(
+        check_error(
             "\"A\", \"HTTPS\"",
             "\"A\", \"A\"",
             "line 21: `lookups.kinds.3.types` is [A, A]: it must be 1 to 6 different",
         );
-        check(
+        check_error(
             "weight = 20.0",
             "weight = 0",
             "line 20: `lookups.kinds.2.weight` is 0: it must be above 0",
         );
-        check(
+        check_error(
             "share = 0.02",
             "share = 0.95",
             "line 31: `names.random.share` is 0.95: it must be at most what",
         );
-        check("count = 5000", "count = 0", "line 30: `names.missing.count` is 0");
-        check(
+        check_error("count = 5000", "count = 0", "line 30: `names.missing.count` is 0");
+        check_error(
             "\"udp\"",
             "\"quic\"",
             "line 43: `stubs.transports.0.name` is `quic`: it must be one of udp, tcp",
         );
-        check("edns = 0.3", "edns = 3", "line 35: `stubs.edns` is 3: it must be 0 to 1");
-        check("[names]", "[names]\n[names]", "line 29: ");
-        check("[stubs]", "[stubs", "line 33: ");
+        check_error("edns = 0.3", "edns = 3", "line 35: `stubs.edns` is 3: it must be 0 to 1");
+        check_error("[names]", "[names]\n[names]", "line 29: ");
+        check_error("[stubs]", "[stubs", "line 33: ");
         let long = "#".repeat(MAX_TEXT + 1).parse::<Population>().unwrap_err();
         assert_eq!(long, PopulationError::TooLong { octets: MAX_TEXT + 1 });
     }
@@ -746,16 +763,17 @@ transports = [
         assert_eq!(text.parse(), Ok(Population::typical()));
     }
 
+    fn weighted(values: &'static [u16]) -> impl Strategy<Value = Vec<(u16, f64)>> {
+        prop::sample::subsequence(values, 1..=values.len())
+            .prop_flat_map(|values| {
+                let count = values.len();
+                (Just(values), prop::collection::vec(1e-3..1e6f64, count))
+            })
+            .prop_map(|(values, weights)| values.into_iter().zip(weights).collect::<Vec<_>>())
+    }
+
     fn populations() -> impl Strategy<Value = Population> {
         let share = 0.0..=1.0f64;
-        let weighted = |values: &'static [u16]| {
-            prop::sample::subsequence(values, 1..=values.len())
-                .prop_flat_map(|values| {
-                    let count = values.len();
-                    (Just(values), prop::collection::vec(1e-3..1e6f64, count))
-                })
-                .prop_map(|(values, weights)| values.into_iter().zip(weights).collect::<Vec<_>>())
-        };
         let distribution = prop_oneof![
             (0.0..=4.0f64).prop_map(|spread| ActivityDistribution::LogNormal { spread }),
             (0.5..=10.0f64).prop_map(|shape| ActivityDistribution::Pareto { shape }),

@@ -187,25 +187,26 @@ mod tests {
         check("lognormal:median=5ms,sigma=NaN", "sigma `NaN`");
     }
 
+    fn check_draws(text: &str, median_us: f64, p90_us: f64) {
+        let delay: Delay = text.parse().unwrap();
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
+        let mut draws: Vec<_> = (0..100_000).map(|_| delay.draw(&mut random)).collect();
+        draws.sort();
+        for (quantile, expected) in [(0.5, median_us), (0.9, p90_us)] {
+            let seen = draws[(100_000.0 * quantile) as usize].as_secs_f64() * 1e6;
+            assert!((seen / expected - 1.0).abs() < 0.02, "{text}: {seen}, not {expected}");
+        }
+    }
+
     /// The seed is fixed, so the bounds hold on every machine or on none.
     #[test]
     fn draws_follow_the_distribution() {
-        let check = |text: &str, median_us: f64, p90_us: f64| {
-            let delay: Delay = text.parse().unwrap();
-            let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
-            let mut draws: Vec<_> = (0..100_000).map(|_| delay.draw(&mut random)).collect();
-            draws.sort();
-            for (quantile, expected) in [(0.5, median_us), (0.9, p90_us)] {
-                let seen = draws[(100_000.0 * quantile) as usize].as_secs_f64() * 1e6;
-                assert!((seen / expected - 1.0).abs() < 0.02, "{text}: {seen}, not {expected}");
-            }
-        };
-        check("5ms", 5000.0, 5000.0);
-        check("uniform:1ms..9ms", 5000.0, 8200.0);
+        check_draws("5ms", 5000.0, 5000.0);
+        check_draws("uniform:1ms..9ms", 5000.0, 8200.0);
         // 1.2816 is the 0.9 quantile of the standard normal distribution.
-        check("normal:5ms,1ms", 5000.0, 6281.6);
-        check("exponential:5ms", 3465.7, 11_512.9);
-        check("lognormal:median=5ms,sigma=0.5", 5000.0, 9489.9);
+        check_draws("normal:5ms,1ms", 5000.0, 6281.6);
+        check_draws("exponential:5ms", 3465.7, 11_512.9);
+        check_draws("lognormal:median=5ms,sigma=0.5", 5000.0, 9489.9);
         let cut: Delay = "normal:1ms,10ms".parse().unwrap();
         let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
         assert!((0..100).any(|_| cut.draw(&mut random) == Duration::ZERO));

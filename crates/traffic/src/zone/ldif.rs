@@ -215,29 +215,36 @@ mod tests {
         lines.collect()
     }
 
+    #[track_caller]
+    fn check_names(zone: &str, suffix: &str, name: &str, base: &str) {
+        let text = text(zone, 1, suffix);
+        assert!(text.is_ascii() && text.lines().all(|line| line.len() <= MAX_LINE), "{text}");
+        let read = read(&text);
+        let values = |wanted: &str| {
+            let all = read.iter().filter(|(name, _)| name == wanted);
+            all.map(|(_, value)| value.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(values("idnsName"), [name, "ns", "host-000001"]);
+        let below = |label: &str| format!("idnsname={label},{base}");
+        assert_eq!(values("dn"), [base.to_owned(), below("ns"), below("host-000001")]);
+    }
+
     #[test]
     fn odd_names_come_back_as_they_were() {
-        let check = |zone: &str, suffix: &str, name: &str, base: &str| {
-            let text = text(zone, 1, suffix);
-            assert!(text.is_ascii() && text.lines().all(|line| line.len() <= MAX_LINE), "{text}");
-            let read = read(&text);
-            let values = |wanted: &str| {
-                let all = read.iter().filter(|(name, _)| name == wanted);
-                all.map(|(_, value)| value.clone()).collect::<Vec<_>>()
-            };
-            assert_eq!(values("idnsName"), [name, "ns", "host-000001"]);
-            let below = |label: &str| format!("idnsname={label},{base}");
-            assert_eq!(values("dn"), [base.to_owned(), below("ns"), below("host-000001")]);
-        };
-        check(".", "dc=x", ".", "idnsname=.,cn=dns,dc=x");
+        check_names(".", "dc=x", ".", "idnsname=.,cn=dns,dc=x");
         // A colon or an angle bracket at the start would be taken for LDIF's own.
-        check(":a.x", "dc=x", ":a.x.", "idnsname=:a.x.,cn=dns,dc=x");
-        check("<a.x", "dc=x", "<a.x.", r"idnsname=\<a.x.,cn=dns,dc=x");
-        check("#a,b.x", "dc=x", "#a,b.x.", r"idnsname=\#a\,b.x.,cn=dns,dc=x");
-        check(r"a\.b\032.x", "o=Größe", r"a\.b\032.x.", r"idnsname=a\\.b\\032.x.,cn=dns,o=Größe");
+        check_names(":a.x", "dc=x", ":a.x.", "idnsname=:a.x.,cn=dns,dc=x");
+        check_names("<a.x", "dc=x", "<a.x.", r"idnsname=\<a.x.,cn=dns,dc=x");
+        check_names("#a,b.x", "dc=x", "#a,b.x.", r"idnsname=\#a\,b.x.,cn=dns,dc=x");
+        check_names(
+            r"a\.b\032.x",
+            "o=Größe",
+            r"a\.b\032.x.",
+            r"idnsname=a\\.b\\032.x.,cn=dns,o=Größe",
+        );
         let long = ["abcdefghijklmnopqrstuvwxyz"; 8].join(".");
         let base = format!("idnsname={long}.,cn=dns,dc=example,dc=test");
-        check(&long, "dc=example,dc=test", &format!("{long}."), &base);
+        check_names(&long, "dc=example,dc=test", &format!("{long}."), &base);
     }
 
     #[test]

@@ -136,12 +136,10 @@ pub(super) fn rows(name: &str, keys: &str, window: Window, room: &Room<'_>) -> R
         file += &format!("[[variant]]\nname = \"{transport}\"\nload.transport = \"{transport}\"\n");
     }
     let (finished, results) = experiment(&file, room)?;
-    let row = |server: &str, transport, cell| Row {
-        server: server.to_owned(),
-        transport,
-        window: (clients, outstanding),
-        loses: loses(name, transport, clients * outstanding),
-        cell,
+    let row = |server: &str, transport, cell| {
+        let loses = loses(name, transport, clients * outstanding);
+        let (server, window) = (server.to_owned(), (clients, outstanding));
+        Row { server, transport, window, loses, cell }
     };
     let Some(results) = results else {
         // No transport could run, or the first of them could not.

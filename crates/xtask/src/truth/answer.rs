@@ -43,17 +43,16 @@ impl Aim {
 
     /// The lowest number of independent facts that can show the aim as kept.
     fn fewest(self) -> Option<u32> {
-        let best =
-            |total: u32| (0..=total).map(move |part| Share { part: part.into(), of: total.into() });
-        let nearest = |total: u32| match self {
-            Self::AtMost(_) => best(total).take(1).collect::<Vec<_>>(),
-            Self::AtLeast(_) => best(total).skip(total as usize).collect(),
-            Self::Between(least, most) => {
-                best(total).filter(|share| (least..=most).contains(&share.value())).collect()
-            }
+        let is_nearest = |share: &Share| match self {
+            Self::AtMost(_) => share.part == 0,
+            Self::AtLeast(_) => share.part == share.of,
+            Self::Between(least, most) => (least..=most).contains(&share.value()),
         };
-        let is_shown = |share: &Share| self.is_kept(share.interval()) == Some(true);
-        (1..=MAX_COUNT).find(|total| nearest(*total).iter().any(is_shown))
+        let is_shown =
+            |share: Share| is_nearest(&share) && self.is_kept(share.interval()) == Some(true);
+        let shares =
+            |total: u32| (0..=total).map(move |part| Share { part: part.into(), of: total.into() });
+        (1..=MAX_COUNT).find(|total| shares(*total).any(is_shown))
     }
 }
 

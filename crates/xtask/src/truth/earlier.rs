@@ -74,20 +74,21 @@ mod tests {
     use super::super::plan::Kind;
     use super::*;
 
+    fn record(kind: Kind, name: &str, percent: u32) -> Earlier {
+        let played = played(kind, percent);
+        Earlier {
+            method: 1,
+            kind: name.into(),
+            seconds: played.seconds,
+            busy_ns: played.busy_ns,
+            comparisons: played.comparisons,
+            failure: None,
+        }
+    }
+
     #[test]
     fn a_bad_record_stays_on_the_page() {
         assert_eq!(earlier(&[]), "");
-        let record = |kind, name: &str, percent| {
-            let played = played(kind, percent);
-            Earlier {
-                method: 1,
-                kind: name.into(),
-                seconds: played.seconds,
-                busy_ns: played.busy_ns,
-                comparisons: played.comparisons,
-                failure: None,
-            }
-        };
         let late = Earlier { seconds: 61.0, ..record(Kind::Cost5, "cost-5", 5) };
         let gone = Earlier { method: 2, kind: "gone".into(), ..Earlier::default() };
         let failed =

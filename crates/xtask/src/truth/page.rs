@@ -99,32 +99,36 @@ pub(crate) mod tests {
     use super::super::plan::Kind;
     use super::*;
 
-    /// An experiment whose differences are all `percent` % +- 1 %, and marked if that is not 0. The
-    /// difference of the memory is 0 unless the variants are meant to be equal.
-    pub(crate) fn played(kind: Kind, percent: u32) -> Played {
-        let value = f64::from(percent) / 100.0;
+    fn compared(variant: &str, metric: &str, value: f64) -> Compared {
         let around = |value: f64, half: f64| Estimate {
             value: Some(value),
             low: Some(value - half),
             high: Some(value + half),
         };
+        Compared {
+            variant: variant.into(),
+            metric: metric.into(),
+            difference: around(value, 0.01),
+            absolute: Some(around(value * 5_000.0, 50.0)),
+            verdict: if value == 0.0 { "cannot-tell" } else { "costs" }.into(),
+        }
+    }
+
+    /// An experiment whose differences are all `percent` % +- 1 %, and marked if that is not 0. The
+    /// difference of the memory is 0 unless the variants are meant to be equal.
+    pub(crate) fn played(kind: Kind, percent: u32) -> Played {
+        let value = f64::from(percent) / 100.0;
         let is_same = matches!(kind, Kind::Same | Kind::SameQuarter);
-        let compared = |variant: &str, metric: &str| {
-            let value = if is_same || metric != tables::MEMORY { value } else { 0.0 };
-            Compared {
-                variant: variant.into(),
-                metric: metric.into(),
-                difference: around(value, 0.01),
-                absolute: Some(around(value * 5_000.0, 50.0)),
-                verdict: if value == 0.0 { "cannot-tell" } else { "costs" }.into(),
-            }
-        };
         let variants: &[&str] = match kind {
             _ if is_same => &["b", "c"],
             _ if kind.limit().is_some() => &[],
             _ => &["busy"],
         };
-        let metrics = ["answered-qps", "server-cpu-per-query", "latency-p50", "peak-memory"];
+        let metrics = ["answered-qps", "server-cpu-per-query", "latency-p50", tables::MEMORY];
+        let found = metrics.map(|metric| match is_same || metric != tables::MEMORY {
+            true => (metric, value),
+            false => (metric, 0.0),
+        });
         Played {
             method: METHOD,
             date: "2026-11-22".into(),
@@ -139,7 +143,7 @@ pub(crate) mod tests {
             busy_ns: kind.cost().map(|share| (share * 5_000.0).round() as u64),
             comparisons: variants
                 .iter()
-                .flat_map(|variant| metrics.map(|metric| compared(variant, metric)))
+                .flat_map(|variant| found.map(|(metric, value)| compared(variant, metric, value)))
                 .collect(),
             lost: (kind == Kind::Loss).then_some([500, 100_000]),
             limits: kind.limit().map(|name| vec![name.to_owned(); 2]).unwrap_or_default(),
@@ -226,29 +230,30 @@ pub(crate) mod tests {
         assert!(!page.contains("## Earlier methods"), "{page}");
     }
 
+    fn found_of_two(change: &dyn Fn(&mut Played)) -> String {
+        let mut log = vec![played(Kind::Cost5, 5), played(Kind::Cost5, 5)];
+        change(&mut log[1]);
+        let page = page_of(log);
+        let cells: Vec<String> =
+            line(&page, "| 5 % more CPU").split('|').map(|cell| cell.trim().to_owned()).collect();
+        cells[2].clone()
+    }
+
     #[test]
     fn what_is_late_or_without_a_report_or_elsewhere_is_not_found() {
-        let found = |other: &dyn Fn(&mut Played)| {
-            let mut log = vec![played(Kind::Cost5, 5), played(Kind::Cost5, 5)];
-            other(&mut log[1]);
-            let page = page_of(log);
-            let cells: Vec<String> = line(&page, "| 5 % more CPU")
-                .split('|')
-                .map(|cell| cell.trim().to_owned())
-                .collect();
-            cells[2].clone()
-        };
-        assert_eq!(found(&|_| {}), "2 of 2 (100 %)");
-        assert_eq!(found(&|played| played.seconds = 60.1), "1 of 2 (50 %)");
+        assert_eq!(found_of_two(&|_| {}), "2 of 2 (100 %)");
+        assert_eq!(found_of_two(&|played| played.seconds = 60.1), "1 of 2 (50 %)");
         assert_eq!(
-            found(&|played| played.comparisons.retain(|compared| compared.metric != tables::CPU)),
+            found_of_two(&|played| played
+                .comparisons
+                .retain(|compared| compared.metric != tables::CPU)),
             "1 of 2 (50 %)"
         );
         let fail = |played: &mut Played| {
             played.comparisons.clear();
             played.failure = Some("no".into());
         };
-        assert_eq!(found(&fail), "1 of 2 (50 %)");
+        assert_eq!(found_of_two(&fail), "1 of 2 (50 %)");
     }
 
     #[test]

@@ -76,22 +76,21 @@ pub(crate) fn holds_planted(costs: &[&Played]) -> Vec<Share> {
 /// transport measured: their part of the planted time (least squares through 0) times the time that was
 /// planted here.
 pub(crate) fn holds_others(costs: &[&Played]) -> Vec<Share> {
-    let products = |played: &Played| {
-        let (planted, measured, _) = planted_and_measured(played)?;
-        Some((measured * planted, planted * planted))
-    };
-    let held = |(at, played): (usize, &&Played)| {
-        let (planted, _, cpu) = planted_and_measured(played)?;
-        let others = costs
-            .iter()
-            .enumerate()
-            .filter(|(other, that)| *other != at && that.transport == played.transport);
-        let (above, below) = others
-            .filter_map(|(_, that)| products(that))
-            .fold((0.0, 0.0), |sums, (above, below)| (sums.0 + above, sums.1 + below));
-        (below > 0.0).then(|| cpu.holds(above / below * planted))
-    };
-    costs.iter().enumerate().map(|played| Share::of(held(played))).collect()
+    costs.iter().map(|played| Share::of(others_hold(costs, played))).collect()
+}
+
+fn others_hold(costs: &[&Played], played: &Played) -> Option<bool> {
+    let (planted, _, cpu) = planted_and_measured(played)?;
+    let (mut above, mut below) = (0.0, 0.0);
+    for other in costs.iter().filter(|other| other.transport == played.transport) {
+        if let Some((planted, measured, _)) = planted_and_measured(other)
+            && !std::ptr::eq(*other, played)
+        {
+            above += measured * planted;
+            below += planted * planted;
+        }
+    }
+    (below > 0.0).then(|| cpu.holds(above / below * planted))
 }
 
 fn measured_part(costs: &[&Played]) -> String {
