@@ -21,7 +21,7 @@ impl Key {
 
 impl Condition {
     /// Whether it holds for a variant; else why not, and what to do about it.
-    pub(crate) fn check(self, variant: &Variant) -> Result<(), Unused> {
+    pub fn check(self, variant: &Variant) -> Result<(), Unused> {
         match self {
             Self::AsksAgain => {
                 let help = "add `load.attempts = 2`, or remove it";

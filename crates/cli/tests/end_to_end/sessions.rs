@@ -1,7 +1,7 @@
 //! Sessions: more rounds of one, several of one experiment, and what holds over them.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
 
 use dnslab_record::Looks;
 use dnslab_results::ResultsDirectory;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::room::{Room, SHORT, UDP_AND_TCP, folders};
 
 /// The results directories of a folder, by age.
-fn results_in(folder: &PathBuf) -> Vec<ResultsDirectory> {
+fn results_in(folder: &Path) -> Vec<ResultsDirectory> {
     let mut folders = folders(folder);
     folders.sort();
     folders.iter().filter_map(|path| ResultsDirectory::open(path).ok()).collect()

@@ -51,7 +51,7 @@ impl Curve {
         curve
     }
 
-    fn push(&mut self, mean: Option<f64>, low: Option<f64>, high: Option<f64>) {
+    pub(super) fn push(&mut self, mean: Option<f64>, low: Option<f64>, high: Option<f64>) {
         self.mean.push(mean.map(short));
         self.low.push(low.map(short));
         self.high.push(high.map(short));
