@@ -75,7 +75,7 @@ fn the_experiment_for_freeipa_needs_an_address_a_name_and_an_authority() {
         experiment.variant("dot").unwrap().verification(),
         Some(Verification::Authority(authority.into()))
     );
-    let document = include_str!("../../../docs/LABORATORY.md");
+    let document = include_str!("../../../../docs/LABORATORY.md");
     assert!(document.contains("dnslab make zone dnslab.test --records 10000 --ttl 1s"));
     let missing = load("idm", &["server.authority=absent.pem".to_owned()]).unwrap_err();
     assert!(matches!(missing, ExperimentError::Invalid { .. }), "{missing}");
