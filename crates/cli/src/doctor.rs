@@ -42,14 +42,14 @@ pub(crate) fn doctor(arguments: &Doctor) -> Result<Exit, Failure> {
 fn leave_nothing(folder: &Path) -> Result<(), Failure> {
     let stop = signals::stop_flag().context("cannot listen to signals")?;
     let folder = folder.to_owned();
-    let wait = move || {
+    let thread = thread::Builder::new().spawn(move || {
         while !stop.load(Ordering::Relaxed) {
             thread::sleep(Duration::from_millis(50));
         }
         std::fs::remove_dir_all(&folder).ok();
         std::process::exit(Exit::Interrupted.code().into());
-    };
-    thread::Builder::new().spawn(wait).context("cannot start a thread")?;
+    });
+    thread.context("cannot start a thread")?;
     Ok(())
 }
 

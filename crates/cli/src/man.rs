@@ -28,13 +28,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         man(&folder.path().join("man1")).unwrap();
         let files = fs::read_dir(folder.path().join("man1")).unwrap().flatten();
-        let page = |file: fs::DirEntry| {
+        let pages = files.map(|file| {
             let text = fs::read_to_string(file.path()).unwrap().replace("\\-", "-");
             let text =
                 ["\\fB", "\\fI", "\\fR"].iter().fold(text, |text, font| text.replace(font, ""));
             (file.file_name().into_string().unwrap(), text)
-        };
-        files.map(page).collect()
+        });
+        pages.collect()
     }
 
     /// Each command that a user may give, with the words before it.
@@ -56,12 +56,9 @@ mod tests {
         let mut files: Vec<String> = expected.iter().map(|(name, _)| format!("{name}.1")).collect();
         files.sort();
         assert_eq!(names, files.iter().collect::<Vec<_>>());
-        let is_there = |word: &str, page: &str| {
-            page.match_indices(word).any(|(at, _)| {
-                let next = page[at + word.len()..].chars().next();
-                !next.is_some_and(|next| next == '-' || next.is_alphanumeric())
-            })
-        };
+        let goes_on =
+            |rest: &str| rest.starts_with(|next: char| next == '-' || next.is_alphanumeric());
+        let is_there = |word: &str, page: &str| page.split(word).skip(1).any(|rest| !goes_on(rest));
         for (name, command) in expected {
             let page = &pages[&format!("{name}.1")];
             let longs = command

@@ -107,7 +107,7 @@ fn unknown_key(code: &str, is_row: bool) -> Option<String> {
 }
 
 /// Files are those of `folder`, and those of the repository.
-fn check(command: &DocumentCommand, folder: &Path) -> Result<(), String> {
+fn check(command: &DocumentCommand, folder: &Path) -> anyhow::Result<()> {
     let mut words = vec!["dnslab".to_owned()];
     words.extend(command.words.iter().map(|word| with_paths(word, folder)));
     if command.words.first().is_some_and(|word| word == "replay")
@@ -119,12 +119,11 @@ fn check(command: &DocumentCommand, folder: &Path) -> Result<(), String> {
     let arguments = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,
         Err(error) if is_asked_for(&error) => return Ok(()),
-        Err(error) => return Err(error.to_string()),
+        Err(error) => return Err(error.into()),
     };
-    let checked = experiment(arguments.command.unwrap_or_default());
-    match checked.map_err(|failure| failure.error.to_string()) {
-        Err(problems) if are_of_this_machine(&problems) => Ok(()),
-        checked => checked,
+    match experiment(arguments.command.unwrap_or_default()) {
+        Err(failure) if !are_of_this_machine(&failure.error.to_string()) => Err(failure.error),
+        _ => Ok(()),
     }
 }
 

@@ -102,16 +102,16 @@ impl Monitor {
         let transports = experiment.variants.iter();
         let transports =
             transports.map(|variant| (variant.name.clone(), transport_of(variant))).collect();
-        Self::of((&experiment.name, runs), transports, doors)
+        Self::of(&experiment.name, runs, transports, doors)
     }
 
     /// Watches a search, whose steps are variants with names of their own.
     pub(crate) fn of_search(doors: Doors, experiment: &Experiment) -> Self {
         let own = experiment.variants.first().map(transport_of).unwrap_or_default();
-        Self::of((&experiment.name, 0), BTreeMap::from([(String::new(), own)]), doors)
+        Self::of(&experiment.name, 0, BTreeMap::from([(String::new(), own)]), doors)
     }
 
-    fn of((name, runs): (&str, usize), transports: BTreeMap<String, String>, doors: Doors) -> Self {
+    fn of(name: &str, runs: usize, transports: BTreeMap<String, String>, doors: Doors) -> Self {
         let metrics = Metrics::new(name, env!("CARGO_PKG_VERSION"), runs as u64);
         let monitor = Self { metrics, transports, begun: BTreeSet::new(), doors };
         monitor.publish();

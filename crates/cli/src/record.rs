@@ -149,27 +149,8 @@ impl Live {
         ));
         let output = Output { quiet: self.is_quiet, ..Output::default() };
         let bar = terminal::bar(ProgressBar::new_spinner(), output);
-        let mut lines = 0;
-        let mut tell = |line: String| {
-            lines += 1;
-            match lines {
-                ..=TOLD => self.tell_above(&bar, &line),
-                _ if lines == TOLD + 1 => self.tell_above(&bar, "and so on: the sums follow"),
-                _ => {}
-            }
-        };
-        let mut observe = |event: Reception<'_>| match event {
-            Reception::Begins => tell("a server has begun to send".to_owned()),
-            Reception::Ends { in_order: true } => tell("a server has ended its stream".to_owned()),
-            Reception::Ends { in_order: false } => {
-                tell("a connection has ended without the end of its stream".to_owned());
-            }
-            Reception::Refused(refusal) => tell(format!("sent a connection away: {refusal}")),
-            Reception::Tick(received) => {
-                bar.set_message(what_came(received));
-                bar.tick();
-            }
-        };
+        let mut telling = Telling { live: self, bar: &bar, lines: 0 };
+        let mut observe = |event: Reception<'_>| telling.observe(event);
         let received = self.socket.receive(file, (until, options), stop, &mut observe);
         bar.finish_and_clear();
         Ok(received?)
@@ -211,12 +192,42 @@ impl Live {
             tell!("{line}");
         }
     }
+}
 
-    fn tell_above(&self, bar: &ProgressBar, line: &str) {
-        if bar.is_hidden() {
-            self.tell(line);
-        } else {
-            bar.println(visible_lines(line));
+/// What is said while messages come.
+struct Telling<'a> {
+    live: &'a Live,
+    bar: &'a ProgressBar,
+    lines: u32,
+}
+
+impl Telling<'_> {
+    fn observe(&mut self, event: Reception<'_>) {
+        match event {
+            Reception::Begins => self.tell("a server has begun to send"),
+            Reception::Ends { in_order: true } => self.tell("a server has ended its stream"),
+            Reception::Ends { in_order: false } => {
+                self.tell("a connection has ended without the end of its stream");
+            }
+            Reception::Refused(refusal) => self.tell(&format!("sent a connection away: {refusal}")),
+            Reception::Tick(received) => {
+                self.bar.set_message(what_came(received));
+                self.bar.tick();
+            }
+        }
+    }
+
+    /// Above the bar, if that is shown.
+    fn tell(&mut self, line: &str) {
+        self.lines += 1;
+        let line = match self.lines {
+            ..=TOLD => line,
+            lines if lines == TOLD + 1 => "and so on: the sums follow",
+            _ => return,
+        };
+        match self.bar.is_hidden() {
+            true => self.live.tell(line),
+            false => self.bar.println(visible_lines(line)),
         }
     }
 }

@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
+use anyhow::{bail, ensure};
 use dnslab_analysis::Summary;
 use dnslab_experiment::{FirstQueryError, WrongAnswer};
 use dnslab_load::{AskError, CertificateFault, ConnectionEnd, Refusal, TlsRefusal};
@@ -196,9 +197,9 @@ fn words(line: &str) -> Vec<String> {
 }
 
 /// The experiment of a command line, or what its parser or the check says.
-fn experiment(line: &str) -> Result<Experiment, String> {
+fn experiment(line: &str) -> anyhow::Result<Experiment> {
     let words = std::iter::once("dnslab".to_owned()).chain(words(line));
-    let arguments = arguments::parse(words).map_err(|error| error.to_string())?;
+    let arguments = arguments::parse(words)?;
     let found = match arguments.command.unwrap_or_default() {
         Command::Load(arguments) => load::experiment(&arguments),
         Command::Replay(arguments) => replay::experiment(&arguments),
@@ -207,7 +208,7 @@ fn experiment(line: &str) -> Result<Experiment, String> {
             .and_then(|plan| plan.first_experiment().map_err(capacity::failure)),
         other => panic!("{other:?} has no experiment"),
     };
-    found.map_err(|failure| failure.error.to_string())
+    found.map_err(|failure| failure.error)
 }
 
 fn has_option(command: &str, option: &str) -> bool {
@@ -228,7 +229,7 @@ fn follow(line: &str, (scope, text): (Told, &str)) {
     }
 }
 
-fn follow_one(line: &str, scope: Told, span: &str) -> Result<(), String> {
+fn follow_one(line: &str, scope: Told, span: &str) -> anyhow::Result<()> {
     let accept = |option: &str| experiment(&format!("{line} {}", filled_in(option))).map(drop);
     let first = span.split(' ').next().unwrap_or_default();
     let command = line.split(' ').next().unwrap_or_default();
@@ -255,19 +256,21 @@ fn follow_one(line: &str, scope: Told, span: &str) -> Result<(), String> {
         let is_used = scope == Told::OfAnyLoad
             || !key.is_overridable()
             || experiment.variants.iter().any(|variant| key.is_used(variant));
-        return if is_used { Ok(()) } else { Err("the key means nothing there".to_owned()) };
+        ensure!(is_used, "the key means nothing there");
+        return Ok(());
     }
     if let Some(rest) = span.strip_prefix("net.") {
         let path = format!("/proc/sys/net/{}", rest.replace('.', "/"));
-        return if Path::new(&path).exists() { Ok(()) } else { Err(format!("no {path}")) };
+        ensure!(Path::new(&path).exists(), "no {path}");
+        return Ok(());
     }
     if PROGRAMS.contains(&first) || OTHERS.contains(&span) {
         return Ok(());
     }
     // The option of a server has no dots. The end of a key is a key that was cut short.
     match keys().find(|key| key.name() == span || key.path.split('.').next() == Some(span)) {
-        Some(key) => Err(format!("`{}` is meant, and not written out", key.path)),
-        None if span.contains('.') => Err("there is no such key".to_owned()),
+        Some(key) => bail!("`{}` is meant, and not written out", key.path),
+        None if span.contains('.') => bail!("there is no such key"),
         None => Ok(()),
     }
 }
@@ -371,21 +374,14 @@ fn first_queries() -> Vec<(String, FirstQueryError)> {
             }
         }
     }
-    let wrong = |would_do: Option<&str>| CertificateFault::WrongName {
-        asked: "192.0.2.7".to_owned(),
-        is_address: true,
-        names: vec!["ns1.example.test".to_owned()],
-        has_address_as_name: false,
-        would_do: would_do.map(str::to_owned),
-    };
     for fault in [
         CertificateFault::SelfSigned { would_do_as_authority: true },
         CertificateFault::SelfSigned { would_do_as_authority: false },
         CertificateFault::UnknownAuthority { issuer: String::new() },
         CertificateFault::Expired(Duration::ZERO),
         CertificateFault::NotYetValid(Duration::ZERO),
-        wrong(Some("ns1.example.test")),
-        wrong(None),
+        wrong_name(Some("ns1.example.test")),
+        wrong_name(None),
         CertificateFault::Other("odd".to_owned()),
     ] {
         // The option that is in force is replaced by another one of the two.
@@ -406,6 +402,16 @@ fn first_queries() -> Vec<(String, FirstQueryError)> {
         all.push((line(Transport::Udp), error));
     }
     all
+}
+
+fn wrong_name(would_do: Option<&str>) -> CertificateFault {
+    CertificateFault::WrongName {
+        asked: "192.0.2.7".to_owned(),
+        is_address: true,
+        names: vec!["ns1.example.test".to_owned()],
+        has_address_as_name: false,
+        would_do: would_do.map(str::to_owned),
+    }
 }
 
 /// Numbers of Linux, the same on all its machines (errno(3)).

@@ -230,16 +230,18 @@ fn the_help_of_replay_has_what_it_takes() {
     }
 }
 
+#[track_caller]
+fn check_joined(line: &str, expected: &str) {
+    let words = line.split(' ').map(Into::into).collect();
+    let joined = crate::arguments::with_json_forms(words);
+    let joined: Vec<_> = joined.iter().map(|word| word.to_string_lossy()).collect();
+    assert_eq!(joined.join(" "), expected);
+}
+
 #[test]
 fn a_form_of_json_is_a_word_behind_its_option_or_a_part_of_it() {
-    let check = |line: &str, expected: &str| {
-        let words = line.split(' ').map(Into::into).collect();
-        let joined = crate::arguments::with_json_forms(words);
-        let joined: Vec<_> = joined.iter().map(|word| word.to_string_lossy()).collect();
-        assert_eq!(joined.join(" "), expected);
-    };
-    check("load ::1 --json dns-metrics", "load ::1 --json=dns-metrics");
-    check("report --json summary results/x", "report --json=summary results/x");
-    check("report --json results/x", "report --json results/x");
-    check("load dns-metrics --json", "load dns-metrics --json");
+    check_joined("load ::1 --json dns-metrics", "load ::1 --json=dns-metrics");
+    check_joined("report --json summary results/x", "report --json=summary results/x");
+    check_joined("report --json results/x", "report --json results/x");
+    check_joined("load dns-metrics --json", "load dns-metrics --json");
 }

@@ -10,13 +10,14 @@ use dnslab_settings::{Compare, Experiment, Quickack, Variant};
 /// It is decided from the checked settings, so that no difference is overlooked.
 pub(crate) fn controls(experiment: &Experiment, compared: &[Compared]) -> Vec<Compared> {
     let find = |name: &str| experiment.variants.iter().find(|variant| variant.name == name);
-    let is_control = |pair: &&Compared| {
-        let both = find(&pair.variant).zip(find(&pair.against));
-        both.is_some_and(|(own, reference)| {
-            unnamed(own) != unnamed(reference) && in_main_load(own) == in_main_load(reference)
-        })
+    let is_control = |own: &Variant, other: &Variant| {
+        unnamed(own) != unnamed(other) && in_main_load(own) == in_main_load(other)
     };
-    compared.iter().filter(is_control).cloned().collect()
+    let controls = compared.iter().filter(|pair| {
+        let both = find(&pair.variant).zip(find(&pair.against));
+        both.is_some_and(|(own, reference)| is_control(own, reference))
+    });
+    controls.cloned().collect()
 }
 
 /// The variant without its name and without what it is compared with.

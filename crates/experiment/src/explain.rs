@@ -190,15 +190,15 @@ fn link(Link { delay, jitter, loss, rate_mbit }: Link) -> String {
 
 /// Each server of the chain by its place, and the transport on which it is asked.
 fn servers(variant: &Variant, find: &FindServer<'_>) -> Vec<(&'static str, String)> {
-    let line = |server: ChainServer<'_>| {
+    let lines = variant.servers().into_iter().map(|server| {
         let extras = match server.role {
             ChainRole::Server => front_extras(variant),
             ChainRole::Upstream => upstream_extras(&variant.upstream),
             _ => Vec::new(),
         };
         (server.role.name(), described(&server, &extras.join(", "), find))
-    };
-    variant.servers().into_iter().map(line).collect()
+    });
+    lines.collect()
 }
 
 fn front_extras(variant: &Variant) -> Vec<String> {

@@ -46,7 +46,8 @@ mod sweeps;
 pub use error::ExperimentError;
 pub use explain::{FindServer, explain, installed, located};
 pub use file::{
-    BUILT_IN, Changes, Here, Source, Untrusted, doubt_of_results, find_link, load, load_changed,
+    BUILT_IN, Changes, Here, LinkError, Source, Untrusted, doubt_of_results, find_link, load,
+    load_changed,
 };
 pub(crate) use file::{Purpose, load_file};
 pub use plan::{Plan, PlanTime};

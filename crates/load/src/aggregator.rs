@@ -328,7 +328,7 @@ impl<'scope> Observers<'scope> {
     ) -> io::Result<Self> {
         let (sender, intervals) = mpsc::sync_channel(UNSEEN);
         let loads: Vec<usize> = aggregators.iter().map(|aggregator| aggregator.load).collect();
-        let start = |aggregator: Aggregator| {
+        let threads = aggregators.into_iter().map(|aggregator| {
             let sender = sender.clone();
             thread::Builder::new().spawn_scoped(scope, move || {
                 let (clock, began_unix_ns) = (*clock.0.wait())?;
@@ -337,8 +337,8 @@ impl<'scope> Observers<'scope> {
                 let aggregator = Aggregator { began_unix_ns, ..aggregator };
                 Some(aggregator.run(clock, &sender))
             })
-        };
-        let threads = aggregators.into_iter().map(start).collect::<io::Result<_>>()?;
+        });
+        let threads = threads.collect::<io::Result<_>>()?;
         Ok(Self { loads, intervals, threads })
     }
 

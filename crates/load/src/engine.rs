@@ -80,60 +80,32 @@ pub fn run_together(
             Err(error) => checked.push(Err(error)),
         }
     }
-    let mut feeds = feeds.into_iter();
     let runs = |load: &usize| checked[*load].is_ok();
     let loads: Vec<usize> = (0..members.len()).filter(runs).collect();
     let workers: u32 = loads.iter().map(|load| members[*load].job.workers).sum();
-    let barrier = Barrier::new(workers as usize + 1);
-    let (origin, all_are_here, clock) = (OnceLock::new(), OnceLock::new(), AwaitedClock::default());
+    let (gate, clock) = (Gate::new(workers), AwaitedClock::default());
     let ended = thread::scope(|scope| {
-        let (mut aggregators, mut threads, mut writers) = (Vec::new(), Vec::new(), Vec::new());
-        let mut begin = |load: usize| -> io::Result<()> {
-            let Member { job, stop, told, .. } = members[load];
-            let (teller, writer) = told.filter(|_| job.tells).map(Writer::new).unzip();
-            let writer = writer.map(|writer| {
-                let write = move || writer.write(&job.cpus);
-                thread::Builder::new().spawn_scoped(scope, write)
-            });
-            writers.push(writer.transpose()?);
-            let (phases, workers) = (Phases::of(job), job.workers);
-            let mut feeds = feeds.next().expect("one for each load").into_iter();
-            let (aggregator, reports) =
-                Aggregator::new(load, workers, phases, job.timeline.turns().cloned());
-            aggregators.push(aggregator);
-            let start = |(number, reports): (u32, Reports)| {
-                let all_are_here = &all_are_here;
-                let start = Start { job, number, barrier: &barrier, origin: &origin, all_are_here };
-                let (feed, teller) = (feeds.next(), teller.clone());
-                let work = move || start.work(stop, feed, (reports, teller));
-                thread::Builder::new().spawn_scoped(scope, work)
-            };
-            threads.push((0..workers).zip(reports).map(start).collect::<io::Result<Vec<_>>>()?);
-            Ok(())
-        };
-        let begun = loads.iter().try_for_each(|load| begin(*load));
-        let observers = begun.and_then(|()| Observers::start(scope, aggregators, &clock));
-        all_are_here.set(observers.is_ok()).expect("it is set once, here");
+        let begun = loads.into_iter().zip(feeds);
+        let begun: io::Result<(Vec<_>, Vec<_>)> = begun
+            .map(|(load, feeds)| Threads::start(scope, load, members[load], feeds, &gate))
+            .collect();
+        let begun = begun.and_then(|(aggregators, threads)| {
+            Ok((Observers::start(scope, aggregators, &clock)?, threads))
+        });
+        gate.all_are_here.set(begun.is_ok()).expect("it is set once, here");
         // Those who have come leave again.
-        let observers = observers.inspect_err(|_| clock.set(None))?;
-        barrier.wait();
+        let (observers, threads) = begun.inspect_err(|_| clock.set(None))?;
+        gate.barrier.wait();
         let zero = instant_in(LEAD);
-        origin.set(zero).expect("the origin is set once, here");
-        barrier.wait();
+        gate.origin.set(zero).expect("the origin is set once, here");
+        gate.barrier.wait();
         clock.set(Some(Clock::starting_at(zero)));
         let aggregates = observers.observe(observe);
-        let ends = threads.into_iter().zip(writers).map(|(threads, writer)| {
-            let ends = threads.into_iter().map(join).collect::<Result<Vec<WorkerEnd>, _>>();
-            // It has ended with the last worker.
-            let written = writer.map_or(Ok(()), join);
-            let ends = ends?;
-            written.map_err(LoadError::Told)?;
-            Ok::<_, LoadError>(ends)
-        });
+        let ends = threads.into_iter().map(Threads::join);
         Ok::<_, io::Error>((ends.zip(aggregates).collect::<Vec<_>>(), zero))
     });
     let mut ended = ended.map(|(ended, zero)| (ended.into_iter(), zero));
-    let result = |(member, checked): (&Member<'_>, Result<(), LoadError>)| {
+    let results = members.iter().zip(checked).map(|(member, checked)| {
         checked?;
         let (ended, zero) = ended.as_mut().map_err(|error| {
             let code = error.raw_os_error();
@@ -142,8 +114,53 @@ pub fn run_together(
         })?;
         let (ends, aggregate) = ended.next().expect("each load that was applied has ended");
         finish(member.job, Phases::of(member.job), *zero, ends?, aggregate)
-    };
-    members.iter().zip(checked).map(result).collect()
+    });
+    results.collect()
+}
+
+/// The threads of one load.
+struct Threads<'scope> {
+    workers: Vec<thread::ScopedJoinHandle<'scope, Result<WorkerEnd, LoadError>>>,
+    /// It ends with the last worker.
+    writer: Option<thread::ScopedJoinHandle<'scope, io::Result<()>>>,
+}
+
+impl<'scope> Threads<'scope> {
+    /// Starts them, with what adds up their reports.
+    fn start(
+        scope: &'scope thread::Scope<'scope, '_>,
+        load: usize,
+        member: Member<'scope>,
+        feeds: Vec<Box<dyn Feed>>,
+        gate: &'scope Gate,
+    ) -> io::Result<(Aggregator, Self)> {
+        let Member { job, stop, told, .. } = member;
+        let (teller, writer) = told.filter(|_| job.tells).map(Writer::new).unzip();
+        let writer = writer.map(|writer| {
+            let write = move || writer.write(&job.cpus);
+            thread::Builder::new().spawn_scoped(scope, write)
+        });
+        let writer = writer.transpose()?;
+        let mut feeds = feeds.into_iter();
+        let (aggregator, reports) =
+            Aggregator::new(load, job.workers, Phases::of(job), job.timeline.turns().cloned());
+        let workers = (0..job.workers).zip(reports).map(|(number, reports)| {
+            let start = Start { job, number, gate };
+            let (feed, teller) = (feeds.next(), teller.clone());
+            let work = move || start.work(stop, feed, (reports, teller));
+            thread::Builder::new().spawn_scoped(scope, work)
+        });
+        let workers = workers.collect::<io::Result<_>>()?;
+        Ok((aggregator, Self { workers, writer }))
+    }
+
+    fn join(self) -> Result<Vec<WorkerEnd>, LoadError> {
+        let ends = self.workers.into_iter().map(join).collect::<Result<_, _>>();
+        let written = self.writer.map_or(Ok(()), join);
+        let ends = ends?;
+        written.map_err(LoadError::Told)?;
+        Ok(ends)
+    }
 }
 
 /// What a thread of the load came to. Its panic is ours.
@@ -207,13 +224,25 @@ fn max_open(workers: u32) -> usize {
     usize::try_from(files).unwrap_or(usize::MAX).max(1)
 }
 
+/// Where the workers of all loads wait for each other.
+struct Gate {
+    barrier: Barrier,
+    origin: OnceLock<Instant>,
+    /// Whether every worker has a thread. Without one of them nobody would come past the barrier.
+    all_are_here: OnceLock<bool>,
+}
+
+impl Gate {
+    fn new(workers: u32) -> Self {
+        let barrier = Barrier::new(workers as usize + 1);
+        Self { barrier, origin: OnceLock::new(), all_are_here: OnceLock::new() }
+    }
+}
+
 struct Start<'a> {
     job: &'a Job,
     number: u32,
-    barrier: &'a Barrier,
-    origin: &'a OnceLock<Instant>,
-    /// Whether every worker has a thread. Without one of them nobody would come past the barrier.
-    all_are_here: &'a OnceLock<bool>,
+    gate: &'a Gate,
 }
 
 impl Start<'_> {
@@ -225,15 +254,15 @@ impl Start<'_> {
         feed: Option<Box<dyn Feed>>,
         (reports, teller): (Reports, Option<Teller>),
     ) -> Result<WorkerEnd, LoadError> {
-        if !*self.all_are_here.wait() {
+        if !*self.gate.all_are_here.wait() {
             return Err(LoadError::Worker(io::ErrorKind::WouldBlock.into()));
         }
         let ready = AssertUnwindSafe(|| self.ready(stop, feed, (reports, teller)));
         let worker = catch_unwind(ready);
-        self.barrier.wait();
-        self.barrier.wait();
+        self.gate.barrier.wait();
+        self.gate.barrier.wait();
         let mut worker = worker.unwrap_or_else(|panic| resume_unwind(panic))?;
-        let origin = *self.origin.get().expect("set between the two waits");
+        let origin = *self.gate.origin.get().expect("set between the two waits");
         worker.runtime_mut().starts_at(Clock::starting_at(origin));
         sleep_until(origin);
         worker.run().map_err(LoadError::Worker)

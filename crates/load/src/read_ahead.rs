@@ -1,6 +1,7 @@
 //! Brings the queries of clients to the workers from a thread that reads ahead of the load.
 
 use std::collections::VecDeque;
+use std::fmt::Display;
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread;
@@ -31,8 +32,8 @@ const TICK: u64 = 20_000_000;
 ///
 /// # Panics
 /// When there is no worker.
-pub fn read_ahead(
-    queries: impl Iterator<Item = Result<ClientQuery, String>> + Send + 'static,
+pub fn read_ahead<E: Display>(
+    queries: impl Iterator<Item = Result<ClientQuery, E>> + Send + 'static,
     workers: u32,
     cpus: &[usize],
 ) -> io::Result<Vec<Box<dyn Feed>>> {
@@ -60,8 +61,8 @@ enum Batch {
 }
 
 /// Goes on until the queries end or nobody takes them any more.
-fn distribute(
-    queries: impl Iterator<Item = Result<ClientQuery, String>>,
+fn distribute<E: Display>(
+    queries: impl Iterator<Item = Result<ClientQuery, E>>,
     senders: Vec<SyncSender<Batch>>,
     begun: SyncSender<()>,
 ) {
@@ -79,8 +80,8 @@ fn distribute(
     for query in queries {
         let query = match query {
             Ok(query) => query,
-            Err(reason) => {
-                failure = Some(reason);
+            Err(error) => {
+                failure = Some(error.to_string());
                 break;
             }
         };
@@ -134,6 +135,8 @@ impl Feed for ReadAhead {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+
     use dnslab_wire::Query;
 
     use super::*;
@@ -187,7 +190,8 @@ mod tests {
                     query(n * if n < 10_000 { 1_000 } else { 1_000_000 }, (n * n % 977) as u32)
                 })
                 .collect();
-            let feeds = read_ahead(all.clone().into_iter().map(Ok), workers, &[]).unwrap();
+            let feeds =
+                read_ahead(all.clone().into_iter().map(Ok::<_, Infallible>), workers, &[]).unwrap();
             // Each from a thread of its own, as workers do: the reader waits for the slowest.
             let taken: Vec<_> =
                 feeds.into_iter().map(|feed| thread::spawn(|| take_all(feed))).collect();
@@ -200,13 +204,13 @@ mod tests {
 
     #[test]
     fn a_source_without_queries_and_one_that_nobody_wants() {
-        for feed in read_ahead(std::iter::empty(), 2, &[]).unwrap() {
+        for feed in read_ahead(std::iter::empty::<Result<_, Infallible>>(), 2, &[]).unwrap() {
             assert_eq!(take_all(feed), []);
         }
         let (dropped, is_dropped) = sync_channel::<()>(1);
         let endless = (0..).map(move |n| {
             let _held = &dropped;
-            Ok(query(n, n as u32))
+            Ok::<_, Infallible>(query(n, n as u32))
         });
         drop(read_ahead(endless, 1, &[]).unwrap());
         // The thread ends, and with it what it reads from.

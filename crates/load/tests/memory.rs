@@ -1,13 +1,14 @@
 //! What a simulated client costs the generator in memory, counted by its allocator. The server is a process
 //! of its own, and this is the only test here: whatever another test allocated would count too.
 
-#[path = "failures/applied.rs"]
+#[path = "sockets/encrypted.rs"]
 #[expect(dead_code, reason = "for other tests")]
-mod applied;
-#[path = "failures/process.rs"]
+mod encrypted;
+#[path = "sockets/failures/process.rs"]
 #[expect(dead_code, reason = "for other tests")]
 mod process;
-#[path = "failures/responder.rs"]
+#[path = "sockets/responder.rs"]
+#[expect(dead_code, reason = "for other tests")]
 mod responder;
 
 use std::alloc::System;
@@ -16,21 +17,22 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use cap::Cap;
-use dnslab_load::{Job, Progress, run};
+use dnslab_load::{Job, Progress, TlsSettings, Verification, run};
+use dnslab_settings::Mode;
 use dnslab_traffic::Connect;
 use dnslab_wire::Transport;
 
-use crate::applied::open;
+use crate::encrypted::job;
 use crate::process::{Serving, role, until_input_ends};
-use crate::responder::{Responder, job_with_tls};
+use crate::responder::Responder;
 
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 
 fn serve() {
     let server = Responder::start(|config| config.idle_timeout = Duration::from_secs(100));
-    let addresses =
-        [Transport::Udp, Transport::Dot].map(|transport| server.address(transport).to_string());
+    let addresses = [Transport::Udp, Transport::Dot]
+        .map(|transport| server.addresses(transport)[0].to_string());
     println!("serving: {}", addresses.join(" "));
     until_input_ends();
 }
@@ -54,9 +56,10 @@ fn max_octets(job: &Job) -> (usize, u32) {
 
 /// A load of so many clients that together ask ten times a second.
 fn quiet(target: SocketAddr, transport: Transport, clients: u32, connect: Connect) -> Job {
-    job_with_tls(target, transport).with(|load| {
+    let tls = TlsSettings::new("localhost", &Verification::Off).unwrap();
+    job(target, transport, tls).with(|load| {
         load.clients = clients;
-        open(load, 10.0);
+        load.mode = Mode::constant(10.0);
         load.warm_up = Duration::from_secs(if connect == Connect::OnDemand { 1 } else { 8 });
         load.duration = Duration::from_millis(500);
         load.timeout = Duration::from_secs(10);

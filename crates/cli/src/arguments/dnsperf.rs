@@ -162,16 +162,15 @@ fn row(table: Table, letter: char, name: &str) -> Option<(&'static str, &'static
     let option = format!("-{letter}");
     let (dnsperf, resperf) = DOCUMENT.split_once("\n## resperf\n").unwrap_or((DOCUMENT, ""));
     let text = if table == Table::Dnsperf { dnsperf } else { resperf };
-    let rows = || {
-        text.lines().filter_map(|line| {
-            let cells = cells(line)?;
-            let words: Vec<&str> = cells[0].split(['`', ' ']).collect();
-            words.contains(&option.as_str()).then_some((cells.clone(), words))
-        })
+    let words = |cells: &[&'static str]| cells[0].split(['`', ' ']);
+    let rows = text.lines().filter_map(cells);
+    let rows: Vec<_> = rows.filter(|cells| words(cells).any(|word| word == option)).collect();
+    let is_named = |cells: &&Vec<&'static str>| {
+        letter == 'O'
+            && !name.is_empty()
+            && words(cells).any(|word| word.split('=').next() == Some(name))
     };
-    let is_of_name = |words: &[&str]| words.iter().any(|word| word.split('=').next() == Some(name));
-    let named = rows().find(|(_, words)| letter == 'O' && !name.is_empty() && is_of_name(words));
-    let (cells, _) = named.or_else(|| rows().next())?;
+    let cells = rows.iter().find(is_named).or(rows.first())?;
     let cell = |place: usize| cells.get(place).copied().unwrap_or_default();
     Some((cell(1), cells.last().copied().unwrap_or_default()))
 }

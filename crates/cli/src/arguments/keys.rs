@@ -120,7 +120,7 @@ impl<const IS_SEARCH: bool> Args for KeyOptions<IS_SEARCH> {
 
 impl<const IS_SEARCH: bool> FromArgMatches for KeyOptions<IS_SEARCH> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let given = |(key, flag): (&'static Key, Flag)| {
+        let given = Self::all().filter_map(|(key, flag)| {
             let value = match flag.form {
                 FlagForm::Switch(_) => return matches.get_flag(flag.name).then_some((key, None)),
                 FlagForm::Repeated => {
@@ -132,8 +132,8 @@ impl<const IS_SEARCH: bool> FromArgMatches for KeyOptions<IS_SEARCH> {
             };
             let is_by_itself = value.is_empty() && matches!(flag.form, FlagForm::Optional(_));
             Some((key, Some(value).filter(|_| !is_by_itself)))
-        };
-        Ok(Self { given: Self::all().filter_map(given).collect() })
+        });
+        Ok(Self { given: given.collect() })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {

@@ -122,7 +122,7 @@ fn socket_address(text: &str) -> Result<SocketAddr, String> {
     let mut address = HostAddress::of_ip(text).ok_or_else(reason)?;
     let port = address.port.ok_or_else(reason)?;
     if let (IpAddr::V6(ip), Some(link)) = (address.ip(), &mut address.link) {
-        link.index = find_link(ip, &link.name)?;
+        link.index = find_link(ip, &link.name).map_err(|error| error.to_string())?;
     }
     Ok(address.at(port))
 }

@@ -69,17 +69,10 @@ impl Screen {
         let (view, has_ended, controls) = Default::default();
         let shared = Arc::new(Shared { view, has_ended, controls, began, stop });
         held::take()?;
-        let start = |name: &str, work: Box<dyn FnOnce() + Send>| {
-            let thread = thread::Builder::new().name(name.to_owned()).spawn(work);
-            thread.inspect_err(|_| {
-                shared.has_ended.store(true, Ordering::Relaxed);
-                held::give_back();
-            })
-        };
         let painter = Painter { shared: Arc::clone(&shared), paint };
-        let painter = start("view", Box::new(move || painter.work()))?;
+        let painter = shared.start("view", move || painter.work())?;
         let (for_keys, wakes) = (Arc::clone(&shared), painter.thread().clone());
-        start("keys", Box::new(move || for_keys.listen(keyboard, signals, &wakes)))?;
+        shared.start("keys", move || for_keys.listen(keyboard, signals, &wakes))?;
         Ok(Self { shared, painter, copied: None })
     }
 
@@ -132,6 +125,18 @@ fn heard(keyboard: &mut File, keys: &mut Keys) -> Vec<Key> {
 }
 
 impl Shared {
+    fn start(
+        &self,
+        name: &str,
+        work: impl FnOnce() + Send + 'static,
+    ) -> io::Result<JoinHandle<()>> {
+        let thread = thread::Builder::new().name(name.to_owned()).spawn(work);
+        thread.inspect_err(|_| {
+            self.has_ended.store(true, Ordering::Relaxed);
+            held::give_back();
+        })
+    }
+
     fn has_ended(&self) -> bool {
         self.has_ended.load(Ordering::Relaxed)
     }

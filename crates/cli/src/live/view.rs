@@ -520,14 +520,15 @@ mod tests {
         assert_eq!(load.points[0].at_ns, 0);
     }
 
+    fn bottleneck(load: Told, mode: LoadMode) -> Option<BottleneckKind> {
+        let estimate = Estimate { runs: 1, all: Duration::from_secs(12) };
+        let mut model = Model::of_kinds("why?", vec![kind("udp", mode)], estimate);
+        load.feed(&mut model, START);
+        model.view().loads[0].bottleneck.as_ref().map(|found| found.kind)
+    }
+
     #[test]
     fn the_bottleneck_follows_the_rules_of_the_result() {
-        let bottleneck = |load: Told, mode: LoadMode| {
-            let estimate = Estimate { runs: 1, all: Duration::from_secs(12) };
-            let mut model = Model::of_kinds("why?", vec![kind("udp", mode)], estimate);
-            load.feed(&mut model, START);
-            model.view().loads[0].bottleneck.as_ref().map(|found| found.kind)
-        };
         let slow = || told("udp", 60, 10_000);
         assert_eq!(bottleneck(slow(), closed()), Some(BottleneckKind::ServerCpu));
         let paced = LoadMode::Open { rate_qps: 10_000.0, pace: OpenPace::constant(Pace::Constant) };

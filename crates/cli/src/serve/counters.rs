@@ -44,13 +44,13 @@ impl CountersFile {
             .map_err(Failure::bad_input)?;
         let (stop, stopped) = mpsc::channel();
         let (to, what) = (path.clone(), served.clone());
-        let write = move || {
+        let thread = std::thread::Builder::new().spawn(move || {
             while stopped.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 // A full disk may have room later, and `end` reports a fault.
                 let _ = replace(&to, &object(&what, &counters.read(PATIENCE)));
             }
-        };
-        let thread = std::thread::Builder::new().spawn(write).with_context(|| cannot(&path))?;
+        });
+        let thread = thread.with_context(|| cannot(&path))?;
         Ok(Self { path, served, stop, thread })
     }
 

@@ -240,7 +240,7 @@ impl Scripted {
         socket.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
         let (address, stop) = (socket.local_addr().unwrap(), Arc::new(AtomicBool::new(false)));
         let stopped = Arc::clone(&stop);
-        let serve = move || {
+        let thread = std::thread::spawn(move || {
             let mut query = [0; 1_500];
             while !stopped.load(Ordering::Relaxed) {
                 let Ok((length, from)) = socket.recv_from(&mut query) else { continue };
@@ -248,8 +248,8 @@ impl Scripted {
                     socket.send_to(&answer, from).unwrap();
                 }
             }
-        };
-        Self { address, stop, thread: Some(std::thread::spawn(serve)) }
+        });
+        Self { address, stop, thread: Some(thread) }
     }
 }
 

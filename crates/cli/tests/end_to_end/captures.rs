@@ -259,15 +259,6 @@ fn a_link_type_that_is_not_read_is_named_by_its_number() {
 
 /// A frame about a response over UDP to the query with this id.
 fn dnstap_response(id: u16) -> Vec<u8> {
-    let varint = |mut number: u64| {
-        let mut octets = Vec::new();
-        while number >= 0x80 {
-            octets.push(number as u8 | 0x80);
-            number >>= 7;
-        }
-        octets.push(number as u8);
-        octets
-    };
     let at_ns = BEGIN_NS + u64::from(id) * 10_000_000;
     let mut response = message(id);
     response[2] |= 0x80;
@@ -280,6 +271,16 @@ fn dnstap_response(id: u16) -> Vec<u8> {
     fields.extend(((at_ns % SECOND_NS) as u32).to_le_bytes());
     fields.extend([&[0x72][..], &varint(response.len() as u64), &response].concat());
     [&[0x72][..], &varint(fields.len() as u64), &fields, &[0x78, 1]].concat()
+}
+
+fn varint(mut number: u64) -> Vec<u8> {
+    let mut octets = Vec::new();
+    while number >= 0x80 {
+        octets.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    octets.push(number as u8);
+    octets
 }
 
 #[test]

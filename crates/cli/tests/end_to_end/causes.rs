@@ -208,6 +208,12 @@ fn a_kernel_that_is_too_old_is_named_at_the_start() {
     on_old_kernel(&["doctor"]).exits_with(0).prints("SPOILS  kernel").prints(SENTENCE);
 }
 
+/// Whether this process works in the folder of a server, with its threads.
+fn is_server(pid: u32, folder: &Path) -> bool {
+    let own = fs::read_link(format!("/proc/{pid}/cwd"));
+    own.is_ok_and(|own| own == folder) && working(pid) >= 4
+}
+
 /// The trial that finds the common rate must not take the rate of the others for that of a server that died in it.
 #[test]
 fn a_server_that_dies_in_the_trial_leaves_no_common_rate() {
@@ -218,13 +224,9 @@ fn a_server_that_dies_in_the_trial_leaves_no_common_rate() {
     ));
     let running = room.start(&["run", "./experiment.toml"]);
     let works = || {
-        let folder =
-            room.results_so_far()?.path().join("trial/tcp-0/server").canonicalize().ok()?;
-        let is_server = |pid: &u32| {
-            fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|its| its == folder)
-                && working(*pid) >= 4
-        };
-        processes_of(&folder).into_iter().map(|(pid, _)| pid).find(is_server)
+        let results = room.results_so_far()?;
+        let folder = results.path().join("trial/tcp-0/server").canonicalize().ok()?;
+        processes_of(&folder).into_iter().map(|(pid, _)| pid).find(|pid| is_server(*pid, &folder))
     };
     kill(wait_for("the server works in the trial", || running.so_far(), works));
     let done = running.finish().exits_with(1).errors(1);

@@ -180,11 +180,10 @@ fn simple_commands(line: &str) -> Vec<Simple> {
 /// The program and the words after it, if it is `dnslab` or one of [`OTHERS`]: by itself, by root, with variables, or in
 /// a namespace.
 fn called(words: &[String]) -> Option<(String, Vec<String>)> {
+    let is_name = |letter: char| letter.is_ascii_uppercase() || letter == '_';
     let is_setting = |word: &String| {
-        word.split_once('=').is_some_and(|(name, _)| {
-            !name.is_empty()
-                && name.chars().all(|letter| letter.is_ascii_uppercase() || letter == '_')
-        })
+        let name = word.split_once('=').map_or("", |(name, _)| name);
+        !name.is_empty() && name.chars().all(is_name)
     };
     let words: Vec<&String> = words.iter().skip_while(|word| is_setting(word)).collect();
     let before = match words.iter().map(|word| word.as_str()).collect::<Vec<_>>()[..] {

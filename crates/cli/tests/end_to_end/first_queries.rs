@@ -328,15 +328,13 @@ fn the_first_queries_are_those_of_the_load() {
                 shown += 1;
             }
             Shows::InHello(options, is_so) => {
-                let hello = |words: &[&str]| {
-                    let (target, hellos) = listen_for_hellos();
-                    let encrypted = ["--transport", "dot", "--insecure"];
-                    load(&room, &target, &[&encrypted, words].concat()).exits_with(1);
-                    let hellos = hellos.lock().unwrap_or_else(PoisonError::into_inner);
-                    hellos.first().expect("a client said hello").clone()
-                };
-                assert!(is_so(&hello(options)), "{}: {:?}", key.path, hello(options));
-                assert!(!is_so(&hello(&[])), "{} is like that anyway", key.path);
+                assert!(
+                    is_so(&hello_of(&room, options)),
+                    "{}: {:?}",
+                    key.path,
+                    hello_of(&room, options)
+                );
+                assert!(!is_so(&hello_of(&room, &[])), "{} is like that anyway", key.path);
                 shown += 1;
             }
             Shows::Elsewhere(test) => elsewhere.push(test),
@@ -352,6 +350,14 @@ fn the_first_queries_are_those_of_the_load() {
     for test in elsewhere {
         assert!(text.contains(&format!("fn {test}()")), "there is no test `{test}`");
     }
+}
+
+fn hello_of(room: &Room, words: &[&str]) -> Hello {
+    let (target, hellos) = listen_for_hellos();
+    let encrypted = ["--transport", "dot", "--insecure"];
+    load(room, &target, &[&encrypted, words].concat()).exits_with(1);
+    let hellos = hellos.lock().unwrap_or_else(PoisonError::into_inner);
+    hellos.first().expect("a client said hello").clone()
 }
 
 /// What a client offers first in TLS (RFC 8446, section 4.1.2).

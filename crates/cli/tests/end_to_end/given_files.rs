@@ -80,28 +80,30 @@ fn query_files_that_are_none_are_named_with_a_remedy() {
     room.dnslab(&[&words[..], &SHORT].concat()).exits_with(1).complains("does not answer");
 }
 
+fn call(room: &Room, words: &[&str], input: &[u8]) -> (Option<i32>, String) {
+    let mut command = Command::new(program());
+    command.args(words).current_dir(room.path());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // One that refuses a pipe does not read it.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    let done = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    (done.status.code(), said)
+}
+
 /// The standard input, as `/dev/stdin` leads to it.
 #[test]
 fn pipes_are_read_where_once_is_enough() {
     let room = Room::quiet();
-    let call = |words: &[&str], input: &[u8]| {
-        let mut command = Command::new(program());
-        command.args(words).current_dir(room.path());
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        // One that refuses a pipe does not read it.
-        let _ = child.stdin.take().unwrap().write_all(input);
-        let done = child.wait_with_output().unwrap();
-        let said = String::from_utf8_lossy(&done.stderr).into_owned();
-        (done.status.code(), said)
-    };
     let sample = include_bytes!("../../../import/tests/dnsperf/2.10-udp.txt");
-    let (code, said) = call(&["import", "dnsperf", "udp=/dev/stdin", "--out", "out"], sample);
+    let (code, said) =
+        call(&room, &["import", "dnsperf", "udp=/dev/stdin", "--out", "out"], sample);
     assert_eq!(code, Some(0), "{said}");
-    let (code, said) = call(&["replay", "/dev/stdin", "127.0.0.1:9"], b"");
+    let (code, said) = call(&room, &["replay", "/dev/stdin", "127.0.0.1:9"], b"");
     assert_eq!(code, Some(2), "{said}");
     assert!(said.contains("/dev/stdin is no regular file"), "{said}");
-    let (code, said) = call(&["load", "127.0.0.1:9", "--queries", "/dev/stdin"], b"a A\n");
+    let (code, said) = call(&room, &["load", "127.0.0.1:9", "--queries", "/dev/stdin"], b"a A\n");
     assert_eq!(code, Some(2), "{said}");
     let expected = "dnslab reads it more than once: write it into a file first";
     assert!(

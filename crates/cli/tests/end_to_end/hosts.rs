@@ -122,13 +122,10 @@ fn asked_from(results: &ResultsDirectory, done: &Done) -> BTreeSet<String> {
     let log = results.path().join("runs/chain-1/server/query.log");
     let log = fs::read_to_string(&log).unwrap_or_else(|error| panic!("{log:?}: {error}{done}"));
     // `client @0x7f2c 10.99.0.1#40000 (host7.example.test): query: ...`
-    let asker = |line: &str| {
-        let (_, rest) = line.split_once("client @")?;
-        // Only the readiness probe asks for an SOA record.
-        let is_load = !line.contains(" IN SOA ");
-        is_load.then_some(rest.split(' ').nth(1)?.to_owned())
-    };
-    log.lines().filter_map(asker).collect()
+    // Only the readiness probe asks for an SOA record.
+    let of_load = log.lines().filter(|line| !line.contains(" IN SOA "));
+    let askers = of_load.filter_map(|line| line.split_once("client @")?.1.split(' ').nth(1));
+    askers.map(str::to_owned).collect()
 }
 
 #[test]
@@ -176,19 +173,18 @@ fn hosts_have_the_ports_of_the_machine() {
 #[track_caller]
 fn two_at_once(hosts: &str) -> Vec<RunRecord> {
     let rooms = [Room::with_load(), Room::quiet()];
-    let start = |room: &Room| {
+    let running = rooms.each_ref().map(|room| {
         let server = gate(room, "gated", "/usr/sbin/unbound", Gate::Start);
         room.experiment(&format!(
             "{hosts}{CHAIN}{LIGHT}server.binary = {server:?}\n{ONE}load.duration = \"500ms\"\n"
         ));
         marked(room, &["run", "./experiment.toml"])
-    };
-    let running = rooms.each_ref().map(start);
+    });
     rooms.iter().zip(&running).for_each(|(room, running)| wait_at(room, "gated", running));
     rooms.iter().for_each(|room| open(room, "gated"));
     let traces = rooms.each_ref().map(Traces::of);
     let mut records = Vec::new();
-    for ((room, running), traces) in rooms.iter().zip(running).zip(traces) {
+    for (room, (running, traces)) in rooms.iter().zip(std::iter::zip(running, traces)) {
         running.finish().exits_with(0);
         traces.are_gone(room);
         let folder = room.results();

@@ -12,7 +12,7 @@ use crate::room::Room;
 /// Runs two variants, one of them wrong. The server at `place`, of `kind`, must fail, and its log must say
 /// `words`.
 #[track_caller]
-fn check_extra((chain, extra): (&str, &str), (place, kind): (&str, &str), words: &str) {
+fn check_extra(chain: &str, extra: &str, place: &str, kind: &str, words: &str) {
     println!("{extra}");
     let room = Room::with_load();
     let variants =
@@ -36,22 +36,22 @@ fn check_extra((chain, extra): (&str, &str), (place, kind): (&str, &str), words:
 fn an_error_in_any_configuration_names_the_server_and_shows_its_log() {
     let bind = "server.kind = \"bind\"\nupstream.kind = \"bind\"\n";
     let wrong = "server.extra = \"nonsense 1;\"";
-    check_extra((bind, wrong), ("server", "bind"), "unknown option 'nonsense'");
+    check_extra(bind, wrong, "server", "bind", "unknown option 'nonsense'");
     let wrong = "upstream.extra = \"nonsense 1;\"";
-    check_extra((bind, wrong), ("upstream", "bind"), "unknown option 'nonsense'");
+    check_extra(bind, wrong, "upstream", "bind", "unknown option 'nonsense'");
 
     let unbound = "server.kind = \"unbound\"\nrelay.kind = \"dnsmasq\"\nupstream.kind = \"knot\"\n";
     let wrong = "server.extra = \"nonsense: 1\"";
-    check_extra((unbound, wrong), ("server", "unbound"), "unknown keyword 'nonsense'");
+    check_extra(unbound, wrong, "server", "unbound", "unknown keyword 'nonsense'");
     let wrong = "relay.extra = \"nonsense\"";
-    check_extra((unbound, wrong), ("relay", "dnsmasq"), "bad option");
+    check_extra(unbound, wrong, "relay", "dnsmasq", "bad option");
 
     let coredns = format!(
         "server.kind = \"coredns\"\nserver.binary = {:?}\nupstream.kind = \"nsd\"\n",
         coredns()
     );
     let wrong = "server.extra = \"nonsense\"";
-    check_extra((&coredns, wrong), ("server", "coredns"), "nonsense");
+    check_extra(&coredns, wrong, "server", "coredns", "nonsense");
 }
 
 /// Runs a chain on loopback with variants of BIND and Unbound, with Unbound hidden.

@@ -592,36 +592,37 @@ fn addresses_that_are_not_local_are_named_with_the_command() {
 /// Loopback needs no route: all of it is local.
 const LOOPBACK: &str = "[network]\nipv4 = \"127.0.0.0/8\"\nipv6 = \"none\"\n";
 
+fn answers(room: &Room) -> Vec<Vec<u8>> {
+    let free = dnslab_lab::ports::free([127, 0, 0, 1].into()).unwrap();
+    let port = free.plain.to_string();
+    let arguments = ["serve", "--hierarchy", "internet.toml", "--port", &port];
+    let running = room.start(&arguments);
+    let is_there = || running.stderr().contains("serving UDP and TCP on").then_some(());
+    wait_for("it serves", || running.so_far(), is_there);
+    let internet = Internet::parse(&format!("{SOUND}{LOOPBACK}")).unwrap();
+    let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+    client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let mut all = Vec::new();
+    for i in 0..40 {
+        let mut query = b"\x12\x34\0\0\0\x01\0\0\0\0\0\x01".to_vec();
+        query.extend_from_slice(internet.name(i).octets());
+        query.extend_from_slice(b"\0\x01\0\x01\0\0\x29\x04\xd0\0\0\x80\0\0\0");
+        for address in ["127.0.0.1", "127.0.0.14", "127.0.0.40"] {
+            client.send_to(&query, (address, free.plain)).unwrap();
+            let mut answer = [0; 4096];
+            let (length, from) = client.recv_from(&mut answer).unwrap();
+            assert_eq!(from.ip().to_string(), address);
+            all.push(answer[..length].to_vec());
+        }
+    }
+    all
+}
+
 #[test]
 fn two_runs_with_one_seed_give_equal_octets() {
     let room = Room::quiet();
     room.write("internet.toml", &format!("{SOUND}{LOOPBACK}"));
-    let answers = || {
-        let free = dnslab_lab::ports::free([127, 0, 0, 1].into()).unwrap();
-        let port = free.plain.to_string();
-        let arguments = ["serve", "--hierarchy", "internet.toml", "--port", &port];
-        let running = room.start(&arguments);
-        let is_there = || running.stderr().contains("serving UDP and TCP on").then_some(());
-        wait_for("it serves", || running.so_far(), is_there);
-        let internet = Internet::parse(&format!("{SOUND}{LOOPBACK}")).unwrap();
-        let client = UdpSocket::bind("127.0.0.1:0").unwrap();
-        client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        let mut all = Vec::new();
-        for i in 0..40 {
-            let mut query = b"\x12\x34\0\0\0\x01\0\0\0\0\0\x01".to_vec();
-            query.extend_from_slice(internet.name(i).octets());
-            query.extend_from_slice(b"\0\x01\0\x01\0\0\x29\x04\xd0\0\0\x80\0\0\0");
-            for address in ["127.0.0.1", "127.0.0.14", "127.0.0.40"] {
-                client.send_to(&query, (address, free.plain)).unwrap();
-                let mut answer = [0; 4096];
-                let (length, from) = client.recv_from(&mut answer).unwrap();
-                assert_eq!(from.ip().to_string(), address);
-                all.push(answer[..length].to_vec());
-            }
-        }
-        all
-    };
-    assert_eq!(answers(), answers());
+    assert_eq!(answers(&room), answers(&room));
 }
 
 /// The root is the one zone that can be written; its signatures are right in the eyes of BIND.

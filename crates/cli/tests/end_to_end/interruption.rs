@@ -200,6 +200,13 @@ fn one_ctrl_c_ends_the_wait_for_a_server_that_never_gets_ready() {
     room.wait_for_silence();
 }
 
+fn is_zone_written(room: &Room) -> bool {
+    let folder = room.results_so_far().map(|results| results.path().join("runs/udp-1/server"));
+    let mut names =
+        folder.and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
+    names.any(|entry| entry.path().extension().is_some_and(|extension| extension == "zone"))
+}
+
 #[test]
 fn one_ctrl_c_ends_the_writing_of_a_zone_of_ten_million_records() {
     let room = Room::with_load();
@@ -208,14 +215,8 @@ fn one_ctrl_c_ends_the_writing_of_a_zone_of_ten_million_records() {
         "server.kind = \"embedded\"\nserver.zone.records = 10_000_000\n{SHORT}queries = \"queries\"\n\
          [[variant]]\nname = \"udp\"\n"
     ));
-    let is_written = |_: &Running| {
-        let folder = room.results_so_far().map(|results| results.path().join("runs/udp-1/server"));
-        let mut names =
-            folder.and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
-        names.any(|entry| entry.path().extension().is_some_and(|extension| extension == "zone"))
-    };
     let running = room.start(&["run", "./experiment.toml"]);
-    one_ctrl_c_ends(running, &is_written, &[130], "interrupted");
+    one_ctrl_c_ends(running, &|_| is_zone_written(&room), &[130], "interrupted");
     let record = records(&room.results()).remove(0);
     assert!(failure(&record).0.contains("interrupted"), "{:?}", record.status);
 }

@@ -37,6 +37,18 @@ fn limited(room: &Room, count: u32, words: &[&str]) -> Output {
     command.current_dir(room.path().join("work")).env("HOME", room.path()).output().unwrap()
 }
 
+#[track_caller]
+fn failed(room: &Room, count: u32, words: &[&str]) -> bool {
+    let output = limited(room, count, words);
+    let said = said(&output) + &String::from_utf8_lossy(&output.stdout);
+    assert!(!said.contains("panicked"), "{count}: {said}");
+    // A run of a load that could not begin has failed.
+    let has_failed = matches!(output.status.code(), Some(1 | 3));
+    assert!(has_failed || output.status.success(), "{count}: {:?} {said}", output.status);
+    assert!(!has_failed || said.contains("ulimit -u"), "{count}: {said}");
+    has_failed
+}
+
 #[test]
 fn a_limit_on_threads_is_an_error_with_its_remedy() {
     assert!(rustix::process::geteuid().is_root(), "only root can become a user who is limited");
@@ -55,20 +67,10 @@ fn a_limit_on_threads_is_an_error_with_its_remedy() {
     let load = [&load[..], &["--duration", "100ms", "--warm-up", "0s"]].concat();
     fs::copy(room.path().join("zone"), work.join("zone")).unwrap();
     let serve = ["serve", "--listen", "127.0.0.1:0", "--zone", "zone", "--threads", "4"];
-    let failed = |count: u32, words: &[&str]| {
-        let output = limited(&room, count, words);
-        let said = said(&output) + &String::from_utf8_lossy(&output.stdout);
-        assert!(!said.contains("panicked"), "{count}: {said}");
-        // A run of a load that could not begin has failed.
-        let has_failed = matches!(output.status.code(), Some(1 | 3));
-        assert!(has_failed || output.status.success(), "{count}: {:?} {said}", output.status);
-        assert!(!has_failed || said.contains("ulimit -u"), "{count}: {said}");
-        has_failed
-    };
     // One process, its thread for signals, and one to four of the load's own.
-    let failures = (1..=5).filter(|count| failed(*count, &load)).count();
+    let failures = (1..=5).filter(|count| failed(&room, *count, &load)).count();
     assert!(failures >= 4, "four workers began with fewer threads");
     for count in 1..=4 {
-        assert!(failed(count, &serve), "four threads began with {count}");
+        assert!(failed(&room, count, &serve), "four threads began with {count}");
     }
 }

@@ -22,7 +22,7 @@ struct Pane {
 
 impl Pane {
     #[track_caller]
-    fn open(room: &Room, (width, height): (u16, u16)) -> Self {
+    fn open(room: &Room, width: u16, height: u16) -> Self {
         // A server that is about to end takes no sessions.
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let name = format!("tmux-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
@@ -91,7 +91,7 @@ impl Pane {
         self.press("Enter");
     }
 
-    fn resize(&self, (width, height): (u16, u16)) {
+    fn resize(&self, width: u16, height: u16) {
         let (width, height) = (width.to_string(), height.to_string());
         self.tmux(&["resize-window", "-x", &width, "-y", &height]);
     }
@@ -145,7 +145,7 @@ fn has_figures(text: &str, row: &str) -> bool {
 #[test]
 fn a_load_is_watched_and_left_early() {
     served!(_running, room, target);
-    let pane = Pane::open(&room, (100, 30));
+    let pane = Pane::open(&room, 100, 30);
     pane.start_load(&target, "");
     let parts = [
         "What does 127.0.0.1",
@@ -166,10 +166,10 @@ fn a_load_is_watched_and_left_early() {
     let all = || Some(pane.text()).filter(|text| has_figures(text, "last second"));
     wait_for("figures of the last second", || pane.text(), all);
     // Smaller, then larger: what fits is there, and nothing of before.
-    pane.resize((60, 20));
+    pane.resize(60, 20);
     pane.shows_no("Latency histogram");
     pane.shows_all(&["last second", "queries/s", "Latency", "q leave"]);
-    pane.resize((120, 40));
+    pane.resize(120, 40);
     pane.shows_all(&["last second", "CPU use", "Memory of the server", "q leave early"]);
     pane.press("?");
     pane.shows("as after Ctrl-C");
@@ -197,7 +197,7 @@ fn no_octets_freeze_the_view_or_swallow_its_keys() {
     served!(_running, room, target);
     // Alt and a bracket, an octet that is no UTF-8, a part of a character, a paste that does not end.
     for octets in [&b"\x1b["[..], b"\xff", b"\xe2\x82", b"\x1b[200~pasted"] {
-        let pane = Pane::open(&room, (100, 30));
+        let pane = Pane::open(&room, 100, 30);
         pane.start_load(&target, "");
         pane.shows("Answered queries/s");
         pane.send(&room, octets);
@@ -205,11 +205,11 @@ fn no_octets_freeze_the_view_or_swallow_its_keys() {
         pane.shows("exit=130");
         pane.is_restored();
         // It goes on drawing.
-        let pane = Pane::open(&room, (100, 30));
+        let pane = Pane::open(&room, 100, 30);
         pane.start_load(&target, "");
         pane.shows("Answered queries/s");
         pane.send(&room, octets);
-        pane.resize((90, 26));
+        pane.resize(90, 26);
         pane.shows_all(&["Answered queries/s", "q leave"]);
         pane.press("C-c");
         pane.shows("exit=130");
@@ -220,7 +220,7 @@ fn no_octets_freeze_the_view_or_swallow_its_keys() {
 #[test]
 fn a_load_that_goes_on_in_the_background_leaves_the_terminal_to_the_shell() {
     served!(_running, room, target);
-    let pane = Pane::open(&room, (80, 24));
+    let pane = Pane::open(&room, 80, 24);
     pane.start_load(&target, "");
     pane.shows("Answered queries/s");
     pane.press("C-z");
@@ -239,7 +239,7 @@ fn a_load_that_goes_on_in_the_background_leaves_the_terminal_to_the_shell() {
 #[test]
 fn a_search_leaves_its_steps_in_the_history() {
     served!(_running, room, target);
-    let pane = Pane::open(&room, (100, 30));
+    let pane = Pane::open(&room, 100, 30);
     let words = ["capacity", &target, "--step-duration", "300ms", "--queries", "queries"];
     let words = with_few_clients(&words).join(" ");
     pane.enter(&format!("{} {words}; echo exit=$?", program().display()));
@@ -253,7 +253,7 @@ fn a_search_leaves_its_steps_in_the_history() {
 #[test]
 fn a_stop_leaves_the_terminal_and_takes_it_again() {
     served!(_running, room, target);
-    let pane = Pane::open(&room, (80, 24));
+    let pane = Pane::open(&room, 80, 24);
     pane.start_load(&target, "");
     pane.shows("Answered queries/s");
     pane.press("C-z");
@@ -275,19 +275,17 @@ fn a_stop_leaves_the_terminal_and_takes_it_again() {
 fn signals_restore_the_terminal() {
     served!(_running, room, target);
     for signal in [Signal::TERM, Signal::HUP, Signal::QUIT] {
-        let pane = Pane::open(&room, (80, 24));
+        let pane = Pane::open(&room, 80, 24);
         pane.start_load(&target, "");
         pane.shows("Answered queries/s");
         let loads = || {
             let all = processes_of(room.path()).into_iter();
-            all.filter(|(_, line)| line.contains(" load ")).map(|(pid, _)| pid).collect::<Vec<_>>()
+            let loads = all.filter(|(_, line)| line.contains(" load "));
+            loads.filter_map(|(pid, _)| Pid::from_raw(pid as i32)).collect::<Vec<_>>()
         };
         let ends = || {
             let pids = loads();
-            for pid in &pids {
-                let pid = Pid::from_raw(i32::try_from(*pid).unwrap()).unwrap();
-                kill_process(pid, signal).ok();
-            }
+            pids.iter().for_each(|pid| kill_process(*pid, signal).unwrap_or_default());
             pids.is_empty().then_some(())
         };
         wait_for("the end of the load", || pane.text(), ends);
@@ -310,7 +308,7 @@ fn has_colour(text: &str) -> bool {
 fn no_color_is_obeyed() {
     served!(_running, room, target);
     for (setting, expected) in [("", true), ("NO_COLOR=1", false)] {
-        let pane = Pane::open(&room, (80, 24));
+        let pane = Pane::open(&room, 80, 24);
         pane.start_load(&target, setting);
         pane.shows_all(&["Answered queries/s", "Latency histogram", "NOERROR"]);
         let text = pane.tmux(&["capture-pane", "-p", "-e"]);
@@ -326,7 +324,7 @@ fn lines_take_the_place_of_the_view() {
     let lines = |text: &str| text.lines().filter(|line| line.contains(" qps  p50 ")).count();
     // Options, a terminal that cannot place text, and a process in the background.
     for (before, after) in [("", " --plain"), ("TERM=dumb", "")] {
-        let pane = Pane::open(&room, (100, 30));
+        let pane = Pane::open(&room, 100, 30);
         pane.start_load(&format!("{target}{after}"), before);
         let two = || (lines(&pane.text()) >= 2).then_some(());
         wait_for("two lines", || pane.text(), two);
@@ -346,7 +344,7 @@ fn lines_take_the_place_of_the_view() {
 #[test]
 fn a_narrow_terminal_has_a_bar_unless_the_view_is_asked_for() {
     served!(_running, room, target);
-    let pane = Pane::open(&room, (60, 20));
+    let pane = Pane::open(&room, 60, 20);
     pane.start_load(&target, "");
     pane.shows_all(&["[1/1] load, run 1", "qps, p99"]);
     assert!(!pane.text().contains("q leave"), "{}", pane.text());

@@ -13,7 +13,7 @@ use dnslab_figures::Interval;
 use dnslab_record::Measured;
 use dnslab_test_support::free_addresses;
 use rustix::process::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::command::{Done, Running, program};
 use crate::evidence::{records, valid_records};
@@ -126,16 +126,15 @@ fn highest(series: &Value) -> Option<f64> {
 fn seconds(measured: &Measured) -> (f64, f64) {
     const SECOND: u64 = 1_000_000_000;
     let end = |interval: &Interval| interval.at_ns + interval.length_ns;
-    let until = |last: u64| {
-        let inside = measured.intervals.iter();
+    let rates = measured.intervals.iter().map(end).filter_map(|last| {
+        let intervals = measured.intervals.iter();
         let inside =
-            inside.filter(|interval| end(interval) <= last && end(interval) + SECOND > last);
+            intervals.filter(|interval| end(interval) <= last && end(interval) + SECOND > last);
         let (answered, own_ns) = inside.fold((0, 0), |(answered, own_ns), interval| {
             (answered + interval.answered, own_ns + interval.own_ns.unwrap_or(interval.length_ns))
         });
         (own_ns > 0).then(|| answered as f64 * SECOND as f64 / own_ns as f64)
-    };
-    let rates = measured.intervals.iter().filter_map(|interval| until(end(interval)));
+    });
     rates.fold((f64::INFINITY, 0.0), |(least, most), rate| (rate.min(least), rate.max(most)))
 }
 
@@ -429,39 +428,43 @@ fn dashboards_are_as_grafanas_schema_wants_them() {
 #[test]
 fn the_schema_finds_faults_in_dashboards() {
     let room = Room::quiet();
-    let check = |pointer: &str, value: Value, fault: &str| {
+    let wrong = json!({ "defaults": { "uint": "s" }, "overrides": [] });
+    for (pointer, value, fault) in [
+        ("/panels", json!(7), "cannot unmarshal"),
+        ("/templating", json!({ "liste": [] }), "unexpected field 'liste'"),
+        ("/panels/0/fieldConfig", wrong, "unexpected field 'uint'"),
+        ("/panels/0/options", json!({ "graph": "none" }), "unexpected field 'graph'"),
+        ("/panels/0/targets/0/expr", json!(7), "expr"),
+    ] {
         let mut dashboard = dashboards().remove("load").unwrap();
         *dashboard.pointer_mut(pointer).unwrap() = value;
         let path = room.write("wrong.json", &dashboard.to_string());
         let (is_right, said) = schema_check(&[path]);
         assert!(!is_right && said.contains(fault), "{pointer}: {said}");
-    };
-    check("/panels", Value::from(7), "cannot unmarshal");
-    check("/templating", serde_json::json!({ "liste": [] }), "unexpected field 'liste'");
-    let wrong = serde_json::json!({ "defaults": { "uint": "s" }, "overrides": [] });
-    check("/panels/0/fieldConfig", wrong, "unexpected field 'uint'");
-    check("/panels/0/options", serde_json::json!({ "graph": "none" }), "unexpected field 'graph'");
-    check("/panels/0/targets/0/expr", Value::from(7), "expr");
+    }
+}
+
+/// A file of the repository.
+fn yaml(path: &str) -> Value {
+    let script = "import json, sys, yaml\njson.dump(yaml.safe_load(open(sys.argv[1])), sys.stdout)";
+    let mut command = Command::new("/usr/bin/python3");
+    let output = command.args(["-c", script]).arg(in_repository(path)).output().unwrap();
+    assert!(output.status.success(), "{path}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
 }
 
 #[test]
 fn what_is_offered_is_what_the_programs_read() {
-    let promtool = |words: &[&str], path: &str| {
-        let output = Command::new("promtool").args(words).arg(in_repository(path)).output();
+    for (what, path) in
+        [("config", "monitoring/prometheus.yml"), ("web-config", "monitoring/web.yml")]
+    {
+        let mut promtool = Command::new("promtool");
+        let output = promtool.args(["check", what]).arg(in_repository(path)).output();
         let output = output.expect("promtool is installed");
         let said =
             String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{path}: {said}");
-    };
-    promtool(&["check", "config"], "monitoring/prometheus.yml");
-    promtool(&["check", "web-config"], "monitoring/web.yml");
-    let script = "import json, sys, yaml\njson.dump(yaml.safe_load(open(sys.argv[1])), sys.stdout)";
-    let yaml = |path: &str| -> Value {
-        let mut command = Command::new("/usr/bin/python3");
-        let output = command.args(["-c", script]).arg(in_repository(path)).output().unwrap();
-        assert!(output.status.success(), "{path}: {}", String::from_utf8_lossy(&output.stderr));
-        serde_json::from_slice(&output.stdout).unwrap()
-    };
+    }
     let configuration = yaml("monitoring/prometheus.yml");
     assert_eq!(configuration["global"]["scrape_interval"], "5s");
     let sources = yaml("monitoring/grafana/datasources/prometheus.yml");
@@ -502,6 +505,14 @@ fn forged_record(pid: u32) -> String {
     serde_json::json!({ "id": id, "run_as": null }).to_string()
 }
 
+#[track_caller]
+fn refuse(room: &Room, expected: &str) {
+    for command in ["up", "down"] {
+        let done = room.dnslab(&["monitor", command, "--folder", "stack"]);
+        done.exits_with(2).complains(expected);
+    }
+}
+
 #[test]
 fn a_folder_of_somebody_else_ends_no_process_and_is_not_written() {
     assert!(rustix::process::geteuid().is_root(), "only root can give a file away: run it as root");
@@ -512,25 +523,18 @@ fn a_folder_of_somebody_else_ends_no_process_and_is_not_written() {
     fs::write(folder.join("monitor.json"), "{}").unwrap();
     fs::write(folder.join("prometheus.process"), forged_record(process.id())).unwrap();
     std::os::unix::fs::symlink(room.path().join("made"), folder.join("lock")).unwrap();
-    let refuse = |expected: &str| {
-        for command in ["up", "down"] {
-            room.dnslab(&["monitor", command, "--folder", "stack"])
-                .exits_with(2)
-                .complains(expected);
-        }
-    };
     std::os::unix::fs::chown(&folder, Some(54_321), None).unwrap();
-    refuse("belongs to the user 54321, not to root (0)");
+    refuse(&room, "belongs to the user 54321, not to root (0)");
     std::os::unix::fs::chown(&folder, Some(0), None).unwrap();
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
-    refuse("everybody may write ");
+    refuse(&room, "everybody may write ");
     // Nor does the sticky bit keep strangers from adding files that say what to do.
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o1777)).unwrap();
-    refuse("everybody may write ");
+    refuse(&room, "everybody may write ");
     // Who may write the folder above can put another one in its place.
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
     fs::set_permissions(room.path(), fs::Permissions::from_mode(0o777)).unwrap();
-    refuse("everybody may write ");
+    refuse(&room, "everybody may write ");
     fs::set_permissions(room.path(), fs::Permissions::from_mode(0o755)).unwrap();
     // In root's own folder no link is followed.
     room.dnslab(&["monitor", "down", "--folder", "stack"]).exits_with(1);

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::Path;
 
 use dnslab_record::LoadMode;
 
@@ -33,12 +34,6 @@ fn a_directory_of_a_stranger_is_read_and_written_inside_alone() {
     let results = room.short_results(2);
     let (own, secret) = (results.path().to_owned(), room.write("secret", "of somebody else\n"));
     let path = own.to_str().expect("a temporary folder has a plain name");
-    let is_untouched = || {
-        assert_eq!(fs::read_to_string(&secret).unwrap(), "of somebody else\n");
-        for (name, content) in files(&own) {
-            assert!(!String::from_utf8_lossy(&content).contains("of somebody else"), "{name:?}");
-        }
-    };
     for name in REPORT {
         symlink(&secret, own.join(format!("{name}.part"))).unwrap();
         fs::remove_file(own.join(name)).unwrap();
@@ -50,12 +45,26 @@ fn a_directory_of_a_stranger_is_read_and_written_inside_alone() {
         symlink(&secret, planted).unwrap();
     }
     room.dnslab(&["report", path]).exits_with(0);
-    is_untouched();
+    is_untouched(&own, &secret);
     for name in REPORT {
         assert!(fs::symlink_metadata(own.join(name)).unwrap().is_file(), "{name} is a link");
     }
     // A file that is required but is a link is refused by name, and nothing of it is shown.
-    let check = |name: &str, words: &[&str]| {
+    let (report, resume): (&[&str], &[&str]) = (&["report", path], &["run", "--resume", path]);
+    for (name, words) in [
+        ("session.json", report),
+        ("session.json", resume),
+        ("runs", report),
+        ("runs", resume),
+        ("runs/udp-1", report),
+        ("runs/udp-1", resume),
+        ("runs/udp-1/record.json", report),
+        ("runs/udp-1/record.json", resume),
+        ("runs/udp-1/server", report),
+        ("capacity.json", report),
+        ("experiment.toml", resume),
+        ("session.lock", resume),
+    ] {
         let (planted, aside) = (own.join(name), room.path().join("aside"));
         let is_there = planted.exists();
         if is_there {
@@ -69,27 +78,27 @@ fn a_directory_of_a_stranger_is_read_and_written_inside_alone() {
         if is_there {
             fs::rename(&aside, &planted).unwrap();
         }
-        is_untouched();
-    };
-    let (report, resume) = (["report", path], ["run", "--resume", path]);
-    for name in ["session.json", "runs", "runs/udp-1", "runs/udp-1/record.json"] {
-        check(name, &report);
-        check(name, &resume);
+        is_untouched(&own, &secret);
     }
-    check("runs/udp-1/server", &report);
-    check("capacity.json", &report);
-    check("experiment.toml", &resume);
-    check("session.lock", &resume);
     // A repeated run does not write into somebody else's folder.
     let other = room.path().join("other");
     fs::create_dir(&other).unwrap();
     fs::remove_dir_all(own.join("runs/tcp-2")).unwrap();
     symlink(&other, own.join("runs/tcp-2")).unwrap();
-    room.dnslab(&resume).exits_with(1).errors(1).complains("runs/tcp-2 is a symbolic link");
+    room.dnslab(resume).exits_with(1).errors(1).complains("runs/tcp-2 is a symbolic link");
     assert_eq!(fs::read_dir(&other).unwrap().count(), 0);
     fs::remove_file(own.join("runs/tcp-2")).unwrap();
-    room.dnslab(&resume).exits_with(0);
+    room.dnslab(resume).exits_with(0);
     valid_records(&results, 4);
+}
+
+/// Nothing was written into the secret, and nothing of it is in the directory.
+#[track_caller]
+fn is_untouched(directory: &Path, secret: &Path) {
+    assert_eq!(fs::read_to_string(secret).unwrap(), "of somebody else\n");
+    for (name, content) in files(directory) {
+        assert!(!String::from_utf8_lossy(&content).contains("of somebody else"), "{name:?}");
+    }
 }
 
 #[test]

@@ -60,24 +60,24 @@ impl RunningBind {
     /// With further `options`.
     #[track_caller]
     pub(crate) fn start_with(folder: &Path, address: &str, options: &str) -> Self {
-        Self::begin(folder, address, (&zone(), options), "own")
+        Self::begin(folder, address, &zone(), options, "own")
     }
 
     /// With this zone, in which `host7` must have the address that it has in [`zone`].
     #[track_caller]
     pub(crate) fn start_serving(folder: &Path, address: &str, zone: &str) -> Self {
-        Self::begin(folder, address, (zone, ""), "own")
+        Self::begin(folder, address, zone, "", "own")
     }
 
     /// With the certificate that BIND makes for itself.
     #[track_caller]
     pub(crate) fn start_self_signed(folder: &Path, address: &str) -> Self {
-        Self::begin(folder, address, (&zone(), ""), "ephemeral")
+        Self::begin(folder, address, &zone(), "", "ephemeral")
     }
 
     /// `tls` is the name of the certificate in the configuration.
     #[track_caller]
-    fn begin(folder: &Path, address: &str, (zone, options): (&str, &str), tls: &str) -> Self {
+    fn begin(folder: &Path, address: &str, zone: &str, options: &str, tls: &str) -> Self {
         fs::create_dir_all(folder).unwrap();
         let address: IpAddr = address.parse().expect("the tests write addresses rightly");
         let free = ports::free(address).expect("loopback has free ports");

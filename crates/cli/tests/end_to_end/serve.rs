@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Read as _;
-use std::net::{TcpStream, UdpSocket};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::process::Command;
 use std::time::Duration;
 
@@ -50,6 +50,16 @@ fn a_lossy_responder_loses() {
     done.complains("udp: 1 received, 0 answered, 1 lost by program");
 }
 
+fn kdig(address: SocketAddr, options: &[&str]) -> String {
+    let (ip, port) = (format!("@{}", address.ip()), address.port().to_string());
+    let output = Command::new("kdig")
+        .args([&*ip, "-p", &port, "+time=5", "+retry=0"])
+        .args(options)
+        .output()
+        .unwrap_or_else(|error| panic!("kdig: {error}: apt-get install knot-dnsutils"));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
 /// A validating client sees the small DNS that is made from a list of names.
 #[test]
 fn a_list_of_names_becomes_a_resolver() {
@@ -58,29 +68,19 @@ fn a_list_of_names_becomes_a_resolver() {
     let what = ["--names", "names", "--sign"];
     let (mut running, at) = start_what(&room, "127.0.0.1", &what, &[]);
     let address = at(Transport::Udp);
-    let kdig = |name: &str, rtype: &str, further: &[&str]| {
-        let (ip, port) = (format!("@{}", address.ip()), address.port().to_string());
-        let output = Command::new("kdig")
-            .args([&*ip, "-p", &port, "+time=5", "+retry=0"])
-            .args(further)
-            .args([name, rtype])
-            .output()
-            .unwrap_or_else(|error| panic!("kdig: {error}: apt-get install knot-dnsutils"));
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    };
     let check = |answer: &str, parts: &[&str]| {
         let missing: Vec<_> = parts.iter().filter(|part| !answer.contains(**part)).collect();
         assert!(missing.is_empty(), "no {missing:?} in {answer}; {}", running.so_far());
     };
-    let signed = kdig("www.example.com", "A", &["+dnssec"]);
+    let signed = kdig(address, &["+dnssec", "www.example.com", "A"]);
     check(&signed, &["NOERROR", "Flags: qr rd ra ad;", "203.0.113.35", "RRSIG"]);
-    let plain = kdig("www.example.com", "AAAA", &["+noadflag"]);
+    let plain = kdig(address, &["+noadflag", "www.example.com", "AAAA"]);
     check(&plain, &["NOERROR", "Flags: qr rd ra;", "2001:db8::eb15:79da:8d3c:8b3c"]);
     assert!(!plain.contains("RRSIG"), "{plain}");
-    check(&kdig("mail.example.org", "A", &["+tcp"]), &["NOERROR", "ANSWER: 1"]);
-    check(&kdig("nothing.example.org", "A", &["+dnssec"]), &["NXDOMAIN", "NSEC", "SOA"]);
+    check(&kdig(address, &["+tcp", "mail.example.org", "A"]), &["NOERROR", "ANSWER: 1"]);
+    check(&kdig(address, &["+dnssec", "nothing.example.org", "A"]), &["NXDOMAIN", "NSEC", "SOA"]);
     let key = TRUST_ANCHOR_DNSKEY.split(' ').next_back().expect("a record has parts");
-    check(&kdig(".", "DNSKEY", &["+short"]).replace([' ', '\n'], ""), &[key]);
+    check(&kdig(address, &["+short", ".", "DNSKEY"]).replace([' ', '\n'], ""), &[key]);
     running.signal(Signal::TERM);
     running.finish().exits_with(0).complains("2 names in 7 zones with ");
 }
@@ -107,24 +107,14 @@ fn counters_can_be_watched() {
     }
     // Two queries on one connection use up its quota.
     let dot = at(Transport::Dot);
-    let output = Command::new("kdig")
-        .args([&format!("@{}", dot.ip()), "-p", &dot.port().to_string(), "+tls", "+keepopen"])
-        .args(["+short", "host3.example.test", "A", "host4.example.test", "A"])
-        .output()
-        .unwrap_or_else(|error| panic!("kdig: {error}: apt-get install knot-dnsutils"));
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "192.0.2.7\n192.0.2.7\n");
+    let both = ["host3.example.test", "A", "host4.example.test", "A"];
+    let addresses = kdig(dot, &[&["+tls", "+keepopen", "+short"], &both[..]].concat());
+    assert_eq!(addresses, "192.0.2.7\n192.0.2.7\n");
+    let expected = [("udp", 2), ("tcp", 2), ("dot", 4), ("doq", 2), ("doh2", 0)];
     let is_so = |counters: &Value| {
-        let count = |transport: &str, what: &str| counters["transports"][transport][what].as_u64();
-        let is_asked = |name, count_of| {
-            count(name, "received") == Some(count_of) && count(name, "answered") == Some(count_of)
-        };
-        let life = &counters["connections"];
-        is_asked("udp", 2)
-            && is_asked("tcp", 2)
-            && is_asked("dot", 4)
-            && is_asked("doq", 2)
-            && is_asked("doh2", 0)
-            && life["open"] == 0
+        let mut each = expected.iter().map(|(name, count)| (&counters["transports"][name], *count));
+        each.all(|(found, count)| found["received"] == count && found["answered"] == count)
+            && counters["connections"]["open"] == 0
     };
     let counters = wait_for("the counters", || read().to_string(), || Some(read()).filter(is_so));
     assert!(counters["at_ns"].as_u64().unwrap() > before);

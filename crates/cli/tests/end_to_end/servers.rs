@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 
 use dnslab_lab::{ServerKind, find};
 use dnslab_wire::Transport;
@@ -10,6 +11,12 @@ use crate::command::guard;
 use crate::evidence::{label, measured, report_is_whole, valid_records};
 use crate::processes::{orphaned_groups, ports_are_free, processes_of};
 use crate::room::Room;
+
+#[track_caller]
+fn holds(path: &Path, text: &str) {
+    let content = fs::read_to_string(path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+    assert!(content.contains(text), "`{text}` is not in {path:?}:\n{content}");
+}
 
 /// The experiment on all transports on one server at one address, and everything that it must leave.
 #[track_caller]
@@ -54,23 +61,17 @@ fn check(kind: ServerKind, address: &str, runs: usize) {
         assert!(record.watched.resources.samples.len() >= 3, "{name} was not watched");
         let run = results.path().join("runs").join(&name);
         let configuration = record.server.configuration.as_ref().expect("it has one");
-        let holds = |path: &str, text: &str| {
-            let path = run.join(path);
-            let content =
-                fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
-            assert!(content.contains(text), "`{text}` is not in {path:?}:\n{content}");
-        };
         // PowerDNS has its zones in a second file.
         let zones = match kind {
             ServerKind::PowerDnsAuthoritative => "server/named.conf",
             _ => configuration,
         };
-        holds(zones, "example.test");
-        holds("server/example.test.zone", "SOA");
+        holds(&run.join(zones), "example.test");
+        holds(&run.join("server/example.test.zone"), "SOA");
         assert!(run.join("server/server.log").is_file(), "{name} left no log");
         if record.variant.parse().is_ok_and(Transport::is_encrypted) {
-            holds("server/server.pem", "BEGIN CERTIFICATE");
-            holds("server/authority.pem", "BEGIN CERTIFICATE");
+            holds(&run.join("server/server.pem"), "BEGIN CERTIFICATE");
+            holds(&run.join("server/authority.pem"), "BEGIN CERTIFICATE");
             let key = fs::metadata(run.join("server/server.key")).unwrap();
             assert_eq!(key.permissions().mode() & 0o077, 0, "{name}: the key is open to others");
             assert_eq!(measured(record).tls.as_ref().map(|tls| tls.verified), Some(true));

@@ -99,6 +99,15 @@ fn published_figures_stand_beside_ours() {
     }
 }
 
+#[track_caller]
+fn octets_per_query(records: &[RunRecord], variant: &str) -> u64 {
+    let record = of(records, variant);
+    let (counted, sent) = counted_and_sent(record);
+    assert_eq!(counted, Some(sent), "{variant}: BIND counts every query");
+    let last = record.watched.resources.samples.last().expect("it was watched");
+    last.log_octets / sent
+}
+
 #[test]
 fn each_cause_of_a_query_logs_cost_is_one_variant() {
     let room = Room::with_load();
@@ -117,23 +126,22 @@ fn each_cause_of_a_query_logs_cost_is_one_variant() {
     let needs = [("syslog", "/dev/log"), ("slow-disk", "/mnt/slow-disk"), ("memory", "/dev/shm")];
     let missing = needs.iter().filter(|(_, path)| !Path::new(path).exists()).count();
     let records = study(&room, "query-log-causes", &settings, 17 - missing);
-    let octets_per_query = |variant: &str| {
-        let record = of(&records, variant);
-        let (counted, sent) = counted_and_sent(record);
-        assert_eq!(counted, Some(sent), "{variant}: BIND counts every query");
-        let last = record.watched.resources.samples.last().expect("it was watched");
-        last.log_octets / sent
-    };
     for variant in ["none", "null", "threads-2", "cpus-2"] {
-        assert_eq!(octets_per_query(variant), 0, "{variant}");
+        assert_eq!(octets_per_query(&records, variant), 0, "{variant}");
     }
     // A line has the client, the name and more: at least 60 octets.
     for variant in ["file-bare", "file", "file-full", "rotated", "stderr", "both", "cpus-2-file"] {
-        let octets = octets_per_query(variant);
+        let octets = octets_per_query(&records, variant);
         assert!(octets > 60, "{variant}: {octets} octets for each query");
     }
-    assert!(octets_per_query("file-bare") + 20 < octets_per_query("file"), "the time");
-    assert!(octets_per_query("file") + 10 < octets_per_query("file-full"), "queries: info:");
+    assert!(
+        octets_per_query(&records, "file-bare") + 20 < octets_per_query(&records, "file"),
+        "the time"
+    );
+    assert!(
+        octets_per_query(&records, "file") + 10 < octets_per_query(&records, "file-full"),
+        "queries: info:"
+    );
     let rotated = room.results().path().join("runs/rotated-1/server");
     assert!(!rotated.join("query.log.0").exists(), "old files are removed after the run");
 }

@@ -4,6 +4,7 @@ use dnslab_lab::certificate;
 use dnslab_record::RunRecord;
 use dnslab_results::ResultsDirectory;
 use dnslab_wire::{Method, Transport};
+use std::net::SocketAddr;
 
 use crate::evidence::{measured, report_is_whole, valid_records};
 use crate::room::{Room, folders, with_few_clients};
@@ -67,6 +68,21 @@ fn https_has_a_method_and_a_path() {
     }
 }
 
+/// How many were full, were resumed, and had early data.
+#[track_caller]
+fn handshakes(
+    room: &Room,
+    target: SocketAddr,
+    transport: Transport,
+    further: &[&str],
+) -> (u64, u64, u64) {
+    let again = ["--queries-per-connection", "20"];
+    let record = load(room, &target.to_string(), transport, &[&again, further].concat());
+    let counts = measured(&record).counters.connections;
+    assert!(counts.closed > 4, "{transport}: {counts:?}");
+    (counts.full_handshakes, counts.resumed_handshakes, counts.early_data)
+}
+
 /// Clients that connect again resume with their own tickets. They send early data if they are told to and the
 /// server takes it.
 #[test]
@@ -74,21 +90,15 @@ fn tickets_and_early_data_are_used() {
     let room = Room::with_load();
     let (_serving, at) = serve(&room, "127.0.0.1", &["--early-data"]);
     for transport in Transport::ALL.into_iter().filter(|transport| transport.is_encrypted()) {
-        let counts = |further: &[&str]| {
-            let again = ["--queries-per-connection", "20"];
-            let record =
-                load(&room, &at(transport).to_string(), transport, &[&again, further].concat());
-            let counts = measured(&record).counters.connections;
-            assert!(counts.closed > 4, "{transport}: {counts:?}");
-            (counts.full_handshakes, counts.resumed_handshakes, counts.early_data)
-        };
-        let (full, resumed, early) = counts(&[]);
+        let (full, resumed, early) = handshakes(&room, at(transport), transport, &[]);
         assert!(resumed > full && early == 0, "{transport}: {full} {resumed} {early}");
         // What can be replayed has to be a safe method (RFC 8470, section 4).
         let by_get = if transport.is_http() { &["--http-method", "get"][..] } else { &[] };
-        let (_, resumed, early) = counts(&[&["--early-data"], by_get].concat());
+        let (_, resumed, early) =
+            handshakes(&room, at(transport), transport, &[&["--early-data"], by_get].concat());
         assert!(early > 0 && early <= resumed, "{transport}: {resumed} {early}");
-        let (full, resumed, early) = counts(&["--resumption", "off"]);
+        let (full, resumed, early) =
+            handshakes(&room, at(transport), transport, &["--resumption", "off"]);
         assert!(full > 4 && resumed == 0 && early == 0, "{transport}: {full} {resumed} {early}");
     }
 }

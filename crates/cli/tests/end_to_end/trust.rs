@@ -127,6 +127,14 @@ fn a_file_of_another_user_is_run_only_when_told_to() {
     assert!(has_run(&room), "--trust did not run it");
 }
 
+fn runs_as(room: &Room, sudo_uid: &str) -> bool {
+    fs::remove_file(marker(room)).ok();
+    let mut command = Command::new(program());
+    command.args(["run", "./experiment.toml"]).env("SUDO_UID", sudo_uid);
+    Running::start(command, room.path()).finish();
+    has_run(room)
+}
+
 #[test]
 fn whose_a_file_is_does_not_depend_on_the_way_to_it() {
     assert!(rustix::process::geteuid().is_root(), "only root can give a file away: run it as root");
@@ -149,16 +157,9 @@ fn whose_a_file_is_does_not_depend_on_the_way_to_it() {
     done.exits_with(2).complains("it is a pipe");
     // A user who became root by sudo may run their own file.
     chown(room.path().join("experiment.toml"), Some(STRANGER), None).unwrap();
-    let run = |variable: &str| {
-        fs::remove_file(marker(&room)).ok();
-        let mut command = Command::new(program());
-        command.args(["run", "./experiment.toml"]).env("SUDO_UID", variable);
-        Running::start(command, room.path()).finish();
-        has_run(&room)
-    };
-    assert!(run(&STRANGER.to_string()));
-    assert!(!run("54322"));
-    assert!(!run("no number"));
+    assert!(runs_as(&room, &STRANGER.to_string()));
+    assert!(!runs_as(&room, "54322"));
+    assert!(!runs_as(&room, "no number"));
 }
 
 #[test]

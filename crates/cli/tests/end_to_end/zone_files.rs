@@ -190,23 +190,24 @@ fn records_are_those_of_bind() {
     }
 }
 
+#[track_caller]
+fn check_fault(line: &str, expected: &str) {
+    let room = Room::quiet();
+    room.write("zone", &format!("{BEGIN}{line}\n"));
+    let done = room.dnslab(&["serve", "--zone", "zone", "--origin", "x", "--listen", "[::1]:0"]);
+    done.exits_with(2).errors(1).complains("zone file: line 6: ").complains(expected);
+}
+
 #[test]
 fn faults_name_the_word() {
-    let check = |line: &str, expected: &str| {
-        let room = Room::quiet();
-        room.write("zone", &format!("{BEGIN}{line}\n"));
-        let done =
-            room.dnslab(&["serve", "--zone", "zone", "--origin", "x", "--listen", "[::1]:0"]);
-        done.exits_with(2).errors(1).complains("zone file: line 6: ").complains(expected);
-    };
-    check("a 1y A 192.0.2.1", "`1y` is no TTL");
-    check(
+    check_fault("a 1y A 192.0.2.1", "`1y` is no TTL");
+    check_fault(
         "$TTL soon",
         "`soon` is no TTL: write seconds, or numbers with the units s, m, h, d and w",
     );
-    check("a BOGUS 1", "`BOGUS` is no record type that is known: write TYPE and its number");
-    check("a NXT x A", "the data of `NXT` are read as");
-    check("a KX ten ns", "KX: `ten` is not a number of 16 bits");
-    check("$GENERATE 3-1 a$ A 192.0.2.$", "$GENERATE is followed by a range such as 1-10");
-    check("$GENERATE 1-3 a$ A 192.0.2.${0,0,z}", "write `$` or `${OFFSET,WIDTH,BASE}`");
+    check_fault("a BOGUS 1", "`BOGUS` is no record type that is known: write TYPE and its number");
+    check_fault("a NXT x A", "the data of `NXT` are read as");
+    check_fault("a KX ten ns", "KX: `ten` is not a number of 16 bits");
+    check_fault("$GENERATE 3-1 a$ A 192.0.2.$", "$GENERATE is followed by a range such as 1-10");
+    check_fault("$GENERATE 1-3 a$ A 192.0.2.${0,0,z}", "write `$` or `${OFFSET,WIDTH,BASE}`");
 }

@@ -58,7 +58,7 @@ pub(crate) fn vague(text: &str) -> Vec<(usize, &str)> {
 }
 
 /// Where a pattern or a signature that begins at `from` ends: before one of `ends`, or where what is around it ends.
-fn end(tokens: &[(usize, &str)], from: usize, ends: &[&str]) -> usize {
+pub(crate) fn end(tokens: &[(usize, &str)], from: usize, ends: &[&str]) -> usize {
     let mut depth = 0;
     for (at, (_, token)) in tokens.iter().enumerate().skip(from) {
         match *token {
@@ -73,7 +73,7 @@ fn end(tokens: &[(usize, &str)], from: usize, ends: &[&str]) -> usize {
 }
 
 /// Words, quotes and marks, each with its line, from 1. Comments are none.
-fn tokens(text: &str) -> Vec<(usize, &str)> {
+pub(crate) fn tokens(text: &str) -> Vec<(usize, &str)> {
     let (mut found, mut rest, mut line) = (Vec::new(), text, 1);
     while !rest.is_empty() {
         let (token, after) = rest.split_at(length(rest));

@@ -6,6 +6,7 @@
 
 mod bindings;
 mod circles;
+mod closures;
 mod commits;
 
 use std::collections::BTreeMap;
@@ -129,6 +130,31 @@ fn the_files_of_a_crate_make_no_circle() {
         });
         let found = circles::circles(&files.collect::<BTreeMap<_, _>>());
         assert_eq!(found, [[""; 0]; 0], "{name}: move what they share into a file below");
+    }
+}
+
+/// Crates with long closures until these are functions. None may be added.
+const WITH_LONG_CLOSURES: [&str; 10] = [
+    "analysis", "figures", "import", "lab", "metrics", "protocol", "record", "report", "results",
+    "settings",
+];
+
+#[test]
+fn what_has_a_name_and_many_lines_is_a_function() {
+    for entry in fs::read_dir(root().join("crates")).unwrap().flatten() {
+        let name = entry.file_name().into_string().unwrap();
+        let mut paths = Vec::new();
+        collect(&entry.path(), &name, &mut paths);
+        let mut found = Vec::new();
+        for path in paths.iter().filter(|path| path.ends_with(".rs")) {
+            let text = fs::read_to_string(root().join("crates").join(path)).unwrap();
+            let long = closures::long(&text).into_iter();
+            found.extend(long.map(|(line, name)| format!("{path}:{line}: {name}")));
+        }
+        match WITH_LONG_CLOSURES.contains(&name.as_str()) {
+            true => assert_ne!(found, [""; 0], "{name} has none any more: take it off the list"),
+            false => assert_eq!(found, [""; 0], "long closures: make each a function"),
+        }
     }
 }
 
@@ -421,11 +447,14 @@ fn wrong_settings(text: &str) -> Vec<Finding> {
 mod tests {
     use super::*;
 
+    fn lines_of(findings: &[Finding]) -> Vec<usize> {
+        findings.iter().map(|finding| finding.line).collect()
+    }
+
     /// `lines` are those that the rules for Rust complain about.
     #[track_caller]
     fn check(path: &str, text: &str, lines: &[usize]) {
-        let found: Vec<usize> = rust(path, text).iter().map(|finding| finding.line).collect();
-        assert_eq!(found, lines, "{path}:\n{text}");
+        assert_eq!(lines_of(&rust(path, text)), lines, "{path}:\n{text}");
     }
 
     #[test]
@@ -468,11 +497,9 @@ mod tests {
         let drawn = drawn_edges(picture);
         assert_eq!(drawn[3], ("top", vec!["load", "lab"]));
         let check = |name: &str, manifest: &str, lines: &[usize]| {
-            let wire = "\n[dependencies.dnslab-wire]";
-            let manifest = if name == "lab" { &format!("{manifest}{wire}") } else { manifest };
-            let found: Vec<_> =
-                wrong_edges(name, manifest, &drawn).iter().map(|finding| finding.line).collect();
-            assert_eq!(found, lines, "{name}:\n{manifest}");
+            let wire = if name == "lab" { "\n[dependencies.dnslab-wire]" } else { "" };
+            let found = wrong_edges(name, &format!("{manifest}{wire}"), &drawn);
+            assert_eq!(lines_of(&found), lines, "{name}:\n{manifest}");
         };
         let load =
             "[package]\nname = \"dnslab-lab\"\n[dependencies]\ndnslab-load.workspace = true\n";
@@ -490,12 +517,7 @@ mod tests {
     #[test]
     fn banned_packages_are_found() {
         let check = |lock: &str, lines: &[usize]| {
-            let found = banned_packages(lock);
-            assert_eq!(
-                found.iter().map(|finding| finding.line).collect::<Vec<_>>(),
-                lines,
-                "{lock}"
-            );
+            assert_eq!(lines_of(&banned_packages(lock)), lines, "{lock}");
         };
         let index = "source = \"registry+https://example.net/crates.io-index\"\n";
         check(&format!("[[package]]\nname = \"openssl\"\n{index}"), &[2]);
@@ -508,8 +530,7 @@ mod tests {
     fn dead_sources_are_found() {
         let text = "`wire/src/name.rs` and `crates/wire/src/`\n`wire/src/gone.rs`, src/gone.rs\n`cat a/src/b c`";
         let exists = |path: &str| ["wire/src/name.rs", "wire/src/"].contains(&path);
-        let found = dead_sources(text, &exists);
-        assert_eq!(found.iter().map(|finding| finding.line).collect::<Vec<_>>(), [2]);
+        assert_eq!(lines_of(&dead_sources(text, &exists)), [2]);
     }
 
     #[test]
@@ -533,11 +554,7 @@ mod tests {
     fn dead_links_are_found() {
         let check = |text: &str, lines: &[usize]| {
             let found = dead_links(text, &|path| path == "docs/HERE.md");
-            assert_eq!(
-                found.iter().map(|finding| finding.line).collect::<Vec<_>>(),
-                lines,
-                "{text}"
-            );
+            assert_eq!(lines_of(&found), lines, "{text}");
         };
         check("[a](docs/HERE.md) [b](docs/GONE.md)\n\n[c](GONE.md#d)", &[1, 3]);
         check("[a](docs/HERE.md#b) [c](#d) [e](https://example.net/f) ![g](gone.png)", &[]);
@@ -548,12 +565,7 @@ mod tests {
         let other = "# A b\n## `[c]`: D, e-f?\n## [G](h.md) i\n```sh\n# k\n```\n## A b\n#l\n";
         let read = |path: &str| (path == "O.md").then(|| other.to_owned());
         let check = |text: &str, lines: &[usize]| {
-            let found = dead_anchors(text, &read);
-            assert_eq!(
-                found.iter().map(|finding| finding.line).collect::<Vec<_>>(),
-                lines,
-                "{text}"
-            );
+            assert_eq!(lines_of(&dead_anchors(text, &read)), lines, "{text}");
         };
         check("[a](O.md#a-b) [a](O.md#a-b-1) [b](O.md#c-d-e-f) [c](O.md#g-i) [d](O.md)", &[]);
         check("[a](O.md#k)\n[b](O.md#l)\n[c](O.md#a-b-2)\n[d](O.md#)", &[1, 2, 3, 4]);
@@ -563,12 +575,7 @@ mod tests {
     #[test]
     fn wrong_lines_of_the_summary_are_found() {
         let check = |summary: &str, lines: &[usize]| {
-            let found = wrong_summary(summary, &["A.md", "B.md"]);
-            assert_eq!(
-                found.iter().map(|finding| finding.line).collect::<Vec<_>>(),
-                lines,
-                "{summary}"
-            );
+            assert_eq!(lines_of(&wrong_summary(summary, &["A.md", "B.md"])), lines, "{summary}");
         };
         check("# Summary\n[a](A.md)\n- [b](B.md)\n", &[]);
         check("# Summary\n[a](A.md)\n- [b](B.md)\n  - [a](A.md)\n- [c](C.md)\n", &[4, 5]);

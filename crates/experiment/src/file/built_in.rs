@@ -81,7 +81,7 @@ impl Machine for Here {
     }
 
     fn find_link(&self, address: Ipv6Addr, name: &str) -> Result<u32, String> {
-        find_link(address, name)
+        find_link(address, name).map_err(|error| error.to_string())
     }
 
     fn find_address(&self, name: &str) -> Result<IpAddr, String> {
@@ -91,18 +91,27 @@ impl Machine for Here {
     }
 }
 
+/// Why an address has no link.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    /// No interface has this name or number.
+    #[error("this host has no interface `{0}`")]
+    NoInterface(String),
+    /// Only link-local addresses have one.
+    #[error("only a link-local address, such as fe80::1, has a link, and `{0}` is none")]
+    NotLinkLocal(Ipv6Addr),
+}
+
 /// The number of the interface on whose link an address of this host or of a neighbour is meant, by its name or number.
 ///
 /// # Errors
 /// When there is none, or the address is that of no link.
-pub fn find_link(address: Ipv6Addr, name: &str) -> Result<u32, String> {
+pub fn find_link(address: Ipv6Addr, name: &str) -> Result<u32, LinkError> {
     let mut found = (format!("{address}%{name}"), 0).to_socket_addrs().ok().into_iter().flatten();
     match found.next() {
         Some(SocketAddr::V6(found)) if found.scope_id() != 0 => Ok(found.scope_id()),
-        _ if address.is_unicast_link_local() => Err(format!("this host has no interface `{name}`")),
-        _ => Err(format!(
-            "only a link-local address, such as fe80::1, has a link, and `{address}` is none"
-        )),
+        _ if address.is_unicast_link_local() => Err(LinkError::NoInterface(name.to_owned())),
+        _ => Err(LinkError::NotLinkLocal(address)),
     }
 }
 

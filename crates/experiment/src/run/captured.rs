@@ -464,6 +464,16 @@ impl Read for CaptureFile {
     }
 }
 
+/// Why a capture that was counted cannot be read again.
+#[derive(Debug, thiserror::Error)]
+enum ReadAgainError {
+    /// It says itself which file is meant.
+    #[error(transparent)]
+    Changed(#[from] io::Error),
+    #[error("{}: {error}", path.display())]
+    Capture { path: PathBuf, error: CaptureError },
+}
+
 /// The queries of a capture that was counted. It must end where it ended then.
 struct SeenAgain {
     seen: SeenQueries<SeenQuery>,
@@ -472,7 +482,7 @@ struct SeenAgain {
 }
 
 impl Iterator for SeenAgain {
-    type Item = Result<SeenQuery, String>;
+    type Item = Result<SeenQuery, ReadAgainError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if let Some(query) = self.seen.next() {
@@ -482,12 +492,11 @@ impl Iterator for SeenAgain {
         if self.cut.as_ref() == Some(&error.to_string()) {
             return None;
         }
-        let reason = match error {
-            CaptureError::Read { source, .. } if source.get_ref().is_some() => source.to_string(),
-            error => format!("{}: {error}", self.path.display()),
-        };
-        self.seen.end = None;
-        Some(Err(reason))
+        let error = self.seen.end.take()?;
+        Some(Err(match error {
+            CaptureError::Read { source, .. } if source.get_ref().is_some() => source.into(),
+            error => ReadAgainError::Capture { path: self.path.clone(), error },
+        }))
     }
 }
 

@@ -547,12 +547,6 @@ impl Prepared<'_> {
 
 /// Leaves out what had less than half of its time: it is too little to stand beside whole runs of its variant.
 pub(super) fn leave_out_if_short(record: &mut RunRecord) {
-    let too_short = |caveat: &Caveat| match *caveat {
-        Caveat::CutShort { measured_ns, asked_ns, .. } if measured_ns < asked_ns / 2 => {
-            Some(InvalidReason::TooShort { measured_ns, asked_ns })
-        }
-        _ => None,
-    };
     if let Some(reason) = record.caveats.iter().find_map(too_short) {
         if record.status == RunStatus::Valid {
             record.status = RunStatus::Invalid { reason };
@@ -622,5 +616,14 @@ fn log_tail_of(error: &TargetError) -> Vec<String> {
         TargetError::Lab(LabError::NotReady(waited)) => waited.log_tail.clone(),
         TargetError::ChainServer { source, .. } => log_tail_of(source),
         _ => Vec::new(),
+    }
+}
+
+fn too_short(caveat: &Caveat) -> Option<InvalidReason> {
+    match *caveat {
+        Caveat::CutShort { measured_ns, asked_ns, .. } if measured_ns < asked_ns / 2 => {
+            Some(InvalidReason::TooShort { measured_ns, asked_ns })
+        }
+        _ => None,
     }
 }

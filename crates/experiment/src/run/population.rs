@@ -175,14 +175,14 @@ pub(crate) fn described(source: &PopulationSource) -> String {
 
 impl ClientTraffic for PopulationClients {
     fn begin(&self, workers: u32, _cpus: &[usize]) -> io::Result<Vec<Box<dyn Feed>>> {
-        let feed = |worker| {
+        let feeds = (0..workers).map(|worker| {
             let load = PopulationLoad { worker, of: workers, ..self.load.clone() };
             let mut queries = self.population.queries(&load, self.names.clone()).peekable();
             // Bursts that began before the load are found here, and not when the first query is due.
             queries.peek();
             Box::new(MadeQueries { queries }) as Box<dyn Feed>
-        };
-        Ok((0..workers).map(feed).collect())
+        });
+        Ok(feeds.collect())
     }
 
     fn known(&self) -> PlayedClients {

@@ -78,15 +78,20 @@ impl Question {
     }
 }
 
-/// Asks a server behind the one under test. `authority` signed its certificate.
-pub(super) fn probe(
-    transport: Transport,
-    address: SocketAddr,
-    question: &Question,
-    authority: Option<&Path>,
-) -> Result<(), String> {
-    let name = address.ip().to_string();
-    let tls = tls(transport, Some(&Verification::RunAuthority), &name, authority)
-        .map_err(|error| error.to_string())?;
-    question.ask(&Load::default(), transport, address, tls.as_ref())
+/// What a server must answer to be ready, and whom it is asked as.
+pub(super) struct Probe<'a> {
+    pub(super) question: &'a Question,
+    pub(super) load: &'a Load,
+    pub(super) verification: Option<&'a Verification>,
+    /// Whoever signed the server's certificate. The start of the server makes it.
+    pub(super) authority: &'a Path,
+}
+
+impl Probe<'_> {
+    pub(super) fn ask(&self, transport: Transport, address: SocketAddr) -> Result<(), String> {
+        let name = address.ip().to_string();
+        let tls = tls(transport, self.verification, &name, Some(self.authority))
+            .map_err(|error| error.to_string())?;
+        self.question.ask(self.load, transport, address, tls.as_ref())
+    }
 }

@@ -273,6 +273,16 @@ mod tests {
 
     use super::*;
 
+    fn wrong_name(would_do: Option<&str>) -> CertificateFault {
+        CertificateFault::WrongName {
+            asked: "192.0.2.7".to_owned(),
+            is_address: true,
+            names: vec!["ns.example".to_owned()],
+            has_address_as_name: false,
+            would_do: would_do.map(str::to_owned),
+        }
+    }
+
     #[test]
     fn remedies_are_in_the_form_of_the_command() {
         let check = |fault: CertificateFault, form: OptionForm, expected: &str| {
@@ -280,16 +290,13 @@ mod tests {
             let found = of_certificate(&fault, target, form);
             assert!(found.contains(expected), "{fault:?}: {found}");
         };
-        let wrong = |would_do: Option<&str>| CertificateFault::WrongName {
-            asked: "192.0.2.7".to_owned(),
-            is_address: true,
-            names: vec!["ns.example".to_owned()],
-            has_address_as_name: false,
-            would_do: would_do.map(str::to_owned),
-        };
-        check(wrong(Some("ns.example")), OptionForm::Set, "`--set server.tls_name=ns.example`");
-        check(wrong(Some("ns.example")), OptionForm::Flag, "`--tls-name ns.example`");
-        check(wrong(None), OptionForm::Flag, "-addext subjectAltName=IP:192.0.2.7 ");
+        check(
+            wrong_name(Some("ns.example")),
+            OptionForm::Set,
+            "`--set server.tls_name=ns.example`",
+        );
+        check(wrong_name(Some("ns.example")), OptionForm::Flag, "`--tls-name ns.example`");
+        check(wrong_name(None), OptionForm::Flag, "-addext subjectAltName=IP:192.0.2.7 ");
         let own = |would_do_as_authority| CertificateFault::SelfSigned { would_do_as_authority };
         check(own(true), OptionForm::Set, "`--set server.authority=FILE`");
         check(own(true), OptionForm::Flag, "`--authority FILE`");
@@ -318,14 +325,15 @@ mod tests {
         }
     }
 
+    fn check_refusal(refusal: Refusal, transport: Transport, method: Method, expected: &str) {
+        let target = SocketAddr::from(([192, 0, 2, 7], 443));
+        let error = AskError::Refused { transport, target, method, refusal };
+        let remedy = of_silence(&error, OptionForm::Flag).unwrap();
+        assert!(remedy.contains(expected), "{refusal}: {remedy}");
+    }
+
     #[test]
     fn a_refusal_has_the_hint_of_its_status() {
-        let check = |refusal, transport, method, expected: &str| {
-            let target = SocketAddr::from(([192, 0, 2, 7], 443));
-            let error = AskError::Refused { transport, target, method, refusal };
-            let remedy = of_silence(&error, OptionForm::Flag).unwrap();
-            assert!(remedy.contains(expected), "{refusal}: {remedy}");
-        };
         for (status, expected) in [
             (404, "`--http-path PATH`"),
             (405, "`--http-method get`"),
@@ -334,10 +342,10 @@ mod tests {
             (503, "is not ready"),
             (301, "redirections are not followed"),
         ] {
-            check(Refusal::Status(status), Transport::Doh2, Method::Post, expected);
+            check_refusal(Refusal::Status(status), Transport::Doh2, Method::Post, expected);
         }
-        check(Refusal::Status(405), Transport::Doh3, Method::Get, "`--http-method post`");
-        check(Refusal::NoMessage, Transport::Doh2, Method::Post, "`--http-path PATH`");
-        check(Refusal::Reset, Transport::Doq, Method::Post, "the log of the server");
+        check_refusal(Refusal::Status(405), Transport::Doh3, Method::Get, "`--http-method post`");
+        check_refusal(Refusal::NoMessage, Transport::Doh2, Method::Post, "`--http-path PATH`");
+        check_refusal(Refusal::Reset, Transport::Doq, Method::Post, "the log of the server");
     }
 }

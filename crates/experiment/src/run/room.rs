@@ -89,21 +89,23 @@ fn ephemeral_ports() -> Option<u64> {
 mod tests {
     use super::*;
 
+    #[track_caller]
+    fn check_ports(wanted: u64, sources: u64, expected: Option<&str>) {
+        let found = too_few_ports(wanted, sources, 28_232);
+        match (expected, &found) {
+            (None, None) => {}
+            (Some(text), Some(found)) => assert!(found.contains(text), "{found}"),
+            _ => panic!("{wanted} {sources}: {found:?}"),
+        }
+    }
+
     #[test]
     fn ports_are_counted_by_source() {
-        let check = |wanted, sources, expected: Option<&str>| {
-            let found = too_few_ports(wanted, sources, 28_232);
-            match (expected, &found) {
-                (None, None) => {}
-                (Some(text), Some(found)) => assert!(found.contains(text), "{found}"),
-                _ => panic!("{wanted} {sources}: {found:?}"),
-            }
-        };
-        check(28_232, 1, None);
-        check(28_233, 1, Some("the 28232 ports that one source address has"));
-        check(28_233, 1, Some("at least 2 addresses with `load.sources`"));
-        check(100_000, 3, Some("the 84696 ports that 3 source addresses have"));
-        check(100_000, 4, None);
+        check_ports(28_232, 1, None);
+        check_ports(28_233, 1, Some("the 28232 ports that one source address has"));
+        check_ports(28_233, 1, Some("at least 2 addresses with `load.sources`"));
+        check_ports(100_000, 3, Some("the 84696 ports that 3 source addresses have"));
+        check_ports(100_000, 4, None);
         assert!(ephemeral_ports().is_some_and(|ports| ports > 1_000));
     }
 

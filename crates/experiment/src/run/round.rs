@@ -228,14 +228,12 @@ fn visit_and_run(
     let loads: Vec<Member<'_>> = loads.collect();
     let mut observe_fit = |load: usize, progress: Progress<'_>| observe(fit[load], progress);
     let mut results = dnslab_load::run_together(&loads, &mut observe_fit).into_iter();
-    let result = |load: &Applying<'_>| match &load.job {
-        Ok(_) => {
-            let result = results.next().expect("each load has a result");
-            result.map_err(|error| error.to_string())
-        }
-        Err(reason) => Err(reason.clone()),
-    };
-    applying.iter().map(result).collect()
+    let results = applying.iter().map(|load| {
+        load.job.as_ref().map_err(Clone::clone)?;
+        let result = results.next().expect("each load has a result");
+        result.map_err(|error| error.to_string())
+    });
+    results.collect()
 }
 
 /// What a server used in a span, nanoseconds. Of one that ended in between all that was seen of it, which

@@ -88,24 +88,25 @@ fn split(variant: &Variant) -> Result<Split, CpuError> {
 mod tests {
     use super::*;
 
+    fn cpus_of(lines: &str) -> Result<Cpus, CpuError> {
+        let text = format!(
+            "name = \"x\"\nserver.kind = \"unbound\"\nupstream.kind = \"embedded\"\n{lines}\n\
+             [[variant]]\nname = \"a\"\n"
+        );
+        Cpus::of(&dnslab_settings::check_text(&text, &[]).unwrap().variants[0])
+    }
+
     #[test]
     fn an_upstream_shares_with_the_load_and_never_with_the_server() {
-        let split = |lines: &str| {
-            let text = format!(
-                "name = \"x\"\nserver.kind = \"unbound\"\nupstream.kind = \"embedded\"\n{lines}\n\
-                 [[variant]]\nname = \"a\"\n"
-            );
-            Cpus::of(&dnslab_settings::check_text(&text, &[]).unwrap().variants[0])
-        };
         let all = cpus::allowed();
-        let Cpus { server, load, upstream } = split("").unwrap();
+        let Cpus { server, load, upstream } = cpus_of("").unwrap();
         assert!(!load.is_empty() && !upstream.is_empty());
         if all.len() == 2 {
             assert_eq!((server, load, upstream), (vec![all[0]], vec![all[1]], vec![all[1]]));
-            let cpus = split(&format!("upstream.cpus = [{}]", all[0])).unwrap();
+            let cpus = cpus_of(&format!("upstream.cpus = [{}]", all[0])).unwrap();
             assert_eq!(cpus.upstream, [all[0]]);
             assert!(cpus.describe().contains("upstream on CPUs"), "{}", cpus.describe());
         }
-        assert!(split("upstream.cpus = [8000]").is_err());
+        assert!(cpus_of("upstream.cpus = [8000]").is_err());
     }
 }

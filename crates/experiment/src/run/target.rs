@@ -18,7 +18,7 @@ use dnslab_wire::{TlsGroup, Transport};
 use super::error::TargetError;
 use super::first_query::is_answered;
 use super::queries::{Asked, with_files};
-use super::ready::{Question, READY_WITHIN};
+use super::ready::{Probe, Question, READY_WITHIN};
 use super::remedies::hint;
 use super::seeds::Role;
 use super::testbed::{Startup, Testbed, give, visit};
@@ -234,12 +234,10 @@ fn start(
     let name = address.ip().to_string();
     let authority = spec.directory.join("authority.pem");
     let load = Load { http_path: spec.http_path.clone(), ..client.load.clone() };
+    let probe = Probe { question, load: &load, verification, authority: &authority };
     let probe = |transport: Transport, address: SocketAddr| {
         let _visit = visit(client.network.as_deref()).map_err(|error| error.to_string())?;
-        // The start makes the authority, so these settings are made here.
-        let tls = tls(transport, verification, &name, Some(&authority))
-            .map_err(|error| error.to_string())?;
-        question.ask(&load, transport, address, tls.as_ref())
+        probe.ask(transport, address)
     };
     let server =
         RunningServer::start(spec, guard, &probe, Patience { timeout: READY_WITHIN, stop })?;

@@ -14,7 +14,8 @@ use dnslab_lab::{
 };
 use dnslab_record::{ChainPart, HostFacts, Span, TestbedFacts};
 use dnslab_settings::{
-    ChainRole, ChainServer, HostsChoice, Link, Queries, ServerKind, UpstreamChoice, Variant,
+    ChainRole, ChainServer, HostsChoice, Link, Load, Queries, ServerKind, UpstreamChoice, Variant,
+    Verification,
 };
 use dnslab_traffic::QueryList;
 use dnslab_wire::units::duration;
@@ -22,7 +23,7 @@ use dnslab_wire::{TRUST_ANCHOR_DS, Transport};
 
 use super::error::{QueriesError, TargetError};
 use super::internet::PrivateInternet;
-use super::ready::{Question, READY_NAME, READY_WITHIN, probe};
+use super::ready::{Probe, Question, READY_NAME, READY_WITHIN};
 use super::seeds::{Role, Seeds};
 use super::split::Cpus;
 use super::zone::{write_zone, zone};
@@ -135,7 +136,7 @@ impl Testbed {
     /// Watches the servers behind the one under test, unless that is switched off.
     pub(super) fn watch(&self, variant: &Variant, cpus: &Cpus) -> Vec<Watch> {
         let is_on = variant.server.watch;
-        let watch = |behind: &RunningChainServer| {
+        let watches = self.behind.iter().map(|behind| {
             let watched = behind.server.watched().beside_load(&cpus.load);
             let watched = match behind.role {
                 // Interrupts on these CPUs count for the server under test alone.
@@ -146,8 +147,8 @@ impl Testbed {
                 sampler: is_on.then(|| Sampler::start(watched)),
                 counters: behind.server.count().filter(|_| is_on),
             }
-        };
-        self.behind.iter().map(watch).collect()
+        });
+        watches.collect()
     }
 
     /// A server behind the one under test, a host or a link that has ended by itself.
@@ -169,7 +170,7 @@ impl Testbed {
         origin: Instant,
         window: Span,
     ) -> Vec<ChainPart> {
-        let part = |(behind, watch): (&RunningChainServer, Watch)| ChainPart {
+        let parts = self.behind.iter().zip(watches).map(|(behind, watch)| ChainPart {
             role: behind.role.name().to_owned(),
             host: behind.role.host().to_owned(),
             transport: behind.transport.to_string(),
@@ -179,8 +180,8 @@ impl Testbed {
                 .sampler
                 .map(|sampler| sampler.finish_over(origin, window))
                 .unwrap_or_default(),
-        };
-        self.behind.iter().zip(watches).map(part).collect()
+        });
+        parts.collect()
     }
 
     /// Hosts and links for the record; `None` if one host was asked for.
@@ -258,12 +259,14 @@ impl Testbed {
         if kind == ServerKind::Embedded && self.internet.is_none() {
             self.give_behaviour(&mut spec, variant);
         }
-        let question = Question::of(variant)?;
         let authority = directory.join(certificate::AUTHORITY);
+        let (question, load) = (&Question::of(variant)?, &Load::default());
+        let verification = Some(&Verification::RunAuthority);
+        let probe = Probe { question, load, verification, authority: &authority };
         let ask = |transport: Transport, address: SocketAddr| {
             // The server that will ask it is on this host.
             let _visit = self.visit("server").map_err(|error| error.to_string())?;
-            probe(transport, address, &question, Some(&authority))
+            probe.ask(transport, address)
         };
         let server =
             RunningServer::start(&spec, guard, &ask, Patience { timeout: READY_WITHIN, stop })?;

@@ -134,6 +134,15 @@ impl DelayQueue {
 mod tests {
     use super::*;
 
+    fn take_due(queue: &mut DelayQueue, now_ns: u64) -> (String, Option<u64>) {
+        let mut texts = String::new();
+        while let Some(held) = queue.pop_due(now_ns) {
+            texts.push_str(std::str::from_utf8(&held.message).unwrap());
+            queue.recycle(held.message);
+        }
+        (texts, queue.next_due_ns())
+    }
+
     #[test]
     fn answers_leave_in_order_and_not_early() {
         let id = ConnectionId { place: 0, generation: 0 };
@@ -142,17 +151,9 @@ mod tests {
         for (due_ns, text) in [(30, "c"), (10, "a"), (20, "b"), (10, "A"), (40, "d")] {
             assert!(queue.push(due_ns, destination, text.as_bytes()));
         }
-        let mut left = |now_ns| {
-            let mut texts = String::new();
-            while let Some(held) = queue.pop_due(now_ns) {
-                texts.push_str(std::str::from_utf8(&held.message).unwrap());
-                queue.recycle(held.message);
-            }
-            (texts, queue.next_due_ns())
-        };
-        assert_eq!(left(9), (String::new(), Some(10)));
-        assert_eq!(left(29), ("aAb".to_owned(), Some(30)));
-        assert_eq!(left(40), ("cd".to_owned(), None));
+        assert_eq!(take_due(&mut queue, 9), (String::new(), Some(10)));
+        assert_eq!(take_due(&mut queue, 29), ("aAb".to_owned(), Some(30)));
+        assert_eq!(take_due(&mut queue, 40), ("cd".to_owned(), None));
         assert_eq!(queue.places.len(), 5);
         queue.push(1, destination, b"e");
         assert_eq!((queue.places.len(), queue.spare.len()), (5, 4));

@@ -153,29 +153,18 @@ impl Server {
     ///
     /// # Panics
     /// When a worker does, which is a fault of this crate.
-    pub fn run(self) -> Result<Counters, ResponderError> {
-        let Self { shared, workers, program, busy, hold, seed, .. } = self;
-        let shared = &shared;
-        let work = |number: usize, sockets: WorkerSockets| {
-            let player = Player::new(program.clone(), seed, number);
-            let slot = shared.published.slot(number);
-            let responder = Responder::new(shared.content.clone(), player, busy, hold.clone());
-            let outcome = Worker::new(shared, slot, sockets, responder).and_then(Worker::run);
-            if outcome.is_err() {
-                // The others must not go on alone: whoever started the server would not notice.
-                StopHandle { state: Arc::clone(&shared.stop) }.stop();
-            }
-            outcome
-        };
+    pub fn run(mut self) -> Result<Counters, ResponderError> {
+        let workers = std::mem::take(&mut self.workers);
+        let server = &self;
         std::thread::scope(|scope| {
             let threads = workers.into_iter().enumerate().map(|(number, sockets)| {
-                let work = &work;
-                std::thread::Builder::new().spawn_scoped(scope, move || work(number, sockets))
+                let work = move || server.work(number, sockets);
+                std::thread::Builder::new().spawn_scoped(scope, work)
             });
             let threads: io::Result<Vec<_>> = threads.collect();
             let threads = threads.map_err(|source| {
                 // Those that run would serve without the others.
-                StopHandle { state: Arc::clone(&shared.stop) }.stop();
+                server.stop_handle().stop();
                 ResponderError::Threads { source }
             })?;
             let mut counters = Counters::default();
@@ -185,5 +174,20 @@ impl Server {
             }
             Ok(counters)
         })
+    }
+
+    /// What one worker does until the server stops.
+    fn work(&self, number: usize, sockets: WorkerSockets) -> io::Result<Counters> {
+        let shared = &self.shared;
+        let player = Player::new(self.program.clone(), self.seed, number);
+        let slot = shared.published.slot(number);
+        let responder =
+            Responder::new(shared.content.clone(), player, self.busy, self.hold.clone());
+        let outcome = Worker::new(shared, slot, sockets, responder).and_then(Worker::run);
+        if outcome.is_err() {
+            // The others must not go on alone: whoever started the server would not notice.
+            self.stop_handle().stop();
+        }
+        outcome
     }
 }

@@ -176,16 +176,16 @@ impl QuicSettings {
         config: &Config,
         connections: usize,
     ) -> Result<Self, ResponderError> {
-        let limited = |mut settings: QuicServerSettings| {
-            settings.idle_timeout = config.idle_timeout;
-            settings.connections = connections;
-            settings.queries_per_connection = config.queries_per_connection;
-            settings
-        };
         let doq = tls.of(Transport::Doq).map(QuicServerSettings::doq).transpose()?;
         let doh3 =
             tls.of(Transport::Doh3).map(|tls| QuicServerSettings::http3(tls, &config.http_path));
-        Ok(Self { doq: doq.map(limited), doh3: doh3.transpose()?.map(limited) })
+        let mut all = Self { doq, doh3: doh3.transpose()? };
+        for settings in [&mut all.doq, &mut all.doh3].into_iter().flatten() {
+            settings.idle_timeout = config.idle_timeout;
+            settings.connections = connections;
+            settings.queries_per_connection = config.queries_per_connection;
+        }
+        Ok(all)
     }
 
     fn of(&self, transport: Transport) -> &QuicServerSettings {

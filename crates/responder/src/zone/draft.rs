@@ -43,20 +43,20 @@ impl Draft {
         line: usize,
     ) -> Result<(), ZoneError> {
         let owner = record.owner().to_vec();
-        let culprit = |reason| ZoneError::Record {
-            line,
-            owner: presentation(owner.as_slice()),
-            rtype: record.rtype().to_string(),
-            reason,
-        };
-        if record.class() != Class::IN {
-            return Err(culprit("only class IN is served"));
-        }
         let (rtype, ttl) = (record.rtype(), record.ttl().as_secs());
         let compose = |pool: &mut Vec<u8>| {
             record.data().compose_rdata(pool).map_err(|_| "the record data are too long")
         };
-        self.add(owner.as_slice(), rtype, ttl, line, compose).map_err(culprit)
+        let added = match record.class() {
+            Class::IN => self.add(owner.as_slice(), rtype, ttl, line, compose),
+            _ => Err("only class IN is served"),
+        };
+        added.map_err(|reason| ZoneError::Record {
+            line,
+            owner: presentation(owner.as_slice()),
+            rtype: record.rtype().to_string(),
+            reason,
+        })
     }
 
     /// Adds the records of an RRset that is in no file.

@@ -552,13 +552,8 @@ mod tests {
     fn words_end_where_the_parser_ends_them() {
         let entry = |text: &'static str| Entries { text: text.as_bytes(), line: 1 }.next().unwrap();
         let check = |text, expected: &[&str]| {
-            let entry = entry(text);
-            let words: Vec<&[u8]> = entry.words_from(0);
-            assert_eq!(
-                words,
-                expected.iter().map(|word| word.as_bytes()).collect::<Vec<_>>(),
-                "{text:?}"
-            );
+            let expected: Vec<&[u8]> = expected.iter().map(|word| word.as_bytes()).collect();
+            assert_eq!(entry(text).words_from(0), expected, "{text:?}");
         };
         check("a TXT \"b ; c\"d;e\n", &["a", "TXT", "b ; c", "d"]);
         check("a TXT \"b \\\" c\" \\;\n", &["a", "TXT", "b \\\" c", "\\;"]);

@@ -34,12 +34,10 @@ fn run(command: &str, arguments: &[&str]) -> Output {
 fn dig() {
     let server = Running::start(|_| {});
     let port = server.address.port().to_string();
+    let begin = ["@127.0.0.1", "-p", &port, "+norec", "+tries=1", "+time=20"];
     let dig = |arguments: &[&str], expected: &[&str], absent: &[&str]| {
-        let mut all = vec!["@127.0.0.1", "-p", &port, "+norec", "+tries=1", "+time=20"];
-        all.extend_from_slice(arguments);
-        let mut absent = absent.to_vec();
-        absent.extend(["WARNING", "malformed", "mismatch", "extra bytes"]);
-        check("dig", &all, expected, &absent);
+        let absent = [absent, &["WARNING", "malformed", "mismatch", "extra bytes"]].concat();
+        check("dig", &[&begin, arguments].concat(), expected, &absent);
     };
     let found = ["status: NOERROR", "flags: qr aa;", "192.0.2.1", "IN\tA"];
     dig(&["wWw.example", "A", "+noedns"], &found, &["OPT PSEUDOSECTION"]);
@@ -118,13 +116,13 @@ fn curl() {
     let certificate = server.chain.display().to_string();
     let origin = format!("https://localhost:{}", server.doh2_address.port());
     let resolve = format!("localhost:{}:127.0.0.1", server.doh2_address.port());
+    let begin =
+        ["--silent", "--show-error", "--max-time", "20", "--http2", "--output", "/dev/null"];
+    let begin = [&begin[..], &["--cacert", &certificate, "--resolve", &resolve]].concat();
+    let shown = "%{http_version} %{http_code} %{size_download} %{content_type}";
     let curl = |path: &str, arguments: &[&str], expected: &str| {
         let url = format!("{origin}{path}");
-        let shown = "%{http_version} %{http_code} %{size_download} %{content_type}";
-        let mut all = vec!["--silent", "--show-error", "--max-time", "20", "--http2"];
-        all.extend(["--cacert", &certificate, "--resolve", &resolve, "--output", "/dev/null"]);
-        all.extend(["--write-out", shown, &url]);
-        all.extend_from_slice(arguments);
+        let all = [&begin, &["--write-out", shown, &url][..], arguments].concat();
         check("curl", &all, &[expected], &[]);
     };
     let dns = "content-type: application/dns-message";
@@ -142,9 +140,7 @@ fn curl() {
     curl("/dns-query?dns=AAAB=", &["--head"], "2 400 0");
     let heads = |path: &str, arguments: &[&str], expected: &[&str]| {
         let url = format!("{origin}{path}");
-        let mut all = vec!["--silent", "--max-time", "20", "--http2", "--cacert", &certificate];
-        all.extend(["--resolve", &resolve, "--dump-header", "-", "--output", "/dev/null", &url]);
-        all.extend_from_slice(arguments);
+        let all = [&begin, &["--dump-header", "-", &url][..], arguments].concat();
         check("curl", &all, expected, &[]);
     };
     let kept = ["cache-control: max-age=300\r\n", "content-length: 45\r\n"];
@@ -205,20 +201,21 @@ fn dnsperf_loses_nothing() {
     server.stop();
 }
 
+fn connect(port: u16, alpn: Option<&str>, version: &str) -> (bool, String) {
+    let address = format!("127.0.0.1:{port}");
+    let mut all = vec!["s_client", "-connect", &address, version];
+    all.extend(alpn.map(|alpn| ["-alpn", alpn]).into_iter().flatten());
+    let output = run("openssl", &all);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    (output.status.success(), text + &String::from_utf8_lossy(&output.stderr))
+}
+
 /// What the protocols want of ALPN: a client of DNS over TLS need not ask for a protocol (RFC 7858), one of
 /// HTTP/2 must (RFC 9113, section 3.3), and one that asks only for others is refused (RFC 7301, section 3.2).
 #[test]
 fn openssl() {
     let server = Running::start(|_| {});
     let ports = [server.dot_address.port(), server.doh2_address.port()];
-    let connect = |port: u16, alpn: Option<&str>, version: &str| {
-        let address = format!("127.0.0.1:{port}");
-        let mut all = vec!["s_client", "-connect", &address, version];
-        all.extend(alpn.map(|alpn| ["-alpn", alpn]).into_iter().flatten());
-        let output = run("openssl", &all);
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        (output.status.success(), text + &String::from_utf8_lossy(&output.stderr))
-    };
     for version in ["-tls1_2", "-tls1_3"] {
         let [dot, doh2] = ports;
         for (port, alpn) in [(dot, None), (dot, Some("dot")), (doh2, Some("http/1.1,h2"))] {

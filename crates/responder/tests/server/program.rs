@@ -149,19 +149,20 @@ fn answered_ids(server: &Running, count: u16) -> Vec<u16> {
     std::iter::from_fn(next).collect()
 }
 
+fn answered_with(seed: u64) -> Vec<u16> {
+    let server = Running::start(|config| {
+        config.seed = seed;
+        config.program.loss = "50%".parse().unwrap();
+    });
+    answered_ids(&server, 200)
+}
+
 #[test]
 fn one_seed_gives_the_same_losses() {
-    let lost = |seed| {
-        let server = Running::start(|config| {
-            config.seed = seed;
-            config.program.loss = "50%".parse().unwrap();
-        });
-        answered_ids(&server, 200)
-    };
-    let first = lost(7);
+    let first = answered_with(7);
     assert!((50..150).contains(&first.len()), "{first:?}");
-    assert_eq!(first, lost(7));
-    assert_ne!(first, lost(8));
+    assert_eq!(first, answered_with(7));
+    assert_ne!(first, answered_with(8));
 }
 
 #[test]

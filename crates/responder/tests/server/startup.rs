@@ -47,18 +47,20 @@ fn faults_name_culprit_and_remedy() {
     );
     let dot = |config: &mut Config| config.dot_listen.push("127.0.0.1:0".parse().unwrap());
     check(dot, &["127.0.0.1:0 needs a certificate"]);
-    let files = |chain: &str, key: &str| {
-        let (chain, key) = (running.chain.with_file_name(chain), running.chain.with_file_name(key));
-        move |config: &mut Config| {
+    let other = Running::start(|_| {});
+    let other = other.certificate.key.to_str().unwrap();
+    for (chain, key, expected) in [
+        ("missing.pem", "key.pem", &["certificate chain", "missing.pem"][..]),
+        ("chain.pem", "missing.pem", &["private key", "missing.pem"]),
+        ("key.pem", "key.pem", &["key.pem", "holds no certificate"]),
+        ("chain.pem", "chain.pem", &["private key", "chain.pem"]),
+        ("chain.pem", other, &["cannot be used"]),
+    ] {
+        let [chain, key] = [chain, key].map(|name| running.chain.with_file_name(name));
+        let files = |config: &mut Config| {
             dot(config);
             config.certificate = Some(CertificateFiles { chain, key });
-        }
-    };
-    check(files("missing.pem", "key.pem"), &["certificate chain", "missing.pem"]);
-    check(files("chain.pem", "missing.pem"), &["private key", "missing.pem"]);
-    check(files("key.pem", "key.pem"), &["key.pem", "holds no certificate"]);
-    check(files("chain.pem", "chain.pem"), &["private key", "chain.pem"]);
-    let other = Running::start(|_| {});
-    let key = other.certificate.key.to_str().unwrap();
-    check(files("chain.pem", key), &["cannot be used"]);
+        };
+        check(files, expected);
+    }
 }

@@ -90,7 +90,9 @@ fn pipelined_queries() {
     for id in 0..2000 {
         push_frame(&mut frames, &query(id, &format!("host{}.example.", id % 1000), Rtype::A));
     }
-    let check = |mut stream: Box<dyn ReadWrite>| {
+    let streams: [Box<dyn ReadWrite>; 2] =
+        [Box::new(server.tcp()), Box::new(server.tls(server.dot_address, b"dot"))];
+    for mut stream in streams {
         for part in frames.chunks(7777) {
             stream.write_all(part).unwrap();
             stream.flush().unwrap();
@@ -100,9 +102,7 @@ fn pipelined_queries() {
             let response = Response::parse(&message).unwrap();
             assert_eq!((response.id, response.rcode, response.answers), (id, 0, 1));
         }
-    };
-    check(Box::new(server.tcp()));
-    check(Box::new(server.tls(server.dot_address, b"dot")));
+    }
     let counters = server.stop();
     assert_eq!((counters.tcp.answered, counters.dot.answered), (2000, 2000));
 }

@@ -201,25 +201,26 @@ fn delv_validates_by_itself() {
     delv.check("nothing.example.com", "A", "; negative response, fully validated");
 }
 
+fn run(folder: &Path, program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program)
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .unwrap_or_else(|error| panic!("cannot run {program}: {error}; install bind9-utils"));
+    assert!(output.status.success(), "{program} {arguments:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
 #[test]
 fn a_signed_zone_file_is_served_with_its_proofs() {
     let folder = tempfile::tempdir().unwrap();
-    let run = |program: &str, arguments: &[&str]| {
-        let output = Command::new(program)
-            .args(arguments)
-            .current_dir(folder.path())
-            .output()
-            .unwrap_or_else(|error| panic!("cannot run {program}: {error}; install bind9-utils"));
-        assert!(output.status.success(), "{program} {arguments:?}: {output:?}");
-        String::from_utf8(output.stdout).unwrap()
-    };
     let keygen = ["-a", "ECDSAP256SHA256", "-f", "KSK", "example"];
-    let stem = run("dnssec-keygen", &keygen).trim().to_owned();
+    let stem = run(folder.path(), "dnssec-keygen", &keygen).trim().to_owned();
     let text = "$ORIGIN example.\n$TTL 300\n@ SOA ns host 1 2 3 4 60\n@ NS ns\nns A 192.0.2.53\n\
                 www A 192.0.2.1\nalias CNAME x.wild\n*.wild A 192.0.2.9\nent.deep.here A 192.0.2.2\n\
                 sub NS ns.sub\nns.sub A 192.0.2.77\nold DNAME wild\n";
     fs::write(folder.path().join("zone"), text).unwrap();
-    run("dnssec-signzone", &["-S", "-z", "-o", "example", "-f", "signed", "zone"]);
+    run(folder.path(), "dnssec-signzone", &["-S", "-z", "-o", "example", "-f", "signed", "zone"]);
     let zone = Zone::parse(&std::fs::read(folder.path().join("signed")).unwrap(), None).unwrap();
     let server = Running::start(|config| config.content = zone.into());
     let public = fs::read_to_string(folder.path().join(format!("{stem}.key"))).unwrap();
@@ -238,14 +239,18 @@ fn a_signed_zone_file_is_served_with_its_proofs() {
     delv.check("sub.example", "DS", absent);
     // The referral proves that the child is not signed.
     let port = server.address.port().to_string();
-    let referral = run("dig", &["@127.0.0.1", "-p", &port, "+norec", "+dnssec", "www.sub.example"]);
+    let referral = run(
+        folder.path(),
+        "dig",
+        &["@127.0.0.1", "-p", &port, "+norec", "+dnssec", "www.sub.example"],
+    );
     for part in ["NS\tns.sub.example.", "sub.example.\t\t60\tIN\tNSEC", "RRSIG\tNSEC", "192.0.2.77"]
     {
         assert!(referral.contains(part), "no {part:?} in {referral}");
     }
     // With NSEC3 it is refused, with the line of the record.
     let hashed = ["-3", "-", "-S", "-z", "-o", "example", "-f", "hashed", "zone"];
-    run("dnssec-signzone", &hashed);
+    run(folder.path(), "dnssec-signzone", &hashed);
     let text = fs::read_to_string(folder.path().join("hashed")).unwrap();
     let is_of_nsec3 = |line: &str| line.contains("NSEC3PARAM") && !line.contains("RRSIG");
     let first = text.lines().position(is_of_nsec3).unwrap() + 1;

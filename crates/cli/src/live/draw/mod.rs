@@ -243,18 +243,14 @@ fn rate<'a>(view: &View, look: &Look, columns: u16) -> Plot<'a> {
 
 fn latency<'a>(view: &View, load: &LoadView, look: &Look, area: Rect) -> Plot<'a> {
     let (x, x_ticks) = time_axis(load, look.now, area.width);
-    let quantile_curve = |place: usize| {
-        let at = |point: &Point| {
-            let ns = point.quantiles_ns[place]?.max(1);
-            Some((point.at_seconds(), (ns as f64).log10()))
-        };
-        curve(
-            QUANTILE_NAMES[place],
-            look.paint.of_quantile(place),
-            load.points.iter().filter_map(at).collect(),
-        )
+    let at = |point: &Point, place: usize| {
+        let ns = point.quantiles_ns[place]?.max(1);
+        Some((point.at_seconds(), (ns as f64).log10()))
     };
-    let curves = [2, 1, 0].map(quantile_curve);
+    let curves = [2, 1, 0].map(|place| {
+        let points = load.points.iter().filter_map(|point| at(point, place)).collect();
+        curve(QUANTILE_NAMES[place], look.paint.of_quantile(place), points)
+    });
     let values = || curves.iter().flat_map(|curve| curve.points.iter().map(|(_, y)| *y));
     let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
     let (low, high) = if low > high { (4.0, 6.0) } else { (low, high) };

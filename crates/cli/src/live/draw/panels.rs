@@ -143,19 +143,11 @@ pub(super) fn sides(load: &LoadView, paint: Paint, area: Rect, buffer: &mut Buff
     let mut lines = vec![Line::styled("Server, generator", paint.strong())];
     let fits = |text: &str| text.chars().count() <= usize::from(area.width);
     let now = load.now.as_ref();
-    let gauge = |name: &str, share: Option<f64>, text: String| {
-        let Some(share) = share else { return Line::raw(format!("{name:<9} {text}")) };
-        let cells = usize::from(area.width).saturating_sub(22).min(12);
-        let filled = (share.clamp(0.0, 1.0) * cells as f64).round() as usize;
-        let bar = format!("{}{}", "█".repeat(filled), "·".repeat(cells - filled));
-        let space = if cells > 0 { " " } else { "" };
-        Line::raw(format!("{name:<9}{space}{bar} {:>5}{text}", number::percent(share, 0)))
-    };
     // A load that waits for its turn has no share.
     let (server, generator) = now.map_or((None, None), |now| (now.server_cpu, now.load_cpu));
     let cpus = load.server.map_or(0, |server| server.cpus);
-    lines.push(gauge("server", server, of_cpus(server, cpus)));
-    lines.push(gauge("generator", generator, of_cpus(generator, 1)));
+    lines.push(gauge("server", server, of_cpus(server, cpus), area.width));
+    lines.push(gauge("generator", generator, of_cpus(generator, 1), area.width));
     if let Some(server) = load.server {
         let (memory, peak) = (server.memory_octets, load.peak_memory_octets);
         let memory = format!("memory {}", number::octets(memory));
@@ -189,6 +181,15 @@ pub(super) fn sides(load: &LoadView, paint: Paint, area: Rect, buffer: &mut Buff
         }
     }
     Paragraph::new(lines).render(area, buffer);
+}
+
+fn gauge(name: &str, share: Option<f64>, text: String, width: u16) -> Line<'static> {
+    let Some(share) = share else { return Line::raw(format!("{name:<9} {text}")) };
+    let cells = usize::from(width).saturating_sub(22).min(12);
+    let filled = (share.clamp(0.0, 1.0) * cells as f64).round() as usize;
+    let bar = format!("{}{}", "█".repeat(filled), "·".repeat(cells - filled));
+    let space = if cells > 0 { " " } else { "" };
+    Line::raw(format!("{name:<9}{space}{bar} {:>5}{text}", number::percent(share, 0)))
 }
 
 fn of_cpus(share: Option<f64>, cpus: usize) -> String {

@@ -91,7 +91,7 @@ fn rows<'a>(view: &'a View, look: &Look) -> Vec<Row<'a>> {
         });
         return now.into_iter().chain(so_far).collect();
     }
-    let row = |(place, load): (usize, &'a LoadView)| {
+    let rows = view.loads.iter().enumerate().filter_map(|(place, load)| {
         let is_selected = place == look.selected % view.loads.len();
         let mark = if is_selected { "> " } else { "  " };
         let style = plain.fg(look.paint.of_load(place));
@@ -102,8 +102,8 @@ fn rows<'a>(view: &'a View, look: &Look) -> Vec<Row<'a>> {
             load,
             style,
         })
-    };
-    view.loads.iter().enumerate().filter_map(row).take(MAX_ROWS).collect()
+    });
+    rows.take(MAX_ROWS).collect()
 }
 
 /// The columns that fit.
@@ -124,18 +124,19 @@ pub(super) fn render(view: &View, look: &Look, area: Rect, buffer: &mut Buffer) 
     let longest = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0) as u16;
     let names = longest.max(NAME).min(area.width);
     let columns = columns(area.width, names);
-    let put = |buffer: &mut Buffer, row: u16, texts: Vec<String>, style: Style| {
-        let mut x = area.x + names;
-        for (column, text) in columns.iter().zip(texts) {
-            let width = usize::from(column.width);
-            buffer.set_stringn(x, row, format!("{text:>width$}"), width, style);
-            x += column.width;
+    let mut x = area.x + names;
+    for column in columns {
+        let width = usize::from(column.width);
+        let mut put = |y: u16, text: &str, style: Style| {
+            buffer.set_stringn(x, y, format!("{text:>width$}"), width, style);
+        };
+        put(area.y, column.title, look.paint.dim());
+        for (y, row) in (area.y + 1..area.bottom()).zip(&rows) {
+            put(y, &(column.text)(row), row.style);
         }
-    };
-    let titles = columns.iter().map(|column| column.title.to_owned()).collect();
-    put(buffer, area.y, titles, look.paint.dim());
+        x += column.width;
+    }
     for (y, row) in (area.y + 1..area.bottom()).zip(&rows) {
         buffer.set_stringn(area.x, y, &row.name, names.into(), row.style);
-        put(buffer, y, columns.iter().map(|column| (column.text)(row)).collect(), row.style);
     }
 }

@@ -155,16 +155,17 @@ fn before_the_first_interval() {
     assert!(begun.contains("starting, about 11 s left"), "{begun}");
 }
 
+fn coloured_cells(has_colour: bool) -> usize {
+    let look = Look { paint: Paint { has_colour }, ..look(43) };
+    let terminal = frame(&round(), &look, 80, 24);
+    let cells = terminal.backend().buffer().content().iter();
+    cells.filter(|cell| cell.fg != Color::Reset || cell.bg != Color::Reset).count()
+}
+
 #[test]
 fn colours_are_there_if_they_are_wanted() {
-    let colours = |has_colour| {
-        let look = Look { paint: Paint { has_colour }, ..look(43) };
-        let terminal = frame(&round(), &look, 80, 24);
-        let cells = terminal.backend().buffer().content().iter();
-        cells.filter(|cell| cell.fg != Color::Reset || cell.bg != Color::Reset).count()
-    };
-    assert_eq!(colours(false), 0);
-    assert!(colours(true) > 50, "{}", colours(true));
+    assert_eq!(coloured_cells(false), 0);
+    assert!(coloured_cells(true) > 50, "{}", coloured_cells(true));
 }
 
 #[test]

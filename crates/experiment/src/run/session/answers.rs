@@ -239,7 +239,8 @@ impl Session {
         let (Some(other), Some(own)) = (sides.pop(), sides.pop()) else {
             return Ok(Err("nothing was asked".to_owned()));
         };
-        let asked = questions.into_iter().zip(queries).zip(own.into_iter().zip(other));
+        let said = own.into_iter().zip(other);
+        let asked = questions.into_iter().zip(queries).zip(said);
         let asked = asked.flat_map(|((question, query), (own, other))| {
             let relations = std::array::from_fn(|time| {
                 AnswerRelation::of(&own.records[time], &other.records[time])
@@ -248,15 +249,15 @@ impl Session {
                 differences.iter().filter(move |difference| difference.question == question);
             let classes: Vec<DifferenceClass> =
                 of_it.clone().map(|difference| difference.class).collect();
-            let asked_again = move |difference: &Difference| AskedAgain {
+            let asked_again = of_it.map(|difference| AskedAgain {
                 difference: *difference,
                 classes: classes.clone(),
                 question: query.to_string(),
                 relations,
                 said: beside(&own.text, &other.text),
                 against_said: beside(&other.text, &own.text),
-            };
-            of_it.map(asked_again).collect::<Vec<_>>()
+            });
+            asked_again.collect::<Vec<_>>()
         });
         Ok(Ok(asked.collect()))
     }
@@ -438,10 +439,8 @@ fn queries_of(
 ) -> std::io::Result<HashMap<u32, Query>> {
     let mut found = HashMap::new();
     let mut look = |query: &Query| {
-        let digest = query.digest();
-        if wanted.contains(&digest) && !found.contains_key(&digest) {
-            found.insert(digest, query.clone());
-        }
+        let digest = Some(query.digest()).filter(|digest| wanted.contains(digest));
+        digest.map(|digest| found.entry(digest).or_insert_with(|| query.clone()));
         found.len() < wanted.len()
     };
     let Some(clients) = &asked.clients else {
@@ -468,7 +467,7 @@ fn queries_of(
 
 /// The counts by class, of which nothing was asked again yet.
 fn classes(joined: &Joined) -> Vec<ClassCount> {
-    let count = |class: DifferenceClass| {
+    let counts = DifferenceClass::ALL.into_iter().map(|class| {
         let kept = joined.differences.iter().filter(|difference| difference.class == class);
         let not_kept = joined.not_kept.iter().filter(|(its, _)| *its == class);
         let queries: u64 = kept.clone().map(|difference| difference.queries).sum();
@@ -481,8 +480,8 @@ fn classes(joined: &Joined) -> Vec<ClassCount> {
             not_again: 0,
             questions_not_again: 0,
         }
-    };
-    DifferenceClass::ALL.into_iter().map(count).filter(|class| class.queries > 0).collect()
+    });
+    counts.filter(|class| class.queries > 0).collect()
 }
 
 /// Adds what was asked again.
@@ -575,17 +574,26 @@ mod tests {
                 again(Answer, &[Answer], [Same, Same]),
             ],
         );
-        let count = |class, queries, questions, again, not_again| ClassCount {
-            class,
-            queries,
-            questions,
-            again,
-            questions_again: u64::from(again > 0),
-            not_again,
-            questions_not_again: u64::from(not_again > 0),
+        let code = ClassCount {
+            class: Code,
+            queries: 2,
+            questions: 0,
+            again: 0,
+            questions_again: 0,
+            not_again: 0,
+            questions_not_again: 0,
         };
         // In the order in which they are looked at.
-        assert_eq!(comparison.classes, [count(Code, 2, 0, 0, 0), count(Answer, 24, 3, 7, 7)]);
+        let answer = ClassCount {
+            class: Answer,
+            queries: 24,
+            questions: 3,
+            again: 7,
+            questions_again: 1,
+            not_again: 7,
+            questions_not_again: 1,
+        };
+        assert_eq!(comparison.classes, [code, answer]);
         assert_eq!((comparison.differing(), comparison.not_asked()), (26, 12));
         assert_eq!(comparison.examples.len(), 1);
     }

@@ -86,16 +86,15 @@ pub(super) fn compared(experiment: &Experiment) -> Vec<Compared> {
     if experiment.variants.iter().all(|variant| variant.compare.with.is_none()) {
         return Vec::new();
     }
-    let pairs = |variant: &Variant| -> Vec<Compared> {
+    let pairs = experiment.variants.iter().flat_map(|variant| {
         let own = match &variant.compare.with {
             None if variant.name == experiment.baseline => Vec::new(),
             None => vec![experiment.baseline.clone()],
             Some(names) => names.0.clone(),
         };
-        let name = &variant.name;
-        own.into_iter().map(|against| Compared { variant: name.clone(), against }).collect()
-    };
-    experiment.variants.iter().flat_map(pairs).collect()
+        own.into_iter().map(|against| Compared { variant: variant.name.clone(), against })
+    });
+    pairs.collect()
 }
 
 /// The runs that are made together: those of one repetition if variants take turns, otherwise each by itself.

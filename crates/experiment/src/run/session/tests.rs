@@ -132,23 +132,25 @@ fn what_a_kill_left_aside_is_decided_when_the_experiment_is_taken_up() {
     assert!(run.join("record.json").exists() && !aside.exists());
 }
 
+#[track_caller]
+fn check_locked(path: &Path) {
+    let error = Session::resume(path, 0, guard(), &|_| false).unwrap_err().to_string();
+    let holder = format!("process {} on {}, since 2", std::process::id(), host::name());
+    assert!(error.starts_with("another session writes into /"), "{error}");
+    assert!(error.contains(&holder), "{error}");
+}
+
 #[test]
 fn one_session_writes_into_a_directory() {
     let folder = tempfile::tempdir().unwrap();
     let begun = begin(folder.path());
     let path = begun.results().path().to_owned();
-    let refused = || {
-        let error = Session::resume(&path, 0, guard(), &|_| false).unwrap_err().to_string();
-        let holder = format!("process {} on {}, since 2", std::process::id(), host::name());
-        assert!(error.starts_with("another session writes into /"), "{error}");
-        assert!(error.contains(&holder), "{error}");
-    };
-    refused();
+    check_locked(&path);
     // Reading needs no lock.
     assert_eq!(ResultsDirectory::open(&path).unwrap().session().unwrap().plan.len(), 2);
     drop(begun);
     let resumed = Session::resume(&path, 0, guard(), &|_| false).unwrap();
-    refused();
+    check_locked(&path);
     drop(resumed);
     assert!(!path.join("session.lock").exists());
 }

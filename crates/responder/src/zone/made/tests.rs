@@ -33,110 +33,117 @@ fn ask(zones: &Zones, qname: &str, qtype: Rtype, edns: Option<Edns>, bits: u8) -
 
 fn records(message: &Message<Vec<u8>>) -> Vec<String> {
     let sections = [message.answer(), message.authority(), message.additional()];
-    let read = |record: Result<domain::base::ParsedRecord<'_, Vec<u8>>, _>| {
-        let record = record.unwrap();
-        let owner = Some(record.owner().to_string()).filter(|owner| !owner.is_empty());
-        let owner = owner.unwrap_or_else(|| ".".to_owned());
-        (record.rtype() != Rtype::OPT).then(|| format!("{owner} {}", record.rtype()))
-    };
-    sections.into_iter().flat_map(|section| section.unwrap().filter_map(read)).collect()
+    let all = sections.into_iter().flat_map(|section| section.unwrap().map(Result::unwrap));
+    let shown = all.filter(|record| record.rtype() != Rtype::OPT).map(|record| {
+        let owner = record.owner().to_string();
+        format!("{} {}", if owner.is_empty() { "." } else { &owner }, record.rtype())
+    });
+    shown.collect()
+}
+
+#[track_caller]
+fn check_answer(zones: &Zones, qname: &str, qtype: Rtype, rcode: Rcode, expected: &[&str]) {
+    let message = ask(zones, qname, qtype, None, 0);
+    let header = message.header();
+    assert_eq!((header.rcode(), header.aa(), header.ra()), (rcode, false, true), "{qname}");
+    assert!(!header.ad() && header.rd());
+    assert_eq!(records(&message), expected, "{qname} {qtype}");
 }
 
 #[test]
 fn a_recursive_resolver_has_every_answer() {
     let zones = zones(Signing::Unsigned);
-    let check = |qname: &str, qtype, rcode, expected: &[&str]| {
-        let message = ask(&zones, qname, qtype, None, 0);
-        let header = message.header();
-        assert_eq!((header.rcode(), header.aa(), header.ra()), (rcode, false, true), "{qname}");
-        assert!(!header.ad() && header.rd());
-        assert_eq!(records(&message), expected, "{qname} {qtype}");
-    };
     let (found, absent) = (Rcode::NOERROR, Rcode::NXDOMAIN);
-    check("www.example.com.", Rtype::A, found, &["www.example.com A"]);
-    check("WWW.example.com.", Rtype::AAAA, found, &["WWW.example.com AAAA"]);
-    check("www.example.com.", Rtype::TXT, found, &["example.com SOA"]);
-    check("no.example.com.", Rtype::A, absent, &["example.com SOA"]);
-    check("below.www.example.com.", Rtype::A, absent, &["example.com SOA"]);
+    check_answer(&zones, "www.example.com.", Rtype::A, found, &["www.example.com A"]);
+    check_answer(&zones, "WWW.example.com.", Rtype::AAAA, found, &["WWW.example.com AAAA"]);
+    check_answer(&zones, "www.example.com.", Rtype::TXT, found, &["example.com SOA"]);
+    check_answer(&zones, "no.example.com.", Rtype::A, absent, &["example.com SOA"]);
+    check_answer(&zones, "below.www.example.com.", Rtype::A, absent, &["example.com SOA"]);
     // An empty non-terminal.
-    check("deep.example.com.", Rtype::A, found, &["example.com SOA"]);
-    check("example.com.", Rtype::A, found, &["example.com A"]);
-    check("example.org.", Rtype::A, found, &["example.org A"]);
-    check("example.org.", Rtype::MX, found, &["example.org SOA"]);
-    check("other.com.", Rtype::A, absent, &["com SOA"]);
-    check("other.", Rtype::A, absent, &[". SOA"]);
-    check("local.", Rtype::A, found, &["local A"]);
-    check(".", Rtype::A, found, &[". A"]);
+    check_answer(&zones, "deep.example.com.", Rtype::A, found, &["example.com SOA"]);
+    check_answer(&zones, "example.com.", Rtype::A, found, &["example.com A"]);
+    check_answer(&zones, "example.org.", Rtype::A, found, &["example.org A"]);
+    check_answer(&zones, "example.org.", Rtype::MX, found, &["example.org SOA"]);
+    check_answer(&zones, "other.com.", Rtype::A, absent, &["com SOA"]);
+    check_answer(&zones, "other.", Rtype::A, absent, &[". SOA"]);
+    check_answer(&zones, "local.", Rtype::A, found, &["local A"]);
+    check_answer(&zones, ".", Rtype::A, found, &[". A"]);
     for apex in [".", "com.", "example.com.", "example.", "servers.example."] {
         let owner = if apex == "." { apex } else { apex.trim_end_matches('.') };
-        check(apex, Rtype::SOA, found, &[&format!("{owner} SOA")]);
-        check(apex, Rtype::NS, found, &[&format!("{owner} NS"), &format!("{owner} NS")]);
-        check(apex, Rtype::DNSKEY, found, &[&format!("{owner} SOA")]);
+        check_answer(&zones, apex, Rtype::SOA, found, &[&format!("{owner} SOA")]);
+        check_answer(
+            &zones,
+            apex,
+            Rtype::NS,
+            found,
+            &[&format!("{owner} NS"), &format!("{owner} NS")],
+        );
+        check_answer(&zones, apex, Rtype::DNSKEY, found, &[&format!("{owner} SOA")]);
     }
-    check("ns1.servers.example.", Rtype::A, found, &["ns1.servers.example A"]);
+    check_answer(&zones, "ns1.servers.example.", Rtype::A, found, &["ns1.servers.example A"]);
     // The parent says that there is no signed child.
-    check("example.com.", Rtype::DS, found, &["com SOA"]);
-    check(".", Rtype::DS, found, &[". SOA"]);
+    check_answer(&zones, "example.com.", Rtype::DS, found, &["com SOA"]);
+    check_answer(&zones, ".", Rtype::DS, found, &[". SOA"]);
+}
+
+fn check_flags(signing: Signing, edns: Option<Edns>, bits: u8, expected: [bool; 3]) {
+    let zones = zones(signing);
+    for qname in ["www.example.com.", "no.example.com.", "other."] {
+        let header = ask(&zones, qname, Rtype::A, edns.clone(), bits).header();
+        assert_eq!([header.ra(), header.ad(), header.cd()], expected, "{qname} {bits:#x}");
+    }
 }
 
 #[test]
 fn flags_are_those_of_a_resolver() {
     let dnssec_ok = Some(Edns { dnssec_ok: true, ..Edns::default() });
-    let check = |signing, edns: Option<Edns>, bits, expected: [bool; 3]| {
-        let zones = zones(signing);
-        for qname in ["www.example.com.", "no.example.com.", "other."] {
-            let header = ask(&zones, qname, Rtype::A, edns.clone(), bits).header();
-            assert_eq!([header.ra(), header.ad(), header.cd()], expected, "{qname} {bits:#x}");
-        }
+    check_flags(Signing::Unsigned, dnssec_ok.clone(), 0x20, [true, false, false]);
+    check_flags(Signing::At(instant()), None, 0, [true, false, false]);
+    check_flags(Signing::At(instant()), None, 0x20, [true, true, false]);
+    check_flags(Signing::At(instant()), dnssec_ok.clone(), 0, [true, true, false]);
+    check_flags(Signing::At(instant()), dnssec_ok, 0x10, [true, true, true]);
+    check_flags(Signing::Unsigned, None, 0x10, [true, false, true]);
+}
+
+fn check_signed(zones: &Zones, qname: &str, qtype: Rtype, expected: &[&str]) {
+    let edns = Some(Edns { dnssec_ok: true, ..Edns::default() });
+    let message = ask(zones, qname, qtype, edns, 0);
+    assert_eq!(records(&message), expected, "{qname} {qtype}");
+    // Without DO the proof is left out, unless it was asked for.
+    let plain = records(&ask(zones, qname, qtype, Some(Edns::default()), 0));
+    let asked = format!(" {qtype}");
+    let is_proof = |record: &&&str| {
+        !record.ends_with(&asked) && (record.contains("RRSIG") || record.contains("NSEC"))
     };
-    check(Signing::Unsigned, dnssec_ok.clone(), 0x20, [true, false, false]);
-    check(Signing::At(instant()), None, 0, [true, false, false]);
-    check(Signing::At(instant()), None, 0x20, [true, true, false]);
-    check(Signing::At(instant()), dnssec_ok.clone(), 0, [true, true, false]);
-    check(Signing::At(instant()), dnssec_ok, 0x10, [true, true, true]);
-    check(Signing::Unsigned, None, 0x10, [true, false, true]);
+    let unproven: Vec<_> = expected.iter().filter(|record| !is_proof(record)).collect();
+    assert_eq!(plain.iter().collect::<Vec<_>>(), unproven, "{qname} {qtype}");
+}
+
+fn check_negative(zones: &Zones, qname: &str, qtype: Rtype, owners: &[&str]) {
+    let proofs = owners.iter().flat_map(|owner| ["NSEC", "RRSIG"].map(|rtype| (*owner, rtype)));
+    let all = ["SOA", "RRSIG"].map(|rtype| ("example.com", rtype)).into_iter().chain(proofs);
+    let expected: Vec<String> = all.map(|(owner, rtype)| format!("{owner} {rtype}")).collect();
+    check_signed(zones, qname, qtype, &expected.iter().map(String::as_str).collect::<Vec<_>>());
 }
 
 #[test]
 fn signed_zones_prove_what_they_say() {
     let zones = zones(Signing::At(instant()));
-    let check = |qname: &str, qtype, expected: &[&str]| {
-        let edns = Some(Edns { dnssec_ok: true, ..Edns::default() });
-        let message = ask(&zones, qname, qtype, edns, 0);
-        assert_eq!(records(&message), expected, "{qname} {qtype}");
-        // Without DO the proof is left out, unless it was asked for.
-        let plain = records(&ask(&zones, qname, qtype, Some(Edns::default()), 0));
-        let asked = format!(" {qtype}");
-        let is_proof = |record: &&&str| {
-            !record.ends_with(&asked) && (record.contains("RRSIG") || record.contains("NSEC"))
-        };
-        let unproven: Vec<_> = expected.iter().filter(|record| !is_proof(record)).collect();
-        assert_eq!(plain.iter().collect::<Vec<_>>(), unproven, "{qname} {qtype}");
-    };
-    check("www.example.com.", Rtype::A, &["www.example.com A", "www.example.com RRSIG"]);
-    check("com.", Rtype::DNSKEY, &["com DNSKEY", "com RRSIG"]);
-    check("example.com.", Rtype::DS, &["example.com DS", "example.com RRSIG"]);
-    let soa = ["example.com SOA", "example.com RRSIG"];
-    let nodata = |owner: &str| {
-        let proof = [format!("{owner} NSEC"), format!("{owner} RRSIG")];
-        soa.map(str::to_owned).into_iter().chain(proof).collect::<Vec<_>>()
-    };
-    let check_negative = |qname: &str, qtype, owners: &[&str]| {
-        let mut expected = nodata(owners[0]);
-        expected.extend(
-            owners[1..]
-                .iter()
-                .flat_map(|owner| [format!("{owner} NSEC"), format!("{owner} RRSIG")]),
-        );
-        check(qname, qtype, &expected.iter().map(String::as_str).collect::<Vec<_>>());
-    };
-    check_negative("www.example.com.", Rtype::TXT, &["www.example.com"]);
+    check_signed(
+        &zones,
+        "www.example.com.",
+        Rtype::A,
+        &["www.example.com A", "www.example.com RRSIG"],
+    );
+    check_signed(&zones, "com.", Rtype::DNSKEY, &["com DNSKEY", "com RRSIG"]);
+    check_signed(&zones, "example.com.", Rtype::DS, &["example.com DS", "example.com RRSIG"]);
+    check_negative(&zones, "www.example.com.", Rtype::TXT, &["www.example.com"]);
     // The record before an empty non-terminal covers it.
-    check_negative("deep.example.com.", Rtype::A, &["example.com"]);
-    check_negative("zzz.example.com.", Rtype::A, &["www.example.com", "example.com"]);
+    check_negative(&zones, "deep.example.com.", Rtype::A, &["example.com"]);
+    check_negative(&zones, "zzz.example.com.", Rtype::A, &["www.example.com", "example.com"]);
     // One record covers the name and the wildcard.
-    check_negative("aaa.example.com.", Rtype::A, &["example.com"]);
-    check_negative("b.deep.example.com.", Rtype::A, &["a.deep.example.com", "example.com"]);
+    check_negative(&zones, "aaa.example.com.", Rtype::A, &["example.com"]);
+    check_negative(&zones, "b.deep.example.com.", Rtype::A, &["a.deep.example.com", "example.com"]);
 }
 
 #[test]

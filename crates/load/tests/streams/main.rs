@@ -1,9 +1,0 @@
-//! The encrypted transports over TCP, against our own responder, against BIND, and against servers that
-//! misbehave.
-
-mod failures;
-mod http_statuses;
-mod load;
-mod servers;
-mod tls;
-mod transports;
