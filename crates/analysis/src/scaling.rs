@@ -77,13 +77,16 @@ impl ScalingLine {
         records: &[&RunRecord],
         rate: &dyn Fn(&str) -> Option<VariantRate>,
     ) -> Vec<Self> {
-        let line = |sweep: &ThreadSweep| {
+        let mut lines = Vec::new();
+        for ThreadSweep { name, variants } in &session.scaling {
             let point = |name: &String| ScalingPoint::of(name, rate(name)?, records);
-            let mut points: Vec<ScalingPoint> = sweep.variants.iter().filter_map(point).collect();
+            let mut points: Vec<ScalingPoint> = variants.iter().filter_map(point).collect();
             points.sort_by_key(|point| point.threads);
-            (!points.is_empty()).then(|| Self::of(&sweep.name, points, records, session.seed))
-        };
-        session.scaling.iter().filter_map(line).collect()
+            if !points.is_empty() {
+                lines.push(Self::of(name, points, records, session.seed));
+            }
+        }
+        lines
     }
 
     fn of(name: &str, mut points: Vec<ScalingPoint>, records: &[&RunRecord], seed: u64) -> Self {

@@ -28,25 +28,27 @@ pub(crate) const LEGEND: &str = "Efficiency: what a thread answers, as a share o
 
 /// What is known of each server, a sentence each; with several servers each begins with its name.
 pub(crate) fn sentences(summary: &Summary) -> Vec<String> {
-    let of_line = |line: &ScalingLine| -> Vec<String> {
-        let law = line.law.as_ref();
-        let laws = [Some(law.map_or_else(|| without_law(line), law_text))];
-        let rest = [line.held_out.as_ref().map(|held_out| prediction(line, held_out))];
-        let texts = [answer(line)].into_iter().chain(laws).chain(rest).flatten();
-        let texts: Vec<String> = texts.chain(left_out(line)).chain(crowded(line)).collect();
-        named(summary, line, texts)
-    };
-    summary.scaling.iter().flat_map(of_line).collect()
+    summary.scaling.iter().flat_map(|line| named(summary, line, texts(line))).collect()
 }
 
 /// What the first screen says of each server: how much more it answers with more threads, and by which law.
 pub(crate) fn answers(summary: &Summary) -> Vec<String> {
-    let of_line = |line: &ScalingLine| -> Vec<String> {
-        let law = line.law.as_ref().map_or_else(|| without_law(line), law_text);
-        let texts = [answer(line), Some(law), crowded(line)].into_iter().flatten();
-        named(summary, line, vec![texts.collect::<Vec<_>>().join(" ")])
-    };
-    summary.scaling.iter().flat_map(of_line).collect()
+    summary.scaling.iter().flat_map(|line| named(summary, line, vec![short_text(line)])).collect()
+}
+
+fn texts(line: &ScalingLine) -> Vec<String> {
+    let rest = line.held_out.as_ref().map(|held_out| prediction(line, held_out));
+    let texts = [answer(line), Some(by_law(line)), rest].into_iter().flatten();
+    texts.chain(left_out(line)).chain(crowded(line)).collect()
+}
+
+fn short_text(line: &ScalingLine) -> String {
+    let texts = [answer(line), Some(by_law(line)), crowded(line)].into_iter().flatten();
+    texts.collect::<Vec<_>>().join(" ")
+}
+
+fn by_law(line: &ScalingLine) -> String {
+    line.law.as_ref().map_or_else(|| without_law(line), law_text)
 }
 
 /// Whether all that counts are servers whose threads are the question, with two numbers of them at least.

@@ -569,25 +569,26 @@ mod tests {
         }
     }
 
-    /// What looking after each round costs, and that the promise is kept: experiments without a difference go on to 60
-    /// rounds, and somebody stops as soon as the interval of 95 % excludes zero.
+    /// Whether the interval of 95 % excludes zero after any of 60 rounds without a difference.
+    fn is_misled(looks: Looks, noise: Noise, random: &mut Xoshiro256PlusPlus) -> bool {
+        let mut pairs = Vec::new();
+        (0..60).any(|_| {
+            let [reference, own] = [(); 2].map(|()| (0.02 * noise.draw(false, random)).exp());
+            pairs.push(ValuePair { reference, own });
+            let found = Paired::of(&pairs, looks).expect("all values are above zero").relative;
+            !(found.low..=found.high).contains(&0.0)
+        })
+    }
+
+    /// What looking after each round costs, and that the promise is kept: somebody stops as soon as the interval of
+    /// 95 % excludes zero.
     #[test]
     fn who_stops_at_the_first_certain_interval_is_misled_by_student_alone() {
         const EXPERIMENTS: usize = 1_000;
         let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
         let mut misled = |looks: Looks, noise: Noise| {
-            let is_misled = (0..EXPERIMENTS).filter(|_| {
-                let mut pairs = Vec::new();
-                (0..60).any(|_| {
-                    let [below, own] =
-                        [(); 2].map(|()| (0.02 * noise.draw(false, &mut random)).exp());
-                    pairs.push(ValuePair { reference: below, own });
-                    let found =
-                        Paired::of(&pairs, looks).expect("all values are above zero").relative;
-                    !(found.low..=found.high).contains(&0.0)
-                })
-            });
-            is_misled.count() as f64 / EXPERIMENTS as f64
+            let misled = (0..EXPERIMENTS).filter(|_| is_misled(looks, noise, &mut random));
+            misled.count() as f64 / EXPERIMENTS as f64
         };
         assert!(misled(Looks::Once, Noise::Normal) > 0.2);
         for noise in [Noise::Normal, Noise::HeavyTails] {

@@ -96,16 +96,18 @@ impl ScalabilityLaw {
     }
 }
 
+/// The logarithms of the rate that the law of the smaller numbers of threads predicts for the largest, and of the
+/// measured one; `None` if that is not among the means, or there is no law.
+fn predicted_and_measured(means: &[CountMean], largest: u32) -> Option<(f64, f64)> {
+    let (last, smaller) = means.split_last().filter(|(last, _)| last.threads == largest)?;
+    Some((Curve::fit(smaller)?.qps(f64::from(largest)).ln(), last.ln_qps))
+}
+
 impl HeldOut {
     /// `None` if fewer than [`LEAST_COUNTS`] numbers of threads are left for the law.
     pub(crate) fn of(rates: &[ThreadRate], seed: u64) -> Option<Self> {
         let threads = rates.iter().map(|rate| rate.threads).max()?;
-        let both = |means: &[CountMean]| {
-            let (largest, smaller) = means.split_last()?;
-            let is_whole = largest.threads == threads;
-            let curve = is_whole.then(|| Curve::fit(smaller))??;
-            Some((curve.qps(f64::from(threads)).ln(), largest.ln_qps))
-        };
+        let both = |means: &[CountMean]| predicted_and_measured(means, threads);
         let (predicted, measured) = both(&means(rates.iter()))?;
         let rounds = Rounds::of(rates);
         let drawn = rounds.resample(seed, both);
@@ -272,11 +274,9 @@ fn least_squares(rows: &[Row], used: &[usize]) -> Option<[f64; 3]> {
     // A row of the equations each; the last column is the right side.
     let mut equations: Vec<Vec<f64>> = Vec::new();
     for own in used {
+        let term = |row: &Row, other: Option<&usize>| other.map_or(1.0, |other| row.terms[*other]);
         let sum = |other: Option<&usize>| -> f64 {
-            let product = |row: &Row| {
-                row.weight * row.terms[*own] * other.map_or(1.0, |other| row.terms[*other])
-            };
-            rows.iter().map(product).sum()
+            rows.iter().map(|row| row.weight * row.terms[*own] * term(row, other)).sum()
         };
         equations.push(used.iter().map(Some).chain([None]).map(sum).collect());
     }

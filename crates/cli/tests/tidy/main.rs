@@ -133,12 +133,6 @@ fn the_files_of_a_crate_make_no_circle() {
     }
 }
 
-/// Crates with long closures until these are functions. None may be added.
-const WITH_LONG_CLOSURES: [&str; 10] = [
-    "analysis", "figures", "import", "lab", "metrics", "protocol", "record", "report", "results",
-    "settings",
-];
-
 #[test]
 fn what_has_a_name_and_many_lines_is_a_function() {
     for entry in fs::read_dir(root().join("crates")).unwrap().flatten() {
@@ -151,10 +145,7 @@ fn what_has_a_name_and_many_lines_is_a_function() {
             let long = closures::long(&text).into_iter();
             found.extend(long.map(|(line, name)| format!("{path}:{line}: {name}")));
         }
-        match WITH_LONG_CLOSURES.contains(&name.as_str()) {
-            true => assert_ne!(found, [""; 0], "{name} has none any more: take it off the list"),
-            false => assert_eq!(found, [""; 0], "long closures: make each a function"),
-        }
+        assert_eq!(found, [""; 0], "long closures: make each a function");
     }
 }
 

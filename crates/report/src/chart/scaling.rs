@@ -47,48 +47,58 @@ impl Scaling {
 
 impl Line {
     fn of(line: &ScalingLine, slot: usize, threads: &[u32]) -> Self {
-        let measured = |figure: &dyn Fn(&ScalingPoint) -> Option<Estimate>| {
-            let mut curve = Curve::default();
-            for count in threads {
-                let mut points = line.points.iter().filter(|point| point.threads == *count);
-                let estimate = points.find_map(figure);
-                let end = |end: f64| end.is_finite().then_some(end);
-                curve.push(
-                    estimate.map(|estimate| estimate.value),
-                    estimate.and_then(|estimate| end(estimate.low)),
-                    estimate.and_then(|estimate| end(estimate.high)),
-                );
-            }
-            curve
-        };
         let first = line.ends().map(|[first, _]| first);
         let least = first.map_or(1.0, |first| f64::from(first.threads));
-        let by_law = |figure: &dyn Fn(f64, f64) -> f64| {
-            let mut curve = Curve::default();
-            for count in threads {
-                let count = f64::from(*count);
-                curve.push(line.law.map(|law| figure(law.qps(count), count)), None, None);
-            }
-            curve.without_band_of(1)
-        };
         let least_by_law = line.law.map_or(1.0, |law| law.qps(least) / least);
-        let percent = |point: &ScalingPoint| match first {
-            Some(first) if first.variant == point.variant => {
-                Some(Estimate { value: 100.0, low: 100.0, high: 100.0 })
-            }
-            _ => point.efficiency.map(percent),
+        let is_first =
+            |point: &ScalingPoint| first.is_some_and(|first| first.variant == point.variant);
+        let percent = |point: &ScalingPoint| match is_first(point) {
+            true => Some(Estimate { value: 100.0, low: 100.0, high: 100.0 }),
+            false => point.efficiency.map(percent),
         };
         let left_out = line.points.iter().filter(|point| point.left_out.is_some());
         Self {
             name: line.name.clone(),
             slot,
-            answered_qps: measured(&|point| point.answered_qps),
-            law_qps: by_law(&|qps, _| qps),
-            efficiency_percent: measured(&percent),
-            law_efficiency_percent: by_law(&|qps, count| 100.0 * qps / count / least_by_law),
+            answered_qps: measured(line, threads, |point| point.answered_qps),
+            law_qps: by_law(line, threads, |qps, _| qps),
+            efficiency_percent: measured(line, threads, percent),
+            law_efficiency_percent: by_law(line, threads, |qps, count| {
+                100.0 * qps / count / least_by_law
+            }),
             left_out: left_out.map(|point| point.threads).collect(),
         }
     }
+}
+
+/// A figure of the points, with its interval, over the numbers of threads.
+fn measured(
+    line: &ScalingLine,
+    threads: &[u32],
+    figure: impl Fn(&ScalingPoint) -> Option<Estimate>,
+) -> Curve {
+    let mut curve = Curve::default();
+    for count in threads {
+        let mut points = line.points.iter().filter(|point| point.threads == *count);
+        let estimate = points.find_map(&figure);
+        let end = |end: f64| end.is_finite().then_some(end);
+        curve.push(
+            estimate.map(|estimate| estimate.value),
+            estimate.and_then(|estimate| end(estimate.low)),
+            estimate.and_then(|estimate| end(estimate.high)),
+        );
+    }
+    curve
+}
+
+/// What the law says of each number of threads, made of its rate and that number.
+fn by_law(line: &ScalingLine, threads: &[u32], figure: impl Fn(f64, f64) -> f64) -> Curve {
+    let mut curve = Curve::default();
+    for count in threads {
+        let count = f64::from(*count);
+        curve.push(line.law.map(|law| figure(law.qps(count), count)), None, None);
+    }
+    curve.without_band_of(1)
 }
 
 fn percent(Estimate { value, low, high }: Estimate) -> Estimate {

@@ -44,22 +44,24 @@ pub(crate) fn session(runs: u32) -> Session {
 
 /// Of the runs of `limited` the load generator was the bottleneck.
 pub(crate) fn records(session: &Session, limited: &[&str]) -> Vec<RunRecord> {
-    let record = |(position, case): (u32, &CaseId)| {
-        let (name, threads) = VARIANTS.iter().find(|(name, _)| *name == case.variant).unwrap();
-        let [one, contention, coherency] = LAW;
-        let (all, others) = (f64::from(*threads), f64::from(*threads) - 1.0);
-        let slower = 1.0 + contention * others + coherency * all * others;
-        let behaviour =
-            Behaviour { name, transport: "udp", qps: one * all / slower, p50_ms: 0.5, tail: 3.0 };
-        let mut record = run(&behaviour, case.repetition, position, 2_000 * MS);
-        record.server.threads = *threads;
-        record.server.cpus = (0..8).collect();
-        let is_limited = limited.contains(name);
-        record.bottleneck = Bottleneck {
-            kind: if is_limited { BottleneckKind::Generator } else { BottleneckKind::ServerCpu },
-            evidence: vec![Evidence::BusiestWorker { share: if is_limited { 0.99 } else { 0.3 } }],
-        };
-        record
+    let cases = (0..).zip(&session.plan);
+    cases.map(|(position, case)| record(position, case, limited)).collect()
+}
+
+fn record(position: u32, case: &CaseId, limited: &[&str]) -> RunRecord {
+    let (name, threads) = VARIANTS.iter().find(|(name, _)| *name == case.variant).unwrap();
+    let [one, contention, coherency] = LAW;
+    let (all, others) = (f64::from(*threads), f64::from(*threads) - 1.0);
+    let slower = 1.0 + contention * others + coherency * all * others;
+    let behaviour =
+        Behaviour { name, transport: "udp", qps: one * all / slower, p50_ms: 0.5, tail: 3.0 };
+    let mut record = run(&behaviour, case.repetition, position, 2_000 * MS);
+    record.server.threads = *threads;
+    record.server.cpus = (0..8).collect();
+    let is_limited = limited.contains(name);
+    record.bottleneck = Bottleneck {
+        kind: if is_limited { BottleneckKind::Generator } else { BottleneckKind::ServerCpu },
+        evidence: vec![Evidence::BusiestWorker { share: if is_limited { 0.99 } else { 0.3 } }],
     };
-    (0..).zip(&session.plan).map(record).collect()
+    record
 }
