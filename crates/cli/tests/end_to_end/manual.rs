@@ -50,13 +50,14 @@ const ADDED: [(Begin, &[(&str, &str)]); 10] = [
 
 /// Commands that begin like this are run elsewhere, at a smaller size or with the peers that they need: the file, and
 /// words in it.
-const ELSEWHERE: [(Begin, &str, &str); 11] = [
+const ELSEWHERE: [(Begin, &str, &str); 12] = [
     (&["run", "query-logging"], STUDIES, "query-logging"),
     (&["run", "forwarders"], STUDIES, "forwarders"),
     (&["run", "forwarders-idle"], STUDIES, "forwarders-idle"),
     (&["run", "forwarding"], STUDIES, "forwarding"),
     (&["run", "resolvers"], STUDIES, "resolvers"),
     (&["run", "experiments/resolver-versions.toml"], STUDIES, "resolver-versions"),
+    (&["run", "scaling"], "crates/cli/tests/end_to_end/scaling.rs", "\"run\", \"scaling\""),
     (&["lab", "get"], "test", "lab get"),
     (&["record"], DNSTAP, "\"record\""),
     (&["replay", "unix:/run/named/dnstap.sock"], DNSTAP, "\"replay\""),
