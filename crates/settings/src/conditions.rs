@@ -20,7 +20,10 @@ impl Key {
 }
 
 impl Condition {
-    /// Whether it holds for a variant; else why not, and what to do about it.
+    /// Whether it holds for a variant.
+    ///
+    /// # Errors
+    /// When it does not: why, and what to do about it.
     pub fn check(self, variant: &Variant) -> Result<(), Unused> {
         match self {
             Self::AsksAgain => {
