@@ -219,8 +219,8 @@ fn the_help_of_replay_has_what_it_takes() {
         let option =
             options.into_iter().find(|option| option.get_long() == Some(flag.name)).unwrap();
         let is_refused = key.when.iter().any(|when| match when {
-            When::Variant(is_used) => {
-                is_used(&variant).is_err_and(|unused| unused.why.contains("capture says"))
+            When::Variant(condition) => {
+                condition.check(&variant).is_err_and(|unused| unused.why.contains("capture says"))
             }
             When::Transport { .. } | When::Server(_) => false,
         });
