@@ -122,14 +122,25 @@ impl ServerFigures {
     /// without a measurement.
     #[must_use]
     pub fn of_run(record: &RunRecord) -> Vec<Self> {
-        let Some(run) = record.observation().filter(|run| !run.watched.chain.is_empty()) else {
-            return Vec::new();
-        };
+        let chain = &record.watched.chain;
+        let last = chain.last().map_or(&record.server, |part| &part.server);
+        let is_chain = !chain.is_empty() || last.upstream.is_some();
+        let Some(run) = record.observation().filter(|_| is_chain) else { return Vec::new() };
         let behind = record.watched.chain.iter().map(|part| part.counters.as_ref());
         let before = std::iter::once(record.watched.counters.as_ref()).chain(behind);
         let parts = record.watched.chain.iter().zip(before);
         let parts = parts.map(|(part, before)| Self::of_part(part, before, run.measured));
-        std::iter::once(Self::under_test(record, &run)).chain(parts).collect()
+        let counted = chain.last().map_or(&record.watched.counters, |part| &part.counters);
+        let external = last.upstream.iter().map(|external| Self {
+            role: "upstream".to_owned(),
+            server: format!("external {external}"),
+            transport: external.transport.clone(),
+            mean_latency_ns: counted
+                .as_ref()
+                .and_then(|counted| mean_wait_ns(counted, run.measured.window())),
+            ..Self::default()
+        });
+        std::iter::once(Self::under_test(record, &run)).chain(parts).chain(external).collect()
     }
 
     /// Every server of the chain over the runs of a variant; those of a run that has another chain

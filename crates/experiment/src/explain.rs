@@ -3,16 +3,16 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use dnslab_lab::{GuardProgram, LabError, Version, hosts};
+use dnslab_lab::{GuardProgram, LabError, Version};
 use dnslab_record::SkippedVariant;
 use dnslab_settings::{
-    CacheSize, ChainRole, ChainServer, Experiment, HostsChoice, Link, LogTarget, Mode, Queries,
-    Repeat, ServerKind, Upstream, UpstreamChoice, Variant, on_one_line,
+    CacheSize, ChainRole, ChainServer, Experiment, ExternalUpstream, HostsChoice, Link, LogTarget,
+    Mode, Queries, Repeat, ServerKind, Upstream, UpstreamChoice, Variant, on_one_line,
 };
 use dnslab_wire::units::{duration, number, share};
 
 use crate::Plan;
-use crate::run::population;
+use crate::run::{no_hosts, population};
 
 /// Says which version a server has and where it is, or why it is not there.
 pub type FindServer<'a> = dyn Fn(&ChainServer<'_>) -> String + 'a;
@@ -155,10 +155,11 @@ fn line_of_hosts(variant: &Variant) -> String {
     let why = match variant.lab.hosts {
         HostsChoice::Loopback => return "all on the loopback interface".to_owned(),
         HostsChoice::Namespaces => None,
-        HostsChoice::Auto => hosts::possible().err(),
+        HostsChoice::Auto => no_hosts(variant),
     };
     if let Some(why) = why {
         let played = match 2 * upstream_link.delay {
+            _ if variant.external_upstream().is_some() => String::new(),
             Duration::ZERO => String::new(),
             later => format!("; the upstream answers {} later", duration::write(later)),
         };
@@ -198,7 +199,13 @@ fn servers(variant: &Variant, find: &FindServer<'_>) -> Vec<(&'static str, Strin
         };
         (server.role.name(), described(&server, &extras.join(", "), find))
     });
-    lines.collect()
+    let external = variant.external_upstream().map(|external| {
+        let ExternalUpstream { addresses, transport, tls_name, .. } = external;
+        let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+        let name = tls_name.map(|name| format!(" ({name})")).unwrap_or_default();
+        ("upstream", format!("external at {}{name}, asked over {transport}", addresses.join(", ")))
+    });
+    lines.chain(external).collect()
 }
 
 fn front_extras(variant: &Variant) -> Vec<String> {

@@ -26,6 +26,23 @@ pub const KEY: &str = "server.key";
 /// section 6.2).
 pub const NAME: &str = "dnslab.test";
 
+/// Where distributions keep the certificates of the authorities that they trust, as one PEM file.
+const OF_SYSTEMS: [&str; 4] = [
+    // Debian, Ubuntu, Arch, Alpine.
+    "/etc/ssl/certs/ca-certificates.crt",
+    // Fedora and its relatives.
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+    // openSUSE.
+    "/etc/ssl/ca-bundle.pem",
+];
+
+/// The file of the authorities that this system trusts; `None` if there is none.
+#[must_use]
+pub fn of_system() -> Option<PathBuf> {
+    OF_SYSTEMS.into_iter().map(PathBuf::from).find(|path| path.is_file())
+}
+
 fn new_key(kind: CertificateKind) -> Result<KeyPair, rcgen::Error> {
     match kind {
         CertificateKind::EcdsaP256 | CertificateKind::Chain => KeyPair::generate(),

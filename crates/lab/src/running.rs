@@ -359,6 +359,7 @@ fn facts(
         seed: spec.embedded.seed.filter(|_| spec.kind == ServerKind::Embedded),
         core_siblings: Cores::of_this_machine().siblings(&spec.cpus),
         notes: rendered.notes.into_iter().chain(root.map(Root::note)).chain(stays_root).collect(),
+        upstream: None,
         user: String::new(),
         process: String::new(),
         tls_library: String::new(),

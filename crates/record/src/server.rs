@@ -1,5 +1,8 @@
 //! A server as it ran.
 
+use std::fmt;
+use std::net::SocketAddr;
+
 use dnslab_settings::ServerKind;
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +32,9 @@ pub struct ServerFacts {
     /// repetition. `None` for other servers, which draw for themselves, and in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
+    /// Where it forwards to, if that server ran before; `None` for other servers, and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upstream: Option<ExternalUpstream>,
     /// Library that it has TLS from, with the version: `OpenSSL 3.0.17`; empty without encryption, when
     /// unknown, and in records that do not have it.
     #[serde(default)]
@@ -40,6 +46,30 @@ pub struct ServerFacts {
     /// unknown, and in records that do not have it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub process: String,
+}
+
+/// Servers that a forwarder asks and that ran before. What they did is not known.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExternalUpstream {
+    /// Where they answer.
+    pub addresses: Vec<SocketAddr>,
+    /// How queries travel to them.
+    pub transport: String,
+    /// The name that their certificate must have; `None` without encryption.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls_name: Option<String>,
+}
+
+impl fmt::Display for ExternalUpstream {
+    /// As one text: `192.0.2.1:853 (dns.example)`.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let addresses: Vec<String> = self.addresses.iter().map(ToString::to_string).collect();
+        formatter.write_str(&addresses.join(", "))?;
+        match &self.tls_name {
+            Some(name) => write!(formatter, " ({name})"),
+            None => Ok(()),
+        }
+    }
 }
 
 impl ServerFacts {

@@ -63,12 +63,13 @@ impl Condition {
                         ("a server that resolves by itself decides how it asks", "remove it")
                     }
                 };
-                let is_server = variant.upstream.kind.is_some_and(|kind| kind.server().is_some());
+                let is_server = variant.upstream.kind.is_some_and(UpstreamChoice::is_forwarded_to);
                 used_if(is_server, why, help)
             }
             Self::StartedUpstream => {
                 let why = match variant.upstream.kind {
                     None => "there is no upstream",
+                    Some(UpstreamChoice::External) => "the upstream runs already",
                     Some(_) => "dnslab does not start the servers of the Internet",
                 };
                 let is_started = variant.upstream.kind.is_some_and(|kind| kind.started().is_some());
@@ -89,6 +90,7 @@ impl Condition {
                     Some(UpstreamChoice::Live) => {
                         ("dnslab does not start the servers of the Internet", "remove it")
                     }
+                    Some(UpstreamChoice::External) => ("the upstream runs already", "remove it"),
                 };
                 let installed = kind.and_then(UpstreamChoice::server);
                 used_if(installed.is_some_and(|kind| kind != ServerKind::Embedded), why, help)
@@ -119,6 +121,13 @@ impl Condition {
                 let why = "there is no private Internet, whose servers it names";
                 let help = "add `upstream.kind = \"internet\"`, or remove it";
                 used_if(variant.upstream.kind == Some(UpstreamChoice::Internet), why, help)
+            }
+            Self::ExternalUpstream => external_upstream(variant),
+            Self::ExternalTlsUpstream => {
+                let why = "queries travel to the upstream in the clear";
+                let help = "add `upstream.transport = \"dot\"`, or remove it";
+                let is_encrypted = variant.upstream.transport.is_encrypted();
+                external_upstream(variant).and_then(|()| used_if(is_encrypted, why, help))
             }
             Self::Hosts => {
                 let why = "links need hosts, and all is on the loopback interface";
@@ -165,6 +174,15 @@ impl Condition {
             }
         }
     }
+}
+
+fn external_upstream(variant: &Variant) -> Result<(), Unused> {
+    let why = match variant.upstream.kind {
+        None => "there is no upstream",
+        Some(_) => "the upstream is none that runs already",
+    };
+    let is_external = variant.upstream.kind == Some(UpstreamChoice::External);
+    used_if(is_external, why, "only for `upstream.kind = \"external\"`")
 }
 
 /// The key is used if the condition holds; else why it is not, and what to do about it.

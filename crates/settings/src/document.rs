@@ -522,6 +522,7 @@ mod tests {
             "baseline",
             // Files that are read.
             "server.authority",
+            "upstream.authority",
             "load.capture",
             "load.queries",
             "load.tsig_file",

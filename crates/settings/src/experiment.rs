@@ -236,6 +236,19 @@ pub struct ChainServer<'a> {
     pub serial: Duration,
 }
 
+/// A server at the end of a chain that runs already, with those beside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExternalUpstream<'a> {
+    /// Where it answers, and then where those beside it do.
+    pub addresses: Vec<SocketAddr>,
+    /// How queries travel to it.
+    pub transport: Transport,
+    /// The name that its certificate must have; `None` without encryption.
+    pub tls_name: Option<&'a str>,
+    /// PEM file of the authorities that it may be signed by; `None` for those that this system trusts.
+    pub authority: Option<&'a Path>,
+}
+
 impl Variant {
     /// The server under test.
     #[must_use]
@@ -299,7 +312,32 @@ impl Variant {
     /// True if the server under test resolves by itself, beginning at root servers.
     #[must_use]
     pub fn resolves(&self) -> bool {
-        self.upstream.kind.is_some_and(|kind| kind.server().is_none())
+        self.upstream.kind.is_some_and(|kind| !kind.is_forwarded_to())
+    }
+
+    /// True if the server under test forwards.
+    #[must_use]
+    pub fn forwards(&self) -> bool {
+        self.upstream.kind.is_some_and(UpstreamChoice::is_forwarded_to)
+    }
+
+    /// The end of the chain, if it runs already.
+    #[must_use]
+    pub fn external_upstream(&self) -> Option<ExternalUpstream<'_>> {
+        let Upstream { kind, address, further, transport, tls_name, authority, .. } =
+            &self.upstream;
+        let address = address.as_ref().filter(|_| *kind == Some(UpstreamChoice::External))?;
+        let usual = transport.default_port();
+        let first = address.at(address.port.unwrap_or(usual));
+        let further = further.iter().flat_map(|further| &further.0);
+        let further =
+            further.map(|(address, port)| SocketAddr::new(*address, port.unwrap_or(usual)));
+        Some(ExternalUpstream {
+            addresses: std::iter::once(first).chain(further).collect(),
+            transport: *transport,
+            tls_name: tls_name.as_deref().filter(|_| transport.is_encrypted()),
+            authority: authority.as_deref(),
+        })
     }
 
     /// All servers, the one under test first.

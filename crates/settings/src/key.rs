@@ -86,6 +86,10 @@ pub enum Condition {
     ProgrammedUpstream,
     /// The upstream is a private Internet.
     PrivateInternet,
+    /// The upstream runs already.
+    ExternalUpstream,
+    /// The upstream runs already, and is asked over TLS.
+    ExternalTlsUpstream,
     /// The servers have hosts.
     Hosts,
     /// Clients may have connections over TCP.
@@ -301,6 +305,9 @@ pub(crate) trait Field {
     /// `None` if it was not written.
     fn place(&self) -> Option<&Place>;
 
+    /// `None` for a default.
+    fn layer(&self) -> Option<Layer>;
+
     /// True if what was written could not be read, which is a problem already noted.
     fn is_broken(&self) -> bool;
 
@@ -368,6 +375,10 @@ impl<T: Setting> Field for Written<T> {
 
     fn place(&self) -> Option<&Place> {
         self.origin.as_ref()?.place.as_ref()
+    }
+
+    fn layer(&self) -> Option<Layer> {
+        self.layer()
     }
 
     fn is_broken(&self) -> bool {

@@ -85,6 +85,8 @@ const INSTALLED_UPSTREAM: When = When::Variant(Condition::InstalledUpstream);
 const EMBEDDED_UPSTREAM: When = When::Variant(Condition::EmbeddedUpstream);
 const PROGRAMMED_UPSTREAM: When = When::Variant(Condition::ProgrammedUpstream);
 const PRIVATE_INTERNET: When = When::Variant(Condition::PrivateInternet);
+const EXTERNAL_UPSTREAM: When = When::Variant(Condition::ExternalUpstream);
+const EXTERNAL_TLS_UPSTREAM: When = When::Variant(Condition::ExternalTlsUpstream);
 const BETWEEN_HOSTS: When = When::Variant(Condition::Hosts);
 const OVER_TCP: When = When::Variant(Condition::Tcp);
 const REPLAYED: When = When::Variant(Condition::Replayed);
@@ -284,7 +286,7 @@ settings! {
         /// The server that a forwarder asks, at the end of the chain. The embedded one plays a resolver
         /// that knows every name of the load. With `internet` the server resolves by itself in a private
         /// Internet, on a host of its own; with `live` on the Internet, from the root servers that it was
-        /// built with (bind, unbound, knot-resolver, pdns-recursor)
+        /// built with (bind, unbound, knot-resolver, pdns-recursor). `external` is one that runs already
         kind: Option<UpstreamChoice> = None, absent("no upstream: the server is authoritative");
         /// File that describes the private Internet (docs/LABORATORY.md): its root servers, TLDs and
         /// authoritative servers
@@ -292,6 +294,18 @@ settings! {
             when(&[PRIVATE_INTERNET]);
         /// How queries travel to the upstream
         transport: Transport = Transport::Udp, kind(LEG), when(&[FORWARDED_TO]);
+        /// Where an external upstream answers: its IPv4 or IPv6 address or its host name, with or without the
+        /// port; without it, port 53, or 853 for DNS over TLS
+        address: Option<HostAddress> = None, absent("none"), when(&[EXTERNAL_UPSTREAM]);
+        /// Further upstreams that run already, which the forwarder knows beside this one, of the same
+        /// `upstream.transport`, `upstream.tls_name` and `upstream.authority`: addresses, with commas
+        further: Option<FurtherServers> = None, absent("none"), when(&[EXTERNAL_UPSTREAM]);
+        /// Name that the certificate of an external upstream must have
+        tls_name: Option<String> = None, kind(Kind::DomainName),
+            absent("its host name, if `upstream.address` has it"), when(&[EXTERNAL_TLS_UPSTREAM]);
+        /// PEM file of the authorities that an external upstream's certificate may be signed by
+        authority: Option<PathBuf> = None, absent("those that this system trusts"),
+            when(&[EXTERNAL_TLS_UPSTREAM]);
         /// Threads that the upstream is configured for
         threads: Option<u32> = None, count(1, 1_024), absent("the number of its CPUs"),
             when(&[STARTED_UPSTREAM]);

@@ -66,8 +66,8 @@ pub use differences::{SettingChange, differences};
 pub use document::{Document, find};
 pub use entry::Layer;
 pub use experiment::{
-    ChainRole, ChainServer, Experiment, HttpSettings, Queries, Variant, VariantDraft, Verification,
-    keys,
+    ChainRole, ChainServer, Experiment, ExternalUpstream, HttpSettings, Queries, Variant,
+    VariantDraft, Verification, keys,
 };
 pub use key::{Condition, DefaultValue, Flag, FlagForm, Key, Setting, Unused, When, Written};
 pub use keys::{

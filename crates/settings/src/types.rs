@@ -303,30 +303,39 @@ pub enum UpstreamChoice {
     /// From the servers of the Internet, beginning at the root servers that the server was built with. The
     /// server resolves by itself.
     Live,
+    /// From a server that it forwards to, and that runs already.
+    External,
 }
 
 impl UpstreamChoice {
     const INTERNET: &'static str = "internet";
     const LIVE: &'static str = "live";
 
-    const NAMES: [&'static str; ServerKind::ALL.len() + 2] = {
-        let mut names = [Self::INTERNET; ServerKind::ALL.len() + 2];
+    const NAMES: [&'static str; ServerKind::ALL.len() + 3] = {
+        let mut names = [Self::INTERNET; ServerKind::ALL.len() + 3];
         let mut at = 0;
         while at < ServerKind::ALL.len() {
             names[at] = ServerKind::NAMES[at];
             at += 1;
         }
         names[at + 1] = Self::LIVE;
+        names[at + 2] = ServerChoice::EXTERNAL;
         names
     };
 
-    /// The server that is forwarded to; `None` if the server under test resolves by itself.
+    /// The server that dnslab starts to be forwarded to; `None` if there is none.
     #[must_use]
     pub fn server(self) -> Option<ServerKind> {
         match self {
             Self::Server(kind) => Some(kind),
-            Self::Internet | Self::Live => None,
+            Self::Internet | Self::Live | Self::External => None,
         }
+    }
+
+    /// True if the server under test forwards there; false if it resolves by itself.
+    #[must_use]
+    pub fn is_forwarded_to(self) -> bool {
+        matches!(self, Self::Server(_) | Self::External)
     }
 
     /// What dnslab starts at the end of the chain; `None` if the end is elsewhere.
@@ -335,7 +344,7 @@ impl UpstreamChoice {
         match self {
             Self::Server(kind) => Some(kind),
             Self::Internet => Some(ServerKind::Embedded),
-            Self::Live => None,
+            Self::Live | Self::External => None,
         }
     }
 
@@ -346,6 +355,7 @@ impl UpstreamChoice {
             Self::Server(kind) => kind.name(),
             Self::Internet => Self::INTERNET,
             Self::Live => Self::LIVE,
+            Self::External => ServerChoice::EXTERNAL,
         }
     }
 }
@@ -357,6 +367,7 @@ impl Setting for UpstreamChoice {
         match value {
             Value::Text(word) if word == Self::INTERNET => Some(Self::Internet),
             Value::Text(word) if word == Self::LIVE => Some(Self::Live),
+            Value::Text(word) if word == ServerChoice::EXTERNAL => Some(Self::External),
             other => ServerKind::of(other).map(Self::Server),
         }
     }

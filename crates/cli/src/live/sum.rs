@@ -43,7 +43,7 @@ impl Kind {
             mode,
             clients: load.clients,
             is_stream: load.transports().any(|transport| transport != Transport::Udp),
-            has_more_servers: !variant.behind().is_empty(),
+            has_more_servers: variant.forwards() || !variant.behind().is_empty(),
         }
     }
 }

@@ -22,6 +22,7 @@ mod documents;
 mod embedded;
 mod evidence;
 mod external;
+mod external_upstream;
 mod first_hour;
 mod first_queries;
 mod foreign;

@@ -152,7 +152,8 @@ impl RunningUnbound {
             "server:\n directory: \"{folder}\"\n chroot: \"\"\n username: \"\"\n pidfile: \"\"\n \
              use-syslog: no\n interface: 127.0.0.1@{}\n interface: 127.0.0.1@{}\n tls-port: {}\n \
              tls-service-pem: \"{}\"\n tls-service-key: \"{}\"\n incoming-num-tcp: 1000\n \
-             outgoing-range: 100\n num-threads: 1\n local-zone: \"example.test.\" redirect\n \
+             outgoing-range: 100\n num-threads: 1\n local-zone: \".\" static\n \
+             local-data: \". SOA ns. hostmaster. 1 3600 600 86400 60\"\n local-zone: \"example.test.\" redirect\n \
              local-data: \"example.test. A 192.0.2.7\"\nremote-control:\n control-enable: no\n",
             plain.port(),
             dot.port(),

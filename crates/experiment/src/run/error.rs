@@ -271,6 +271,21 @@ pub(super) enum TargetError {
         place: &'static str,
         source: Box<TargetError>,
     },
+    #[error(
+        "the external upstream at {address} gives no right answer over {transport}: {reason}\n  hint:    does it \
+         answer this host there{tls}?",
+        tls = if transport.is_encrypted() {
+            ", with a certificate of `upstream.tls_name` from `upstream.authority`"
+        } else {
+            ""
+        }
+    )]
+    ExternalUpstream { address: SocketAddr, transport: Transport, reason: String },
+    #[error(
+        "this system has no file of authorities to verify the certificate of the external upstream with\n  \
+         hint:    on Debian: apt-get install ca-certificates; or name a file: `upstream.authority`"
+    )]
+    NoAuthorities,
     /// Server and clients seem to have nothing in common in TLS: with other settings the server answered.
     #[error(
         "the server does not answer clients that offer {offered} alone: {reason}\n  hint:    {library} may have \

@@ -5,6 +5,7 @@ mod captured;
 mod case;
 mod common_rate;
 mod error;
+mod external_upstream;
 mod first_query;
 mod internet;
 mod leftovers;
@@ -36,4 +37,4 @@ pub use session::{
     NamedPrograms, Observer, Session, SessionEnd, SessionError, SessionOptions, TakenAddress,
     results_path, skipped,
 };
-pub(crate) use testbed::has_hosts;
+pub(crate) use testbed::{has_hosts, no_hosts};

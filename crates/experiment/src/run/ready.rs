@@ -29,13 +29,17 @@ pub(super) struct Question(Query);
 
 impl Question {
     /// The SOA record of the zone. If the load would fill a cache, a name that an upstream knows and no load
-    /// asks for; for a resolver the SOA record of the root, which leaves no other name in its cache.
+    /// asks for; for a resolver, or where the upstream runs already, the SOA record of the root, which leaves no
+    /// other name in its cache.
     pub(super) fn of(variant: &Variant) -> Result<Self, QueriesError> {
         if variant.resolves() {
             return Self::soa(".");
         }
         let has_names = !matches!(variant.asked(), Queries::Zone(_));
-        match has_names && !variant.behind().is_empty() {
+        if has_names && variant.external_upstream().is_some() {
+            return Self::soa(".");
+        }
+        match has_names && variant.forwards() {
             true => Self::new(READY_NAME, Rtype::A),
             false => Self::soa(&variant.zone.name),
         }

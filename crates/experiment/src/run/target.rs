@@ -91,6 +91,7 @@ fn started(
     let question = Question::of(variant)?;
     let spec = spec(variant, testbed, startup)?;
     let mut target = start(&spec, &client, &question, startup.guard, startup.stop)?;
+    target.facts.upstream = testbed.external_upstream();
     target.ways.tls = target.ways.tls.map(|tls| tls.of_load(&load));
     for mixed in load.mixed().iter().copied() {
         let endpoint = target.endpoint(variant, mixed)?;

@@ -12,7 +12,7 @@ use dnslab_lab::{
     CounterWatch, GuardProgram, IANA_TRUST_ANCHORS, LabError, Patience, Ports, RootHints,
     RunningServer, Sampler, ServerSpec, Upstream, UpstreamTls, ZoneFile, certificate, ports,
 };
-use dnslab_record::{ChainPart, HostFacts, Span, TestbedFacts};
+use dnslab_record::{ChainPart, ExternalUpstream, HostFacts, Span, TestbedFacts};
 use dnslab_settings::{
     ChainRole, ChainServer, HostsChoice, Link, Load, Queries, ServerKind, UpstreamChoice, Variant,
     Verification,
@@ -22,6 +22,7 @@ use dnslab_wire::units::duration;
 use dnslab_wire::{TRUST_ANCHOR_DS, Transport};
 
 use super::error::{QueriesError, TargetError};
+use super::external_upstream as external;
 use super::internet::PrivateInternet;
 use super::ready::{Probe, Question, READY_NAME, READY_WITHIN};
 use super::seeds::{Role, Seeds};
@@ -41,6 +42,8 @@ pub(super) struct Testbed {
     hosts: Option<Hosts>,
     /// What the server under test resolves in, if it resolves by itself.
     internet: Option<PrivateInternet>,
+    /// What the last server asks, if that ran before.
+    external: Option<Upstream>,
 }
 
 /// With what the servers of a run are started.
@@ -79,7 +82,8 @@ impl Testbed {
         if let (Some(hosts), Some(internet)) = (&hosts, &internet) {
             hosts.add_internet(&internet.networks())?;
         }
-        let mut made = Self { hosts, behind: Vec::new(), internet };
+        let external = external::upstream(variant)?;
+        let mut made = Self { hosts, behind: Vec::new(), internet, external };
         for behind in variant.behind().iter().rev() {
             let place = behind.role.name();
             let server = made.start(behind, variant, queries, startup);
@@ -105,13 +109,18 @@ impl Testbed {
 
     /// The server that the one under test forwards to.
     pub(super) fn upstream(&self) -> Option<Upstream> {
-        self.behind.first().map(RunningChainServer::as_upstream)
+        self.behind.first().map(RunningChainServer::as_upstream).or_else(|| self.external.clone())
+    }
+
+    /// What the server under test asks, for the record, if that ran before.
+    pub(super) fn external_upstream(&self) -> Option<ExternalUpstream> {
+        self.external.as_ref().filter(|_| self.behind.is_empty()).map(external::facts)
     }
 
     /// Where a server under test that resolves by itself begins.
     pub(super) fn root_hints(&self, variant: &Variant) -> Option<RootHints> {
         match variant.upstream.kind? {
-            UpstreamChoice::Server(_) => None,
+            UpstreamChoice::Server(_) | UpstreamChoice::External => None,
             UpstreamChoice::Internet => {
                 Some(RootHints::Zone(self.internet.as_ref()?.internet.root_hints()))
             }
@@ -122,7 +131,9 @@ impl Testbed {
     /// What a server under test validates from.
     pub(super) fn trust_anchors(&self, variant: &Variant) -> Result<Vec<String>, TargetError> {
         Ok(match (variant.upstream.kind, &self.internet) {
-            (Some(UpstreamChoice::Live), _) => IANA_TRUST_ANCHORS.map(str::to_owned).to_vec(),
+            (Some(UpstreamChoice::Live | UpstreamChoice::External), _) => {
+                IANA_TRUST_ANCHORS.map(str::to_owned).to_vec()
+            }
             (_, Some(internet)) => vec![internet.trust_anchor().map_err(QueriesError::from)?],
             (_, None) => vec![TRUST_ANCHOR_DS.to_owned()],
         })
@@ -170,18 +181,13 @@ impl Testbed {
         origin: Instant,
         window: Span,
     ) -> Vec<ChainPart> {
-        let parts = self.behind.iter().zip(watches).map(|(behind, watch)| ChainPart {
-            role: behind.role.name().to_owned(),
-            host: behind.role.host().to_owned(),
-            transport: behind.transport.to_string(),
-            server: behind.server.facts().clone(),
-            counters: watch.counters.map(|counters| counters.finish(origin)),
-            resources: watch
-                .sampler
-                .map(|sampler| sampler.finish_over(origin, window))
-                .unwrap_or_default(),
-        });
-        parts.collect()
+        let parts = self.behind.iter().zip(watches);
+        let mut parts: Vec<ChainPart> =
+            parts.map(|(behind, watch)| behind.part(watch, origin, window)).collect();
+        if let Some(last) = parts.last_mut() {
+            last.server.upstream = self.external.as_ref().map(external::facts);
+        }
+        parts
     }
 
     /// Hosts and links for the record; `None` if one host was asked for.
@@ -216,7 +222,11 @@ impl Testbed {
 
     /// The servers behind the one under test and where they answer, a line each.
     pub(super) fn describe(&self) -> Vec<String> {
-        self.behind.iter().map(RunningChainServer::describe).collect()
+        let external = self.external.as_ref().map(external::facts);
+        let external = external.map(|facts| {
+            format!("upstream: one that ran before answers over {} at {facts}", facts.transport)
+        });
+        self.behind.iter().map(RunningChainServer::describe).chain(external).collect()
     }
 
     /// The nearest server ends first.
@@ -310,12 +320,28 @@ impl RunningChainServer {
         format!("{place}: {kind} answers over {}", addresses.join(", "))
     }
 
+    /// What it did since `origin`, as its watch has seen it.
+    fn part(&self, watch: Watch, origin: Instant, window: Span) -> ChainPart {
+        ChainPart {
+            role: self.role.name().to_owned(),
+            host: self.role.host().to_owned(),
+            transport: self.transport.to_string(),
+            server: self.server.facts().clone(),
+            counters: watch.counters.map(|counters| counters.finish(origin)),
+            resources: watch
+                .sampler
+                .map(|sampler| sampler.finish_over(origin, window))
+                .unwrap_or_default(),
+        }
+    }
+
     /// As the server before it sees it.
     fn as_upstream(&self) -> Upstream {
         let address = self.server.address(self.transport);
         let authority = self.server.authority().filter(|_| self.transport.is_encrypted());
         Upstream {
             address: address.expect("it was started with this transport"),
+            further: Vec::new(),
             transport: self.transport,
             tls: authority.map(|authority| UpstreamTls {
                 authority: authority.to_owned(),
@@ -345,17 +371,28 @@ pub(crate) fn has_hosts(variant: &Variant) -> bool {
     match variant.lab.hosts {
         HostsChoice::Loopback => false,
         HostsChoice::Namespaces => true,
-        HostsChoice::Auto => hosts::possible().is_ok(),
+        HostsChoice::Auto => variant.external_upstream().is_none() && hosts::possible().is_ok(),
+    }
+}
+
+/// Why a variant that may have its own hosts has none.
+pub(crate) fn no_hosts(variant: &Variant) -> Option<String> {
+    match variant.external_upstream() {
+        Some(_) => Some("a host in a namespace would not reach the external upstream".to_owned()),
+        None => hosts::possible().err(),
     }
 }
 
 /// Why the links of a variant are not played, if they were to be played where possible.
 pub(super) fn not_played(variant: &Variant) -> Option<String> {
-    let has_links = !links(variant).iter().all(LinkSettings::is_plain);
+    let [client, upstream] = links(variant);
+    // The way to an upstream that runs already is the real one.
+    let is_external = variant.external_upstream().is_some();
+    let has_links = !client.is_plain() || !upstream.is_plain() && !is_external;
     if variant.lab.hosts != HostsChoice::Auto || !has_links {
         return None;
     }
-    hosts::possible().err()
+    no_hosts(variant)
 }
 
 /// The link between the clients and the server, and that between the server and its upstream.

@@ -4,8 +4,8 @@
 //! Blind spots of its counters: what the kernel dropped before BIND read it, and whether a query came over
 //! TCP, TLS or HTTPS.
 
-use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
 
 use dnslab_settings::ServerKind;
 use dnslab_wire::Transport;
@@ -187,9 +187,10 @@ fn role(spec: &ServerSpec) -> String {
 }
 
 fn forward(upstream: &Upstream) -> String {
-    let (ip, port) = (upstream.address.ip(), upstream.address.port());
     let tls = if upstream.tls.is_some() { " tls upstream" } else { "" };
-    format!("    forward only;\n    forwarders {{ {ip} port {port}{tls}; }};\n")
+    let each = |at: SocketAddr| format!(" {} port {}{tls};", at.ip(), at.port());
+    let forwarders: String = upstream.addresses().map(each).collect();
+    format!("    forward only;\n    forwarders {{{forwarders} }};\n")
 }
 
 /// The zone of an authoritative server, or what another one knows of its upstream or the root, and trusts.
@@ -205,8 +206,11 @@ fn data(spec: &ServerSpec) -> String {
             spec.zone_file_name()
         ));
     }
-    if let Some(Upstream { address, transport: Transport::Tcp, .. }) = &spec.upstream {
-        text.push_str(&format!("server {} {{ tcp-only yes; }};\n", address.ip()));
+    let over_tcp = spec.upstream.as_ref().filter(|its| its.transport == Transport::Tcp);
+    let over_tcp: BTreeSet<IpAddr> =
+        over_tcp.into_iter().flat_map(Upstream::addresses).map(|at| at.ip()).collect();
+    for ip in over_tcp {
+        text.push_str(&format!("server {ip} {{ tcp-only yes; }};\n"));
     }
     for anchor in &spec.trust_anchors {
         let [tag, algorithm, digest_type, digest] = trust_anchor_words(anchor);
@@ -300,8 +304,10 @@ fn forwarder_notes(spec: &ServerSpec, upstream: &Upstream) -> Vec<String> {
         }
     };
     vec![
-        "all queries are forwarded to the one upstream server (forward only); any client may ask"
-            .to_owned(),
+        format!(
+            "all queries are forwarded to {} (forward only); any client may ask",
+            upstream.in_words()
+        ),
         trust_note(spec, NO_VALIDATION),
         way.to_owned(),
         format!(

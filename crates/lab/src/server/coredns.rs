@@ -159,17 +159,20 @@ fn pool_size(spec: &ServerSpec) -> u32 {
 }
 
 fn forward(upstream: &Upstream) -> String {
-    let address = upstream.address;
+    let scheme = if upstream.tls.is_some() { "tls://" } else { "" };
+    let addresses: Vec<String> =
+        upstream.addresses().map(|address| format!("{scheme}{address}")).collect();
+    let addresses = addresses.join(" ");
     match (&upstream.tls, upstream.transport) {
         (Some(tls), _) => format!(
-            "    forward . tls://{address} {{\n        tls {UPSTREAM_AUTHORITY}\n        \
+            "    forward . {addresses} {{\n        tls {UPSTREAM_AUTHORITY}\n        \
              tls_servername {}\n    }}\n",
             tls.name
         ),
         (None, Transport::Tcp) => {
-            format!("    forward . {address} {{\n        force_tcp\n    }}\n")
+            format!("    forward . {addresses} {{\n        force_tcp\n    }}\n")
         }
-        (None, _) => format!("    forward . {address} {{\n        prefer_udp\n    }}\n"),
+        (None, _) => format!("    forward . {addresses} {{\n        prefer_udp\n    }}\n"),
     }
 }
 

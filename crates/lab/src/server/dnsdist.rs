@@ -119,7 +119,6 @@ fn listeners(spec: &ServerSpec) -> String {
 
 /// The upstream is taken to be up, without a check.
 fn server(upstream: &Upstream) -> String {
-    let address = upstream.address;
     let how = match (&upstream.tls, upstream.transport) {
         (Some(tls), _) => format!(
             ", tls = 'openssl', caStore = '{UPSTREAM_AUTHORITY}', subjectName = '{}', \
@@ -129,7 +128,8 @@ fn server(upstream: &Upstream) -> String {
         (None, Transport::Tcp) => ", tcpOnly = true".to_owned(),
         (None, _) => String::new(),
     };
-    format!("newServer({{ address = '{address}'{how} }}):setUp()\n")
+    let each = |address| format!("newServer({{ address = '{address}'{how} }}):setUp()\n");
+    upstream.addresses().map(each).collect()
 }
 
 fn notes(spec: &ServerSpec) -> Vec<String> {

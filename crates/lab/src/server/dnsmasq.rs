@@ -12,7 +12,7 @@ use dnslab_wire::Transport;
 use super::adapter::{Access, Adapter, Facts, trust_anchor_words, trust_note};
 use super::chaos;
 use super::rendered::Rendered;
-use super::spec::ServerSpec;
+use super::spec::{ServerSpec, Upstream};
 use super::version::Version;
 
 const CONFIGURATION: &str = "dnsmasq.conf";
@@ -128,7 +128,9 @@ fn counts(
 }
 
 fn configuration(spec: &ServerSpec) -> String {
-    let upstream = spec.upstream.as_ref().map(|upstream| upstream.address);
+    let upstreams = spec.upstream.iter().flat_map(Upstream::addresses);
+    let upstreams: String =
+        upstreams.map(|at| format!("server={}#{}\n", at.ip(), at.port())).collect();
     format!(
         "\
 port={port}
@@ -140,7 +142,7 @@ pid-file=
 log-facility=-
 no-resolv
 no-hosts
-{cache}{tcp}{anchor}{upstream}{extra}",
+{cache}{tcp}{anchor}{upstreams}{extra}",
         port = spec.ports.plain,
         address = spec.address,
         cache = match spec.cache {
@@ -154,9 +156,6 @@ no-hosts
             String::new()
         },
         anchor = validation(&spec.trust_anchors),
-        upstream = upstream
-            .map(|address| format!("server={}#{}\n", address.ip(), address.port()))
-            .unwrap_or_default(),
         extra = spec.extra_text(),
     )
 }

@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
+use std::net::SocketAddr;
 use std::path::Path;
 
 use dnslab_record::counter;
@@ -216,15 +217,19 @@ fn listeners(spec: &ServerSpec) -> String {
 }
 
 fn forward(upstream: &Upstream) -> String {
-    let address = format!("'{}@{}'", upstream.address.ip(), upstream.address.port());
-    let action = match &upstream.tls {
-        Some(tls) => format!(
-            "TLS_FORWARD({{ {{ {address}, hostname = '{}', ca_file = '{UPSTREAM_AUTHORITY}' }} }})",
-            tls.name
-        ),
-        None => format!("FORWARD({{ {address} }})"),
+    let each = |at: SocketAddr| {
+        let address = format!("'{}@{}'", at.ip(), at.port());
+        match &upstream.tls {
+            Some(tls) => format!(
+                "{{ {address}, hostname = '{}', ca_file = '{UPSTREAM_AUTHORITY}' }}",
+                tls.name
+            ),
+            None => address,
+        }
     };
-    format!("policy.add(policy.all(policy.{action}))\n")
+    let action = if upstream.tls.is_some() { "TLS_FORWARD" } else { "FORWARD" };
+    let targets = upstream.addresses().map(each).collect::<Vec<_>>().join(", ");
+    format!("policy.add(policy.all(policy.{action}({{ {targets} }})))\n")
 }
 
 fn notes(spec: &ServerSpec) -> Vec<String> {

@@ -68,8 +68,10 @@ impl Adapter for PowerDnsRecursor {
 
     fn takes(&self, spec: &ServerSpec) -> Result<(), String> {
         let Some(upstream) = &spec.upstream else { return Ok(()) };
-        let port = upstream.address.port();
-        if upstream.transport == Transport::Dot && port != TLS_PORT {
+        let mut ports = upstream.addresses().map(|address| address.port());
+        if upstream.transport == Transport::Dot
+            && let Some(port) = ports.find(|port| *port != TLS_PORT)
+        {
             return Err(format!(
                 "PowerDNS Recursor speaks DNS over TLS to port {TLS_PORT} only, not to {port}"
             ));
@@ -183,9 +185,16 @@ fn packet_entries(records: u64) -> u64 {
 }
 
 fn forward(upstream: &Upstream) -> String {
-    let local = if upstream.address.is_ipv6() { "query-local-address=::\n" } else { "" };
+    let has = |is_ipv6| upstream.addresses().any(|address| address.is_ipv6() == is_ipv6);
+    let local = match (has(false), has(true)) {
+        (true, true) => "query-local-address=0.0.0.0, ::\n",
+        (false, true) => "query-local-address=::\n",
+        _ => "",
+    };
     let tls = if upstream.transport == Transport::Dot { "yes" } else { "no" };
-    format!("forward-zones-recurse=.={}\n{local}dot-to-port-853={tls}\n", upstream.address)
+    let addresses: Vec<String> = upstream.addresses().map(|at| at.to_string()).collect();
+    let addresses = addresses.join(";");
+    format!("forward-zones-recurse=.={addresses}\n{local}dot-to-port-853={tls}\n")
 }
 
 fn notes(spec: &ServerSpec) -> Vec<String> {

@@ -112,10 +112,27 @@ pub struct ZoneFile {
 pub struct Upstream {
     /// Where it answers on `transport`.
     pub address: SocketAddr,
+    /// Where further ones answer that the forwarder knows beside it.
+    pub further: Vec<SocketAddr>,
     /// How queries travel to it: UDP (with TCP for truncated answers), TCP, or DNS over TLS.
     pub transport: Transport,
     /// For DNS over TLS. The file is copied into the forwarder's folder as [`UPSTREAM_AUTHORITY`].
     pub tls: Option<UpstreamTls>,
+}
+
+impl Upstream {
+    /// [`Upstream::address`] and the further ones.
+    pub(super) fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
+        std::iter::once(self.address).chain(self.further.iter().copied())
+    }
+
+    /// Behind "all queries are forwarded to": how many it is.
+    pub(super) fn in_words(&self) -> String {
+        match self.further.len() {
+            0 => "the one upstream server".to_owned(),
+            further => format!("{} upstream servers", 1 + further),
+        }
+    }
 }
 
 /// How the certificate of an upstream server is verified.

@@ -1,7 +1,7 @@
 //! Stubby, the stub resolver of the getdns project that speaks DNS over TLS. Options: its example
 //! `stubby.yml`, and the API of getdns. It has neither counters nor a cache.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use dnslab_settings::ServerKind;
 use dnslab_wire::Transport;
@@ -86,18 +86,25 @@ fn upstream(upstream: &Upstream) -> String {
         let line = |transport: &&str| format!("  - GETDNS_TRANSPORT_{transport}\n");
         format!("dns_transport_list:\n{}", transports.iter().map(line).collect::<String>())
     };
-    let (ip, port) = (scalar(upstream.address.ip()), upstream.address.port());
-    let servers = format!("upstream_recursive_servers:\n  - address_data: {ip}\n");
-    match (&upstream.tls, upstream.transport) {
-        (Some(tls), _) => format!(
+    let begin = match (&upstream.tls, upstream.transport) {
+        (Some(_), _) => format!(
             "{}tls_authentication: GETDNS_AUTHENTICATION_REQUIRED\ntls_ca_file: \
-             \"{UPSTREAM_AUTHORITY}\"\n{servers}    tls_port: {port}\n    tls_auth_name: \"{}\"\n",
-            list(&["TLS"]),
-            tls.name
+             \"{UPSTREAM_AUTHORITY}\"\n",
+            list(&["TLS"])
         ),
-        (None, Transport::Tcp) => format!("{}{servers}    port: {port}\n", list(&["TCP"])),
-        (None, _) => format!("{}{servers}    port: {port}\n", list(&["UDP", "TCP"])),
-    }
+        (None, Transport::Tcp) => list(&["TCP"]),
+        (None, _) => list(&["UDP", "TCP"]),
+    };
+    let each = |at: SocketAddr| {
+        let (ip, port) = (scalar(at.ip()), at.port());
+        let how = match &upstream.tls {
+            Some(tls) => format!("tls_port: {port}\n    tls_auth_name: \"{}\"", tls.name),
+            None => format!("port: {port}"),
+        };
+        format!("  - address_data: {ip}\n    {how}\n")
+    };
+    let servers: String = upstream.addresses().map(each).collect();
+    format!("{begin}upstream_recursive_servers:\n{servers}")
 }
 
 fn notes(spec: &ServerSpec) -> Vec<String> {

@@ -34,6 +34,7 @@ pub(crate) fn forwarder(
     let address = if upstream.is_encrypted() { "10.53.2.2:853" } else { "10.53.2.2:53" };
     let upstream = Upstream {
         address: address.parse().unwrap(),
+        further: Vec::new(),
         transport: upstream,
         tls: upstream.is_encrypted().then_some(tls),
     };
@@ -159,5 +160,25 @@ fn zones_have_file_names() {
         let mut spec = spec(ServerKind::Bind, &[Transport::Udp]);
         named(&mut spec, origin);
         assert_eq!(spec.zone_file_name(), expected);
+    }
+}
+
+#[test]
+fn forwarders_know_all_their_upstreams() {
+    let kinds = ServerKind::ALL.into_iter().filter(|kind| kind.forwards());
+    for (kind, transport) in kinds.flat_map(|kind| [(kind, Transport::Udp), (kind, Transport::Dot)])
+    {
+        let mut spec = forwarder(kind, &[Transport::Udp], transport);
+        let further = if transport.is_encrypted() {
+            ["10.53.2.3:853", "[fd00::3]:853"]
+        } else {
+            ["10.53.2.3:53", "[fd00::3]:53"]
+        };
+        spec.upstream.as_mut().unwrap().further = further.map(|at| at.parse().unwrap()).to_vec();
+        let text = shown(&spec);
+        for address in ["10.53.2.2", "10.53.2.3", "fd00::3"] {
+            assert!(text.contains(address), "{kind} is not told of {address}:\n{text}");
+        }
+        assert!(!text.contains("the one upstream"), "{kind}:\n{text}");
     }
 }

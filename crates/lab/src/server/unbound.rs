@@ -4,6 +4,7 @@
 //! parse. Towards the upstream over TCP or TLS it counts connections, not the queries on them.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use dnslab_record::counter;
 use dnslab_settings::ServerKind;
@@ -211,14 +212,15 @@ fn tls(spec: &ServerSpec) -> String {
 }
 
 fn forward_zone(upstream: &Upstream) -> String {
-    let (ip, port) = (upstream.address.ip(), upstream.address.port());
     let name = upstream.tls.as_ref().map(|tls| format!("#{}", tls.name)).unwrap_or_default();
     let how = match upstream.transport {
         Transport::Dot => "    forward-tls-upstream: yes\n",
         Transport::Tcp => "    forward-tcp-upstream: yes\n",
         _ => "",
     };
-    format!("forward-zone:\n    name: \".\"\n    forward-addr: {ip}@{port}{name}\n{how}")
+    let each = |at: SocketAddr| format!("    forward-addr: {}@{}{name}\n", at.ip(), at.port());
+    let addresses: String = upstream.addresses().map(each).collect();
+    format!("forward-zone:\n    name: \".\"\n{addresses}{how}")
 }
 
 fn notes(spec: &ServerSpec) -> Vec<String> {
@@ -237,10 +239,12 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
                 "{}, which Unbound asks for their names at its first query (RFC 9609)",
                 hints_note(hints, "root-hints")
             ),
-            None => "all queries are forwarded to the one upstream server, and it may be asked on the \
-                     loopback address (do-not-query-localhost no), also for names below `test` \
-                     (local-zone nodefault; by default Unbound itself says that there are none, RFC 6761)"
-                .to_owned(),
+            None => format!(
+                "all queries are forwarded to {}, and it may be asked on the \
+                 loopback address (do-not-query-localhost no), also for names below `test` \
+                 (local-zone nodefault; by default Unbound itself says that there are none, RFC 6761)",
+                spec.upstream.as_ref().map(Upstream::in_words).unwrap_or_default()
+            ),
         },
         format!("{}{signaling}", trust_note(spec, no_validation)),
         format!(

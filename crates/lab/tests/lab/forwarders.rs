@@ -136,6 +136,7 @@ impl Authority {
         };
         Upstream {
             address: self.server.address(transport).unwrap(),
+            further: Vec::new(),
             transport,
             tls: transport.is_encrypted().then_some(tls),
         }
@@ -290,7 +291,12 @@ fn a_chain_of_forwarders() {
     let local = ("127.0.0.1", &[Udp, Tcp] as &[_]);
     let stubby = forwarder(ServerKind::Stubby, far.path(), local, authority.upstream(Dot));
     let stubby = started(&stubby, far.path());
-    let upstream = Upstream { address: stubby.address(Udp).unwrap(), transport: Udp, tls: None };
+    let upstream = Upstream {
+        address: stubby.address(Udp).unwrap(),
+        further: Vec::new(),
+        transport: Udp,
+        tls: None,
+    };
     let dnsmasq = forwarder(ServerKind::Dnsmasq, near.path(), local, upstream);
     let dnsmasq = started(&dnsmasq, near.path());
     ask_for_all(&dnsmasq, near.path(), Udp);

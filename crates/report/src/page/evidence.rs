@@ -283,7 +283,17 @@ fn variant_facts(record: &RunRecord) -> String {
         ("server command", server.command.join(" ")),
         ("changed from defaults", server.notes.join(" ")),
     ];
-    definitions(own.into_iter().chain(behind))
+    let last = record.watched.chain.last().map_or(server, |part| &part.server);
+    let external = last.upstream.iter().map(|external| {
+        let over = transport_name(&external.transport);
+        (
+            "upstream",
+            format!(
+                "external at {external}, asked over {over}: it ran before, and nobody watched it"
+            ),
+        )
+    });
+    definitions(own.into_iter().chain(behind).chain(external))
 }
 
 fn receive_time(clock: ReceiveTime) -> &'static str {

@@ -384,12 +384,15 @@ impl Check<'_> {
         let kind_place = Field::place(&draft.server.kind).cloned();
         let knows_kind = !draft.server.kind.is_broken();
         let knows_transport = !draft.load.transport.is_broken();
+        let upstream = draft.upstream.kind.layer();
         for field in draft.fields() {
             let (key, place) = (field.key(), field.place().cloned());
             let mut uses_here: Vec<Use> = Vec::new();
             for when in key.when {
                 // A key written with its default is no slip.
-                let says_something = field.is_broken() || !field.is_default();
+                let is_of_another =
+                    key.path.starts_with(UPSTREAM) && is_replaced(field.layer(), upstream);
+                let says_something = field.is_broken() || !field.is_default() && !is_of_another;
                 let place = place.as_ref().filter(|_| says_something);
                 match (when, place) {
                     (When::Server(fits), Some(place)) if knows_kind => {
@@ -698,6 +701,15 @@ impl Check<'_> {
         self.problem(message, [Some(place.mark(label))], help);
         whole
     }
+}
+
+/// How the keys of the upstream begin.
+const UPSTREAM: &str = "upstream.";
+
+/// True if the file says something of an upstream in whose place the command line puts another one: that is no slip.
+fn is_replaced(said: Option<Layer>, kind: Option<Layer>) -> bool {
+    let is_in_file = matches!(said, Some(Layer::File | Layer::Variant));
+    is_in_file && matches!(kind, Some(Layer::CommandLine | Layer::VariantCommandLine))
 }
 
 /// Help for a name that no variant has; `found` is how many problems there were before.

@@ -8,7 +8,7 @@ use super::{Check, Use, is_name};
 use crate::key::Field;
 use crate::problem::shown;
 use crate::{
-    CacheSize, CacheUnit, Host, HostAddress, HostsChoice, Interface, Queries, ServerChoice,
+    CacheSize, CacheUnit, Host, HostAddress, HostsChoice, Interface, Mark, Queries, ServerChoice,
     ServerKind, UpstreamChoice, VariantDraft, Written,
 };
 
@@ -144,7 +144,8 @@ impl Check<'_> {
         for (transport, port) in used {
             server.port_for(transport).value = Some(port);
         }
-        let (address, name) = self.look_up(&draft.server.address);
+        let written = draft.server.address.value.clone();
+        let (address, name) = self.look_up(&written, |label| draft.server.address.mark(label));
         let link = self.link(&draft.server.address);
         draft.server.address.value = HostAddress { host: Host::Address(address), link, port: None };
         let is_encrypted = transports.into_iter().any(Transport::is_encrypted);
@@ -189,8 +190,12 @@ impl Check<'_> {
 
     /// The address of a host, and its name if it was written by name. A name is looked up once, so that all
     /// variants ask the same address.
-    fn look_up(&mut self, written: &Written<HostAddress>) -> (IpAddr, Option<String>) {
-        let Host::Name(name) = &written.value.host else { return (written.value.ip(), None) };
+    fn look_up(
+        &mut self,
+        written: &HostAddress,
+        mark: impl Fn(&str) -> Option<Mark>,
+    ) -> (IpAddr, Option<String>) {
+        let Host::Name(name) = &written.host else { return (written.ip(), None) };
         let found = match self.names.iter().find(|(known, _)| known == name) {
             Some((_, found)) => found.clone(),
             None => {
@@ -202,10 +207,10 @@ impl Check<'_> {
         let address = found.unwrap_or_else(|reason| {
             self.problem(
                 format!("the address of `{name}` cannot be looked up: {reason}"),
-                [written.mark("no address")],
+                [mark("no address")],
                 "write its address, or mend its name",
             );
-            written.value.ip()
+            written.ip()
         });
         (address, Some(name.clone()))
     }
@@ -267,15 +272,69 @@ impl Check<'_> {
         }
     }
 
+    /// Checks an upstream that runs already. Its port is written out, and its host name becomes the name that its
+    /// certificate must have.
+    fn external_upstream(&mut self, draft: &mut VariantDraft) {
+        let VariantDraft { upstream, lab, .. } = draft;
+        if upstream.kind.value != Some(UpstreamChoice::External) {
+            return;
+        }
+        self.file(&mut upstream.authority, "authority file");
+        if lab.hosts.value == HostsChoice::Namespaces {
+            self.problem(
+                "a host in a namespace does not reach an upstream that runs already",
+                [lab.hosts.mark("makes hosts"), upstream.kind.mark("runs elsewhere")],
+                "remove `lab.hosts`, or write \"auto\": the server then asks from this host",
+            );
+        }
+        let Some(address) = upstream.address.value.clone() else {
+            if !upstream.address.is_broken() {
+                self.problem(
+                    "an external upstream needs `upstream.address`",
+                    [upstream.kind.mark("runs already, but where?")],
+                    "add for example `upstream.address = \"192.0.2.1\"`",
+                );
+            }
+            return;
+        };
+        let (ip, name) = self.look_up(&address, |label| upstream.address.mark(label));
+        let is_link_local = matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
+        if address.link.is_some() || is_link_local {
+            self.problem(
+                "forwarders are told an address that is the same on all links",
+                [upstream.address.mark("is one of a link")],
+                "write another address of the upstream",
+            );
+        }
+        let transport = upstream.transport.value;
+        let port = Some(address.port.unwrap_or(transport.default_port()));
+        upstream.address.value = Some(HostAddress { host: Host::Address(ip), link: None, port });
+        if !transport.is_encrypted() || upstream.tls_name.is_broken() {
+            return;
+        }
+        upstream.tls_name.value = upstream.tls_name.value.take().or(name);
+        if upstream.tls_name.value.is_none() {
+            self.problem(
+                "nothing says which name the certificate of the external upstream must have",
+                [upstream.address.mark("an address"), upstream.transport.mark(in_words(transport))],
+                "add for example `upstream.tls_name = \"dns.example\"`, or write its host name as \
+                 `upstream.address`",
+            );
+        }
+    }
+
     /// Checks the servers behind the one under test, and the links between their hosts.
     pub(super) fn chain(&mut self, draft: &mut VariantDraft) {
         self.resolver(draft);
+        self.external_upstream(draft);
         let VariantDraft { server, relay, upstream, load, client_link, upstream_link, .. } = draft;
         let kind = server.kind.value.started();
         let kind_name = ServerChoice::name_of(kind);
         let forwarded_to = upstream.kind.value.and_then(UpstreamChoice::server);
-        let resolves = upstream.kind.value.is_some() && forwarded_to.is_none();
-        if forwarded_to.is_some() && !kind.is_some_and(ServerKind::forwards) {
+        let is_forwarded_to = upstream.kind.value.is_some_and(UpstreamChoice::is_forwarded_to);
+        let is_external = upstream.kind.value == Some(UpstreamChoice::External);
+        let resolves = upstream.kind.value.is_some() && !is_forwarded_to;
+        if is_forwarded_to && !kind.is_some_and(ServerKind::forwards) {
             self.problem(
                 format!("a server of kind `{kind_name}` forwards nothing"),
                 [upstream.kind.mark("nobody asks it")],
@@ -337,7 +396,7 @@ impl Check<'_> {
                 "ask for `load.popular_names`, or for the names of a file (`load.queries`)",
             );
         }
-        if server.dnssec.value && !upstream.signed.value && !resolves {
+        if server.dnssec.value && !upstream.signed.value && !resolves && !is_external {
             self.problem(
                 "a server that validates needs an upstream with signatures",
                 [server.dnssec.mark("nothing to validate")],
@@ -367,7 +426,7 @@ impl Check<'_> {
         let is_live = match upstream.kind.value {
             Some(UpstreamChoice::Internet) => false,
             Some(UpstreamChoice::Live) => true,
-            Some(UpstreamChoice::Server(_)) | None => return,
+            Some(UpstreamChoice::Server(_) | UpstreamChoice::External) | None => return,
         };
         let kind = server.kind.value.started();
         if !kind.is_some_and(ServerKind::resolves) {

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use dnslab_settings::{
-    ChainRole, HostsChoice, Link, Log, LogTarget, Queries, ServerKind, UpstreamChoice, Variant,
-    check_text,
+    ChainRole, HostsChoice, Link, Log, LogTarget, Problem, Queries, ServerKind, UpstreamChoice,
+    Variant, check_text,
 };
 use dnslab_wire::Transport;
 
@@ -212,6 +212,122 @@ fn what_cannot_stand_in_a_chain_is_told() {
         let all: Vec<&str> =
             problems.as_slice().iter().map(|problem| problem.message.as_str()).collect();
         assert!(all.iter().any(|message| message.contains(expected)), "{lines}\n{all:?}");
+    }
+}
+
+const EXTERNAL: &str = "server.kind = \"unbound\"\nupstream.kind = \"external\"\n";
+
+#[test]
+fn an_upstream_may_run_already() {
+    let check = |lines: &str, transport: &str, addresses: &[&str], name: Option<&str>| {
+        let lines = format!("{EXTERNAL}upstream.transport = \"{transport}\"\n{lines}");
+        let variant = checked(&lines);
+        let found = variant.external_upstream().unwrap();
+        let found_at: Vec<String> = found.addresses.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            (found_at, found.tls_name),
+            (addresses.iter().map(|at| (*at).to_owned()).collect(), name)
+        );
+        assert!(variant.forwards() && !variant.resolves() && variant.behind().is_empty());
+    };
+    check("upstream.address = \"192.0.2.1\"", "udp", &["192.0.2.1:53"], None);
+    check("upstream.address = \"[2001:db8::1]:5300\"", "tcp", &["[2001:db8::1]:5300"], None);
+    let named = "upstream.tls_name = \"dns.example\"\n";
+    let both =
+        "upstream.address = \"192.0.2.1\"\nupstream.further = \"192.0.2.2, [2001:db8::2]:8853\"";
+    let expected = ["192.0.2.1:853", "192.0.2.2:853", "[2001:db8::2]:8853"];
+    check(&format!("{named}{both}"), "dot", &expected, Some("dns.example"));
+    let relayed = checked(&format!(
+        "{EXTERNAL}upstream.address = \"192.0.2.1:5300\"\nrelay.kind = \"dnsmasq\"\nserver.dnssec = true\n\
+         lab.hosts = \"auto\"\nload.queries = \"q\""
+    ));
+    assert_eq!(relayed.behind().len(), 1);
+    assert!(relayed.external_upstream().is_some());
+}
+
+/// What a file says of an upstream is no slip if the command line puts one that runs in its place.
+#[test]
+fn an_upstream_of_a_file_gives_way_to_one_that_runs() {
+    let text = text(&format!("{FORWARDER}upstream.delay = \"5ms\"\nload.popular_names = 5"));
+    let sets = ["upstream.kind=external", "upstream.address=192.0.2.1", "load.queries=names"];
+    let variant = check_text(&text, &sets).unwrap().variants.remove(0);
+    assert_eq!((variant.upstream.delay, variant.load.popular_names), (None, None));
+    // On the command line it is one.
+    let slip = [&sets[..], &["upstream.loss=1%"]].concat();
+    let problems = check_text(&text, &slip).unwrap_err().to_string();
+    assert!(problems.contains("`upstream.loss` has no effect"), "{problems}");
+}
+
+#[test]
+fn upstreams_that_run_already_are_refused_with_a_remedy() {
+    let at = "upstream.address = \"192.0.2.1\"\n";
+    for (lines, message, help) in [
+        (
+            EXTERNAL.to_owned(),
+            "an external upstream needs `upstream.address`",
+            "add for example `upstream.address = \"192.0.2.1\"`",
+        ),
+        (
+            format!("{EXTERNAL}{at}lab.hosts = \"namespaces\""),
+            "a host in a namespace does not reach an upstream that runs already",
+            "remove `lab.hosts`, or write \"auto\"",
+        ),
+        (
+            format!("{EXTERNAL}{at}upstream.transport = \"dot\""),
+            "nothing says which name the certificate of the external upstream must have",
+            "`upstream.tls_name = \"dns.example\"`",
+        ),
+        (
+            format!("{EXTERNAL}{at}upstream.tls_name = \"dns.example\""),
+            "`upstream.tls_name` has no effect: queries travel to the upstream in the clear",
+            "add `upstream.transport = \"dot\"`",
+        ),
+        (
+            format!("{FORWARDER}{at}"),
+            "`upstream.address` has no effect: the upstream is none that runs already",
+            "only for `upstream.kind = \"external\"`",
+        ),
+        (
+            format!("{EXTERNAL}{at}upstream.threads = 2"),
+            "`upstream.threads` has no effect: the upstream runs already",
+            "remove it",
+        ),
+        (
+            format!("{EXTERNAL}{at}upstream.further = \"one.example\""),
+            "`upstream.further` cannot be read",
+            "`one.example` is no address",
+        ),
+        (
+            format!("{EXTERNAL}upstream.address = \"192.0.2.1:99999\""),
+            "`upstream.address` has a port that cannot be: `99999`",
+            "a port is a number from 1 to 65535",
+        ),
+        (
+            format!("{EXTERNAL}upstream.address = \"dns.example\""),
+            "the address of `dns.example` cannot be looked up",
+            "write its address, or mend its name",
+        ),
+        (
+            format!("{EXTERNAL}upstream.address = \"fe80::1%eth0\""),
+            "forwarders are told an address that is the same on all links",
+            "write another address of the upstream",
+        ),
+        (
+            format!("upstream.kind = \"external\"\n{at}"),
+            "a server of kind `embedded` forwards nothing",
+            "choose a `server.kind` that forwards",
+        ),
+        (
+            format!("{EXTERNAL}{at}load.popular_names = 5"),
+            "popular names need a server that knows them",
+            "add an upstream of kind \"embedded\"",
+        ),
+    ] {
+        let problems = check_text(&text(&lines), &[]).unwrap_err();
+        let of_message = |problem: &&Problem| problem.message.contains(message);
+        let found = problems.as_slice().iter().find(of_message);
+        let found = found.unwrap_or_else(|| panic!("{lines}\n{problems}"));
+        assert!(found.help.as_deref().unwrap_or_default().contains(help), "{found:?}");
     }
 }
 

@@ -153,9 +153,19 @@ fn fronts() -> impl Strategy<Value = String> {
             format!("{alone}upstream.kind = \"live\"\nload.queries = \"names.txt\"\n"),
         ]
     });
+    let forwarders = ServerKind::ALL.into_iter().filter(|kind| kind.forwards());
+    let forwarders = forwarders.flat_map(|kind| {
+        let external = format!(
+            "server.kind = \"{kind}\"\nupstream.kind = \"external\"\nupstream.address = \"192.0.2.7\"\n"
+        );
+        let tls = "upstream.transport = \"dot\"\nupstream.tls_name = \"dns.example\"\n";
+        [format!("{external}{tls}"), external]
+    });
     let external =
         "server.kind = \"external\"\nserver.address = \"192.0.2.7\"\nserver.insecure = true\n";
-    select(kinds.chain(resolvers).chain([external.to_owned()]).collect::<Vec<_>>())
+    select(
+        kinds.chain(resolvers).chain(forwarders).chain([external.to_owned()]).collect::<Vec<_>>(),
+    )
 }
 
 fn entry(keys: Vec<&'static Key>) -> impl Strategy<Value = (&'static Key, String)> {

@@ -62,7 +62,7 @@ fn apart(variant: &Variant) -> Option<&'static str> {
         Some("it has hosts of its own")
     } else if variant.resolves() {
         Some("its server resolves by itself, and its cache fills from the start of the load on")
-    } else if !variant.behind().is_empty() {
+    } else if variant.forwards() {
         Some("its server forwards, and its cache fills from the start of the load on")
     } else if server.delay.is_some() {
         Some("its answers are delayed on purpose, and may come after its turn")

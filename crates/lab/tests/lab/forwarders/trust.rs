@@ -62,8 +62,12 @@ fn tls_without_a_name_at_its_own_port() {
         authority: server.authority().unwrap().to_owned(),
         name: certificate::NAME.to_owned(),
     };
-    let upstream =
-        Upstream { address: server.address(Dot).unwrap(), transport: Dot, tls: Some(tls) };
+    let upstream = Upstream {
+        address: server.address(Dot).unwrap(),
+        further: Vec::new(),
+        transport: Dot,
+        tls: Some(tls),
+    };
     let clients = ("127.0.0.1", &[Udp, Tcp] as &[_]);
     let spec = forwarder(ServerKind::PowerDnsRecursor, folder.path(), clients, upstream);
     let recursor = started(&spec, folder.path());
@@ -97,7 +101,12 @@ fn validation_believes_the_trust_anchor_alone() {
     let (start, digest) = right.rsplit_once(' ').unwrap();
     let other: String = digest.chars().map(|digit| if digit == '0' { '1' } else { '0' }).collect();
     let wrong = format!("{start} {other}");
-    let upstream = Upstream { address: server.address(Udp).unwrap(), transport: Udp, tls: None };
+    let upstream = Upstream {
+        address: server.address(Udp).unwrap(),
+        further: Vec::new(),
+        transport: Udp,
+        tls: None,
+    };
     for case in CASES {
         let folder = tempfile::tempdir().unwrap();
         let clients = ("127.0.0.1", &[Udp] as &[_]);
