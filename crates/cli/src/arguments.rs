@@ -145,7 +145,7 @@ pub(crate) struct Asked {
     #[arg(long)]
     pub(crate) publish: bool,
     /// One more session with this key changed, beside those of `repeat.sessions`: what the choice moves
-    #[arg(long, value_name = "KEY=VALUE")]
+    #[arg(long, value_name = "KEY=VALUE", hide_short_help = true)]
     pub(crate) beside: Vec<String>,
 }
 
@@ -205,7 +205,7 @@ pub(crate) struct Run {
     pub(crate) resume: Option<PathBuf>,
     /// So many rounds more than the experiment had. Its intervals are then those that hold though somebody
     /// looked before, and are wider
-    #[arg(long, value_name = "ROUNDS", requires = "resume", value_parser = value_parser!(u32).range(1..=1_000))]
+    #[arg(long, value_name = "ROUNDS", requires = "resume", hide_short_help = true, value_parser = value_parser!(u32).range(1..=1_000))]
     pub(crate) more: Option<u32>,
     /// Fail (exit code 4) when a variant for certain is worse than the baseline by more than this,
     /// `p99=10%` or `p99<+10%`, or beyond this bound, `p99<10ms`: of qps, p50, p95, p99, mean, lost,
