@@ -140,8 +140,11 @@ pub(crate) struct Asked {
     /// time goes; the same as `--set repeat.profile=true`
     #[arg(long)]
     pub(crate) profile: bool,
-    /// Measure what can be defended: 5 sessions with pauses, loads of 30 s and more, rounds until 1 % is certain,
-    /// sessions beside them with other settings, and where a further session will lie. It takes hours
+    /// Measure what can be defended, for hours: sessions with pauses, rounds until 1 % is certain, and where a
+    /// further session will lie
+    ///
+    /// It is `repeat.sessions=5`, `repeat.session_pause=5m`, `repeat.until=1%` with at most 30 rounds, loads of at least
+    /// 30 s, and two sessions beside them with other settings.
     #[arg(long)]
     pub(crate) publish: bool,
     /// One more session with this key changed, beside those of `repeat.sessions`: what the choice moves

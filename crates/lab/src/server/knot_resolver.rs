@@ -217,19 +217,21 @@ fn listeners(spec: &ServerSpec) -> String {
 }
 
 fn forward(upstream: &Upstream) -> String {
-    let each = |at: SocketAddr| {
-        let address = format!("'{}@{}'", at.ip(), at.port());
-        match &upstream.tls {
-            Some(tls) => format!(
-                "{{ {address}, hostname = '{}', ca_file = '{UPSTREAM_AUTHORITY}' }}",
-                tls.name
-            ),
-            None => address,
-        }
-    };
     let action = if upstream.tls.is_some() { "TLS_FORWARD" } else { "FORWARD" };
-    let targets = upstream.addresses().map(each).collect::<Vec<_>>().join(", ");
+    let targets = upstream.addresses().map(|at| target(upstream, at));
+    let targets = targets.collect::<Vec<_>>().join(", ");
     format!("policy.add(policy.all(policy.{action}({{ {targets} }})))\n")
+}
+
+fn target(upstream: &Upstream, at: SocketAddr) -> String {
+    let address = format!("'{}@{}'", at.ip(), at.port());
+    match &upstream.tls {
+        Some(tls) => {
+            let name = &tls.name;
+            format!("{{ {address}, hostname = '{name}', ca_file = '{UPSTREAM_AUTHORITY}' }}")
+        }
+        None => address,
+    }
 }
 
 fn notes(spec: &ServerSpec) -> Vec<String> {

@@ -95,16 +95,17 @@ fn upstream(upstream: &Upstream) -> String {
         (None, Transport::Tcp) => list(&["TCP"]),
         (None, _) => list(&["UDP", "TCP"]),
     };
-    let each = |at: SocketAddr| {
-        let (ip, port) = (scalar(at.ip()), at.port());
-        let how = match &upstream.tls {
-            Some(tls) => format!("tls_port: {port}\n    tls_auth_name: \"{}\"", tls.name),
-            None => format!("port: {port}"),
-        };
-        format!("  - address_data: {ip}\n    {how}\n")
-    };
-    let servers: String = upstream.addresses().map(each).collect();
+    let servers: String = upstream.addresses().map(|at| target(upstream, at)).collect();
     format!("{begin}upstream_recursive_servers:\n{servers}")
+}
+
+fn target(upstream: &Upstream, at: SocketAddr) -> String {
+    let (ip, port) = (scalar(at.ip()), at.port());
+    let how = match &upstream.tls {
+        Some(tls) => format!("tls_port: {port}\n    tls_auth_name: \"{}\"", tls.name),
+        None => format!("port: {port}"),
+    };
+    format!("  - address_data: {ip}\n    {how}\n")
 }
 
 fn notes(spec: &ServerSpec) -> Vec<String> {

@@ -217,26 +217,33 @@ fn what_cannot_stand_in_a_chain_is_told() {
 
 const EXTERNAL: &str = "server.kind = \"unbound\"\nupstream.kind = \"external\"\n";
 
+#[track_caller]
+fn asks_upstream(lines: &str, transport: &str, addresses: &[&str], name: Option<&str>) {
+    let lines = format!("{EXTERNAL}upstream.transport = \"{transport}\"\n{lines}");
+    let variant = checked(&lines);
+    let found = variant.external_upstream().unwrap();
+    let found_at: Vec<String> = found.addresses.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        (found_at.iter().map(String::as_str).collect::<Vec<_>>(), found.tls_name),
+        (addresses.to_vec(), name)
+    );
+    assert!(variant.forwards() && !variant.resolves() && variant.behind().is_empty());
+}
+
 #[test]
 fn an_upstream_may_run_already() {
-    let check = |lines: &str, transport: &str, addresses: &[&str], name: Option<&str>| {
-        let lines = format!("{EXTERNAL}upstream.transport = \"{transport}\"\n{lines}");
-        let variant = checked(&lines);
-        let found = variant.external_upstream().unwrap();
-        let found_at: Vec<String> = found.addresses.iter().map(ToString::to_string).collect();
-        assert_eq!(
-            (found_at, found.tls_name),
-            (addresses.iter().map(|at| (*at).to_owned()).collect(), name)
-        );
-        assert!(variant.forwards() && !variant.resolves() && variant.behind().is_empty());
-    };
-    check("upstream.address = \"192.0.2.1\"", "udp", &["192.0.2.1:53"], None);
-    check("upstream.address = \"[2001:db8::1]:5300\"", "tcp", &["[2001:db8::1]:5300"], None);
+    asks_upstream("upstream.address = \"192.0.2.1\"", "udp", &["192.0.2.1:53"], None);
+    asks_upstream(
+        "upstream.address = \"[2001:db8::1]:5300\"",
+        "tcp",
+        &["[2001:db8::1]:5300"],
+        None,
+    );
     let named = "upstream.tls_name = \"dns.example\"\n";
     let both =
         "upstream.address = \"192.0.2.1\"\nupstream.further = \"192.0.2.2, [2001:db8::2]:8853\"";
     let expected = ["192.0.2.1:853", "192.0.2.2:853", "[2001:db8::2]:8853"];
-    check(&format!("{named}{both}"), "dot", &expected, Some("dns.example"));
+    asks_upstream(&format!("{named}{both}"), "dot", &expected, Some("dns.example"));
     let relayed = checked(&format!(
         "{EXTERNAL}upstream.address = \"192.0.2.1:5300\"\nrelay.kind = \"dnsmasq\"\nserver.dnssec = true\n\
          lab.hosts = \"auto\"\nload.queries = \"q\""
