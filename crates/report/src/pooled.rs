@@ -18,8 +18,17 @@ const MAX_NAMED: usize = 3;
 /// What each session was, the answer as sentences, and how far to trust it.
 pub(crate) fn answer(pooled: &Pooled) -> String {
     let answering = pooled.answering();
-    let mut sentences: Vec<String> =
-        answering.iter().take(MAX_NAMED).map(|found| sentence(found)).collect();
+    let mut sentences: Vec<String> = Vec::new();
+    let mut sessions = None;
+    for found in answering.iter().take(MAX_NAMED) {
+        let own = found.over_sessions.rounds;
+        // Said once where all have the same.
+        let over = match sessions.replace(own) == Some(own) {
+            true => String::new(),
+            false => format!("Over {}: ", number::counted(own.into(), "session", "sessions")),
+        };
+        sentences.push(over + &sentence(found));
+    }
     match answering.len().saturating_sub(MAX_NAMED) {
         0 => {}
         1 => sentences.push("One more pair is in the table.".to_owned()),
@@ -32,48 +41,44 @@ pub(crate) fn answer(pooled: &Pooled) -> String {
     sentences.join(" ")
 }
 
-/// `dot takes 7.2 ±0.4 us more CPU time per query than udp (6.6 us). The next session finds 6.2 to 8.2 us more.`
+/// `dot takes 7.2 ±0.4 us more CPU time per query than udp (6.6 us); the next session finds +6.2 to +8.2 us.`
 fn sentence(found: &PooledDifference) -> String {
     let over = &found.over_sessions;
-    let (variant, against) = (&over.variant, &over.against);
-    let sessions = number::counted(over.rounds.into(), "session", "sessions");
-    let reference = of_reference(found);
-    let first = match over.verdict {
-        Verdict::EqualWithin { margin } => format!(
-            "{variant} and {against} are equal within {} in {} over {sessions}.",
-            number::size(margin),
-            noun(over.metric)
-        ),
-        Verdict::Costs | Verdict::Gains => {
-            let size = cell::difference(over).text;
-            let size = size.trim_start_matches(['+', '-']);
-            let is_more = over.difference.value > 0.0;
-            match words(over.metric).action {
-                Some(Action { verb, object, is_countable }) => {
-                    let word = match (is_more, is_countable) {
-                        (true, _) => "more",
-                        (false, true) => "fewer",
-                        (false, false) => "less",
-                    };
-                    format!(
-                        "Over {sessions} {variant} {verb} {size} {word} {object} than {against} ({reference})."
-                    )
-                }
-                None => {
-                    let word = if is_more { "higher" } else { "lower" };
-                    let noun = noun(over.metric);
-                    format!(
-                        "Over {sessions} {noun} of {variant} is {size} {word} than that of {against} ({reference})."
-                    )
-                }
-            }
+    let (variant, against, noun) = (&over.variant, &over.against, noun(over.metric));
+    let what = match over.verdict {
+        Verdict::EqualWithin { margin } => {
+            let margin = number::size(margin);
+            format!("{variant} and {against} are equal within {margin} in {noun}")
         }
-        Verdict::CannotTell { .. } | Verdict::Control => format!(
-            "Over {sessions} it is not certain whether {variant} differs from {against} in {}.",
-            noun(over.metric)
-        ),
+        Verdict::Costs | Verdict::Gains => difference(found),
+        Verdict::CannotTell { .. } | Verdict::Control => {
+            format!("it is not certain whether {variant} differs from {against} in {noun}")
+        }
     };
-    format!("{first} The next session finds {}.", next(found))
+    format!("{what}; the next session finds {}.", next(found))
+}
+
+/// A difference that is certain, as half a sentence, with the figure of the reference.
+fn difference(found: &PooledDifference) -> String {
+    let over = &found.over_sessions;
+    let (variant, against, reference) = (&over.variant, &over.against, of_reference(found));
+    let size = cell::difference(over).text;
+    let size = size.trim_start_matches(['+', '-']);
+    let is_more = over.difference.value > 0.0;
+    match words(over.metric).action {
+        Some(Action { verb, object, is_countable }) => {
+            let word = match (is_more, is_countable) {
+                (true, _) => "more",
+                (false, true) => "fewer",
+                (false, false) => "less",
+            };
+            format!("{variant} {verb} {size} {word} {object} than {against} ({reference})")
+        }
+        None => {
+            let (word, noun) = (if is_more { "higher" } else { "lower" }, noun(over.metric));
+            format!("{noun} of {variant} is {size} {word} than that of {against} ({reference})")
+        }
+    }
 }
 
 /// The ends of the interval of prediction: as time where the metric is one, else relative.

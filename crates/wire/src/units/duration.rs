@@ -143,7 +143,8 @@ pub fn with_interval(ns: f64, half_ns: f64) -> String {
 pub fn range(low_ns: f64, high_ns: f64) -> String {
     let (divisor, unit) = unit_of(low_ns.abs().max(high_ns.abs()));
     let (low, high) = (low_ns / divisor, high_ns / divisor);
-    let digits = number::certain_decimals((high - low) / 2.0).min(2);
+    // Each end by itself has a digit more than the middle.
+    let digits = number::certain_decimals((high - low) / 4.0);
     let [low, high] = [low, high].map(|end| match format!("{end:+.digits$}") {
         // Nothing has no sign.
         text if text[1..].chars().all(|letter| "0.".contains(letter)) => text[1..].to_owned(),
