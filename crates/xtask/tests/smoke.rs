@@ -180,9 +180,11 @@ fn what_is_missing_is_named_with_its_remedy() {
     check_error(&dnslab, &["--seconds", "31"], &["not between 0.1 and 30"]);
 }
 
-fn truth(folder: &Path, dnslab: &Path, arguments: &[&str]) -> String {
-    let temporary = temporary(folder);
-    let mut command = xtask(&temporary, "truth", dnslab);
+/// The page of the evidence in a folder, with what this run adds.
+fn truth(folder: &Path, arguments: &[&str]) -> String {
+    let temporary = folder.join("temporary");
+    fs::create_dir_all(&temporary).unwrap();
+    let mut command = xtask(&temporary, "truth", &dnslab());
     command.arg("--folder").arg(folder).args(arguments);
     let output = whole(&mut command, &temporary);
     assert!(output.status.success(), "{}", shown(&output));
@@ -193,8 +195,7 @@ fn truth(folder: &Path, dnslab: &Path, arguments: &[&str]) -> String {
 fn every_kind_of_known_truth_is_played_and_added_up() {
     let _machine = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
     let folder = tempfile::tempdir().unwrap();
-    let dnslab = dnslab();
-    let page = truth(folder.path(), &dnslab, &["--smoke"]);
+    let page = truth(folder.path(), &["--smoke"]);
     let log = fs::read_to_string(folder.path().join("truth.jsonl")).unwrap();
     let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let kinds: BTreeSet<&str> = lines.iter().map(|line| line["kind"].as_str().unwrap()).collect();
@@ -216,7 +217,7 @@ fn every_kind_of_known_truth_is_played_and_added_up() {
         assert!(page.contains(part), "no {part} in\n{page}");
     }
     // Without time nothing is added, and the page stays the same.
-    assert_eq!(truth(folder.path(), &dnslab, &["--for", "0s"]), page);
+    assert_eq!(truth(folder.path(), &["--for", "0s"]), page);
     assert_eq!(fs::read_to_string(folder.path().join("truth.jsonl")).unwrap(), log);
 }
 
