@@ -130,7 +130,9 @@ pub(crate) struct Asked {
     #[arg(long, value_name = "VARIANT,...", value_delimiter = ',')]
     pub(crate) without: Vec<String>,
     /// Measure each variant with this program of the server too, in the same rounds, as `NAME-base`, and
-    /// compare each with its own; limits without `--limit` are those of `dnslab compare`
+    /// compare each with its own
+    ///
+    /// Limits without `--limit` are those of `dnslab compare`.
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) against: Option<String>,
     /// Do not verify certificates; the same as `--set server.insecure=true`
@@ -140,8 +142,7 @@ pub(crate) struct Asked {
     /// time goes; the same as `--set repeat.profile=true`
     #[arg(long)]
     pub(crate) profile: bool,
-    /// Measure what can be defended, for hours: sessions with pauses, rounds until 1 % is certain, and where a
-    /// further session will lie
+    /// Measure what can be defended, for hours: several sessions, and where the next one lies
     ///
     /// It is `repeat.sessions=5`, `repeat.session_pause=5m`, `repeat.until=1%` with at most 30 rounds, loads of at least
     /// 30 s, and two sessions beside them with other settings.

@@ -13,7 +13,7 @@ use crate::kept::Place;
 use crate::live::{Live, Wanted};
 use crate::load::{draft, here};
 use crate::monitoring::{Both, Doors, Monitor};
-use crate::{first_screen, run, session, signals, terminal};
+use crate::{first_screen, session, signals, terminal};
 
 /// A common demand on a DNS service: hardly a loss, and answers before anybody notices the wait.
 const OBJECTIVE: &str = "lost<0.1%, p99<10ms";
@@ -35,7 +35,7 @@ pub(crate) fn capacity(arguments: Capacity) -> Result<Exit, Failure> {
     let options = SessionOptions {
         results: place.folder().to_owned(),
         guard: session::guard(),
-        command: run::command_line(),
+        command: session::command_line(),
         limits: Vec::new(),
         recording: None,
         against: String::new(),

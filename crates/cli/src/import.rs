@@ -10,7 +10,7 @@ use dnslab_results::{FolderName, ResultsDirectory};
 
 use crate::arguments::{Import, ImportDnsperf, Imported};
 use crate::exit::{Exit, Failure};
-use crate::{first_screen, run};
+use crate::{first_screen, session};
 
 /// Octets of a file that is read, at most.
 const MAX_FILE: u64 = 64 << 20;
@@ -49,7 +49,7 @@ fn import_dnsperf(arguments: &ImportDnsperf) -> Result<Exit, Failure> {
     let facts = ImportFacts {
         name: arguments.name.as_str().to_owned(),
         dnslab: env!("CARGO_PKG_VERSION").to_owned(),
-        command: run::command_line(),
+        command: session::command_line(),
         imported: now,
     };
     let (session, records) = results_of(facts, sources);

@@ -15,7 +15,7 @@ use crate::exit::{Exit, Failure};
 use crate::kept::{Place, needs_folder};
 use crate::live::Wanted;
 use crate::monitoring::Doors;
-use crate::{run, session};
+use crate::session;
 
 pub(crate) fn load(arguments: Load) -> Result<Exit, Failure> {
     let (experiment, traffic) = (experiment(&arguments)?, &arguments.traffic);
@@ -35,9 +35,10 @@ pub(crate) fn apply(
     }
     let place = Place::of(&traffic.results)?;
     let results = (place.folder(), recording);
-    let mut session = run::begin(experiment, results, run::Gate::default(), OptionForm::Flag)?;
+    let mut session =
+        session::begin(experiment, results, session::Gate::default(), OptionForm::Flag)?;
     let wanted = Wanted { watch: traffic.watch, output: traffic.output };
-    run::carry_out(&mut session, doors, wanted, &place)
+    session::carry_out(&mut session, doors, wanted, &place)
 }
 
 pub(crate) fn experiment(arguments: &Load) -> Result<Experiment, Failure> {

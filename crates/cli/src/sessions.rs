@@ -17,8 +17,7 @@ use crate::kept::{Place, needs_folder};
 use crate::live::Wanted;
 use crate::monitoring::Doors;
 use crate::pool::pooled;
-use crate::run::{Gate, begin, carry_out};
-use crate::session::failure;
+use crate::session::{Gate, begin, carry_out, failure};
 use crate::{signals, terminal};
 
 /// Page and figures of all sessions, in their folder.

@@ -7,14 +7,14 @@ use crate::room::Room;
 
 /// The embedded server with one to four threads on one CPU: what it plants is sleep, which needs none.
 fn with_threads(name: &str, planted: &str) -> String {
-    let variant = |threads: u32| {
+    let variants = (1..=4).map(|threads: u32| {
         format!(
             "[[variant]]\nname = \"{name}-{threads}\"\nserver.threads = {threads}\n{planted}\n\
              load.clients = {}\n",
             20 * threads
         )
-    };
-    (1..=4).map(variant).collect()
+    });
+    variants.collect()
 }
 
 /// A fifth of the work is serial: four threads answer 4 / (1 + 3 / 5) = 2.5 times as many queries as one.

@@ -63,7 +63,7 @@ fn several_sessions_say_where_the_next_one_lies() {
     ));
     let words = ["run", "./experiment.toml", "--beside", "load.batch_delay=0s", "--quiet"];
     let done = room.dnslab(&words).exits_with(0);
-    let done = done.prints("The next session finds").prints("load.batch_delay was");
+    let done = done.prints("next session").prints("load.batch_delay was");
     let [folder] =
         folders(&room.path().join("results")).try_into().expect("one folder of sessions");
     let sessions = results_in(&folder);
@@ -79,6 +79,10 @@ fn several_sessions_say_where_the_next_one_lies() {
         [&stored, &again.stdout].map(|text| serde_json::from_str::<Value>(text).unwrap());
     assert_eq!(stored, again);
     assert_eq!(stored["sessions"].as_array().unwrap().len(), 2);
+    let answer = stored["answer"].as_str().unwrap();
+    assert!(
+        answer.starts_with("Over 2 sessions: ") && answer.contains("; the next session finds ")
+    );
     let one = sessions[0].path().to_str().expect("a temporary folder has a plain name");
     room.dnslab(&["pool", one]).exits_with(2).complains("one session says nothing of the next");
     room.dnslab(&["pool", one, one])
