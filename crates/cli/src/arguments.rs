@@ -156,18 +156,22 @@ pub(crate) struct Asked {
 impl Asked {
     /// Reads and checks the experiment.
     pub(crate) fn experiment(&self) -> Result<(Experiment, Source), ExperimentError> {
-        let (experiment, source) = self.experiment_with(&[])?;
-        if !self.publish {
-            return Ok((experiment, source));
-        }
-        self.experiment_with(&publish::sets(&experiment, &self.set))
+        self.experiment_beside(None)
     }
 
-    /// With these settings too, which the user's own replace.
-    pub(crate) fn experiment_with(
+    /// With one more key changed, beside the experiment.
+    pub(crate) fn experiment_beside(
         &self,
-        further: &[String],
+        set: Option<&str>,
     ) -> Result<(Experiment, Source), ExperimentError> {
+        let mut further: Vec<String> = set.into_iter().map(str::to_owned).collect();
+        if self.publish {
+            further.extend(publish::sets(&self.loaded(&[])?.0, &self.set));
+        }
+        self.loaded(&further)
+    }
+
+    fn loaded(&self, further: &[String]) -> Result<(Experiment, Source), ExperimentError> {
         let insecure = self.insecure.then(|| "server.insecure=true".to_owned());
         let profile = self.profile.then(|| "repeat.profile=true".to_owned());
         let all = self.set.iter().chain(further).cloned();

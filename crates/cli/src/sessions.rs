@@ -1,12 +1,11 @@
 //! Several sessions of one experiment, one after the other, and what holds over all of them.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::sync::atomic::Ordering;
+use std::time::SystemTime;
 
 use anyhow::Context as _;
-use dnslab_experiment::results_path;
+use dnslab_experiment::{rest, results_path};
 use dnslab_report::{pooled_json, pooled_page, pooled_screen};
 use dnslab_settings::{Experiment, OptionForm};
 
@@ -40,9 +39,8 @@ pub(crate) fn run(arguments: &Run, experiment: &Experiment) -> Result<Exit, Fail
     let name = name.parse().context("the name of the experiment is too long for its sessions")?;
     let folder = results_path(&arguments.results.results, &started, &name);
     let place = Place::kept(&folder);
-    let output = Output { is_part: true, json: None, ..arguments.output };
-    let quiet = arguments.output.is_quiet();
-    let wanted = Wanted { watch: arguments.watch, output: Output { quiet, ..output } };
+    let output = Output { quiet: arguments.output.is_quiet(), json: None, is_part: true };
+    let wanted = Wanted { watch: arguments.watch, output };
     let stop = signals::stop_flag().context("cannot listen to signals")?;
     let (mut worst, mut common_rate_qps) = (Exit::Fine, None);
     for (number, session) in planned.iter().enumerate() {
@@ -85,15 +83,12 @@ fn planned(arguments: &Run, experiment: &Experiment) -> Result<Vec<Planned>, Fai
     let mut planned: Vec<Planned> = alike.collect();
     let asked = &arguments.asked;
     let mut beside = asked.beside.clone();
-    let mut sets = Vec::new();
     if asked.publish {
-        sets = publish::sets(experiment, &asked.set);
         beside.extend(publish::beside(experiment));
     }
     for set in beside {
-        let sets: Vec<String> = sets.iter().cloned().chain([set.clone()]).collect();
-        let (experiment, _) =
-            asked.experiment_with(&sets).map_err(|error| failure(error.into()))?;
+        let changed = asked.experiment_beside(Some(&set));
+        let (experiment, _) = changed.map_err(|error| failure(error.into()))?;
         planned.push(Planned { experiment, beside: set });
     }
     Ok(planned)
@@ -122,12 +117,4 @@ fn interrupted(folder: &Path, output: Output) -> Exit {
     );
     terminal::remark(&text, output);
     Exit::Interrupted
-}
-
-/// Waits until the next session, or until an interrupt.
-fn rest(pause: Duration, stop: &AtomicBool) {
-    let end = Instant::now() + pause;
-    while !stop.load(Ordering::Relaxed) && Instant::now() < end {
-        thread::sleep(Duration::from_millis(100));
-    }
 }

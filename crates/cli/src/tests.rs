@@ -1,9 +1,11 @@
 //! Which experiment a command line describes, as results keep it.
 
+use std::time::Duration;
+
 use dnslab_experiment::BUILT_IN;
 use dnslab_settings::{Mode, When};
 
-use crate::arguments::{self, Command};
+use crate::arguments::{self, Asked, Command};
 use crate::exit::Failure;
 use crate::{capacity, load, replay, run};
 
@@ -180,6 +182,22 @@ fn command_lines_have_every_option_and_every_built_in_experiment() {
             let is_given = given.iter().any(|word| word.split('=').next() == Some(&name));
             assert!(is_given, "no command line has `{command} {name}`");
         }
+    }
+}
+
+/// A setting is the only thing in which a session beside the others differs.
+#[test]
+fn a_session_beside_is_as_long_as_those_that_are_published() {
+    let asked = Asked { publish: true, ..Asked::default() };
+    let (published, _) = asked.experiment().unwrap();
+    let (beside, _) = asked.experiment_beside(Some("load.batch_delay=0s")).unwrap();
+    assert_eq!((beside.repeat.sessions, beside.repeat.runs), (5, 30));
+    assert_eq!(beside.common, published.common);
+    for (own, other) in beside.variants.iter().zip(&published.variants) {
+        assert_eq!(own.load.batch_delay, Duration::ZERO);
+        let mut alike = own.load.clone();
+        alike.batch_delay = other.load.batch_delay;
+        assert_eq!((alike.duration, &alike), (Duration::from_secs(30), &other.load));
     }
 }
 

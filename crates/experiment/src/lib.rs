@@ -55,5 +55,5 @@ pub use run::{
     Calibration, CalibrationCheck, CalibrationError, CapacityError, CapacityObserver, CapacityPlan,
     CapacitySession, CaptureProfile, Census, Difference, FirstQueryError, KeptTestbed,
     NamedPrograms, Observer, Session, SessionEnd, SessionError, SessionOptions, TakenAddress,
-    WrongAnswer, calibrate, capture_options, results_path, skipped,
+    WrongAnswer, calibrate, capture_options, rest, results_path, skipped,
 };

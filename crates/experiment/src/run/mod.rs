@@ -34,7 +34,7 @@ pub use session::capacity::{CapacityError, CapacityObserver, CapacityPlan, Capac
 pub use session::conditions::Difference;
 pub use session::kept::KeptTestbed;
 pub use session::{
-    NamedPrograms, Observer, Session, SessionEnd, SessionError, SessionOptions, TakenAddress,
+    NamedPrograms, Observer, Session, SessionEnd, SessionError, SessionOptions, TakenAddress, rest,
     results_path, skipped,
 };
 pub(crate) use testbed::{has_hosts, no_hosts};

@@ -780,7 +780,7 @@ fn host_facts(experiment: &Experiment) -> Vec<Fact> {
 }
 
 /// Waits for this long, or until `stop` is set.
-fn rest(pause: Duration, stop: &AtomicBool) {
+pub fn rest(pause: Duration, stop: &AtomicBool) {
     let end = Instant::now() + pause;
     while !stop.load(Ordering::Relaxed) && Instant::now() < end {
         thread::sleep(Duration::from_millis(20));
