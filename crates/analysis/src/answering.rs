@@ -108,21 +108,27 @@ impl Summary {
     /// difference.
     #[must_use]
     pub fn answering_comparisons(&self) -> Vec<&Comparison> {
-        let metrics = self.answering_metrics();
-        let rank = |comparison: &Comparison| {
-            metrics.iter().position(|metric| *metric == comparison.metric)
-        };
-        let mut first: Vec<&Comparison> = Vec::new();
-        for comparison in &self.comparisons {
-            if comparison.verdict == Verdict::Control || rank(comparison).is_none() {
-                continue;
-            }
-            match first.iter_mut().find(|known| known.is_of_same_pair(comparison)) {
-                Some(known) if rank(comparison) < rank(known) => *known = comparison,
-                Some(_) => {}
-                None => first.push(comparison),
-            }
-        }
-        first
+        first_of_pairs(&self.comparisons, &self.answering_metrics(), |comparison| comparison)
     }
+}
+
+/// Of each pair of variants what has the first of these metrics. A control is no difference.
+pub(crate) fn first_of_pairs<'a, T>(
+    all: &'a [T],
+    metrics: &[Metric],
+    comparison: impl Fn(&T) -> &Comparison,
+) -> Vec<&'a T> {
+    let rank = |one: &T| metrics.iter().position(|metric| *metric == comparison(one).metric);
+    let mut first: Vec<&T> = Vec::new();
+    for one in all {
+        if comparison(one).verdict == Verdict::Control || rank(one).is_none() {
+            continue;
+        }
+        match first.iter_mut().find(|known| comparison(known).is_of_same_pair(comparison(one))) {
+            Some(known) if rank(one) < rank(known) => *known = one,
+            Some(_) => {}
+            None => first.push(one),
+        }
+    }
+    first
 }

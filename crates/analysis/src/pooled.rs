@@ -6,11 +6,12 @@
 //! interval of prediction (Hahn, Technometrics 11, 1969, for one further value): sessions are a random effect, analysed
 //! in two stages with equal weights, as the rounds of each are equally many.
 
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 
 use dnslab_record::{Looks, Metric, Unit};
 use serde::Serialize;
 
+use crate::answering::first_of_pairs;
 use crate::session_comparison::conditions::{self, Condition, ConditionChange};
 use crate::statistics::{Comparison, Estimate, Pair, Paired, ValuePair, Verdict};
 use crate::summary::Summary;
@@ -161,25 +162,7 @@ impl Pooled {
     /// difference.
     #[must_use]
     pub fn answering(&self) -> Vec<&PooledDifference> {
-        let rank = |found: &PooledDifference| {
-            let metric = found.over_sessions.metric;
-            self.answered_by.iter().position(|answering| *answering == metric)
-        };
-        let mut first: Vec<&PooledDifference> = Vec::new();
-        for found in &self.differences {
-            if found.over_sessions.verdict == Verdict::Control || rank(found).is_none() {
-                continue;
-            }
-            let is_same = |known: &&mut &PooledDifference| {
-                known.over_sessions.is_of_same_pair(&found.over_sessions)
-            };
-            match first.iter_mut().find(is_same) {
-                Some(known) if rank(found) < rank(known) => *known = found,
-                Some(_) => {}
-                None => first.push(found),
-            }
-        }
-        first
+        first_of_pairs(&self.differences, &self.answered_by, |found| &found.over_sessions)
     }
 }
 
@@ -217,18 +200,14 @@ impl Summarised<'_> {
     }
 
     fn comparison(&self, like: &Comparison) -> Option<&Comparison> {
-        let is_like =
-            |other: &&Comparison| other.metric == like.metric && other.is_of_same_pair(like);
-        self.summary.comparisons.iter().find(is_like)
+        self.summary.comparisons.iter().find(|other| other.is_of_same_figure(like))
     }
 
     fn beside(&self, first: &Self, pooled: &[PooledDifference]) -> Beside {
         let answering = self.summary.answering_comparisons().into_iter();
         let differences = answering.map(|found| {
-            let like = pooled.iter().find(|pooled| {
-                let over = &pooled.over_sessions;
-                over.metric == found.metric && over.is_of_same_pair(found)
-            });
+            let mut pooled = pooled.iter();
+            let like = pooled.find(|pooled| pooled.over_sessions.is_of_same_figure(found));
             let is_as_predicted = like.map(|pooled| pooled.predicts(found));
             BesideDifference { found: found.clone(), is_as_predicted }
         });
@@ -242,83 +221,62 @@ impl Summarised<'_> {
     }
 }
 
-/// The sessions that have the settings of most, and the others.
+/// The sessions that have the settings of most, of equally many those of the earliest; and the others. Each in the
+/// order of time.
 fn with_settings_of_most(
     sessions: Vec<Summarised<'_>>,
 ) -> (Vec<Summarised<'_>>, Vec<Summarised<'_>>) {
-    let alike = |place: usize| {
-        sessions.iter().filter(|other| other.has_settings_of(&sessions[place])).count()
-    };
-    // Of equally many the first.
-    let most =
-        (0..sessions.len()).rev().max_by(|one, other| match alike(*one).cmp(&alike(*other)) {
-            Ordering::Equal => other.cmp(one),
-            unequal => unequal,
-        });
-    let Some(most) = most else { return Default::default() };
-    let is_alike: Vec<bool> =
-        sessions.iter().map(|other| other.has_settings_of(&sessions[most])).collect();
-    let mut places = is_alike.into_iter();
-    sessions.into_iter().partition(|_| places.next().unwrap_or(false))
+    let mut groups: Vec<Vec<Summarised<'_>>> = Vec::new();
+    for own in sessions {
+        match groups.iter_mut().find(|group| own.has_settings_of(&group[0])) {
+            Some(group) => group.push(own),
+            None => groups.push(vec![own]),
+        }
+    }
+    let most = (0..groups.len()).max_by_key(|place| (groups[*place].len(), Reverse(*place)));
+    let alike = most.map(|place| groups.remove(place)).unwrap_or_default();
+    let mut others: Vec<Summarised<'_>> = groups.into_iter().flatten().collect();
+    others.sort_by(|one, other| one.whole.session.started.cmp(&other.whole.session.started));
+    (alike, others)
 }
 
 /// What two of these sessions have or more, in the order of the first one that has it.
 fn differences(sessions: &[Summarised<'_>], margin: f64) -> Vec<PooledDifference> {
     let mut like: Vec<&Comparison> = Vec::new();
     for found in sessions.iter().flat_map(|session| &session.summary.comparisons) {
-        let is_known =
-            |known: &&Comparison| known.metric == found.metric && known.is_of_same_pair(found);
-        if !like.iter().any(is_known) {
+        if !like.iter().any(|known| known.is_of_same_figure(found)) {
             like.push(found);
         }
     }
-    let mut gathered: Vec<Gathered> =
-        like.into_iter().filter_map(|found| Gathered::of(sessions, found)).collect();
-    let pairs = gathered.iter_mut().filter_map(|gathered| gathered.pair.take()).collect();
+    let pairs: Vec<Pair> = like.into_iter().filter_map(|found| pair(sessions, found)).collect();
     let answered_by = sessions.first().and_then(|session| session.summary.answered_by);
-    let compared = Comparison::of_report(pairs, margin, answered_by);
-    compared.into_iter().zip(gathered).map(|(over, gathered)| gathered.whole(over)).collect()
-}
-
-/// A difference of several sessions before it has its word.
-struct Gathered {
-    /// Taken by the report, which gives the words.
-    pair: Option<Pair>,
-    reference: f64,
-    next: Estimate,
-    next_absolute: Estimate,
-    each: Vec<Estimate>,
-}
-
-impl Gathered {
-    /// `None` where fewer than two sessions have it.
-    fn of(sessions: &[Summarised<'_>], like: &Comparison) -> Option<Self> {
-        let with = || sessions.iter().filter_map(|own| Some((own, own.comparison(like)?)));
-        let values: Vec<ValuePair> =
-            with().filter_map(|(own, found)| own.value_pair(found)).collect();
-        if values.len() < 2 {
-            return None;
-        }
-        let paired = Paired::of(&values, Looks::Once)?;
-        let floors = with().zip(&values).map(|((_, found), value)| found.floor * value.reference);
+    let compared = Comparison::of_report(pairs.clone(), margin, answered_by);
+    let differences = pairs.iter().zip(compared).map(|(Pair { paired, .. }, over_sessions)| {
         let (next, next_absolute) = paired.next();
-        let reference = paired.reference;
-        let pair = Pair {
-            variant: like.variant.clone(),
-            against: like.against.clone(),
-            metric: like.metric,
-            floor: floors.fold(0.0, f64::max),
-            is_control: like.verdict == Verdict::Control,
-            // What others do to a session is in the spread of the sessions.
-            is_disturbed: false,
-            paired,
-        };
-        let each = with().map(|(_, found)| found.difference).collect();
-        Some(Self { pair: Some(pair), reference, next, next_absolute, each })
-    }
+        let each = sessions.iter().filter_map(|own| own.comparison(&over_sessions));
+        let each = each.map(|found| found.difference).collect();
+        PooledDifference { reference: paired.reference, next, next_absolute, each, over_sessions }
+    });
+    differences.collect()
+}
 
-    fn whole(self, over_sessions: Comparison) -> PooledDifference {
-        let Self { reference, next, next_absolute, each, .. } = self;
-        PooledDifference { over_sessions, reference, next, next_absolute, each }
-    }
+/// The difference with each session as a round; `None` where fewer than two have it.
+fn pair(sessions: &[Summarised<'_>], like: &Comparison) -> Option<Pair> {
+    let values = sessions.iter().filter_map(|own| {
+        let found = own.comparison(like)?;
+        let value = own.value_pair(found)?;
+        Some((value, found.floor * value.reference))
+    });
+    let (values, floors): (Vec<ValuePair>, Vec<f64>) = values.unzip();
+    let paired = Paired::of(&values, Looks::Once).filter(|paired| paired.pairs > 1)?;
+    Some(Pair {
+        variant: like.variant.clone(),
+        against: like.against.clone(),
+        metric: like.metric,
+        floor: floors.into_iter().fold(0.0, f64::max),
+        is_control: like.verdict == Verdict::Control,
+        // What others do to a session is in the spread of the sessions.
+        is_disturbed: false,
+        paired,
+    })
 }

@@ -1,12 +1,10 @@
 //! Which variants differ only in the number of the server's threads.
 
+use dnslab_analysis::statistics::LEAST_COUNTS;
 use dnslab_record::ThreadSweep;
 use dnslab_settings::{Compare, Experiment, Load, ServerChoice, Variant};
 
-use crate::sweeps::common_name;
-
-/// A sweep over the threads has at least so many numbers of them: a law of two is none.
-const LEAST_COUNTS: usize = 3;
+use crate::sweeps::{alike, common_name};
 
 /// The variants under a closed load that differ only in the threads of a server that dnslab starts, and in what goes
 /// with them: its CPUs, and the number of clients.
@@ -44,19 +42,13 @@ pub(crate) fn lacks_cpus(
 }
 
 fn thread_members(experiment: &Experiment) -> Vec<Vec<&Variant>> {
-    let mut alike: Vec<(Variant, Vec<&Variant>)> = Vec::new();
     let is_swept = |variant: &&Variant| {
         variant.load.mode.is_closed() && variant.server.kind.started().is_some()
     };
-    for variant in experiment.variants.iter().filter(is_swept) {
-        let rest = without_threads(variant);
-        match alike.iter_mut().find(|(known, _)| *known == rest) {
-            Some((_, members)) => members.push(variant),
-            None => alike.push((rest, vec![variant])),
-        }
-    }
-    let members = alike.into_iter().map(|(_, members)| members);
-    members.filter(|members| counts(members) >= LEAST_COUNTS).collect()
+    let mut all = alike(experiment.variants.iter().filter(is_swept), without_threads);
+    // A law of fewer is none.
+    all.retain(|members| counts(members) >= LEAST_COUNTS);
+    all
 }
 
 /// The variant without its name and without what goes with the number of threads.

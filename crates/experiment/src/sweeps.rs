@@ -12,30 +12,39 @@ const POINTS_OF_ONE: usize = 3;
 ///
 /// It is decided from the checked settings, so that no difference is overlooked.
 pub(crate) fn sweeps(experiment: &Experiment) -> Vec<LoadSweep> {
-    let mut alike: Vec<(Variant, Vec<&Variant>)> = Vec::new();
-    let open = |variant: &&Variant| !variant.load.mode.is_closed();
-    for variant in experiment.variants.iter().filter(open) {
-        let rest = without_size(variant);
-        match alike.iter_mut().find(|(known, _)| *known == rest) {
-            Some((_, members)) => members.push(variant),
-            None => alike.push((rest, vec![variant])),
-        }
-    }
-    alike.retain(|(_, members)| sizes(members) > 1);
-    if alike.len() == 1 && alike.iter().all(|(_, members)| sizes(members) < POINTS_OF_ONE) {
+    let open = experiment.variants.iter().filter(|variant| !variant.load.mode.is_closed());
+    let mut all = alike(open, without_size);
+    all.retain(|members| sizes(members) > 1);
+    if all.len() == 1 && all.iter().all(|members| sizes(members) < POINTS_OF_ONE) {
         return Vec::new();
     }
     let names = |members: &[&Variant]| -> Vec<String> {
         members.iter().map(|variant| variant.name.clone()).collect()
     };
     let mut sweeps: Vec<LoadSweep> = Vec::new();
-    for (_, members) in &alike {
+    for members in &all {
         let name = common_name(members);
         let is_taken = sweeps.iter().any(|sweep| sweep.name == name);
         let name = if is_taken { format!("{name} ({})", members[0].name) } else { name };
         sweeps.push(LoadSweep { name, variants: names(members) });
     }
     sweeps
+}
+
+/// The variants of which this rest is the same, in the order of the first of each.
+pub(crate) fn alike<'a>(
+    variants: impl Iterator<Item = &'a Variant>,
+    rest: fn(&Variant) -> Variant,
+) -> Vec<Vec<&'a Variant>> {
+    let mut alike: Vec<(Variant, Vec<&Variant>)> = Vec::new();
+    for variant in variants {
+        let rest = rest(variant);
+        match alike.iter_mut().find(|(known, _)| *known == rest) {
+            Some((_, members)) => members.push(variant),
+            None => alike.push((rest, vec![variant])),
+        }
+    }
+    alike.into_iter().map(|(_, members)| members).collect()
 }
 
 /// The variant without its name and without what makes its load larger or smaller.

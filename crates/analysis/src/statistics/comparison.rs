@@ -84,6 +84,12 @@ pub struct Pair {
 }
 
 impl Comparison {
+    /// Whether one metric of the same variants is compared.
+    #[must_use]
+    pub fn is_of_same_figure(&self, other: &Self) -> bool {
+        self.metric == other.metric && self.is_of_same_pair(other)
+    }
+
     /// Whether the same variants are compared.
     #[must_use]
     pub fn is_of_same_pair(&self, other: &Self) -> bool {

@@ -22,9 +22,22 @@ pub(crate) fn escape(text: &str) -> String {
     escaped.replace(" %", "\u{a0}%")
 }
 
-/// A table that a narrow screen moves sideways, of this class. The first cell of a row is its heading.
+/// A [`table`] that a narrow screen moves sideways.
 pub(super) fn wide_table(
     label: &str,
+    class: &str,
+    header: &[impl AsRef<str>],
+    rows: &[impl AsRef<[String]>],
+) -> String {
+    format!(
+        "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">\n{}</div>\n",
+        escape(label),
+        table(class, header, rows)
+    )
+}
+
+/// A table of this class. The first cell of a row is its heading.
+pub(super) fn table(
     class: &str,
     header: &[impl AsRef<str>],
     rows: &[impl AsRef<[String]>],
@@ -33,11 +46,8 @@ pub(super) fn wide_table(
         .iter()
         .map(|title| format!("<th scope=\"col\">{}</th>", escape(title.as_ref())))
         .collect();
-    let mut html = format!(
-        "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">\n\
-         <table class=\"{class}\">\n<thead><tr>{headings}</tr></thead>\n<tbody>\n",
-        escape(label)
-    );
+    let mut html =
+        format!("<table class=\"{class}\">\n<thead><tr>{headings}</tr></thead>\n<tbody>\n");
     for row in rows {
         for (place, cell) in row.as_ref().iter().enumerate() {
             let cell = escape(cell);
@@ -48,7 +58,7 @@ pub(super) fn wide_table(
         }
         html.push_str("</tr>\n");
     }
-    html + "</tbody>\n</table>\n</div>\n"
+    html + "</tbody>\n</table>\n"
 }
 
 /// Escapes a sentence and sets `quoted` words in it as code.

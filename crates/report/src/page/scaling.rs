@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use dnslab_analysis::Summary;
 
 use super::figures::push_place;
-use super::html::escape;
+use super::html::{escape, table};
 use crate::scaling::{HEADER, LEGEND, rows, sentences};
 
 /// Sentences, charts and table; nothing where no server had several numbers of threads.
@@ -34,20 +34,11 @@ pub(crate) fn section(summary: &Summary) -> String {
         "Efficiency",
         "The rate of a thread, of that with the fewest threads. Dashed: by the law.",
     );
-    let header: String =
-        HEADER.iter().map(|heading| format!("<th scope=\"col\">{heading}</th>")).collect();
     let _ = write!(
         html,
-        "<div class=\"breaks wide\" tabindex=\"0\" role=\"region\" aria-label=\"Each number of threads\">\n\
-         <table class=\"figures\">\n<thead><tr>{header}</tr></thead>\n<tbody>\n"
+        "<div class=\"breaks wide\" tabindex=\"0\" role=\"region\" aria-label=\"Each number of threads\">\n{}\
+         </div>\n</section>\n",
+        table("figures", &HEADER, &rows(summary))
     );
-    for row in rows(summary) {
-        let _ = write!(html, "<tr><th scope=\"row\">{}</th>", escape(&row[0]));
-        for cell in &row[1..] {
-            let _ = write!(html, "<td>{}</td>", escape(cell));
-        }
-        html.push_str("</tr>\n");
-    }
-    html.push_str("</tbody>\n</table>\n</div>\n</section>\n");
     html
 }

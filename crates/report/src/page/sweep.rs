@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use dnslab_analysis::Summary;
 
 use super::figures::push_place;
-use super::html::escape;
+use super::html::{escape, wide_table};
 use crate::sweep::{HEADER, legend, rows, sentences};
 
 /// Sentences, charts and table; nothing where no load was of several sizes.
@@ -34,21 +34,10 @@ pub(crate) fn section(summary: &Summary) -> String {
         "Latency",
         "Full line: p99. Dashed: p50. Logarithmic scale. A lost query counts with the time-out at least.",
     );
-    let header: String =
-        HEADER.iter().map(|heading| format!("<th scope=\"col\">{heading}</th>")).collect();
     let _ = write!(
         html,
-        "<details class=\"full\"><summary>Each load as a table</summary>\n\
-         <div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Each load\">\n\
-         <table class=\"figures\">\n<thead><tr>{header}</tr></thead>\n<tbody>\n"
+        "<details class=\"full\"><summary>Each load as a table</summary>\n{}</details>\n</section>\n",
+        wide_table("Each load", "figures", &HEADER, &rows(summary))
     );
-    for row in rows(summary) {
-        let _ = write!(html, "<tr><th scope=\"row\">{}</th>", escape(&row[0]));
-        for cell in &row[1..] {
-            let _ = write!(html, "<td>{}</td>", escape(cell));
-        }
-        html.push_str("</tr>\n");
-    }
-    html.push_str("</tbody>\n</table>\n</div>\n</details>\n</section>\n");
     html
 }

@@ -17,23 +17,15 @@ pub fn history_screen(history: &History, width: usize) -> Vec<Line> {
     let table = table(history);
     let all = table.rows.len();
     let first = all.saturating_sub(MAX_ROWS);
-    let heading = table.header.iter().map(|text| Piece::new(Look::Dim, text.clone()));
-    let mut shown: Vec<Vec<Piece>> = vec![heading.collect()];
-    let piece = |text: &String| {
-        let look = if text.starts_with('(') { Look::Strong } else { Look::Plain };
-        Piece::new(look, text.clone())
-    };
-    shown.extend(table.rows[first..].iter().map(|row| row.iter().map(piece).collect()));
+    let look = |text: &str| if text.starts_with('(') { Look::Strong } else { Look::Plain };
     lines.push(Line::new());
-    lines.extend(rows::laid_out(&rows::fitting(shown, width)));
+    lines.extend(rows::of_text(&table.header, &table.rows[first..], look, width));
     if first > 0 {
         let text =
             format!("  the latest {MAX_ROWS} of {all} sessions; all of them are in the files");
         lines.push(vec![Piece::new(Look::Dim, text)]);
     }
-    let legend = wrapped(LEGEND, Look::Dim, 0, width - 2);
-    let indent = || vec![Piece::new(Look::Plain, "  ")];
-    lines.extend(legend.into_iter().map(|line| [indent(), line].concat()));
+    lines.extend(rows::below(LEGEND, width));
     let notes = notes(history);
     if !notes.is_empty() {
         lines.push(Line::new());

@@ -5,7 +5,7 @@ use dnslab_analysis::{Summary, VariantCaveat, VariantSummary};
 use dnslab_record::{Caveat, Metric};
 
 use super::cell;
-use super::line::{Line, Look, Piece};
+use super::line::{Line, Look, Piece, wrapped};
 use crate::variants::{ERRORS, INVALID, shown};
 use crate::words::metric::words;
 use crate::words::{TIME_OUT, time_out};
@@ -323,6 +323,25 @@ fn no_figures(variant: &VariantSummary) -> Option<&'static str> {
         VariantSummary { valid_runs: 0, .. } => Some("no valid run"),
         _ => None,
     }
+}
+
+/// Rows of text below their heading, at most `width` columns wide.
+pub(super) fn of_text(
+    header: &[String],
+    rows: &[Vec<String>],
+    look: impl Fn(&str) -> Look,
+    width: usize,
+) -> Vec<Line> {
+    let heading = header.iter().map(|text| Piece::new(Look::Dim, text.clone())).collect();
+    let piece = |text: &String| Piece::new(look(text), text.clone());
+    let rows = rows.iter().map(|row| row.iter().map(piece).collect());
+    laid_out(&fitting(std::iter::once(heading).chain(rows).collect(), width))
+}
+
+/// What a table holds, below it.
+pub(super) fn below(text: &str, width: usize) -> impl Iterator<Item = Line> {
+    let lines = wrapped(text, Look::Dim, 0, width - INDENT).into_iter();
+    lines.map(|line| [vec![Piece::new(Look::Plain, " ".repeat(INDENT))], line].concat())
 }
 
 /// A table without the last columns, which have no room.
