@@ -16,8 +16,9 @@ use tempfile::TempDir;
 use crate::command::{Done, Running, program};
 use crate::processes::{processes_of, wait_for, working_server};
 
-/// Tests that may put load on the machine at once: starting and stopping servers leaves its CPUs idle.
-const PLACES: u32 = 2;
+/// Tests that may put load on the machine at once: starting and stopping servers leaves its CPUs idle. With two, they
+/// were idle for more than half of the time.
+const PLACES: u32 = 4;
 
 /// How many places are taken.
 static TAKEN: Mutex<u32> = Mutex::new(0);
