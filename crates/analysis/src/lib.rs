@@ -52,6 +52,7 @@ mod ruling;
 mod scaling;
 pub mod self_check;
 mod session_comparison;
+mod shares;
 mod slices;
 pub mod statistics;
 mod summarise;
@@ -93,6 +94,7 @@ pub use self_check::SelfCheck;
 pub use session_comparison::{
     Condition, ConditionChange, SessionComparison, SessionSide, VariantChange,
 };
+pub use shares::{ShareOfVariant, ShareSummary};
 pub use slices::{backlog_beyond_lead_ns, slice_needed_ns, slower_than_slices};
 pub use summary::{Summary, VariantSummary};
 pub use sweep::{Breaking, HELD_SHARE, SweepLine, SweepPoint, SweepRun, held_share};

@@ -22,6 +22,7 @@ use crate::published::beside_published;
 use crate::quantiles::RunFigures;
 use crate::scaling::{ScalingLine, VariantRate};
 use crate::self_check::VariantSelfCheck;
+use crate::shares::{ShareOfVariant, ShareSummary};
 use crate::statistics::{Comparison, Estimate, Pair, Paired, ValuePair, drift, mean_of};
 use crate::summary::{Summary, VariantSummary};
 use crate::sweep::SweepLine;
@@ -74,10 +75,18 @@ impl Summary {
                 runs.iter().filter_map(|runs| runs.in_window(window, session.seed)).collect();
             groups.push(compared.iter().flat_map(|pair| pair.of_window(window)).collect());
         }
+        let mut shares = ShareSummary::all(runs.iter().flat_map(VariantRuns::records));
+        for share in &mut shares {
+            share.variants =
+                runs.iter().filter_map(|runs| runs.at_share(share, session.seed)).collect();
+            groups.push(compared.iter().flat_map(|pair| pair.of_share(share)).collect());
+        }
         let mut groups = compare(groups, session).into_iter();
         let comparisons = groups.next().unwrap_or_default();
-        for (window, comparisons) in windows.iter_mut().zip(groups) {
-            window.comparisons = comparisons;
+        let of_windows = windows.iter_mut().map(|window| &mut window.comparisons);
+        let of_shares = shares.iter_mut().map(|share| &mut share.comparisons);
+        for (place, comparisons) in of_windows.chain(of_shares).zip(groups) {
+            *place = comparisons;
         }
         let figure = |name: &str, metric: Metric| {
             let variant = variants.iter().find(|variant| variant.name == name)?;
@@ -97,6 +106,7 @@ impl Summary {
             variants,
             comparisons,
             windows,
+            shares,
             sweep: SweepLine::all(&session.sweeps, &records),
             scaling,
             rulings: Vec::new(),
@@ -372,6 +382,11 @@ impl<'a> VariantRuns<'a> {
     fn in_window(&self, window: &WindowSummary, seed: u64) -> Option<WindowOfVariant> {
         window.over(self.name, self.records(), seed)
     }
+
+    /// Its figures at a share of its own rate; `None` if no valid run has them.
+    fn at_share(&self, share: &ShareSummary, seed: u64) -> Option<ShareOfVariant> {
+        share.over(self.name, self.records(), seed)
+    }
 }
 
 /// A variant and what it is compared with.
@@ -409,6 +424,14 @@ impl VariantPair<'_> {
         let metrics = Metric::OF_WINDOWS.into_iter();
         let pairs =
             metrics.filter_map(|metric| self.pair(metric, &|record| window.figure(metric, record)));
+        pairs.collect()
+    }
+
+    /// The pairs at a share of each one's own rate.
+    fn of_share(&self, share: &ShareSummary) -> Vec<Pair> {
+        let metrics = ShareSummary::COMPARED.into_iter();
+        let pairs =
+            metrics.filter_map(|metric| self.pair(metric, &|record| share.figure(metric, record)));
         pairs.collect()
     }
 

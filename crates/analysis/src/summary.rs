@@ -15,6 +15,7 @@ use crate::published::BesidePublished;
 use crate::ruling::{LimitRuling, Ruling};
 use crate::scaling::ScalingLine;
 use crate::self_check::VariantSelfCheck;
+use crate::shares::ShareSummary;
 use crate::statistics::{Comparison, Estimate};
 use crate::sweep::SweepLine;
 use crate::variant_caveat::VariantCaveat;
@@ -163,6 +164,9 @@ pub struct Summary {
     /// The time windows of the loads, in the order of the file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<WindowSummary>,
+    /// Each variant at shares of its own rate, the smallest share first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shares: Vec<ShareSummary>,
     /// Servers under loads of several sizes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sweep: Vec<SweepLine>,

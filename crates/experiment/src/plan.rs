@@ -97,11 +97,13 @@ impl PlanTime {
         };
         for round in rounds(cases.to_vec(), begun.alternates_in_slices) {
             let round = round_of(&round);
-            time.add_servers(&round, 1 + usize::from(common.is_some()));
+            let open = common
+                .map_or(0, |common| 1 + common.shares.iter().flat_map(|shares| &shares.0).count());
+            time.add_servers(&round, 1 + open);
             time.main += main_length(experiment, &round);
             if let Some(common) = common {
                 let own = RoundTimeline::in_one_turn(round.len(), common.warm_up, common.duration);
-                time.common += own.length;
+                time.common += own.length * open as u32;
             }
         }
         let once: Vec<CaseId> = variants

@@ -118,6 +118,7 @@ fn record(case: CaseId, position: u32, source: ImportSource) -> RunRecord {
         measured: Some(measured(&run)),
         common_load: None,
         lacks_common_load: false,
+        share_loads: Vec::new(),
         caveats,
         bottleneck: Bottleneck { kind: BottleneckKind::Unknown, evidence: Vec::new() },
         imported: Some(imported),

@@ -284,6 +284,13 @@ pub enum Caveat {
         /// Why.
         reason: InvalidReason,
     },
+    /// A load at a share of the variant's own rate does not count, so the run has no figures of it.
+    ShareLoadInvalid {
+        /// The offered load as a share of that rate, in (0, 1).
+        share: f64,
+        /// Why.
+        reason: InvalidReason,
+    },
     /// The figures are those of another load generator: dnslab did not see its load.
     Imported {
         /// Name and version of the generator.
@@ -357,6 +364,7 @@ impl Caveat {
             Self::CutShort { measured_ns, .. } => -(measured_ns as f64),
             Self::TurnBacklog { ns } => ns as f64,
             Self::Imported { lost_share, .. } => lost_share,
+            Self::ShareLoadInvalid { share, .. } => share,
             Self::SharedCpus
             | Self::SharedCore { .. }
             | Self::ServerNotWatched { .. }
@@ -424,6 +432,7 @@ impl Caveat {
             | Self::TurnBacklog { .. }
             | Self::MemoryKept
             | Self::CommonLoadInvalid { .. }
+            | Self::ShareLoadInvalid { .. }
             | Self::Imported { .. } => false,
         }
     }

@@ -87,7 +87,7 @@ pub use quantiles::{LatencyQuantiles, RunFigure, TimeOuts};
 pub use resources::{
     CpuLimit, CpuShare, ResourceSample, ResourceSeries, ThreadShare, with_interrupts,
 };
-pub use run::{CommonLoad, RECORD_FORMAT, RunRecord, RunStatus};
+pub use run::{CommonLoad, RECORD_FORMAT, RunRecord, RunStatus, ShareLoad};
 pub use server::{ExternalUpstream, ServerFacts};
 pub use session::{
     CaseId, Compared, Fact, LoadSweep, Looks, SESSION_FORMAT, Session, SkippedVariant, ThreadSweep,

@@ -52,6 +52,18 @@ impl Observation<'_> {
         self.for_each_answer(cpu_ns)
     }
 
+    /// As [`Observation::server_cpu_per_query_ns`], with the servers behind it ([`Watched::behind`]). `None` if one of
+    /// them was not watched.
+    #[must_use]
+    pub fn servers_cpu_per_query_ns(&self) -> Option<f64> {
+        let window = self.measured.window();
+        let own = self.server_cpu_per_query_ns()?;
+        self.watched
+            .behind()
+            .map(|part| part.resources.cpu_ns(window))
+            .try_fold(own, |sum, cpu_ns| Some(sum + self.for_each_answer(cpu_ns?)?))
+    }
+
     /// CPU time of the measured window for each answer, nanoseconds; `None` without any.
     ///
     /// Where closed loops take turns, it is that of the part of each turn that counts. In the first milliseconds of a turn

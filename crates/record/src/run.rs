@@ -2,16 +2,18 @@
 
 use std::time::UNIX_EPOCH;
 
+use dnslab_settings::Metric;
 use serde::{Deserialize, Serialize};
 
 use crate::bottleneck::Bottleneck;
 use crate::caveat::Caveat;
 use crate::imported::Imported;
+use crate::indicator::Indicator;
 use crate::invalid::InvalidReason;
 use crate::load::LoadFacts;
 use crate::measured::Measured;
 use crate::observation::Observation;
-use crate::quantiles::LatencyQuantiles;
+use crate::quantiles::{LatencyQuantiles, RunFigure};
 use crate::server::ServerFacts;
 use crate::testbed::{TestbedFacts, pinned_cpus};
 use crate::watched::Watched;
@@ -54,6 +56,10 @@ pub struct RunRecord {
     /// The experiment has a common load, and this run has none that counts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lacks_common_load: bool,
+    /// What was measured at shares of the rate that the variant answered in this run's main load, the smallest first;
+    /// those that count.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub share_loads: Vec<ShareLoad>,
     /// Reasons to doubt.
     pub caveats: Vec<Caveat>,
     /// What bounded the answered rate.
@@ -80,12 +86,38 @@ pub struct CommonLoad {
     pub bottleneck: Bottleneck,
 }
 
+/// A load at a share of the variant's own rate: an open loop after the closed one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ShareLoad {
+    /// Offered load as a share of what the variant answered in the main load of this run, in (0, 1).
+    pub share: f64,
+    /// The load as it was applied, and what was seen of it.
+    pub load: CommonLoad,
+}
+
 impl CommonLoad {
     /// What was seen of it, on this server.
     #[must_use]
     pub fn observation<'a>(&'a self, server: &'a ServerFacts) -> Observation<'a> {
         let Self { load, measured, watched, .. } = self;
         Observation { load, server, measured, watched }
+    }
+
+    /// A figure of this load alone, on this server, in the unit of [`Metric::column`]: a quantile of the latency, its
+    /// mean, CPU time or a share of the queries. `None` if it was not measured.
+    #[must_use]
+    pub fn figure(&self, metric: Metric, server: &ServerFacts) -> Option<RunFigure> {
+        if let Some(quantile) = metric.quantile() {
+            let max_wait_ns = self.load.max_wait_ns();
+            let latency = &self.measured.latency;
+            return LatencyQuantiles::of_answered(latency, max_wait_ns, 0.0).at(quantile);
+        }
+        let run = self.observation(server);
+        let value = match metric {
+            Metric::ServerCpuPerQuery => run.servers_cpu_per_query_ns(),
+            _ => run.indicator(Indicator::Metric(metric)),
+        };
+        value.filter(|value| value.is_finite()).map(RunFigure::Measured)
     }
 }
 
@@ -129,11 +161,16 @@ impl RunRecord {
         Some(LatencyQuantiles::of_answered(&measured.latency, max_wait_ns, lost_share))
     }
 
-    /// The reasons to doubt of both loads; none twice.
+    /// The open loops after the main load.
+    pub fn open_loads(&self) -> impl Iterator<Item = &CommonLoad> {
+        self.common_load.iter().chain(self.share_loads.iter().map(|share| &share.load))
+    }
+
+    /// The reasons to doubt of all loads; none twice.
     #[must_use]
     pub fn all_caveats(&self) -> Vec<Caveat> {
         let mut all = self.caveats.clone();
-        for caveat in self.common_load.iter().flat_map(|common| &common.caveats) {
+        for caveat in self.open_loads().flat_map(|open| &open.caveats) {
             if !all.contains(caveat) {
                 all.push(caveat.clone());
             }
@@ -201,13 +238,7 @@ impl RunRecord {
     /// server under test and the servers behind it ([`Watched::behind`]). `None` if one of them was not watched.
     #[must_use]
     pub fn servers_cpu_per_query_ns(&self) -> Option<f64> {
-        let main = self.observation()?;
-        let window = main.measured.window();
-        let own = main.server_cpu_per_query_ns()?;
-        self.watched
-            .behind()
-            .map(|part| part.resources.cpu_ns(window))
-            .try_fold(own, |sum, cpu_ns| Some(sum + main.for_each_answer(cpu_ns?)?))
+        self.observation()?.servers_cpu_per_query_ns()
     }
 }
 

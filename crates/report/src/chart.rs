@@ -5,6 +5,7 @@
 
 mod curve;
 mod scaling;
+mod shares;
 mod sweep;
 mod time;
 
@@ -12,6 +13,7 @@ use dnslab_analysis::{RunFigures, Summary, WindowSummary};
 use dnslab_record::{LatencyQuantiles, Observation, RunFigure, RunRecord, RunStatus};
 use scaling::Scaling;
 use serde::Serialize;
+use shares::Shares;
 use sweep::Sweep;
 
 use crate::page::{Group, Grouping};
@@ -37,6 +39,7 @@ pub(crate) struct Charts {
     windows: Vec<Percentiles>,
     sweep: Option<Sweep>,
     scaling: Option<Scaling>,
+    shares: Option<Shares>,
     timeline: Timeline,
 }
 
@@ -76,6 +79,7 @@ impl Charts {
             windows: summary.windows.iter().map(of_window).collect(),
             sweep: Sweep::of(summary, grouping),
             scaling: Scaling::of(summary),
+            shares: Shares::of(summary),
             timeline: Timeline::of(&own).with_cores(&runs).with_rcodes(&runs),
         }
     }

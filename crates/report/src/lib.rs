@@ -16,7 +16,7 @@
 //!
 //! - `write`: what is written. `answer`, `needs`: the sentences that answer the question.
 //! - `screen`: the first screen, of which the terminal prints the lines and `table.md` has the parts (`markdown`).
-//! - `table`, `variants`, `chain`, `windows`, `sweep`, `scaling`, `counts`, `memory`, `published`: tables and their
+//! - `table`, `variants`, `chain`, `windows`, `shares`, `sweep`, `scaling`, `counts`, `memory`, `published`: tables and their
 //!   parts. [`number`]: digits.
 //! - `words`: the words for what records hold as figures, one exhaustive match for each enum.
 //! - `page`: the HTML. `chart`: what its script draws. Script and style sheet are made of `page/src`, in `page`
@@ -58,6 +58,7 @@ mod screen;
 mod server;
 mod server_files;
 mod session_comparison;
+mod shares;
 mod summary_json;
 mod sweep;
 mod table;

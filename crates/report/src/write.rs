@@ -14,7 +14,7 @@ use crate::summary_json::summary_json;
 use crate::table::{Table, table};
 use crate::words::capacity::capacity_answer;
 use crate::words::cpu;
-use crate::{chain, counts, csv, markdown, published, scaling, sweep, windows};
+use crate::{chain, counts, csv, markdown, published, scaling, shares, sweep, windows};
 
 /// The files of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -154,6 +154,12 @@ fn further_tables(summary: &Summary, records: &[RunRecord]) -> Vec<(&'static str
         legend: [scaling::sentences(summary), vec![scaling::LEGEND.to_owned()]].concat().join(" "),
         notes: Vec::new(),
     };
+    let at_shares = Table {
+        header: owned(&shares::HEADER),
+        rows: shares::rows(summary).into_iter().map(Vec::from).collect(),
+        legend: shares::LEGEND.to_owned(),
+        notes: Vec::new(),
+    };
     let cpu = summary.cpu.as_ref().map(cpu::table).unwrap_or_default();
     let published = Table {
         header: owned(&published::HEADER),
@@ -166,6 +172,7 @@ fn further_tables(summary: &Summary, records: &[RunRecord]) -> Vec<(&'static str
         ("Over the load", loads),
         ("Over the threads", threads),
         ("Where the CPU time goes", cpu),
+        ("Latency over load", at_shares),
         ("Time windows", windows),
         ("The chain", chain),
         ("The servers' own counters", counts),

@@ -28,6 +28,7 @@ mod scaling;
 mod schema;
 mod screens;
 mod session_comparison;
+mod shares;
 mod sweep;
 mod verdicts;
 

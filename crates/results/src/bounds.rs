@@ -9,7 +9,7 @@ use dnslab_record::{
     AnswerComparison, ChainPart, CommonLoad, CounterSeries, CpuProfiles, DifferenceClass, Measured,
     ResourceSeries, RunRecord, Session, Watched, visible,
 };
-use dnslab_settings::{MAX_PAIRS, MAX_RUNS, MAX_TIME_WINDOWS, MAX_VARIANTS};
+use dnslab_settings::{MAX_PAIRS, MAX_RUNS, MAX_SHARES, MAX_TIME_WINDOWS, MAX_VARIANTS};
 use serde::Serialize;
 
 use crate::error::ResultsError;
@@ -225,9 +225,10 @@ pub(crate) fn check_record(
     let words = words(record);
     at_most(path, "octets of text", words, *words_left)?;
     *words_left -= words;
-    let caveats = record.common_load.as_ref().map_or(0, |common| common.caveats.len());
-    let common = record.common_load.iter().map(|common| &common.watched);
-    let watched: Vec<&Watched> = std::iter::once(&record.watched).chain(common).collect();
+    at_most(path, "loads at shares of its rate", record.share_loads.len(), MAX_SHARES)?;
+    let caveats: usize = record.open_loads().map(|open| open.caveats.len()).sum();
+    let open = record.open_loads().map(|open| &open.watched);
+    let watched: Vec<&Watched> = std::iter::once(&record.watched).chain(open).collect();
     let chained = watched.iter().map(|watched| watched.chain.len()).max().unwrap_or(0);
     at_most(path, "servers in its chain", chained, MAX_IN_CHAIN)?;
     at_most(path, "caveats", record.caveats.len() + caveats, MAX_CAVEATS)?;
@@ -237,8 +238,8 @@ pub(crate) fn check_record(
             check_samples(&part.resources, part.counters.as_ref(), path)?;
         }
     }
-    let common = record.common_load.as_ref().map(|common| &common.measured);
-    for measured in record.measured.iter().chain(common) {
+    let open = record.open_loads().map(|open| &open.measured);
+    for measured in record.measured.iter().chain(open) {
         at_most(path, "intervals", measured.intervals.len(), MAX_INTERVALS)?;
         at_most(path, "time windows", measured.windows.len(), MAX_TIME_WINDOWS)?;
         let intervals = measured.intervals.iter().chain(&measured.seconds);
@@ -253,15 +254,15 @@ pub(crate) fn check_record(
 /// Octets of a record as JSON without its series and histograms.
 fn words(record: &RunRecord) -> usize {
     let RunRecord { started, status, load, server, testbed, imported, watched, .. } = record;
-    let common = record.common_load.as_ref().map_or(0, |common| {
-        let CommonLoad { load, measured, watched, caveats, bottleneck } = common;
+    let open = record.open_loads().map(|open| {
+        let CommonLoad { load, measured, watched, caveats, bottleneck } = open;
         length(&(load, caveats, bottleneck)) + of_load(measured) + of_servers(watched)
     });
     length(&(started, status, load, server, testbed, imported))
         + length(&(&record.caveats, &record.bottleneck))
         + record.measured.as_ref().map_or(0, of_load)
         + of_servers(watched)
-        + common
+        + open.sum::<usize>()
 }
 
 fn of_load(measured: &Measured) -> usize {

@@ -16,9 +16,9 @@ use crate::entry::Entries;
 use crate::key::{Condition, Field, Fields, FlagForm, Key, Setting, When, Written, settings};
 use crate::{
     Alternate, CacheSize, CertificateKind, ExpectedCode, Factor, HostAddress, HostsChoice, Kind,
-    LogSuffix, LogTarget, MAX_RUNS, MAX_WORKERS, Metric, Mode, PopulationSource, Quickack,
-    QuotaKind, ReceiveTime, Records, ServerChoice, ServerKind, Subnets, TimeForm, TlsVersions,
-    UpstreamChoice, Value, VariantNames,
+    LoadShares, LogSuffix, LogTarget, MAX_RUNS, MAX_WORKERS, Metric, Mode, PopulationSource,
+    Quickack, QuotaKind, ReceiveTime, Records, ServerChoice, ServerKind, Subnets, TimeForm,
+    TlsVersions, UpstreamChoice, Value, VariantNames,
 };
 
 const MS: Duration = Duration::from_millis(1);
@@ -661,7 +661,10 @@ settings! {
         /// Rate of the common load, queries per second over all clients
         rate: Option<u32> = None, count(1, 1_000_000_000),
             absent("half of what the slowest variant answers in a short trial, in two digits");
-        /// Common load before its measured window
+        /// Shares of the rate that a variant answers in its closed loop, as in `10%,50%,80%`: after the common load,
+        /// each variant is also asked at these shares of its own rate, each for `common.duration`
+        shares: Option<LoadShares> = None, absent("none");
+        /// Common load, and each load at a share, before its measured window
         warm_up: Duration = Duration::from_millis(200), lasting(Duration::ZERO, WEEK);
     }
 }

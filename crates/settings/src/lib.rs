@@ -87,8 +87,9 @@ pub use render::{render, render_styled, without_secrets};
 pub use schema::schema;
 pub use suggestion::closest_word;
 pub use types::{
-    CacheSize, CacheSizeError, ExpectedCode, Factor, NoCode, NoPopulation, PopulationSource,
-    RightCodes, ServerChoice, Subnets, TooManyNames, UpstreamChoice, VariantNames,
+    CacheSize, CacheSizeError, ExpectedCode, Factor, LoadShares, NoCode, NoPopulation,
+    PopulationSource, RightCodes, ServerChoice, Subnets, TooManyNames, UnreadShares,
+    UpstreamChoice, VariantNames,
 };
 pub use words::{
     Alternate, CacheUnit, CertificateKind, HostsChoice, LogSuffix, LogTarget, Quickack, QuotaKind,
@@ -106,6 +107,9 @@ pub const MAX_WORKERS: u32 = 1_024;
 
 /// Time windows of a load.
 pub const MAX_TIME_WINDOWS: usize = dnslab_traffic::TimeWindows::MAX;
+
+/// Shares of its own rate that a variant is asked at.
+pub const MAX_SHARES: usize = 20;
 
 /// Pairs of compared variants: all of forty variants.
 pub const MAX_PAIRS: usize = 2_000;

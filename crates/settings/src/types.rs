@@ -11,6 +11,7 @@ use dnslab_traffic::{
     ServerOrder, SourceAddresses, TimeWindows, TransportMix, Truncated, TypeMix,
 };
 use dnslab_wire::rcode::{self, by_name};
+use dnslab_wire::units::share;
 use dnslab_wire::{
     DnstapKind, DnstapSource, EdnsOption, Method, ServerAddresses, ServerPorts, TlsGroup,
     Transport, TsigKey, rcode_name,
@@ -21,8 +22,8 @@ use crate::problem::on_one_line;
 use crate::suggestion::closest_word;
 use crate::{
     Alternate, CertificateKind, Host, HostAddress, HostsChoice, Interface, Kind, LogSuffix,
-    LogTarget, MAX_VARIANTS, Metric, Quickack, QuotaKind, ReceiveTime, Records, ServerKind,
-    TimeForm, TlsVersions, Unread, Value,
+    LogTarget, MAX_SHARES, MAX_VARIANTS, Metric, Quickack, QuotaKind, ReceiveTime, Records,
+    ServerKind, TimeForm, TlsVersions, Unread, Value,
 };
 
 /// A type with its own variant of [`Value`].
@@ -176,6 +177,7 @@ texts!(
     TimeWindows,
     TransportMix,
     TypeMix,
+    LoadShares,
     VariantNames,
 );
 
@@ -747,6 +749,71 @@ impl fmt::Display for VariantNames {
             true => formatter.write_str(Self::NONE),
             false => formatter.write_str(&self.0.join(", ")),
         }
+    }
+}
+
+/// Shares of a rate, ascending, each in (0, 1).
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadShares(
+    /// The shares.
+    pub Vec<f64>,
+);
+
+/// A text that is no list of shares of a rate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UnreadShares {
+    /// Not a percentage between the two ends.
+    NoShare(String),
+    /// Not in order, or the same again.
+    Unordered,
+    /// More than anybody needs.
+    TooMany(usize),
+}
+
+impl fmt::Display for UnreadShares {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoShare(word) => write!(
+                formatter,
+                "`{word}` is no share of a rate: write percentages between 0% and 100%, as in `10%,50%,80%`"
+            ),
+            Self::Unordered => {
+                formatter.write_str("write the shares from the smallest to the largest, each once")
+            }
+            Self::TooMany(count) => write!(
+                formatter,
+                "it names {count} shares, and {MAX_SHARES} are the most: name fewer"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for UnreadShares {}
+
+impl FromStr for LoadShares {
+    type Err = UnreadShares;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let words: Vec<&str> = text.split(',').map(str::trim).collect();
+        if words.len() > MAX_SHARES {
+            return Err(UnreadShares::TooMany(words.len()));
+        }
+        let shares = words.iter().map(|word| {
+            let share = share::read(word).filter(|share| 0.0 < *share && *share < 1.0);
+            share.ok_or_else(|| UnreadShares::NoShare((*word).to_owned()))
+        });
+        let shares = shares.collect::<Result<Vec<f64>, UnreadShares>>()?;
+        match shares.is_sorted_by(|low, high| low < high) {
+            true => Ok(Self(shares)),
+            false => Err(UnreadShares::Unordered),
+        }
+    }
+}
+
+impl fmt::Display for LoadShares {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words: Vec<String> = self.0.iter().copied().map(share::write).collect();
+        formatter.write_str(&words.join(","))
     }
 }
 

@@ -151,6 +151,7 @@ pub(crate) fn record(variant: &str, position: u32, answered: u64) -> RunRecord {
         testbed: None,
         common_load: None,
         lacks_common_load: false,
+        share_loads: Vec::new(),
         measured: Some(measured(answered)),
         caveats: Vec::new(),
         bottleneck: Bottleneck { kind: BottleneckKind::Window, evidence: Vec::new() },

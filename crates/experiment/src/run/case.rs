@@ -17,13 +17,13 @@ use dnslab_load::{Job, LoadResult};
 use dnslab_record::{
     Bottleneck, BottleneckKind, CaseId, Cause, Caveat, CommonLoad, CpuProfile, CpuShare,
     InvalidReason, LiveServer, LoadFacts, Measured, Observation, RECORD_FORMAT, RunRecord,
-    RunStatus, ServerFacts, TestbedFacts, Watched,
+    RunStatus, ServerFacts, ShareLoad, TestbedFacts, Watched,
 };
 use dnslab_settings::{Variant, Verification};
 
-use super::common_rate::CommonRate;
 use super::error::{QueriesError, TargetError};
 use super::leftovers;
+use super::open_load::{CaseOpenLoad, OpenLoad, OpenRate};
 use super::queries::{Asked, with_files};
 use super::seeds::Seeds;
 use super::split::Cpus;
@@ -94,13 +94,19 @@ struct Loaded {
     unwatched: Option<String>,
 }
 
+/// An open loop after the main load that was applied to its end.
+struct OpenLoaded {
+    rate: OpenRate,
+    loaded: Loaded,
+}
+
 /// What ran, when all of it has stopped.
 struct Ran {
     /// RFC 3339, UTC.
     started: String,
     server: ServerFacts,
     main: Loaded,
-    common: Option<Loaded>,
+    open: Vec<OpenLoaded>,
     wants_common: bool,
     testbed: Option<TestbedFacts>,
 }
@@ -137,15 +143,32 @@ pub(super) struct Applied {
     pub(super) profile: Option<Result<CpuProfile, String>>,
 }
 
+impl Applied {
+    pub(super) fn went_well(&self) -> bool {
+        self.fault.is_none() && self.result.is_ok()
+    }
+
+    /// 0 if nothing was measured.
+    pub(super) fn answered_qps(&self) -> f64 {
+        self.result.as_ref().map_or(0.0, |result| result.measured.answered_qps())
+    }
+}
+
+/// An open loop that was applied after the main load.
+pub(super) struct OpenApplied {
+    pub(super) rate: OpenRate,
+    pub(super) applied: Applied,
+}
+
 /// The loads of a case.
-pub(super) struct CaseLoads {
+pub(super) struct CaseLoads<'a> {
     pub(super) main: Applied,
-    /// `None` where none was applied.
-    pub(super) common: Option<Applied>,
+    /// Those that were applied.
+    pub(super) open: Vec<OpenApplied>,
     /// No load was left out because of an interrupt.
     pub(super) is_whole: bool,
-    /// A common load was planned.
-    pub(super) wants_common: bool,
+    /// The open loops that were planned.
+    pub(super) planned: &'a [OpenLoad],
 }
 
 impl Case<'_> {
@@ -198,18 +221,18 @@ impl Case<'_> {
         self.variant.writes_logs() && folders.into_iter().flatten().any(leftovers::is_full)
     }
 
-    /// The main load as it is asked for, or the common one, on a server that is up.
+    /// The main load as it is asked for, or an open one after it, on a server that is up.
     fn job(
         &self,
         ways: &Ways,
         cpus: &Cpus,
-        common: Option<CommonRate>,
+        open: Option<&CaseOpenLoad>,
     ) -> Result<Job, QueriesError> {
         let main = &self.variant.load;
         let cpus_of_load = u32::try_from(cpus.load.len()).unwrap_or(1);
         let settings = with_files(self.variant)?;
-        let settings = match common {
-            Some(common) => common.load(settings),
+        let settings = match open {
+            Some(open) => open.load(settings),
             None => settings,
         };
         let played = self.queries.played();
@@ -219,17 +242,16 @@ impl Case<'_> {
             seed: self.seed,
             // What a captured client may be told is not known.
             expected: played.is_none().then(|| expected(self.variant)),
-            // The answers of the common load are those of other queries.
-            tells: self.told.is_some() && common.is_none(),
+            // The answers of an open load are those of other queries.
+            tells: self.told.is_some() && open.is_none(),
             played,
             ..ways.job_of(settings, Arc::clone(&self.queries.list))
         })
     }
 
-    /// The record of what ran. `common` is `None` where the common load was not applied; `wants_common` is true if one
-    /// was planned.
+    /// The record of what ran.
     fn record(&self, ran: Ran, end: &Ending) -> RunRecord {
-        let Ran { started, server, main, common, wants_common, testbed } = ran;
+        let Ran { started, server, main, open, wants_common, testbed } = ran;
         let seen = SeenLoad::of(&main, &server, asked_ns(self.variant));
         let (bottleneck, mut caveats) = self.doubts(&seen, end);
         let result = &main.result;
@@ -245,17 +267,19 @@ impl Case<'_> {
             (RunStatus::Valid, Some(reason)) => RunStatus::Invalid { reason },
             (status, _) => status,
         };
-        let common_load = common.and_then(|common| {
-            let seen = SeenLoad::of(&common, &server, common.result.facts.duration_ns);
-            let (bottleneck, own_caveats) = self.doubts(&seen, end);
-            if let Some(reason) = self.is_uncommon(&seen, &bottleneck, end) {
-                caveats.push(Caveat::CommonLoadInvalid { reason });
-                return None;
+        let (mut common_load, mut share_loads) = (None, Vec::new());
+        for OpenLoaded { rate, loaded } in open {
+            match (self.open_load(rate, loaded, &server, end), rate) {
+                (Ok(load), OpenRate::Common(_)) => common_load = Some(load),
+                (Ok(load), OpenRate::Share(share)) => share_loads.push(ShareLoad { share, load }),
+                (Err(reason), OpenRate::Common(_)) => {
+                    caveats.push(Caveat::CommonLoadInvalid { reason });
+                }
+                (Err(reason), OpenRate::Share(share)) => {
+                    caveats.push(Caveat::ShareLoadInvalid { share, reason });
+                }
             }
-            let LoadResult { facts: load, measured, .. } = common.result;
-            let watched = common.watched;
-            Some(CommonLoad { load, measured, watched, caveats: own_caveats, bottleneck })
-        });
+        }
         let LoadResult { facts, measured, .. } = main.result;
         RunRecord {
             imported: None,
@@ -264,16 +288,35 @@ impl Case<'_> {
             measured: Some(measured),
             lacks_common_load: wants_common && common_load.is_none(),
             common_load,
+            share_loads,
             caveats,
             bottleneck,
             ..self.empty(started, status, facts, server)
         }
     }
 
-    /// Why the latencies of a common load do not count: it was no valid run by itself, or a side had no CPU time
-    /// left for it.
-    fn is_uncommon(
+    /// An open load, or why it does not count.
+    fn open_load(
         &self,
+        rate: OpenRate,
+        loaded: Loaded,
+        server: &ServerFacts,
+        end: &Ending,
+    ) -> Result<CommonLoad, InvalidReason> {
+        let seen = SeenLoad::of(&loaded, server, loaded.result.facts.duration_ns);
+        let (bottleneck, caveats) = self.doubts(&seen, end);
+        if let Some(reason) = self.why_no_open_load(rate, &seen, &bottleneck, end) {
+            return Err(reason);
+        }
+        let Loaded { result: LoadResult { facts: load, measured, .. }, watched, .. } = loaded;
+        Ok(CommonLoad { load, measured, watched, caveats, bottleneck })
+    }
+
+    /// Why the latencies of an open load do not count: it was no valid run by itself, or a side had no CPU time
+    /// left for it. At a share of its own rate a server may be as busy as it gets.
+    fn why_no_open_load(
+        &self,
+        rate: OpenRate,
         seen: &SeenLoad<'_>,
         bottleneck: &Bottleneck,
         end: &Ending,
@@ -286,7 +329,9 @@ impl Case<'_> {
             RunStatus::Failed { .. } => return None,
             RunStatus::Valid => {}
         }
-        let is_full = bottleneck.kind.has_servers_full()
+        let has_servers_full =
+            matches!(rate, OpenRate::Common(_)) && bottleneck.kind.has_servers_full();
+        let is_full = has_servers_full
             || matches!(bottleneck.kind, BottleneckKind::Generator | BottleneckKind::OtherPrograms);
         let too_high = || InvalidReason::RateTooHigh { evidence: bottleneck.evidence.clone() };
         unserved(&seen.run).or_else(|| is_full.then(too_high))
@@ -403,6 +448,7 @@ impl Case<'_> {
             measured: None,
             common_load: None,
             lacks_common_load: false,
+            share_loads: Vec::new(),
             caveats: Vec::new(),
             bottleneck: Bottleneck { kind: BottleneckKind::Unknown, evidence: Vec::new() },
         }
@@ -410,9 +456,9 @@ impl Case<'_> {
 }
 
 impl Prepared<'_> {
-    /// The main load as it is asked for, or the common one.
-    pub(super) fn job(&self, common: Option<CommonRate>) -> Result<Job, QueriesError> {
-        self.case.job(&self.target.ways, &self.cpus, common)
+    /// The main load as it is asked for, or an open one after it.
+    pub(super) fn job(&self, open: Option<&CaseOpenLoad>) -> Result<Job, QueriesError> {
+        self.case.job(&self.target.ways, &self.cpus, open)
     }
 
     pub(super) fn watch(&self) -> Watching {
@@ -511,27 +557,32 @@ impl Prepared<'_> {
         server.or_else(|| self.testbed.ended()).map(Fault::Ended).or_else(full)
     }
 
-    /// Stops everything and makes the record. `is_whole` is false if a planned load after the main one never
-    /// began. `wants_common` is true if a common load was planned.
-    pub(super) fn finish(self, loads: CaseLoads) -> RunRecord {
-        let CaseLoads { main, common, is_whole, wants_common } = loads;
+    /// Stops everything and makes the record.
+    pub(super) fn finish(self, loads: CaseLoads<'_>) -> RunRecord {
+        let CaseLoads { main, open: applied, is_whole, planned } = loads;
         let Self { case, started, cpus, testbed, target } = self;
-        let (common, common_fault) = match common {
-            None => (None, None),
-            Some(Applied { result, watched, unwatched, fault, .. }) => match result {
-                Ok(result) => (Some(Loaded { result, watched, unwatched }), fault),
-                Err(reason) => (None, fault.or(Some(Fault::Refused { reason }))),
-            },
-        };
+        let wants_common = planned.iter().any(|load| matches!(load.rate, OpenRate::Common(_)));
+        let (mut open, mut open_fault) = (Vec::new(), None);
+        for OpenApplied { rate, applied } in applied {
+            let Applied { result, watched, unwatched, fault, .. } = applied;
+            let refused = match result {
+                Ok(result) => {
+                    open.push(OpenLoaded { rate, loaded: Loaded { result, watched, unwatched } });
+                    None
+                }
+                Err(reason) => Some(Fault::Refused { reason }),
+            };
+            open_fault = open_fault.or(fault).or(refused);
+        }
         let facts = testbed.facts(case.variant, &cpus);
         let Applied { result, watched, unwatched, fault, .. } = main;
-        let end = Ending::of(target.server, fault.or(common_fault), case.folder);
+        let end = Ending::of(target.server, fault.or(open_fault), case.folder);
         testbed.stop();
         let mut record = match result {
             Ok(result) => {
                 let main = Loaded { result, watched, unwatched };
                 let (server, testbed) = (target.facts, facts);
-                case.record(Ran { started, server, main, common, wants_common, testbed }, &end)
+                case.record(Ran { started, server, main, open, wants_common, testbed }, &end)
             }
             Err(error) => case.failed(started, error, end.log),
         };
@@ -560,12 +611,18 @@ pub(super) fn leave_out_if_short(record: &mut RunRecord) {
         record.caveats.push(Caveat::CommonLoadInvalid { reason });
         (record.common_load, record.lacks_common_load) = (None, true);
     }
+    let (caveats, loads) = (&mut record.caveats, &mut record.share_loads);
+    loads.retain(|ShareLoad { share, load }| {
+        let Some(reason) = load.caveats.iter().find_map(too_short) else { return true };
+        caveats.push(Caveat::ShareLoadInvalid { share: *share, reason });
+        false
+    });
 }
 
 /// It was left early: a session that is resumed makes it again.
 pub(super) fn is_cut_short(record: &RunRecord) -> bool {
-    let common = record.common_load.iter().flat_map(|common| &common.caveats);
-    record.caveats.iter().chain(common).any(|caveat| matches!(caveat, Caveat::CutShort { .. }))
+    let open = record.open_loads().flat_map(|open| &open.caveats);
+    record.caveats.iter().chain(open).any(|caveat| matches!(caveat, Caveat::CutShort { .. }))
 }
 
 /// What ended a load early.
@@ -575,7 +632,7 @@ pub(super) enum Fault {
     Ended(EndedPart),
     /// The server has no room for what it was told to write.
     DiskFull,
-    /// The common load could not be applied.
+    /// An open load could not be applied.
     Refused { reason: String },
 }
 

@@ -3,12 +3,12 @@
 mod calibrate;
 mod captured;
 mod case;
-mod common_rate;
 mod error;
 mod external_upstream;
 mod first_query;
 mod internet;
 mod leftovers;
+mod open_load;
 pub(crate) mod population;
 mod queries;
 mod ready;

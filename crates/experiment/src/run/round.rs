@@ -12,8 +12,8 @@ use dnslab_load::{Job, LoadResult, Member, Progress};
 use dnslab_record::{CpuProfile, LiveLoad, LoadPart, ResourceSeries, RunRecord, Span};
 use dnslab_traffic::SlicePlan;
 
-use super::case::{Applied, Case, CaseLoads, Fault, Prepared, Watching};
-use super::common_rate::CommonRate;
+use super::case::{Applied, Case, CaseLoads, Fault, OpenApplied, Prepared, Watching};
+use super::open_load::{CaseOpenLoad, OpenLoad};
 use super::timeline::{RoundTimeline, SAMPLES_AROUND, lengthened};
 
 pub(super) struct Round<'a> {
@@ -21,8 +21,8 @@ pub(super) struct Round<'a> {
     /// How the load goes from one case to the next. Slices that turn out to be too short become longer, for the
     /// rounds that follow, too.
     pub(super) slices: &'a Cell<SlicePlan>,
-    /// What follows the load that each case asks for.
-    pub(super) common: Option<CommonRate>,
+    /// What follows the load that each case asks for, in this order.
+    pub(super) open: &'a [OpenLoad],
     /// Seed of the order of the slices.
     pub(super) seed: u64,
 }
@@ -57,35 +57,39 @@ impl Round<'_> {
         let mut observe = |member: usize, live: &LiveLoad<'_>| observe(places[member], live);
         pause(&members);
         let slices = self.slices.get();
-        let mut main = self.apply(&members, (slices, None), stop, &mut observe);
+        let mut main = self.apply(&members, (slices, &[]), stop, &mut observe);
         // In a noisy hour answers take longer than slices allow. The servers are up, and all loads are made again.
         let may_be_repeated =
             self.cases.iter().all(|case| case.told.is_none() && case.sampling.is_none());
         if let Some(longer) = longer_slices(&main, slices) {
             self.slices.set(longer);
             if may_be_repeated && !stop.load(Ordering::Relaxed) {
-                main = self.apply(&members, (longer, None), stop, &mut observe);
+                main = self.apply(&members, (longer, &[]), stop, &mut observe);
             }
         }
         let is_closed = |member: &Prepared<'_>| member.case.variant.load.mode.is_closed();
-        let common = self.common.filter(|_| members.iter().all(is_closed));
-        let went_well =
-            main.iter().all(|applied| applied.fault.is_none() && applied.result.is_ok());
-        let wants_common = common.is_some();
-        let mut common = match common {
-            Some(rate) if went_well && !stop.load(Ordering::Relaxed) => {
-                self.apply(&members, (slices, Some(rate)), stop, &mut observe)
+        let planned = match members.iter().all(is_closed) {
+            true => self.open,
+            false => &[],
+        };
+        let mut open: Vec<Vec<OpenApplied>> = members.iter().map(|_| Vec::new()).collect();
+        if main.iter().all(Applied::went_well) {
+            for load in planned.iter().take_while(|_| !stop.load(Ordering::Relaxed)) {
+                let loads = main.iter().map(|main| load.of_case(main.answered_qps()));
+                let loads: Vec<CaseOpenLoad> = loads.collect();
+                let applied = self.apply(&members, (slices, &loads), stop, &mut observe);
+                for (open, applied) in open.iter_mut().zip(applied) {
+                    open.push(OpenApplied { rate: load.rate, applied });
+                }
             }
-            _ => Vec::new(),
         }
-        .into_iter();
         let interrupted = stop.load(Ordering::Relaxed);
-        let mut finished = members.into_iter().zip(main).map(|(member, mut main)| {
+        let loads = main.into_iter().zip(open);
+        let mut finished = members.into_iter().zip(loads).map(|(member, (mut main, open))| {
             let profile = main.profile.take();
-            let common = common.next();
-            let is_whole = !interrupted || self.common.is_none() || common.is_some();
-            let record = member.finish(CaseLoads { main, common, is_whole, wants_common });
-            Played { record, profile }
+            let is_whole = !interrupted || open.len() == planned.len();
+            let loads = CaseLoads { main, open, is_whole, planned };
+            Played { record: member.finish(loads), profile }
         });
         let mut played = |failed: Option<Played>| {
             failed.or_else(|| finished.next()).expect("each case has its record")
@@ -93,15 +97,15 @@ impl Round<'_> {
         records.into_iter().map(&mut played).collect()
     }
 
-    /// The load goes to the members in turns if there are several.
+    /// The load goes to the members in turns if there are several: their main loads, or `open` with one for each.
     fn apply(
         &self,
         members: &[Prepared<'_>],
-        (slices, common): (SlicePlan, Option<CommonRate>),
+        (slices, open): (SlicePlan, &[CaseOpenLoad]),
         stop: &AtomicBool,
         observe: &mut dyn FnMut(usize, &LiveLoad<'_>),
     ) -> Vec<Applied> {
-        let jobs = self.jobs(members, slices, common);
+        let jobs = self.jobs(members, slices, open);
         let applying = members.iter().zip(jobs).map(|(member, job)| Applying::new(member, job));
         let mut applying: Vec<Applying<'_>> = applying.collect();
         // Counting begins after a pause: what the embedded server reports is up to 100 ms old, and readiness
@@ -117,7 +121,7 @@ impl Round<'_> {
                 load.stop.store(true, Ordering::Relaxed);
             }
             if let Progress::Interval(latest) = progress {
-                let part = if common.is_some() { LoadPart::Common } else { LoadPart::Main };
+                let part = if open.is_empty() { LoadPart::Main } else { LoadPart::Common };
                 let (server, load_cpus) = load.watching.latest().unzip();
                 let load_cpus = load_cpus.unwrap_or_default();
                 observe(place, &LiveLoad { part, latest, server, load_cpus });
@@ -135,10 +139,13 @@ impl Round<'_> {
         &self,
         members: &[Prepared<'_>],
         slices: SlicePlan,
-        common: Option<CommonRate>,
+        open: &[CaseOpenLoad],
     ) -> Vec<Result<Job, String>> {
-        let job = |member: &Prepared<'_>| member.job(common).map_err(|error| error.to_string());
-        let mut jobs: Vec<Result<Job, String>> = members.iter().map(job).collect();
+        let jobs = members
+            .iter()
+            .enumerate()
+            .map(|(place, member)| member.job(open.get(place)).map_err(|error| error.to_string()));
+        let mut jobs: Vec<Result<Job, String>> = jobs.collect();
         let loads = jobs.iter().flatten().map(|job| &job.settings);
         let timeline = RoundTimeline::of(members.len(), loads, slices);
         for (job, timeline) in jobs.iter_mut().zip(timeline.of_loads(members.len(), self.seed)) {

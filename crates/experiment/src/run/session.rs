@@ -29,10 +29,10 @@ use dnslab_settings::{CacheSize, ChainRole, Common, Experiment, Host, HostsChoic
 use dnslab_traffic::SlicePlan;
 
 use super::case::{is_cut_short, leave_out_if_short};
-use super::common_rate::CommonRate;
 use super::error::{FirstQueryError, NoSlicesError, QueriesError};
 use super::first_query;
 use super::internet::PrivateInternet;
+use super::open_load::{OpenLoad, OpenRate};
 use super::queries::{self, QueryLists};
 use super::split::Cpus;
 use super::target::logging;
@@ -529,6 +529,18 @@ impl Session {
         Ok(is_enough)
     }
 
+    /// What follows the main load of each round: the common load at this rate, and those at shares of each variant's own.
+    fn open_loads(&self, common_qps: Option<f64>) -> Vec<OpenLoad> {
+        let Some(Common { duration, warm_up, shares, .. }) = self.experiment.common_load() else {
+            return Vec::new();
+        };
+        // Where it is `None`, a main load is an open loop, or nothing was answered.
+        let common = common_qps.into_iter().map(OpenRate::Common);
+        let shares = shares.iter().filter(|_| common_qps.is_some()).flat_map(|shares| &shares.0);
+        let rates = common.chain(shares.copied().map(OpenRate::Share));
+        rates.map(|rate| OpenLoad { rate, duration: *duration, warm_up: *warm_up }).collect()
+    }
+
     fn run_round(
         &self,
         ids: &[CaseId],
@@ -548,15 +560,10 @@ impl Session {
         for id in ids {
             self.results.begin_run(id)?;
         }
-        let common = self.experiment.common_load().zip(rate_qps);
-        let common = common.map(|(&Common { duration, warm_up, .. }, rate_qps)| CommonRate {
-            rate_qps,
-            duration,
-            warm_up,
-        });
+        let open = self.open_loads(rate_qps);
         let folder = |id: &CaseId| self.results.run_path(id);
         let seed = seed_of(self.experiment.repeat.seed, ids.first().map_or(0, |id| id.repetition));
-        self.play(&runs, seed, &folder, common, stop, &mut |place, live| {
+        self.play(&runs, seed, &folder, &open, stop, &mut |place, live| {
             observer.interval(&ids[place], live);
         })
     }

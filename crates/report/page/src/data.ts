@@ -47,21 +47,30 @@ export interface Percentiles {
   latency_ms: Curve[];
 }
 
-/** Servers over the size of their load. */
-export interface Sweep {
-  /** Ascending. */
+/** Latency over the size of the load. */
+export interface LatencyOverLoad {
+  /** Ascending, intended queries per second. */
   load_qps: number[];
-  lines: {
-    name: string;
-    /** The number of its colour. */
-    slot: number;
+  lines: LatencyLine[];
+}
+
+/** One server or variant. */
+export interface LatencyLine {
+  name: string;
+  /** The number of its colour. */
+  slot: number;
+  p50_ms: Curve;
+  p99_ms: Curve;
+}
+
+/** Servers over the size of their load. */
+export interface Sweep extends LatencyOverLoad {
+  lines: (LatencyLine & {
     /** Answered without an error. */
     answered_percent: Curve;
-    p50_ms: Curve;
-    p99_ms: Curve;
     /** The lowest load that is held in no run. */
     breaks_qps: number | null;
-  }[];
+  })[];
   /** The least share answered without an error with which a load is held. */
   held_percent: number;
 }
@@ -97,6 +106,7 @@ export interface Charts {
   windows: Percentiles[];
   sweep: Sweep | null;
   scaling: Scaling | null;
+  shares: LatencyOverLoad | null;
   timeline: {
     /** The first one is shown until another is chosen. */
     series: Series[];

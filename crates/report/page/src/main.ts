@@ -6,7 +6,7 @@ import { offerDownloads } from "./download";
 import { drawPercentiles } from "./percentile";
 import { drawScaling } from "./scaling";
 import { markScrolling } from "./scroll";
-import { drawSweep } from "./sweep";
+import { drawLatencyOverLoad, drawSweep } from "./sweep";
 import { startTheme } from "./theme";
 import { drawTimelines } from "./timeline";
 
@@ -16,6 +16,7 @@ if ("capacity" in charts) {
 } else {
   drawSweep(charts.sweep);
   drawScaling(charts.scaling);
+  drawLatencyOverLoad("shares", charts.shares);
   drawPercentiles(charts);
   drawTimelines(charts);
 }

@@ -22,6 +22,7 @@ mod pooled;
 mod published;
 mod scaling;
 mod self_check;
+mod shares;
 mod shell;
 mod sweep;
 mod testbed;
@@ -99,6 +100,7 @@ impl Page<'_> {
             differences::section(summary, grouping),
             published::section(summary),
             notes::section(session, summary),
+            shares::section(self),
             windows::section(self, charts),
             cpu::section(summary.cpu.as_ref(), self.profiles),
             answers::section(&summary.answers),

@@ -813,6 +813,15 @@ pub(crate) fn words(caveat: &Caveat) -> Words {
             ),
             short: None,
         },
+        Caveat::ShareLoadInvalid { share, reason } => Words {
+            about: About::Load,
+            full: Remark::new(
+                "A load at a share of the variant's own rate does not count, so this run has no figures of it",
+                format!("at {}, {}", number::share(*share), invalid_text(reason)),
+                "",
+            ),
+            short: None,
+        },
         Caveat::Imported { generator, lost_share } => Words {
             about: About::Load,
             full: Remark::new(

@@ -141,6 +141,7 @@ pub(crate) fn run(
         imported: None,
         common_load: None,
         lacks_common_load: false,
+        share_loads: Vec::new(),
         format: RECORD_FORMAT,
         variant: behaviour.name.to_owned(),
         repetition,

@@ -238,6 +238,7 @@ impl Check<'_> {
         self.size(&repeat, &variants);
         self.slices(&mut repeat);
         self.until(&repeat);
+        self.shares(&common);
         self.unused();
         self.idle_overrides(&document, &held);
         let top_values = top.checked();
@@ -537,6 +538,17 @@ impl Check<'_> {
                 format!("of {runs} rounds no interval is bounded that holds though somebody looked"),
                 [until.mark("after each round")],
                 "with `repeat.until`, `repeat.runs` is the most rounds that are made: 40, for instance",
+            );
+        }
+    }
+
+    /// Checks that the loads at shares of a rate last.
+    fn shares(&mut self, common: &CommonDraft) {
+        if common.shares.value.is_some() && common.duration.value.is_zero() {
+            self.problem(
+                "loads at shares of a variant's own rate are as long as the common load, and there is none",
+                [common.shares.mark("for how long?")],
+                "add `common.duration`: 1s, for instance",
             );
         }
     }

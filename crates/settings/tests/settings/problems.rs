@@ -111,6 +111,18 @@ fn check_many(text: &str, sets: &[&str], count: usize) {
 
 /// What is shown of many problems has bounds: a hundred and a sum, each of a few lines.
 #[test]
+fn shares_of_a_rate() {
+    check("shares_without_a_length", &top("common.shares = \"10%,50%\""), &[]);
+    for (name, shares) in [
+        ("shares_beyond_the_rate", "50%,100%"),
+        ("shares_in_disorder", "50%,10%"),
+        ("shares_that_are_none", "10%,half"),
+    ] {
+        check(name, &top(&format!("common.duration = \"1s\"\ncommon.shares = \"{shares}\"")), &[]);
+    }
+}
+
+#[test]
 fn many_problems_are_counted_and_the_first_are_shown() {
     let lines =
         |count: usize, line: &dyn Fn(usize) -> String| -> String { (0..count).map(line).collect() };

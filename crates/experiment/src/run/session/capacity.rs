@@ -232,7 +232,7 @@ impl CapacitySession {
         let seed = seed_of(session.experiment.repeat.seed, number);
         let mut observe = |_, live: &LiveLoad<'_>| observer.interval(id, live);
         let mut records =
-            session.play(&[(variant, id)], seed, &|_| folder.clone(), None, stop, &mut observe)?;
+            session.play(&[(variant, id)], seed, &|_| folder.clone(), &[], stop, &mut observe)?;
         Ok(records.pop().expect("one case has one record"))
     }
 

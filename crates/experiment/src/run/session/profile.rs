@@ -91,7 +91,7 @@ impl Session {
             let mut observe = |place: usize, live: &LiveLoad<'_>| {
                 observer.interval(&together[place], live);
             };
-            let played = self.play_sampled(&runs, seeded, &folders, None, stop, &mut observe)?;
+            let played = self.play_sampled(&runs, seeded, &folders, &[], stop, &mut observe)?;
             for (Played { record, profile }, id) in played.into_iter().zip(&together) {
                 let profile = match (&record.status, profile) {
                     (RunStatus::Failed { reason, .. }, _) => Err(reason.clone()),

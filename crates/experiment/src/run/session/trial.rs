@@ -11,7 +11,7 @@ use dnslab_settings::Variant;
 use super::rounds::{rounds, tried};
 use super::{Observer, Session, SessionError, came_to_nothing, seed_of};
 use crate::run::case::{Case, Sampling};
-use crate::run::common_rate::CommonRate;
+use crate::run::open_load::OpenLoad;
 use crate::run::queries::Asked;
 use crate::run::round::{Played, Round};
 
@@ -110,7 +110,7 @@ impl Session {
             let runs: Vec<_> =
                 together.iter().filter_map(|id| Some((variant_of(id)?, id))).collect();
             let folders = |id: &CaseId| folder.join(id.folder());
-            let records = self.play(&runs, seed, &folders, None, stop, &mut |_, _| {})?;
+            let records = self.play(&runs, seed, &folders, &[], stop, &mut |_, _| {})?;
             // An interrupt also ends what the trial needs.
             if stop.load(Ordering::Relaxed) {
                 break;
@@ -131,11 +131,11 @@ impl Session {
         runs: &[(&Variant, &CaseId)],
         seed: u64,
         folder: &dyn Fn(&CaseId) -> PathBuf,
-        common: Option<CommonRate>,
+        open: &[OpenLoad],
         stop: &AtomicBool,
         observe: &mut dyn FnMut(usize, &LiveLoad<'_>),
     ) -> Result<Vec<RunRecord>, SessionError> {
-        let played = self.play_sampled(runs, (seed, None), folder, common, stop, observe)?;
+        let played = self.play_sampled(runs, (seed, None), folder, open, stop, observe)?;
         Ok(played.into_iter().map(|played| played.record).collect())
     }
 
@@ -145,7 +145,7 @@ impl Session {
         runs: &[(&Variant, &CaseId)],
         (seed, sampling): (u64, Option<&Sampling>),
         folder: &dyn Fn(&CaseId) -> PathBuf,
-        common: Option<CommonRate>,
+        open: &[OpenLoad],
         stop: &AtomicBool,
         observe: &mut dyn FnMut(usize, &LiveLoad<'_>),
     ) -> Result<Vec<Played>, SessionError> {
@@ -169,7 +169,7 @@ impl Session {
             }
         });
         let cases = cases.collect();
-        let round = Round { cases, slices: &self.slices, common, seed };
+        let round = Round { cases, slices: &self.slices, open, seed };
         Ok(round.run(stop, observe))
     }
 }
