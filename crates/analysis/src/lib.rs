@@ -55,6 +55,7 @@ mod session_comparison;
 mod shares;
 mod slices;
 pub mod statistics;
+mod steady;
 mod summarise;
 mod summary;
 mod sweep;
@@ -96,6 +97,7 @@ pub use session_comparison::{
 };
 pub use shares::{ShareOfVariant, ShareSummary};
 pub use slices::{backlog_beyond_lead_ns, slice_needed_ns, slower_than_slices};
+pub use steady::{Steady, Unsteady};
 pub use summary::{Summary, VariantSummary};
 pub use sweep::{Breaking, HELD_SHARE, SweepLine, SweepPoint, SweepRun, held_share};
 pub use variant_caveat::VariantCaveat;

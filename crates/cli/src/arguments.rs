@@ -144,8 +144,9 @@ pub(crate) struct Asked {
     pub(crate) profile: bool,
     /// Measure what can be defended, for hours: several sessions, and where the next one lies
     ///
-    /// It is `repeat.sessions=5`, `repeat.session_pause=5m`, `repeat.until=1%` with at most 30 rounds, loads of at least
-    /// 30 s, and two sessions beside them with other settings.
+    /// It is `repeat.sessions=5`, `repeat.session_pause=5m`, `repeat.until=1%` with at most 30 rounds, and two sessions
+    /// beside them with other settings. A pilot load of each variant says how long the warm-up and the loads are: the
+    /// loads at least 30 s. Where there is a common load, each variant is also asked at 10, 50 and 80 % of its own rate.
     #[arg(long)]
     pub(crate) publish: bool,
     /// One more session with this key changed, beside those of `repeat.sessions`: what the choice moves
@@ -156,15 +157,15 @@ pub(crate) struct Asked {
 impl Asked {
     /// Reads and checks the experiment.
     pub(crate) fn experiment(&self) -> Result<(Experiment, Source), ExperimentError> {
-        self.experiment_beside(None)
+        self.experiment_with(&[])
     }
 
-    /// With one more key changed, beside the experiment.
-    pub(crate) fn experiment_beside(
+    /// With more keys changed.
+    pub(crate) fn experiment_with(
         &self,
-        set: Option<&str>,
+        sets: &[String],
     ) -> Result<(Experiment, Source), ExperimentError> {
-        let mut further: Vec<String> = set.into_iter().map(str::to_owned).collect();
+        let mut further = sets.to_vec();
         if self.publish {
             further.extend(publish::sets(&self.loaded(&[])?.0, &self.set));
         }

@@ -5,11 +5,12 @@ use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
 use anyhow::Context as _;
-use dnslab_experiment::{rest, results_path};
+use dnslab_experiment::{PilotFindings, UnsteadyVariant, pilot_of, rest, results_path};
 use dnslab_report::{pooled_json, pooled_page, pooled_screen};
 use dnslab_settings::{Experiment, OptionForm};
+use dnslab_wire::units::duration;
 
-use crate::arguments::{Output, Run, publish};
+use crate::arguments::{Output, Run, Watch, publish};
 use crate::compare::write;
 use crate::exit::{Exit, Failure};
 use crate::kept::{Place, needs_folder};
@@ -22,6 +23,10 @@ use crate::{signals, terminal};
 /// Page and figures of all sessions, in their folder.
 const PAGE: &str = "sessions.html";
 const FIGURES: &str = "sessions.json";
+/// Results of the pilots, in a folder of their own there.
+const PILOT: &str = "pilot";
+/// Standard error that a load's rate may have, if the user wants no width of the interval.
+const LEAST_ERROR: f64 = 0.01;
 
 /// One of several sessions.
 struct Planned {
@@ -33,7 +38,6 @@ struct Planned {
 /// Runs them all. An interrupt ends the present one.
 pub(crate) fn run(arguments: &Run, experiment: &Experiment) -> Result<Exit, Failure> {
     needs_folder(&arguments.results, "several sessions are compared by their results")?;
-    let planned = planned(arguments, experiment)?;
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let name = format!("{}-sessions", experiment.name);
     let name = name.parse().context("the name of the experiment is too long for its sessions")?;
@@ -43,6 +47,14 @@ pub(crate) fn run(arguments: &Run, experiment: &Experiment) -> Result<Exit, Fail
     let wanted = Wanted { watch: arguments.watch, output };
     let stop = signals::stop_flag().context("cannot listen to signals")?;
     let (mut worst, mut common_rate_qps) = (Exit::Fine, None);
+    let mut found = Vec::new();
+    if arguments.asked.publish && publish::wants_pilot(experiment, &arguments.asked.set) {
+        let Some(sets) = pilot(arguments, experiment, &folder)? else {
+            return Ok(interrupted(&folder, arguments.output));
+        };
+        found = sets;
+    }
+    let planned = planned(arguments, &found)?;
     for (number, session) in planned.iter().enumerate() {
         if number > 0 {
             rest(experiment.repeat.session_pause, &stop);
@@ -74,24 +86,65 @@ pub(crate) fn run(arguments: &Run, experiment: &Experiment) -> Result<Exit, Fail
 }
 
 /// Those that are alike but for their seeds, then those with another setting.
-fn planned(arguments: &Run, experiment: &Experiment) -> Result<Vec<Planned>, Failure> {
+fn planned(arguments: &Run, found: &[String]) -> Result<Vec<Planned>, Failure> {
+    let asked = &arguments.asked;
+    let with = |sets: &[String]| asked.experiment_with(sets).map_err(|error| failure(error.into()));
+    let (experiment, _) = with(found)?;
     let alike = (0..experiment.repeat.sessions).map(|number| {
         let mut experiment = experiment.clone();
         experiment.repeat.seed = experiment.repeat.seed.wrapping_add(number.into());
         Planned { experiment, beside: String::new() }
     });
     let mut planned: Vec<Planned> = alike.collect();
-    let asked = &arguments.asked;
     let mut beside = asked.beside.clone();
     if asked.publish {
-        beside.extend(publish::beside(experiment));
+        beside.extend(publish::beside(&experiment));
     }
     for set in beside {
-        let changed = asked.experiment_beside(Some(&set));
-        let (experiment, _) = changed.map_err(|error| failure(error.into()))?;
+        let (experiment, _) = with(&[found, &[set.clone()]].concat())?;
         planned.push(Planned { experiment, beside: set });
     }
     Ok(planned)
+}
+
+/// How long a warm-up and the loads have to be, as settings; `None` after an interrupt. One load of each variant says
+/// it, and a longer one if a load still changes at its end.
+fn pilot(
+    arguments: &Run,
+    experiment: &Experiment,
+    folder: &Path,
+) -> Result<Option<Vec<String>>, Failure> {
+    let output = Output { quiet: true, json: None, is_part: true };
+    let wanted = Wanted { watch: Watch::default(), output };
+    let folder = folder.join(PILOT);
+    let mut said = String::new();
+    let mut sets = Vec::new();
+    for length in publish::pilots(experiment) {
+        let text = format!("\na pilot load of {} for each variant", duration::spoken(length));
+        terminal::remark(&text, arguments.output);
+        let pilot = pilot_of(experiment, length);
+        let mut session = begin(pilot, (&folder, None), Gate::default(), OptionForm::Set)?;
+        if let Exit::Interrupted = carry_out(&mut session, None, wanted, &Place::kept(&folder))? {
+            return Ok(None);
+        }
+        let records = session.results().runs().map_err(|error| failure(error.into()))?;
+        let found = PilotFindings::of(&records, experiment.repeat.until.max(LEAST_ERROR));
+        sets = publish::found_sets(experiment, &found, &arguments.asked.set);
+        said = format!("{}{}", sets.join(", "), of_unsteady(&found));
+        if !found.wants_longer() {
+            break;
+        }
+    }
+    terminal::remark(&format!("found: {said}"), arguments.output);
+    Ok(Some(sets))
+}
+
+fn of_unsteady(found: &PilotFindings) -> String {
+    let texts = found.unsteady.iter().map(|UnsteadyVariant { name, why }| match why {
+        Some(why) => format!("; the load of {name} does not say it: {why}"),
+        None => format!("; the load of {name} does not say it: it failed"),
+    });
+    texts.collect()
 }
 
 fn show(folder: &Path, output: Output) -> Result<(), Failure> {

@@ -190,7 +190,7 @@ fn command_lines_have_every_option_and_every_built_in_experiment() {
 fn a_session_beside_is_as_long_as_those_that_are_published() {
     let asked = Asked { publish: true, ..Asked::default() };
     let (published, _) = asked.experiment().unwrap();
-    let (beside, _) = asked.experiment_beside(Some("load.batch_delay=0s")).unwrap();
+    let (beside, _) = asked.experiment_with(&["load.batch_delay=0s".to_owned()]).unwrap();
     assert_eq!((beside.repeat.sessions, beside.repeat.runs), (5, 30));
     assert_eq!(beside.common, published.common);
     for (own, other) in beside.variants.iter().zip(&published.variants) {

@@ -26,7 +26,7 @@
 //! `run/round` (servers start, the load goes to them, they stop) and `timeline`; `run/case` (one run), with `error`
 //! (why one cannot begin), `queries`, `captured`, `population`, `zone`, `ways`, `ready`, `testbed`, `target`,
 //! `watching`, `validity`, `leftovers`; `run/first_query`, `run/remedies`, `run/room` (before the first run);
-//! `run/calibrate`; `capacity` (a search as a state machine); `controls`, `sweeps`, `scaling`; `explain`.
+//! `run/calibrate`; `capacity` (a search as a state machine); `pilot`; `controls`, `sweeps`, `scaling`; `explain`.
 //!
 //! - Invariant: of the crates below the top, only this one knows both `lab` and `load`.
 //! - Invariant: [`Plan::new`] reads no clock and starts nothing.
@@ -38,6 +38,7 @@ mod controls;
 mod error;
 mod explain;
 mod file;
+mod pilot;
 mod plan;
 mod run;
 mod scaling;
@@ -50,6 +51,7 @@ pub use file::{
     load_changed,
 };
 pub(crate) use file::{Purpose, load_file};
+pub use pilot::{PilotFindings, UnsteadyVariant, pilot_of};
 pub use plan::{Plan, PlanTime};
 pub use run::{
     Calibration, CalibrationCheck, CalibrationError, CapacityError, CapacityObserver, CapacityPlan,

@@ -2,11 +2,15 @@
 
 use std::time::Duration;
 
-use dnslab_settings::{Experiment, Mode};
+use dnslab_experiment::PilotFindings;
+use dnslab_settings::{Experiment, Load, Mode, Variant};
+use dnslab_wire::units::duration;
 
 /// Loads are at least this long.
 const LOAD: Duration = Duration::from_secs(30);
 const COMMON: Duration = Duration::from_secs(10);
+/// In less, a pilot has too few intervals.
+const PILOT: Duration = Duration::from_secs(10);
 
 /// As many sessions as give an interval of prediction that is not much wider than that of more.
 const SESSIONS: &str = "5";
@@ -30,9 +34,46 @@ pub(crate) fn sets(experiment: &Experiment, own: &[String]) -> Vec<String> {
     if experiment.common_load().is_some_and(|common| common.duration < COMMON) {
         sets.push(("common.duration", "10s"));
     }
-    let is_own = |key: &str| own.iter().any(|set| set.split('=').next() == Some(key));
-    let further = sets.into_iter().filter(|(key, _)| !is_own(key));
+    if experiment.common_load().is_some() {
+        sets.push(("common.shares", "10%,50%,80%"));
+    }
+    let further = sets.into_iter().filter(|(key, _)| !is_own(own, key));
     further.map(|(key, value)| format!("{key}={value}")).collect()
+}
+
+/// Whether the user named this key himself.
+fn is_own(own: &[String], key: &str) -> bool {
+    own.iter().any(|set| set.split('=').next() == Some(key))
+}
+
+/// Whether a pilot is to say how long loads are: all are closed loops, and the user did not say it himself.
+pub(crate) fn wants_pilot(experiment: &Experiment, own: &[String]) -> bool {
+    let is_closed = |variant: &Variant| matches!(variant.load.mode, Mode::Closed { .. });
+    let is_said = ["load.warm_up", "load.duration"].iter().all(|key| is_own(own, key));
+    !is_said && experiment.variants.iter().all(is_closed)
+}
+
+/// What the pilot found, without what the user named himself.
+pub(crate) fn found_sets(
+    experiment: &Experiment,
+    found: &PilotFindings,
+    own: &[String],
+) -> Vec<String> {
+    let longest = |of: fn(&Load) -> Duration| {
+        experiment.variants.iter().map(|variant| of(&variant.load)).max().unwrap_or_default()
+    };
+    let warm_up = found.warm_up.max(longest(|load| load.warm_up));
+    let length = found.length.max(longest(|load| load.duration));
+    let sets = [("load.warm_up", warm_up), ("load.duration", length)];
+    let further = sets.into_iter().filter(|(key, _)| !is_own(own, key));
+    further.map(|(key, value)| format!("{key}={}", duration::write(value))).collect()
+}
+
+/// The lengths of the pilots: as long as a load, and each twice as long as the one before, for where that had not settled.
+pub(crate) fn pilots(experiment: &Experiment) -> [Duration; 4] {
+    let loads = experiment.variants.iter().map(|variant| variant.load.duration);
+    let first = loads.max().unwrap_or_default().max(PILOT);
+    [1, 2, 4, 8].map(|times| first * times)
 }
 
 /// What is measured beside it: without the batching of the load generator, and with twice as many clients.

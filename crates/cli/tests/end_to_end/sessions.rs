@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use dnslab_record::Looks;
+use dnslab_record::{Caveat, LoadMode, Looks};
 use dnslab_results::ResultsDirectory;
 use serde_json::Value;
 
@@ -53,6 +53,48 @@ fn rounds_end_when_the_answer_is_as_narrow_as_asked() {
     assert_eq!((session.plan.len(), session.looks), (2 * made, Looks::EachRound), "{done}");
     let done = room.dnslab(&["run", "./experiment.toml", "--set", "repeat.runs=3"]).exits_with(2);
     done.complains("repeat.until").complains("40, for instance");
+}
+
+#[test]
+fn what_is_published_is_as_long_as_a_pilot_says() {
+    let room = Room::with_load();
+    room.experiment(&format!("[common]\nduration = \"300ms\"\n{SHORT}{UDP_AND_TCP}"));
+    let own = ["load.duration=500ms", "common.duration=300ms", "repeat.sessions=2"];
+    let own = own.into_iter().chain(["repeat.session_pause=0s", "repeat.runs=2", "repeat.until=0"]);
+    let sets = own.flat_map(|set| ["--set", set]);
+    let words: Vec<&str> =
+        ["run", "./experiment.toml", "--publish"].into_iter().chain(sets).collect();
+    let done = room.dnslab(&words).exits_with(0);
+    let done = done.prints("a pilot load of 10 s for each variant").prints("found: load.warm_up=");
+    let [folder] =
+        folders(&room.path().join("results")).try_into().expect("one folder of sessions");
+    let pilots = results_in(&folder.join("pilot"));
+    let records = pilots[0].runs().unwrap();
+    assert_eq!(records.iter().map(|record| record.load.warm_up_ns).collect::<Vec<_>>(), [0, 0]);
+    // Two that are alike, and beside them one without the batch delay and one with twice the clients.
+    let sessions = results_in(&folder);
+    assert_eq!(sessions.len(), 4, "{done}");
+    for session in &sessions {
+        for record in session.runs().unwrap() {
+            assert_eq!(record.load.duration_ns, 500_000_000, "{done}");
+            let own_qps = record.measured.as_ref().unwrap().answered_qps();
+            let counted = record.share_loads.iter().map(|load| load.share);
+            // Where other tests had the CPUs.
+            let left_out = record.caveats.iter().filter_map(|caveat| match caveat {
+                Caveat::ShareLoadInvalid { share, .. } => Some(*share),
+                _ => None,
+            });
+            let mut shares: Vec<f64> = counted.chain(left_out).collect();
+            shares.sort_by(f64::total_cmp);
+            assert_eq!(shares, [0.1, 0.5, 0.8], "{:?}", record.caveats);
+            for load in &record.share_loads {
+                let LoadMode::Open { rate_qps, .. } = load.load.load.mode else { panic!("closed") };
+                assert!((rate_qps / own_qps / load.share - 1.0).abs() < 1e-9);
+            }
+        }
+    }
+    let page = fs::read_to_string(sessions[0].path().join("report.html")).unwrap();
+    assert!(page.contains("Latency over load"), "{done}");
 }
 
 #[test]
