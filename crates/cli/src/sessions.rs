@@ -101,7 +101,7 @@ fn planned(arguments: &Run, found: &[String]) -> Result<Vec<Planned>, Failure> {
         beside.extend(publish::beside(&experiment));
     }
     for set in beside {
-        let (experiment, _) = with(&[found, &[set.clone()]].concat())?;
+        let (experiment, _) = with(&[found, std::slice::from_ref(&set)].concat())?;
         planned.push(Planned { experiment, beside: set });
     }
     Ok(planned)
