@@ -8,7 +8,6 @@ pub(crate) mod cpu;
 pub(crate) mod invalid;
 pub(crate) mod metric;
 pub(crate) mod self_check;
-mod server_options;
 pub(crate) mod session_comparison;
 #[cfg(test)]
 mod tests;

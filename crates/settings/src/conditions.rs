@@ -4,8 +4,9 @@ use dnslab_traffic::Selection;
 
 use crate::experiment::Variant;
 use crate::key::{Condition, Key, Unused, When};
+use crate::server_kind::ServerKind;
 use crate::types::UpstreamChoice;
-use crate::words::{HostsChoice, LogTarget, ServerKind};
+use crate::words::{HostsChoice, LogTarget};
 
 impl Key {
     /// True if it means something to a variant.

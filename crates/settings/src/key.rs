@@ -7,7 +7,7 @@ use dnslab_wire::Transport;
 use crate::entry::{Entries, Layer};
 use crate::kind::{Kind, Value};
 use crate::problem::{Mark, Place};
-use crate::words::ServerKind;
+use crate::server_kind::ServerKind;
 
 /// One key of an experiment file.
 #[derive(Clone, Copy, Debug)]

@@ -55,6 +55,7 @@ mod remedy;
 mod render;
 mod schema;
 mod sent;
+mod server_kind;
 mod suggestion;
 mod types;
 mod words;
@@ -85,6 +86,7 @@ pub use reference::reference;
 pub use remedy::{OptionForm, Remedy};
 pub use render::{render, render_styled, without_secrets};
 pub use schema::schema;
+pub use server_kind::{CacheUnit, ServerKind, ServerProfile};
 pub use suggestion::closest_word;
 pub use types::{
     CacheSize, CacheSizeError, ExpectedCode, Factor, LoadShares, NoCode, NoPopulation,
@@ -92,8 +94,8 @@ pub use types::{
     UpstreamChoice, VariantNames,
 };
 pub use words::{
-    Alternate, CacheUnit, CertificateKind, HostsChoice, LogSuffix, LogTarget, Quickack, QuotaKind,
-    ReceiveTime, Records, ServerKind, ServerProfile, TimeForm, TlsVersions,
+    Alternate, CertificateKind, HostsChoice, LogSuffix, LogTarget, Quickack, QuotaKind,
+    ReceiveTime, Records, TimeForm, TlsVersions,
 };
 
 /// Variants of an experiment. Nobody reads a page of more, and computing each pair takes time.

@@ -1,7 +1,7 @@
 //! Which part of a server a sample belongs to.
 //!
-//! One table for each server says which functions of which libraries are which part; the first row that fits counts.
-//! Debian's servers have few symbols, so most rows name a library only. In the kernel the stack decides: all that is
+//! The table of each server is with its adapter. It says which functions of which libraries are which part; the first
+//! row that fits counts. Debian's servers have few symbols, so most rows name a library only. In the kernel the stack decides: all that is
 //! done below the network stack is the network's.
 
 use dnslab_record::CostPart::{
@@ -10,25 +10,7 @@ use dnslab_record::CostPart::{
 };
 
 use super::script::Frame;
-use crate::server::ServerKind;
-
-/// Functions of libraries that are a part.
-#[derive(Clone, Copy, Debug)]
-struct Row {
-    /// How the name of the file begins.
-    library: &'static str,
-    /// How the name of the function begins; any function if empty.
-    symbols: &'static [&'static str],
-    part: CostPart,
-}
-
-const fn library(library: &'static str, part: CostPart) -> Row {
-    Row { library, symbols: &[], part }
-}
-
-const fn functions(library: &'static str, symbols: &'static [&'static str], part: CostPart) -> Row {
-    Row { library, symbols, part }
-}
+use crate::server::{CostRow, ServerKind, adapter, functions, library};
 
 /// Functions of the C library, and of others that allocate.
 const ALLOCATION: &[&str] = &[
@@ -113,7 +95,7 @@ const CALLS: &[&str] = &[
 ];
 
 /// What all servers may have.
-const EVERYWHERE: &[Row] = &[
+const EVERYWHERE: &[CostRow] = &[
     library("libssl", Tls),
     // Its own assembly for x86.
     functions(
@@ -163,261 +145,15 @@ const EVERYWHERE: &[Row] = &[
     library("[vdso]", EventLoop),
 ];
 
-const BIND: &[Row] = &[
-    functions("libisc-", &["isc_log", "isc__log"], Log),
-    functions("libisc-", &["isc__mem", "isc_mem", "isc_mempool", "isc__mempool"], Memory),
-    functions("libisc-", &["isc_tls", "isc__nm_tls", "isc__tls", "tls_", "isc_nm_tls"], Tls),
-    functions("libisc-", &["isc_nm_http", "isc__nm_http", "http_", "isc_nm_listenhttp"], HttpQuic),
-    functions("libisc-", &["isc_hmac", "isc_md", "isc_iterated_hash"], Crypto),
-    // Of names, for tables.
-    functions("libisc-", &["isc_siphash", "isc_halfsiphash", "isc_hash"], DnsLogic),
-    library("libisc-", EventLoop),
-    functions("libdns-", &["dns_dt_"], Log),
-    functions("libns-", &["ns_client_log", "ns_client_dump", "log_query", "log_response"], Log),
-    library("libdns-", DnsLogic),
-    library("libns-", DnsLogic),
-    library("libisccfg-", DnsLogic),
-    library("libbind9-", DnsLogic),
-    library("libirs-", DnsLogic),
-    library("libisccc-", DnsLogic),
-    library("liblmdb", DnsLogic),
-    library("libmaxminddb", DnsLogic),
-    library("named", DnsLogic),
-];
-
-const KNOT: &[Row] = &[
-    functions("libknot", &["knot_tls_", "knot_creds_"], Tls),
-    functions("libknot", &["knot_quic_", "quic_", "ngtcp2_"], HttpQuic),
-    functions("libknot", &["knot_xdp_", "knot_eth_", "knot_tcp_"], EventLoop),
-    library("libknot", DnsLogic),
-    library("libdnssec", DnsLogic),
-    library("libzscanner", DnsLogic),
-    library("liblmdb", DnsLogic),
-    functions("knotd", &["tls_"], Tls),
-    functions("knotd", &["quic_"], HttpQuic),
-    functions(
-        "knotd",
-        &[
-            "udp_", "tcp_", "net_", "fdset_", "iface_", "dthread", "server_", "sweep_", "worker_",
-            "evsched_",
-        ],
-        EventLoop,
-    ),
-    functions("knotd", &["log_"], Log),
-    library("knotd", DnsLogic),
-];
-
-const NSD: &[Row] = &[
-    functions("nsd", &["handle_udp", "handle_tcp", "handle_tls", "event_", "netio_"], EventLoop),
-    functions("nsd", &["region_"], Memory),
-    functions("nsd", &["dt_", "log_"], Log),
-    library("nsd", DnsLogic),
-];
-
-const UNBOUND: &[Row] = &[
-    functions(
-        "unbound",
-        &["comm_", "fptr_", "ub_event", "ub_winsock", "listen_", "outnet_", "tcp_", "ub_c_"],
-        EventLoop,
-    ),
-    functions("unbound", &["http2_", "doq_"], HttpQuic),
-    functions("unbound", &["dt_", "log_"], Log),
-    functions("unbound", &["regional_", "alloc_"], Memory),
-    library("unbound", DnsLogic),
-    library("libunbound", DnsLogic),
-    library("libpython", DnsLogic),
-];
-
-const KNOT_RESOLVER: &[Row] = &[
-    library("libkres", DnsLogic),
-    library("libknot", DnsLogic),
-    library("libdnssec", DnsLogic),
-    library("libzscanner", DnsLogic),
-    library("liblmdb", DnsLogic),
-    // Its modules and its configuration are written in Lua.
-    library("libluajit", DnsLogic),
-    functions("kresd", &["tls_"], Tls),
-    functions("kresd", &["http_"], HttpQuic),
-    functions("kresd", &["io_", "session_", "udp_", "tcp_", "network_", "mp_"], EventLoop),
-    functions("kresd", &["kr_log"], Log),
-    library("kresd", DnsLogic),
-];
-
-const POWERDNS: &[Row] = &[
-    library("libbindbackend", DnsLogic),
-    library("libsqlite3", DnsLogic),
-    library("libluajit", DnsLogic),
-    library("liblua", DnsLogic),
-    // The tasks of the recursor, between which it changes stacks.
-    library("libboost_context", EventLoop),
-    library("pdns_server", DnsLogic),
-    library("pdns_recursor", DnsLogic),
-];
-
-const DNSMASQ: &[Row] = &[
-    functions("dnsmasq", &["poll_", "do_poll"], EventLoop),
-    functions("dnsmasq", &["my_syslog", "log_"], Log),
-    library("dnsmasq", DnsLogic),
-];
-
-const STUBBY: &[Row] = &[library("libgetdns", DnsLogic), library("stubby", DnsLogic)];
-
-const DNSDIST: &[Row] = &[
-    library("libluajit", DnsLogic),
-    library("libre2", DnsLogic),
-    library("libcdb", DnsLogic),
-    library("liblmdb", DnsLogic),
-    library("libedit", Rest),
-    library("dnsdist", DnsLogic),
-];
-
-/// Go has one program with everything in it, and its own runtime.
-const COREDNS: &[Row] = &[
-    functions("coredns", &["crypto/tls."], Tls),
-    functions(
-        "coredns",
-        &["crypto/", "vendor/golang.org/x/crypto", "golang.org/x/crypto", "math/big", "hash/"],
-        Crypto,
-    ),
-    functions(
-        "coredns",
-        &[
-            "net/http",
-            "golang.org/x/net/http2",
-            "vendor/golang.org/x/net/http2",
-            "github.com/quic-go",
-        ],
-        HttpQuic,
-    ),
-    functions(
-        "coredns",
-        &[
-            "runtime.malloc",
-            "runtime.newobject",
-            "runtime.makeslice",
-            "runtime.growslice",
-            "runtime.gc",
-            "runtime.scan",
-            "runtime.mark",
-            "runtime.sweep",
-            "runtime.bgsweep",
-            "runtime.grey",
-            "runtime.heap",
-            "runtime.memmove",
-            "runtime.memclr",
-            "runtime.(*mspan)",
-            "runtime.(*mcache)",
-            "runtime.(*mheap)",
-            "runtime.(*mcentral)",
-            "runtime.(*gc",
-            "runtime.(*sweep",
-            "runtime.typePointers",
-            "runtime.bulkBarrier",
-            "runtime.wb",
-            "runtime.findObject",
-            "runtime.nextFree",
-            "runtime.deductAssist",
-            "runtime.tryDeferTo",
-        ],
-        Memory,
-    ),
-    functions("coredns", &["log.", "log/"], Log),
-    functions(
-        "coredns",
-        &[
-            "runtime.",
-            "runtime/",
-            "internal/poll",
-            "internal/runtime",
-            "net.",
-            "syscall.",
-            "sync.",
-            "time.",
-            "aeshash",
-            "gogo",
-            "type:",
-        ],
-        EventLoop,
-    ),
-    functions("coredns", &["internal/"], Rest),
-    library("coredns", DnsLogic),
-];
-
-/// One program too: Rust, with the crates that dnslab is made of. Its server runs as the program that it was built as.
-const EMBEDDED: &[Row] = &[
-    functions("", &["rustls::", "rustls_pki_types::", "webpki::"], Tls),
-    functions(
-        "",
-        &[
-            "ring::",
-            "ring_core",
-            "aes_",
-            "aesni_",
-            "gcm_",
-            "vpaes_",
-            "chacha20",
-            "ChaCha20",
-            "poly1305",
-            "sha256_",
-            "sha512_",
-            "x25519",
-            "p256_",
-            "ecp_",
-            "bn_",
-            "bignum",
-            "LIMBS_",
-            "limbs_",
-            "fiat_",
-            "aws_lc",
-            "ml_kem::",
-            "sha3::",
-            "keccak::",
-            "GFp_",
-            "openssl_",
-        ],
-        Crypto,
-    ),
-    functions(
-        "",
-        &["dnslab_transport::", "quinn_proto::", "h2::", "http::", "tokio::", "bytes::"],
-        HttpQuic,
-    ),
-    functions("", &["alloc::", "__rust_", "__rdl_", "__rg_"], Memory),
-    functions("", &["dnslab_socket::", "dnslab_responder::server", "rustix::", "mio::"], EventLoop),
-    functions(
-        "",
-        &[
-            "dnslab_responder::",
-            "dnslab_wire::",
-            "dnslab_internet::",
-            "dnslab_traffic::",
-            "domain::",
-            "octseq::",
-        ],
-        DnsLogic,
-    ),
-];
-
 /// The rows of a server before those that all have.
-const fn own(kind: ServerKind) -> &'static [Row] {
-    match kind {
-        ServerKind::Bind => BIND,
-        ServerKind::Knot => KNOT,
-        ServerKind::Nsd => NSD,
-        ServerKind::Unbound => UNBOUND,
-        ServerKind::KnotResolver => KNOT_RESOLVER,
-        ServerKind::PowerDnsAuthoritative | ServerKind::PowerDnsRecursor => POWERDNS,
-        ServerKind::Dnsmasq => DNSMASQ,
-        ServerKind::Stubby => STUBBY,
-        ServerKind::Dnsdist => DNSDIST,
-        ServerKind::CoreDns => COREDNS,
-        ServerKind::Embedded => EMBEDDED,
-    }
+fn own(kind: ServerKind) -> &'static [CostRow] {
+    adapter(kind).cost_rows()
 }
 
-/// All servers that are known by their own names, for one that somebody else started.
-const KNOWN_BY_NAME: [&[Row]; 10] =
-    [BIND, KNOT, NSD, UNBOUND, KNOT_RESOLVER, POWERDNS, DNSMASQ, STUBBY, DNSDIST, COREDNS];
+/// Those of all servers that are known by their own names, for one that somebody else started.
+fn known_by_name() -> impl Iterator<Item = &'static [CostRow]> {
+    ServerKind::ALL.into_iter().filter(|kind| *kind != ServerKind::Embedded).map(own)
+}
 
 /// Functions of the kernel that are the network's, by how their names begin.
 const NETWORK: &[&str] = &[
@@ -543,7 +279,7 @@ const WRITING: &[&str] = &[
 /// The map of one server.
 #[derive(Clone, Debug)]
 pub(super) struct Parts {
-    tables: Vec<&'static [Row]>,
+    tables: Vec<&'static [CostRow]>,
 }
 
 impl Parts {
@@ -551,7 +287,7 @@ impl Parts {
     pub(super) fn of(kind: Option<ServerKind>) -> Self {
         let own = match kind {
             Some(kind) => vec![own(kind)],
-            None => KNOWN_BY_NAME.to_vec(),
+            None => known_by_name().collect(),
         };
         Self { tables: own.into_iter().chain([EVERYWHERE]).collect() }
     }
@@ -567,7 +303,7 @@ impl Parts {
 
     fn of_user(&self, frame: &Frame) -> CostPart {
         let symbol = plain(&frame.symbol);
-        let fits = |row: &&Row| {
+        let fits = |row: &&CostRow| {
             frame.library.starts_with(row.library)
                 && (row.symbols.is_empty() || begins(symbol, row.symbols))
         };
@@ -702,7 +438,7 @@ mod tests {
     /// A row behind one that takes all of its library would never be used.
     #[test]
     fn each_row_can_be_reached() {
-        for table in KNOWN_BY_NAME.iter().copied().chain([EMBEDDED, EVERYWHERE]) {
+        for table in known_by_name().chain([own(ServerKind::Embedded), EVERYWHERE]) {
             for (place, row) in table.iter().enumerate() {
                 let hidden = table[..place].iter().find(|earlier| {
                     row.library.starts_with(earlier.library) && earlier.symbols.is_empty()
@@ -715,7 +451,7 @@ mod tests {
     #[test]
     fn the_tables() {
         let mut text = String::new();
-        let mut tables: Vec<(&str, &[Row])> =
+        let mut tables: Vec<(&str, &[CostRow])> =
             ServerKind::ALL.iter().map(|kind| (kind.name(), own(*kind))).collect();
         tables.push(("all", EVERYWHERE));
         for (name, rows) in tables {

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use dnslab_settings::ServerKind;
 use dnslab_wire::Transport;
 
+use super::cost_rows::CostRow;
 use super::logging::Logging;
 use super::rendered::Rendered;
 use super::spec::{ROOT_HINTS, RootHints, ServerSpec};
@@ -28,6 +29,9 @@ pub(crate) struct Facts {
 /// What dnslab knows of one server.
 pub(crate) trait Adapter: Sync {
     fn facts(&self) -> Facts;
+
+    /// Which functions of its libraries are which part of its CPU time; the first row that fits counts.
+    fn cost_rows(&self) -> &'static [CostRow];
 
     fn title(&self) -> &'static str {
         self.facts().kind.profile().title

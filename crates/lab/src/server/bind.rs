@@ -7,12 +7,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
+use dnslab_record::CostPart::{Crypto, DnsLogic, EventLoop, HttpQuic, Log, Memory, Tls};
 use dnslab_settings::ServerKind;
 use dnslab_wire::Transport;
 
 use super::adapter::{
     Access, Adapter, Facts, IDLE_SECONDS, hints_note, trust_anchor_words, trust_note,
 };
+use super::cost_rows::{CostRow, functions, library};
 use super::logging::{DNSTAP_LOG, Logging};
 use super::rendered::Rendered;
 use super::spec::{LOG, ROOT_HINTS, RootHints, ServerSpec, UPSTREAM_AUTHORITY, Upstream};
@@ -36,6 +38,10 @@ impl Adapter for Bind {
             version_argument: "-v",
             counter_source: Some("BIND's statistics channel"),
         }
+    }
+
+    fn cost_rows(&self) -> &'static [CostRow] {
+        COST_ROWS
     }
 
     fn supports(&self, version: &Version, transport: Transport) -> Result<(), String> {
@@ -369,6 +375,29 @@ fn resolver_notes(spec: &ServerSpec, hints: &RootHints) -> Vec<String> {
             .to_owned(),
     ]
 }
+
+/// Which functions of it are which part.
+const COST_ROWS: &[CostRow] = &[
+    functions("libisc-", &["isc_log", "isc__log"], Log),
+    functions("libisc-", &["isc__mem", "isc_mem", "isc_mempool", "isc__mempool"], Memory),
+    functions("libisc-", &["isc_tls", "isc__nm_tls", "isc__tls", "tls_", "isc_nm_tls"], Tls),
+    functions("libisc-", &["isc_nm_http", "isc__nm_http", "http_", "isc_nm_listenhttp"], HttpQuic),
+    functions("libisc-", &["isc_hmac", "isc_md", "isc_iterated_hash"], Crypto),
+    // Of names, for tables.
+    functions("libisc-", &["isc_siphash", "isc_halfsiphash", "isc_hash"], DnsLogic),
+    library("libisc-", EventLoop),
+    functions("libdns-", &["dns_dt_"], Log),
+    functions("libns-", &["ns_client_log", "ns_client_dump", "log_query", "log_response"], Log),
+    library("libdns-", DnsLogic),
+    library("libns-", DnsLogic),
+    library("libisccfg-", DnsLogic),
+    library("libbind9-", DnsLogic),
+    library("libirs-", DnsLogic),
+    library("libisccc-", DnsLogic),
+    library("liblmdb", DnsLogic),
+    library("libmaxminddb", DnsLogic),
+    library("named", DnsLogic),
+];
 
 #[cfg(test)]
 mod tests {

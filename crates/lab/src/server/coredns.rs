@@ -6,11 +6,13 @@
 
 use std::collections::BTreeMap;
 
+use dnslab_record::CostPart::{Crypto, DnsLogic, EventLoop, HttpQuic, Log, Memory, Rest, Tls};
 use dnslab_record::counter;
 use dnslab_settings::{CacheSize, ServerKind};
 use dnslab_wire::Transport;
 
 use super::adapter::{Access, Adapter, Facts, IDLE_SECONDS, counts_found, has_usual_http_path};
+use super::cost_rows::{CostRow, functions, library};
 use super::http;
 use super::metrics::Metrics;
 use super::rendered::Rendered;
@@ -42,6 +44,10 @@ impl Adapter for CoreDns {
             version_argument: "-version",
             counter_source: Some("the plugin prometheus of CoreDNS"),
         }
+    }
+
+    fn cost_rows(&self) -> &'static [CostRow] {
+        COST_ROWS
     }
 
     fn supports(&self, version: &Version, transport: Transport) -> Result<(), String> {
@@ -264,6 +270,78 @@ fn read_metrics(metrics: &Metrics<'_>) -> BTreeMap<String, u64> {
     }
     counts
 }
+
+/// Go has one program with everything in it, and its own runtime.
+const COST_ROWS: &[CostRow] = &[
+    functions("coredns", &["crypto/tls."], Tls),
+    functions(
+        "coredns",
+        &["crypto/", "vendor/golang.org/x/crypto", "golang.org/x/crypto", "math/big", "hash/"],
+        Crypto,
+    ),
+    functions(
+        "coredns",
+        &[
+            "net/http",
+            "golang.org/x/net/http2",
+            "vendor/golang.org/x/net/http2",
+            "github.com/quic-go",
+        ],
+        HttpQuic,
+    ),
+    functions(
+        "coredns",
+        &[
+            "runtime.malloc",
+            "runtime.newobject",
+            "runtime.makeslice",
+            "runtime.growslice",
+            "runtime.gc",
+            "runtime.scan",
+            "runtime.mark",
+            "runtime.sweep",
+            "runtime.bgsweep",
+            "runtime.grey",
+            "runtime.heap",
+            "runtime.memmove",
+            "runtime.memclr",
+            "runtime.(*mspan)",
+            "runtime.(*mcache)",
+            "runtime.(*mheap)",
+            "runtime.(*mcentral)",
+            "runtime.(*gc",
+            "runtime.(*sweep",
+            "runtime.typePointers",
+            "runtime.bulkBarrier",
+            "runtime.wb",
+            "runtime.findObject",
+            "runtime.nextFree",
+            "runtime.deductAssist",
+            "runtime.tryDeferTo",
+        ],
+        Memory,
+    ),
+    functions("coredns", &["log.", "log/"], Log),
+    functions(
+        "coredns",
+        &[
+            "runtime.",
+            "runtime/",
+            "internal/poll",
+            "internal/runtime",
+            "net.",
+            "syscall.",
+            "sync.",
+            "time.",
+            "aeshash",
+            "gogo",
+            "type:",
+        ],
+        EventLoop,
+    ),
+    functions("coredns", &["internal/"], Rest),
+    library("coredns", DnsLogic),
+];
 
 #[cfg(test)]
 mod tests {

@@ -5,11 +5,13 @@
 
 use std::collections::BTreeMap;
 
+use dnslab_record::CostPart::{DnsLogic, Rest};
 use dnslab_record::counter;
 use dnslab_settings::ServerKind;
 use dnslab_wire::Transport;
 
 use super::adapter::{Access, Adapter, Facts, IDLE_SECONDS, counts_found};
+use super::cost_rows::{CostRow, library};
 use super::http;
 use super::metrics::Metrics;
 use super::rendered::Rendered;
@@ -33,6 +35,10 @@ impl Adapter for Dnsdist {
             version_argument: "--version",
             counter_source: Some("/metrics of dnsdist's web server"),
         }
+    }
+
+    fn cost_rows(&self) -> &'static [CostRow] {
+        COST_ROWS
     }
 
     fn supports(&self, version: &Version, transport: Transport) -> Result<(), String> {
@@ -214,6 +220,16 @@ fn read_metrics(metrics: &Metrics<'_>) -> BTreeMap<String, u64> {
     ];
     counts_found(table, |(metric, labels)| metrics.sum(metric, labels))
 }
+
+/// Which functions of it are which part.
+const COST_ROWS: &[CostRow] = &[
+    library("libluajit", DnsLogic),
+    library("libre2", DnsLogic),
+    library("libcdb", DnsLogic),
+    library("liblmdb", DnsLogic),
+    library("libedit", Rest),
+    library("dnsdist", DnsLogic),
+];
 
 #[cfg(test)]
 mod tests {

@@ -5,12 +5,14 @@
 
 use std::collections::BTreeMap;
 
+use dnslab_record::CostPart::{DnsLogic, EventLoop, Log};
 use dnslab_record::counter;
 use dnslab_settings::{CacheSize, ServerKind};
 use dnslab_wire::Transport;
 
 use super::adapter::{Access, Adapter, Facts, trust_anchor_words, trust_note};
 use super::chaos;
+use super::cost_rows::{CostRow, functions, library};
 use super::rendered::Rendered;
 use super::spec::{ServerSpec, Upstream};
 use super::version::Version;
@@ -33,6 +35,10 @@ impl Adapter for Dnsmasq {
                 "hits.bind, misses.bind, auth.bind and servers.bind (CH TXT) of dnsmasq",
             ),
         }
+    }
+
+    fn cost_rows(&self) -> &'static [CostRow] {
+        COST_ROWS
     }
 
     fn supports(&self, version: &Version, transport: Transport) -> Result<(), String> {
@@ -205,6 +211,13 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
     }
     notes
 }
+
+/// Which functions of it are which part.
+const COST_ROWS: &[CostRow] = &[
+    functions("dnsmasq", &["poll_", "do_poll"], EventLoop),
+    functions("dnsmasq", &["my_syslog", "log_"], Log),
+    library("dnsmasq", DnsLogic),
+];
 
 #[cfg(test)]
 mod tests {

@@ -6,12 +6,14 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read as _;
 
+use dnslab_record::CostPart::{Crypto, DnsLogic, EventLoop, HttpQuic, Memory, Tls};
 use dnslab_record::counter;
 use dnslab_settings::ServerKind;
 use dnslab_wire::Transport;
 use serde_json::Value;
 
 use super::adapter::{Access, Adapter, Facts};
+use super::cost_rows::{CostRow, functions};
 use super::rendered::{Rendered, RenderedFile};
 use super::spec::ServerSpec;
 use super::version::Version;
@@ -40,6 +42,10 @@ impl Adapter for Embedded {
             version_argument: "--version",
             counter_source: Some("dnslab serve --counters"),
         }
+    }
+
+    fn cost_rows(&self) -> &'static [CostRow] {
+        COST_ROWS
     }
 
     fn supports(&self, _version: &Version, _transport: Transport) -> Result<(), String> {
@@ -220,6 +226,61 @@ fn read_counters(json: &Value) -> BTreeMap<String, u64> {
     }
     counts
 }
+
+/// One program too: Rust, with the crates that dnslab is made of. Its server runs as the program that it was built as.
+const COST_ROWS: &[CostRow] = &[
+    functions("", &["rustls::", "rustls_pki_types::", "webpki::"], Tls),
+    functions(
+        "",
+        &[
+            "ring::",
+            "ring_core",
+            "aes_",
+            "aesni_",
+            "gcm_",
+            "vpaes_",
+            "chacha20",
+            "ChaCha20",
+            "poly1305",
+            "sha256_",
+            "sha512_",
+            "x25519",
+            "p256_",
+            "ecp_",
+            "bn_",
+            "bignum",
+            "LIMBS_",
+            "limbs_",
+            "fiat_",
+            "aws_lc",
+            "ml_kem::",
+            "sha3::",
+            "keccak::",
+            "GFp_",
+            "openssl_",
+        ],
+        Crypto,
+    ),
+    functions(
+        "",
+        &["dnslab_transport::", "quinn_proto::", "h2::", "http::", "tokio::", "bytes::"],
+        HttpQuic,
+    ),
+    functions("", &["alloc::", "__rust_", "__rdl_", "__rg_"], Memory),
+    functions("", &["dnslab_socket::", "dnslab_responder::server", "rustix::", "mio::"], EventLoop),
+    functions(
+        "",
+        &[
+            "dnslab_responder::",
+            "dnslab_wire::",
+            "dnslab_internet::",
+            "dnslab_traffic::",
+            "domain::",
+            "octseq::",
+        ],
+        DnsLogic,
+    ),
+];
 
 #[cfg(test)]
 mod tests {

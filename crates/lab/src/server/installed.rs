@@ -99,7 +99,7 @@ impl Installed {
             adapter.validates(&self.version)?;
         }
         let title = adapter.title();
-        let unit = self.kind.cache_unit();
+        let unit = self.kind.profile().cache_unit;
         match needs.cache {
             CacheSize::None if !adapter.runs_without_cache() => {
                 return Err(format!("dnslab does not know how {title} runs without a cache"));

@@ -10,11 +10,13 @@ use std::net::SocketAddr;
 use std::os::fd::AsRawFd as _;
 use std::path::PathBuf;
 
+use dnslab_record::CostPart::{DnsLogic, EventLoop, HttpQuic, Log, Tls};
 use dnslab_record::counter;
 use dnslab_settings::ServerKind;
 use dnslab_wire::Transport;
 
 use super::adapter::{Access, Adapter, Facts, IDLE_SECONDS};
+use super::cost_rows::{CostRow, functions, library};
 use super::rendered::Rendered;
 use super::spec::ServerSpec;
 use super::version::Version;
@@ -58,6 +60,10 @@ impl Adapter for Knot {
             version_argument: "--version",
             counter_source: Some("knotc stats"),
         }
+    }
+
+    fn cost_rows(&self) -> &'static [CostRow] {
+        COST_ROWS
     }
 
     fn supports(&self, version: &Version, transport: Transport) -> Result<(), String> {
@@ -276,6 +282,29 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
     }
     notes
 }
+
+/// Which functions of it are which part.
+const COST_ROWS: &[CostRow] = &[
+    functions("libknot", &["knot_tls_", "knot_creds_"], Tls),
+    functions("libknot", &["knot_quic_", "quic_", "ngtcp2_"], HttpQuic),
+    functions("libknot", &["knot_xdp_", "knot_eth_", "knot_tcp_"], EventLoop),
+    library("libknot", DnsLogic),
+    library("libdnssec", DnsLogic),
+    library("libzscanner", DnsLogic),
+    library("liblmdb", DnsLogic),
+    functions("knotd", &["tls_"], Tls),
+    functions("knotd", &["quic_"], HttpQuic),
+    functions(
+        "knotd",
+        &[
+            "udp_", "tcp_", "net_", "fdset_", "iface_", "dthread", "server_", "sweep_", "worker_",
+            "evsched_",
+        ],
+        EventLoop,
+    ),
+    functions("knotd", &["log_"], Log),
+    library("knotd", DnsLogic),
+];
 
 #[cfg(test)]
 mod tests {

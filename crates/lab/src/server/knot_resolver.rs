@@ -13,6 +13,7 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::Path;
 
+use dnslab_record::CostPart::{DnsLogic, EventLoop, HttpQuic, Log, Tls};
 use dnslab_record::counter;
 use dnslab_settings::ServerKind;
 use dnslab_wire::Transport;
@@ -22,6 +23,7 @@ use super::adapter::{
     Access, Adapter, Facts, IDLE_SECONDS, has_usual_http_path, hints_note, trust_note,
 };
 use super::control;
+use super::cost_rows::{CostRow, functions, library};
 use super::rendered::{Rendered, RenderedFile};
 use super::spec::{ROOT_HINTS, RootHints, ServerSpec, UPSTREAM_AUTHORITY, Upstream};
 use super::version::Version;
@@ -50,6 +52,10 @@ impl Adapter for KnotResolver {
             version_argument: "-V",
             counter_source: Some("worker.stats() and stats.list() at kresd's control sockets"),
         }
+    }
+
+    fn cost_rows(&self) -> &'static [CostRow] {
+        COST_ROWS
     }
 
     fn supports(&self, version: &Version, transport: Transport) -> Result<(), String> {
@@ -362,6 +368,22 @@ fn read_statistics(answer: &Value) -> Result<BTreeMap<String, u64>, String> {
     }
     Ok(counts)
 }
+
+/// Which functions of it are which part.
+const COST_ROWS: &[CostRow] = &[
+    library("libkres", DnsLogic),
+    library("libknot", DnsLogic),
+    library("libdnssec", DnsLogic),
+    library("libzscanner", DnsLogic),
+    library("liblmdb", DnsLogic),
+    // Its modules and its configuration are written in Lua.
+    library("libluajit", DnsLogic),
+    functions("kresd", &["tls_"], Tls),
+    functions("kresd", &["http_"], HttpQuic),
+    functions("kresd", &["io_", "session_", "udp_", "tcp_", "network_", "mp_"], EventLoop),
+    functions("kresd", &["kr_log"], Log),
+    library("kresd", DnsLogic),
+];
 
 #[cfg(test)]
 mod tests {

@@ -11,6 +11,7 @@ mod bind_statistics;
 pub(crate) mod chaos;
 mod control;
 mod coredns;
+mod cost_rows;
 mod dnsdist;
 mod dnsmasq;
 mod embedded;
@@ -34,6 +35,7 @@ use dnslab_wire::units::raised_file_limit;
 
 pub(crate) use adapter::Access;
 pub(crate) use adapters::adapter;
+pub(crate) use cost_rows::{CostRow, functions, library};
 pub(crate) use dnslab_settings::ServerKind;
 pub use installed::{Installed, Needs, find, is_installed, named_program};
 pub(crate) use installed::{ask_version, is_executable, look_up, looked_in};

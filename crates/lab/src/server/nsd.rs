@@ -5,12 +5,14 @@
 
 use std::collections::BTreeMap;
 
+use dnslab_record::CostPart::{DnsLogic, EventLoop, Log, Memory};
 use dnslab_record::counter;
 use dnslab_settings::ServerKind;
 use dnslab_wire::Transport;
 
 use super::adapter::{Access, Adapter, Facts, IDLE_SECONDS, counts_found};
 use super::control;
+use super::cost_rows::{CostRow, functions, library};
 use super::rendered::Rendered;
 use super::spec::ServerSpec;
 use super::version::Version;
@@ -30,6 +32,10 @@ impl Adapter for Nsd {
             version_argument: "-v",
             counter_source: Some("nsd-control stats_noreset"),
         }
+    }
+
+    fn cost_rows(&self) -> &'static [CostRow] {
+        COST_ROWS
     }
 
     fn supports(&self, version: &Version, transport: Transport) -> Result<(), String> {
@@ -172,6 +178,14 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
     }
     notes
 }
+
+/// Which functions of it are which part.
+const COST_ROWS: &[CostRow] = &[
+    functions("nsd", &["handle_udp", "handle_tcp", "handle_tls", "event_", "netio_"], EventLoop),
+    functions("nsd", &["region_"], Memory),
+    functions("nsd", &["dt_", "log_"], Log),
+    library("nsd", DnsLogic),
+];
 
 #[cfg(test)]
 mod tests {

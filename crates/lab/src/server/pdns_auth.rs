@@ -6,11 +6,13 @@
 
 use std::collections::BTreeMap;
 
+use dnslab_record::CostPart::{DnsLogic, EventLoop};
 use dnslab_record::counter;
 use dnslab_settings::ServerKind;
 use dnslab_wire::Transport;
 
 use super::adapter::{Access, Adapter, Facts, IDLE_SECONDS, counts_found};
+use super::cost_rows::{CostRow, library};
 use super::http;
 use super::metrics::Metrics;
 use super::rendered::{Rendered, RenderedFile};
@@ -33,6 +35,10 @@ impl Adapter for PowerDnsAuthoritative {
             version_argument: "--version",
             counter_source: Some("/metrics of PowerDNS Authoritative Server's web server"),
         }
+    }
+
+    fn cost_rows(&self) -> &'static [CostRow] {
+        COST_ROWS
     }
 
     fn supports(&self, version: &Version, transport: Transport) -> Result<(), String> {
@@ -156,6 +162,18 @@ fn read_metrics(metrics: &Metrics<'_>) -> BTreeMap<String, u64> {
     }
     counts
 }
+
+/// Which functions of it are which part.
+pub(super) const COST_ROWS: &[CostRow] = &[
+    library("libbindbackend", DnsLogic),
+    library("libsqlite3", DnsLogic),
+    library("libluajit", DnsLogic),
+    library("liblua", DnsLogic),
+    // The tasks of the recursor, between which it changes stacks.
+    library("libboost_context", EventLoop),
+    library("pdns_server", DnsLogic),
+    library("pdns_recursor", DnsLogic),
+];
 
 #[cfg(test)]
 mod tests {

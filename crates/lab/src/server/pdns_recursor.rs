@@ -14,8 +14,10 @@ use dnslab_wire::Transport;
 use super::adapter::{
     Access, Adapter, Facts, IDLE_SECONDS, counts_found, hints_note, trust_anchor_words, trust_note,
 };
+use super::cost_rows::CostRow;
 use super::http;
 use super::metrics::Metrics;
+use super::pdns_auth;
 use super::rendered::{Rendered, RenderedFile};
 use super::spec::{ROOT_HINTS, RootHints, ServerSpec, Upstream};
 use super::version::Version;
@@ -43,6 +45,10 @@ impl Adapter for PowerDnsRecursor {
             version_argument: "--version",
             counter_source: Some("/metrics of PowerDNS Recursor's web server"),
         }
+    }
+
+    fn cost_rows(&self) -> &'static [CostRow] {
+        pdns_auth::COST_ROWS
     }
 
     fn supports(&self, version: &Version, transport: Transport) -> Result<(), String> {

@@ -3,10 +3,12 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use dnslab_record::CostPart::DnsLogic;
 use dnslab_settings::ServerKind;
 use dnslab_wire::Transport;
 
 use super::adapter::{Adapter, Facts};
+use super::cost_rows::{CostRow, library};
 use super::rendered::Rendered;
 use super::spec::{ServerSpec, UPSTREAM_AUTHORITY, Upstream};
 use super::version::Version;
@@ -24,6 +26,10 @@ impl Adapter for Stubby {
             version_argument: "-V",
             counter_source: None,
         }
+    }
+
+    fn cost_rows(&self) -> &'static [CostRow] {
+        COST_ROWS
     }
 
     fn supports(&self, version: &Version, transport: Transport) -> Result<(), String> {
@@ -142,6 +148,9 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
     });
     notes
 }
+
+/// Which functions of it are which part.
+const COST_ROWS: &[CostRow] = &[library("libgetdns", DnsLogic), library("stubby", DnsLogic)];
 
 #[cfg(test)]
 mod tests {

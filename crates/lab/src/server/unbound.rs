@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use dnslab_record::CostPart::{DnsLogic, EventLoop, HttpQuic, Log, Memory};
 use dnslab_record::counter;
 use dnslab_settings::ServerKind;
 use dnslab_wire::Transport;
@@ -13,6 +14,7 @@ use dnslab_wire::units::raised_file_limit;
 
 use super::adapter::{Access, Adapter, Facts, IDLE_SECONDS, counts_found, hints_note, trust_note};
 use super::control;
+use super::cost_rows::{CostRow, functions, library};
 use super::rendered::Rendered;
 use super::spec::{ROOT_HINTS, RootHints, ServerSpec, UPSTREAM_AUTHORITY, Upstream};
 use super::version::Version;
@@ -42,6 +44,10 @@ impl Adapter for Unbound {
             version_argument: "-V",
             counter_source: Some("unbound-control stats_noreset"),
         }
+    }
+
+    fn cost_rows(&self) -> &'static [CostRow] {
+        COST_ROWS
     }
 
     fn supports(&self, version: &Version, transport: Transport) -> Result<(), String> {
@@ -348,6 +354,21 @@ fn read_statistics(text: &str) -> BTreeMap<String, u64> {
     }
     counts
 }
+
+/// Which functions of it are which part.
+const COST_ROWS: &[CostRow] = &[
+    functions(
+        "unbound",
+        &["comm_", "fptr_", "ub_event", "ub_winsock", "listen_", "outnet_", "tcp_", "ub_c_"],
+        EventLoop,
+    ),
+    functions("unbound", &["http2_", "doq_"], HttpQuic),
+    functions("unbound", &["dt_", "log_"], Log),
+    functions("unbound", &["regional_", "alloc_"], Memory),
+    library("unbound", DnsLogic),
+    library("libunbound", DnsLogic),
+    library("libpython", DnsLogic),
+];
 
 #[cfg(test)]
 mod tests {

@@ -2,12 +2,11 @@
 
 use dnslab_figures::{HttpRefusals, Outcomes};
 use dnslab_record::{Cause, InvalidReason, Silence};
-use dnslab_settings::Remedy;
+use dnslab_settings::{Remedy, ServerKind};
 use dnslab_wire::rcode_name;
 use dnslab_wire::units::share::in_sentence;
 
 use super::bottleneck::evidence_text;
-use super::server_options::connection_bound;
 use crate::number;
 
 /// How much of its time a run had that was left early: `11.95 s of 60 s`. The time that was asked for is 0 where it is
@@ -247,4 +246,19 @@ fn http_status((status, HttpRefusals { count, first_ns }): &(u16, HttpRefusals))
     };
     let at = number::duration(*first_ns as f64);
     format!("HTTP status {status}{without}, {times}, first at {at}")
+}
+
+/// What bounds the connections that a server has at once, as half a sentence; of one that is not known, what it may be.
+fn connection_bound(program: &str) -> String {
+    let Ok(kind) = program.parse::<ServerKind>() else {
+        return "BIND bounds them by `tcp-clients` (default 150), Unbound by `incoming-num-tcp` (10), NSD by `tcp-count` \
+                (100), Knot DNS by `tcp-max-clients`, dnsdist by `maxConcurrentTCPConnections`, PowerDNS by \
+                `max-tcp-clients` (Recursor, 128) or `max-tcp-connections` (20)"
+            .to_owned();
+    };
+    let title = match kind {
+        ServerKind::Embedded => "the embedded server",
+        _ => kind.profile().title,
+    };
+    format!("{title} bounds them {}", kind.profile().connection_bound)
 }

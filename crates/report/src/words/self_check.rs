@@ -1,11 +1,10 @@
 //! What the self-check finds, in words.
 
 use dnslab_record::Finding;
-use dnslab_settings::Remedy;
+use dnslab_settings::{Remedy, ServerKind};
 
 use super::bottleneck::evidence_text;
 use super::caveat::words;
-use super::server_options::socket_buffer;
 use super::{MORE_CPUS, Remark};
 use crate::number;
 
@@ -49,7 +48,9 @@ pub(crate) fn remark(finding: &Finding) -> Remark {
             "Find where: the counters of the interfaces and of the server",
         ),
         Finding::ServerSocket { evidence, program } => {
-            let option = socket_buffer(program).map(|option| format!(" or its option `{option}`"));
+            let kind = program.parse::<ServerKind>().ok();
+            let option = kind.and_then(|kind| kind.profile().socket_buffer);
+            let option = option.map(|option| format!(" or its option `{option}`"));
             Remark::new(
                 "The server's socket buffer was full while the server had CPU time left: the kernel \
                  dropped queries that it could have answered",

@@ -44,7 +44,7 @@ impl Check<'_> {
     fn cache(&mut self, draft: &VariantDraft, kind: ServerKind) {
         let cache = &draft.server.cache;
         let title = kind.profile().title;
-        let (message, label, help) = match (cache.value, kind.cache_unit()) {
+        let (message, label, help) = match (cache.value, kind.profile().cache_unit) {
             (CacheSize::Entries(_), Some(CacheUnit::Memory)) => (
                 format!("{title} bounds its cache by memory, not by entries"),
                 "entries",

@@ -17,7 +17,7 @@ use crate::machine;
 use crate::process::{Stop, publish, scratch};
 use crate::versus::dnslab::Dnslab;
 use room::{Room, Window};
-use servers::SUBJECTS;
+use servers::subjects;
 use table::Row;
 
 const PAGE: &str = "MATRIX.md";
@@ -57,7 +57,7 @@ pub(crate) fn matrix(options: &MatrixOptions) -> Result<bool> {
         rows.extend(found);
     };
     for window in windows {
-        for subject in SUBJECTS.iter().filter(|subject| is_asked(&subject.name())) {
+        for subject in subjects().iter().filter(|subject| is_asked(&subject.name())) {
             stop.check()?;
             take(servers::ask(subject, *window, &room)?);
         }

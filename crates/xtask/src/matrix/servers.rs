@@ -78,24 +78,22 @@ pub(super) struct Subject {
     root: Option<&'static str>,
 }
 
-/// First those with a zone, then those that forward to `dnslab serve`.
-pub(super) const SUBJECTS: [Subject; 15] = [
-    Subject { kind: ServerKind::Embedded, root: None },
-    Subject { kind: ServerKind::Bind, root: None },
+/// Servers of other releases.
+const ROOTS: [Subject; 3] = [
     Subject { kind: ServerKind::Bind, root: Some("bind-9.16") },
     Subject { kind: ServerKind::Bind, root: Some("bind-9.20") },
-    Subject { kind: ServerKind::Knot, root: None },
     Subject { kind: ServerKind::Knot, root: Some("knot-3.4") },
-    Subject { kind: ServerKind::Nsd, root: None },
-    Subject { kind: ServerKind::PowerDnsAuthoritative, root: None },
-    Subject { kind: ServerKind::Unbound, root: None },
-    Subject { kind: ServerKind::KnotResolver, root: None },
-    Subject { kind: ServerKind::Dnsmasq, root: None },
-    Subject { kind: ServerKind::Stubby, root: None },
-    Subject { kind: ServerKind::CoreDns, root: None },
-    Subject { kind: ServerKind::Dnsdist, root: None },
-    Subject { kind: ServerKind::PowerDnsRecursor, root: None },
 ];
+
+/// Every kind of server as it is installed, each with its other releases: those with a zone, and those that forward to
+/// `dnslab serve`.
+pub(super) fn subjects() -> Vec<Subject> {
+    let of_kind = |kind: ServerKind| {
+        let roots = ROOTS.into_iter().filter(move |subject| subject.kind == kind);
+        std::iter::once(Subject { kind, root: None }).chain(roots)
+    };
+    ServerKind::ALL.into_iter().flat_map(of_kind).collect()
+}
 
 impl Subject {
     /// The name of its root folder, or of its kind.
