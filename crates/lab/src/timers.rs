@@ -66,7 +66,6 @@ mod tests {
         let slack = current_timer_slack().unwrap();
         let sleep = Sleep::measure();
         assert!(sleep.lasts >= ASKED, "{sleep:?}");
-        assert!(sleep.cpu > Duration::ZERO, "{sleep:?}");
         assert_eq!(current_timer_slack().unwrap(), slack);
     }
 }
