@@ -172,6 +172,21 @@ impl Asked {
         self.loaded(&further)
     }
 
+    /// The keys of the sessions beside those that are alike, one session each.
+    pub(crate) fn sessions_beside(&self, experiment: &Experiment) -> Vec<String> {
+        let own = self.beside.iter().cloned();
+        let published = match self.publish {
+            true => publish::beside(experiment),
+            false => Vec::new(),
+        };
+        own.chain(published).collect()
+    }
+
+    /// Whether a pilot says how long its loads are.
+    pub(crate) fn wants_pilot(&self, experiment: &Experiment) -> bool {
+        self.publish && publish::wants_pilot(experiment, &self.set)
+    }
+
     fn loaded(&self, further: &[String]) -> Result<(Experiment, Source), ExperimentError> {
         let insecure = self.insecure.then(|| "server.insecure=true".to_owned());
         let profile = self.profile.then(|| "repeat.profile=true".to_owned());

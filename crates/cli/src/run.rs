@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
         None => {
             let (experiment, source) = experiment(arguments)?;
             if arguments.dry_run {
-                return crate::plan::show(&experiment);
+                return crate::plan::show(&experiment, &arguments.asked);
             }
             if let Some(untrusted) = source.untrusted.filter(|untrusted| !may_run(untrusted)) {
                 return Err(Failure::bad_input(*untrusted));

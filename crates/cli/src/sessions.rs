@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &Run, experiment: &Experiment) -> Result<Exit, Fail
     let stop = signals::stop_flag().context("cannot listen to signals")?;
     let (mut worst, mut common_rate_qps) = (Exit::Fine, None);
     let mut found = Vec::new();
-    if arguments.asked.publish && publish::wants_pilot(experiment, &arguments.asked.set) {
+    if arguments.asked.wants_pilot(experiment) {
         let Some(sets) = pilot(arguments, experiment, &folder)? else {
             return Ok(interrupted(&folder, arguments.output));
         };
@@ -96,11 +96,7 @@ fn planned(arguments: &Run, found: &[String]) -> Result<Vec<Planned>, Failure> {
         Planned { experiment, beside: String::new() }
     });
     let mut planned: Vec<Planned> = alike.collect();
-    let mut beside = asked.beside.clone();
-    if asked.publish {
-        beside.extend(publish::beside(&experiment));
-    }
-    for set in beside {
+    for set in asked.sessions_beside(&experiment) {
         let (experiment, _) = with(&[found, std::slice::from_ref(&set)].concat())?;
         planned.push(Planned { experiment, beside: set });
     }

@@ -59,8 +59,8 @@ pub(crate) fn found_sets(
     found: &PilotFindings,
     own: &[String],
 ) -> Vec<String> {
-    let longest = |of: fn(&Load) -> Duration| {
-        experiment.variants.iter().map(|variant| of(&variant.load)).max().unwrap_or_default()
+    let longest = |time: fn(&Load) -> Duration| {
+        experiment.variants.iter().map(|variant| time(&variant.load)).max().unwrap_or_default()
     };
     let warm_up = found.warm_up.max(longest(|load| load.warm_up));
     let length = found.length.max(longest(|load| load.duration));

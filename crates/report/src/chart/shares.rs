@@ -53,8 +53,8 @@ fn latency(points: &[&ShareOfVariant], metric: Metric, load_qps: &[f64]) -> Curv
     for load in load_qps {
         let point = points.iter().find(|point| short(point.offered_qps) == *load);
         let found = point.and_then(|point| point.metrics.get(&metric));
-        let ms = |of: fn(&Estimate) -> f64| {
-            found.map(|found| of(found) / 1e6).filter(|ms| ms.is_finite())
+        let ms = |end: fn(&Estimate) -> f64| {
+            found.map(|found| end(found) / 1e6).filter(|ms| ms.is_finite())
         };
         curve.push(ms(|found| found.value), ms(|found| found.low), ms(|found| found.high));
     }
