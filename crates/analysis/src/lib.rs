@@ -15,8 +15,9 @@
 //!   a mean, and [`statistics::Welch`] for samples that are no pairs.
 //! - `latency_floor`, `slices`, `not_compared`: what cannot be told, or is compared with none; `published`: what others
 //!   found.
-//! - `chain`, `agreement`, `cost`, `windows`, `sweep`, `scaling`: servers of a chain, two counts of the same queries,
-//!   parts of a server, time windows, loads of several sizes, threads.
+//! - `chain`, `agreement`, `cost`, `windows`, `shares`, `sweep`, `scaling`: servers of a chain, two counts of the same
+//!   queries, parts of a server, time windows, shares of each variant's own rate, loads of several sizes, threads.
+//! - `steady`: when a load has settled, and how long it has to be.
 //! - `gate`, `capacity`: limits, and a search. `session_comparison`, `history`, `fact_change`: several sessions.
 //! - `join_answers`: two files of answers.
 //!

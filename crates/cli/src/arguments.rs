@@ -167,7 +167,8 @@ impl Asked {
     ) -> Result<(Experiment, Source), ExperimentError> {
         let mut further = sets.to_vec();
         if self.publish {
-            further.extend(publish::sets(&self.loaded(&[])?.0, &self.set));
+            let sets = publish::sets(&self.loaded(&[])?.0, &self.set);
+            further.extend(self.with_effect(sets));
         }
         self.loaded(&further)
     }
@@ -176,10 +177,17 @@ impl Asked {
     pub(crate) fn sessions_beside(&self, experiment: &Experiment) -> Vec<String> {
         let own = self.beside.iter().cloned();
         let published = match self.publish {
-            true => publish::beside(experiment),
+            true => self.with_effect(publish::beside(experiment)),
             false => Vec::new(),
         };
         own.chain(published).collect()
+    }
+
+    /// Without those that change nothing, because each variant has the key itself.
+    pub(crate) fn with_effect(&self, mut sets: Vec<String>) -> Vec<String> {
+        let is_of_load = |set: &str| set.starts_with("load.");
+        sets.retain(|set| !is_of_load(set) || self.loaded(std::slice::from_ref(set)).is_ok());
+        sets
     }
 
     /// Whether a pilot says how long its loads are.

@@ -125,7 +125,8 @@ fn pilot(
         }
         let records = session.results().runs().map_err(|error| failure(error.into()))?;
         let found = PilotFindings::of(&records, experiment.repeat.until.max(LEAST_ERROR));
-        sets = publish::found_sets(experiment, &found, &arguments.asked.set);
+        let asked = &arguments.asked;
+        sets = asked.with_effect(publish::found_sets(experiment, &found, &asked.set));
         said = format!("{}{}", sets.join(", "), of_unsteady(&found));
         if !found.wants_longer() {
             break;

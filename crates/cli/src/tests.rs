@@ -201,6 +201,27 @@ fn a_session_beside_is_as_long_as_those_that_are_published() {
     }
 }
 
+#[test]
+fn an_experiment_whose_variants_have_their_own_loads_is_published() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("own.toml");
+    let variant = |name: &str, clients: u32| {
+        let load = format!("clients = {clients}, duration = \"1s\", batch_delay = \"0s\"");
+        format!("[[variant]]\nname = \"{name}\"\nload = {{ {load} }}\n")
+    };
+    let text = format!("name = \"own\"\n{}{}", variant("few", 4), variant("many", 40));
+    std::fs::write(&path, text).unwrap();
+    let asked = Asked {
+        experiment: path.to_str().unwrap().to_owned(),
+        publish: true,
+        ..Asked::default()
+    };
+    let (experiment, _) = asked.experiment().unwrap();
+    assert_eq!(experiment.repeat.sessions, 5);
+    assert_eq!(experiment.variants[1].load.duration, Duration::from_secs(1));
+    assert_eq!(asked.sessions_beside(&experiment), [""; 0]);
+}
+
 /// `-h` fits a screen, and leaves out nothing that `--help` does not have.
 #[test]
 fn the_usual_options_fit_a_screen() {
