@@ -239,10 +239,16 @@ pub(crate) struct Run {
     /// looked before, and are wider
     #[arg(long, value_name = "ROUNDS", requires = "resume", hide_short_help = true, value_parser = value_parser!(u32).range(1..=1_000))]
     pub(crate) more: Option<u32>,
-    /// Fail (exit code 4) when a variant for certain is worse than the baseline by more than this,
-    /// `p99=10%` or `p99<+10%`, or beyond this bound, `p99<10ms`: of qps, p50, p95, p99, mean, lost,
-    /// cpu_per_query, memory, handshakes; several are separated by commas
-    #[arg(long, value_name = "FIGURE=PERCENT|FIGURE<BOUND", value_delimiter = ',')]
+    #[arg(
+        long,
+        value_name = "FIGURE=PERCENT|FIGURE<BOUND",
+        value_delimiter = ',',
+        help = format!(
+            "Fail (exit code 4) when a variant for certain is worse than the baseline by more than this, \
+             `p99=10%` or `p99<+10%`, or beyond this bound, `p99<10ms`: of {}; several are separated by commas",
+            Metric::WORDS.join(", ")
+        )
+    )]
     pub(crate) limit: Vec<CostLimit>,
     /// Run an experiment file that names programs, configuration text or a folder to write to, or resume a
     /// results directory, though it is not yours alone: another user owns it or may write it
@@ -548,10 +554,17 @@ pub(crate) struct Compare {
     pub(crate) base: PathBuf,
     /// Results directory of the session after the change
     pub(crate) new: PathBuf,
-    /// What may change by how much, separated by commas: `qps>-3%`, `p99<+5%`, or what the session after
-    /// the change must keep, `p99<10ms`; of qps, p50, p95, p99, mean, lost, cpu_per_query, memory, handshakes
-    #[arg(long, value_name = "FIGURE<CHANGE|FIGURE<BOUND", value_delimiter = ',',
-          default_value = DEFAULT_LIMITS)]
+    #[arg(
+        long,
+        value_name = "FIGURE<CHANGE|FIGURE<BOUND",
+        value_delimiter = ',',
+        default_value = DEFAULT_LIMITS,
+        help = format!(
+            "What may change by how much, separated by commas: `qps>-3%`, `p99<+5%`, or what the session after the \
+             change must keep, `p99<10ms`; of {}",
+            Metric::WORDS.join(", ")
+        )
+    )]
     pub(crate) limit: Vec<CostLimit>,
     /// Write the comparison in Markdown too, for a pull request
     #[arg(long, value_name = "FILE")]

@@ -211,11 +211,8 @@ fn an_experiment_whose_variants_have_their_own_loads_is_published() {
     };
     let text = format!("name = \"own\"\n{}{}", variant("few", 4), variant("many", 40));
     std::fs::write(&path, text).unwrap();
-    let asked = Asked {
-        experiment: path.to_str().unwrap().to_owned(),
-        publish: true,
-        ..Asked::default()
-    };
+    let asked =
+        Asked { experiment: path.to_str().unwrap().to_owned(), publish: true, ..Asked::default() };
     let (experiment, _) = asked.experiment().unwrap();
     assert_eq!(experiment.repeat.sessions, 5);
     assert_eq!(experiment.variants[1].load.duration, Duration::from_secs(1));

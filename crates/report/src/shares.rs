@@ -2,6 +2,7 @@
 
 use dnslab_analysis::{ShareOfVariant, ShareSummary, Summary};
 use dnslab_record::Metric;
+use dnslab_wire::units::share::in_sentence;
 
 use crate::number::{self, NONE};
 use crate::screen::cell;
@@ -31,7 +32,7 @@ pub(crate) fn rows(summary: &Summary) -> Vec<[String; HEADER.len()]> {
 }
 
 pub(crate) fn title(share: &ShareSummary) -> String {
-    format!("{} of its own rate", number::share(share.share))
+    format!("{} of its own rate", in_sentence(share.share))
 }
 
 fn cells(share: f64, own: &ShareOfVariant) -> [String; HEADER.len()] {
@@ -41,7 +42,7 @@ fn cells(share: f64, own: &ShareOfVariant) -> [String; HEADER.len()] {
         (None, None) => NONE.to_owned(),
     };
     [
-        number::share(share),
+        in_sentence(share),
         own.variant.clone(),
         number::qps(own.offered_qps),
         figure(Metric::ServerCpuPerQuery),

@@ -21,7 +21,8 @@ pub(crate) fn section(page: &Page<'_>) -> String {
         "shares-latency",
         "full",
         "Latency",
-        "Full line: p99. Dashed: p50. Logarithmic scale. Each point is a share of the variant's own rate. A lost query \
+        "Full line: p99. Dashed: p50. Bands: interval of the mean over the rounds, 95 %. Logarithmic scale. Each point is a \
+         share of the variant's own rate. A lost query \
          counts with the time-out at least.",
     );
     let _ = write!(
