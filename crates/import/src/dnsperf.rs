@@ -376,13 +376,21 @@ impl Open {
             run.started_ns = Some(first_ns.saturating_sub(length_ns));
             let mut from_ns = first_ns.saturating_sub(length_ns);
             let start_ns = from_ns;
+            let mut is_first_known = true;
             for (to_ns, qps) in &rates {
                 let length_ns = to_ns.saturating_sub(from_ns);
                 // A rate is the number of answers in that time, with six digits.
                 let answers = qps * length_ns as f64 / 1e9;
-                let completed = match (run.intervals.is_empty(), answers) {
+                let is_first = from_ns == start_ns;
+                let completed = match (is_first, answers) {
                     // dnsperf 2.10 divides the first number by the seconds since 1970. No interval has less than one
-                    // answer, but more than none.
+                    // answer, but more than none. Of one digit or none the rate would be a guess, and so would what
+                    // is left for the time after the last interval.
+                    (true, 0.0..0.5) if is_divided(&run.version, *qps) && *qps < TWO_DIGITS => {
+                        is_first_known = false;
+                        from_ns = from_ns.max(*to_ns);
+                        continue;
+                    }
                     (true, 0.0..0.5) => {
                         let all = (qps * *to_ns as f64 / 1e9).round() as u64;
                         let others = rates.iter().skip(1).zip(&rates);
@@ -400,9 +408,21 @@ impl Open {
                 run.intervals.push(ForeignInterval { at_ns: from_ns - start_ns, counted });
                 from_ns = from_ns.max(*to_ns);
             }
+            if !is_first_known {
+                return;
+            }
         }
         run.add_rest();
     }
+}
+
+/// The least first rate of dnsperf 2.10 that has two digits: it prints six after the point.
+const TWO_DIGITS: f64 = 9.5e-6;
+
+/// Whether the first rate is one that was divided by the seconds since 1970. One of 0 may be no answer at all, in other
+/// versions than 2.10.
+fn is_divided(version: &str, qps: f64) -> bool {
+    qps > 0.0 || version.starts_with("2.10")
 }
 
 impl ForeignRun {
