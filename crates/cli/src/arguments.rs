@@ -167,8 +167,10 @@ impl Asked {
     ) -> Result<(Experiment, Source), ExperimentError> {
         let mut further = sets.to_vec();
         if self.publish {
-            let sets = publish::sets(&self.loaded(&[])?.0, &self.set);
-            further.extend(self.with_effect(sets));
+            // What is named goes before what is published.
+            let own = [&self.set[..], sets].concat();
+            let published = publish::sets(&self.loaded(&[])?.0, &own);
+            further.extend(self.with_effect(published));
         }
         self.loaded(&further)
     }
@@ -185,8 +187,9 @@ impl Asked {
 
     /// Without those that change nothing, because each variant has the key itself.
     pub(crate) fn with_effect(&self, mut sets: Vec<String>) -> Vec<String> {
-        let is_of_load = |set: &str| set.starts_with("load.");
-        sets.retain(|set| !is_of_load(set) || self.loaded(std::slice::from_ref(set)).is_ok());
+        sets.retain(|set| {
+            !set.starts_with("load.") || self.loaded(std::slice::from_ref(set)).is_ok()
+        });
         sets
     }
 

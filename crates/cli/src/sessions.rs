@@ -26,7 +26,7 @@ const FIGURES: &str = "sessions.json";
 /// Results of the pilots, in a folder of their own there.
 const PILOT: &str = "pilot";
 /// Standard error that a load's rate may have, if the user wants no width of the interval.
-const LEAST_ERROR: f64 = 0.01;
+const USUAL_ERROR: f64 = 0.01;
 
 /// One of several sessions.
 struct Planned {
@@ -113,8 +113,11 @@ fn pilot(
     let output = Output { quiet: true, json: None, is_part: true };
     let wanted = Wanted { watch: Watch::default(), output };
     let folder = folder.join(PILOT);
-    let mut said = String::new();
-    let mut sets = Vec::new();
+    let error_share = match experiment.repeat.until {
+        0.0 => USUAL_ERROR,
+        until => until,
+    };
+    let mut found = PilotFindings::of(&[], error_share);
     for length in publish::pilots(experiment) {
         let text = format!("\na pilot load of {} for each variant", duration::spoken(length));
         terminal::remark(&text, arguments.output);
@@ -124,15 +127,15 @@ fn pilot(
             return Ok(None);
         }
         let records = session.results().runs().map_err(|error| failure(error.into()))?;
-        let found = PilotFindings::of(&records, experiment.repeat.until.max(LEAST_ERROR));
-        let asked = &arguments.asked;
-        sets = asked.with_effect(publish::found_sets(experiment, &found, &asked.set));
-        said = format!("{}{}", sets.join(", "), of_unsteady(&found));
+        found = PilotFindings::of(&records, error_share);
         if !found.wants_longer() {
             break;
         }
     }
-    terminal::remark(&format!("found: {said}"), arguments.output);
+    let asked = &arguments.asked;
+    let sets = asked.with_effect(publish::found_sets(experiment, &found, &asked.set));
+    let text = format!("found: {}{}", sets.join(", "), of_unsteady(&found));
+    terminal::remark(&text, arguments.output);
     Ok(Some(sets))
 }
 

@@ -201,6 +201,18 @@ fn a_session_beside_is_as_long_as_those_that_are_published() {
     }
 }
 
+/// What a pilot has found goes before the length that is published without it.
+#[test]
+fn the_length_that_a_pilot_found_is_that_of_the_sessions() {
+    let asked = Asked { publish: true, ..Asked::default() };
+    let found = ["load.warm_up=2s", "load.duration=90s"].map(str::to_owned);
+    let (experiment, _) = asked.experiment_with(&found).unwrap();
+    for variant in &experiment.variants {
+        let lengths = (variant.load.warm_up, variant.load.duration);
+        assert_eq!(lengths, (Duration::from_secs(2), Duration::from_secs(90)));
+    }
+}
+
 #[test]
 fn an_experiment_whose_variants_have_their_own_loads_is_published() {
     let folder = tempfile::tempdir().unwrap();
