@@ -1,6 +1,8 @@
 //! Quantiles of the latency of runs, some of which so many lost queries reach that they are the time-out.
 
-use dnslab_record::{RunFigure, TimeOuts};
+use std::collections::BTreeMap;
+
+use dnslab_record::{Metric, RunFigure, TimeOuts};
 
 use crate::statistics::{Estimate, mean, mean_of};
 
@@ -55,6 +57,18 @@ impl RunFigures {
     #[must_use]
     pub fn mean(&self, seed: u64) -> Option<Estimate> {
         mean(&self.measured()?, seed)
+    }
+
+    /// Adds the mean to `means`, or that it is the time-out in some run to `time_outs`.
+    pub(crate) fn add_to(
+        &self,
+        metric: Metric,
+        seed: u64,
+        means: &mut BTreeMap<Metric, Estimate>,
+        time_outs: &mut BTreeMap<String, TimeOuts>,
+    ) {
+        means.extend(self.mean(seed).map(|found| (metric, found)));
+        time_outs.extend(self.time_outs().map(|found| (metric.to_string(), found)));
     }
 }
 

@@ -421,18 +421,22 @@ impl VariantPair<'_> {
 
     /// The pairs of a time window of the main load.
     fn of_window(&self, window: &WindowSummary) -> Vec<Pair> {
-        let metrics = Metric::OF_WINDOWS.into_iter();
-        let pairs =
-            metrics.filter_map(|metric| self.pair(metric, &|record| window.figure(metric, record)));
-        pairs.collect()
+        self.of_part(&Metric::OF_WINDOWS, &|metric, record| window.figure(metric, record))
     }
 
     /// The pairs at a share of each one's own rate.
     fn of_share(&self, share: &ShareSummary) -> Vec<Pair> {
-        let metrics = ShareSummary::COMPARED.into_iter();
-        let pairs =
-            metrics.filter_map(|metric| self.pair(metric, &|record| share.figure(metric, record)));
-        pairs.collect()
+        self.of_part(&ShareSummary::COMPARED, &|metric, record| share.figure(metric, record))
+    }
+
+    /// The pairs of a part of the runs, by these metrics.
+    fn of_part(
+        &self,
+        metrics: &[Metric],
+        figure: &dyn Fn(Metric, &RunRecord) -> Option<RunFigure>,
+    ) -> Vec<Pair> {
+        let pair = |metric: &Metric| self.pair(*metric, &|record| figure(*metric, record));
+        metrics.iter().filter_map(pair).collect()
     }
 
     fn pair(

@@ -102,9 +102,7 @@ impl WindowSummary {
         for metric in Metric::OF_WINDOWS {
             let figures: RunFigures =
                 runs.clone().filter_map(|record| self.figure(metric, record)).collect();
-            all.metrics.extend(figures.mean(seed).map(|found| (metric, found)));
-            let name = metric.to_string();
-            all.time_outs.extend(figures.time_outs().map(|found| (name, found)));
+            figures.add_to(metric, seed, &mut all.metrics, &mut all.time_outs);
         }
         (all.runs > 0).then_some(all)
     }

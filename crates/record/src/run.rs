@@ -110,7 +110,7 @@ impl CommonLoad {
         if let Some(quantile) = metric.quantile() {
             let max_wait_ns = self.load.max_wait_ns();
             let latency = &self.measured.latency;
-            return LatencyQuantiles::of_answered(latency, max_wait_ns, 0.0).at(quantile);
+            return LatencyQuantiles::of_all(latency, max_wait_ns).at(quantile);
         }
         let run = self.observation(server);
         let value = match metric {

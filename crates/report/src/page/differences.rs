@@ -140,7 +140,21 @@ fn reference<'a>(compared: &[&'a Comparison]) -> Option<&'a str> {
     compared.iter().all(|comparison| comparison.against == first).then_some(first)
 }
 
-pub(super) fn table(summary: &Summary, grouping: &Grouping, comparisons: &[Comparison]) -> String {
+/// A table for each part of the runs with its title; none of a part in which nothing is compared.
+pub(super) fn titled_tables<'a>(
+    summary: &Summary,
+    grouping: &Grouping,
+    parts: impl Iterator<Item = (String, &'a [Comparison])>,
+) -> String {
+    let tables = parts.filter(|(_, comparisons)| !comparisons.is_empty());
+    tables
+        .map(|(title, comparisons)| {
+            format!("<h3>{}</h3>\n{}", escape(&title), table(summary, grouping, comparisons))
+        })
+        .collect()
+}
+
+fn table(summary: &Summary, grouping: &Grouping, comparisons: &[Comparison]) -> String {
     let reference = reference(&comparisons.iter().collect::<Vec<_>>());
     let difference = match reference {
         Some(name) => format!("difference from {name}"),

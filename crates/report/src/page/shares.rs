@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::Page;
-use super::differences::table;
+use super::differences::titled_tables;
 use super::figures::push_place;
 use super::html::{escape, wide_table};
 use crate::shares::{HEADER, LEGEND, rows, title};
@@ -31,13 +31,8 @@ pub(crate) fn section(page: &Page<'_>) -> String {
         wide_table("Each share of the own rate", "figures", &HEADER, &rows(page.summary)),
         escape(LEGEND)
     );
-    let compared = shares.iter().filter(|share| !share.comparisons.is_empty());
-    let tables: String = compared
-        .map(|share| {
-            let heading = format!("<h3>{}</h3>\n", escape(&title(share)));
-            heading + &table(page.summary, &page.grouping, &share.comparisons)
-        })
-        .collect();
+    let parts = shares.iter().map(|share| (title(share), share.comparisons.as_slice()));
+    let tables = titled_tables(page.summary, &page.grouping, parts);
     if !tables.is_empty() {
         let _ = write!(
             html,

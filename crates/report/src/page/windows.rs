@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::Page;
-use super::differences::table;
+use super::differences::titled_tables;
 use super::figures::push_place;
 use super::html::escape;
 use crate::chart::Charts;
@@ -29,13 +29,8 @@ pub(crate) fn section(page: &Page<'_>, charts: &Charts) -> String {
     }
     html.push_str("</section>\n<section>\n");
     push_table(&mut html, page);
-    let compared = windows.iter().filter(|window| !window.comparisons.is_empty());
-    let tables: String = compared
-        .map(|window| {
-            let heading = format!("<h3>{}</h3>\n", escape(&title(window)));
-            heading + &table(page.summary, &page.grouping, &window.comparisons)
-        })
-        .collect();
+    let parts = windows.iter().map(|window| (title(window), window.comparisons.as_slice()));
+    let tables = titled_tables(page.summary, &page.grouping, parts);
     if !tables.is_empty() {
         let _ = write!(
             html,
