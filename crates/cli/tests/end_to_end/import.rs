@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use dnslab_analysis::Summary;
-use dnslab_record::{Metric, RunRecord};
+use dnslab_record::{Measured, Metric, RunRecord};
 use dnslab_results::ResultsDirectory;
 use dnslab_wire::Transport;
 
@@ -89,10 +89,30 @@ fn check(record: &RunRecord, text: &str) {
     assert!((record.figure(Metric::AnsweredQps).unwrap().at_least() / qps - 1.0).abs() < 1e-6);
     let latency: f64 = printed(text, "Average Latency").parse().unwrap();
     assert!((record.figure(Metric::LatencyMean).unwrap().at_least() / 1e9 - latency).abs() < 1e-9);
-    let answered: u64 = measured.intervals.iter().map(|interval| interval.answered).sum();
     let has_intervals = !measured.intervals.is_empty();
     assert_eq!(has_intervals, record.variant == "udp");
-    assert!(!has_intervals || answered == outcomes.answered);
+    if has_intervals {
+        check_intervals(measured, text);
+    }
+}
+
+/// Each interval has the answers of its printed rate. dnsperf 2.10 divides the first rate by the seconds since 1970: what
+/// then is left of it is none, and neither it nor the time after the last line is an interval.
+fn check_intervals(measured: &Measured, text: &str) {
+    let lines = text.lines().filter_map(|line| line.split_once(": "));
+    let rates: Vec<(f64, f64)> = lines
+        .filter_map(|(time, rate)| Some((time.parse().ok()?, rate.parse().ok()?)))
+        .collect();
+    assert!(rates.len() >= 3, "a rate for each fifth of a second: {text}");
+    let answered = measured.intervals.iter().map(|interval| interval.answered);
+    let is_first_known = measured.intervals[0].at_ns == 0;
+    assert_eq!(is_first_known, rates[0].1 > 1.0, "{text}");
+    let printed = rates.windows(2).map(|pair| (pair[1].1 * (pair[1].0 - pair[0].0)).round() as u64);
+    let of_lines: Vec<u64> = answered.clone().skip(usize::from(is_first_known)).collect();
+    assert_eq!(of_lines[..rates.len() - 1], printed.collect::<Vec<u64>>(), "{text}");
+    if is_first_known {
+        assert_eq!(answered.sum::<u64>(), measured.counters.outcomes.answered, "{text}");
+    }
 }
 
 #[test]
