@@ -59,6 +59,7 @@ const LINES: &[&str] = &[
     // What is asked.
     "load 192.0.2.7 --queries /etc/passwd --recursion-desired --expect NXDOMAIN",
     "load 192.0.2.7 --zone example.test --records 250000 --types A:70,AAAA:25,HTTPS:5 --dnssec-ok",
+    "load 192.0.2.7 --zone-file /etc/passwd --set server.zone.name=example.test",
     "load 192.0.2.7 --edns-option 65001:c0ffee --edns-option 3: --cookies",
     "load 192.0.2.7 --client-subnets '10.0.0.0/8 by /24' --tsig hmac-sha512:key.test:c2VjcmV0",
     "load 192.0.2.7 --client-subnets 2001:db8::/48 --tsig-file /etc/passwd",

@@ -275,6 +275,10 @@ fn load(variant: &Variant) -> String {
             let zone = &variant.zone;
             format!("the {} names of {}, {types}", zone.records, zone.name)
         }
+        Queries::ZoneFile { path, types } => {
+            let types = types.as_ref().map_or_else(String::new, |types| format!(", {types}"));
+            format!("the names of the zone file {}{types}", path.display())
+        }
         Queries::File(path) => format!("the queries of {}", path.display()),
         Queries::Capture(path) => format!("the queries of the capture {}", path.display()),
         Queries::Popular(count) => format!("{count} popular names"),

@@ -74,6 +74,14 @@ pub enum LabError {
         /// Why.
         reason: String,
     },
+    /// A zone could not be signed.
+    #[error("cannot sign the zone {name}: {reason}")]
+    Signing {
+        /// The zone.
+        name: String,
+        /// What the program said, or what is missing.
+        reason: String,
+    },
     /// The hosts of the laboratory could not be made or changed.
     #[error("cannot {what}: {reason}")]
     Hosts {

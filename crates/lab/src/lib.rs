@@ -79,6 +79,7 @@ mod tls_library;
 pub mod users;
 mod watch;
 mod written;
+mod zone_signing;
 
 pub use cgroup::{CpuSource, MemorySource, Sources};
 pub use counting::CounterWatch;
@@ -106,3 +107,4 @@ pub use server::{
     UpstreamTls, Version, ZoneFile, check_connections, find, is_installed, named_program, render,
     title,
 };
+pub use zone_signing::sign_zone;

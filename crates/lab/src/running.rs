@@ -28,7 +28,7 @@ use crate::root::Root;
 use crate::root_error::RootError;
 use crate::sampler::Watched;
 use crate::server::{
-    self, Access, Installed, LOG, QUERY_LOG_FOLDER, Rendered, ServerKind, ServerSpec,
+    self, Access, Installed, LOG, POLICY_ZONE, QUERY_LOG_FOLDER, Rendered, ServerKind, ServerSpec,
     UPSTREAM_AUTHORITY,
 };
 use crate::sockets::{self, Owner};
@@ -301,6 +301,9 @@ fn prepare(
     fs::create_dir_all(folder).map_err(refused("create", folder))?;
     if let Some(zone) = &spec.zone {
         bring(&zone.path, &folder.join(spec.zone_file_name()))?;
+    }
+    if let Some(policy) = &spec.policy_zone {
+        bring(policy, &folder.join(POLICY_ZONE))?;
     }
     if let Some(tls) = spec.upstream.as_ref().and_then(|upstream| upstream.tls.as_ref()) {
         bring(&tls.authority, &folder.join(UPSTREAM_AUTHORITY))?;

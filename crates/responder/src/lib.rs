@@ -55,4 +55,4 @@ pub use program::Program;
 pub use server::{
     CertificateFiles, Config, CountersHandle, ResponderError, Server, StopHandle, TlsError,
 };
-pub use zone::{NameLineError, NameList, NameListError, Role, Signing, Zone, ZoneError, Zones};
+pub use zone::{NameLineError, NameList, NameListError, Role, Signing, Zone, Zones};

@@ -53,6 +53,17 @@ impl Condition {
                     variant.log.to == LogTarget::File && variant.log.size_mib.is_some();
                 used_if(is_rotated, "no file is rotated", "add `server.log.size_mib`, or remove it")
             }
+            Self::AsksOthers => {
+                let help = "add `upstream.kind`, or remove it";
+                used_if(variant.upstream.kind.is_some(), "the server answers from a zone", help)
+            }
+            Self::ZoneServed => {
+                let why = match variant.server.kind.started() {
+                    Some(_) => "no server here has a zone",
+                    None => "the server runs already",
+                };
+                used_if(variant.serves_zone(), why, "remove it")
+            }
             Self::Relay => {
                 let help = "add `relay.kind`, or remove it";
                 used_if(variant.relay.kind.is_some(), "there is no relay", help)

@@ -370,15 +370,31 @@ impl Variant {
         })
     }
 
+    /// True if a server that dnslab starts has the zone: it is authoritative, or the end of a chain that is asked for
+    /// names of the zone.
+    #[must_use]
+    pub fn serves_zone(&self) -> bool {
+        let is_started = self.server.kind.started().is_some();
+        let is_asked = matches!(self.asked(), Queries::Zone(_) | Queries::ZoneFile { .. });
+        is_started
+            && match self.upstream.kind {
+                None => true,
+                Some(kind) => is_asked && kind.server().is_some(),
+            }
+    }
+
     /// What is asked. Of a population, the source of its names: a private Internet has names of its own.
     #[must_use]
     pub fn asked(&self) -> Queries {
         let is_internet = self.upstream.kind == Some(UpstreamChoice::Internet);
-        match self.load.asked() {
-            Queries::Zone(_) if is_internet && self.load.mode.population().is_some() => {
+        match (self.load.asked(), &self.zone.file) {
+            (Queries::Zone(_), _) if is_internet && self.load.mode.population().is_some() => {
                 Queries::Internet
             }
-            asked => asked,
+            (Queries::Zone(_), Some(path)) => {
+                Queries::ZoneFile { path: path.clone(), types: self.load.types.clone() }
+            }
+            (asked, _) => asked,
         }
     }
 
@@ -412,6 +428,7 @@ impl Variant {
         let (own, its) = (&self.load, &other.load);
         let names = |load: &Load| (load.queries.clone(), load.popular_names);
         let asks_zone = matches!(own.asked(), Queries::Zone(_));
+        let files = (&self.zone.file, &other.zone.file);
         let rd = |load: &Load| load.query_options().recursion_desired;
         let edns =
             |load: &Load| load.query_options().edns.map(|edns| (edns.dnssec_ok, edns.options));
@@ -429,6 +446,7 @@ impl Variant {
             ("upstream.hierarchy", self.source_of_names() == other.source_of_names()),
             ("load.types", own.types == its.types),
             ("server.zone.name", !asks_zone || self.zone.name == other.zone.name),
+            ("server.zone.file", !asks_zone || files.0 == files.1),
             ("server.zone.records", !asks_zone || self.zone.records == other.zone.records),
             ("load.selection", own.selection == its.selection),
             ("load.zipf_exponent", own.zipf_exponent == its.zipf_exponent),
@@ -465,6 +483,13 @@ impl Variant {
 pub enum Queries {
     /// The names of the zone, for these types.
     Zone(TypeMix),
+    /// The names of a zone file.
+    ZoneFile {
+        /// The file.
+        path: PathBuf,
+        /// The types that each name is asked for; `None` for those that it has.
+        types: Option<TypeMix>,
+    },
     /// The lines of a query file in the format of dnsperf.
     File(PathBuf),
     /// What the clients of this capture asked.

@@ -72,6 +72,10 @@ pub enum Condition {
     LogsToFile,
     /// Its query log is a file that is rotated.
     RotatesLogs,
+    /// The server under test forwards or resolves.
+    AsksOthers,
+    /// A started server has the zone.
+    ZoneServed,
     /// There is a relay.
     Relay,
     /// The upstream is a server that is forwarded to.

@@ -18,7 +18,7 @@ use crate::{
     Alternate, CacheSize, CertificateKind, ExpectedCode, Factor, HostAddress, HostsChoice, Kind,
     LoadShares, LogSuffix, LogTarget, MAX_RUNS, MAX_WORKERS, Metric, Mode, PopulationSource,
     Quickack, QuotaKind, ReceiveTime, Records, ServerChoice, ServerKind, Subnets, TimeForm,
-    TlsVersions, UpstreamChoice, Value, VariantNames,
+    TlsVersions, UpstreamChoice, Value, VariantNames, ZoneSigning,
 };
 
 const MS: Duration = Duration::from_millis(1);
@@ -68,6 +68,9 @@ const INSTALLED: When = When::Server(|kind| kind.is_some_and(|kind| kind != Serv
 const EMBEDDED: When = When::Server(|kind| kind == Some(ServerKind::Embedded));
 /// Servers that run already.
 const EXTERNAL: When = When::Server(|kind| kind.is_none());
+/// Servers that apply a response policy zone where they ask others.
+const POLICED: When = When::Server(|kind| kind.is_some_and(ServerKind::applies_policy));
+const ASKS_OTHERS: When = When::Variant(Condition::AsksOthers);
 /// Servers that ask others.
 const FORWARDING: When = When::Server(|kind| kind.is_some_and(ServerKind::forwards));
 
@@ -78,6 +81,7 @@ const OPEN_LOOP: When = When::Variant(Condition::OpenLoop);
 const LOGGED: When = When::Variant(Condition::Logs);
 const LOGGED_TO_A_FILE: When = When::Variant(Condition::LogsToFile);
 const ROTATED: When = When::Variant(Condition::RotatesLogs);
+const ZONE_SERVED: When = When::Variant(Condition::ZoneServed);
 const WITH_RELAY: When = When::Variant(Condition::Relay);
 const FORWARDED_TO: When = When::Variant(Condition::ForwardedTo);
 const STARTED_UPSTREAM: When = When::Variant(Condition::StartedUpstream);
@@ -197,6 +201,9 @@ settings! {
         /// upstream (`false`: coredns, dnsmasq, stubby, dnsdist). Or at most so many entries (coredns, dnsdist,
         /// dnsmasq, pdns-recursor), or so much memory (bind, unbound, knot-resolver), as the server counts them
         cache: CacheSize = CacheSize::Default, when(&[FORWARDING]);
+        /// Zone file of a response policy zone (RPZ), such as a block list, that the server under test applies as a
+        /// forwarder or resolver (bind, unbound, knot-resolver, pdns-recursor)
+        policy_zone: Option<PathBuf> = None, absent("no policy"), when(&[POLICED, ASKS_OTHERS]);
         /// A forwarder or resolver validates what it is told (RFC 4035), from the trust anchor of its
         /// upstream; on the Internet from those of IANA
         dnssec: bool = false, when(&[FORWARDING]);
@@ -247,12 +254,19 @@ settings! {
 settings! {
     /// The zone that is served and asked for.
     pub struct Zone, draft ZoneDraft, at "server.zone." {
-        /// Name of the zone that is served and asked for
+        /// Name of the zone that is served and asked for; of a zone file, that of its SOA record
         name: String = "example.test".to_owned(), kind(Kind::DomainName), flag("zone", "NAME"),
             conflicts("queries");
-        /// Address records in the zone
+        /// Zone file (RFC 1035, section 5) that is served and asked for in place of a zone that dnslab makes. Without
+        /// `load.types`, each name is asked for the types that it has
+        file: Option<PathBuf> = None, absent("a zone that dnslab makes"), flag("zone-file", "FILE"),
+            conflicts("queries");
+        /// dnslab signs the zone before a started server gets it, by `dnssec-signzone` of BIND: with a key for the
+        /// zone and one for its keys, and NSEC records. Clients that ask for signatures set `load.dnssec_ok`
+        signed: ZoneSigning = ZoneSigning::No, when(&[ZONE_SERVED]);
+        /// Address records in the zone that dnslab makes
         records: u32 = 1_000, count(1, 10_000_000), flag("records", "N");
-        /// Time to live of the records
+        /// Time to live of the records that dnslab makes
         ttl: Duration = SECOND, kind(Kind::Duration {
             least: Duration::ZERO,
             // RFC 2181, section 8.

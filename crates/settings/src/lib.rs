@@ -95,7 +95,7 @@ pub use types::{
 };
 pub use words::{
     Alternate, CertificateKind, HostsChoice, LogSuffix, LogTarget, Quickack, QuotaKind,
-    ReceiveTime, Records, TimeForm, TlsVersions,
+    ReceiveTime, Records, TimeForm, TlsVersions, ZoneSigning,
 };
 
 /// Variants of an experiment. Nobody reads a page of more, and computing each pair takes time.

@@ -45,6 +45,8 @@ pub struct ServerProfile {
     pub forwards: bool,
     /// dnslab starts it with the addresses of root servers, and it resolves from there by itself.
     pub resolves: bool,
+    /// As a forwarder or resolver it applies a response policy zone (RPZ).
+    pub applies_policy: bool,
     /// In what it counts the size of its cache as a forwarder or resolver; `None` if it has none that can be bounded.
     pub cache_unit: Option<CacheUnit>,
     /// What bounds the connections that it has at once, as half a sentence after "bounds them". Options are named in its
@@ -73,6 +75,7 @@ const UNKNOWN: ServerProfile = ServerProfile {
     serves_zones: false,
     forwards: false,
     resolves: false,
+    applies_policy: false,
     cache_unit: None,
     connection_bound: BY_DESCRIPTORS,
     socket_buffer: None,
@@ -96,6 +99,7 @@ impl ServerKind {
                 title: "BIND",
                 program: "named",
                 serves_zones: true,
+                applies_policy: true,
                 cache_unit: Some(CacheUnit::Memory),
                 connection_bound: "by `tcp-clients` (default 150), over HTTPS by `http-listener-clients` (300)",
                 socket_buffer: Some("udp-receive-buffer"),
@@ -123,6 +127,7 @@ impl ServerKind {
             Self::Unbound => ServerProfile {
                 title: "Unbound",
                 program: "unbound",
+                applies_policy: true,
                 cache_unit: Some(CacheUnit::Memory),
                 connection_bound: "by `incoming-num-tcp` (default 10 for each thread)",
                 socket_buffer: Some("so-rcvbuf"),
@@ -131,6 +136,7 @@ impl ServerKind {
             Self::KnotResolver => ServerProfile {
                 title: "Knot Resolver",
                 program: "kresd",
+                applies_policy: true,
                 cache_unit: Some(CacheUnit::Memory),
                 ..resolver
             },
@@ -163,6 +169,7 @@ impl ServerKind {
             Self::PowerDnsRecursor => ServerProfile {
                 title: "PowerDNS Recursor",
                 program: "pdns_recursor",
+                applies_policy: true,
                 cache_unit: Some(CacheUnit::Entries),
                 connection_bound: "by `max-tcp-clients` (default 128) and `max-tcp-per-client`",
                 ..resolver
@@ -180,6 +187,12 @@ impl ServerKind {
     #[must_use]
     pub fn forwards(self) -> bool {
         self.profile().forwards
+    }
+
+    /// True for forwarders and resolvers that apply a response policy zone.
+    #[must_use]
+    pub fn applies_policy(self) -> bool {
+        self.profile().applies_policy
     }
 
     /// True for servers that dnslab starts as resolvers of their own, beginning at root servers.

@@ -23,7 +23,7 @@ use crate::suggestion::closest_word;
 use crate::{
     Alternate, CertificateKind, Host, HostAddress, HostsChoice, Interface, Kind, LogSuffix,
     LogTarget, MAX_SHARES, MAX_VARIANTS, Metric, Quickack, QuotaKind, ReceiveTime, Records,
-    ServerKind, TimeForm, TlsVersions, Unread, Value,
+    ServerKind, TimeForm, TlsVersions, Unread, Value, ZoneSigning,
 };
 
 /// A type with its own variant of [`Value`].
@@ -130,7 +130,7 @@ macro_rules! choices {
 
 choices! {
     Alternate, CertificateKind, Connect, DnstapSource, HostsChoice, LogSuffix, LogTarget, Method, Pace, Quickack, QuotaKind, ReceiveTime, Records, Selection, ServerKind, ServerOrder, TimeForm, TlsVersions, Transport,
-    Truncated,
+    Truncated, ZoneSigning,
 }
 
 impl Setting for Metric {

@@ -19,6 +19,20 @@ words! {
 }
 
 words! {
+    /// Whether dnslab signs the zone that a started server serves (RFC 4035), and with which keys.
+    #[derive(Default)]
+    pub enum ZoneSigning as "signing of the zone" {
+        /// The zone is served as it is.
+        #[default]
+        No = "no",
+        /// Keys of ECDSA with P-256 (algorithm 13).
+        EcdsaP256 = "ecdsa-p256",
+        /// Keys of RSA with 2048 bits (algorithm 8).
+        Rsa2048 = "rsa-2048",
+    }
+}
+
+words! {
     /// On which hosts the servers run.
     #[derive(Default)]
     pub enum HostsChoice as "choice of hosts" {

@@ -26,7 +26,7 @@
 //! Modules, in the order of reading: `rate`, `shape` and `pace` (when queries become due); `queries`, `query_file`,
 //! `type_mix`, `popular` (what is asked); `choice` (which comes next); `arrival` (both together); `turns`, `timeline`
 //! (whose turn it is); `behaviour`, `attempts`, `quota`, `transport_mix`, `source_addresses`, `client_subnets`, `further_servers`,
-//! `time_windows` (how clients behave); `zone` (a [`SyntheticZone`], written in each [`ZoneFormat`]); `program` (what a
+//! `time_windows` (how clients behave); `zone` (a [`SyntheticZone`], written in each [`ZoneFormat`]); `zone_file` (read, and what can be asked of it); `program` (what a
 //! server does to its answers); `client_query`, `replay`, `capture_clock` (clients of a capture); [`population`] (many
 //! clients without a capture: text, play, profile); `random` (streams of a seed).
 //!
@@ -61,6 +61,7 @@ mod transport_mix;
 mod turns;
 mod type_mix;
 mod zone;
+mod zone_file;
 
 pub use arrival::{Arrival, Arrivals};
 pub use attempts::{Attempts, ServerOrder};
@@ -89,6 +90,7 @@ pub use zone::{
     DirectorySuffix, DirectorySuffixError, SyntheticZone, UpdateServer, UpdateServerError,
     ZoneError, ZoneFormat,
 };
+pub use zone_file::{ZoneFileError, read_zone_file, zone_file_apex};
 
 #[cfg(test)]
 mod tests {

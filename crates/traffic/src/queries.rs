@@ -1,5 +1,6 @@
 //! The queries that a load asks.
 
+use std::collections::HashSet;
 use std::io::BufRead;
 
 use dnslab_wire::units::number;
@@ -8,13 +9,45 @@ use domain::base::Name;
 use domain::base::iana::Rtype;
 
 use crate::query_file::{QueryFileError, read};
-use crate::{SyntheticZone, TypeMix};
+use crate::zone_file::{Question, questions};
+use crate::{SyntheticZone, TypeMix, ZoneFileError};
 
 /// Queries encoded once, shared by all workers and never changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryList {
     queries: Vec<Query>,
     description: String,
+}
+
+/// So many names, each with all types in proportion; see [`QueryList::from_zone`].
+fn mixed(
+    names: u32,
+    name: impl Fn(u32) -> Name<Vec<u8>>,
+    types: &TypeMix,
+    seed: u64,
+    options: &QueryOptions,
+) -> Vec<Query> {
+    let cycle = types.cycle();
+    let order = types.shuffled(seed, names);
+    let rounds = (MAX_MIXED / names.max(1)).clamp(1, cycle);
+    let places = (0..rounds).flat_map(|round| (0..names).map(move |index| (round, index)));
+    let queries = places.map(|(round, index)| {
+        // Each round goes one place on in the same cycle: all rounds together meet every place.
+        let place = index % cycle;
+        let rtype = order[(index - place + (place + round) % cycle) as usize];
+        asked(&name(index), rtype, options)
+    });
+    queries.collect()
+}
+
+fn asked(name: &Name<Vec<u8>>, rtype: Rtype, options: &QueryOptions) -> Query {
+    Query::new(name, rtype, options)
+        .expect("a question with a legal name, and options as checked, fit in a message")
+}
+
+fn described_types(types: &TypeMix) -> String {
+    let plural = if types.weights().len() == 1 { "" } else { "s" };
+    format!("type{plural} {types}")
 }
 
 /// The most queries of a list that repeats its names with other types: 100 MB of memory.
@@ -34,24 +67,53 @@ impl QueryList {
         seed: u64,
         options: &QueryOptions,
     ) -> Self {
-        let (names, cycle) = (zone.records(), types.cycle());
-        let order = types.shuffled(seed, names);
-        let rounds = (MAX_MIXED / names.max(1)).clamp(1, cycle);
-        let places = (0..rounds).flat_map(|round| (0..names).map(move |index| (round, index)));
-        let queries = places.map(|(round, index)| {
-            // Each round goes one place on in the same cycle: all rounds together meet every place.
-            let place = index % cycle;
-            let rtype = order[(index - place + (place + round) % cycle) as usize];
-            Query::new(&zone.name(index), rtype, options)
-                .expect("a question with a legal name, and options as checked, fit in a message")
-        });
-        let plural = if types.weights().len() == 1 { "" } else { "s" };
+        let names = zone.records();
+        let queries = mixed(names, |index| zone.name(index), types, seed, options);
         let origin = zone.origin().fmt_with_dot();
         let description = format!(
-            "{names} names of the zone {origin}, type{plural} {types}{}",
+            "{names} names of the zone {origin}, {}{}",
+            described_types(types),
             described(options)
         );
-        Self { queries: queries.collect(), description }
+        Self { queries, description }
+    }
+
+    /// Queries for the names of a zone file, in its order: each for the types that it has, once, or for all `types` in
+    /// proportion, as [`Self::from_zone`] has them. `origin` is the name of the zone, and `file` names the file in
+    /// [`QueryList::description`].
+    ///
+    /// # Errors
+    /// When the text is no zone file, or has no SOA record.
+    pub fn from_zone_file(
+        text: &[u8],
+        (origin, file): (&str, &str),
+        types: Option<(&TypeMix, u64)>,
+        options: &QueryOptions,
+    ) -> Result<Self, ZoneFileError> {
+        let questions = questions(text, origin)?;
+        let count = |count: usize, one: &str, many: &str| number::counted(count as u64, one, many);
+        let (queries, types) = match types {
+            None => {
+                let ask = |set: &Question| asked(&set.name, set.rtype, options);
+                let sets = count(questions.len(), "RRset", "RRsets");
+                (questions.iter().map(ask).collect(), format!("{sets}, each asked for by its type"))
+            }
+            Some((types, seed)) => {
+                let mut seen = HashSet::new();
+                let names: Vec<&Name<Vec<u8>>> = questions
+                    .iter()
+                    .map(|set| &set.name)
+                    .filter(|name| seen.insert(*name))
+                    .collect();
+                let length = u32::try_from(names.len()).unwrap_or(u32::MAX);
+                let name = |index: u32| names[index as usize].clone();
+                let queries = mixed(length, name, types, seed, options);
+                let names = count(names.len(), "name", "names");
+                (queries, format!("{names}, {}", described_types(types)))
+            }
+        };
+        let description = format!("the zone file {file}: {types}{}", described(options));
+        Ok(Self { queries, description })
     }
 
     /// These queries, with words for where they come from.

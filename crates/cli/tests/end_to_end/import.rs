@@ -100,9 +100,8 @@ fn check(record: &RunRecord, text: &str) {
 /// then is left of it is none, and neither it nor the time after the last line is an interval.
 fn check_intervals(measured: &Measured, text: &str) {
     let lines = text.lines().filter_map(|line| line.split_once(": "));
-    let rates: Vec<(f64, f64)> = lines
-        .filter_map(|(time, rate)| Some((time.parse().ok()?, rate.parse().ok()?)))
-        .collect();
+    let rates: Vec<(f64, f64)> =
+        lines.filter_map(|(time, rate)| Some((time.parse().ok()?, rate.parse().ok()?))).collect();
     assert!(rates.len() >= 3, "a rate for each fifth of a second: {text}");
     let answered = measured.intervals.iter().map(|interval| interval.answered);
     let is_first_known = measured.intervals[0].at_ns == 0;

@@ -13,6 +13,7 @@ use crate::error::ExperimentError;
 use crate::file::owner::{self, Untrusted};
 use crate::file::source::Source;
 use crate::run::population::read_population;
+use crate::run::zone::read_zone_name;
 
 /// The built-in experiments: name and text of the file.
 pub const BUILT_IN: [(&str, &str); 12] = [
@@ -69,6 +70,10 @@ impl Machine for Here {
             Ok(kind) if kind.is_fifo() => PathKind::Pipe,
             Ok(_) => PathKind::Device,
         }
+    }
+
+    fn read_zone_name(&self, path: &Path) -> Result<String, String> {
+        read_zone_name(path)
     }
 
     fn read_population(&self, path: &Path) -> Result<Population, String> {

@@ -336,7 +336,8 @@ impl<'a> Programs<'a> {
         let mut spec = ServerSpec::new(ServerKind::Embedded, folder, (address, free), &[transport]);
         let path =
             write_zone(&self.zone, "calibration.test", self.folder, &AtomicBool::new(false))?;
-        spec.zone = Some(ZoneFile { origin: "calibration.test".to_owned(), path });
+        spec.zone =
+            Some(ZoneFile { origin: "calibration.test".to_owned(), path, is_signed: false });
         spec.connections = CLIENTS;
         spec.cpus = cpus.to_vec();
         spec.embedded.seed = Some(Seeds::of_run(repeat as u64).of(Role::Server));

@@ -210,7 +210,7 @@ impl Case<'_> {
     ) -> Result<(Testbed, Target), TargetError> {
         let seeds = Seeds::of_run(self.seed);
         let startup = Startup { cpus, seeds, folder: self.folder, guard: self.guard, stop };
-        let testbed = Testbed::make(self.variant, &self.queries.list, startup)?;
+        let testbed = Testbed::make(self.variant, self.queries, startup)?;
         let target = prepare(self.variant, &testbed, startup, self.queries)?;
         Ok((testbed, target))
     }

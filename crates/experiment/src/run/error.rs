@@ -9,7 +9,7 @@ use dnslab_internet::DescriptionError;
 use dnslab_lab::{LabError, NotFound};
 use dnslab_load::{AskError, TlsSettingsError};
 use dnslab_traffic::population::{PopulationError, ProfileError};
-use dnslab_traffic::{ClientSubnetsError, QueryFileError};
+use dnslab_traffic::{ClientSubnetsError, QueryFileError, ZoneFileError};
 use dnslab_wire::{AnswerFault, Transport, TsigKeyError, rcode_name};
 
 /// Why there is nothing to ask.
@@ -28,6 +28,17 @@ pub enum QueriesError {
     /// The query file is no query file: which lines, and why.
     #[error(transparent)]
     Malformed(#[from] QueryFileError),
+    /// The zone file is none.
+    #[error("{}: {source}", path.display())]
+    ZoneFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: ZoneFileError,
+    },
+    /// The zone could not be signed.
+    #[error(transparent)]
+    Signing(LabError),
     /// The file of client subnets holds something else.
     #[error("{}: {source}", path.display())]
     Subnets {

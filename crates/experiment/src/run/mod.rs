@@ -25,7 +25,7 @@ pub(crate) mod timeline;
 mod validity;
 mod watching;
 mod ways;
-mod zone;
+pub(crate) mod zone;
 
 pub use calibrate::{Calibration, CalibrationCheck, CalibrationError, calibrate};
 pub use captured::{CaptureProfile, Census, capture_options};

@@ -160,7 +160,7 @@ impl PopulationClients {
 /// Where the names of a population without a zone are from.
 fn source_of(variant: &Variant) -> String {
     match variant.asked() {
-        Queries::File(path) => path.display().to_string(),
+        Queries::File(path) | Queries::ZoneFile { path, .. } => path.display().to_string(),
         _ => "many domains".to_owned(),
     }
 }

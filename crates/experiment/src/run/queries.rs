@@ -7,7 +7,7 @@ use std::time::Duration;
 use dnslab_capture::{CaptureOptions, Decompressed};
 use dnslab_lab::{open_given, read_given_text};
 use dnslab_load::{ClientTraffic, PlayedClients};
-use dnslab_settings::{Load, PopulationSource, Queries, Subnets, Variant, Zone};
+use dnslab_settings::{Load, PopulationSource, Queries, Subnets, Variant, Zone, ZoneSigning};
 use dnslab_traffic::{ClientSubnets, QueryList, popular_names};
 use dnslab_wire::{QueryOptions, TsigKey};
 
@@ -15,7 +15,7 @@ use super::captured::{CapturedClients, capture_options};
 use super::error::QueriesError;
 use super::internet::PrivateInternet;
 use super::population::{NameSource, PopulationClients};
-use super::zone::zone;
+use super::zone::{read_zone_file, signed, zone};
 
 /// Octets of a file with client subnets: those of 2^20, the longest that there are.
 const MAX_SUBNETS: u64 = 64 << 20;
@@ -28,6 +28,8 @@ const MAX_KEY: u64 = 64 << 10;
 #[derive(Debug, Default)]
 pub(super) struct QueryLists {
     made: Vec<(Source, Asked)>,
+    /// Signed zones, by what they are made of.
+    signed: Vec<(Zone, Arc<[u8]>)>,
 }
 
 /// What a load asks.
@@ -37,6 +39,8 @@ pub(super) struct Asked {
     pub(super) list: Arc<QueryList>,
     /// Clients with queries of their own.
     pub(super) clients: Option<Arc<dyn ClientTraffic>>,
+    /// The text of the zone that is asked for, if dnslab has signed it.
+    pub(super) signed: Option<Arc<[u8]>>,
 }
 
 impl Asked {
@@ -68,11 +72,17 @@ impl QueryLists {
         let queries = variant.asked();
         let internet = match &queries {
             Queries::Popular(_) | Queries::Internet => PrivateInternet::of(&variant.upstream)?,
-            Queries::Zone(_) | Queries::File(_) | Queries::Capture(_) => None,
+            Queries::Zone(_)
+            | Queries::ZoneFile { .. }
+            | Queries::File(_)
+            | Queries::Capture(_) => None,
         };
         let is_drawn = match &queries {
             Queries::Popular(_) => internet.is_none(),
-            Queries::Zone(types) => types.weights().len() > 1,
+            Queries::Zone(types) | Queries::ZoneFile { types: Some(types), .. } => {
+                types.weights().len() > 1
+            }
+            Queries::ZoneFile { types: None, .. } => false,
             Queries::File(_) | Queries::Internet => false,
             Queries::Capture(_) => variant.load.factor.0.fract() > 0.0,
         };
@@ -102,14 +112,15 @@ impl QueryLists {
         if let Some((_, list)) = self.made.iter().find(|(made_from, _)| *made_from == source) {
             return Ok(list.clone());
         }
+        let signed = self.signed(variant)?;
         let asked = match (&source.queries, &source.population) {
             (Queries::Capture(path), _) => {
                 let (clients, list) = CapturedClients::open(path, load, seed)?;
-                Asked { list: Arc::new(list), clients: Some(Arc::new(clients)) }
+                Asked { list: Arc::new(list), clients: Some(Arc::new(clients)), signed }
             }
             (_, None) => {
                 let list = make(&source, internet.as_ref(), seed)?;
-                Asked { list: Arc::new(list), clients: None }
+                Asked { list: Arc::new(list), clients: None, signed }
             }
             (queries, Some(population)) => {
                 // A zone and a private Internet have a name for each popularity, and need no list of them.
@@ -125,11 +136,25 @@ impl QueryLists {
                         QueryList::from_queries(vec![first], clients.known().description)
                     }
                 };
-                Asked { list: Arc::new(list), clients: Some(Arc::new(clients)) }
+                Asked { list: Arc::new(list), clients: Some(Arc::new(clients)), signed }
             }
         };
         self.made.push((source, asked.clone()));
         Ok(asked)
+    }
+
+    /// The zone of a variant, if it is signed. All variants with one zone have the same signatures.
+    fn signed(&mut self, variant: &Variant) -> Result<Option<Arc<[u8]>>, QueriesError> {
+        let zone = &variant.zone;
+        if zone.signed == ZoneSigning::No || !variant.serves_zone() {
+            return Ok(None);
+        }
+        if let Some((_, text)) = self.signed.iter().find(|(made_from, _)| made_from == zone) {
+            return Ok(Some(Arc::clone(text)));
+        }
+        let text: Arc<[u8]> = signed(zone)?.into();
+        self.signed.push((zone.clone(), Arc::clone(&text)));
+        Ok(Some(text))
     }
 }
 
@@ -147,6 +172,13 @@ fn make(
         }
         (Queries::Zone(types), _) => {
             return Ok(QueryList::from_zone(&zone(&source.zone)?, types, seed, options));
+        }
+        (Queries::ZoneFile { path, types }, _) => {
+            let text = read_zone_file(path)?;
+            let named = (source.zone.name.as_str(), &*path.to_string_lossy());
+            let types = types.as_ref().map(|types| (types, seed));
+            return QueryList::from_zone_file(&text, named, types, options)
+                .map_err(|source| QueriesError::ZoneFile { path: path.clone(), source });
         }
         (Queries::File(path) | Queries::Capture(path), _) => path,
         (Queries::Internet, _) => unreachable!("only populations ask for all names of an Internet"),

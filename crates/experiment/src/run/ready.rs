@@ -35,7 +35,7 @@ impl Question {
         if variant.resolves() {
             return Self::soa(".");
         }
-        let has_names = !matches!(variant.asked(), Queries::Zone(_));
+        let has_names = !matches!(variant.asked(), Queries::Zone(_) | Queries::ZoneFile { .. });
         if has_names && variant.external_upstream().is_some() {
             return Self::soa(".");
         }

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use dnslab_lab::{
     GuardProgram, LogDestination, LogFile, LogPrefix, Logging, Patience, QueryLog, Rotation,
-    RunningServer, ServerSpec, ZoneFile,
+    RunningServer, ServerSpec,
 };
 use dnslab_load::{Endpoint, TlsSettingsError};
 use dnslab_record::ServerFacts;
@@ -24,7 +24,7 @@ use super::seeds::Role;
 use super::testbed::{Startup, Testbed, give, visit};
 use super::watching::{self, SWITCHED_OFF, Watch};
 use super::ways::{Ways, tls};
-use super::zone::{write_zone, zone};
+use super::zone::served_zone;
 
 /// A server that is ready for the load.
 pub(super) struct Target {
@@ -65,7 +65,7 @@ pub(super) fn prepare(
 ) -> Result<Target, TargetError> {
     let mut target = match Ways::to_running(variant)? {
         Some(ways) => external(variant, ways, asked)?,
-        None => started(variant, testbed, startup)?,
+        None => started(variant, testbed, startup, asked)?,
     };
     if !variant.server.watch {
         target.watch = Err(SWITCHED_OFF.to_owned());
@@ -79,6 +79,7 @@ fn started(
     variant: &Variant,
     testbed: &Testbed,
     startup: Startup<'_>,
+    asked: &Asked,
 ) -> Result<Target, TargetError> {
     let load = with_files(variant)?;
     let transport = load.transport;
@@ -89,7 +90,7 @@ fn started(
         network: testbed.network("client"),
     };
     let question = Question::of(variant)?;
-    let spec = spec(variant, testbed, startup)?;
+    let spec = spec(variant, testbed, startup, asked)?;
     let mut target = start(&spec, &client, &question, startup.guard, startup.stop)?;
     target.facts.upstream = testbed.external_upstream();
     target.ways.tls = target.ways.tls.map(|tls| tls.of_load(&load));
@@ -144,6 +145,7 @@ fn spec(
     variant: &Variant,
     testbed: &Testbed,
     startup: Startup<'_>,
+    asked: &Asked,
 ) -> Result<ServerSpec, TargetError> {
     let directory = startup.folder.join("server");
     let (server, front) = (&variant.server, variant.front());
@@ -154,13 +156,13 @@ fn spec(
     spec.upstream = testbed.upstream().filter(|_| !variant.resolves());
     spec.root_hints = testbed.root_hints(variant);
     if spec.upstream.is_none() && spec.root_hints.is_none() {
-        let origin = variant.zone.name.clone();
-        let path = write_zone(&zone(&variant.zone)?, &origin, &spec.directory, startup.stop)?;
-        spec.zone = Some(ZoneFile { origin, path });
+        let signed = asked.signed.as_deref();
+        spec.zone = Some(served_zone(&variant.zone, signed, &spec.directory, startup.stop)?);
     }
     if server.dnssec {
         spec.trust_anchors = testbed.trust_anchors(variant)?;
     }
+    spec.policy_zone = server.policy_zone.clone();
     spec.cache = server.cache;
     spec.certificate = server.certificate;
     spec.logging = logging(variant);

@@ -10,24 +10,24 @@ use dnslab_lab::hosts::{self, EndedPart, Hosts, LinkSettings};
 use dnslab_lab::network::Visit;
 use dnslab_lab::{
     CounterWatch, GuardProgram, IANA_TRUST_ANCHORS, LabError, Patience, Ports, RootHints,
-    RunningServer, Sampler, ServerSpec, Upstream, UpstreamTls, ZoneFile, certificate, ports,
+    RunningServer, Sampler, ServerSpec, Upstream, UpstreamTls, certificate, ports,
 };
 use dnslab_record::{ChainPart, ExternalUpstream, HostFacts, Span, TestbedFacts};
 use dnslab_settings::{
     ChainRole, ChainServer, HostsChoice, Link, Load, Queries, ServerKind, UpstreamChoice, Variant,
     Verification,
 };
-use dnslab_traffic::QueryList;
 use dnslab_wire::units::duration;
 use dnslab_wire::{TRUST_ANCHOR_DS, Transport};
 
 use super::error::{QueriesError, TargetError};
 use super::external_upstream as external;
 use super::internet::PrivateInternet;
+use super::queries::Asked;
 use super::ready::{Probe, Question, READY_NAME, READY_WITHIN};
 use super::seeds::{Role, Seeds};
 use super::split::Cpus;
-use super::zone::{write_zone, zone};
+use super::zone::served_zone;
 
 /// Ports of a relay that shares a host with the server under test.
 const RELAY_PORTS: Ports =
@@ -74,7 +74,7 @@ impl Testbed {
     /// state lies under `folder`.
     pub(super) fn make(
         variant: &Variant,
-        queries: &QueryList,
+        queries: &Asked,
         startup: Startup<'_>,
     ) -> Result<Self, TargetError> {
         let hosts = make_hosts(variant, startup)?;
@@ -242,7 +242,7 @@ impl Testbed {
         &self,
         behind: &ChainServer<'_>,
         variant: &Variant,
-        queries: &QueryList,
+        queries: &Asked,
         startup: Startup<'_>,
     ) -> Result<RunningChainServer, TargetError> {
         let Startup { cpus, seeds, folder, guard, stop } = startup;
@@ -453,21 +453,21 @@ fn transports(behind: &ChainServer<'_>) -> Vec<Transport> {
 fn give_data(
     spec: &mut ServerSpec,
     variant: &Variant,
-    queries: &QueryList,
+    queries: &Asked,
     stop: &AtomicBool,
 ) -> Result<(), TargetError> {
     if spec.upstream.is_some() {
         return Ok(());
     }
-    let settings = &variant.zone;
-    if let Queries::Zone(_) = variant.asked() {
-        let path = write_zone(&zone(settings)?, &settings.name, &spec.directory, stop)?;
-        spec.zone = Some(ZoneFile { origin: settings.name.clone(), path });
+    if let Queries::Zone(_) | Queries::ZoneFile { .. } = variant.asked() {
+        let signed = queries.signed.as_deref();
+        spec.zone = Some(served_zone(&variant.zone, signed, &spec.directory, stop)?);
         return Ok(());
     }
+    let list = &queries.list;
     let mut text = format!("{READY_NAME} A\n");
-    for place in 0..queries.len() {
-        text.push_str(&format!("{}\n", queries.get(place)));
+    for place in 0..list.len() {
+        text.push_str(&format!("{}\n", list.get(place)));
     }
     let path = spec.directory.join("names.txt");
     let written = fs::create_dir_all(&spec.directory).and_then(|()| fs::write(&path, text));

@@ -17,7 +17,9 @@ use super::adapter::{
 use super::cost_rows::{CostRow, functions, library};
 use super::logging::{DNSTAP_LOG, Logging};
 use super::rendered::Rendered;
-use super::spec::{LOG, ROOT_HINTS, RootHints, ServerSpec, UPSTREAM_AUTHORITY, Upstream};
+use super::spec::{
+    LOG, POLICY_NAME, POLICY_ZONE, ROOT_HINTS, RootHints, ServerSpec, UPSTREAM_AUTHORITY, Upstream,
+};
 use super::version::Version;
 use super::{bind_logging, bind_statistics, named_conf};
 use crate::certificate;
@@ -104,7 +106,7 @@ fn configuration(spec: &ServerSpec) -> String {
     session-keyfile \"session.key\";
     managed-keys-directory \".\";
 {listeners}
-{role}    allow-transfer {{ none; }};
+{role}{policy}    allow-transfer {{ none; }};
     notify no;
 {minimal}{cache}    tcp-clients {tcp_clients};
     tcp-listen-queue 1024;
@@ -123,6 +125,10 @@ statistics-channels {{ inet 127.0.0.1 port {control} allow {{ 127.0.0.1; }}; }};
         blocks = blocks(spec),
         listeners = listeners(spec),
         role = role(spec),
+        policy = match &spec.policy_zone {
+            Some(_) => format!("    response-policy {{ zone \"{POLICY_NAME}\"; }};\n"),
+            None => String::new(),
+        },
         minimal = if spec.is_authoritative() { "    minimal-responses yes;\n" } else { "" },
         cache = match spec.cache_octets().filter(|_| !spec.is_authoritative()) {
             Some(octets) => format!("    max-cache-size {octets};\n"),
@@ -210,6 +216,12 @@ fn data(spec: &ServerSpec) -> String {
             "zone \"{}\" {{\n    type primary;\n    file \"{}\";\n}};\n",
             spec.origin(),
             spec.zone_file_name()
+        ));
+    }
+    if spec.policy_zone.is_some() {
+        text.push_str(&format!(
+            "zone \"{POLICY_NAME}\" {{\n    type primary;\n    file \"{POLICY_ZONE}\";\n    \
+             allow-query {{ none; }};\n}};\n"
         ));
     }
     let over_tcp = spec.upstream.as_ref().filter(|its| its.transport == Transport::Tcp);

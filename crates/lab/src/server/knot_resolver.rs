@@ -25,7 +25,7 @@ use super::adapter::{
 use super::control;
 use super::cost_rows::{CostRow, functions, library};
 use super::rendered::{Rendered, RenderedFile};
-use super::spec::{ROOT_HINTS, RootHints, ServerSpec, UPSTREAM_AUTHORITY, Upstream};
+use super::spec::{POLICY_ZONE, ROOT_HINTS, RootHints, ServerSpec, UPSTREAM_AUTHORITY, Upstream};
 use super::version::Version;
 use crate::certificate;
 
@@ -163,7 +163,7 @@ for _, module in ipairs({{ {unloaded} }}) do
     if _G[module] then modules.unload(module) end
 end
 trust_anchors.remove('.')
-{cache}{anchor}{way}{extra}",
+{cache}{anchor}{policy}{way}{extra}",
         cache = match spec.cache_octets() {
             Some(octets) => format!("cache.size = {octets}\n"),
             None => String::new(),
@@ -180,6 +180,10 @@ trust_anchors.remove('.')
         anchor = match spec.validates() {
             true => format!("trust_anchors.add('{}')\n", spec.trust_anchors.join("\\n")),
             false => String::new(),
+        },
+        policy = match &spec.policy_zone {
+            Some(_) => format!("policy.add(policy.rpz(policy.DENY, '{POLICY_ZONE}'))\n"),
+            None => String::new(),
         },
         way = match (&spec.upstream, &spec.root_hints) {
             (Some(upstream), _) => forward(upstream),

@@ -44,12 +44,12 @@ pub use logging::{
     Rotation, SYSLOG_SOCKET,
 };
 pub use rendered::{Rendered, RenderedFile};
-pub(crate) use spec::LOG;
 use spec::SPARE_CONNECTIONS;
 pub use spec::{
     EmbeddedSettings, IANA_TRUST_ANCHORS, Ports, ROOT_HINTS, RootHints, ServerSpec,
     UPSTREAM_AUTHORITY, Upstream, UpstreamTls, ZoneFile,
 };
+pub(crate) use spec::{LOG, POLICY_ZONE};
 pub use version::Version;
 
 use crate::error::LabError;
@@ -76,7 +76,13 @@ pub fn render(spec: &ServerSpec, binary: &std::path::Path) -> Result<Rendered, L
         value: binary.display().to_string(),
         reason: "the path must be UTF-8".to_owned(),
     })?;
-    Ok(adapter(spec.kind).render(spec, program))
+    let mut rendered = adapter(spec.kind).render(spec, program);
+    if spec.policy_zone.is_some() {
+        rendered.notes.push(format!(
+            "the response policy zone of the file {POLICY_ZONE} is applied, by the rules of that file"
+        ));
+    }
+    Ok(rendered)
 }
 
 /// Checks that a server started here may open a socket for each of so many connections over TCP. Before a run

@@ -25,6 +25,13 @@ const CONFIGURATION: &str = "pdns.conf";
 /// The second configuration, a list of zones in BIND's form.
 const ZONES: &str = "named.conf";
 
+/// In its folder: what the bind backend knows of a zone beside its file.
+const METADATA: &str = "dnssec.db";
+
+/// Says that the zone has its signatures, as an operator does (its manual, "DNSSEC Modes of Operation"), and becomes the
+/// server. Told here, `pdnsutil` says nothing of importance on standard output.
+const SCRIPT: &str = "start.sh";
+
 pub(super) struct PowerDnsAuthoritative;
 
 impl Adapter for PowerDnsAuthoritative {
@@ -57,14 +64,16 @@ impl Adapter for PowerDnsAuthoritative {
     fn render(&self, spec: &ServerSpec, program: &str) -> Rendered {
         let (origin, file) = (spec.origin(), spec.zone_file_name());
         let zones = format!("zone \"{origin}\" {{ type native; file \"{file}\"; }};\n");
-        Rendered {
-            files: vec![
-                RenderedFile { name: CONFIGURATION, content: configuration(spec) },
-                RenderedFile { name: ZONES, content: zones },
-            ],
-            command: [program, "--config-dir=."].map(str::to_owned).to_vec(),
-            notes: notes(spec),
+        let mut files = vec![
+            RenderedFile { name: CONFIGURATION, content: configuration(spec) },
+            RenderedFile { name: ZONES, content: zones },
+        ];
+        let mut command = [program, "--config-dir=."].map(str::to_owned).to_vec();
+        if spec.is_signed() {
+            files.push(RenderedFile { name: SCRIPT, content: script(&spec.origin()) });
+            command.splice(0..0, ["/bin/sh", SCRIPT].map(str::to_owned));
         }
+        Rendered { files, command, notes: notes(spec) }
     }
 
     fn counters(&self, access: &Access) -> Result<BTreeMap<String, u64>, String> {
@@ -73,11 +82,23 @@ impl Adapter for PowerDnsAuthoritative {
     }
 }
 
+fn script(origin: &str) -> String {
+    format!(
+        "\
+set -e
+rm -f {METADATA}
+pdnsutil --config-dir=. create-bind-db {METADATA} > /dev/null
+pdnsutil --config-dir=. set-presigned '{origin}' > /dev/null
+exec \"$@\"
+"
+    )
+}
+
 fn configuration(spec: &ServerSpec) -> String {
     format!(
         "\
 launch=bind
-bind-config={ZONES}
+{metadata}bind-config={ZONES}
 bind-check-interval=0
 daemon=no
 guardian=no
@@ -103,6 +124,10 @@ webserver-loglevel=none
         address = spec.address,
         port = spec.ports.plain,
         threads = spec.threads,
+        metadata = match spec.is_signed() {
+            true => format!("bind-dnssec-db={METADATA}\n"),
+            false => String::new(),
+        },
         reuseport = if spec.threads > 1 { "reuseport=yes\n" } else { "" },
         tcp_clients = spec.connection_limit(),
         control = spec.ports.control,
@@ -134,6 +159,10 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
             .to_owned(),
         "PowerDNS Authoritative Server opens UDP and TCP together".to_owned(),
     ];
+    if spec.is_signed() {
+        notes
+            .push("the zone is served with its own signatures (pdnsutil set-presigned)".to_owned());
+    }
     if spec.threads > 1 {
         notes.push(
             "reuseport yes (default no): each receiving thread has a socket of its own, and none waits \

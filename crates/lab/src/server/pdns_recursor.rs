@@ -19,14 +19,14 @@ use super::http;
 use super::metrics::Metrics;
 use super::pdns_auth;
 use super::rendered::{Rendered, RenderedFile};
-use super::spec::{ROOT_HINTS, RootHints, ServerSpec, Upstream};
+use super::spec::{POLICY_NAME, POLICY_ZONE, ROOT_HINTS, RootHints, ServerSpec, Upstream};
 use super::version::Version;
 
 /// The name that the program looks for in its folder.
 const CONFIGURATION: &str = "recursor.conf";
 
 /// The second configuration, a program in Lua with the trust anchors.
-const ANCHORS: &str = "recursor.lua";
+const LUA: &str = "recursor.lua";
 
 /// Queries that a client may keep outstanding on one connection: more than the window of most loads, so that
 /// the load decides.
@@ -105,12 +105,8 @@ impl Adapter for PowerDnsRecursor {
 
     fn render(&self, spec: &ServerSpec, program: &str) -> Rendered {
         let mut files = vec![RenderedFile { name: CONFIGURATION, content: configuration(spec) }];
-        if spec.validates() {
-            let add = |anchor: &String| {
-                format!("addTA('.', '{}')\n", trust_anchor_words(anchor).join(" "))
-            };
-            let added: String = spec.trust_anchors.iter().map(add).collect();
-            files.push(RenderedFile { name: ANCHORS, content: format!("clearTA('.')\n{added}") });
+        if let Some(content) = lua(spec) {
+            files.push(RenderedFile { name: LUA, content });
         }
         files.extend(spec.hints_file());
         Rendered {
@@ -126,9 +122,28 @@ impl Adapter for PowerDnsRecursor {
     }
 }
 
+/// What it is told in Lua: trust anchors and policies.
+fn lua(spec: &ServerSpec) -> Option<String> {
+    let mut text = String::new();
+    if spec.validates() {
+        text.push_str("clearTA('.')\n");
+        for anchor in &spec.trust_anchors {
+            text.push_str(&format!("addTA('.', '{}')\n", trust_anchor_words(anchor).join(" ")));
+        }
+    }
+    if spec.policy_zone.is_some() {
+        text.push_str(&format!("rpzFile('{POLICY_ZONE}', {{ policyName = '{POLICY_NAME}' }})\n"));
+    }
+    (!text.is_empty()).then_some(text)
+}
+
 fn configuration(spec: &ServerSpec) -> String {
+    let by_lua = match lua(spec) {
+        Some(_) => format!("lua-config-file={LUA}\n"),
+        None => String::new(),
+    };
     let validation = match spec.validates() {
-        true => format!("dnssec=validate\nlua-config-file={ANCHORS}\n"),
+        true => "dnssec=validate\n".to_owned(),
         // Other resolvers ask with DO set also where they do not validate, and give a client that sets it what they
         // got.
         false if spec.root_hints.is_some() => "dnssec=process-no-validate\n".to_owned(),
@@ -167,7 +182,7 @@ webserver-address=127.0.0.1
 webserver-port={control}
 webserver-allow-from=127.0.0.1
 webserver-loglevel=none
-{validation}{cache}{upstream}{extra}",
+{validation}{by_lua}{cache}{upstream}{extra}",
         address = spec.address,
         port = spec.ports.plain,
         threads = spec.threads,

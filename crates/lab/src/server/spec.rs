@@ -26,6 +26,8 @@ pub struct ServerSpec {
     /// The trust anchors from which a forwarder or resolver validates (RFC 4035): DS records of the root in
     /// presentation format. Empty to leave validation off.
     pub trust_anchors: Vec<String>,
+    /// The response policy zone that a forwarder or resolver applies; copied into its folder as [`POLICY_ZONE`].
+    pub policy_zone: Option<PathBuf>,
     /// How much a forwarder or resolver keeps.
     pub cache: CacheSize,
     /// It counts its queries even if it does so only when told to. Otherwise there may be no counters to
@@ -98,6 +100,12 @@ pub struct EmbeddedSettings {
     pub no_tickets: bool,
 }
 
+/// Name of the file of a response policy zone in the server's folder.
+pub(crate) const POLICY_ZONE: &str = "policy.zone";
+
+/// Name of a response policy zone where a server wants one. Nobody asks for it.
+pub(super) const POLICY_NAME: &str = "policy.dnslab";
+
 /// A zone in the format of RFC 1035, section 5.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZoneFile {
@@ -105,6 +113,8 @@ pub struct ZoneFile {
     pub origin: String,
     /// Copied into the server's folder, unless it is there already.
     pub path: PathBuf,
+    /// It has signatures (RFC 4035), which the server sends to whom asks for them.
+    pub is_signed: bool,
 }
 
 /// A server that another one forwards to.
@@ -231,6 +241,7 @@ impl ServerSpec {
             upstream: None,
             root_hints: None,
             trust_anchors: Vec::new(),
+            policy_zone: None,
             cache: CacheSize::Default,
             counts: true,
             logging: Logging::default(),
@@ -263,6 +274,11 @@ impl ServerSpec {
     /// True if it answers from a zone.
     pub(super) fn is_authoritative(&self) -> bool {
         self.upstream.is_none() && self.root_hints.is_none()
+    }
+
+    /// True if its zone has signatures.
+    pub(super) fn is_signed(&self) -> bool {
+        self.zone.as_ref().is_some_and(|zone| zone.is_signed)
     }
 
     /// The file of its root hints, if it was given some.

@@ -20,7 +20,11 @@ pub(crate) fn spec(kind: ServerKind, transports: &[Transport]) -> ServerSpec {
 }
 
 fn example() -> ZoneFile {
-    ZoneFile { origin: "example.test".to_owned(), path: "/tmp/example.zone".into() }
+    ZoneFile {
+        origin: "example.test".to_owned(),
+        path: "/tmp/example.zone".into(),
+        is_signed: false,
+    }
 }
 
 /// `upstream` is the transport to its upstream.

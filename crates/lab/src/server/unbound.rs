@@ -16,7 +16,9 @@ use super::adapter::{Access, Adapter, Facts, IDLE_SECONDS, counts_found, hints_n
 use super::control;
 use super::cost_rows::{CostRow, functions, library};
 use super::rendered::Rendered;
-use super::spec::{ROOT_HINTS, RootHints, ServerSpec, UPSTREAM_AUTHORITY, Upstream};
+use super::spec::{
+    POLICY_NAME, POLICY_ZONE, ROOT_HINTS, RootHints, ServerSpec, UPSTREAM_AUTHORITY, Upstream,
+};
 use super::version::Version;
 use crate::{certificate, launch};
 
@@ -114,6 +116,7 @@ fn has_files(spec: &ServerSpec, limit: Option<u64>) -> Result<(), String> {
 
 fn configuration(spec: &ServerSpec) -> String {
     let connections = spec.halved_connection_limit();
+    let policy = if spec.policy_zone.is_some() { "respip " } else { "" };
     let modules = if spec.validates() { "validator iterator" } else { "iterator" };
     format!(
         "server:
@@ -125,7 +128,7 @@ fn configuration(spec: &ServerSpec) -> String {
     log-time-ascii: yes
 {listeners}    access-control: 0.0.0.0/0 allow
     access-control: ::/0 allow
-{way}    module-config: \"{modules}\"
+{way}    module-config: \"{policy}{modules}\"
     num-threads: {threads}
     so-reuseport: yes
     incoming-num-tcp: {connections}
@@ -139,7 +142,7 @@ remote-control:
     control-interface: \"/proc/self/cwd/{CONTROL}\"
     control-use-cert: no
 
-{forward}{extra}",
+{rpz}{forward}{extra}",
         listeners = listeners(spec),
         threads = spec.threads,
         way = match &spec.root_hints {
@@ -159,6 +162,12 @@ remote-control:
         idle = IDLE_SECONDS * 1_000,
         tls = tls(spec),
         anchor = anchors(spec),
+        rpz = match &spec.policy_zone {
+            Some(_) => {
+                format!("rpz:\n    name: \"{POLICY_NAME}\"\n    zonefile: \"{POLICY_ZONE}\"\n\n")
+            }
+            None => String::new(),
+        },
         forward = spec.upstream.as_ref().map(forward_zone).unwrap_or_default(),
         extra = spec.extra_text(),
     )

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use dnslab_traffic::ZoneFileError;
 use dnslab_wire::{PREBUILT_HEADER, RrSet, canonical_cmp, push_prebuilt};
 use domain::base::iana::{Class, Rtype};
 use domain::base::rdata::{ComposeRecordData, RecordData};
 use domain::base::{Record, ToName};
 
 use super::data::{EMPTY, FLAG_CUT, FLAG_DNAME, Slot, Zone, hash, presentation, suffixes};
-use super::error::ZoneError;
 
 /// One record, its octets in [`Draft::pool`].
 struct DraftRecord {
@@ -41,7 +41,7 @@ impl Draft {
         &mut self,
         record: &Record<N, D>,
         line: usize,
-    ) -> Result<(), ZoneError> {
+    ) -> Result<(), ZoneFileError> {
         let owner = record.owner().to_vec();
         let (rtype, ttl) = (record.rtype(), record.ttl().as_secs());
         let compose = |pool: &mut Vec<u8>| {
@@ -51,7 +51,7 @@ impl Draft {
             Class::IN => self.add(owner.as_slice(), rtype, ttl, line, compose),
             _ => Err("only class IN is served"),
         };
-        added.map_err(|reason| ZoneError::Record {
+        added.map_err(|reason| ZoneFileError::Record {
             line,
             owner: presentation(owner.as_slice()),
             rtype: record.rtype().to_string(),
@@ -60,14 +60,14 @@ impl Draft {
     }
 
     /// Adds the records of an RRset that is in no file.
-    pub(super) fn push_set(&mut self, owner: &[u8], set: &RrSet) -> Result<(), ZoneError> {
+    pub(super) fn push_set(&mut self, owner: &[u8], set: &RrSet) -> Result<(), ZoneFileError> {
         let rtype = Rtype::from_int(set.rtype);
         for data in set.data() {
             let compose = |pool: &mut Vec<u8>| {
                 pool.extend_from_slice(data);
                 Ok(())
             };
-            self.add(owner, rtype, set.ttl, 0, compose).map_err(ZoneError::Zone)?;
+            self.add(owner, rtype, set.ttl, 0, compose).map_err(ZoneFileError::Zone)?;
         }
         Ok(())
     }
@@ -100,10 +100,10 @@ impl Draft {
     }
 
     /// The owner of the one SOA record.
-    pub(super) fn apex(&self) -> Result<Box<[u8]>, ZoneError> {
+    pub(super) fn apex(&self) -> Result<Box<[u8]>, ZoneFileError> {
         let mut soas = self.records.iter().filter(|record| record.rtype == Rtype::SOA);
         let first =
-            soas.next().ok_or(ZoneError::Zone("no SOA record: add one at the zone's apex"))?;
+            soas.next().ok_or(ZoneFileError::Zone("no SOA record: add one at the zone's apex"))?;
         match soas.find(|soa| self.owner(soa) != self.owner(first)) {
             Some(second) => {
                 Err(self.culprit(second, "a second SOA record: one file holds one zone"))
@@ -112,7 +112,7 @@ impl Draft {
         }
     }
 
-    pub(super) fn check_owners(&self, apex: &[u8]) -> Result<(), ZoneError> {
+    pub(super) fn check_owners(&self, apex: &[u8]) -> Result<(), ZoneFileError> {
         let outside = |record: &&DraftRecord| !suffixes(self.owner(record)).any(|end| end == apex);
         match self.records.iter().find(outside) {
             Some(record) => Err(self.culprit(
@@ -125,7 +125,7 @@ impl Draft {
 
     /// Refuses a zone that is signed with NSEC3 (RFC 5155): its answers would lack their proofs. Call it
     /// before [`Draft::sort`], so that the error names the first such record of the file.
-    pub(super) fn check_denial(&self) -> Result<(), ZoneError> {
+    pub(super) fn check_denial(&self) -> Result<(), ZoneFileError> {
         let is_of_nsec3 =
             |record: &&DraftRecord| matches!(record.rtype, Rtype::NSEC3 | Rtype::NSEC3PARAM);
         match self.records.iter().find(is_of_nsec3) {
@@ -160,7 +160,7 @@ impl Draft {
     /// Checks that no CNAME has neighbours (RFC 1034, section 3.6.2) other than RRSIG and NSEC (RFC 4035,
     /// section 2.5), and that a DNAME is alone of its type and at no zone cut (RFC 6672, sections 2.3 and
     /// 2.4).
-    pub(super) fn check_aliases(&self, apex: &[u8]) -> Result<(), ZoneError> {
+    pub(super) fn check_aliases(&self, apex: &[u8]) -> Result<(), ZoneFileError> {
         let is_data = |record: &DraftRecord| !matches!(record.rtype, Rtype::RRSIG | Rtype::NSEC);
         for node in self.nodes() {
             let cname = node.iter().find(|record| record.rtype == Rtype::CNAME);
@@ -184,12 +184,12 @@ impl Draft {
     }
 
     /// The records must be sorted.
-    pub(super) fn build(self, apex: Box<[u8]>) -> Result<Zone, ZoneError> {
+    pub(super) fn build(self, apex: Box<[u8]>) -> Result<Zone, ZoneFileError> {
         let soa = self
             .records
             .iter()
             .find(|record| record.rtype == Rtype::SOA)
-            .ok_or(ZoneError::Zone("no SOA record: add one at the zone's apex"))?;
+            .ok_or(ZoneFileError::Zone("no SOA record: add one at the zone's apex"))?;
         let minimum = self.rdata(soa).last_chunk().map_or(0, |octets| u32::from_be_bytes(*octets));
         let mut negative_soa = Vec::new();
         push_prebuilt(&mut negative_soa, soa.rtype.to_int(), soa.ttl.min(minimum), self.rdata(soa));
@@ -216,7 +216,7 @@ impl Draft {
             self.push_node(&mut arena, name, 0, &[])?;
         }
         if u32::try_from(arena.len()).is_err() {
-            return Err(ZoneError::Zone("the zone needs more than 4 GiB: split it"));
+            return Err(ZoneFileError::Zone("the zone needs more than 4 GiB: split it"));
         }
         chain.sort_by(|(left, _), (right, _)| canonical_cmp(left, right));
         Ok(Zone {
@@ -240,7 +240,7 @@ impl Draft {
         name: &[u8],
         flags: u8,
         node: &[DraftRecord],
-    ) -> Result<(), ZoneError> {
+    ) -> Result<(), ZoneFileError> {
         arena.push(u8::try_from(name.len()).expect("a name has at most 255 octets"));
         arena.extend_from_slice(name);
         let sets = || node.chunk_by(|left, right| left.rtype == right.rtype);
@@ -299,8 +299,8 @@ impl Draft {
         rdata(&self.pool, record)
     }
 
-    fn culprit(&self, record: &DraftRecord, reason: &'static str) -> ZoneError {
-        ZoneError::Record {
+    fn culprit(&self, record: &DraftRecord, reason: &'static str) -> ZoneFileError {
+        ZoneFileError::Record {
             line: record.line as usize,
             owner: presentation(self.owner(record)),
             rtype: record.rtype.to_string(),

@@ -1,8 +1,11 @@
 //! From a zone file (RFC 1035, section 5) to a [`Zone`].
 
+use std::ops::ControlFlow;
+
+use dnslab_traffic::{ZoneFileError, read_zone_file};
+
 use super::data::Zone;
-use super::entries::read;
-use super::error::ZoneError;
+use super::draft::Draft;
 
 impl Zone {
     /// Reads the text of a zone file. `origin` is the name for relative names before the first `$ORIGIN`; without it, the
@@ -11,8 +14,12 @@ impl Zone {
     ///
     /// # Errors
     /// When the text holds what cannot be served.
-    pub fn parse(text: &[u8], origin: Option<&str>) -> Result<Self, ZoneError> {
-        let mut draft = read(text, origin)?;
+    pub fn parse(text: &[u8], origin: Option<&str>) -> Result<Self, ZoneFileError> {
+        let mut draft = Draft::default();
+        read_zone_file(text, origin, |record, line| {
+            draft.push(record, line)?;
+            Ok::<_, ZoneFileError>(ControlFlow::Continue(()))
+        })?;
         let apex = draft.apex()?;
         draft.check_owners(&apex)?;
         draft.check_denial()?;
@@ -65,7 +72,7 @@ mod tests {
         assert!(error.to_string().contains("no SOA"));
         let error = Zone::parse(b"a 60 IN A 192.0.2.1\n", None).unwrap_err();
         assert!(error.to_string().contains("origin"), "{error}");
-        assert!(matches!(Zone::parse(b"", Some("a..b")), Err(ZoneError::Origin(_))));
+        assert!(matches!(Zone::parse(b"", Some("a..b")), Err(ZoneFileError::Origin(_))));
     }
 
     #[test]

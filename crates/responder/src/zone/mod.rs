@@ -3,15 +3,11 @@
 mod data;
 mod denial;
 mod draft;
-mod entries;
-mod error;
-mod further_types;
 mod load;
 mod made;
 mod zones;
 
 pub use data::Zone;
 pub(crate) use data::{AncestorNode, Lookup, NamedNode, Node, RrSet, suffixes};
-pub use error::ZoneError;
 pub use made::{NameLineError, NameList, NameListError, Signing};
 pub use zones::{Role, Zones};

@@ -9,11 +9,11 @@ use dnslab_wire::units::duration::write as write_duration;
 use dnslab_wire::units::{number, share};
 use dnslab_wire::{Method, Transport};
 
-use super::{Check, PathKind};
+use super::{Check, PathKind, shown};
 use crate::key::Field;
 use crate::{
     HostsChoice, Kind, LoadDraft, PopulationSource, Queries, Records, ServerChoice, ServerDraft,
-    ServerKind, Subnets, TlsVersions, VariantDraft,
+    ServerKind, Subnets, TlsVersions, VariantDraft, ZoneDraft,
 };
 
 /// Played clients close what has been idle for so long. Stub resolvers keep connections for 10 to 30 s (RFC
@@ -169,7 +169,7 @@ impl Check<'_> {
             );
         }
         let has_zone = matches!(load.checked().asked(), Queries::Zone(_));
-        if has_zone && !zone.records.is_written() {
+        if has_zone && zone.file.value.is_none() && !zone.records.is_written() {
             // Its popular names are there, so that a server which knows the zone answers them.
             let Kind::Count { most, .. } = zone.records.key().kind else { return };
             let most = u32::try_from(most).unwrap_or(u32::MAX);
@@ -256,6 +256,44 @@ impl Check<'_> {
                 [windows.mark("goes on after the load"), duration.mark("the measured window")],
                 "end it earlier, or write a longer `load.duration`",
             );
+        }
+    }
+
+    /// Checks the zone file, and finds the name of its zone.
+    pub(super) fn zone(&mut self, zone: &mut ZoneDraft) {
+        self.file(&mut zone.file, "zone file");
+        let Some(path) = zone.file.value.clone() else { return };
+        let ZoneDraft { name, file, records, ttl, .. } = zone;
+        for (made, is_displaced) in [
+            (records as &dyn Field, records.layer() < file.layer()),
+            (ttl as &dyn Field, ttl.layer() < file.layer()),
+        ] {
+            // A key written with its default is no slip.
+            if is_displaced || made.is_default() {
+                continue;
+            }
+            self.problem(
+                format!("`{}` is for a zone that dnslab makes", made.key().path),
+                [made.place().map(|place| place.mark("its records")), file.mark("a zone file")],
+                "remove one of them",
+            );
+        }
+        records.forget();
+        ttl.forget();
+        if name.layer() < file.layer() {
+            // It is that of a zone that another layer displaced.
+            name.forget();
+        }
+        if zone.name.is_written() || self.machine.kind_of(&path) != PathKind::File {
+            return;
+        }
+        match self.machine.read_zone_name(&path) {
+            Ok(name) => zone.name.value = name,
+            Err(reason) => self.problem(
+                format!("{}: {reason}", shown(&path.to_string_lossy())),
+                [zone.file.mark("the zone has no name")],
+                "mend the file, or write `server.zone.name`",
+            ),
         }
     }
 

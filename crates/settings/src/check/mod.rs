@@ -44,6 +44,15 @@ pub trait Machine {
         PathKind::File
     }
 
+    /// The name of the zone in this file; that of the keys' default where no file is read.
+    ///
+    /// # Errors
+    /// Why it has none.
+    fn read_zone_name(&self, path: &Path) -> Result<String, String> {
+        let _ = path;
+        Ok(crate::ZoneDraft::of(&crate::entry::Entries::default()).name.value)
+    }
+
     /// The population that this file describes; that of [`Population::typical`] where no file is read.
     ///
     /// # Errors
@@ -223,6 +232,7 @@ impl Check<'_> {
                 held.extend(draft.fields().iter().filter_map(|field| field.place().cloned()));
                 self.fit(draft);
                 self.server(draft);
+                self.zone(&mut draft.zone);
                 self.load(draft);
                 self.chain(draft);
                 self.compared_with(draft, &document);

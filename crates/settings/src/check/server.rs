@@ -325,6 +325,7 @@ impl Check<'_> {
 
     /// Checks the servers behind the one under test, and the links between their hosts.
     pub(super) fn chain(&mut self, draft: &mut VariantDraft) {
+        self.file(&mut draft.server.policy_zone, "policy zone");
         self.resolver(draft);
         self.external_upstream(draft);
         let VariantDraft { server, relay, upstream, load, client_link, upstream_link, .. } = draft;
@@ -422,7 +423,7 @@ impl Check<'_> {
 impl Check<'_> {
     /// Checks a server that resolves by itself.
     fn resolver(&mut self, draft: &VariantDraft) {
-        let VariantDraft { server, upstream, load, lab, .. } = draft;
+        let VariantDraft { server, upstream, zone, load, lab, .. } = draft;
         let is_live = match upstream.kind.value {
             Some(UpstreamChoice::Internet) => false,
             Some(UpstreamChoice::Live) => true,
@@ -483,7 +484,8 @@ impl Check<'_> {
             );
         }
         let has_names = !is_live && load.population.value.is_some();
-        if matches!(load.checked().asked(), Queries::Zone(_)) && !has_names {
+        let is_own = is_live && zone.file.value.is_some();
+        if matches!(load.checked().asked(), Queries::Zone(_)) && !has_names && !is_own {
             let (message, help) = match is_live {
                 true => (
                     "nobody on the Internet knows the names of the synthetic zone",

@@ -37,7 +37,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// The query files, captures, population files, files of client subnets and hierarchies of all variants, each once, with their
+/// The query files, zone files, captures, population files, files of client subnets and hierarchies of all variants, each once, with their
 /// digests. Key files are left out: not even their digest is kept.
 ///
 /// # Errors
@@ -50,6 +50,12 @@ pub(super) fn inputs(
     for variant in &experiment.variants {
         if let Some(path) = &variant.load.queries {
             note(&mut facts, "query file", path)?;
+        }
+        if let Some(path) = &variant.zone.file {
+            note(&mut facts, "zone file", path)?;
+        }
+        if let Some(path) = &variant.server.policy_zone {
+            note(&mut facts, "policy zone", path)?;
         }
         if let Some(path) = variant.load.mode.capture() {
             note(&mut facts, "capture", path)?;

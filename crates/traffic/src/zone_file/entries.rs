@@ -5,15 +5,15 @@
 //! others as they are.
 
 use std::borrow::Cow;
+use std::ops::ControlFlow;
 use std::str::FromStr as _;
 
 use bytes::Bytes;
 use domain::base::Name;
 use domain::base::iana::{Class, Rtype};
-use domain::zonefile::inplace::{Entry as Parsed, Zonefile};
+use domain::zonefile::inplace::{Entry as Parsed, ScannedRecord, Zonefile};
 
-use super::draft::Draft;
-use super::error::ZoneError;
+use super::error::ZoneFileError;
 use super::further_types::FurtherType;
 
 /// A word of an entry: where it stands in the text, without its quotes.
@@ -149,28 +149,39 @@ fn ends_word(octet: u8) -> bool {
     matches!(octet, b' ' | b'\t' | b'\r' | b'\n' | b'"' | b'(' | b')' | b';')
 }
 
-/// Reads a zone file into a [`Draft`].
+/// Hands each record of a zone file to `take`, with the line on which it ends, until that breaks off. `origin` is the name for
+/// relative names before the first `$ORIGIN`; without it, the owner of the SOA record is.
 ///
 /// # Errors
-/// When an entry cannot be read. The error has its line.
-pub(super) fn read(text: &[u8], origin: Option<&str>) -> Result<Draft, ZoneError> {
+/// When an entry cannot be read, or `take` has one. The error has its line.
+pub fn read_zone_file<E: From<ZoneFileError>>(
+    text: &[u8],
+    origin: Option<&str>,
+    mut take: impl FnMut(&ScannedRecord, usize) -> Result<ControlFlow<()>, E>,
+) -> Result<(), E> {
     let mut parser = Zonefile::new();
     parser.set_default_class(Class::IN);
     let mut reader =
-        Reader { parser, draft: Draft::default(), origin: None, has_ttl: false, lines_fed: 0 };
+        Reader { parser, records: Vec::new(), origin: None, has_ttl: false, lines_fed: 0 };
     if let Some(origin) = origin {
-        let no_name = |_| ZoneError::Origin(origin.to_owned());
+        let no_name = |_| ZoneFileError::Origin(origin.to_owned());
         reader.set_origin(Name::from_chars(origin.chars()).map_err(no_name)?);
     }
     for entry in (Entries { text, line: 1 }) {
         reader.take(&entry)?;
+        for record in reader.records.drain(..) {
+            if take(&record, entry.lines.1)?.is_break() {
+                return Ok(());
+            }
+        }
     }
-    Ok(reader.draft)
+    Ok(())
 }
 
 struct Reader {
     parser: Zonefile,
-    draft: Draft,
+    /// Those of the entry that was read last.
+    records: Vec<ScannedRecord>,
     origin: Option<Name<Bytes>>,
     /// A TTL was written, or follows from the SOA record.
     has_ttl: bool,
@@ -183,7 +194,7 @@ impl Reader {
         self.origin = Some(origin);
     }
 
-    fn take(&mut self, entry: &Entry<'_>) -> Result<(), ZoneError> {
+    fn take(&mut self, entry: &Entry<'_>) -> Result<(), ZoneFileError> {
         match entry.word(0) {
             None => Ok(()),
             Some(word) if !entry.is_indented && word.starts_with(b"$") => self.control(entry, word),
@@ -191,7 +202,7 @@ impl Reader {
         }
     }
 
-    fn control(&mut self, entry: &Entry<'_>, word: &[u8]) -> Result<(), ZoneError> {
+    fn control(&mut self, entry: &Entry<'_>, word: &[u8]) -> Result<(), ZoneFileError> {
         if word.eq_ignore_ascii_case(b"$TTL") {
             let Some(word) = entry.word(1) else { return self.feed(entry, entry.text) };
             let seconds = ttl(word).ok_or_else(|| fault(entry, no_ttl(word)))?;
@@ -212,7 +223,7 @@ impl Reader {
         Ok(())
     }
 
-    fn record(&mut self, entry: &Entry<'_>) -> Result<(), ZoneError> {
+    fn record(&mut self, entry: &Entry<'_>) -> Result<(), ZoneFileError> {
         let head = Head::of(entry, usize::from(!entry.is_indented));
         let mut numbers: Vec<(usize, u32)> = head.ttl.into_iter().collect();
         self.has_ttl |= head.ttl.is_some();
@@ -258,7 +269,7 @@ impl Reader {
     }
 
     /// `$GENERATE range owner [ttl] [class] type data`, as BIND has it: entries that differ by a number.
-    fn generate(&mut self, entry: &Entry<'_>) -> Result<(), ZoneError> {
+    fn generate(&mut self, entry: &Entry<'_>) -> Result<(), ZoneFileError> {
         const FORM: &str = "$GENERATE is followed by a range such as 1-10 or 0-100/2, an owner, perhaps a TTL and a \
                             class, a type, and the data";
         let wrong = || fault(entry, FORM.to_owned());
@@ -300,7 +311,7 @@ impl Reader {
     }
 
     /// Lets the parser read a text that stands for this entry.
-    fn feed(&mut self, entry: &Entry<'_>, text: &[u8]) -> Result<(), ZoneError> {
+    fn feed(&mut self, entry: &Entry<'_>, text: &[u8]) -> Result<(), ZoneFileError> {
         self.parser.extend_from_slice(text);
         if !text.ends_with(b"\n") {
             // Editors do not always write one after the last line.
@@ -310,7 +321,7 @@ impl Reader {
             self.parser.next_entry().map_err(|error| self.worded(entry, &error.to_string()))?
         {
             if let Parsed::Record(record) = parsed {
-                self.draft.push(&record, entry.lines.1)?;
+                self.records.push(record);
             }
         }
         self.lines_fed += text.iter().filter(|octet| **octet == b'\n').count();
@@ -320,7 +331,7 @@ impl Reader {
 
     /// The error that `domain` words as `line:column: reason`, with the line of the file. If the last item of a line is
     /// at fault, the parser is already in column 1 of the next line.
-    fn worded(&self, entry: &Entry<'_>, worded: &str) -> ZoneError {
+    fn worded(&self, entry: &Entry<'_>, worded: &str) -> ZoneFileError {
         let mut parts = worded.splitn(3, ':');
         let mut number = || parts.next()?.parse::<usize>().ok();
         let (line, column) = (number().unwrap_or(1), number().unwrap_or(0));
@@ -333,7 +344,7 @@ impl Reader {
             }
             reason => reason.to_owned(),
         };
-        ZoneError::Syntax { line, reason }
+        ZoneFileError::Syntax { line, reason }
     }
 }
 
@@ -486,8 +497,8 @@ fn nibbles(mut value: u32, mut width: usize) -> String {
     }
 }
 
-fn fault(entry: &Entry<'_>, reason: String) -> ZoneError {
-    ZoneError::Syntax { line: entry.lines.0, reason }
+fn fault(entry: &Entry<'_>, reason: String) -> ZoneFileError {
+    ZoneFileError::Syntax { line: entry.lines.0, reason }
 }
 
 fn no_ttl(word: &[u8]) -> String {
@@ -511,11 +522,11 @@ fn no_type(word: &[u8]) -> String {
 const GENERIC: &str = r"`\# LENGTH HEX`";
 
 /// Names the type that `domain` knows by name alone.
-fn name_type(error: ZoneError, name: &str) -> ZoneError {
+fn name_type(error: ZoneFileError, name: &str) -> ZoneFileError {
     match error {
-        ZoneError::Syntax { line, reason } if reason.starts_with("unknown record type") => {
+        ZoneFileError::Syntax { line, reason } if reason.starts_with("unknown record type") => {
             let reason = format!("the data of `{name}` are read as {GENERIC} only: write them so");
-            ZoneError::Syntax { line, reason }
+            ZoneFileError::Syntax { line, reason }
         }
         error => error,
     }

@@ -2,7 +2,7 @@
 
 /// A zone file could not be read or served.
 #[derive(Debug, thiserror::Error)]
-pub enum ZoneError {
+pub enum ZoneFileError {
     /// The text is no zone file.
     #[error("zone file: line {line}: {reason}")]
     Syntax {
