@@ -20,6 +20,12 @@ use crate::error::{ResultsError, io_error};
 /// Entries of a folder that are looked at, at most: servers leave some ten.
 pub(crate) const MAX_ENTRIES: usize = 10_000;
 
+/// A file that is not in its place yet.
+struct Part {
+    file: File,
+    is_named: bool,
+}
+
 /// An open folder. Each name that it is given is that of something directly in it.
 #[derive(Debug)]
 pub(crate) struct Folder {
@@ -109,7 +115,7 @@ impl Folder {
     }
 
     /// Writes a file beside its place, syncs, then renames: a reader sees the old file or the new
-    /// one. A link of this name is replaced, not followed.
+    /// one. A link of this name is replaced, not followed. A process that is killed meanwhile leaves nothing.
     ///
     /// # Errors
     /// When the disk refuses; an earlier file stays as it was.
@@ -120,11 +126,14 @@ impl Folder {
         let written = (|| {
             // What a process of this number left when it was killed, or somebody put there.
             self.unlink(&part)?;
-            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
-            let mode = Mode::from_raw_mode(0o666);
-            let mut file = File::from(self.open_beneath(&part, flags, mode)?);
-            file.write_all(content)?;
-            file.sync_all()?;
+            let mut file = self.open_part(&part)?;
+            file.file.write_all(content)?;
+            file.file.sync_all()?;
+            if !file.is_named {
+                let unnamed = format!("/proc/self/fd/{}", file.file.as_raw_fd());
+                let follow = AtFlags::SYMLINK_FOLLOW;
+                rustix::fs::linkat(rustix::fs::CWD, unnamed, &self.descriptor, &part, follow)?;
+            }
             rustix::fs::renameat(&self.descriptor, &part, &self.descriptor, name)?;
             rustix::fs::fsync(&self.descriptor)?;
             Ok(())
@@ -134,6 +143,20 @@ impl Folder {
             self.unlink(&part).ok();
         }
         written.map_err(io_error("write", &path))
+    }
+
+    /// A new file without a name (O_TMPFILE, open(2)), or of the name `part` where the file system knows no such ones.
+    fn open_part(&self, part: &str) -> io::Result<Part> {
+        let mode = Mode::from_raw_mode(0o666);
+        match self.open_beneath(".", OFlags::WRONLY | OFlags::TMPFILE, mode) {
+            Ok(file) => Ok(Part { file: file.into(), is_named: false }),
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL) => {
+                let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
+                let file = self.open_beneath(part, flags, mode)?;
+                Ok(Part { file: file.into(), is_named: true })
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// A new file to be written bit by bit, in the place of one of this name.
