@@ -1,5 +1,7 @@
 //! The experiments as files of `dnslab run`: the built-in one with other variants.
 
+use dnslab_lab::ServerKind;
+
 use super::plan::Kind;
 
 const DEFAULT: &str = include_str!("../../../../experiments/encryption.toml");
@@ -29,6 +31,15 @@ pub(crate) fn default_size() -> (usize, usize) {
     (variants.len(), variants.iter().skip(1).map(with).sum())
 }
 
+/// The lines of a variant without anything planted.
+fn plain(server: ServerKind, transport: &str) -> String {
+    let load = format!("load.transport = \"{transport}\"");
+    match server {
+        ServerKind::Embedded => load,
+        _ => format!("{load}\nserver.kind = \"{server}\""),
+    }
+}
+
 impl Experiment {
     /// The default experiment with these variants: name, and keys, one a line. The first is the baseline.
     fn new(variants: &[(&str, String)], settings: &[&str]) -> Self {
@@ -46,19 +57,21 @@ impl Experiment {
         Self { file, settings: settings.iter().map(|setting| (*setting).to_owned()).collect() }
     }
 
-    /// `busy_ns` is the planted CPU time of each answer, if the kind has one.
-    pub(crate) fn of(kind: Kind, transport: &str, busy_ns: u64) -> Self {
-        let plain = format!("load.transport = \"{transport}\"");
+    /// `busy` is the line that plants CPU time for each answer, if the kind has any.
+    pub(crate) fn of(kind: Kind, transport: &str, busy: &str) -> Self {
+        let plain = plain(kind.server(), transport);
         let with = |keys: &str| format!("{plain}\n{keys}");
         let short = ["repeat.runs=2", "common.duration=0s"];
         match kind {
-            Kind::Same => Self::new(&EQUAL.map(|name| (name, plain.clone())), &[]),
+            Kind::Same | Kind::SameBind | Kind::SameNsd => {
+                Self::new(&EQUAL.map(|name| (name, plain.clone())), &[])
+            }
             Kind::SameQuarter => Self::new(
                 &EQUAL.map(|name| (name, plain.clone())),
                 &["load.duration=150ms", "common.duration=100ms"],
             ),
-            Kind::Cost3 | Kind::Cost5 | Kind::Cost10 => {
-                let busy = with(&format!("server.busy = \"{busy_ns}ns\""));
+            Kind::Cost3 | Kind::Cost5 | Kind::Cost10 | Kind::Cost5Bind | Kind::Cost5Nsd => {
+                let busy = with(busy);
                 Self::new(&[("plain", plain), ("busy", busy)], &[])
             }
             Kind::Delay => {
@@ -98,9 +111,8 @@ impl Experiment {
     }
 
     /// Measures what an answer costs without a planted cost.
-    pub(crate) fn calibration(transport: &str) -> Self {
-        let plain = format!("load.transport = \"{transport}\"");
-        Self::new(&[("plain", plain)], &["repeat.runs=3", "common.duration=0s"])
+    pub(crate) fn calibration(server: ServerKind, transport: &str) -> Self {
+        Self::new(&[("plain", plain(server, transport))], &["repeat.runs=3", "common.duration=0s"])
     }
 
     /// Smoke size: it shows that the path works, and measures nothing.
@@ -126,7 +138,7 @@ mod tests {
 
     #[test]
     fn only_the_variants_differ_from_the_default_experiment() {
-        let same = Experiment::of(Kind::Same, "dot", 0);
+        let same = Experiment::of(Kind::Same, "dot", "");
         let head = DEFAULT.split("[[variant]]").next().unwrap();
         for line in head.lines().filter(|line| !line.starts_with("baseline")) {
             assert!(same.file.contains(line), "`{line}` is not in {}", same.file);
@@ -134,7 +146,7 @@ mod tests {
         assert!(same.file.contains("\nbaseline = \"a\"\n"), "{}", same.file);
         assert_eq!(same.file.matches("\n[[variant]]\n").count(), 3, "{}", same.file);
         assert_eq!(same.settings, Vec::<String>::new());
-        let cost = Experiment::of(Kind::Cost5, "udp", 230);
+        let cost = Experiment::of(Kind::Cost5, "udp", "server.busy = \"230ns\"");
         assert!(cost.file.contains("server.busy = \"230ns\""), "{}", cost.file);
         assert_eq!(cost.file.matches("\n[[variant]]\n").count(), 2, "{}", cost.file);
     }

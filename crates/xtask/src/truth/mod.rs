@@ -11,6 +11,7 @@ mod figures;
 mod log;
 mod page;
 mod plan;
+mod planter;
 mod play;
 mod shown;
 mod tables;

@@ -17,8 +17,8 @@ const HEAD: &str = "\
 
 dnslab was asked questions whose answer is known: are three equal variants equal? Is a variant seen
 whose server takes a known amount of CPU time more for each answer? Each experiment is the
-[default experiment](../experiments/encryption.toml) with other variants, on the embedded server,
-at its default length unless said otherwise. [METHOD.md](../docs/METHOD.md) says how differences
+[default experiment](../experiments/encryption.toml) with other variants, on the embedded server at
+its default length unless said otherwise. [METHOD.md](../docs/METHOD.md) says how differences
 are planted, and how far the planting itself can be trusted.
 ";
 
@@ -53,6 +53,7 @@ pub(crate) fn page(log: &Log) -> String {
         page += &tables::same(&played);
         page += &tables::costs(&played);
         page += &tables::by_figure(&played);
+        page += &tables::real_servers(&played);
         page += &tables::planted(&played);
         page += &tables::limits(&played);
         page += &tables::position(&played);
@@ -118,7 +119,8 @@ pub(crate) mod tests {
     /// difference of the memory is 0 unless the variants are meant to be equal.
     pub(crate) fn played(kind: Kind, percent: u32) -> Played {
         let value = f64::from(percent) / 100.0;
-        let is_same = matches!(kind, Kind::Same | Kind::SameQuarter);
+        let is_same =
+            matches!(kind, Kind::Same | Kind::SameQuarter | Kind::SameBind | Kind::SameNsd);
         let variants: &[&str] = match kind {
             _ if is_same => &["b", "c"],
             _ if kind.limit().is_some() => &[],

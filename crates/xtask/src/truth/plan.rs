@@ -1,5 +1,6 @@
 //! Which experiments are played, how many of each, and which one is next.
 
+use dnslab_lab::ServerKind;
 use serde::{Deserialize, Serialize};
 
 /// An experiment whose truth is known.
@@ -37,6 +38,16 @@ pub(crate) enum Kind {
     LimitSharedCpu,
     /// One thread of a server with two is the bottleneck.
     LimitServerThread,
+    /// Three equal variants of BIND, at the default length.
+    SameBind,
+    /// Three equal variants of NSD, at the default length.
+    SameNsd,
+    /// Each answer of BIND costs about 5 % more CPU time.
+    #[serde(rename = "cost-5-bind")]
+    Cost5Bind,
+    /// Each answer of NSD costs about 5 % more CPU time.
+    #[serde(rename = "cost-5-nsd")]
+    Cost5Nsd,
 }
 
 /// What is planted.
@@ -61,7 +72,7 @@ const TURNS: &[&str] = &["udp", "tcp", "dot"];
 type Row = (Kind, u32, &'static [&'static str], &'static str, Truth);
 
 /// In the order of their declarations.
-pub(crate) const KINDS: [Row; 14] = [
+pub(crate) const KINDS: [Row; 18] = [
     (Kind::Same, 100, TURNS, "equal variants, default length", Other),
     (Kind::SameQuarter, 100, TURNS, "equal variants, a quarter of it", Other),
     (Kind::Cost3, 25, TURNS, "+3 % CPU time", Cost(0.03)),
@@ -76,6 +87,10 @@ pub(crate) const KINDS: [Row; 14] = [
     (Kind::LimitGenerator, 5, DOT, "load generator", Limit("generator")),
     (Kind::LimitSharedCpu, 5, UDP, "shared CPU", Limit("shared-cpu")),
     (Kind::LimitServerThread, 5, UDP, "one thread of the server", Limit("server-thread")),
+    (Kind::SameBind, 15, TURNS, "equal variants of BIND", Other),
+    (Kind::SameNsd, 15, TURNS, "equal variants of NSD", Other),
+    (Kind::Cost5Bind, 30, TURNS, "+5 % CPU time of BIND", Cost(0.05)),
+    (Kind::Cost5Nsd, 30, TURNS, "+5 % CPU time of NSD", Cost(0.05)),
 ];
 
 impl Kind {
@@ -91,6 +106,15 @@ impl Kind {
     pub(crate) fn transport(self, done: u32) -> &'static str {
         let transports = self.row().2;
         transports[done as usize % transports.len()]
+    }
+
+    /// The server under test.
+    pub(crate) fn server(self) -> ServerKind {
+        match self {
+            Self::SameBind | Self::Cost5Bind => ServerKind::Bind,
+            Self::SameNsd | Self::Cost5Nsd => ServerKind::Nsd,
+            _ => ServerKind::Embedded,
+        }
     }
 
     /// As a person says it.

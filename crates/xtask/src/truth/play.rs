@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use anyhow::{Context as _, Result, bail};
+use dnslab_lab::ServerKind;
 use dnslab_record::RunStatus;
 use dnslab_results::ResultsDirectory;
 use serde::Deserialize;
@@ -14,6 +15,7 @@ use serde::Deserialize;
 use super::experiment::Experiment;
 use super::log::{Compared, Estimate, METHOD, Played};
 use super::plan::Kind;
+use super::planter::Planter;
 use crate::machine::{self, CpuTime};
 use crate::process::Running;
 use crate::versus::dnslab::{Dnslab, only_folder};
@@ -31,8 +33,10 @@ pub(crate) struct Player {
     dnslab: Dnslab,
     folder: PathBuf,
     smoke: bool,
-    /// CPU time per answer of each transport without a planted cost, as far as it was measured.
-    cpu_ns: HashMap<&'static str, f64>,
+    /// CPU time per answer of each server and transport without a planted cost, as far as it was measured.
+    cpu_ns: HashMap<(ServerKind, &'static str), f64>,
+    /// What plants CPU time into servers of others, once it is made.
+    planter: Option<Planter>,
 }
 
 /// What is read of `summary.json`.
@@ -75,7 +79,7 @@ struct Verdict {
 impl Player {
     /// `folder` exists and stays.
     pub(crate) fn new(dnslab: Dnslab, folder: &Path, smoke: bool) -> Self {
-        Self { dnslab, folder: folder.to_owned(), smoke, cpu_ns: HashMap::new() }
+        Self { dnslab, folder: folder.to_owned(), smoke, cpu_ns: HashMap::new(), planter: None }
     }
 
     /// Plays experiment number `done` of a kind, from 0. An experiment without a report is a line, too.
@@ -85,10 +89,13 @@ impl Player {
     pub(crate) fn play(&mut self, kind: Kind, done: u32) -> Result<Played> {
         let (transport, seed) = (kind.transport(done), kind.seed(done));
         let busy_ns = match kind.cost() {
-            Some(share) => Some((self.cpu_ns(transport, seed)? * share).round() as u64),
+            Some(share) => {
+                Some((self.cpu_ns(kind.server(), transport, seed)? * share).round() as u64)
+            }
             None => None,
         };
-        let experiment = Experiment::of(kind, transport, busy_ns.unwrap_or(0));
+        let busy = busy_ns.map(|busy_ns| self.busy(kind.server(), busy_ns)).transpose()?;
+        let experiment = Experiment::of(kind, transport, &busy.unwrap_or_default());
         let (begun, before) = (Instant::now(), CpuTime::of_all());
         let result = self.run(experiment, seed);
         let mut played = Played {
@@ -116,19 +123,31 @@ impl Player {
         Ok(played)
     }
 
+    /// The line of a variant whose answers cost so much CPU time more.
+    fn busy(&mut self, server: ServerKind, busy_ns: u64) -> Result<String> {
+        if server == ServerKind::Embedded {
+            return Ok(format!("server.busy = \"{busy_ns}ns\""));
+        }
+        if self.planter.is_none() {
+            self.planter = Some(Planter::new()?);
+        }
+        let planter = self.planter.as_ref().context("it has just been made")?;
+        Ok(format!("server.binary = \"{}\"", planter.program(server, busy_ns)?.display()))
+    }
+
     /// The server's CPU time per answer without a planted cost. It is measured once for each transport.
-    fn cpu_ns(&mut self, transport: &'static str, seed: u64) -> Result<f64> {
-        if let Some(known) = self.cpu_ns.get(transport) {
+    fn cpu_ns(&mut self, server: ServerKind, transport: &'static str, seed: u64) -> Result<f64> {
+        if let Some(known) = self.cpu_ns.get(&(server, transport)) {
             return Ok(*known);
         }
-        let path = match self.run(Experiment::calibration(transport), seed)? {
+        let path = match self.run(Experiment::calibration(server, transport), seed)? {
             Ok(path) => path,
             Err(failure) => bail!("cannot measure the CPU time of an answer: {failure}"),
         };
         let report = report(&path)?;
         let cpu = report.variants.first().and_then(|variant| variant.metrics.get(CPU)?.value);
         let cpu = cpu.with_context(|| format!("{} has no {CPU}", path.display()))?;
-        self.cpu_ns.insert(transport, cpu);
+        self.cpu_ns.insert((server, transport), cpu);
         Ok(cpu)
     }
 

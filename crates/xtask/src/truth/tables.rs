@@ -276,6 +276,47 @@ pub(crate) fn by_figure(played: &[&Played]) -> String {
     text
 }
 
+/// Servers that others wrote: false marks of equal variants, and planted CPU time that each figure finds.
+pub(crate) fn real_servers(played: &[&Played]) -> String {
+    let mut text = "\n## Servers of others\n\nThe same with BIND and NSD. CPU time is planted by a library that is \
+                    loaded before the C library (LD_PRELOAD) and keeps the server busy before each message that it \
+                    sends. Its loop is counted, as that of `server.busy` is.\n\n\
+                    | experiments | over | played | reports with a false mark | found in CPU time per query | \
+                    found in the answered rate | \"equal within\" said of CPU time | measured, of the planted time |\n\
+                    | --- | --- | --- | --- | --- | --- | --- | --- |\n"
+        .to_owned();
+    for kind in [Kind::SameBind, Kind::SameNsd, Kind::Cost5Bind, Kind::Cost5Nsd] {
+        for transport in ["udp", "tcp", "dot"] {
+            let over = over(&of(played, &[kind]), transport);
+            let is_cost = kind.cost().is_some();
+            let parts: Vec<f64> = over
+                .iter()
+                .filter_map(|played| planted_and_measured(played))
+                .map(|(planted, measured, _)| measured / planted)
+                .collect();
+            let part = mean(&parts).map_or_else(|| "-".to_owned(), |(part, ..)| percent(part));
+            let cells = match is_cost {
+                true => [
+                    "-".to_owned(),
+                    counts(found(&over, &[CPU])),
+                    counts(found(&over, &[RATE])),
+                    "-".to_owned(),
+                    part,
+                ],
+                false => [
+                    counts(false_marks(&over)),
+                    "-".to_owned(),
+                    "-".to_owned(),
+                    counts(equal(&over, CPU)),
+                    "-".to_owned(),
+                ],
+            };
+            push_row(&mut text, [kind.name(), transport], over.len(), &cells);
+        }
+    }
+    text
+}
+
 fn push_row(text: &mut String, [kind, transport]: [&str; 2], count: usize, cells: &[String]) {
     if count > 0 {
         let _ = writeln!(text, "| {kind} | {transport} | {count} | {} |", cells.join(" | "));
