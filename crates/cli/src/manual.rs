@@ -27,6 +27,8 @@ fn commands_in_the_documents_are_ones_that_dnslab_takes() {
     for name in FILES {
         fs::write(folder.path().join(name), "www.example.test A\n").unwrap();
     }
+    let zone = "corp.test. 60 SOA ns.corp.test. hostmaster.corp.test. 1 3600 600 86400 60\n";
+    fs::write(folder.path().join("corp.zone"), zone).unwrap();
     let population = dnslab_traffic::population::Population::typical().to_commented_toml();
     for name in POPULATIONS {
         fs::write(folder.path().join(name), &population).unwrap();

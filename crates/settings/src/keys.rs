@@ -203,7 +203,7 @@ settings! {
         cache: CacheSize = CacheSize::Default, when(&[FORWARDING]);
         /// Zone file of a response policy zone (RPZ), such as a block list, that the server under test applies as a
         /// forwarder or resolver (bind, unbound, knot-resolver, pdns-recursor)
-        policy_zone: Option<PathBuf> = None, absent("no policy"), when(&[POLICED, ASKS_OTHERS]);
+        policy_zone: Option<PathBuf> = None, absent("no policy"), when(&[POLICED, ASKS_OTHERS]), code;
         /// A forwarder or resolver validates what it is told (RFC 4035), from the trust anchor of its
         /// upstream; on the Internet from those of IANA
         dnssec: bool = false, when(&[FORWARDING]);
@@ -260,7 +260,7 @@ settings! {
         /// Zone file (RFC 1035, section 5) that is served and asked for in place of a zone that dnslab makes. Without
         /// `load.types`, each name is asked for the types that it has
         file: Option<PathBuf> = None, absent("a zone that dnslab makes"), flag("zone-file", "FILE"),
-            conflicts("queries");
+            conflicts("queries"), code;
         /// dnslab signs the zone before a started server gets it, by `dnssec-signzone` of BIND: with a key for the
         /// zone and one for its keys, and NSEC records. Clients that ask for signatures set `load.dnssec_ok`
         signed: ZoneSigning = ZoneSigning::No, when(&[ZONE_SERVED]);

@@ -24,6 +24,9 @@ const OF_SYSTEM: [&str; 2] = ["/opt/", "/usr/local/"];
 const ZONE: &str = "$ORIGIN .\n$TTL 60\n@ SOA ns.example. hostmaster.example. 1 3600 600 86400 60\n@ NS ns.example.\n\
                     * A 192.0.2.7\n* AAAA 2001:db8::7\n";
 
+/// A zone of the reader's own.
+const CORP: &str = "$TTL 60\ncorp.test. SOA ns hostmaster 1 3600 600 86400 60\n@ NS ns\nns A 192.0.2.1\nwww A 192.0.2.7\n";
+
 /// Dropping it ends the servers, and those of `dnslab monitor`.
 pub(crate) struct ReadersHost {
     // They end in this order.
@@ -54,6 +57,7 @@ impl ReadersHost {
             (0..100).map(|number| format!("www{number}.example.test A\n")).collect();
         reader.room.write("queries.txt", &names.concat());
         reader.room.write("names.txt", &names.concat());
+        reader.room.write("corp.zone", CORP);
         // Three seconds; a query that comes again within less would be one that was sent again.
         let captured = capture(&reader.room, 120, 2, 1_500_000_000);
         fs::rename(captured, folder.join("monday.pcap")).unwrap();
