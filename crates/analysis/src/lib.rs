@@ -31,6 +31,7 @@
 mod agreement;
 mod answering;
 mod bottleneck;
+mod cache_counts;
 mod capacity;
 mod caveat;
 mod chain;
@@ -69,6 +70,7 @@ pub use answering::Question;
 pub use bottleneck::{
     BottleneckFigures, CpusUsed, SERVER_WAITED, ServerUse, TurnedAway, WorkerUse,
 };
+pub use cache_counts::CacheCounts;
 pub use capacity::{
     Answer, BestWindow, Outlook, Run, Trial, WindowFigures, answer, judge as judge_run, of_server,
     threshold, trials,

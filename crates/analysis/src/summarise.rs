@@ -10,6 +10,7 @@ use dnslab_record::{
 };
 
 use crate::agreement::Agreement;
+use crate::cache_counts::CacheCounts;
 use crate::chain::ServerFigures;
 use crate::connections::ConnectionFigures;
 use crate::cost::CostSummary;
@@ -328,6 +329,7 @@ impl<'a> VariantRuns<'a> {
                 self.records().filter_map(|record| record.compared_times()?.pacing.as_ref()),
             ),
             agreement: Agreement::sum(self.seen().filter_map(|run| Agreement::of(&run))),
+            cache: CacheCounts::sum(self.seen().filter_map(|run| CacheCounts::of(&run))),
             chain: ServerFigures::over_runs(self.records()),
             bottlenecks: bottlenecks(self.records().map(|record| &record.bottleneck)),
             self_check: VariantSelfCheck::of(self.records(), &caveats),

@@ -7,6 +7,7 @@ use dnslab_record::{AnswerComparison, Bottleneck, LoadMode, Metric, TimeOuts};
 use serde::{Deserialize, Serialize};
 
 use crate::agreement::Agreement;
+use crate::cache_counts::CacheCounts;
 use crate::chain::ServerFigures;
 use crate::connections::ConnectionFigures;
 use crate::cost::CostSummary;
@@ -128,6 +129,9 @@ pub struct VariantSummary {
     /// does in none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agreement: Option<Agreement>,
+    /// What the server found in its cache, over the runs in which it tells; `None` if it does in none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<CacheCounts>,
     /// The servers of the chain, the server under test first; none without a chain.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chain: Vec<ServerFigures>,

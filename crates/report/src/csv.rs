@@ -10,7 +10,7 @@ mod field;
 mod resources;
 mod windows;
 
-use dnslab_analysis::{Agreement, SelfCheck};
+use dnslab_analysis::{Agreement, CacheCounts, SelfCheck};
 use dnslab_figures::PacingWindow;
 use dnslab_record::{
     CpuLimit, LoadMode, Measured, Observation, ResourceSample, RunRecord, Span, counter,
@@ -315,11 +315,15 @@ fn network_fields(measured: Option<&Measured>) -> Vec<Field> {
 fn agreement_fields(run: Option<&Observation<'_>>) -> Vec<Field> {
     let agreement = run.and_then(Agreement::of);
     let agreement = agreement.as_ref();
+    let cache = run.and_then(CacheCounts::of);
+    let cache = cache.as_ref();
     vec![
         ("sent_by_load", text(agreement, |both| both.sent.to_string())),
         ("counted_by_server", text(agreement, |both| both.counted.to_string())),
         ("counted_less_sent", text(agreement, |both| both.difference().to_string())),
         ("counter_source", text(agreement, |both| both.source.clone())),
+        ("cache_hits", text(cache, |cache| cache.hits.to_string())),
+        ("cache_misses", text(cache, |cache| cache.misses.to_string())),
     ]
 }
 

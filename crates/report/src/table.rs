@@ -31,7 +31,7 @@ fn has_memory_per_connection(variant: &VariantSummary) -> bool {
 
 /// Headings of the columns, in order, each with what a variant must have to show there: a column that
 /// none has anything to show in is left away. `None` for those that are always there.
-const HEADER: [(&str, Option<Has>); 19] = [
+const HEADER: [(&str, Option<Has>); 20] = [
     ("variant", None),
     ("answered qps", None),
     ("95 % interval", None),
@@ -47,6 +47,7 @@ const HEADER: [(&str, Option<Has>); 19] = [
     ("server CPU", None),
     ("CPU/query", None),
     ("log octets/query", Some(|variant| variant.metrics.contains_key(&Metric::LogOctetsPerQuery))),
+    ("cache hits", Some(|variant| variant.cache.is_some())),
     ("peak memory", None),
     ("memory/connection", Some(has_memory_per_connection)),
     ("handshakes", Some(|variant| variant.handshakes > 0)),
@@ -66,6 +67,12 @@ pub(crate) fn legend(summary: &Summary) -> String {
     if summary.variants.iter().any(|variant| variant.error_share > ERRORS) {
         quantiles.push_str(
             " Errors: answers with SERVFAIL, REFUSED, NOTIMP or FORMERR, as a share of all answers.",
+        );
+    }
+    if summary.variants.iter().any(|variant| variant.cache.is_some()) {
+        quantiles.push_str(
+            " Cache hits: what the server found in its cache, as a share of what it looked for, by its own count, \
+             warm-up included.",
         );
     }
     if summary.variants.iter().any(|variant| !variant.time_outs.is_empty()) {
@@ -328,6 +335,7 @@ fn cells(summary: &Summary, variant: &VariantSummary) -> Vec<String> {
         latency(Metric::ServerCpuPerQuery),
         metric(Metric::LogOctetsPerQuery)
             .map_or_else(none, |found| number::three_digits(found.value)),
+        variant.cache.map_or_else(none, |cache| number::share(cache.hit_share())),
         memory::peak(variant).unwrap_or_else(none),
         memory::per_connection(variant).unwrap_or_else(none),
         handshakes,

@@ -85,7 +85,11 @@ pub(crate) fn closest_key(
 /// How far the path of a key is from one that was written; `None` if nobody can have meant it.
 fn distance(path: &str, known: &str) -> Option<usize> {
     let ((group, last), (known_group, known_last)) = (split(path), split(known));
-    let of_last = slips(last, known_last)?;
+    let Some(of_last) = slips(last, known_last) else {
+        // `load.zone` for a key of `server.zone`: the first of them has the least distance.
+        let is_group = !group.is_empty() && is_end_of(last, known_group);
+        return is_group.then_some(OTHER_GROUP + 1);
+    };
     let of_group = match path_slips(group, known_group) {
         Some(slips) => slips,
         // `zone.ttl` for `server.zone.ttl`.
@@ -141,6 +145,7 @@ mod tests {
         check("load.warm-up", Some("load.warm_up"));
         check("laod.duration", Some("load.duration"));
         check("server.zone.record", Some("server.zone.records"));
+        check("load.zone", Some("server.zone.name"));
         check("server.delai", Some("server.delay"));
         check("runs", Some("repeat.runs"));
         check("zone.ttl", Some("server.zone.ttl"));
