@@ -303,7 +303,7 @@ fn prepare(
         bring(&zone.path, &folder.join(spec.zone_file_name()))?;
     }
     if let Some(policy) = &spec.policy_zone {
-        bring(policy, &folder.join(POLICY_ZONE))?;
+        bring(&policy.path, &folder.join(POLICY_ZONE))?;
     }
     if let Some(tls) = spec.upstream.as_ref().and_then(|upstream| upstream.tls.as_ref()) {
         bring(&tls.authority, &folder.join(UPSTREAM_AUTHORITY))?;

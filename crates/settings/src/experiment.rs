@@ -404,7 +404,8 @@ impl Variant {
         match (self.expect.rcode, self.asked()) {
             (Some(ExpectedCode::Any), _) => RightCodes::Any,
             (Some(ExpectedCode::One(code)), _) => RightCodes::One(code),
-            (None, Queries::File(_)) => RightCodes::Answers,
+            // An alias may lead to a name that there is not.
+            (None, Queries::File(_) | Queries::ZoneFile { .. }) => RightCodes::Answers,
             (None, _) => RightCodes::One(rcode::NOERROR),
         }
     }

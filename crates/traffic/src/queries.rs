@@ -79,7 +79,8 @@ impl QueryList {
     }
 
     /// Queries for the names of a zone file, in its order: each for the types that it has, once, or for all `types` in
-    /// proportion, as [`Self::from_zone`] has them. `origin` is the name of the zone, and `file` names the file in
+    /// proportion, as [`Self::from_zone`] has them. Of a CNAME the address is asked for, and of a wildcard a made name. With
+    /// `referrals`, delegations are asked for too. `origin` is the name of the zone, and `file` names the file in
     /// [`QueryList::description`].
     ///
     /// # Errors
@@ -88,9 +89,9 @@ impl QueryList {
         text: &[u8],
         (origin, file): (&str, &str),
         types: Option<(&TypeMix, u64)>,
-        options: &QueryOptions,
+        (referrals, options): (bool, &QueryOptions),
     ) -> Result<Self, ZoneFileError> {
-        let questions = questions(text, origin)?;
+        let questions = questions(text, origin, referrals)?;
         let count = |count: usize, one: &str, many: &str| number::counted(count as u64, one, many);
         let (queries, types) = match types {
             None => {

@@ -5,6 +5,13 @@ use dnslab_lab::ServerKind;
 use crate::evidence::{measured, valid_records};
 use crate::room::Room;
 
+/// As vendors have it: with a name of its own, and a name that is let through.
+const VENDOR: &str = "$TTL 60\nrpz.vendor.example. SOA localhost. root.localhost. 1 60 60 60 60\n\
+    rpz.vendor.example. NS localhost.\nblocked.example.net.rpz.vendor.example. CNAME .\n\
+    *.blocked.example.net.rpz.vendor.example. CNAME .\n\
+    bad_host.example.net.rpz.vendor.example. A 192.0.2.99\n\
+    allowed.example.net.rpz.vendor.example. CNAME rpz-passthru.\n";
+
 const POLICY: &str = "$TTL 60\n@ SOA localhost. root.localhost. 1 60 60 60 60\n@ NS localhost.\n\
     blocked.example.net CNAME .\n*.blocked.example.net CNAME .\n";
 
@@ -12,18 +19,25 @@ const POLICY: &str = "$TTL 60\n@ SOA localhost. root.localhost. 1 60 60 60 60\n@
 fn check(kind: ServerKind) {
     let room = Room::with_load();
     room.write("block.zone", POLICY);
+    room.write("vendor.zone", VENDOR);
+    room.write("allowed", "allowed.example.net A\n");
     room.write("queries", "blocked.example.net A\na.blocked.example.net A\n");
     room.experiment(&format!(
         "repeat.runs = 1\nload.clients = 4\nload.duration = \"200ms\"\nload.warm_up = \"50ms\"\n\
          load.queries = \"queries\"\nserver.kind = \"{kind}\"\nupstream.kind = \"embedded\"\n\
          [[variant]]\nname = \"all\"\nexpect.rcode = \"NOERROR\"\n\
          [[variant]]\nname = \"blocked\"\nexpect.rcode = \"NXDOMAIN\"\n\
-         server.policy_zone = \"block.zone\"\n"
+         server.policy_zone = \"block.zone\"\n\
+         [[variant]]\nname = \"blocked-by-vendor\"\nexpect.rcode = \"NXDOMAIN\"\n\
+         server.policy_zone = \"vendor.zone\"\n\
+         [[variant]]\nname = \"allowed\"\nexpect.rcode = \"NOERROR\"\n\
+         load.queries = \"allowed\"\nserver.policy_zone = \"vendor.zone\"\n"
     ));
     room.dnslab(&["run", "./experiment.toml"]).exits_with(0);
-    for record in valid_records(&room.results(), 2) {
+    for record in valid_records(&room.results(), 4) {
         let counters = &measured(&record).counters;
-        let expected = if record.variant == "all" { "NOERROR" } else { "NXDOMAIN" };
+        let is_blocked = record.variant.starts_with("blocked");
+        let expected = if is_blocked { "NXDOMAIN" } else { "NOERROR" };
         let codes: Vec<&String> = counters.answers.rcodes.keys().collect();
         assert_eq!(codes, [expected], "{kind}");
     }

@@ -1,5 +1,7 @@
 //! The user's own zone file, as it is and signed, on each server that has zones.
 
+use std::process::Command;
+
 use dnslab_lab::ServerKind;
 use dnslab_record::RunRecord;
 
@@ -7,7 +9,7 @@ use crate::evidence::{label, measured, valid_records};
 use crate::room::Room;
 
 /// Nine RRsets that are asked for: two at the apex, two of `ns`, three of `www` and what it is an alias of, the delegation
-/// of `lab` without its glue, and the wildcard.
+/// of `lab` without its glue, and a name of the wildcard.
 const ZONE: &str = "$TTL 1h\n\
     corp.example. IN SOA ns hostmaster ( 1 1h 15m 4w 5m )\n\
     @ NS ns\n\
@@ -15,6 +17,9 @@ const ZONE: &str = "$TTL 1h\n\
     www CNAME web\nweb A 192.0.2.80\nweb TXT \"a\" \"b\"\n\
     lab NS ns.lab\nns.lab A 192.0.2.53\n\
     *.wild A 192.0.2.99\n";
+
+const REVERSE: &str = "$TTL 60\n10.in-addr.arpa. SOA ns.corp.example. hostmaster.corp.example. 1 60 60 60 60\n\
+    @ NS ns.corp.example.\n1.0.0 PTR web.corp.example.\n";
 
 const SHORT: &str = "repeat.runs = 1\nload.clients = 4\nload.duration = \"200ms\"\n\
     load.warm_up = \"50ms\"\nload.dnssec_ok = true\n";
@@ -74,19 +79,57 @@ fn embedded() {
     check(ServerKind::Embedded);
 }
 
-/// Behind a forwarder, and with the types that the load names.
+/// Behind each forwarder, with the types that the load names, and names of private addresses.
 #[test]
 fn at_the_end_of_a_chain() {
+    for kind in ["bind", "unbound", "knot-resolver", "pdns-recursor"] {
+        let room = Room::with_load();
+        room.write("corp.zone", ZONE);
+        room.write("10.zone", REVERSE);
+        room.experiment(&format!(
+            "{SHORT}server.kind = \"{kind}\"\nupstream.kind = \"nsd\"\n\
+             [[variant]]\nname = \"corp\"\nserver.zone.file = \"corp.zone\"\n\
+             load.types = \"A:1,TXT:1\"\n\
+             [[variant]]\nname = \"reverse\"\nserver.zone.file = \"10.zone\"\n"
+        ));
+        room.dnslab(&["run", "./experiment.toml"]).exits_with(0);
+        for record in valid_records(&room.results(), 2) {
+            let (queries, is_corp) = (&record.load.queries, record.variant == "corp");
+            let expected =
+                if is_corp { "corp.zone: 5 names, types A:1,TXT:1" } else { "10.zone: 3 RRsets" };
+            assert!(queries.contains(expected), "{queries}");
+            let codes: Vec<&String> = measured(&record).counters.answers.rcodes.keys().collect();
+            assert_eq!(codes, ["NOERROR"], "{kind}");
+        }
+    }
+}
+
+/// With NSEC3, as an operator has signed it: each server sends its proofs.
+#[test]
+fn signed_by_its_owner() {
     let room = Room::with_load();
     room.write("corp.zone", ZONE);
+    let sign = "cp corp.zone plain && dnssec-keygen -q -a ECDSAP256SHA256 corp.example && \
+                dnssec-signzone -S -P -3 - -o corp.example -f corp.zone plain";
+    let signed = Command::new("sh").args(["-c", sign]).current_dir(room.path()).output().unwrap();
+    assert!(signed.status.success(), "{signed:?}");
+    room.write("queries", "none.corp.example A\n");
+    let variants = ["bind", "knot", "nsd", "pdns-auth"]
+        .map(|kind| format!("[[variant]]\nname = \"{kind}\"\nserver.kind = \"{kind}\"\n"));
     room.experiment(&format!(
-        "{SHORT}server.kind = \"unbound\"\nupstream.kind = \"nsd\"\n\
-         server.zone.file = \"corp.zone\"\nload.types = \"A:1,TXT:1\"\n[[variant]]\nname = \"chain\"\n"
+        "{SHORT}server.zone.file = \"corp.zone\"\nload.queries = \"queries\"\n\
+         expect.rcode = \"NXDOMAIN\"\n{}",
+        variants.concat()
     ));
     room.dnslab(&["run", "./experiment.toml"]).exits_with(0);
-    let record = valid_records(&room.results(), 1).remove(0);
-    let queries = &record.load.queries;
-    assert!(queries.contains("corp.zone: 6 names, types A:1,TXT:1"), "{queries}");
+    for record in valid_records(&room.results(), 4) {
+        // SOA and up to three NSEC3 records, each with its signature of 64 octets.
+        let octets = answer_octets(&record);
+        assert!(octets > 500.0, "{}: {octets}", record.variant);
+    }
+    let words = ["--set", "server.zone.signed=rsa-2048"];
+    let again = [&["run", "./experiment.toml"], &words[..]].concat();
+    room.dnslab(&again).exits_with(2).complains("it has signatures already");
 }
 
 /// Nothing is made of an experiment with these words.

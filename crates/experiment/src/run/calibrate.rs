@@ -337,7 +337,7 @@ impl<'a> Programs<'a> {
         let path =
             write_zone(&self.zone, "calibration.test", self.folder, &AtomicBool::new(false))?;
         spec.zone =
-            Some(ZoneFile { origin: "calibration.test".to_owned(), path, is_signed: false });
+            Some(ZoneFile { origin: "calibration.test".to_owned(), path, signatures: None });
         spec.connections = CLIENTS;
         spec.cpus = cpus.to_vec();
         spec.embedded.seed = Some(Seeds::of_run(repeat as u64).of(Role::Server));

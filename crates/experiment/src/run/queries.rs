@@ -15,7 +15,7 @@ use super::captured::{CapturedClients, capture_options};
 use super::error::QueriesError;
 use super::internet::PrivateInternet;
 use super::population::{NameSource, PopulationClients};
-use super::zone::{read_zone_file, signed, zone};
+use super::zone::{OwnZone, read_zone_file, zone};
 
 /// Octets of a file with client subnets: those of 2^20, the longest that there are.
 const MAX_SUBNETS: u64 = 64 << 20;
@@ -28,8 +28,8 @@ const MAX_KEY: u64 = 64 << 10;
 #[derive(Debug, Default)]
 pub(super) struct QueryLists {
     made: Vec<(Source, Asked)>,
-    /// Signed zones, by what they are made of.
-    signed: Vec<(Zone, Arc<[u8]>)>,
+    /// Zones of files and signed ones, by what they are made of.
+    zones: Vec<(Zone, Arc<OwnZone>)>,
 }
 
 /// What a load asks.
@@ -39,8 +39,8 @@ pub(super) struct Asked {
     pub(super) list: Arc<QueryList>,
     /// Clients with queries of their own.
     pub(super) clients: Option<Arc<dyn ClientTraffic>>,
-    /// The text of the zone that is asked for, if dnslab has signed it.
-    pub(super) signed: Option<Arc<[u8]>>,
+    /// The zone that a started server gets, if it is of a file or signed.
+    pub(super) zone: Option<Arc<OwnZone>>,
 }
 
 impl Asked {
@@ -53,6 +53,8 @@ impl Asked {
 #[derive(Clone, Debug, PartialEq)]
 struct Source {
     queries: Queries,
+    /// The names of a zone file are asked for with the delegations. A forwarder may fail to resolve them.
+    referrals: bool,
     zone: Zone,
     options: QueryOptions,
     /// The description of the private Internet whose names are asked for; `None` without one.
@@ -101,6 +103,7 @@ impl QueryLists {
         let source = Source {
             seed: is_drawn.then_some(seed),
             queries,
+            referrals: !variant.forwards(),
             zone: variant.zone.clone(),
             options: variant.load.query_options(),
             internet: internet.as_ref().map(|internet| internet.description.clone()),
@@ -112,15 +115,15 @@ impl QueryLists {
         if let Some((_, list)) = self.made.iter().find(|(made_from, _)| *made_from == source) {
             return Ok(list.clone());
         }
-        let signed = self.signed(variant)?;
+        let zone = self.zone(variant)?;
         let asked = match (&source.queries, &source.population) {
             (Queries::Capture(path), _) => {
                 let (clients, list) = CapturedClients::open(path, load, seed)?;
-                Asked { list: Arc::new(list), clients: Some(Arc::new(clients)), signed }
+                Asked { list: Arc::new(list), clients: Some(Arc::new(clients)), zone }
             }
             (_, None) => {
                 let list = make(&source, internet.as_ref(), seed)?;
-                Asked { list: Arc::new(list), clients: None, signed }
+                Asked { list: Arc::new(list), clients: None, zone }
             }
             (queries, Some(population)) => {
                 // A zone and a private Internet have a name for each popularity, and need no list of them.
@@ -136,25 +139,27 @@ impl QueryLists {
                         QueryList::from_queries(vec![first], clients.known().description)
                     }
                 };
-                Asked { list: Arc::new(list), clients: Some(Arc::new(clients)), signed }
+                Asked { list: Arc::new(list), clients: Some(Arc::new(clients)), zone }
             }
         };
         self.made.push((source, asked.clone()));
         Ok(asked)
     }
 
-    /// The zone of a variant, if it is signed. All variants with one zone have the same signatures.
-    fn signed(&mut self, variant: &Variant) -> Result<Option<Arc<[u8]>>, QueriesError> {
+    /// The zone that a started server of this variant gets, if it is of a file or signed. All variants with one zone have
+    /// the same signatures.
+    fn zone(&mut self, variant: &Variant) -> Result<Option<Arc<OwnZone>>, QueriesError> {
         let zone = &variant.zone;
-        if zone.signed == ZoneSigning::No || !variant.serves_zone() {
+        let is_own = zone.file.is_some() || zone.signed != ZoneSigning::No;
+        if !is_own || !variant.serves_zone() {
             return Ok(None);
         }
-        if let Some((_, text)) = self.signed.iter().find(|(made_from, _)| made_from == zone) {
-            return Ok(Some(Arc::clone(text)));
+        if let Some((_, known)) = self.zones.iter().find(|(made_from, _)| made_from == zone) {
+            return Ok(Some(Arc::clone(known)));
         }
-        let text: Arc<[u8]> = signed(zone)?.into();
-        self.signed.push((zone.clone(), Arc::clone(&text)));
-        Ok(Some(text))
+        let made = Arc::new(OwnZone::of(zone)?);
+        self.zones.push((zone.clone(), Arc::clone(&made)));
+        Ok(Some(made))
     }
 }
 
@@ -177,7 +182,7 @@ fn make(
             let text = read_zone_file(path)?;
             let named = (source.zone.name.as_str(), &*path.to_string_lossy());
             let types = types.as_ref().map(|types| (types, seed));
-            return QueryList::from_zone_file(&text, named, types, options)
+            return QueryList::from_zone_file(&text, named, types, (source.referrals, options))
                 .map_err(|source| QueriesError::ZoneFile { path: path.clone(), source });
         }
         (Queries::File(path) | Queries::Capture(path), _) => path,

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dnslab_lab::PolicyZone;
 use dnslab_load::{Asker, Job, TlsSettings, ask};
 use dnslab_settings::{Load, Queries, Variant, Verification};
 use dnslab_traffic::QueryList;
-use dnslab_wire::{Query, QueryOptions, Response, Transport, rcode_name};
+use dnslab_wire::{Query, QueryOptions, Response, Transport, rcode, rcode_name};
 use domain::base::Name;
 use domain::base::iana::Rtype;
 
@@ -24,8 +25,13 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 /// `test`, which forwarders deny themselves (RFC 6761, section 6.2).
 pub(super) const READY_NAME: &str = "ready.dnslab-laboratory.net";
 
-/// The query that shows whether a server answers rightly, with records.
-pub(super) struct Question(Query);
+/// What shows whether a server answers rightly.
+pub(super) struct Question {
+    /// It has an answer with records.
+    known: Query,
+    /// A policy denies it (NXDOMAIN). `None` without one.
+    denied: Option<Query>,
+}
 
 impl Question {
     /// The SOA record of the zone. If the load would fill a cache, a name that an upstream knows and no load
@@ -45,6 +51,13 @@ impl Question {
         }
     }
 
+    /// A server that applies a policy is ready once it denies a name, too: BIND answers while it still reads the policy.
+    pub(super) fn with_policy(self, policy: Option<&PolicyZone>) -> Result<Self, QueriesError> {
+        let denied = policy.and_then(|policy| policy.denied.as_deref());
+        let denied = denied.map(|name| Self::new(name, Rtype::A)).transpose()?;
+        Ok(Self { denied: denied.map(|question| question.known), ..self })
+    }
+
     pub(super) fn soa(origin: &str) -> Result<Self, QueriesError> {
         Self::new(origin, Rtype::SOA)
     }
@@ -57,7 +70,8 @@ impl Question {
         // A forwarder may refuse a query without RD.
         let options = QueryOptions { recursion_desired: true, ..QueryOptions::default() };
         let query = Query::new(&parsed, rtype, &options);
-        query.map(Self).map_err(|error| wrong(error.to_string()))
+        let known = query.map_err(|error| wrong(error.to_string()))?;
+        Ok(Self { known, denied: None })
     }
 
     /// Asks as the first client of this load does, over this transport.
@@ -69,17 +83,26 @@ impl Question {
         tls: Option<&TlsSettings>,
     ) -> Result<(), String> {
         let load = Load { transport, mix: None, ..load.clone() };
-        let list = QueryList::from_queries(vec![self.0.clone()], "readiness".to_owned());
+        let list = QueryList::from_queries(vec![self.known.clone()], "readiness".to_owned());
         let job = Job { tls: tls.cloned(), ..Job::new(load, address, Arc::new(list)) };
-        let asker = Asker { client: 0, transport, server: 0 };
-        let answer = ask(&job, asker, &self.0, PROBE_TIMEOUT).map_err(|error| error.to_string())?;
-        let response = Response::parse(&answer).map_err(|error| error.to_string())?;
-        if response.rcode != 0 || response.answers == 0 {
-            let (rcode, records) = (rcode_name(response.rcode.into()), response.answers);
-            return Err(format!("{} was answered with {rcode} and {records} records", self.0));
-        }
-        Ok(())
+        answered(&job, &self.known, |code, records| code == rcode::NOERROR && records > 0)?;
+        let Some(denied) = &self.denied else { return Ok(()) };
+        answered(&job, denied, |code, _| code == rcode::NXDOMAIN)
+            .map_err(|said| format!("the policy is not applied: {said}"))
     }
+}
+
+/// Asks as the first client of a job. Fails with what came back if that is not right: its code, and its records.
+fn answered(job: &Job, query: &Query, is_right: fn(u16, u16) -> bool) -> Result<(), String> {
+    let asker = Asker { client: 0, transport: job.settings.transport, server: 0 };
+    let answer = ask(job, asker, query, PROBE_TIMEOUT).map_err(|error| error.to_string())?;
+    let response = Response::parse(&answer).map_err(|error| error.to_string())?;
+    let (code, records) = (u16::from(response.rcode), response.answers);
+    if !is_right(code, records) {
+        let code = rcode_name(code);
+        return Err(format!("{query} was answered with {code} and {records} records"));
+    }
+    Ok(())
 }
 
 /// What a server must answer to be ready, and whom it is asked as.

@@ -24,7 +24,7 @@ use super::seeds::Role;
 use super::testbed::{Startup, Testbed, give, visit};
 use super::watching::{self, SWITCHED_OFF, Watch};
 use super::ways::{Ways, tls};
-use super::zone::served_zone;
+use super::zone::{policy_zone, served_zone};
 
 /// A server that is ready for the load.
 pub(super) struct Target {
@@ -89,8 +89,8 @@ fn started(
         verification: variant.verification(),
         network: testbed.network("client"),
     };
-    let question = Question::of(variant)?;
     let spec = spec(variant, testbed, startup, asked)?;
+    let question = Question::of(variant)?.with_policy(spec.policy_zone.as_ref())?;
     let mut target = start(&spec, &client, &question, startup.guard, startup.stop)?;
     target.facts.upstream = testbed.external_upstream();
     target.ways.tls = target.ways.tls.map(|tls| tls.of_load(&load));
@@ -156,13 +156,13 @@ fn spec(
     spec.upstream = testbed.upstream().filter(|_| !variant.resolves());
     spec.root_hints = testbed.root_hints(variant);
     if spec.upstream.is_none() && spec.root_hints.is_none() {
-        let signed = asked.signed.as_deref();
-        spec.zone = Some(served_zone(&variant.zone, signed, &spec.directory, startup.stop)?);
+        let own = asked.zone.as_deref();
+        spec.zone = Some(served_zone(&variant.zone, own, &spec.directory, startup.stop)?);
     }
     if server.dnssec {
         spec.trust_anchors = testbed.trust_anchors(variant)?;
     }
-    spec.policy_zone = server.policy_zone.clone();
+    spec.policy_zone = server.policy_zone.as_deref().map(policy_zone).transpose()?;
     spec.cache = server.cache;
     spec.certificate = server.certificate;
     spec.logging = logging(variant);

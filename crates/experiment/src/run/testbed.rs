@@ -460,8 +460,8 @@ fn give_data(
         return Ok(());
     }
     if let Queries::Zone(_) | Queries::ZoneFile { .. } = variant.asked() {
-        let signed = queries.signed.as_deref();
-        spec.zone = Some(served_zone(&variant.zone, signed, &spec.directory, stop)?);
+        let own = queries.zone.as_deref();
+        spec.zone = Some(served_zone(&variant.zone, own, &spec.directory, stop)?);
         return Ok(());
     }
     let list = &queries.list;

@@ -18,7 +18,7 @@ use super::cost_rows::{CostRow, functions, library};
 use super::logging::{DNSTAP_LOG, Logging};
 use super::rendered::Rendered;
 use super::spec::{
-    LOG, POLICY_NAME, POLICY_ZONE, ROOT_HINTS, RootHints, ServerSpec, UPSTREAM_AUTHORITY, Upstream,
+    LOG, POLICY_ZONE, ROOT_HINTS, RootHints, ServerSpec, UPSTREAM_AUTHORITY, Upstream,
 };
 use super::version::Version;
 use super::{bind_logging, bind_statistics, named_conf};
@@ -126,7 +126,10 @@ statistics-channels {{ inet 127.0.0.1 port {control} allow {{ 127.0.0.1; }}; }};
         listeners = listeners(spec),
         role = role(spec),
         policy = match &spec.policy_zone {
-            Some(_) => format!("    response-policy {{ zone \"{POLICY_NAME}\"; }};\n"),
+            Some(policy) => format!(
+                "    response-policy {{ zone \"{}\"; }} qname-wait-recurse no break-dnssec yes;\n",
+                policy.name
+            ),
             None => String::new(),
         },
         minimal = if spec.is_authoritative() { "    minimal-responses yes;\n" } else { "" },
@@ -202,7 +205,7 @@ fn forward(upstream: &Upstream) -> String {
     let tls = if upstream.tls.is_some() { " tls upstream" } else { "" };
     let each = |at: SocketAddr| format!(" {} port {}{tls};", at.ip(), at.port());
     let forwarders: String = upstream.addresses().map(each).collect();
-    format!("    forward only;\n    forwarders {{{forwarders} }};\n")
+    format!("    forward only;\n    forwarders {{{forwarders} }};\n    empty-zones-enable no;\n")
 }
 
 /// The zone of an authoritative server, or what another one knows of its upstream or the root, and trusts.
@@ -213,15 +216,16 @@ fn data(spec: &ServerSpec) -> String {
     }
     if spec.zone.is_some() || spec.is_authoritative() {
         text.push_str(&format!(
-            "zone \"{}\" {{\n    type primary;\n    file \"{}\";\n}};\n",
+            "zone \"{}\" {{\n    type primary;\n    file \"{}\";\n    check-names ignore;\n}};\n",
             spec.origin(),
             spec.zone_file_name()
         ));
     }
-    if spec.policy_zone.is_some() {
+    if let Some(policy) = &spec.policy_zone {
         text.push_str(&format!(
-            "zone \"{POLICY_NAME}\" {{\n    type primary;\n    file \"{POLICY_ZONE}\";\n    \
-             allow-query {{ none; }};\n}};\n"
+            "zone \"{}\" {{\n    type primary;\n    file \"{POLICY_ZONE}\";\n    check-names ignore;\n    \
+             allow-query {{ none; }};\n}};\n",
+            policy.name
         ));
     }
     let over_tcp = spec.upstream.as_ref().filter(|its| its.transport == Transport::Tcp);
@@ -282,6 +286,8 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
     ];
     notes.extend(match (&spec.upstream, &spec.root_hints) {
         (None, None) => vec![
+            "check-names ignore for the zone (default fail): the other servers take any names"
+                .to_owned(),
             "minimal-responses yes: the answer alone is compared, not optional records beside it"
                 .to_owned(),
             "recursion, validation, transfers, notifies and remote control are off".to_owned(),
@@ -327,6 +333,7 @@ fn forwarder_notes(spec: &ServerSpec, upstream: &Upstream) -> Vec<String> {
             upstream.in_words()
         ),
         trust_note(spec, NO_VALIDATION),
+        "names of private addresses are forwarded too (empty-zones-enable no)".to_owned(),
         way.to_owned(),
         format!(
             "the cache is in memory; {}; prefetch 2 9, the default; the limits on queries in work are the \

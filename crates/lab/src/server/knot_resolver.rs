@@ -182,7 +182,12 @@ trust_anchors.remove('.')
             false => String::new(),
         },
         policy = match &spec.policy_zone {
-            Some(_) => format!("policy.add(policy.rpz(policy.DENY, '{POLICY_ZONE}'))\n"),
+            // Its `policy.PASS` ends the rules, so that what is let through would not be forwarded.
+            Some(_) => format!(
+                "local rules = policy.rpz(policy.DENY, '{POLICY_ZONE}', false)\n\
+                 policy.add(function (request, query)\n    local action = rules(request, query)\n    \
+                 if action ~= policy.PASS then return action end\nend)\n"
+            ),
             None => String::new(),
         },
         way = match (&spec.upstream, &spec.root_hints) {

@@ -46,8 +46,8 @@ pub use logging::{
 pub use rendered::{Rendered, RenderedFile};
 use spec::SPARE_CONNECTIONS;
 pub use spec::{
-    EmbeddedSettings, IANA_TRUST_ANCHORS, Ports, ROOT_HINTS, RootHints, ServerSpec,
-    UPSTREAM_AUTHORITY, Upstream, UpstreamTls, ZoneFile,
+    EmbeddedSettings, IANA_TRUST_ANCHORS, POLICY_NAME, PolicyZone, Ports, ROOT_HINTS, RootHints,
+    ServerSpec, Signatures, UPSTREAM_AUTHORITY, Upstream, UpstreamTls, ZoneFile,
 };
 pub(crate) use spec::{LOG, POLICY_ZONE};
 pub use version::Version;
@@ -78,11 +78,25 @@ pub fn render(spec: &ServerSpec, binary: &std::path::Path) -> Result<Rendered, L
     })?;
     let mut rendered = adapter(spec.kind).render(spec, program);
     if spec.policy_zone.is_some() {
-        rendered.notes.push(format!(
-            "the response policy zone of the file {POLICY_ZONE} is applied, by the rules of that file"
-        ));
+        rendered.notes.push(policy_note(spec.kind));
     }
     Ok(rendered)
+}
+
+/// How this server applies a response policy zone, as a sentence.
+fn policy_note(kind: ServerKind) -> String {
+    let how = match kind {
+        ServerKind::Bind => {
+            "without resolving a name first that a rule denies, as other servers do (qname-wait-recurse no, default yes), and \
+             to signed answers too (break-dnssec yes, default no); names in it may have any letters (check-names ignore)"
+        }
+        ServerKind::KnotResolver => {
+            "as far as Knot Resolver does: rules for names, without those that lead to another name; each of its processes \
+             has its own copy"
+        }
+        _ => "by the rules of that file",
+    };
+    format!("the response policy zone of the file {POLICY_ZONE} is applied, {how}")
 }
 
 /// Checks that a server started here may open a socket for each of so many connections over TCP. Before a run

@@ -16,7 +16,7 @@ use super::cost_rows::{CostRow, library};
 use super::http;
 use super::metrics::Metrics;
 use super::rendered::{Rendered, RenderedFile};
-use super::spec::ServerSpec;
+use super::spec::{ServerSpec, Signatures};
 use super::version::Version;
 
 /// The name that the program looks for in its folder.
@@ -69,8 +69,9 @@ impl Adapter for PowerDnsAuthoritative {
             RenderedFile { name: ZONES, content: zones },
         ];
         let mut command = [program, "--config-dir=."].map(str::to_owned).to_vec();
-        if spec.is_signed() {
-            files.push(RenderedFile { name: SCRIPT, content: script(&spec.origin()) });
+        if let Some(signatures) = spec.signatures() {
+            let content = script(&spec.origin(), signatures);
+            files.push(RenderedFile { name: SCRIPT, content });
             command.splice(0..0, ["/bin/sh", SCRIPT].map(str::to_owned));
         }
         Rendered { files, command, notes: notes(spec) }
@@ -82,13 +83,20 @@ impl Adapter for PowerDnsAuthoritative {
     }
 }
 
-fn script(origin: &str) -> String {
+fn script(origin: &str, signatures: &Signatures) -> String {
+    let nsec3 = match &signatures.nsec3 {
+        Some(data) => {
+            format!("pdnsutil --config-dir=. set-nsec3 '{origin}' '{data}' > /dev/null\n")
+        }
+        None => String::new(),
+    };
     format!(
         "\
 set -e
+PATH=$(dirname \"$1\"):$PATH
 rm -f {METADATA}
 pdnsutil --config-dir=. create-bind-db {METADATA} > /dev/null
-pdnsutil --config-dir=. set-presigned '{origin}' > /dev/null
+{nsec3}pdnsutil --config-dir=. set-presigned '{origin}' > /dev/null
 exec \"$@\"
 "
     )
@@ -124,7 +132,7 @@ webserver-loglevel=none
         address = spec.address,
         port = spec.ports.plain,
         threads = spec.threads,
-        metadata = match spec.is_signed() {
+        metadata = match spec.signatures().is_some() {
             true => format!("bind-dnssec-db={METADATA}\n"),
             false => String::new(),
         },
@@ -159,7 +167,7 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
             .to_owned(),
         "PowerDNS Authoritative Server opens UDP and TCP together".to_owned(),
     ];
-    if spec.is_signed() {
+    if spec.signatures().is_some() {
         notes
             .push("the zone is served with its own signatures (pdnsutil set-presigned)".to_owned());
     }

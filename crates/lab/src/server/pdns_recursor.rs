@@ -19,7 +19,7 @@ use super::http;
 use super::metrics::Metrics;
 use super::pdns_auth;
 use super::rendered::{Rendered, RenderedFile};
-use super::spec::{POLICY_NAME, POLICY_ZONE, ROOT_HINTS, RootHints, ServerSpec, Upstream};
+use super::spec::{POLICY_ZONE, ROOT_HINTS, RootHints, ServerSpec, Upstream};
 use super::version::Version;
 
 /// The name that the program looks for in its folder.
@@ -131,8 +131,9 @@ fn lua(spec: &ServerSpec) -> Option<String> {
             text.push_str(&format!("addTA('.', '{}')\n", trust_anchor_words(anchor).join(" ")));
         }
     }
-    if spec.policy_zone.is_some() {
-        text.push_str(&format!("rpzFile('{POLICY_ZONE}', {{ policyName = '{POLICY_NAME}' }})\n"));
+    if let Some(policy) = &spec.policy_zone {
+        let name = &policy.name;
+        text.push_str(&format!("rpzFile('{POLICY_ZONE}', {{ policyName = '{name}' }})\n"));
     }
     (!text.is_empty()).then_some(text)
 }
@@ -151,7 +152,7 @@ fn configuration(spec: &ServerSpec) -> String {
     };
     // It asks over IPv4 alone unless it is told otherwise.
     let begins = match &spec.root_hints {
-        None => "dont-query=\nexport-etc-hosts=no\nhint-file=no\n".to_owned(),
+        None => "dont-query=\nexport-etc-hosts=no\nhint-file=no\nserve-rfc1918=no\n".to_owned(),
         Some(RootHints::BuiltIn) => "export-etc-hosts=no\n".to_owned(),
         Some(RootHints::Zone(_)) => {
             format!(
@@ -257,7 +258,8 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
     ];
     notes.extend(match &spec.root_hints {
         None => [
-            "any client may ask (allow-from), and the upstream may be on any address (dont-query empty)"
+            "any client may ask (allow-from), and the upstream may be on any address (dont-query empty); names of private \
+             addresses are forwarded too (serve-rfc1918 no)"
                 .to_owned(),
             "it asks nothing of its own accord: neither the root's servers (hint-file no) nor its makers \
              for security news; it does not read the system's hosts (export-etc-hosts no, the default)"

@@ -26,8 +26,8 @@ pub struct ServerSpec {
     /// The trust anchors from which a forwarder or resolver validates (RFC 4035): DS records of the root in
     /// presentation format. Empty to leave validation off.
     pub trust_anchors: Vec<String>,
-    /// The response policy zone that a forwarder or resolver applies; copied into its folder as [`POLICY_ZONE`].
-    pub policy_zone: Option<PathBuf>,
+    /// The response policy zone that a forwarder or resolver applies.
+    pub policy_zone: Option<PolicyZone>,
     /// How much a forwarder or resolver keeps.
     pub cache: CacheSize,
     /// It counts its queries even if it does so only when told to. Otherwise there may be no counters to
@@ -103,8 +103,8 @@ pub struct EmbeddedSettings {
 /// Name of the file of a response policy zone in the server's folder.
 pub(crate) const POLICY_ZONE: &str = "policy.zone";
 
-/// Name of a response policy zone where a server wants one. Nobody asks for it.
-pub(super) const POLICY_NAME: &str = "policy.dnslab";
+/// Name of a response policy zone whose file does not say it.
+pub const POLICY_NAME: &str = "policy.dnslab";
 
 /// A zone in the format of RFC 1035, section 5.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,8 +113,26 @@ pub struct ZoneFile {
     pub origin: String,
     /// Copied into the server's folder, unless it is there already.
     pub path: PathBuf,
-    /// It has signatures (RFC 4035), which the server sends to whom asks for them.
-    pub is_signed: bool,
+    /// Its signatures (RFC 4035), which the server sends to whom asks for them; `None` without.
+    pub signatures: Option<Signatures>,
+}
+
+/// How a zone is signed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signatures {
+    /// The data of its NSEC3PARAM record (RFC 5155, section 4.3), such as `1 0 0 -`; `None` with NSEC records.
+    pub nsec3: Option<String>,
+}
+
+/// A response policy zone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicyZone {
+    /// Its name. Nobody asks for it.
+    pub name: String,
+    /// Copied into the server's folder as [`POLICY_ZONE`].
+    pub path: PathBuf,
+    /// A name that it denies, by which one sees that it is applied; `None` if none was found.
+    pub denied: Option<String>,
 }
 
 /// A server that another one forwards to.
@@ -276,9 +294,9 @@ impl ServerSpec {
         self.upstream.is_none() && self.root_hints.is_none()
     }
 
-    /// True if its zone has signatures.
-    pub(super) fn is_signed(&self) -> bool {
-        self.zone.as_ref().is_some_and(|zone| zone.is_signed)
+    /// The signatures of its zone.
+    pub(super) fn signatures(&self) -> Option<&Signatures> {
+        self.zone.as_ref()?.signatures.as_ref()
     }
 
     /// The file of its root hints, if it was given some.

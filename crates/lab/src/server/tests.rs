@@ -23,7 +23,7 @@ fn example() -> ZoneFile {
     ZoneFile {
         origin: "example.test".to_owned(),
         path: "/tmp/example.zone".into(),
-        is_signed: false,
+        signatures: None,
     }
 }
 

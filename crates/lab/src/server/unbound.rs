@@ -17,7 +17,7 @@ use super::control;
 use super::cost_rows::{CostRow, functions, library};
 use super::rendered::Rendered;
 use super::spec::{
-    POLICY_NAME, POLICY_ZONE, ROOT_HINTS, RootHints, ServerSpec, UPSTREAM_AUTHORITY, Upstream,
+    POLICY_ZONE, PolicyZone, ROOT_HINTS, RootHints, ServerSpec, UPSTREAM_AUTHORITY, Upstream,
 };
 use super::version::Version;
 use crate::{certificate, launch};
@@ -148,8 +148,9 @@ remote-control:
         way = match &spec.root_hints {
             Some(RootHints::Zone(_)) => format!("    root-hints: \"{ROOT_HINTS}\"\n"),
             Some(RootHints::BuiltIn) => String::new(),
-            None =>
-                "    do-not-query-localhost: no\n    local-zone: \"test.\" nodefault\n".to_owned(),
+            None => "    do-not-query-localhost: no\n    local-zone: \"test.\" nodefault\n    \
+                 unblock-lan-zones: yes\n"
+                .to_owned(),
         },
         cache = match spec.cache_octets().map(cache_parts) {
             Some([messages, rrsets]) => {
@@ -163,8 +164,8 @@ remote-control:
         tls = tls(spec),
         anchor = anchors(spec),
         rpz = match &spec.policy_zone {
-            Some(_) => {
-                format!("rpz:\n    name: \"{POLICY_NAME}\"\n    zonefile: \"{POLICY_ZONE}\"\n\n")
+            Some(PolicyZone { name, .. }) => {
+                format!("rpz:\n    name: \"{name}\"\n    zonefile: \"{POLICY_ZONE}\"\n\n")
             }
             None => String::new(),
         },
@@ -257,7 +258,8 @@ fn notes(spec: &ServerSpec) -> Vec<String> {
             None => format!(
                 "all queries are forwarded to {}, and it may be asked on the \
                  loopback address (do-not-query-localhost no), also for names below `test` \
-                 (local-zone nodefault; by default Unbound itself says that there are none, RFC 6761)",
+                 (local-zone nodefault; by default Unbound itself says that there are none, RFC 6761) and of private addresses \
+                 (unblock-lan-zones yes)",
                 spec.upstream.as_ref().map(Upstream::in_words).unwrap_or_default()
             ),
         },

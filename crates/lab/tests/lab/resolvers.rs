@@ -136,7 +136,7 @@ impl Internet {
         fs::write(&path, changed).unwrap();
         let at = (ipv4, Ports::STANDARD);
         let mut spec = ServerSpec::new(ServerKind::Nsd, folder.join("server"), at, &[Udp, Tcp]);
-        spec.zone = Some(ZoneFile { origin: origin.to_owned(), path, is_signed: false });
+        spec.zone = Some(ZoneFile { origin: origin.to_owned(), path, signatures: None });
         spec.network = self.hosts.network("upstream").map(Path::to_owned);
         let others: &[&str] = if origin == "." { &ROOT_SERVERS } else { &[] };
         let line = |address: &str| format!("    ip-address: {address}@53\n");

@@ -46,7 +46,7 @@ pub(crate) fn zone(folder: &Path) -> ZoneFile {
     let text = "$ORIGIN example.test.\n$TTL 1\n@ SOA ns hostmaster 1 3600 600 86400 1\n@ NS ns\n\
                 ns A 192.0.2.1\nalf A 192.0.2.7\n";
     fs::write(&path, text).expect("a temporary folder can be written");
-    ZoneFile { origin: "example.test".to_owned(), path, is_signed: false }
+    ZoneFile { origin: "example.test".to_owned(), path, signatures: None }
 }
 
 pub(crate) fn spec(

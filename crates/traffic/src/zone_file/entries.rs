@@ -340,7 +340,8 @@ impl Reader {
         let line = (entry.lines.0 + within).min(entry.lines.1);
         let reason = match reason {
             "missing origin" => {
-                "a name without a final dot needs an origin: write $ORIGIN, or give it with --origin".to_owned()
+                "a name without a final dot needs an origin: write $ORIGIN, or name the zone"
+                    .to_owned()
             }
             reason => reason.to_owned(),
         };

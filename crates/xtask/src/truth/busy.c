@@ -5,9 +5,11 @@
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -73,6 +75,23 @@ int sendmmsg(int socket, struct mmsghdr *messages, unsigned count, int flags)
     NEXT(sendmmsg);
     work(steps * count);
     return next(socket, messages, count, flags);
+}
+
+/* libuv, on which BIND stands, sends datagrams so, since old C libraries lack the functions. */
+long syscall(long number, ...)
+{
+    long words[6];
+    va_list given;
+    NEXT(syscall);
+    va_start(given, number);
+    for (int place = 0; place < 6; place++)
+        words[place] = va_arg(given, long);
+    va_end(given);
+    if (number == SYS_sendmmsg)
+        work(steps * (uint64_t)words[2]);
+    else if (number == SYS_sendmsg || number == SYS_sendto)
+        work(steps);
+    return next(number, words[0], words[1], words[2], words[3], words[4], words[5]);
 }
 
 ssize_t sendto(int socket, const void *octets, size_t length, int flags, const struct sockaddr *to, socklen_t size)

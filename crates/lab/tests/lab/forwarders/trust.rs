@@ -87,7 +87,7 @@ fn validation_believes_the_trust_anchor_alone() {
     let zone = "@ 60 SOA ns hostmaster 1 3600 600 86400 1\n@ 60 NS ns\nns 60 A 127.0.0.1\n\
                 alf.example.test 60 A 192.0.2.7\n";
     fs::write(&path, format!("$ORIGIN .\n{zone}")).unwrap();
-    root.zone = Some(ZoneFile { origin: ".".to_owned(), path, is_signed: false });
+    root.zone = Some(ZoneFile { origin: ".".to_owned(), path, signatures: None });
     // The zone is at the end of the configuration.
     root.extra = Some("    dnssec-signing: on".to_owned());
     let server = started(&root, far.path());
