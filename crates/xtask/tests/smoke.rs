@@ -199,7 +199,7 @@ fn every_kind_of_known_truth_is_played_and_added_up() {
     let log = fs::read_to_string(folder.path().join("truth.jsonl")).unwrap();
     let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let kinds: BTreeSet<&str> = lines.iter().map(|line| line["kind"].as_str().unwrap()).collect();
-    assert_eq!((kinds.len(), lines.len()), (14, 14), "{log}");
+    assert_eq!((kinds.len(), lines.len()), (18, 18), "{log}");
     for line in &lines {
         assert_eq!(line["failure"], Value::Null, "{line}");
         let kind = line["kind"].as_str().unwrap();
