@@ -13,3 +13,4 @@ mod roots;
 mod sampler;
 mod servers;
 mod support;
+mod zone_signing;
