@@ -1,11 +1,12 @@
 //! What a variant asks, made once and shared by its runs, and what its queries need from files.
 
 use std::io::BufReader;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use dnslab_capture::{CaptureOptions, Decompressed};
-use dnslab_lab::{open_given, read_given_text};
+use dnslab_lab::{PolicyZone, open_given, read_given_text};
 use dnslab_load::{ClientTraffic, PlayedClients};
 use dnslab_settings::{Load, PopulationSource, Queries, Subnets, Variant, Zone, ZoneSigning};
 use dnslab_traffic::{ClientSubnets, QueryList, popular_names};
@@ -15,7 +16,7 @@ use super::captured::{CapturedClients, capture_options};
 use super::error::QueriesError;
 use super::internet::PrivateInternet;
 use super::population::{NameSource, PopulationClients};
-use super::zone::{OwnZone, read_zone_file, zone};
+use super::zone::{OwnZone, policy_zone, read_zone_file, zone};
 
 /// Octets of a file with client subnets: those of 2^20, the longest that there are.
 const MAX_SUBNETS: u64 = 64 << 20;
@@ -30,6 +31,8 @@ pub(super) struct QueryLists {
     made: Vec<(Source, Asked)>,
     /// Zones of files and signed ones, by what they are made of.
     zones: Vec<(Zone, Arc<OwnZone>)>,
+    /// Policy zones, by their files.
+    policies: Vec<(PathBuf, Arc<PolicyZone>)>,
 }
 
 /// What a load asks.
@@ -41,6 +44,8 @@ pub(super) struct Asked {
     pub(super) clients: Option<Arc<dyn ClientTraffic>>,
     /// The zone that a started server gets, if it is of a file or signed.
     pub(super) zone: Option<Arc<OwnZone>>,
+    /// What a started server denies.
+    pub(super) policy: Option<Arc<PolicyZone>>,
 }
 
 impl Asked {
@@ -111,19 +116,20 @@ impl QueryLists {
             captured: capture_options(load),
             population: population.cloned(),
         };
+        // Variants that ask the same may have other servers.
+        let (zone, policy) = (self.zone(variant)?, self.policy(variant)?);
         self.made.retain(|(made_from, _)| made_from.seed.is_none_or(|its| its == seed));
         if let Some((_, list)) = self.made.iter().find(|(made_from, _)| *made_from == source) {
-            return Ok(list.clone());
+            return Ok(Asked { zone, policy, ..list.clone() });
         }
-        let zone = self.zone(variant)?;
         let asked = match (&source.queries, &source.population) {
             (Queries::Capture(path), _) => {
                 let (clients, list) = CapturedClients::open(path, load, seed)?;
-                Asked { list: Arc::new(list), clients: Some(Arc::new(clients)), zone }
+                Asked { list: Arc::new(list), clients: Some(Arc::new(clients)), zone, policy }
             }
             (_, None) => {
                 let list = make(&source, internet.as_ref(), seed)?;
-                Asked { list: Arc::new(list), clients: None, zone }
+                Asked { list: Arc::new(list), clients: None, zone, policy }
             }
             (queries, Some(population)) => {
                 // A zone and a private Internet have a name for each popularity, and need no list of them.
@@ -139,7 +145,7 @@ impl QueryLists {
                         QueryList::from_queries(vec![first], clients.known().description)
                     }
                 };
-                Asked { list: Arc::new(list), clients: Some(Arc::new(clients)), zone }
+                Asked { list: Arc::new(list), clients: Some(Arc::new(clients)), zone, policy }
             }
         };
         self.made.push((source, asked.clone()));
@@ -160,6 +166,17 @@ impl QueryLists {
         let made = Arc::new(OwnZone::of(zone)?);
         self.zones.push((zone.clone(), Arc::clone(&made)));
         Ok(Some(made))
+    }
+
+    /// The policy zone of a variant, if it has one. A list of a million names takes a second to read.
+    fn policy(&mut self, variant: &Variant) -> Result<Option<Arc<PolicyZone>>, QueriesError> {
+        let Some(path) = &variant.server.policy_zone else { return Ok(None) };
+        if let Some((_, known)) = self.policies.iter().find(|(read_from, _)| read_from == path) {
+            return Ok(Some(Arc::clone(known)));
+        }
+        let read = Arc::new(policy_zone(path)?);
+        self.policies.push((path.clone(), Arc::clone(&read)));
+        Ok(Some(read))
     }
 }
 

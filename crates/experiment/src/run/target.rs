@@ -24,7 +24,7 @@ use super::seeds::Role;
 use super::testbed::{Startup, Testbed, give, visit};
 use super::watching::{self, SWITCHED_OFF, Watch};
 use super::ways::{Ways, tls};
-use super::zone::{policy_zone, served_zone};
+use super::zone::served_zone;
 
 /// A server that is ready for the load.
 pub(super) struct Target {
@@ -162,7 +162,7 @@ fn spec(
     if server.dnssec {
         spec.trust_anchors = testbed.trust_anchors(variant)?;
     }
-    spec.policy_zone = server.policy_zone.as_deref().map(policy_zone).transpose()?;
+    spec.policy_zone = asked.policy.as_deref().cloned();
     spec.cache = server.cache;
     spec.certificate = server.certificate;
     spec.logging = logging(variant);

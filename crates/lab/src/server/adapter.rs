@@ -84,6 +84,11 @@ pub(crate) trait Adapter: Sync {
         }
     }
 
+    /// How it applies a response policy zone, as half a sentence behind "is applied".
+    fn policy_way(&self) -> &'static str {
+        "by the rules of that file"
+    }
+
     /// `spec` was checked.
     fn render(&self, spec: &ServerSpec, program: &str) -> Rendered;
 

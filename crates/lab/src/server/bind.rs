@@ -84,6 +84,11 @@ impl Adapter for Bind {
         bind_logging::is_known(version, logging)
     }
 
+    fn policy_way(&self) -> &'static str {
+        "without resolving a name first that a rule denies, as other servers do (qname-wait-recurse no, default yes), and to \
+         signed answers too (break-dnssec yes, default no); names in it may have any letters (check-names ignore)"
+    }
+
     fn render(&self, spec: &ServerSpec, program: &str) -> Rendered {
         let threads = spec.threads.to_string();
         // `-f -L` and not `-g`, which would ignore a `logging` statement in the extra text.

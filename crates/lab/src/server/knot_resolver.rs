@@ -90,6 +90,11 @@ impl Adapter for KnotResolver {
         Ok(())
     }
 
+    fn policy_way(&self) -> &'static str {
+        "as far as Knot Resolver does: rules for names, without those that lead to another name; each of its processes has \
+         its own copy"
+    }
+
     fn render(&self, spec: &ServerSpec, program: &str) -> Rendered {
         Rendered {
             files: vec![

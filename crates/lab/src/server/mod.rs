@@ -76,27 +76,15 @@ pub fn render(spec: &ServerSpec, binary: &std::path::Path) -> Result<Rendered, L
         value: binary.display().to_string(),
         reason: "the path must be UTF-8".to_owned(),
     })?;
-    let mut rendered = adapter(spec.kind).render(spec, program);
+    let adapter = adapter(spec.kind);
+    let mut rendered = adapter.render(spec, program);
     if spec.policy_zone.is_some() {
-        rendered.notes.push(policy_note(spec.kind));
+        let how = adapter.policy_way();
+        rendered
+            .notes
+            .push(format!("the response policy zone of the file {POLICY_ZONE} is applied, {how}"));
     }
     Ok(rendered)
-}
-
-/// How this server applies a response policy zone, as a sentence.
-fn policy_note(kind: ServerKind) -> String {
-    let how = match kind {
-        ServerKind::Bind => {
-            "without resolving a name first that a rule denies, as other servers do (qname-wait-recurse no, default yes), and \
-             to signed answers too (break-dnssec yes, default no); names in it may have any letters (check-names ignore)"
-        }
-        ServerKind::KnotResolver => {
-            "as far as Knot Resolver does: rules for names, without those that lead to another name; each of its processes \
-             has its own copy"
-        }
-        _ => "by the rules of that file",
-    };
-    format!("the response policy zone of the file {POLICY_ZONE} is applied, {how}")
 }
 
 /// Checks that a server started here may open a socket for each of so many connections over TCP. Before a run
