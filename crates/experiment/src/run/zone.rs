@@ -140,7 +140,7 @@ pub(super) fn policy_zone(path: &Path) -> Result<PolicyZone, QueriesError> {
     })
     .map_err(wrong)?;
     if !has_soa {
-        return Err(wrong(ZoneFileError::Zone("no SOA record: add one at the zone's apex")));
+        return Err(wrong(ZoneFileError::NO_SOA));
     }
     Ok(PolicyZone { name: apex, path: path.to_owned(), denied })
 }

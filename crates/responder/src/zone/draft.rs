@@ -102,8 +102,7 @@ impl Draft {
     /// The owner of the one SOA record.
     pub(super) fn apex(&self) -> Result<Box<[u8]>, ZoneFileError> {
         let mut soas = self.records.iter().filter(|record| record.rtype == Rtype::SOA);
-        let first =
-            soas.next().ok_or(ZoneFileError::Zone("no SOA record: add one at the zone's apex"))?;
+        let first = soas.next().ok_or(ZoneFileError::NO_SOA)?;
         match soas.find(|soa| self.owner(soa) != self.owner(first)) {
             Some(second) => {
                 Err(self.culprit(second, "a second SOA record: one file holds one zone"))
@@ -189,7 +188,7 @@ impl Draft {
             .records
             .iter()
             .find(|record| record.rtype == Rtype::SOA)
-            .ok_or(ZoneFileError::Zone("no SOA record: add one at the zone's apex"))?;
+            .ok_or(ZoneFileError::NO_SOA)?;
         let minimum = self.rdata(soa).last_chunk().map_or(0, |octets| u32::from_be_bytes(*octets));
         let mut negative_soa = Vec::new();
         push_prebuilt(&mut negative_soa, soa.rtype.to_int(), soa.ttl.min(minimum), self.rdata(soa));

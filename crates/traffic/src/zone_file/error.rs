@@ -30,3 +30,8 @@ pub enum ZoneFileError {
     #[error("`{0}` is no domain name, so it cannot be the origin")]
     Origin(String),
 }
+
+impl ZoneFileError {
+    /// No record says which zone it is.
+    pub const NO_SOA: Self = Self::Zone("no SOA record: add one at the zone's apex");
+}

@@ -22,10 +22,8 @@ pub fn zone_file_apex(text: &[u8]) -> Result<String, ZoneFileError> {
         }
         Ok(ControlFlow::Continue(()))
     })?;
-    apex.ok_or(ZoneFileError::Zone(NO_SOA))
+    apex.ok_or(ZoneFileError::NO_SOA)
 }
-
-const NO_SOA: &str = "no SOA record: add one at the zone's apex";
 
 const OTHER_SOA: &str = "the SOA record is that of another zone than the one that was named";
 
@@ -61,7 +59,7 @@ pub(crate) fn questions(
         Ok::<_, ZoneFileError>(ControlFlow::Continue(()))
     })?;
     let soa = sets.iter().find(|set| set.rtype == Rtype::SOA);
-    let apex = soa.ok_or(ZoneFileError::Zone(NO_SOA))?.name.clone();
+    let apex = soa.ok_or(ZoneFileError::NO_SOA)?.name.clone();
     let named: Name<Vec<u8>> =
         Name::from_chars(origin.chars()).map_err(|_| ZoneFileError::Origin(origin.to_owned()))?;
     if named != apex {
