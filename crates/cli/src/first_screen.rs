@@ -97,7 +97,8 @@ fn next(experiment: &Experiment, summary: &Summary, place: Option<&Path>) -> Opt
                 format!("more rounds may make it certain: dnslab run --resume {path} --more {more}")
             }
             None => {
-                let rounds = experiment.repeat.runs + more;
+                let made = summary.variants.iter().map(|its| its.valid_runs + its.other_runs);
+                let rounds = made.max().unwrap_or_default() + more;
                 format!("more rounds may make it certain: --set repeat.runs={rounds}")
             }
         });

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context as _, anyhow};
 use dnslab_experiment::{ExperimentError, Here, SessionError, Source};
 use dnslab_settings::{
-    Document, Draft, Experiment, Host, HostAddress, OptionForm, ServerChoice, VariantDraft,
+    Document, Draft, Experiment, Host, HostAddress, OptionForm, Rounds, ServerChoice, VariantDraft,
 };
 use dnslab_traffic::TransportMix;
 use dnslab_wire::Transport;
@@ -112,7 +112,7 @@ pub(crate) fn draft_without_target<const IS_SEARCH: bool>(
     let mut draft = document.draft();
     draft.top.name.set(name.to_owned());
     draft.top.question.set_default(question);
-    draft.repeat.runs.set_default(1);
+    draft.repeat.runs.set_default(Rounds::Count(1));
     draft
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dnslab_experiment::BUILT_IN;
-use dnslab_settings::{Mode, When};
+use dnslab_settings::{Mode, Rounds, When};
 
 use crate::arguments::{self, Asked, Command};
 use crate::exit::Failure;
@@ -192,7 +192,7 @@ fn a_session_beside_is_as_long_as_those_that_are_published() {
     let asked = Asked { publish: true, ..Asked::default() };
     let (published, _) = asked.experiment().unwrap();
     let (beside, _) = asked.experiment_with(&["load.batch_delay=0s".to_owned()]).unwrap();
-    assert_eq!((beside.repeat.sessions, beside.repeat.runs), (5, 30));
+    assert_eq!((beside.repeat.sessions, beside.repeat.runs), (5, Rounds::Count(30)));
     assert_eq!(beside.common, published.common);
     for (own, other) in beside.variants.iter().zip(&published.variants) {
         assert_eq!(own.load.batch_delay, Duration::ZERO);

@@ -139,6 +139,14 @@ fn code(variant: &Variant) -> Vec<(&'static str, String)> {
                 format!("knotc beside it, or that of PATH, for its counters (`{place}.binary`)");
             lines.push(("program", line));
         }
+        if let Some(config) =
+            variant.server.config.as_ref().filter(|_| server.role == ChainRole::Server)
+        {
+            lines.push((
+                "config",
+                format!("{}, with addresses, ports and paths of dnslab", config.display()),
+            ));
+        }
         if let Some(extra) = server.extra {
             lines.push(("extra", format!("text of its configuration (`{place}.extra`):")));
             lines.extend(extra.lines().map(|line| ("", format!("| {}", on_one_line(line)))));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dnslab_analysis::{Steady, Unsteady};
 use dnslab_record::RunRecord;
-use dnslab_settings::{Alternate, Experiment};
+use dnslab_settings::{Alternate, Experiment, Rounds};
 
 /// What the pilot found in steps of.
 const STEP: Duration = Duration::from_millis(500);
@@ -22,7 +22,7 @@ pub fn pilot_of(experiment: &Experiment, length: Duration) -> Experiment {
     pilot.common.duration = Duration::ZERO;
     pilot.repeat.profile = false;
     pilot.repeat.alternate = Alternate::Runs;
-    (pilot.repeat.runs, pilot.repeat.sessions, pilot.repeat.until) = (1, 1, 0.0);
+    (pilot.repeat.runs, pilot.repeat.sessions, pilot.repeat.until) = (Rounds::Count(1), 1, 0.0);
     pilot
 }
 

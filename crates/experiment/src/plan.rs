@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use dnslab_record::{CaseId, SkippedVariant};
-use dnslab_settings::{ChainServer, Experiment, Mode, ServerKind, Variant};
+use dnslab_settings::{
+    ChainServer, Experiment, LEAST_ROUNDS, MAX_RUNS, Mode, Rounds, ServerKind, Variant,
+};
 use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -182,20 +184,24 @@ impl Plan {
             .map(|variant| variant.name.as_str())
             .filter(|name| !is_skipped(name))
             .collect();
+        let alternates_in_slices =
+            matches!(alternation(experiment, skipped), Ok(Alternation::Slices));
+        let begun = Begun { alternates_in_slices, ..Begun::default() };
+        let rounds = match experiment.repeat.runs {
+            Rounds::Count(rounds) => rounds,
+            Rounds::Within(time) => rounds_within(time, experiment, &names, begun),
+        };
         let mut random = Xoshiro256PlusPlus::seed_from_u64(experiment.repeat.seed);
         let mut blocks = Vec::new();
-        while blocks.len() < experiment.repeat.runs as usize && !names.is_empty() {
+        while blocks.len() < rounds as usize && !names.is_empty() {
             blocks.extend(latin_square(names.len(), &mut random));
         }
-        let cases = (1..=experiment.repeat.runs).zip(blocks).flat_map(|(repetition, block)| {
+        let cases = (1..=rounds).zip(blocks).flat_map(|(repetition, block)| {
             let names = &names;
             block
                 .into_iter()
                 .map(move |place| CaseId { variant: names[place].to_owned(), repetition })
         });
-        let alternates_in_slices =
-            matches!(alternation(experiment, skipped), Ok(Alternation::Slices));
-        let begun = Begun { alternates_in_slices, ..Begun::default() };
         Self::of(experiment, cases.collect(), begun)
     }
 
@@ -215,6 +221,22 @@ impl Plan {
         let time = PlanTime::of(experiment, &cases, begun);
         Self { cases, time }
     }
+}
+
+/// As many rounds of these variants as `time` has room for, by the estimated time of a round: at least [`LEAST_ROUNDS`],
+/// and no more than a report can hold.
+fn rounds_within(time: Duration, experiment: &Experiment, names: &[&str], begun: Begun) -> u32 {
+    let lasting = |rounds: u32| {
+        let cases = (1..=rounds).flat_map(|repetition| {
+            names.iter().map(move |name| CaseId { variant: (*name).to_owned(), repetition })
+        });
+        PlanTime::of(experiment, &cases.collect::<Vec<_>>(), begun).whole()
+    };
+    let first = lasting(1);
+    let each = lasting(2).saturating_sub(first).as_nanos().max(1);
+    let fit = 1 + time.saturating_sub(first).as_nanos() / each;
+    let most = u32::try_from(MAX_RUNS / names.len().max(1)).unwrap_or(u32::MAX);
+    u32::try_from(fit).unwrap_or(u32::MAX).min(most).max(LEAST_ROUNDS)
 }
 
 /// Assumed service time of a closed loop with a known number of queries. The delay of links comes on top.
@@ -312,6 +334,22 @@ mod tests {
             prop_assert!(times.values().all(|times| (whole..=most).contains(times)), "{:?}", times);
             // A place that a variant never has is not among the times.
             prop_assert!(whole == 0 || times.len() == variants * variants);
+        }
+
+        #[test]
+        fn rounds_fill_a_time(variants in 1usize..12, seconds in 1u64..5_000) {
+            let mut experiment = experiment(variants, 1, 7);
+            let whole = |experiment: &Experiment| Plan::new(experiment, &[]).time.whole();
+            experiment.repeat.runs = Rounds::Within(Duration::from_secs(seconds));
+            let plan = Plan::new(&experiment, &[]);
+            let rounds = (plan.cases.len() / variants) as u32;
+            prop_assert!(rounds >= LEAST_ROUNDS && plan.cases.len() <= MAX_RUNS);
+            let within = Duration::from_secs(seconds);
+            prop_assert!(rounds == LEAST_ROUNDS || plan.time.whole() <= within);
+            experiment.repeat.runs = Rounds::Count(rounds);
+            prop_assert_eq!(&plan, &Plan::new(&experiment, &[]), "as if so many had been asked for");
+            experiment.repeat.runs = Rounds::Count(rounds + 1);
+            prop_assert!(plan.cases.len() + variants > MAX_RUNS || whole(&experiment) > within);
         }
 
         #[test]

@@ -302,6 +302,9 @@ fn prepare(
     if let Some(zone) = &spec.zone {
         bring(&zone.path, &folder.join(spec.zone_file_name()))?;
     }
+    for file in spec.own.iter().flat_map(|own| own.files()) {
+        bring(&file.from, &folder.join(&file.name))?;
+    }
     if let Some(policy) = &spec.policy_zone {
         bring(&policy.path, &folder.join(POLICY_ZONE))?;
     }

@@ -58,9 +58,10 @@ impl Condition {
                 used_if(variant.upstream.kind.is_some(), "the server answers from a zone", help)
             }
             Self::ZoneServed => {
-                let why = match variant.server.kind.started() {
-                    Some(_) => "no server here has a zone",
-                    None => "the server runs already",
+                let why = match (variant.server.kind.started(), &variant.server.config) {
+                    (Some(_), Some(_)) => "the configuration has its own zones",
+                    (Some(_), None) => "no server here has a zone",
+                    (None, _) => "the server runs already",
                 };
                 used_if(variant.serves_zone(), why, "remove it")
             }

@@ -533,6 +533,7 @@ mod tests {
         let code = [
             "server.binary",
             "server.root",
+            "server.config",
             "server.extra",
             "server.policy_zone",
             "server.log.folder",

@@ -371,10 +371,10 @@ impl Variant {
     }
 
     /// True if a server that dnslab starts has the zone: it is authoritative, or the end of a chain that is asked for
-    /// names of the zone.
+    /// names of the zone. A configuration of the user's own has zones of its own.
     #[must_use]
     pub fn serves_zone(&self) -> bool {
-        let is_started = self.server.kind.started().is_some();
+        let is_started = self.server.kind.started().is_some() && self.server.config.is_none();
         let is_asked = matches!(self.asked(), Queries::Zone(_) | Queries::ZoneFile { .. });
         is_started
             && match self.upstream.kind {

@@ -16,8 +16,8 @@ use crate::entry::Entries;
 use crate::key::{Condition, Field, Fields, FlagForm, Key, Setting, When, Written, settings};
 use crate::{
     Alternate, CacheSize, CertificateKind, ExpectedCode, Factor, HostAddress, HostsChoice, Kind,
-    LoadShares, LogSuffix, LogTarget, MAX_RUNS, MAX_WORKERS, Metric, Mode, PopulationSource,
-    Quickack, QuotaKind, ReceiveTime, Records, ServerChoice, ServerKind, Subnets, TimeForm,
+    LoadShares, LogSuffix, LogTarget, MAX_WORKERS, Metric, Mode, PopulationSource, Quickack,
+    QuotaKind, ReceiveTime, Records, Rounds, ServerChoice, ServerKind, Subnets, TimeForm,
     TlsVersions, UpstreamChoice, Value, VariantNames, ZoneSigning,
 };
 
@@ -70,6 +70,8 @@ const EMBEDDED: When = When::Server(|kind| kind == Some(ServerKind::Embedded));
 const EXTERNAL: When = When::Server(|kind| kind.is_none());
 /// Servers that apply a response policy zone where they ask others.
 const POLICED: When = When::Server(|kind| kind.is_some_and(ServerKind::applies_policy));
+/// Servers that run a configuration of the user's own.
+const CONFIGURED: When = When::Server(|kind| kind.is_some_and(ServerKind::takes_configuration));
 const ASKS_OTHERS: When = When::Variant(Condition::AsksOthers);
 /// Servers that ask others.
 const FORWARDING: When = When::Server(|kind| kind.is_some_and(ServerKind::forwards));
@@ -188,6 +190,10 @@ settings! {
         /// Root folder that an installed server is taken from and runs in by chroot, as root: a path with
         /// `/`, or the name of what `dnslab lab get` has fetched, e.g. `bind-9.16`
         root: Option<PathBuf> = None, absent("the system's"), when(&[INSTALLED]), code;
+        /// Configuration that you wrote for an installed server (bind, knot, nsd, unbound), with all that it includes:
+        /// dnslab changes addresses, ports and paths, takes out what would reach other servers (transfers, notifies,
+        /// updates), and says in the report what it changed
+        config: Option<PathBuf> = None, absent("one that dnslab writes"), when(&[CONFIGURED]), code;
         /// Text appended to the configuration of an installed server, in that server's own language. What
         /// stands there in a block `options` of BIND's goes into its one block of options
         extra: Option<String> = None, absent("nothing"), when(&[INSTALLED]), code;
@@ -686,8 +692,10 @@ settings! {
 settings! {
     /// How often, in which order.
     pub struct Repeat, draft RepeatDraft, at "repeat." {
-        /// Rounds: runs of each variant, every time with servers that are freshly started
-        runs: u32 = 5, count(1, MAX_RUNS as u64);
+        /// Rounds: runs of each variant, every time with servers that are freshly started. Of a duration, as many
+        /// rounds as its plan has time for, at least 5: what a round takes is estimated before the first one, so
+        /// their number depends on no figure
+        runs: Rounds = Rounds::Count(5);
         /// End of the rounds before there are `runs` of them: when the difference that answers the question has
         /// an interval that reaches no further than this to either side, for each pair of variants. Its
         /// intervals hold though somebody looked after each round, and are wider. With 0 there are `runs`

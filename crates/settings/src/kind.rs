@@ -8,6 +8,8 @@ use dnslab_wire::EdnsOption;
 use dnslab_wire::units::{duration, number, share};
 use serde_json::json;
 
+use crate::MAX_RUNS;
+
 /// What may be written as the value of a key. Bounds are included.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
@@ -62,15 +64,17 @@ pub enum Kind {
     /// `true`, `false`, a number of entries up to [`Kind::MAX_CACHE_ENTRIES`], or memory in quotes, at most
     /// [`Kind::MAX_CACHE_MIB`].
     CacheSize,
+    /// A whole number up to [`MAX_RUNS`], or in quotes a duration from a second to [`Kind::LONGEST_PLAN`].
+    Rounds,
 }
 
 /// One value, read by the kind of its key.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Of [`Kind::Count`], of [`Kind::CacheSize`], and of [`Kind::Padding`] as the size of a block in octets, 0 for
+    /// Of [`Kind::Count`], [`Kind::CacheSize`] and [`Kind::Rounds`], and of [`Kind::Padding`] as the size of a block in octets, 0 for
     /// none.
     Count(u64),
-    /// Of [`Kind::Duration`].
+    /// Of [`Kind::Duration`] and [`Kind::Rounds`].
     Duration(Duration),
     /// Of [`Kind::Share`], in [0, 1].
     Share(f64),
@@ -124,6 +128,11 @@ pub enum Host {
 /// A number as [`number::read`] takes it, from 0 on.
 const NUMBER: &str = r"\+?([0-9_]+(\.[0-9_]*)?|\.[0-9_]+)([eE][+-]?[0-9_]+)?";
 
+/// A duration in the schema.
+fn duration_pattern() -> String {
+    format!(r"^\s*{NUMBER}\s*(ns|us|ms|s|m|h)\s*$")
+}
+
 /// Why a text cannot be read, for [`Kind::Parsed`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unread {
@@ -158,6 +167,9 @@ impl Kind {
     /// Most memory of a cache, in units of 1,048,576 octets: a tebibyte.
     pub const MAX_CACHE_MIB: u64 = 1 << 20;
 
+    /// Longest time that rounds are to fill: a week.
+    pub const LONGEST_PLAN: Duration = Duration::from_secs(7 * 24 * 3_600);
+
     /// Letters of a path of HTTP.
     pub const MAX_PATH: usize = 512;
 
@@ -188,6 +200,7 @@ impl Kind {
             Self::EdnsOptions => "a list of EDNS options",
             Self::Padding => "true, false or a number of octets",
             Self::CacheSize => "true, false, a number of entries or an amount of memory",
+            Self::Rounds => "a number of rounds or a duration",
         }
     }
 
@@ -215,6 +228,7 @@ impl Kind {
             Self::Padding => "128".to_owned(),
             Self::CacheSize => "\"64MiB\"".to_owned(),
             Self::HttpPath => "\"/dns-query\"".to_owned(),
+            Self::Rounds => "10".to_owned(),
         }
     }
 
@@ -262,6 +276,11 @@ impl Kind {
                 number::count(Self::MAX_CACHE_ENTRIES),
                 Self::MAX_CACHE_MIB >> 10
             ),
+            Self::Rounds => format!(
+                "count, 1 to {}, or duration, `\"1s\"` to `\"{}\"`",
+                number::count(MAX_RUNS as u64),
+                duration::write(Self::LONGEST_PLAN)
+            ),
         }
     }
 
@@ -272,8 +291,12 @@ impl Kind {
             }
             Self::Duration { .. } => json!({
                 "type": "string",
-                "pattern": format!(r"^\s*{NUMBER}\s*(ns|us|ms|s|m|h)\s*$"),
+                "pattern": duration_pattern(),
             }),
+            Self::Rounds => json!({ "anyOf": [
+                { "type": "integer", "minimum": 1, "maximum": MAX_RUNS },
+                { "type": "string", "pattern": duration_pattern() },
+            ]}),
             Self::Rate => json!({ "anyOf": [
                 { "type": "number", "exclusiveMinimum": 0, "maximum": Self::MAX_RATE },
                 { "type": "string", "pattern": format!(r"^\s*({NUMBER}|steps:.*/.*|ramp:.*\.\..*/.*)\s*$") },

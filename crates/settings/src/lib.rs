@@ -90,7 +90,7 @@ pub use server_kind::{CacheUnit, ServerKind, ServerProfile};
 pub use suggestion::closest_word;
 pub use types::{
     CacheSize, CacheSizeError, ExpectedCode, Factor, LoadShares, NoCode, NoPopulation,
-    PopulationSource, RightCodes, ServerChoice, Subnets, TooManyNames, UnreadShares,
+    PopulationSource, RightCodes, Rounds, ServerChoice, Subnets, TooManyNames, UnreadShares,
     UpstreamChoice, VariantNames,
 };
 pub use words::{
@@ -103,6 +103,10 @@ pub const MAX_VARIANTS: usize = 1_000;
 
 /// Runs of an experiment. A report holds all records at once.
 pub const MAX_RUNS: usize = 5_000;
+
+/// Rounds of an experiment that fills a time. In fewer most differences are not seen, and no interval is bounded that
+/// holds though somebody looked after each (METHOD, "Intervals").
+pub const LEAST_ROUNDS: u32 = 5;
 
 /// Threads of a load generator.
 pub const MAX_WORKERS: u32 = 1_024;

@@ -1,5 +1,7 @@
 //! Reading a value by the kind of its key.
 
+use std::time::Duration;
+
 use dnslab_traffic::Rate;
 use dnslab_wire::EdnsOption;
 use dnslab_wire::units::{duration, number, share};
@@ -7,7 +9,7 @@ use toml::de::{DeArray, DeInteger, DeValue};
 
 use crate::problem::{on_one_line, shown};
 use crate::suggestion::closest_word;
-use crate::{CacheSize, CacheSizeError, Host, HostAddress, Key, Kind, Unread, Value};
+use crate::{CacheSize, CacheSizeError, Host, HostAddress, Key, Kind, MAX_RUNS, Unread, Value};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
@@ -87,6 +89,10 @@ impl Key {
                 reader.count(count, 1, Kind::MAX_CACHE_ENTRIES)
             }
             (Kind::CacheSize, DeValue::String(text)) => reader.cache_size(text),
+            (Kind::Rounds, DeValue::Integer(count)) => reader.count(count, 1, MAX_RUNS as u64),
+            (Kind::Rounds, DeValue::String(text)) if text.parse::<u64>().is_err() => {
+                reader.duration(text)
+            }
             (_, other) => Err(reader.wrong_type(other)),
         }
     }
@@ -138,7 +144,7 @@ impl Reader<'_> {
         };
         // Quotes around a right value are the most frequent slip.
         let unquoted = match (self.key.kind, found) {
-            (Kind::Count { .. } | Kind::Padding, DeValue::String(text)) => {
+            (Kind::Count { .. } | Kind::Padding | Kind::Rounds, DeValue::String(text)) => {
                 text.parse::<u64>().is_ok().then(|| text.to_string())
             }
             (Kind::Boolean, DeValue::String(text)) => {
@@ -209,8 +215,10 @@ impl Reader<'_> {
             );
             return Err(self.fault(&what, "not a duration", help));
         };
-        let Kind::Duration { least, most, whole_seconds } = self.key.kind else {
-            return Ok(Value::Duration(duration));
+        let (least, most, whole_seconds) = match self.key.kind {
+            Kind::Duration { least, most, whole_seconds } => (least, most, whole_seconds),
+            Kind::Rounds => (Duration::from_secs(1), Kind::LONGEST_PLAN, false),
+            _ => return Ok(Value::Duration(duration)),
         };
         if duration < least || duration > most {
             let what = format!("is out of range: `{}`", shown(text));

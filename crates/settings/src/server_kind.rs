@@ -47,6 +47,8 @@ pub struct ServerProfile {
     pub resolves: bool,
     /// As a forwarder or resolver it applies a response policy zone (RPZ).
     pub applies_policy: bool,
+    /// dnslab runs a configuration that its user wrote.
+    pub takes_configuration: bool,
     /// In what it counts the size of its cache as a forwarder or resolver; `None` if it has none that can be bounded.
     pub cache_unit: Option<CacheUnit>,
     /// What bounds the connections that it has at once, as half a sentence after "bounds them". Options are named in its
@@ -76,6 +78,7 @@ const UNKNOWN: ServerProfile = ServerProfile {
     forwards: false,
     resolves: false,
     applies_policy: false,
+    takes_configuration: false,
     cache_unit: None,
     connection_bound: BY_DESCRIPTORS,
     socket_buffer: None,
@@ -98,6 +101,7 @@ impl ServerKind {
             Self::Bind => ServerProfile {
                 title: "BIND",
                 program: "named",
+                takes_configuration: true,
                 serves_zones: true,
                 applies_policy: true,
                 cache_unit: Some(CacheUnit::Memory),
@@ -108,12 +112,14 @@ impl ServerKind {
             Self::Knot => ServerProfile {
                 title: "Knot DNS",
                 program: "knotd",
+                takes_configuration: true,
                 connection_bound: "by `tcp-max-clients`, over QUIC by `quic-max-clients`",
                 ..authoritative
             },
             Self::Nsd => ServerProfile {
                 title: "NSD",
                 program: "nsd",
+                takes_configuration: true,
                 connection_bound: "by `tcp-count` (default 100)",
                 socket_buffer: Some("receive-buffer-size"),
                 ..authoritative
@@ -127,6 +133,7 @@ impl ServerKind {
             Self::Unbound => ServerProfile {
                 title: "Unbound",
                 program: "unbound",
+                takes_configuration: true,
                 applies_policy: true,
                 cache_unit: Some(CacheUnit::Memory),
                 connection_bound: "by `incoming-num-tcp` (default 10 for each thread)",
@@ -193,6 +200,12 @@ impl ServerKind {
     #[must_use]
     pub fn applies_policy(self) -> bool {
         self.profile().applies_policy
+    }
+
+    /// True for servers of which dnslab runs a configuration that its user wrote.
+    #[must_use]
+    pub fn takes_configuration(self) -> bool {
+        self.profile().takes_configuration
     }
 
     /// True for servers that dnslab starts as resolvers of their own, beginning at root servers.

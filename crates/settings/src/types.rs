@@ -542,6 +542,34 @@ impl Setting for Factor {
     }
 }
 
+/// How many rounds an experiment has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rounds {
+    /// So many.
+    Count(u32),
+    /// As many as the plan fits into this time.
+    Within(Duration),
+}
+
+impl Setting for Rounds {
+    const KIND: Kind = Kind::Rounds;
+
+    fn of(value: &Value) -> Option<Self> {
+        match value {
+            Value::Count(count) => u32::try_from(*count).ok().map(Self::Count),
+            Value::Duration(time) => Some(Self::Within(*time)),
+            _ => None,
+        }
+    }
+
+    fn value(&self) -> Option<Value> {
+        Some(match self {
+            Self::Count(count) => Value::Count((*count).into()),
+            Self::Within(time) => Value::Duration(*time),
+        })
+    }
+}
+
 /// How much a forwarder or resolver keeps of what it is told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CacheSize {

@@ -14,6 +14,7 @@ mod captures;
 mod causes;
 mod command;
 mod compare;
+mod config_own;
 mod cpu;
 mod disk;
 mod dnsperf_files;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use dnslab_capture::CaptureError;
 use dnslab_internet::DescriptionError;
-use dnslab_lab::{LabError, NotFound};
+use dnslab_lab::{LabError, NotFound, OwnConfigurationError};
 use dnslab_load::{AskError, TlsSettingsError};
 use dnslab_traffic::population::{PopulationError, ProfileError};
 use dnslab_traffic::{ClientSubnetsError, QueryFileError, ZoneFileError};
@@ -36,6 +36,9 @@ pub enum QueriesError {
         /// What is wrong with it.
         source: ZoneFileError,
     },
+    /// The configuration of the user's own cannot be run here.
+    #[error(transparent)]
+    Configuration(#[from] OwnConfigurationError),
     /// The zone could not be signed.
     #[error(transparent)]
     Signing(LabError),

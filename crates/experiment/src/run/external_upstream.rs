@@ -7,6 +7,7 @@ use dnslab_record::ExternalUpstream;
 use dnslab_settings::{Load, Variant, Verification};
 
 use super::error::TargetError;
+use super::queries::Asked;
 use super::ready::Question;
 use super::ways::tls;
 
@@ -15,7 +16,10 @@ const ATTEMPTS: usize = 3;
 
 /// What the last server of a variant forwards to, if that runs already. It has answered rightly, or one of those
 /// beside it has.
-pub(super) fn upstream(variant: &Variant) -> Result<Option<Upstream>, TargetError> {
+pub(super) fn upstream(
+    variant: &Variant,
+    queries: &Asked,
+) -> Result<Option<Upstream>, TargetError> {
     let Some(external) = variant.external_upstream() else { return Ok(None) };
     let tls = external.tls_name.map(|name| {
         let given = external.authority.map(ToOwned::to_owned);
@@ -29,7 +33,7 @@ pub(super) fn upstream(variant: &Variant) -> Result<Option<Upstream>, TargetErro
         transport: external.transport,
         tls: tls.transpose()?,
     };
-    let question = Question::of(variant)?;
+    let question = Question::of(variant, queries)?;
     let mut refusal = is_right(&upstream, upstream.address, &question)?.err();
     for address in &upstream.further {
         if refusal.is_some() && is_right(&upstream, *address, &question)?.is_ok() {

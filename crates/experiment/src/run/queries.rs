@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dnslab_capture::{CaptureOptions, Decompressed};
-use dnslab_lab::{PolicyZone, open_given, read_given_text};
+use dnslab_lab::{OwnConfiguration, PolicyZone, open_given, read_given_text};
 use dnslab_load::{ClientTraffic, PlayedClients};
-use dnslab_settings::{Load, PopulationSource, Queries, Subnets, Variant, Zone, ZoneSigning};
+use dnslab_settings::{
+    Load, PopulationSource, Queries, ServerKind, Subnets, Variant, Zone, ZoneSigning,
+};
 use dnslab_traffic::{ClientSubnets, QueryList, popular_names};
 use dnslab_wire::{QueryOptions, TsigKey};
 
@@ -33,6 +35,8 @@ pub(super) struct QueryLists {
     zones: Vec<(Zone, Arc<OwnZone>)>,
     /// Policy zones, by their files.
     policies: Vec<(PathBuf, Arc<PolicyZone>)>,
+    /// Configurations of the user's own, by their servers and files.
+    configurations: Vec<((ServerKind, PathBuf), Arc<OwnConfiguration>)>,
 }
 
 /// What a load asks.
@@ -46,6 +50,8 @@ pub(super) struct Asked {
     pub(super) zone: Option<Arc<OwnZone>>,
     /// What a started server denies.
     pub(super) policy: Option<Arc<PolicyZone>>,
+    /// The configuration that the user wrote for a started server.
+    pub(super) own: Option<Arc<OwnConfiguration>>,
 }
 
 impl Asked {
@@ -118,18 +124,19 @@ impl QueryLists {
         };
         // Variants that ask the same may have other servers.
         let (zone, policy) = (self.zone(variant)?, self.policy(variant)?);
+        let own = self.configuration(variant)?;
         self.made.retain(|(made_from, _)| made_from.seed.is_none_or(|its| its == seed));
         if let Some((_, list)) = self.made.iter().find(|(made_from, _)| *made_from == source) {
-            return Ok(Asked { zone, policy, ..list.clone() });
+            return Ok(Asked { zone, policy, own, ..list.clone() });
         }
         let asked = match (&source.queries, &source.population) {
             (Queries::Capture(path), _) => {
                 let (clients, list) = CapturedClients::open(path, load, seed)?;
-                Asked { list: Arc::new(list), clients: Some(Arc::new(clients)), zone, policy }
+                Asked { list: Arc::new(list), clients: Some(Arc::new(clients)), zone, policy, own }
             }
             (_, None) => {
                 let list = make(&source, internet.as_ref(), seed)?;
-                Asked { list: Arc::new(list), clients: None, zone, policy }
+                Asked { list: Arc::new(list), clients: None, zone, policy, own }
             }
             (queries, Some(population)) => {
                 // A zone and a private Internet have a name for each popularity, and need no list of them.
@@ -145,7 +152,7 @@ impl QueryLists {
                         QueryList::from_queries(vec![first], clients.known().description)
                     }
                 };
-                Asked { list: Arc::new(list), clients: Some(Arc::new(clients)), zone, policy }
+                Asked { list: Arc::new(list), clients: Some(Arc::new(clients)), zone, policy, own }
             }
         };
         self.made.push((source, asked.clone()));
@@ -176,6 +183,22 @@ impl QueryLists {
         }
         let read = Arc::new(policy_zone(path)?);
         self.policies.push((path.clone(), Arc::clone(&read)));
+        Ok(Some(read))
+    }
+
+    /// The configuration that the user wrote for a variant's server, if he did.
+    fn configuration(
+        &mut self,
+        variant: &Variant,
+    ) -> Result<Option<Arc<OwnConfiguration>>, QueriesError> {
+        let kind = variant.server.kind.started();
+        let Some((kind, path)) = kind.zip(variant.server.config.clone()) else { return Ok(None) };
+        let source = (kind, path);
+        if let Some((_, known)) = self.configurations.iter().find(|(from, _)| *from == source) {
+            return Ok(Some(Arc::clone(known)));
+        }
+        let read = Arc::new(OwnConfiguration::read(kind, &source.1)?);
+        self.configurations.push((source, Arc::clone(&read)));
         Ok(Some(read))
     }
 }

@@ -14,6 +14,7 @@ use domain::base::Name;
 use domain::base::iana::Rtype;
 
 use super::error::QueriesError;
+use super::queries::Asked;
 use super::ways::tls;
 
 /// Time from a server's start to its first right answer. BIND loads 750,000 records in some seconds.
@@ -27,17 +28,24 @@ pub(super) const READY_NAME: &str = "ready.dnslab-laboratory.net";
 
 /// What shows whether a server answers rightly.
 pub(super) struct Question {
-    /// It has an answer with records.
+    /// It has an answer: with records, or of a configuration of the user's own any that is no failure.
     known: Query,
+    /// True for a name that the user's own configuration may deny.
+    may_be_denied: bool,
     /// A policy denies it (NXDOMAIN). `None` without one.
     denied: Option<Query>,
 }
 
 impl Question {
-    /// The SOA record of the zone. If the load would fill a cache, a name that an upstream knows and no load
+    /// The SOA record of the zone. Of a configuration of the user's own, whose zones nobody named, what the load asks
+    /// first. If the load would fill a cache, a name that an upstream knows and no load
     /// asks for; for a resolver, or where the upstream runs already, the SOA record of the root, which leaves no
     /// other name in its cache.
-    pub(super) fn of(variant: &Variant) -> Result<Self, QueriesError> {
+    pub(super) fn of(variant: &Variant, asked: &Asked) -> Result<Self, QueriesError> {
+        if asked.own.is_some() && variant.zone.file.is_none() {
+            let known = asked.list.get(0).clone();
+            return Ok(Self { known, may_be_denied: true, denied: None });
+        }
         if variant.resolves() {
             return Self::soa(".");
         }
@@ -71,7 +79,7 @@ impl Question {
         let options = QueryOptions { recursion_desired: true, ..QueryOptions::default() };
         let query = Query::new(&parsed, rtype, &options);
         let known = query.map_err(|error| wrong(error.to_string()))?;
-        Ok(Self { known, denied: None })
+        Ok(Self { known, may_be_denied: false, denied: None })
     }
 
     /// Asks as the first client of this load does, over this transport.
@@ -85,7 +93,11 @@ impl Question {
         let load = Load { transport, mix: None, ..load.clone() };
         let list = QueryList::from_queries(vec![self.known.clone()], "readiness".to_owned());
         let job = Job { tls: tls.cloned(), ..Job::new(load, address, Arc::new(list)) };
-        answered(&job, &self.known, |code, records| code == rcode::NOERROR && records > 0)?;
+        let is_right = match self.may_be_denied {
+            true => |code, _| [rcode::NOERROR, rcode::NXDOMAIN].contains(&code),
+            false => |code, records| code == rcode::NOERROR && records > 0,
+        };
+        answered(&job, &self.known, is_right)?;
         let Some(denied) = &self.denied else { return Ok(()) };
         answered(&job, denied, |code, _| code == rcode::NXDOMAIN)
             .map_err(|said| format!("the policy is not applied: {said}"))

@@ -25,7 +25,9 @@ use dnslab_record::{
     SkippedVariant,
 };
 use dnslab_results::{FolderName, Holder, ResultsDirectory, ResultsError, SessionLock};
-use dnslab_settings::{CacheSize, ChainRole, Common, Experiment, Host, HostsChoice, Mode, Variant};
+use dnslab_settings::{
+    CacheSize, ChainRole, Common, Experiment, Host, HostsChoice, Mode, Rounds, Variant,
+};
 use dnslab_traffic::SlicePlan;
 
 use super::case::{is_cut_short, leave_out_if_short};
@@ -369,11 +371,15 @@ impl Session {
         Ok(session)
     }
 
+    /// The rounds of the plan.
+    fn planned_rounds(&self) -> u32 {
+        self.facts.plan.iter().map(|case| case.repetition).max().unwrap_or(0)
+    }
+
     /// The plan with further rounds, which a longer experiment would have had from the beginning.
     fn plan_more(&mut self, more: u32) {
         if more > 0 {
-            let planned = self.facts.plan.iter().map(|case| case.repetition).max().unwrap_or(0);
-            self.experiment.repeat.runs = planned.saturating_add(more);
+            self.experiment.repeat.runs = Rounds::Count(self.planned_rounds().saturating_add(more));
             self.facts.plan = Plan::new(&self.experiment, &self.facts.skipped).cases;
             self.facts.looks = Looks::EachRound;
         }

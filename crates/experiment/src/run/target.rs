@@ -90,7 +90,7 @@ fn started(
         network: testbed.network("client"),
     };
     let spec = spec(variant, testbed, startup, asked)?;
-    let question = Question::of(variant)?.with_policy(spec.policy_zone.as_ref())?;
+    let question = Question::of(variant, asked)?.with_policy(spec.policy_zone.as_ref())?;
     let mut target = start(&spec, &client, &question, startup.guard, startup.stop)?;
     target.facts.upstream = testbed.external_upstream();
     target.ways.tls = target.ways.tls.map(|tls| tls.of_load(&load));
@@ -155,7 +155,8 @@ fn spec(
     let mut spec = ServerSpec::new(kind, directory, listen, &transports);
     spec.upstream = testbed.upstream().filter(|_| !variant.resolves());
     spec.root_hints = testbed.root_hints(variant);
-    if spec.upstream.is_none() && spec.root_hints.is_none() {
+    spec.own = asked.own.as_deref().cloned();
+    if spec.upstream.is_none() && spec.root_hints.is_none() && spec.own.is_none() {
         let own = asked.zone.as_deref();
         spec.zone = Some(served_zone(&variant.zone, own, &spec.directory, startup.stop)?);
     }

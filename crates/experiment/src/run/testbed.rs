@@ -82,7 +82,7 @@ impl Testbed {
         if let (Some(hosts), Some(internet)) = (&hosts, &internet) {
             hosts.add_internet(&internet.networks())?;
         }
-        let external = external::upstream(variant)?;
+        let external = external::upstream(variant, queries)?;
         let mut made = Self { hosts, behind: Vec::new(), internet, external };
         for behind in variant.behind().iter().rev() {
             let place = behind.role.name();
@@ -270,7 +270,7 @@ impl Testbed {
             self.give_behaviour(&mut spec, variant);
         }
         let authority = directory.join(certificate::AUTHORITY);
-        let (question, load) = (&Question::of(variant)?, &Load::default());
+        let (question, load) = (&Question::of(variant, queries)?, &Load::default());
         let verification = Some(&Verification::RunAuthority);
         let probe = Probe { question, load, verification, authority: &authority };
         let ask = |transport: Transport, address: SocketAddr| {

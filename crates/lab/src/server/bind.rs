@@ -16,6 +16,7 @@ use super::adapter::{
 };
 use super::cost_rows::{CostRow, functions, library};
 use super::logging::{DNSTAP_LOG, Logging};
+use super::own::OwnConfiguration;
 use super::rendered::Rendered;
 use super::spec::{
     LOG, POLICY_ZONE, ROOT_HINTS, RootHints, ServerSpec, UPSTREAM_AUTHORITY, Upstream,
@@ -93,8 +94,11 @@ impl Adapter for Bind {
         let threads = spec.threads.to_string();
         // `-f -L` and not `-g`, which would ignore a `logging` statement in the extra text.
         let arguments = [program, "-f", "-c", CONFIGURATION, "-L", LOG, "-n", &threads];
-        Rendered::one(CONFIGURATION, configuration(spec), &arguments, notes(spec))
-            .and(spec.hints_file())
+        let (text, notes) = match &spec.own {
+            Some(own) => (own_configuration(spec, own), own_notes(spec, own)),
+            None => (configuration(spec), notes(spec)),
+        };
+        Rendered::one(CONFIGURATION, text, &arguments, notes).and(spec.hints_file())
     }
 
     fn counters(&self, access: &Access) -> Result<BTreeMap<String, u64>, String> {
@@ -106,11 +110,7 @@ fn configuration(spec: &ServerSpec) -> String {
     let (options, extra) = named_conf::without_options(&spec.extra_text());
     format!(
         "{blocks}options {{
-    directory \".\";
-    pid-file \"named.pid\";
-    session-keyfile \"session.key\";
-    managed-keys-directory \".\";
-{listeners}
+{place}
 {role}{policy}    allow-transfer {{ none; }};
     notify no;
 {minimal}{cache}    tcp-clients {tcp_clients};
@@ -123,12 +123,11 @@ fn configuration(spec: &ServerSpec) -> String {
 {dnstap}    interface-interval 0;
 {options}}};
 
-controls {{ }};
-statistics-channels {{ inet 127.0.0.1 port {control} allow {{ 127.0.0.1; }}; }};
+{control}
 {logging}
 {data}{extra}",
         blocks = blocks(spec),
-        listeners = listeners(spec),
+        place = place(spec),
         role = role(spec),
         policy = match &spec.policy_zone {
             Some(policy) => format!(
@@ -151,9 +150,49 @@ statistics-channels {{ inet 127.0.0.1 port {control} allow {{ 127.0.0.1; }}; }};
         } else {
             String::new()
         },
-        control = spec.ports.control,
+        control = control(spec),
         logging = spec.logging.query_log.as_ref().map(bind_logging::statement).unwrap_or_default(),
         data = data(spec),
+    )
+}
+
+/// That of a user, here.
+fn own_configuration(spec: &ServerSpec, own: &OwnConfiguration) -> String {
+    let (options, extra) = named_conf::without_options(&spec.extra_text());
+    format!(
+        "{blocks}options {{\n{place}\n    notify no;\n{own_options}{options}}};\n\n{control}\n{text}{extra}",
+        blocks = blocks(spec),
+        place = place(spec),
+        own_options = own.options,
+        control = control(spec),
+        text = own.text,
+    )
+}
+
+fn own_notes(spec: &ServerSpec, own: &OwnConfiguration) -> Vec<String> {
+    let own_notes = own.notes().into_iter();
+    let threads = format!("{} worker threads (-n), as the experiment says", spec.threads);
+    let counters = "the statistics channel is open on the loopback interface: its counters are read during the run";
+    own_notes.chain([threads, counters.to_owned()]).collect()
+}
+
+/// Where it is and what it writes, in its options.
+fn place(spec: &ServerSpec) -> String {
+    format!(
+        "    directory \".\";
+    pid-file \"named.pid\";
+    session-keyfile \"session.key\";
+    managed-keys-directory \".\";
+{}",
+        listeners(spec)
+    )
+}
+
+fn control(spec: &ServerSpec) -> String {
+    format!(
+        "controls {{ }};
+statistics-channels {{ inet 127.0.0.1 port {} allow {{ 127.0.0.1; }}; }};",
+        spec.ports.control
     )
 }
 

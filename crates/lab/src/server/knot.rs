@@ -17,6 +17,7 @@ use dnslab_wire::Transport;
 
 use super::adapter::{Access, Adapter, Facts, IDLE_SECONDS};
 use super::cost_rows::{CostRow, functions, library};
+use super::own::OwnConfiguration;
 use super::rendered::Rendered;
 use super::spec::ServerSpec;
 use super::version::Version;
@@ -81,7 +82,11 @@ impl Adapter for Knot {
 
     fn render(&self, spec: &ServerSpec, program: &str) -> Rendered {
         let command = [program, "-c", CONFIGURATION];
-        Rendered::one(CONFIGURATION, configuration(spec), &command, notes(spec))
+        let (text, notes) = match &spec.own {
+            Some(own) => (own_configuration(spec, own), own_notes(own)),
+            None => (configuration(spec), notes(spec)),
+        };
+        Rendered::one(CONFIGURATION, text, &command, notes)
     }
 
     fn counters(&self, access: &Access) -> Result<BTreeMap<String, u64>, String> {
@@ -107,10 +112,7 @@ impl Adapter for Knot {
 fn configuration(spec: &ServerSpec) -> String {
     format!(
         "\
-server:
-    rundir: \".\"
-    pidfile: \"knot.pid\"
-{listeners}
+{place}
     udp-workers: {threads}
     tcp-workers: {threads}
 {tcp_reuseport}    background-workers: 1
@@ -118,6 +120,60 @@ server:
     tcp-idle-timeout: {IDLE_SECONDS}
     tcp-io-timeout: {io_timeout}
 
+{control}{module}template:
+  - id: default
+    storage: \".\"
+    zonefile-sync: -1
+    journal-content: none
+{global}
+zone:
+  - domain: \"{origin}\"
+    file: \"{file}\"
+{extra}",
+        place = place(spec),
+        control = control(),
+        threads = spec.threads,
+        tcp_reuseport = if spec.threads > 1 { "    tcp-reuseport: on\n" } else { "" },
+        tcp_clients = spec.connection_limit(),
+        io_timeout = io_timeout_ms(spec),
+        module = if spec.counts { COUNTING } else { "" },
+        global = if spec.counts { "    global-module: mod-stats/dnslab\n" } else { "" },
+        origin = spec.origin(),
+        file = spec.zone_file_name(),
+        extra = spec.extra_text(),
+    )
+}
+
+/// That of a user, here.
+fn own_configuration(spec: &ServerSpec, own: &OwnConfiguration) -> String {
+    let (place, control, extra) = (place(spec), control(), spec.extra_text());
+    format!("{place}\n{}\n{control}{}{extra}", own.options, own.text)
+}
+
+fn own_notes(own: &OwnConfiguration) -> Vec<String> {
+    let mut notes = own.notes();
+    notes.push(
+        "Knot counts queries in its module stats alone, and only what the configuration loads is loaded".to_owned(),
+    );
+    notes
+}
+
+/// Where it is.
+fn place(spec: &ServerSpec) -> String {
+    format!(
+        "\
+server:
+    rundir: \".\"
+    pidfile: \"knot.pid\"
+{}",
+        listeners(spec)
+    )
+}
+
+/// How it is reached by `knotc`, and where it writes.
+fn control() -> String {
+    format!(
+        "\
 control:
     listen: \"{CONTROL_SOCKET}\"
 
@@ -128,26 +184,7 @@ log:
   - target: stderr
     any: info
 
-{module}template:
-  - id: default
-    storage: \".\"
-    zonefile-sync: -1
-    journal-content: none
-{global}
-zone:
-  - domain: \"{origin}\"
-    file: \"{file}\"
-{extra}",
-        listeners = listeners(spec),
-        threads = spec.threads,
-        tcp_reuseport = if spec.threads > 1 { "    tcp-reuseport: on\n" } else { "" },
-        tcp_clients = spec.connection_limit(),
-        io_timeout = io_timeout_ms(spec),
-        module = if spec.counts { COUNTING } else { "" },
-        global = if spec.counts { "    global-module: mod-stats/dnslab\n" } else { "" },
-        origin = spec.origin(),
-        file = spec.zone_file_name(),
-        extra = spec.extra_text(),
+"
     )
 }
 

@@ -23,6 +23,7 @@ mod logging;
 mod metrics;
 mod named_conf;
 mod nsd;
+mod own;
 mod pdns_auth;
 mod pdns_recursor;
 mod rendered;
@@ -43,6 +44,7 @@ pub use logging::{
     DNSTAP_LOG, LogDestination, LogFile, LogPrefix, Logging, QUERY_LOG, QUERY_LOG_FOLDER, QueryLog,
     Rotation, SYSLOG_SOCKET,
 };
+pub use own::{OwnConfiguration, OwnConfigurationError, OwnFile};
 pub use rendered::{Rendered, RenderedFile};
 use spec::SPARE_CONNECTIONS;
 pub use spec::{

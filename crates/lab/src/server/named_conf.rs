@@ -46,7 +46,7 @@ fn options_block(text: &str) -> Option<(Range<usize>, Range<usize>)> {
 }
 
 /// Words, strings with their quotes, braces and semicolons, each with its place, without comments.
-fn tokens(text: &str) -> impl Iterator<Item = (&str, Range<usize>)> {
+pub(super) fn tokens(text: &str) -> impl Iterator<Item = (&str, Range<usize>)> {
     let mut at = 0;
     std::iter::from_fn(move || {
         loop {

@@ -13,6 +13,7 @@ use dnslab_wire::Transport;
 use super::adapter::{Access, Adapter, Facts, IDLE_SECONDS, counts_found};
 use super::control;
 use super::cost_rows::{CostRow, functions, library};
+use super::own::OwnConfiguration;
 use super::rendered::Rendered;
 use super::spec::ServerSpec;
 use super::version::Version;
@@ -51,7 +52,11 @@ impl Adapter for Nsd {
 
     fn render(&self, spec: &ServerSpec, program: &str) -> Rendered {
         let command = [program, "-d", "-c", CONFIGURATION];
-        Rendered::one(CONFIGURATION, configuration(spec), &command, notes(spec))
+        let (text, notes) = match &spec.own {
+            Some(own) => (own_configuration(spec, own), own.notes()),
+            None => (configuration(spec), notes(spec)),
+        };
+        Rendered::one(CONFIGURATION, text, &command, notes)
     }
 
     fn counting_disturbs(&self, version: &Version) -> bool {
@@ -70,7 +75,41 @@ fn configuration(spec: &ServerSpec) -> String {
         "\
 server:
     server-count: {threads}
-{reuseport}{listeners}
+{reuseport}{place}
+    rrl-ratelimit: 0
+    rrl-whitelist-ratelimit: 0
+    minimal-responses: yes
+    tcp-count: {tcp_clients}
+    tcp-query-count: 0
+    tcp-timeout: {IDLE_SECONDS}
+
+{control}
+zone:
+    name: \"{origin}\"
+    zonefile: \"{file}\"
+{extra}",
+        threads = spec.threads,
+        reuseport = if spec.threads > 1 { "    reuseport: yes\n" } else { "" },
+        place = place(spec),
+        control = control(),
+        tcp_clients = spec.halved_connection_limit(),
+        origin = spec.origin(),
+        file = spec.zone_file_name(),
+        extra = spec.extra_text(),
+    )
+}
+
+/// That of a user, here.
+fn own_configuration(spec: &ServerSpec, own: &OwnConfiguration) -> String {
+    let (place, control, extra) = (place(spec), control(), spec.extra_text());
+    format!("server:\n{place}\n{}\n{control}\n{}{extra}", own.options, own.text)
+}
+
+/// Where it is, who it is, and what it writes.
+fn place(spec: &ServerSpec) -> String {
+    format!(
+        "\
+{}
     username: \"\"
     chroot: \"\"
     zonesdir: \".\"
@@ -79,29 +118,18 @@ server:
     zonelistfile: \"zone.list\"
     xfrdfile: \"xfrd.state\"
     xfrdir: \".\"
-    zonefiles-write: 0
-    rrl-ratelimit: 0
-    rrl-whitelist-ratelimit: 0
-    minimal-responses: yes
-    tcp-count: {tcp_clients}
-    tcp-query-count: 0
-    tcp-timeout: {IDLE_SECONDS}
+    zonefiles-write: 0",
+        listeners(spec)
+    )
+}
 
+fn control() -> String {
+    format!(
+        "\
 remote-control:
     control-enable: yes
     control-interface: \"/proc/self/cwd/{CONTROL}\"
-
-zone:
-    name: \"{origin}\"
-    zonefile: \"{file}\"
-{extra}",
-        threads = spec.threads,
-        reuseport = if spec.threads > 1 { "    reuseport: yes\n" } else { "" },
-        listeners = listeners(spec),
-        tcp_clients = spec.halved_connection_limit(),
-        origin = spec.origin(),
-        file = spec.zone_file_name(),
-        extra = spec.extra_text(),
+"
     )
 }
 

@@ -7,6 +7,7 @@ use dnslab_settings::{CacheSize, CertificateKind, ServerKind};
 use dnslab_wire::Transport;
 
 use super::logging::Logging;
+use super::own::OwnConfiguration;
 use super::rendered::RenderedFile;
 use crate::error::LabError;
 
@@ -17,6 +18,9 @@ pub struct ServerSpec {
     pub kind: ServerKind,
     /// Folder for its whole state: configuration, zone, certificate, log, sockets, journals. Made if missing.
     pub directory: PathBuf,
+    /// A configuration that a user wrote, which says all but addresses, ports and paths; `None` for one that the adapter
+    /// writes.
+    pub own: Option<OwnConfiguration>,
     /// The zone that it serves; `None` for a server that forwards or resolves.
     pub zone: Option<ZoneFile>,
     /// Where it forwards to; `None` for one that does not forward.
@@ -255,6 +259,7 @@ impl ServerSpec {
         Self {
             kind,
             directory,
+            own: None,
             zone: None,
             upstream: None,
             root_hints: None,

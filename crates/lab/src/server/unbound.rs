@@ -15,6 +15,7 @@ use dnslab_wire::units::raised_file_limit;
 use super::adapter::{Access, Adapter, Facts, IDLE_SECONDS, counts_found, hints_note, trust_note};
 use super::control;
 use super::cost_rows::{CostRow, functions, library};
+use super::own::OwnConfiguration;
 use super::rendered::Rendered;
 use super::spec::{
     POLICY_ZONE, PolicyZone, ROOT_HINTS, RootHints, ServerSpec, UPSTREAM_AUTHORITY, Upstream,
@@ -64,7 +65,11 @@ impl Adapter for Unbound {
     }
 
     fn takes(&self, spec: &ServerSpec) -> Result<(), String> {
-        has_files(spec, launch::hard_file_limit())
+        // How many it opens is for a configuration of one's own to say.
+        match spec.own {
+            Some(_) => Ok(()),
+            None => has_files(spec, launch::hard_file_limit()),
+        }
     }
 
     fn forwards(&self, version: &Version, transport: Transport) -> Result<(), String> {
@@ -84,8 +89,11 @@ impl Adapter for Unbound {
 
     fn render(&self, spec: &ServerSpec, program: &str) -> Rendered {
         let command = [program, "-d", "-p", "-c", CONFIGURATION];
-        Rendered::one(CONFIGURATION, configuration(spec), &command, notes(spec))
-            .and(spec.hints_file())
+        let (text, notes) = match &spec.own {
+            Some(own) => (own_configuration(spec, own), own.notes()),
+            None => (configuration(spec), notes(spec)),
+        };
+        Rendered::one(CONFIGURATION, text, &command, notes).and(spec.hints_file())
     }
 
     fn counters(&self, access: &Access) -> Result<BTreeMap<String, u64>, String> {
@@ -119,14 +127,7 @@ fn configuration(spec: &ServerSpec) -> String {
     let policy = if spec.policy_zone.is_some() { "respip " } else { "" };
     let modules = if spec.validates() { "validator iterator" } else { "iterator" };
     format!(
-        "server:
-    directory: \".\"
-    chroot: \"\"
-    username: \"\"
-    pidfile: \"unbound.pid\"
-    use-syslog: no
-    log-time-ascii: yes
-{listeners}    access-control: 0.0.0.0/0 allow
+        "{place}    access-control: 0.0.0.0/0 allow
     access-control: ::/0 allow
 {way}    module-config: \"{policy}{modules}\"
     num-threads: {threads}
@@ -137,13 +138,9 @@ fn configuration(spec: &ServerSpec) -> String {
     ip-ratelimit: 0
 {cache}    extended-statistics: {statistics}
 {tls}{anchor}
-remote-control:
-    control-enable: yes
-    control-interface: \"/proc/self/cwd/{CONTROL}\"
-    control-use-cert: no
-
-{rpz}{forward}{extra}",
-        listeners = listeners(spec),
+{control}{rpz}{forward}{extra}",
+        place = place(spec),
+        control = control(),
         threads = spec.threads,
         way = match &spec.root_hints {
             Some(RootHints::Zone(_)) => format!("    root-hints: \"{ROOT_HINTS}\"\n"),
@@ -171,6 +168,38 @@ remote-control:
         },
         forward = spec.upstream.as_ref().map(forward_zone).unwrap_or_default(),
         extra = spec.extra_text(),
+    )
+}
+
+/// That of a user, here.
+fn own_configuration(spec: &ServerSpec, own: &OwnConfiguration) -> String {
+    let (place, tls, control, extra) = (place(spec), tls(spec), control(), spec.extra_text());
+    format!("{place}{tls}{}\n{control}{}{extra}", own.options, own.text)
+}
+
+/// Where it is, who it is, and what it writes.
+fn place(spec: &ServerSpec) -> String {
+    format!(
+        "server:
+    directory: \".\"
+    chroot: \"\"
+    username: \"\"
+    pidfile: \"unbound.pid\"
+    use-syslog: no
+    log-time-ascii: yes
+{}",
+        listeners(spec)
+    )
+}
+
+fn control() -> String {
+    format!(
+        "remote-control:
+    control-enable: yes
+    control-interface: \"/proc/self/cwd/{CONTROL}\"
+    control-use-cert: no
+
+"
     )
 }
 

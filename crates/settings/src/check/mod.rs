@@ -17,13 +17,10 @@ use crate::key::{Field, Setting, Unused, When};
 use crate::problem::shown;
 use crate::suggestion::{listed, near};
 use crate::{
-    CommonDraft, Experiment, LogTarget, MAX_PAIRS, MAX_RUNS, Mark, Metric, Origin, Place, Problem,
-    Problems, Published, PublishedKind, RepeatDraft, ServerChoice, ServerKind, TopDraft, Variant,
-    VariantDraft, VariantNames, Written, find,
+    CommonDraft, Experiment, LEAST_ROUNDS, LogTarget, MAX_PAIRS, MAX_RUNS, Mark, Metric, Origin,
+    Place, Problem, Problems, Published, PublishedKind, RepeatDraft, Rounds, ServerChoice,
+    ServerKind, TopDraft, Variant, VariantDraft, VariantNames, Written, find,
 };
-
-/// Below so many rounds no interval is bounded that holds though somebody looked after each (METHOD, "Intervals").
-const LEAST_LOOKED_AT: u32 = 5;
 
 /// What the check asks of the machine that it runs on. By default nothing: relative paths stay as they are,
 /// every file is there, and no name has an address.
@@ -542,8 +539,8 @@ impl Check<'_> {
     /// Checks that there are rounds to end before.
     fn until(&mut self, repeat: &RepeatDraft) {
         let RepeatDraft { until, runs, .. } = repeat;
-        if until.value > 0.0 && runs.value < LEAST_LOOKED_AT {
-            let runs = runs.value;
+        let Rounds::Count(runs) = runs.value else { return };
+        if until.value > 0.0 && runs < LEAST_ROUNDS {
             self.problem(
                 format!("of {runs} rounds no interval is bounded that holds though somebody looked"),
                 [until.mark("after each round")],
@@ -565,7 +562,11 @@ impl Check<'_> {
 
     /// Checks that a report can hold the runs and pairs.
     fn size(&mut self, repeat: &RepeatDraft, variants: &[Variant]) {
-        let runs = variants.len() * repeat.runs.value as usize;
+        let rounds = match repeat.runs.value {
+            Rounds::Count(rounds) => rounds,
+            Rounds::Within(_) => LEAST_ROUNDS,
+        };
+        let runs = variants.len() * rounds as usize;
         if runs > MAX_RUNS {
             self.problem(
                 format!("{runs} runs are more than a report can hold"),

@@ -326,6 +326,7 @@ impl Check<'_> {
     /// Checks the servers behind the one under test, and the links between their hosts.
     pub(super) fn chain(&mut self, draft: &mut VariantDraft) {
         self.file(&mut draft.server.policy_zone, "policy zone");
+        self.own_configuration(draft);
         self.resolver(draft);
         self.external_upstream(draft);
         let VariantDraft { server, relay, upstream, load, client_link, upstream_link, .. } = draft;
@@ -342,7 +343,9 @@ impl Check<'_> {
                 "remove the upstream, or choose a `server.kind` that forwards",
             );
         }
-        if upstream.kind.value.is_none() && kind.is_some_and(|kind| !kind.serves_zones()) {
+        let is_own = server.config.value.is_some();
+        if upstream.kind.value.is_none() && kind.is_some_and(|kind| !kind.serves_zones()) && !is_own
+        {
             let or_resolve = match kind.is_some_and(ServerKind::resolves) {
                 true => "; to resolve by itself, `upstream.kind = \"internet\"` or \"live\"",
                 false => "",
@@ -421,6 +424,44 @@ impl Check<'_> {
 }
 
 impl Check<'_> {
+    /// Checks that a configuration of the user's own says alone what its server does, and that the names are known to
+    /// somebody.
+    fn own_configuration(&mut self, draft: &mut VariantDraft) {
+        self.file(&mut draft.server.config, "configuration");
+        let VariantDraft { server, zone, upstream, log, load, .. } = draft;
+        if server.config.value.is_none() {
+            return;
+        }
+        let decides_threads = server.kind.value.started() != Some(ServerKind::Bind);
+        let others = [
+            upstream.kind.mark("a further upstream"),
+            server.threads.mark("threads").filter(|_| decides_threads),
+            server.cache.mark("a cache"),
+            server.policy_zone.mark("a policy"),
+            server.dnssec.mark("validation"),
+            server.dnstap.mark("dnstap"),
+            server.query_log.mark("a log"),
+            log.to.mark("a log"),
+            zone.signed.mark("another zone"),
+        ];
+        if let Some(mark) = others.into_iter().flatten().next() {
+            self.problem(
+                "a configuration of your own says alone what its server does",
+                [Some(mark), server.config.mark("says it")],
+                "write it into that configuration, or remove `server.config`",
+            );
+        }
+        let has_names = zone.file.value.is_some() || load.population.value.is_some();
+        if matches!(load.checked().asked(), Queries::Zone(_)) && !has_names {
+            self.problem(
+                "the server of a configuration of your own does not know the names of the synthetic zone",
+                [server.config.mark("has its own")],
+                "name a file of names that it knows, `load.queries`, or the file of one of its zones, \
+                 `server.zone.file`",
+            );
+        }
+    }
+
     /// Checks a server that resolves by itself.
     fn resolver(&mut self, draft: &VariantDraft) {
         let VariantDraft { server, upstream, zone, load, lab, .. } = draft;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use dnslab_settings::{
     CertificateKind, Document, Experiment, Load, Machine, Mode, PopulationSource, PublishedKind,
-    Queries, Quickack, ReceiveTime, Records, RightCodes, ServerKind, Subnets, TlsVersions, Variant,
-    Verification, check_text, render,
+    Queries, Quickack, ReceiveTime, Records, RightCodes, Rounds, ServerKind, Subnets, TlsVersions,
+    Variant, Verification, check_text, render,
 };
 use dnslab_traffic::population::Population;
 use dnslab_traffic::{ClientBehaviour, Connect, Quota, Rate, Truncated, TypeMix};
@@ -49,7 +49,7 @@ load.transport = "dot"
 fn the_example_of_the_design_is_right() {
     let experiment = checked(DESIGN, &[]);
     let repeat = &experiment.repeat;
-    assert_eq!((repeat.runs, repeat.seed, repeat.margin), (5, 1, 0.02));
+    assert_eq!((repeat.runs, repeat.seed, repeat.margin), (Rounds::Count(5), 1, 0.02));
     let dot = experiment.variant("dot").unwrap();
     assert_eq!(dot.server.kind.started(), Some(ServerKind::Bind));
     assert_eq!(dot.verification(), Some(Verification::RunAuthority));

@@ -116,6 +116,10 @@ fn values(kind: Kind) -> BoxedStrategy<String> {
                 .boxed()
         }
         Kind::HttpPath => quoted("/[A-Za-z0-9._~/-]{0,20}".boxed()),
+        Kind::Rounds => {
+            let time = (1u32..=600_000).prop_map(|count| format!("\"{count}s\""));
+            prop_oneof![(1u32..=5_000).prop_map(|count| count.to_string()), time].boxed()
+        }
         Kind::CacheSize => prop_oneof![
             any::<bool>().prop_map(|value| value.to_string()),
             (1_u64..=1_000_000_000).prop_map(|count| count.to_string()),

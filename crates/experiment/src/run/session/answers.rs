@@ -130,7 +130,7 @@ impl Session {
             .collect();
         let mut failed = None;
         for pair in &pairs {
-            for repetition in 1..=self.experiment.repeat.runs {
+            for repetition in 1..=self.planned_rounds() {
                 if stop.load(Ordering::Relaxed) {
                     return Ok(());
                 }

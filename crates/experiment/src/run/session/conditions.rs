@@ -6,7 +6,7 @@ use std::io::{self, BufRead as _, BufReader};
 use std::path::Path;
 
 use dnslab_analysis::{FactChange, changed_facts};
-use dnslab_lab::{GuardProgram, title};
+use dnslab_lab::{GuardProgram, OwnConfiguration, title};
 use dnslab_record::{Fact, Session};
 use dnslab_settings::{Experiment, HostsChoice, PopulationSource, ServerKind, Subnets, Variant};
 use sha2::{Digest as _, Sha256};
@@ -48,6 +48,11 @@ pub(super) fn inputs(
 ) -> Result<Vec<Fact>, QueriesError> {
     let mut facts: Vec<Fact> = Vec::new();
     for variant in &experiment.variants {
+        if let Some((kind, path)) =
+            variant.server.kind.started().zip(variant.server.config.as_ref())
+        {
+            configuration(&mut facts, kind, path)?;
+        }
         if let Some(path) = &variant.load.queries {
             note(&mut facts, "query file", path)?;
         }
@@ -118,6 +123,16 @@ fn note(facts: &mut Vec<Fact>, what: &'static str, path: &Path) -> Result<(), Qu
     Ok(())
 }
 
+/// The configuration of the user's own, with what it includes, and the files that it names.
+fn configuration(facts: &mut Vec<Fact>, kind: ServerKind, path: &Path) -> Result<(), QueriesError> {
+    let own = OwnConfiguration::read(kind, path)?;
+    let name = format!("configuration {}", path.display());
+    if facts.iter().all(|fact| fact.name != name) {
+        facts.push(Fact { name, value: digest_of(Sha256::new_with_prefix(own.whole())) });
+    }
+    own.files().iter().try_for_each(|file| note(facts, "file of a configuration", &file.from))
+}
+
 /// What has changed since `session` began: dnslab's version, the host, the inputs. What an older dnslab did
 /// not note is not compared.
 pub(super) fn differences(
@@ -157,11 +172,15 @@ fn digest(path: &Path) -> io::Result<String> {
         let length = octets.len();
         reader.consume(length);
     }
+    Ok(digest_of(hasher))
+}
+
+fn digest_of(hasher: Sha256) -> String {
     let mut text = "sha256:".to_owned();
     for octet in hasher.finalize() {
         write!(text, "{octet:02x}").expect("writing to a string does not fail");
     }
-    Ok(text)
+    text
 }
 
 #[cfg(test)]

@@ -80,7 +80,7 @@ impl Session {
         let ids: Vec<CaseId> = variants.iter().map(id).collect();
         let folder = self.results.begin_scratch(SCRATCH)?;
         let folders = |id: &CaseId| folder.join(id.folder());
-        let seed = seed_of(self.experiment.repeat.seed, self.experiment.repeat.runs + 1);
+        let seed = seed_of(self.experiment.repeat.seed, self.planned_rounds() + 1);
         for together in rounds(ids, self.facts.slice_ns.is_some()) {
             if stop.load(Ordering::Relaxed) {
                 break;

@@ -1,0 +1,284 @@
+//! knot.conf: Knot DNS manual, "Configuration Reference". Its language is a part of YAML: sections at the left, items of
+//! keys and values in them, each in a line of its own.
+
+use std::path::{Path, PathBuf};
+
+use super::{Found, OwnConfigurationError, fault, included, read_file, unquoted, zone_file};
+
+/// Sections that say where it is reached, and what it writes.
+const SECTIONS: [&str; 4] = ["control", "database", "log", "xdp"];
+
+/// Keys of `server` that do.
+const SERVER: [&str; 17] = [
+    "listen",
+    "listen-tls",
+    "listen-quic",
+    "listen-xdp",
+    "rundir",
+    "user",
+    "pidfile",
+    "cert-file",
+    "key-file",
+    "ca-file",
+    "quic-port",
+    "tls-port",
+    "automatic-acl",
+    "proxy-allowlist",
+    "dbus-event",
+    "dbus-init-delay",
+    "key-cert",
+];
+
+/// Keys of a zone or a template that name other servers, or files that are written.
+const ZONE: [&str; 15] = [
+    "master",
+    "notify",
+    "notify-delay",
+    "ddns-master",
+    "ds-push",
+    "dnskey-sync",
+    "ixfr-by-one",
+    "ixfr-benevolent",
+    "zonefile-sync",
+    "zonefile-load",
+    "journal-content",
+    "storage",
+    "file",
+    "kaspdb",
+    "zonemd-verify",
+];
+
+/// Keys by which Knot makes a zone itself, and their values by which it does not.
+const MADE: [(&str, &[&str]); 2] =
+    [("dnssec-signing", &["off", "false", "no"]), ("catalog-role", &["none", "member"])];
+
+/// A key with its value, as it is written.
+#[derive(Clone, Debug)]
+struct Pair {
+    key: String,
+    value: String,
+}
+
+/// An item of a section.
+type Item = Vec<Pair>;
+
+#[derive(Clone, Debug)]
+struct Section {
+    name: String,
+    items: Vec<Item>,
+}
+
+/// The keys of `server`, and all other sections.
+pub(super) fn read(path: &Path, found: &mut Found) -> Result<[String; 2], OwnConfigurationError> {
+    let mut sections = Vec::new();
+    read_into(path, 0, &mut sections)?;
+    let items = |name: &'static str| {
+        sections
+            .iter()
+            .filter(move |section| section.name == name)
+            .flat_map(|section| &section.items)
+    };
+    let templates: Vec<&Item> = items("template").collect();
+    let mut text = [String::new(), String::new()];
+    for section in &sections {
+        let name = section.name.as_str();
+        if SECTIONS.contains(&name) {
+            let lines = section.items.iter().flatten().map(line).collect::<Vec<_>>();
+            found.remove(&format!("{name}: {}", lines.join("; ")));
+            continue;
+        }
+        let mut items = Vec::new();
+        for item in &section.items {
+            let mut left = Vec::new();
+            for pair in item {
+                let key = pair.key.as_str();
+                let is_zone = ["zone", "template"].contains(&name);
+                let goes =
+                    (name == "server" && SERVER.contains(&key)) || (is_zone && ZONE.contains(&key));
+                if is_zone
+                    && let Some((_, unmade)) = MADE.iter().find(|(made, _)| *made == key)
+                    && !unmade.contains(&unquoted(&pair.value))
+                {
+                    let what = item.first().map(|first| unquoted(&first.value)).unwrap_or_default();
+                    let reason = format!(
+                        "the {name} `{what}` has `{}`, so Knot would make zones while it is measured: write its signed \
+                         file (`knotc zone-flush`) and a zone without that key into a configuration of its own",
+                        line(pair)
+                    );
+                    return Err(fault(path, reason));
+                }
+                if goes && !["storage", "file"].contains(&key) {
+                    found.remove(&line(pair));
+                }
+                if !goes {
+                    left.push(pair.clone());
+                }
+            }
+            if name == "zone" {
+                let copy = found.copy(file_of(item, &templates, path)?);
+                let own = [
+                    ("storage", "\".\"".to_owned()),
+                    ("file", format!("\"{copy}\"")),
+                    ("zonefile-sync", "-1".to_owned()),
+                    ("journal-content", "none".to_owned()),
+                ];
+                left.extend(own.map(|(key, value)| Pair { key: key.to_owned(), value }));
+            }
+            items.push(left);
+        }
+        match name {
+            "server" => {
+                let lines = items.iter().flatten().map(|pair| format!("    {}\n", line(pair)));
+                text[0].extend(lines);
+            }
+            _ => text[1].push_str(&written(name, &items)),
+        }
+    }
+    Ok(text)
+}
+
+fn line(pair: &Pair) -> String {
+    format!("{}: {}", pair.key, pair.value)
+}
+
+/// A section as text. Items of several begin with a dash.
+fn written(name: &str, items: &[Item]) -> String {
+    let item = |item: &Item| {
+        let lines = item.iter().enumerate().map(|(place, pair)| match place {
+            0 => format!("  - {}\n", line(pair)),
+            _ => format!("    {}\n", line(pair)),
+        });
+        lines.collect::<String>()
+    };
+    format!("{name}:\n{}\n", items.iter().map(item).collect::<String>())
+}
+
+/// The file of a zone, by its own keys or those of its template.
+fn file_of(
+    zone: &Item,
+    templates: &[&Item],
+    path: &Path,
+) -> Result<PathBuf, OwnConfigurationError> {
+    let value = |item: &Item, key: &str| {
+        let found = item.iter().find(|pair| pair.key == key);
+        found.map(|pair| unquoted(&pair.value).to_owned())
+    };
+    let name = value(zone, "domain").unwrap_or_default();
+    let template = value(zone, "template").unwrap_or_else(|| "default".to_owned());
+    let template = templates.iter().find(|item| value(item, "id").as_ref() == Some(&template));
+    let find = |key: &str| value(zone, key).or_else(|| value(template?, key));
+    let storage = find("storage").unwrap_or_else(|| "/var/lib/knot".to_owned());
+    let file = find("file").unwrap_or_else(|| "%s.zone".to_owned());
+    let folder = path.parent().unwrap_or(Path::new("/")).join(storage);
+    Ok(folder.join(zone_file(&file, &name, path)?))
+}
+
+fn read_into(
+    path: &Path,
+    depth: u32,
+    sections: &mut Vec<Section>,
+) -> Result<(), OwnConfigurationError> {
+    let text = read_file(path)?;
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    for (number, whole) in (1..).zip(text.lines()) {
+        let bare = without_comment(whole).trim_end();
+        let trimmed = bare.trim_start();
+        if trimmed.is_empty() || trimmed == "---" {
+            continue;
+        }
+        let begins = trimmed.strip_prefix("- ");
+        let pair = begins.unwrap_or(trimmed).trim_start();
+        let Some((key, value)) = pair.split_once(':') else {
+            return Err(fault(path, format!("line {number} is no key with a value: `{trimmed}`")));
+        };
+        let pair = Pair { key: key.trim().to_owned(), value: value.trim().to_owned() };
+        if pair.key == "include" && bare == trimmed {
+            for file in included(unquoted(&pair.value), folder, path, depth)? {
+                read_into(&file, depth + 1, sections)?;
+            }
+        } else if bare == trimmed && begins.is_none() {
+            sections.push(Section { name: pair.key, items: Vec::new() });
+        } else {
+            let Some(section) = sections.last_mut() else {
+                return Err(fault(
+                    path,
+                    format!("line {number} stands in no section: `{trimmed}`"),
+                ));
+            };
+            match section.items.last_mut().filter(|_| begins.is_none()) {
+                Some(item) => item.push(pair),
+                None => section.items.push(vec![pair]),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A line up to its comment. In quotes a `#` is none.
+fn without_comment(line: &str) -> &str {
+    let mut is_quoted = false;
+    let end = line.char_indices().find(|(_, letter)| {
+        is_quoted ^= *letter == '"';
+        *letter == '#' && !is_quoted
+    });
+    end.map_or(line, |(end, _)| &line[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{refused, shown};
+    use crate::server::ServerKind;
+
+    #[test]
+    fn addresses_and_paths_go_and_the_rest_stays() {
+        let main = "# The server of example.org.
+server:
+    rundir: \"/run/knot\"
+    user: knot:knot
+    listen: [ 127.0.0.1@53, ::1@53 ]
+    udp-workers: 2    # of four
+    version: \"# 1\"
+
+log:
+  - target: syslog
+    any: info
+
+mod-rrl:
+  - id: default
+    rate-limit: 200
+
+remote:
+  - id: second
+    address: 192.0.2.2
+
+template:
+  - id: default
+    storage: \"/var/lib/knot\"
+    notify: second
+    global-module: mod-rrl/default
+  - id: other
+    file: \"%s.db\"
+    storage: zones
+
+include: zones.conf
+";
+        let zones = "zone:\n  - domain: example.org\n  - domain: example.net.\n    template: other\n    zonefile-sync: -1\n";
+        let files = [("knot.conf", main), ("zones.conf", zones)];
+        insta::assert_snapshot!(shown(ServerKind::Knot, &files));
+    }
+
+    #[test]
+    fn what_knot_would_make_is_refused() {
+        let check = |text: &str, expected: &str| {
+            refused(ServerKind::Knot, &[("knot.conf", text)], expected);
+        };
+        check(
+            "zone:\n  - domain: a\n    dnssec-signing: on\n",
+            "the zone `a` has `dnssec-signing: on`",
+        );
+        check("template:\n  - id: c\n    catalog-role: interpret\n", "catalog-role: interpret");
+        check("zone:\n  - domain: a\n    file: \"%c[0]\"\n", "knows only `%s`");
+        check("server:\n    listen\n", "line 2 is no key");
+        check("  listen: 1\n", "line 1 stands in no section");
+    }
+}
