@@ -16,9 +16,9 @@ use crate::run::session::rounds::{Alternation, alternation, rounds, tried};
 use crate::run::timeline::{RoundTimeline, SAMPLES_AROUND};
 
 /// Estimated time in which a server starts, loads its zone, is asked until it answers, and stops. BIND and Unbound took
-/// 0.2 to 0.4 s with a small zone, the embedded server 0.1 to 0.2 s.
-const START_AND_STOP: Duration = Duration::from_millis(300);
-const START_AND_STOP_EMBEDDED: Duration = Duration::from_millis(150);
+/// 0.15 to 0.3 s with a small zone, the embedded server 0.1 s.
+const START_AND_STOP: Duration = Duration::from_millis(200);
+const START_AND_STOP_EMBEDDED: Duration = Duration::from_millis(100);
 
 /// Estimated time for each record of its zone: written in 0.8 us, loaded by BIND in some 5 us.
 const RECORD: Duration = Duration::from_micros(6);
@@ -226,17 +226,20 @@ impl Plan {
 /// As many rounds of these variants as `time` has room for, by the estimated time of a round: at least [`LEAST_ROUNDS`],
 /// and no more than a report can hold.
 fn rounds_within(time: Duration, experiment: &Experiment, names: &[&str], begun: Begun) -> u32 {
-    let lasting = |rounds: u32| {
-        let cases = (1..=rounds).flat_map(|repetition| {
-            names.iter().map(move |name| CaseId { variant: (*name).to_owned(), repetition })
-        });
-        PlanTime::of(experiment, &cases.collect::<Vec<_>>(), begun).whole()
-    };
+    let lasting = |rounds: u32| PlanTime::of(experiment, &in_rounds(rounds, names), begun).whole();
     let first = lasting(1);
     let each = lasting(2).saturating_sub(first).as_nanos().max(1);
     let fit = 1 + time.saturating_sub(first).as_nanos() / each;
     let most = u32::try_from(MAX_RUNS / names.len().max(1)).unwrap_or(u32::MAX);
     u32::try_from(fit).unwrap_or(u32::MAX).min(most).max(LEAST_ROUNDS)
+}
+
+/// These variants in so many rounds, in their order.
+fn in_rounds(rounds: u32, names: &[&str]) -> Vec<CaseId> {
+    let round = |repetition| {
+        names.iter().map(move |name| CaseId { variant: (*name).to_owned(), repetition })
+    };
+    (1..=rounds).flat_map(round).collect()
 }
 
 /// Assumed service time of a closed loop with a known number of queries. The delay of links comes on top.

@@ -102,10 +102,10 @@ pub use running::RunningServer;
 pub use sampler::{Latest, Sampler, Watched};
 pub use server::{
     DNSTAP_LOG, EmbeddedSettings, IANA_TRUST_ANCHORS, Installed, LogDestination, LogFile,
-    LogPrefix, Logging, Needs, OwnConfiguration, OwnConfigurationError, OwnFile, POLICY_NAME,
-    PolicyZone, Ports, QUERY_LOG, QUERY_LOG_FOLDER, QueryLog, ROOT_HINTS, Rendered, RenderedFile,
-    RootHints, Rotation, SYSLOG_SOCKET, ServerSpec, Signatures, UPSTREAM_AUTHORITY, Upstream,
-    UpstreamTls, Version, ZoneFile, check_connections, find, is_installed, named_program, render,
-    title,
+    LogPrefix, Logging, Needs, OWN_FILE, OwnConfiguration, OwnConfigurationError, OwnFile,
+    POLICY_NAME, PolicyZone, Ports, QUERY_LOG, QUERY_LOG_FOLDER, QueryLog, ROOT_HINTS, Rendered,
+    RenderedFile, RootHints, Rotation, SYSLOG_SOCKET, ServerSpec, Signatures, UPSTREAM_AUTHORITY,
+    Upstream, UpstreamTls, Version, ZoneFile, check_connections, find, is_installed, named_program,
+    render, title,
 };
 pub use zone_signing::sign_zone;

@@ -392,10 +392,21 @@ fn explain(
             LabError::Exited(Box::new(Exited { kind, ending, command, log, log_tail, hint }))
         }
         NotYet::TimedOut(missing) => {
+            let hint = hint.or_else(|| Some(hint_of_late(&missing)));
             let error = NotReady { kind, waited, missing, command, log, log_tail, hint };
             LabError::NotReady(Box::new(error))
         }
     }
+}
+
+/// A remedy, by what is missing.
+fn hint_of_late(missing: &[String]) -> String {
+    let says = |code: &str| missing.iter().any(|line| line.contains(code));
+    if says("REFUSED") {
+        return "it is not allowed to answer: its access lists, or a zone that it does not have"
+            .to_owned();
+    }
+    "a large zone takes longer: `server.start_limit` gives it more time".to_owned()
 }
 
 /// A remedy, if the log's last lines show the cause.

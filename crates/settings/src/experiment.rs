@@ -374,13 +374,19 @@ impl Variant {
     /// names of the zone. A configuration of the user's own has zones of its own.
     #[must_use]
     pub fn serves_zone(&self) -> bool {
-        let is_started = self.server.kind.started().is_some() && self.server.config.is_none();
+        let is_started = self.server.kind.started().is_some() && self.own_configuration().is_none();
         let is_asked = matches!(self.asked(), Queries::Zone(_) | Queries::ZoneFile { .. });
         is_started
             && match self.upstream.kind {
                 None => true,
                 Some(kind) => is_asked && kind.server().is_some(),
             }
+    }
+
+    /// The configuration that the user wrote for a server that dnslab starts.
+    #[must_use]
+    pub fn own_configuration(&self) -> Option<(ServerKind, &Path)> {
+        self.server.kind.started().zip(self.server.config.as_deref())
     }
 
     /// What is asked. Of a population, the source of its names: a private Internet has names of its own.

@@ -178,6 +178,9 @@ settings! {
         /// Threads that a started server is configured for
         threads: Option<u32> = None, count(1, 1_024), absent("the number of its CPUs"),
             when(&[STARTED]);
+        /// Time in which a started server must give its first right answer: a zone of ten million records takes BIND a
+        /// minute
+        start_limit: Duration = MINUTE, lasting(SECOND, DAY), when(&[STARTED]);
         /// CPUs that a started server is pinned to
         cpus: Vec<usize> = Vec::new(), absent("chosen so that server and load share none"),
             when(&[STARTED]);
@@ -191,8 +194,8 @@ settings! {
         /// `/`, or the name of what `dnslab lab get` has fetched, e.g. `bind-9.16`
         root: Option<PathBuf> = None, absent("the system's"), when(&[INSTALLED]), code;
         /// Configuration that you wrote for an installed server (bind, knot, nsd, unbound), with all that it includes:
-        /// dnslab changes addresses, ports and paths, takes out what would reach other servers (transfers, notifies,
-        /// updates), and says in the report what it changed
+        /// dnslab changes addresses, ports and paths, takes out what would reach other servers, and says in the report what it
+        /// changed. `upstream.kind = "live"` lets it ask whom it says
         config: Option<PathBuf> = None, absent("one that dnslab writes"), when(&[CONFIGURED]), code;
         /// Text appended to the configuration of an installed server, in that server's own language. What
         /// stands there in a block `options` of BIND's goes into its one block of options
@@ -261,7 +264,7 @@ settings! {
     /// The zone that is served and asked for.
     pub struct Zone, draft ZoneDraft, at "server.zone." {
         /// Name of the zone that is served and asked for; of a zone file, that of its SOA record
-        name: String = "example.test".to_owned(), kind(Kind::DomainName), flag("zone", "NAME"),
+        name: String = "example.test".to_owned(), kind(Kind::ZoneName), flag("zone", "NAME"),
             conflicts("queries");
         /// Zone file (RFC 1035, section 5) that is served and asked for in place of a zone that dnslab makes. Without
         /// `load.types`, each name is asked for the types that it has

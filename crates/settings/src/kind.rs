@@ -43,6 +43,8 @@ pub enum Kind {
     FolderName,
     /// A domain name below the root, of letters, digits, `-` and `_`.
     DomainName,
+    /// The name of a zone: the root, or a domain name that may have `/` too (RFC 2317).
+    ZoneName,
     /// One of these words.
     Choice(&'static [&'static str]),
     /// At least one of these words, each once. Their order means something.
@@ -190,7 +192,7 @@ impl Kind {
             Self::Factor => "a number",
             Self::Text | Self::Parsed(_) => "text",
             Self::FolderName => "a name",
-            Self::DomainName => "a domain name",
+            Self::DomainName | Self::ZoneName => "a domain name",
             Self::Choice(_) => "a word",
             Self::Words(_) => "a list of words",
             Self::Cpus => "a list of CPU numbers",
@@ -217,7 +219,7 @@ impl Kind {
             Self::Factor => "1.5".to_owned(),
             Self::Text | Self::Parsed(_) => "\"...\"".to_owned(),
             Self::FolderName => "\"two-threads\"".to_owned(),
-            Self::DomainName => "\"example.test\"".to_owned(),
+            Self::DomainName | Self::ZoneName => "\"example.test\"".to_owned(),
             Self::Choice(words) => format!("\"{}\"", words.first().unwrap_or(&"")),
             Self::Words(words) => format!("[\"{}\"]", words.first().unwrap_or(&"")),
             Self::Cpus => "[0, 1]".to_owned(),
@@ -257,6 +259,7 @@ impl Kind {
             Self::Text | Self::Parsed(_) => "text".to_owned(),
             Self::FolderName => "name of `a-z`, `0-9`, `-`".to_owned(),
             Self::DomainName => "domain name".to_owned(),
+            Self::ZoneName => "domain name, or `.` for the root".to_owned(),
             Self::Choice(words) => quoted(words),
             Self::Words(words) => format!("list of {}", quoted(words)),
             Self::Cpus => "list of CPU numbers".to_owned(),
@@ -308,7 +311,12 @@ impl Kind {
                 { "type": "number", "minimum": 0, "maximum": 1 },
                 { "type": "string", "pattern": format!(r"^\s*{NUMBER}\s*%?\s*$") },
             ]}),
-            Self::Text | Self::Parsed(_) | Self::Path | Self::Address | Self::DomainName => {
+            Self::Text
+            | Self::Parsed(_)
+            | Self::Path
+            | Self::Address
+            | Self::DomainName
+            | Self::ZoneName => {
                 json!({ "type": "string", "minLength": 1 })
             }
             Self::FolderName => json!({
@@ -353,6 +361,7 @@ impl Kind {
                 | Self::Parsed(_)
                 | Self::FolderName
                 | Self::DomainName
+                | Self::ZoneName
                 | Self::Choice(_)
                 | Self::Path
                 | Self::HttpPath

@@ -55,7 +55,15 @@ impl Key {
             (Kind::Text | Kind::Path, DeValue::String(text)) => reader.text(text),
             (Kind::Parsed(read), DeValue::String(text)) => reader.parsed(text, read),
             (Kind::FolderName, DeValue::String(text)) => reader.folder_name(text),
-            (Kind::DomainName, DeValue::String(text)) => reader.domain_name(text).map(Value::Text),
+            (Kind::DomainName, DeValue::String(text)) => {
+                reader.domain_name(text, HOST_MARKS).map(Value::Text)
+            }
+            (Kind::ZoneName, DeValue::String(text)) if &**text == "." => {
+                Ok(Value::Text(".".to_owned()))
+            }
+            (Kind::ZoneName, DeValue::String(text)) => {
+                reader.domain_name(text, b"-_/").map(Value::Text)
+            }
             (Kind::Choice(words), DeValue::String(text)) => {
                 reader.choice(text, words).map(Value::Text)
             }
@@ -97,6 +105,9 @@ impl Key {
         }
     }
 }
+
+/// What the labels of a host's name have beside letters and digits.
+const HOST_MARKS: &[u8] = b"-_";
 
 /// Reads values of one key, with a method for each kind.
 struct Reader<'a> {
@@ -317,12 +328,12 @@ impl Reader<'_> {
     }
 
     /// A domain name below the root (RFC 1035, section 2.3.1, and `_`).
-    fn domain_name(&self, text: &str) -> Result<String, Fault> {
+    fn domain_name(&self, text: &str, marks: &[u8]) -> Result<String, Fault> {
         /// Names of a zone have one label more. A whole name has 255 octets (RFC 1035, section 2.3.4).
         const MAX_LENGTH: usize = 190;
         let name = text.strip_suffix('.').unwrap_or(text);
         let legal = |label: &str| {
-            let letter = |octet: u8| octet.is_ascii_alphanumeric() || b"-_".contains(&octet);
+            let letter = |octet: u8| octet.is_ascii_alphanumeric() || marks.contains(&octet);
             (1..=63).contains(&label.len()) && label.bytes().all(letter)
         };
         if name.len() <= MAX_LENGTH && name.split('.').all(legal) {
@@ -420,7 +431,7 @@ impl Reader<'_> {
             None => host.parse::<std::net::Ipv4Addr>().is_ok(),
         };
         let begins_as_name = host.starts_with(|first: char| first.is_ascii_alphabetic());
-        (is_address || begins_as_name && self.domain_name(host).is_ok()).then_some(port)
+        (is_address || begins_as_name && self.domain_name(host, HOST_MARKS).is_ok()).then_some(port)
     }
 
     /// An IP address or a host name, with or without a port.
@@ -437,7 +448,8 @@ impl Reader<'_> {
             .rsplit('.')
             .next()
             .is_some_and(|last| last.bytes().any(|octet| octet.is_ascii_alphabetic()));
-        if let (Ok(name), Some(port), true) = (self.domain_name(name), port, has_letter) {
+        if let (Ok(name), Some(port), true) = (self.domain_name(name, HOST_MARKS), port, has_letter)
+        {
             let host = Host::Name(name);
             return Ok(Value::Address(HostAddress { host, link: None, port }));
         }

@@ -1,6 +1,7 @@
 //! A configuration that the user wrote for his own server: it runs here as it is, but for addresses, ports and paths.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use dnslab_record::counter;
 
@@ -103,6 +104,21 @@ auth-zone:
 
 const UNBOUND_MORE: &str = "remote-control:\n    control-enable: no\n";
 
+const SECRET: &str = "c2VjcmV0c2VjcmV0";
+
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().flatten() {
+        let kind = entry.file_type().unwrap();
+        if kind.is_dir() {
+            files.extend(files_below(&entry.path()));
+        } else if kind.is_file() {
+            files.push(entry.path());
+        }
+    }
+    files
+}
+
 /// Runs a configuration over UDP and TCP. The names of both of its zones are known, and nothing is written beside its files.
 #[track_caller]
 fn check(kind: &str, text: &str, included: &str, counts: bool) {
@@ -116,7 +132,9 @@ fn check(kind: &str, text: &str, included: &str, counts: bool) {
     room.write("queries", "www.corp.example A\nwww.copy.example A\n");
     room.experiment(&format!(
         "{LOAD}server.kind = \"{kind}\"\nserver.config = \"etc/main\"\n\
-         [[variant]]\nname = \"udp\"\n[[variant]]\nname = \"tcp\"\nload.transport = \"tcp\"\n"
+         {live}[[variant]]\nname = \"udp\"\n[[variant]]\nname = \"tcp\"\n\
+         load.transport = \"tcp\"\n",
+        live = if kind == "unbound" { "upstream.kind = \"live\"\n" } else { "" },
     ));
     room.dnslab(&["plan", "./experiment.toml"]).exits_with(0).prints("etc/main");
     room.dnslab(&["run", "./experiment.toml"]).exits_with(0);
@@ -136,6 +154,11 @@ fn check(kind: &str, text: &str, included: &str, counts: bool) {
     }
     let beside: Vec<_> = fs::read_dir(folder.join("var")).unwrap().collect();
     assert_eq!(beside.len(), 1, "{kind}: {beside:?}");
+    for file in files_below(room.results().path()) {
+        let text = fs::read(&file).unwrap();
+        let has_secret = text.windows(SECRET.len()).any(|part| part == SECRET.as_bytes());
+        assert!(!has_secret, "{}", file.display());
+    }
 }
 
 #[test]
@@ -180,6 +203,9 @@ fn what_cannot_be() {
     run(&with(&["server.config=missing.conf"])).complains("nothing.zone");
     run(&with(&["server.config=wrong.conf"])).complains("no-such-option");
     run(&with(&["server.config=none.conf"])).exits_with(2).complains("there is no configuration");
+    run(&["server.kind=unbound", "load.queries=queries", "server.config=queries"])
+        .exits_with(2)
+        .complains("`upstream.kind = \"live\"`");
     let both = with(&["server.config=named.conf", "server.dnstap=true"]);
     run(&both).exits_with(2).complains("says alone what its server does");
     run(&["server.kind=bind", "server.config=named.conf"])

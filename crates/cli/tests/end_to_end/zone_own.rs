@@ -104,6 +104,39 @@ fn at_the_end_of_a_chain() {
     }
 }
 
+/// The first records of a zone.
+fn head(name: &str) -> String {
+    format!(
+        "$TTL 60\n{name} SOA ns.example. hostmaster.example. 1 60 60 60 60\n{name} NS ns.example.\n"
+    )
+}
+
+/// The root, and a part of a network (RFC 2317), on each server; the session goes on by what it wrote.
+#[test]
+fn the_root_and_part_of_a_network() {
+    let room = Room::with_load();
+    room.write("root.zone", &format!("{}ns.example. A 192.0.2.1\na. TXT x\n", head(".")));
+    let part = "0/25.2.0.192.in-addr.arpa.";
+    room.write("part.zone", &format!("{}1.{part} PTR www.example.\n", head(part)));
+    let variants = ["embedded", "bind", "knot", "nsd", "pdns-auth"].into_iter().flat_map(|kind| {
+        ["root", "part"].map(|zone| {
+            format!(
+                "[[variant]]\nname = \"{kind}-{zone}\"\nserver.kind = \"{kind}\"\n\
+                     server.zone.file = \"{zone}.zone\"\n"
+            )
+        })
+    });
+    room.experiment(&format!("{SHORT}{}", variants.collect::<String>()));
+    room.dnslab(&["run", "./experiment.toml"]).exits_with(0);
+    let results = room.results();
+    for record in valid_records(&results, 10) {
+        let codes: Vec<&String> = measured(&record).counters.answers.rcodes.keys().collect();
+        assert_eq!(codes, ["NOERROR"], "{}", record.variant);
+    }
+    let folder = results.path().to_string_lossy();
+    room.dnslab(&["run", "--resume", &folder, "--more", "1"]).exits_with(0);
+}
+
 /// With NSEC3, as an operator has signed it: each server sends its proofs.
 #[test]
 fn signed_by_its_owner() {

@@ -5,7 +5,7 @@ use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use dnslab_lab::{DNSTAP_LOG, QUERY_LOG, QUERY_LOG_FOLDER, host, open_regular, users};
+use dnslab_lab::{DNSTAP_LOG, OWN_FILE, QUERY_LOG, QUERY_LOG_FOLDER, host, open_regular, users};
 
 /// Octets of a query log that are kept: some hundred lines, to see what was written.
 const KEPT: u64 = 64 * 1024;
@@ -28,7 +28,10 @@ pub(super) fn clear(folder: &Path) {
         }
         let size = path.symlink_metadata().map_or(0, |facts| facts.len());
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let is_remade = name == DNSTAP_LOG || name.ends_with(".zone") || name.ends_with(".jnl");
+        let is_remade = name == DNSTAP_LOG
+            || name.starts_with(OWN_FILE)
+            || name.ends_with(".zone")
+            || name.ends_with(".jnl");
         let is_old_log = name.strip_prefix(QUERY_LOG).is_some_and(|suffix| suffix.starts_with('.'));
         if name == QUERY_LOG && size > KEPT {
             shorten(&path).ok();

@@ -35,8 +35,8 @@ pub(super) struct QueryLists {
     zones: Vec<(Zone, Arc<OwnZone>)>,
     /// Policy zones, by their files.
     policies: Vec<(PathBuf, Arc<PolicyZone>)>,
-    /// Configurations of the user's own, by their servers and files.
-    configurations: Vec<((ServerKind, PathBuf), Arc<OwnConfiguration>)>,
+    /// Configurations of the user's own, by their servers and files, and whether they ask others.
+    configurations: Vec<((ServerKind, PathBuf, bool), Arc<OwnConfiguration>)>,
 }
 
 /// What a load asks.
@@ -191,13 +191,12 @@ impl QueryLists {
         &mut self,
         variant: &Variant,
     ) -> Result<Option<Arc<OwnConfiguration>>, QueriesError> {
-        let kind = variant.server.kind.started();
-        let Some((kind, path)) = kind.zip(variant.server.config.clone()) else { return Ok(None) };
-        let source = (kind, path);
+        let Some((kind, path)) = variant.own_configuration() else { return Ok(None) };
+        let source = (kind, path.to_owned(), variant.resolves());
         if let Some((_, known)) = self.configurations.iter().find(|(from, _)| *from == source) {
             return Ok(Some(Arc::clone(known)));
         }
-        let read = Arc::new(OwnConfiguration::read(kind, &source.1)?);
+        let read = Arc::new(OwnConfiguration::read(kind, &source.1, variant.resolves())?);
         self.configurations.push((source, Arc::clone(&read)));
         Ok(Some(read))
     }

@@ -17,9 +17,6 @@ use super::error::QueriesError;
 use super::queries::Asked;
 use super::ways::tls;
 
-/// Time from a server's start to its first right answer. BIND loads 750,000 records in some seconds.
-pub(super) const READY_WITHIN: Duration = Duration::from_secs(60);
-
 const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A name that an upstream knows and no load asks for, to probe whether a forwarder is ready. It is not below

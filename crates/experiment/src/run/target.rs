@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use dnslab_lab::{
     GuardProgram, LogDestination, LogFile, LogPrefix, Logging, Patience, QueryLog, Rotation,
@@ -18,7 +19,7 @@ use dnslab_wire::{TlsGroup, Transport};
 use super::error::TargetError;
 use super::first_query::is_answered;
 use super::queries::{Asked, with_files};
-use super::ready::{Probe, Question, READY_WITHIN};
+use super::ready::{Probe, Question};
 use super::remedies::hint;
 use super::seeds::Role;
 use super::testbed::{Startup, Testbed, give, visit};
@@ -88,6 +89,7 @@ fn started(
         load: &load,
         verification: variant.verification(),
         network: testbed.network("client"),
+        start_limit: variant.server.start_limit,
     };
     let spec = spec(variant, testbed, startup, asked)?;
     let question = Question::of(variant, asked)?.with_policy(spec.policy_zone.as_ref())?;
@@ -202,6 +204,9 @@ pub(super) fn logging(variant: &Variant) -> Logging {
     Logging { query_log: to.map(|to| QueryLog { to, print }), dnstap: variant.server.dnstap }
 }
 
+/// For servers of no variant.
+const START_LIMIT: Duration = Duration::from_secs(60);
+
 /// The certificate is verified against the authority made for the run.
 pub(super) fn start_with_run_authority(
     spec: &ServerSpec,
@@ -212,7 +217,7 @@ pub(super) fn start_with_run_authority(
     let question = Question::soa(origin)?;
     let load = &Load::default();
     let verification = Some(Verification::RunAuthority);
-    let client = Client { transport, load, verification, network: None };
+    let client = Client { transport, load, verification, network: None, start_limit: START_LIMIT };
     start(spec, &client, &question, guard, &AtomicBool::new(false))
 }
 
@@ -223,6 +228,8 @@ struct Client<'a> {
     verification: Option<Verification>,
     /// Of its host; `None` for that of dnslab.
     network: Option<PathBuf>,
+    /// Time until it must have its first right answer.
+    start_limit: Duration,
 }
 
 /// Waits until the server gives the right answer to this client.
@@ -244,7 +251,7 @@ fn start(
         probe.ask(transport, address)
     };
     let server =
-        RunningServer::start(spec, guard, &probe, Patience { timeout: READY_WITHIN, stop })?;
+        RunningServer::start(spec, guard, &probe, Patience { timeout: client.start_limit, stop })?;
     let tls = tls(transport, verification, &name, Some(&authority))?;
     let facts = server.facts().clone();
     let watch = Ok(server.watched());

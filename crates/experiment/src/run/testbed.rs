@@ -24,7 +24,7 @@ use super::error::{QueriesError, TargetError};
 use super::external_upstream as external;
 use super::internet::PrivateInternet;
 use super::queries::Asked;
-use super::ready::{Probe, Question, READY_NAME, READY_WITHIN};
+use super::ready::{Probe, Question, READY_NAME};
 use super::seeds::{Role, Seeds};
 use super::split::Cpus;
 use super::zone::served_zone;
@@ -278,8 +278,8 @@ impl Testbed {
             let _visit = self.visit("server").map_err(|error| error.to_string())?;
             probe.ask(transport, address)
         };
-        let server =
-            RunningServer::start(&spec, guard, &ask, Patience { timeout: READY_WITHIN, stop })?;
+        let patience = Patience { timeout: variant.server.start_limit, stop };
+        let server = RunningServer::start(&spec, guard, &ask, patience)?;
         Ok(RunningChainServer { role: behind.role, transport: behind.transport, server })
     }
 

@@ -160,9 +160,13 @@ fn configuration(spec: &ServerSpec) -> String {
 fn own_configuration(spec: &ServerSpec, own: &OwnConfiguration) -> String {
     let (options, extra) = named_conf::without_options(&spec.extra_text());
     format!(
-        "{blocks}options {{\n{place}\n    notify no;\n{own_options}{options}}};\n\n{control}\n{text}{extra}",
+        "{blocks}options {{\n{place}\n    notify no;\n{alone}{own_options}{options}}};\n\n{control}\n{text}{extra}",
         blocks = blocks(spec),
         place = place(spec),
+        alone = match own.asks_others {
+            true => "",
+            false => "    recursion no;\n    dnssec-validation no;\n",
+        },
         own_options = own.options,
         control = control(spec),
         text = own.text,

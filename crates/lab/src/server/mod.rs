@@ -44,7 +44,7 @@ pub use logging::{
     DNSTAP_LOG, LogDestination, LogFile, LogPrefix, Logging, QUERY_LOG, QUERY_LOG_FOLDER, QueryLog,
     Rotation, SYSLOG_SOCKET,
 };
-pub use own::{OwnConfiguration, OwnConfigurationError, OwnFile};
+pub use own::{OWN_FILE, OwnConfiguration, OwnConfigurationError, OwnFile};
 pub use rendered::{Rendered, RenderedFile};
 use spec::SPARE_CONNECTIONS;
 pub use spec::{

@@ -45,6 +45,17 @@ fn options_block(text: &str) -> Option<(Range<usize>, Range<usize>)> {
     None
 }
 
+/// Octets of a string with its quotes. A quote behind a backslash is part of it.
+fn string_length(text: &str) -> usize {
+    let mut is_escaped = false;
+    let end = text.bytes().skip(1).position(|octet| {
+        let ends = octet == b'"' && !is_escaped;
+        is_escaped = octet == b'\\' && !is_escaped;
+        ends
+    });
+    end.map_or(text.len(), |end| end + 2)
+}
+
 /// Words, strings with their quotes, braces and semicolons, each with its place, without comments.
 pub(super) fn tokens(text: &str) -> impl Iterator<Item = (&str, Range<usize>)> {
     let mut at = 0;
@@ -63,7 +74,7 @@ pub(super) fn tokens(text: &str) -> impl Iterator<Item = (&str, Range<usize>)> {
         let rest = &text[at..];
         let length = match rest.chars().next()? {
             '{' | '}' | ';' => 1,
-            '"' => rest[1..].find('"').map_or(rest.len(), |end| end + 2),
+            '"' => string_length(rest),
             _ => {
                 let ends = |letter: char| letter.is_whitespace() || "{};\"#".contains(letter);
                 rest.find(ends).unwrap_or(rest.len()).max(1)

@@ -8,8 +8,8 @@ use super::{Check, Use, is_name};
 use crate::key::Field;
 use crate::problem::shown;
 use crate::{
-    CacheSize, CacheUnit, Host, HostAddress, HostsChoice, Interface, Mark, Queries, ServerChoice,
-    ServerKind, UpstreamChoice, VariantDraft, Written,
+    CacheSize, CacheUnit, Host, HostAddress, HostsChoice, Interface, LogTarget, Mark, Queries,
+    ServerChoice, ServerKind, UpstreamChoice, VariantDraft, Written, ZoneSigning,
 };
 
 impl Check<'_> {
@@ -343,10 +343,10 @@ impl Check<'_> {
                 "remove the upstream, or choose a `server.kind` that forwards",
             );
         }
-        let is_own = server.config.value.is_some();
-        if upstream.kind.value.is_none() && kind.is_some_and(|kind| !kind.serves_zones()) && !is_own
-        {
+        if upstream.kind.value.is_none() && kind.is_some_and(|kind| !kind.serves_zones()) {
+            let is_own = server.config.value.is_some();
             let or_resolve = match kind.is_some_and(ServerKind::resolves) {
+                _ if is_own => "; to ask those of its configuration, `upstream.kind = \"live\"`",
                 true => "; to resolve by itself, `upstream.kind = \"internet\"` or \"live\"",
                 false => "",
             };
@@ -432,22 +432,27 @@ impl Check<'_> {
         if server.config.value.is_none() {
             return;
         }
+        // It asks whom it says, which is to be meant.
+        let asks_others = upstream.kind.value == Some(UpstreamChoice::Live);
         let decides_threads = server.kind.value.started() != Some(ServerKind::Bind);
         let others = [
-            upstream.kind.mark("a further upstream"),
-            server.threads.mark("threads").filter(|_| decides_threads),
-            server.cache.mark("a cache"),
-            server.policy_zone.mark("a policy"),
-            server.dnssec.mark("validation"),
-            server.dnstap.mark("dnstap"),
-            server.query_log.mark("a log"),
-            log.to.mark("a log"),
-            zone.signed.mark("another zone"),
+            (
+                upstream.kind.value.is_some() && !asks_others,
+                upstream.kind.mark("a further upstream"),
+            ),
+            (server.threads.value.is_some() && decides_threads, server.threads.mark("threads")),
+            (server.cache.value != CacheSize::Default, server.cache.mark("a cache")),
+            (server.policy_zone.value.is_some(), server.policy_zone.mark("a policy")),
+            (server.dnssec.value, server.dnssec.mark("validation")),
+            (server.dnstap.value, server.dnstap.mark("dnstap")),
+            (server.query_log.value, server.query_log.mark("a log")),
+            (log.to.value != LogTarget::None, log.to.mark("a log")),
+            (zone.signed.value != ZoneSigning::No, zone.signed.mark("another zone")),
         ];
-        if let Some(mark) = others.into_iter().flatten().next() {
+        if let Some((_, mark)) = others.into_iter().find(|(is_wanted, _)| *is_wanted) {
             self.problem(
                 "a configuration of your own says alone what its server does",
-                [Some(mark), server.config.mark("says it")],
+                [mark, server.config.mark("says it")],
                 "write it into that configuration, or remove `server.config`",
             );
         }

@@ -83,6 +83,7 @@ fn values(kind: Kind) -> BoxedStrategy<String> {
             quoted(select(fits))
         }
         Kind::FolderName => quoted(prop_oneof!["[a-z0-9-]{1,64}", Just("v-0".to_owned())]),
+        Kind::ZoneName => quoted(r"\.|[a-z0-9/_-]{1,20}(\.[a-z]{1,20}){0,3}".boxed()),
         Kind::DomainName => quoted("[a-z0-9_-]{1,20}(\\.[a-z]{1,20}){0,3}".boxed()),
         Kind::Choice(words) => quoted(select(words).prop_map(str::to_owned)),
         Kind::Words(words) => {

@@ -68,7 +68,7 @@ impl Experiment {
             }
             Kind::SameQuarter => Self::new(
                 &EQUAL.map(|name| (name, plain.clone())),
-                &["load.duration=150ms", "common.duration=100ms"],
+                &["load.duration=150ms", "common.duration=100ms", "repeat.runs=7"],
             ),
             Kind::Cost3 | Kind::Cost5 | Kind::Cost10 | Kind::Cost5Bind | Kind::Cost5Nsd => {
                 let busy = with(busy);

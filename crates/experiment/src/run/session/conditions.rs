@@ -48,10 +48,9 @@ pub(super) fn inputs(
 ) -> Result<Vec<Fact>, QueriesError> {
     let mut facts: Vec<Fact> = Vec::new();
     for variant in &experiment.variants {
-        if let Some((kind, path)) =
-            variant.server.kind.started().zip(variant.server.config.as_ref())
-        {
-            configuration(&mut facts, kind, path)?;
+        if let Some((kind, path)) = variant.own_configuration() {
+            let own = OwnConfiguration::read(kind, path, variant.resolves())?;
+            configuration(&mut facts, &own)?;
         }
         if let Some(path) = &variant.load.queries {
             note(&mut facts, "query file", path)?;
@@ -124,9 +123,8 @@ fn note(facts: &mut Vec<Fact>, what: &'static str, path: &Path) -> Result<(), Qu
 }
 
 /// The configuration of the user's own, with what it includes, and the files that it names.
-fn configuration(facts: &mut Vec<Fact>, kind: ServerKind, path: &Path) -> Result<(), QueriesError> {
-    let own = OwnConfiguration::read(kind, path)?;
-    let name = format!("configuration {}", path.display());
+fn configuration(facts: &mut Vec<Fact>, own: &OwnConfiguration) -> Result<(), QueriesError> {
+    let name = format!("configuration {}", own.path.display());
     if facts.iter().all(|fact| fact.name != name) {
         facts.push(Fact { name, value: digest_of(Sha256::new_with_prefix(own.whole())) });
     }

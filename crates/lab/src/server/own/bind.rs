@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::{Found, OwnConfigurationError, fault, included, read_file, unquoted};
+use super::{Found, NO_SECRET, OwnConfigurationError, fault, folder_of, read_file, unquoted};
 use crate::server::named_conf::tokens;
 
 /// Statements at the top that say where others reach the server.
@@ -13,18 +13,18 @@ const TOP: [&str; 2] = ["controls", "statistics-channels"];
 /// Statements in `options` and `view` that say where the server is reached and what it writes, and those by which it
 /// tells others of its zones.
 const OPTIONS: [&str; 35] = [
-    "alt-transfer-source",
-    "alt-transfer-source-v6",
     "allow-new-zones",
     "also-notify",
-    "catalog-zones",
+    "alt-transfer-source",
+    "alt-transfer-source-v6",
+    "dialup",
     "directory",
     "dump-file",
     "heartbeat-interval",
-    "dialup",
     "http-port",
     "https-port",
     "journal",
+    "key-directory",
     "listen-on",
     "listen-on-v6",
     "lmdb-mapsize",
@@ -50,11 +50,19 @@ const OPTIONS: [&str; 35] = [
     "transfer-source-v6",
 ];
 
+/// Statements in `options` and `view` by which it asks others.
+const ASKING: [&str; 5] =
+    ["dnssec-validation", "forward", "forwarders", "recursion", "trust-anchor-telemetry"];
+
+/// What takes the data of zones from other programs.
+const FOREIGN: [&str; 3] = ["dlz", "dyndb", "catalog-zones"];
+
 /// Statements of a zone that name other servers or files that are written.
-const ZONE: [&str; 10] = [
+const ZONE: [&str; 11] = [
     "also-notify",
     "dialup",
     "journal",
+    "key-directory",
     "notify",
     "notify-source",
     "notify-source-v6",
@@ -65,7 +73,7 @@ const ZONE: [&str; 10] = [
 ];
 
 /// Statements that only a secondary zone has.
-const SECONDARY: [&str; 21] = [
+const SECONDARY: [&str; 22] = [
     "allow-notify",
     "allow-update-forwarding",
     "alt-transfer-source",
@@ -77,6 +85,7 @@ const SECONDARY: [&str; 21] = [
     "max-transfer-time-in",
     "min-refresh-time",
     "min-retry-time",
+    "min-transfer-rate-in",
     "multi-master",
     "primaries",
     "request-expire",
@@ -93,41 +102,45 @@ const SECONDARY: [&str; 21] = [
 const SIGNING: [&str; 3] = ["dnssec-policy", "inline-signing", "auto-dnssec"];
 
 /// The statements of `options`, and all other statements.
-pub(super) fn read(path: &Path, found: &mut Found) -> Result<[String; 2], OwnConfigurationError> {
-    let text = whole(path, path.parent().unwrap_or(Path::new("/")), 0)?;
+pub(super) fn read(
+    path: &Path,
+    asks_others: bool,
+    found: &mut Found,
+) -> Result<[String; 2], OwnConfigurationError> {
+    let mut folder = folder_of(path).to_owned();
+    let text = whole(path, &mut folder, 0, found)?;
     let statements = statements(&text, path)?;
-    let options = statements.iter().find(|statement| statement.name() == "options");
-    let folder =
-        options.and_then(|options| options.block()?.iter().find(|one| one.name() == "directory"));
-    let folder = folder.and_then(|folder| folder.words().nth(1)).map(unquoted);
-    let base = path.parent().unwrap_or(Path::new("/"));
-    let mut own = Own {
-        path,
-        folder: base.join(folder.unwrap_or("")),
-        text: &text,
-        found,
-        edits: BTreeMap::new(),
-    };
+    let options = statements.iter().find(|statement| statement.name == "options");
+    let options = options.and_then(Statement::block).unwrap_or_default();
+    let edits = BTreeMap::new();
+    let mut own = Own { path, folder, text: &text, found, edits, asks_others };
     let mut inside = String::new();
     for statement in &statements {
-        let name = statement.name();
-        match (name, statement.block()) {
-            (name, _) if TOP.contains(&name) => own.remove(statement),
-            ("options", Some(block)) => {
+        let block = statement.block().unwrap_or_default();
+        match statement.name.as_str() {
+            name if TOP.contains(&name) => own.remove(statement),
+            name if FOREIGN.contains(&name) => {
+                return Err(own.foreign("the configuration", statement));
+            }
+            "options" => {
                 own.options(block)?;
                 let body = block.first().zip(block.last());
                 let body = body.map(|(first, last)| first.place.start..last.place.end);
                 inside.extend(body.map(|body| format!("    {}\n", own.edited(body).trim())));
                 own.edits.insert(statement.place.start, (statement.place.end, String::new()));
             }
-            ("logging", Some(block)) => own.logging(block),
-            ("view", Some(block)) => {
+            "logging" => own.logging(block),
+            "key" => own.key(block),
+            "view" => {
                 own.options(block)?;
-                for zone in block.iter().filter(|one| one.name() == "zone") {
-                    own.zone(zone)?;
+                block.iter().filter(|one| one.name == "key").for_each(|key| {
+                    own.key(key.block().unwrap_or_default());
+                });
+                for zone in block.iter().filter(|one| one.name == "zone") {
+                    own.zone(zone, [block, options])?;
                 }
             }
-            ("zone", _) => own.zone(statement)?,
+            "zone" => own.zone(statement, [&[], options])?,
             _ => {}
         }
     }
@@ -135,25 +148,36 @@ pub(super) fn read(path: &Path, found: &mut Found) -> Result<[String; 2], OwnCon
     Ok([inside, others])
 }
 
-/// The text of a file with those that it includes.
-fn whole(path: &Path, folder: &Path, depth: u32) -> Result<String, OwnConfigurationError> {
+/// The text of a file with those that it includes. BIND looks for a file from the folder of `directory`, as soon as it has
+/// read that.
+fn whole(
+    path: &Path,
+    folder: &mut PathBuf,
+    depth: u32,
+    found: &mut Found,
+) -> Result<String, OwnConfigurationError> {
     let text = read_file(path)?;
-    let (mut whole, mut done, mut before) = (String::new(), 0, None);
-    let mut found = tokens(&text).peekable();
-    while let Some((token, place)) = found.next() {
-        let begins = before.is_none_or(|before| [";", "{", "}"].contains(&before));
-        before = Some(token);
-        if token != "include" || !begins {
+    let (mut whole, mut done, mut begins) = (String::new(), 0, true);
+    let mut tokens = tokens(&text).peekable();
+    while let Some((token, place)) = tokens.next() {
+        let is_first = std::mem::replace(&mut begins, [";", "{", "}"].contains(&token));
+        if !is_first {
             continue;
         }
-        let Some((pattern, _)) = found.next() else { break };
-        let end = found.next_if(|(token, _)| *token == ";").map_or(text.len(), |(_, end)| end.end);
-        whole.push_str(&text[done..place.start]);
-        for file in included(unquoted(pattern), folder, path, depth)? {
-            whole.push_str(&self::whole(&file, folder, depth + 1)?);
-            whole.push('\n');
+        if token.eq_ignore_ascii_case("directory") {
+            if let Some((named, _)) = tokens.peek() {
+                *folder = folder_of(path).join(unquoted(named));
+            }
+        } else if token.eq_ignore_ascii_case("include") {
+            let Some((pattern, _)) = tokens.next() else { break };
+            let end = tokens.next_if(|(token, _)| *token == ";");
+            whole.push_str(&text[done..place.start]);
+            for file in found.included(unquoted(pattern), folder, (path, depth))? {
+                whole.push_str(&self::whole(&file, folder, depth + 1, found)?);
+                whole.push('\n');
+            }
+            (done, begins) = (end.map_or(text.len(), |(_, end)| end.end), true);
         }
-        (done, before) = (end, Some(";"));
     }
     whole.push_str(&text[done..]);
     Ok(whole)
@@ -161,6 +185,8 @@ fn whole(path: &Path, folder: &Path, depth: u32) -> Result<String, OwnConfigurat
 
 /// A statement with its semicolon, if it has one.
 struct Statement<'a> {
+    /// Its first word, in lower case: BIND reads words in either.
+    name: String,
     parts: Vec<Part<'a>>,
     place: Range<usize>,
 }
@@ -171,15 +197,12 @@ enum Part<'a> {
 }
 
 impl<'a> Statement<'a> {
-    fn words(&self) -> impl Iterator<Item = &'a str> {
-        self.parts.iter().filter_map(|part| match part {
-            Part::Word(word, _) => Some(*word),
-            Part::Block(_) => None,
-        })
-    }
-
-    fn name(&self) -> &'a str {
-        self.words().next().unwrap_or_default()
+    fn of(parts: Vec<Part<'a>>, place: Range<usize>) -> Self {
+        let name = match parts.first() {
+            Some(Part::Word(word, _)) => word.to_ascii_lowercase(),
+            Some(Part::Block(_)) | None => String::new(),
+        };
+        Self { name, parts, place }
     }
 
     /// Its first block.
@@ -220,8 +243,7 @@ fn block<'a>(
         last = place.end;
         match token {
             ";" => {
-                let parts = std::mem::take(&mut parts);
-                statements.push(Statement { parts, place: begun..place.end });
+                statements.push(Statement::of(std::mem::take(&mut parts), begun..place.end));
                 start = None;
             }
             "{" => parts.push(Part::Block(block(tokens).0)),
@@ -230,9 +252,7 @@ fn block<'a>(
         }
     }
     // What does not end is BIND's to name.
-    if let Some(start) = start {
-        statements.push(Statement { parts, place: start..last });
-    }
+    statements.extend(start.map(|start| Statement::of(parts, start..last)));
     (statements, false)
 }
 
@@ -244,6 +264,7 @@ struct Own<'a> {
     found: &'a mut Found,
     /// What stands instead of a part of the text, by its start: the end of the part, and the text.
     edits: BTreeMap<usize, (usize, String)>,
+    asks_others: bool,
 }
 
 impl Own<'_> {
@@ -274,12 +295,25 @@ impl Own<'_> {
     }
 
     fn options(&mut self, block: &[Statement<'_>]) -> Result<(), OwnConfigurationError> {
+        let is_socket = |statement: &Statement<'_>| {
+            statement.name == "dnstap-output"
+                && statement.value().is_some_and(|(way, _)| way.eq_ignore_ascii_case("unix"))
+        };
+        let taps_elsewhere = block.iter().any(is_socket);
         for statement in block {
-            match statement.name() {
+            match statement.name.as_str() {
                 name if OPTIONS.contains(&name) => self.remove(statement),
-                "dnssec-policy" => self.is_unsigned("options", statement)?,
-                "key-directory" | "geoip-directory" | "bindkeys-file" => self.absolute(statement),
-                "dnstap-output" => self.output(statement, &["file"]),
+                name if ASKING.contains(&name) && !self.asks_others => self.remove(statement),
+                name if SIGNING.contains(&name) => {
+                    self.is_unsigned("the configuration", statement)?
+                }
+                name if FOREIGN.contains(&name) => {
+                    return Err(self.foreign("the configuration", statement));
+                }
+                name if name.starts_with("dnstap") && taps_elsewhere => self.remove(statement),
+                "dnstap-output" => self.output(statement, "file"),
+                "bindkeys-file" => self.copied(statement),
+                "geoip-directory" => self.absolute(statement),
                 _ => {}
             }
         }
@@ -288,31 +322,56 @@ impl Own<'_> {
 
     /// A path that is only read.
     fn absolute(&mut self, statement: &Statement<'_>) {
-        if let Some((path, place)) = statement.value() {
+        let value = statement.value().filter(|(path, _)| !["none", "\"\""].contains(path));
+        if let Some((path, place)) = value {
             let whole = self.folder.join(unquoted(path));
             self.replace(place, format!("\"{}\"", whole.display()));
         }
     }
 
-    /// A file that is written, behind one of these words: it goes into the server's folder.
-    fn output(&mut self, statement: &Statement<'_>, behind: &[&str]) {
+    /// A file that is copied.
+    fn copied(&mut self, statement: &Statement<'_>) {
+        if let Some((path, place)) = statement.value() {
+            let copy = self.found.copy(self.folder.join(unquoted(path)));
+            self.replace(place, format!("\"{copy}\""));
+        }
+    }
+
+    /// A file that is written, behind this word: it goes into the server's folder.
+    fn output(&mut self, statement: &Statement<'_>, behind: &str) {
         let mut is_next = false;
         for part in &statement.parts {
             let Part::Word(word, place) = part else { continue };
             if is_next {
-                let name = Path::new(unquoted(word)).file_name().unwrap_or_default();
-                let name = name.to_string_lossy().into_owned();
+                let name = self.found.name(Path::new(unquoted(word)));
                 self.replace(place.clone(), format!("\"{name}\""));
             }
-            is_next = behind.contains(word);
+            is_next = word.eq_ignore_ascii_case(behind);
         }
     }
 
+    /// A key keeps its name alone.
+    fn key(&mut self, block: &[Statement<'_>]) {
+        let secrets = block.iter().filter(|statement| statement.name == "secret");
+        for (_, place) in secrets.filter_map(Statement::value) {
+            self.replace(place, format!("\"{NO_SECRET}\""));
+        }
+    }
+
+    fn foreign(&self, place: &str, statement: &Statement<'_>) -> OwnConfigurationError {
+        let reason = format!(
+            "{place} has `{}`: zones that come from elsewhere would be taken from there while it is measured; give their \
+             files to a configuration without it",
+            statement.name
+        );
+        fault(self.path, reason)
+    }
+
     fn logging(&mut self, block: &[Statement<'_>]) {
-        let channels = block.iter().filter(|statement| statement.name() == "channel");
-        for statement in channels.filter_map(|channel| channel.block()).flatten() {
-            if statement.name() == "file" {
-                self.output(statement, &["file"]);
+        let channels = block.iter().filter(|statement| statement.name == "channel");
+        for statement in channels.filter_map(Statement::block).flatten() {
+            if statement.name == "file" {
+                self.output(statement, "file");
             }
         }
     }
@@ -323,116 +382,171 @@ impl Own<'_> {
         statement: &Statement<'_>,
     ) -> Result<(), OwnConfigurationError> {
         match statement.value().map(|(value, _)| unquoted(value)) {
-            Some("none" | "no" | "off" | "insecure") => Ok(()),
+            Some("none" | "no" | "off") => Ok(()),
             value => Err(fault(
                 self.path,
                 format!(
                     "{place} has `{} {}`, so BIND would sign while it is measured: write its signed file (`named-compilezone`, \
                      or a transfer) and a zone without that statement into a configuration of its own",
-                    statement.name(),
+                    statement.name,
                     value.unwrap_or("{ ... }")
                 ),
             )),
         }
     }
 
-    fn zone(&mut self, zone: &Statement<'_>) -> Result<(), OwnConfigurationError> {
+    /// `around` are the statements of its view and of the options, which hold where it says nothing.
+    fn zone(
+        &mut self,
+        zone: &Statement<'_>,
+        around: [&[Statement<'_>]; 2],
+    ) -> Result<(), OwnConfigurationError> {
         let Some(block) = zone.block() else { return Ok(()) };
         let name = zone.value().map_or("", |(name, _)| unquoted(name));
-        let find = |name: &str| block.iter().find(|statement| statement.name() == name);
-        let kind = find("type").and_then(|kind| kind.value());
-        let is_secondary = matches!(&kind, Some(("secondary" | "slave" | "mirror", _)));
-        let is_primary = matches!(&kind, Some(("primary" | "master" | "hint" | "redirect", _)));
-        if !is_secondary && !is_primary {
-            return Ok(());
-        }
+        let find = |name: &str| block.iter().find(|statement| statement.name == name);
+        let has = |name: &str| {
+            let outside = around.iter().any(|around| around.iter().any(|one| one.name == name));
+            outside || find(name).is_some()
+        };
         let place = format!("the zone `{name}`");
+        if let Some(foreign) = find("dlz").or_else(|| find("database"))
+            && !foreign.value().is_some_and(|(way, _)| unquoted(way).starts_with("_builtin"))
+        {
+            return Err(self.foreign(&place, foreign));
+        }
+        let kind = find("type").and_then(Statement::value);
+        let kind_name =
+            kind.as_ref().map(|(kind, _)| kind.to_ascii_lowercase()).unwrap_or_default();
+        let has_primaries = find("primaries").or_else(|| find("masters")).is_some();
+        let is_secondary = match kind_name.as_str() {
+            "secondary" | "slave" | "mirror" => true,
+            "redirect" if has_primaries => true,
+            "primary" | "master" | "hint" | "redirect" => false,
+            // It asks others, and a stub keeps in a file what they say.
+            "stub" | "static-stub" | "forward" if !self.asks_others => {
+                self.remove(zone);
+                return Ok(());
+            }
+            _ => {
+                block.iter().filter(|one| one.name == "file").for_each(|file| self.remove(file));
+                return Ok(());
+            }
+        };
         for statement in block {
-            match statement.name() {
+            match statement.name.as_str() {
                 key if ZONE.contains(&key) => self.remove(statement),
                 key if SIGNING.contains(&key) => self.is_unsigned(&place, statement)?,
                 key if is_secondary && SECONDARY.contains(&key) => self.remove(statement),
-                "file" => {
-                    if let Some((file, at)) = statement.value() {
-                        let copy = self.found.copy(self.folder.join(unquoted(file)));
-                        self.replace(at, format!("\"{copy}\""));
-                    }
-                }
+                "file" => self.copied(statement),
                 _ => {}
             }
         }
-        let Some((kind, at)) = kind.filter(|_| is_secondary) else { return Ok(()) };
+        let Some((_, at)) = kind.filter(|_| is_secondary) else { return Ok(()) };
         if find("file").is_none() {
             let reason = format!(
                 "{place} has no `file`: it is only where its primary is, and dnslab transfers nothing"
             );
             return Err(fault(self.path, reason));
         }
-        self.found.remove(&format!("type {kind};"));
-        // The file of a secondary zone is raw by default.
-        let raw = if find("masterfile-format").is_some() { "" } else { "; masterfile-format raw" };
-        self.replace(at, format!("primary{raw}"));
+        self.found.remove(&format!("type {kind_name};"));
+        let kind = if kind_name == "redirect" { "redirect" } else { "primary" };
+        // The file of a secondary zone is raw by default, and nobody asked whether its names are good ones.
+        let defaults =
+            [("masterfile-format", "raw"), ("check-names", "ignore"), ("check-integrity", "no")];
+        let defaults = defaults.into_iter().filter(|(name, _)| !has(name));
+        let defaults: String = defaults.map(|(name, value)| format!("; {name} {value}")).collect();
+        self.replace(at, format!("{kind}{defaults}"));
         Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{refused, shown};
-    use crate::server::ServerKind;
+    use dnslab_settings::ServerKind;
 
-    #[test]
-    fn addresses_and_paths_go_and_the_rest_stays() {
-        let main = "// The server of example.org.
+    use super::super::tests::{refused, shown};
+
+    const MAIN: &str = "// The server of example.org.
 include \"keys.conf\";
 options {
-    directory \"/var/cache/bind\"; /* as Debian has it */
+    Directory \"FOLDER/cache\"; /* as Debian has it */
     listen-on port 53 { 192.0.2.1; };
-    listen-on-v6 { any; };
+    Listen-On-v6 { any; };
     pid-file \"/run/named.pid\";
-    recursion no;
+    recursion yes;
+    forwarders { 192.0.2.8; };
     rate-limit { responses-per-second 20; };
     also-notify { 192.0.2.9; };
     allow-transfer { key partner; };
+    dnstap { client; };
+    dnstap-output unix \"/run/dnstap.sock\";
+    version \"5\\\" wide\";
 };
 controls { inet 127.0.0.1 allow { localhost; } keys { rndc; }; };
 logging {
     channel queries { file \"/var/log/named/queries.log\" versions 3 size 5m; print-time yes; };
+    channel others { file \"queries.log\"; };
     category queries { queries; };
 };
+include \"zones/*.conf\";
 view \"inside\" {
     match-clients { 10.0.0.0/8; };
     notify yes;
     zone \"example.org\" { type master; file \"db.example.org\"; notify explicit; };
 };
 view \"outside\" {
-    zone \"example.org\" IN { type slave; masters { 192.0.2.3 key partner; }; file \"/srv/raw\"; };
-    zone \"example.net\" { type secondary; masterfile-format text; primaries { 192.0.2.3; }; file \"net\"; };
+    masterfile-format text;
+    zone \"example.org\" IN { type slave; masters { 192.0.2.3 key partner; }; file \"FOLDER/raw\"; };
     zone \"internal\" { type forward; forwarders { 10.0.0.1; }; };
-    zone \".\" { type hint; file \"/usr/share/dns/root.hints\"; };
+    zone \"x\" { type stub; primaries { 192.0.2.3; }; file \"x.stub\"; };
+    zone \".\" { type hint; file \"FOLDER/root.hints\"; };
 };
 ";
-        let keys = "key partner { algorithm hmac-sha256; secret \"c2VjcmV0\"; };\n";
-        insta::assert_snapshot!(shown(
-            ServerKind::Bind,
-            &[("named.conf", main), ("keys.conf", keys)]
-        ));
+
+    const FILES: [(&str, &str); 8] = [
+        ("named.conf", MAIN),
+        ("keys.conf", "key partner { algorithm hmac-sha256; secret \"c2VjcmV0\"; };\n"),
+        (
+            "cache/zones/net.conf",
+            "Zone net { Type Secondary; primaries { 192.0.2.3; }; check-names warn; File net; };\n",
+        ),
+        ("cache/net", ""),
+        ("cache/db.example.org", ""),
+        ("cache/db.example.org.jnl", ""),
+        ("raw", ""),
+        ("root.hints", ""),
+    ];
+
+    #[test]
+    fn addresses_and_paths_go_and_the_rest_stays() {
+        insta::assert_snapshot!(shown((ServerKind::Bind, false), &FILES));
+    }
+
+    #[test]
+    fn whom_it_asks_stays_where_that_is_wanted() {
+        insta::assert_snapshot!(shown((ServerKind::Bind, true), &FILES));
     }
 
     #[test]
     fn what_needs_others_is_refused() {
         let check = |text: &str, expected: &str| {
-            refused(ServerKind::Bind, &[("named.conf", text)], expected);
+            refused(ServerKind::Bind, &[("named.conf", text), ("f", "")], expected);
         };
         check("zone \"a\" { type primary; file \"f\"; dnssec-policy default; };", "would sign");
-        check("options { dnssec-policy \"mine\"; };", "options has `dnssec-policy mine`");
+        check("zone \"a\" { type primary; file \"f\"; dnssec-policy insecure; };", "would sign");
+        check("options { dnssec-policy \"mine\"; };", "has `dnssec-policy mine`");
+        check("view v { auto-dnssec maintain; };", "has `auto-dnssec maintain`");
         check("zone a { type slave; masters { 192.0.2.1; }; };", "the zone `a` has no `file`");
         check("options { recursion no; }; };", "a `}` has no `{`");
+        check("dyndb \"ipa\" \"ldap.so\" { uri \"ldapi://x\"; };", "has `dyndb`");
+        check("zone a { type primary; database \"dlopen x\"; };", "the zone `a` has `database`");
+        check("options { catalog-zones { zone \"c\"; }; };", "has `catalog-zones`");
     }
 
     #[test]
     fn a_configuration_without_options_has_none() {
         let text = "zone \"a\" { type primary; file \"f\"; dnssec-policy none; };\n";
-        insta::assert_snapshot!(shown(ServerKind::Bind, &[("named.conf", text)]));
+        let files = [("named.conf", text), ("f", "")];
+        insta::assert_snapshot!(shown((ServerKind::Bind, false), &files));
     }
 }

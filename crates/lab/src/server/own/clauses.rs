@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{OwnConfigurationError, included, read_file, unquoted};
+use super::{Found, OwnConfigurationError, fault, folder_of, read_file, unquoted};
 
 /// A clause and its attributes, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,8 +16,6 @@ pub(super) struct Clause {
 pub(super) struct Attribute {
     pub(super) name: String,
     pub(super) values: Vec<String>,
-    /// The file that it stands in.
-    pub(super) path: PathBuf,
 }
 
 impl Clause {
@@ -39,44 +37,65 @@ impl Attribute {
     }
 }
 
-/// The clauses of a file and of those that it includes. `is_clause` knows their names.
-pub(super) fn read(
-    path: &Path,
-    is_clause: fn(&str) -> bool,
-) -> Result<Vec<Clause>, OwnConfigurationError> {
-    let mut clauses = Vec::new();
-    read_into(path, is_clause, 0, &mut clauses)?;
-    Ok(clauses)
+/// How a server reads its clauses.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Language {
+    /// The names of its clauses.
+    pub(super) clauses: &'static [&'static str],
+    /// The attribute by which it goes to another folder while it reads, from which it looks for further files.
+    pub(super) directory: Option<&'static str>,
 }
 
-fn read_into(
-    path: &Path,
-    is_clause: fn(&str) -> bool,
-    depth: u32,
-    clauses: &mut Vec<Clause>,
-) -> Result<(), OwnConfigurationError> {
-    let text = read_file(path)?;
-    let words: Vec<&str> = text.lines().flat_map(words).collect();
-    let mut at = 0;
-    while let Some(word) = words.get(at) {
-        let name = word.trim_end_matches(':').to_owned();
-        let values = words[at + 1..].iter().take_while(|word| !is_name(word));
-        let values: Vec<String> = values.map(|&word| word.to_owned()).collect();
-        at += 1 + values.len();
-        if name == "include" || name == "include-toplevel" {
-            let folder = path.parent().unwrap_or(Path::new("/"));
-            for pattern in &values {
-                for file in included(unquoted(pattern), folder, path, depth)? {
-                    read_into(&file, is_clause, depth + 1, clauses)?;
-                }
-            }
-        } else if is_clause(&name) {
-            clauses.push(Clause { name, attributes: Vec::new() });
-        } else if let Some(clause) = clauses.last_mut() {
-            clause.attributes.push(Attribute { name, values, path: path.to_owned() });
-        }
+impl Language {
+    /// The clauses of a file and of those that it includes, and the folder from which it looks for files at the end.
+    pub(super) fn read(
+        self,
+        path: &Path,
+        found: &mut Found,
+    ) -> Result<(Vec<Clause>, PathBuf), OwnConfigurationError> {
+        let (mut clauses, mut folder) = (Vec::new(), folder_of(path).to_owned());
+        self.read_into((path, 0), &mut folder, found, &mut clauses)?;
+        Ok((clauses, folder))
     }
-    Ok(())
+
+    fn read_into(
+        self,
+        (path, depth): (&Path, u32),
+        folder: &mut PathBuf,
+        found: &mut Found,
+        clauses: &mut Vec<Clause>,
+    ) -> Result<(), OwnConfigurationError> {
+        let text = read_file(path)?;
+        let words: Vec<&str> = text.lines().flat_map(words).collect();
+        let mut at = 0;
+        while let Some(word) = words.get(at) {
+            let name = word.trim_end_matches(':').to_owned();
+            let values = words[at + 1..].iter().take_while(|word| !is_name(word));
+            let values: Vec<String> = values.map(|&word| word.to_owned()).collect();
+            at += 1 + values.len();
+            if name == "include" || name == "include-toplevel" {
+                for pattern in &values {
+                    for file in found.included(unquoted(pattern), folder, (path, depth))? {
+                        self.read_into((&file, depth + 1), folder, found, clauses)?;
+                    }
+                }
+            } else if self.clauses.contains(&name.as_str()) {
+                clauses.push(Clause { name, attributes: Vec::new() });
+            } else if let Some(clause) = clauses.last_mut() {
+                if self.directory == Some(name.as_str()) {
+                    let named = values.first().map_or("", |value| unquoted(value));
+                    *folder = folder_of(path).join(named);
+                }
+                clause.attributes.push(Attribute { name, values });
+            } else {
+                return Err(fault(
+                    path,
+                    format!("`{name}` stands in no clause, such as `server:`"),
+                ));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// True for the name of a clause or an attribute. A quoted word is none, and neither is an IPv6 address.
@@ -88,7 +107,7 @@ fn is_name(word: &str) -> bool {
 
 /// The words of a line, without its comment. A name may stand before its value without a space.
 fn words(line: &str) -> Vec<&str> {
-    let (mut words, mut rest) = (Vec::new(), line.trim_start());
+    let (mut words, mut rest) = (Vec::<&str>::new(), line.trim_start());
     while let Some(first) = rest.chars().next() {
         let length = match first {
             '#' => break,
@@ -96,9 +115,14 @@ fn words(line: &str) -> Vec<&str> {
             _ => {
                 let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
                 let named = rest[..end].find(':').map(|colon| colon + 1);
-                named
-                    .filter(|length| is_name(&rest[..*length]) && ends_name(&rest[*length..]))
-                    .unwrap_or(end)
+                // Behind a name comes a value, which may have colons.
+                let begins = words.last().is_none_or(|word| is_clause_like(word));
+                let named = named.filter(|length| {
+                    is_name(&rest[..*length])
+                        && (begins || *length == end)
+                        && !rest[*length..].starts_with(':')
+                });
+                named.unwrap_or(end)
             }
         };
         words.push(&rest[..length]);
@@ -107,9 +131,9 @@ fn words(line: &str) -> Vec<&str> {
     words
 }
 
-/// Whether what follows a colon is not the rest of an IPv6 address, such as `fd00::1`.
-fn ends_name(rest: &str) -> bool {
-    !rest.starts_with(':') && (rest.is_empty() || rest.starts_with([' ', '\t', '"', '\'']))
+/// Whether a name may follow, as in `server: verbosity: 1`.
+fn is_clause_like(word: &str) -> bool {
+    word == "server:" || !is_name(word)
 }
 
 #[cfg(test)]
@@ -118,7 +142,13 @@ mod tests {
 
     #[test]
     fn words_are_told_apart() {
-        let cases: [(&str, &[&str]); 7] = [
+        let cases: [(&str, &[&str]); 10] = [
+            ("interface:192.0.2.1", &["interface:", "192.0.2.1"]),
+            ("url:https://feed.example/x", &["url:", "https://feed.example/x"]),
+            (
+                "forward-addr: 192.0.2.8@853#dns.example",
+                &["forward-addr:", "192.0.2.8@853#dns.example"],
+            ),
             ("server:", &["server:"]),
             ("  port: 53 # usual", &["port:", "53"]),
             ("\tlocal-data: 'a. TXT \"x # y\"'", &["local-data:", "'a. TXT \"x # y\"'"]),

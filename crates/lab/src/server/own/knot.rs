@@ -3,13 +3,18 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Found, OwnConfigurationError, fault, included, read_file, unquoted, zone_file};
+use super::{
+    Found, NO_SECRET, OwnConfigurationError, fault, folder_of, read_file, unknown_form, unquoted,
+};
 
 /// Sections that say where it is reached, and what it writes.
-const SECTIONS: [&str; 4] = ["control", "database", "log", "xdp"];
+const SECTIONS: [&str; 5] = ["control", "database", "log", "statistics", "xdp"];
+
+/// Modules that make signatures, ask other servers, or write for other programs.
+const MODULES: [&str; 3] = ["mod-dnsproxy", "mod-dnstap", "mod-onlinesign"];
 
 /// Keys of `server` that do.
-const SERVER: [&str; 17] = [
+const SERVER: [&str; 19] = [
     "listen",
     "listen-tls",
     "listen-quic",
@@ -27,6 +32,8 @@ const SERVER: [&str; 17] = [
     "dbus-event",
     "dbus-init-delay",
     "key-cert",
+    "quic-idle-close-timeout",
+    "quic-max-clients",
 ];
 
 /// Keys of a zone or a template that name other servers, or files that are written.
@@ -71,14 +78,9 @@ struct Section {
 /// The keys of `server`, and all other sections.
 pub(super) fn read(path: &Path, found: &mut Found) -> Result<[String; 2], OwnConfigurationError> {
     let mut sections = Vec::new();
-    read_into(path, 0, &mut sections)?;
-    let items = |name: &'static str| {
-        sections
-            .iter()
-            .filter(move |section| section.name == name)
-            .flat_map(|section| &section.items)
-    };
-    let templates: Vec<&Item> = items("template").collect();
+    read_into((path, 0), found, &mut sections)?;
+    let templates = sections.iter().filter(|section| section.name == "template");
+    let templates: Vec<&Item> = templates.flat_map(|section| &section.items).collect();
     let mut text = [String::new(), String::new()];
     for section in &sections {
         let name = section.name.as_str();
@@ -87,42 +89,18 @@ pub(super) fn read(path: &Path, found: &mut Found) -> Result<[String; 2], OwnCon
             found.remove(&format!("{name}: {}", lines.join("; ")));
             continue;
         }
+        if MODULES.contains(&name) {
+            let reason = format!(
+                "`{name}` signs, asks other servers, or writes for other programs while it is measured: leave it out"
+            );
+            return Err(fault(path, reason));
+        }
         let mut items = Vec::new();
         for item in &section.items {
-            let mut left = Vec::new();
-            for pair in item {
-                let key = pair.key.as_str();
-                let is_zone = ["zone", "template"].contains(&name);
-                let goes =
-                    (name == "server" && SERVER.contains(&key)) || (is_zone && ZONE.contains(&key));
-                if is_zone
-                    && let Some((_, unmade)) = MADE.iter().find(|(made, _)| *made == key)
-                    && !unmade.contains(&unquoted(&pair.value))
-                {
-                    let what = item.first().map(|first| unquoted(&first.value)).unwrap_or_default();
-                    let reason = format!(
-                        "the {name} `{what}` has `{}`, so Knot would make zones while it is measured: write its signed \
-                         file (`knotc zone-flush`) and a zone without that key into a configuration of its own",
-                        line(pair)
-                    );
-                    return Err(fault(path, reason));
-                }
-                if goes && !["storage", "file"].contains(&key) {
-                    found.remove(&line(pair));
-                }
-                if !goes {
-                    left.push(pair.clone());
-                }
-            }
+            let mut left = kept(name, item, path, found)?;
             if name == "zone" {
                 let copy = found.copy(file_of(item, &templates, path)?);
-                let own = [
-                    ("storage", "\".\"".to_owned()),
-                    ("file", format!("\"{copy}\"")),
-                    ("zonefile-sync", "-1".to_owned()),
-                    ("journal-content", "none".to_owned()),
-                ];
-                left.extend(own.map(|(key, value)| Pair { key: key.to_owned(), value }));
+                left.extend(served_from(&copy));
             }
             items.push(left);
         }
@@ -137,20 +115,68 @@ pub(super) fn read(path: &Path, found: &mut Found) -> Result<[String; 2], OwnCon
     Ok(text)
 }
 
+/// What is left of an item of a section.
+fn kept(
+    section: &str,
+    item: &Item,
+    path: &Path,
+    found: &mut Found,
+) -> Result<Item, OwnConfigurationError> {
+    let is_zone = ["zone", "template"].contains(&section);
+    let mut left = Vec::new();
+    for pair in item {
+        let key = pair.key.as_str();
+        let unmade = MADE.iter().find(|(made, _)| is_zone && *made == key);
+        if unmade.is_some_and(|(_, unmade)| !unmade.contains(&unquoted(&pair.value))) {
+            let what = item.first().map(|first| unquoted(&first.value)).unwrap_or_default();
+            let reason = format!(
+                "the {section} `{what}` has `{}`, so Knot would make zones while it is measured: write its signed file \
+                 (`knotc zone-flush`) and a zone without that key into a configuration of its own",
+                line(pair)
+            );
+            return Err(fault(path, reason));
+        }
+        let goes =
+            (section == "server" && SERVER.contains(&key)) || (is_zone && ZONE.contains(&key));
+        match goes {
+            false if section == "key" && key == "secret" => {
+                left.push(Pair { key: key.to_owned(), value: NO_SECRET.to_owned() });
+            }
+            false => left.push(pair.clone()),
+            // Where its file is, the copy says.
+            true if ["storage", "file"].contains(&key) => {}
+            true => found.remove(&line(pair)),
+        }
+    }
+    Ok(left)
+}
+
+/// A zone's keys by which it comes from a copy of its file.
+fn served_from(copy: &str) -> [Pair; 4] {
+    let keys = [
+        ("storage", "\".\"".to_owned()),
+        ("file", format!("\"{copy}\"")),
+        ("zonefile-sync", "-1".to_owned()),
+        ("journal-content", "none".to_owned()),
+    ];
+    keys.map(|(key, value)| Pair { key: key.to_owned(), value })
+}
+
 fn line(pair: &Pair) -> String {
     format!("{}: {}", pair.key, pair.value)
 }
 
-/// A section as text. Items of several begin with a dash.
+/// A section as text.
 fn written(name: &str, items: &[Item]) -> String {
-    let item = |item: &Item| {
-        let lines = item.iter().enumerate().map(|(place, pair)| match place {
-            0 => format!("  - {}\n", line(pair)),
-            _ => format!("    {}\n", line(pair)),
-        });
-        lines.collect::<String>()
-    };
-    format!("{name}:\n{}\n", items.iter().map(item).collect::<String>())
+    let mut text = format!("{name}:\n");
+    for item in items {
+        let begins = ["  - "].into_iter().chain(std::iter::repeat("    "));
+        text.extend(
+            item.iter().zip(begins).map(|(pair, begin)| format!("{begin}{}\n", line(pair))),
+        );
+    }
+    text.push('\n');
+    text
 }
 
 /// The file of a zone, by its own keys or those of its template.
@@ -169,17 +195,33 @@ fn file_of(
     let find = |key: &str| value(zone, key).or_else(|| value(template?, key));
     let storage = find("storage").unwrap_or_else(|| "/var/lib/knot".to_owned());
     let file = find("file").unwrap_or_else(|| "%s.zone".to_owned());
-    let folder = path.parent().unwrap_or(Path::new("/")).join(storage);
-    Ok(folder.join(zone_file(&file, &name, path)?))
+    Ok(folder_of(path).join(storage).join(form_of(&file, &name, path)?))
+}
+
+/// The name of a file of this form: `%s` is the zone, and `%%` a `%`.
+fn form_of(form: &str, zone: &str, path: &Path) -> Result<String, OwnConfigurationError> {
+    // The root is nothing here.
+    let name = zone.trim_end_matches('.').replace('/', "_");
+    let (mut file, mut rest) = (String::new(), form);
+    while let Some((before, after)) = rest.split_once('%') {
+        file.push_str(before);
+        match after.chars().next() {
+            Some('s') => file.push_str(&name),
+            Some('%') => file.push('%'),
+            _ => return Err(unknown_form(form, zone, "`%s`", path)),
+        }
+        rest = &after[1..];
+    }
+    file.push_str(rest);
+    Ok(file)
 }
 
 fn read_into(
-    path: &Path,
-    depth: u32,
+    (path, depth): (&Path, u32),
+    found: &mut Found,
     sections: &mut Vec<Section>,
 ) -> Result<(), OwnConfigurationError> {
     let text = read_file(path)?;
-    let folder = path.parent().unwrap_or(Path::new("/"));
     for (number, whole) in (1..).zip(text.lines()) {
         let bare = without_comment(whole).trim_end();
         let trimmed = bare.trim_start();
@@ -189,21 +231,21 @@ fn read_into(
         let begins = trimmed.strip_prefix("- ");
         let pair = begins.unwrap_or(trimmed).trim_start();
         let Some((key, value)) = pair.split_once(':') else {
-            return Err(fault(path, format!("line {number} is no key with a value: `{trimmed}`")));
+            let reason = format!("line {number} is no key with a value: `{trimmed}`");
+            return Err(fault(path, reason));
         };
         let pair = Pair { key: key.trim().to_owned(), value: value.trim().to_owned() };
         if pair.key == "include" && bare == trimmed {
-            for file in included(unquoted(&pair.value), folder, path, depth)? {
-                read_into(&file, depth + 1, sections)?;
+            let value = unquoted(&pair.value);
+            for file in found.included(value, folder_of(path), (path, depth))? {
+                read_into((&file, depth + 1), found, sections)?;
             }
         } else if bare == trimmed && begins.is_none() {
             sections.push(Section { name: pair.key, items: Vec::new() });
         } else {
             let Some(section) = sections.last_mut() else {
-                return Err(fault(
-                    path,
-                    format!("line {number} stands in no section: `{trimmed}`"),
-                ));
+                let reason = format!("line {number} stands in no section: `{trimmed}`");
+                return Err(fault(path, reason));
             };
             match section.items.last_mut().filter(|_| begins.is_none()) {
                 Some(item) => item.push(pair),
@@ -226,8 +268,9 @@ fn without_comment(line: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use dnslab_settings::ServerKind;
+
     use super::super::tests::{refused, shown};
-    use crate::server::ServerKind;
 
     #[test]
     fn addresses_and_paths_go_and_the_rest_stays() {
@@ -247,13 +290,21 @@ mod-rrl:
   - id: default
     rate-limit: 200
 
+statistics:
+    timer: 60
+    file: /var/lib/knot/stats.yaml
+
+key:
+  - id: partner
+    secret: c2VjcmV0
+
 remote:
   - id: second
     address: 192.0.2.2
 
 template:
   - id: default
-    storage: \"/var/lib/knot\"
+    storage: \"FOLDER/lib\"
     notify: second
     global-module: mod-rrl/default
   - id: other
@@ -262,9 +313,15 @@ template:
 
 include: zones.conf
 ";
-        let zones = "zone:\n  - domain: example.org\n  - domain: example.net.\n    template: other\n    zonefile-sync: -1\n";
-        let files = [("knot.conf", main), ("zones.conf", zones)];
-        insta::assert_snapshot!(shown(ServerKind::Knot, &files));
+        let zones = "zone:\n  - domain: example.org\n  - domain: .\n  - domain: 0/25.2.0.192.in-addr.arpa.\n    template: other\n    zonefile-sync: -1\n";
+        let files = [
+            ("knot.conf", main),
+            ("zones.conf", zones),
+            ("lib/example.org.zone", ""),
+            ("lib/.zone", ""),
+            ("zones/0_25.2.0.192.in-addr.arpa.db", ""),
+        ];
+        insta::assert_snapshot!(shown((ServerKind::Knot, false), &files));
     }
 
     #[test]
@@ -278,6 +335,7 @@ include: zones.conf
         );
         check("template:\n  - id: c\n    catalog-role: interpret\n", "catalog-role: interpret");
         check("zone:\n  - domain: a\n    file: \"%c[0]\"\n", "knows only `%s`");
+        check("mod-onlinesign:\n  - id: a\n", "`mod-onlinesign` signs");
         check("server:\n    listen\n", "line 2 is no key");
         check("  listen: 1\n", "line 1 stands in no section");
     }

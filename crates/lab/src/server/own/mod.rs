@@ -1,8 +1,9 @@
 //! Configurations that a user wrote for a server of his own, as they are run here.
 //!
 //! What they say of addresses, ports and paths is taken out, and the adapter adds its own. So is what would reach other
-//! machines: transfers, notifies and updates. Everything else stays, limits and views and logs with it. Files that a
-//! configuration names are copied into the server's folder, so that nothing of the user's is written.
+//! machines: transfers, notifies and updates, and questions, unless that is wanted. Everything else stays, limits and views
+//! and logs with it. Files that a configuration names are copied into the server's folder, so that nothing of the user's is
+//! written, and keys are replaced, so that none is in the results.
 
 mod bind;
 mod clauses;
@@ -12,16 +13,25 @@ mod unbound;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
-use super::ServerKind;
-use crate::given::read_given_text;
+use dnslab_settings::ServerKind;
+
+use crate::given::read_given;
 
 /// Octets of a file of a configuration.
 const MAX_FILE: u64 = 256 << 20;
 
 /// Files that include others, one in the other.
 const MAX_DEPTH: u32 = 10;
+
+/// Stands in place of each secret: 32 octets in base64.
+const NO_SECRET: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+
+/// What the names of files in the server's folder begin with that come from a configuration of the user's own.
+pub const OWN_FILE: &str = "own-";
 
 /// A configuration that a user wrote, without what dnslab decides.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,10 +43,14 @@ pub struct OwnConfiguration {
     pub(super) text: String,
     /// What is left of that block or section.
     pub(super) options: String,
+    /// It may ask other servers, as it says.
+    pub(super) asks_others: bool,
     /// Files to copy into the server's folder.
-    pub(super) files: Vec<OwnFile>,
+    files: Vec<OwnFile>,
     /// Statements that were taken out, and how often.
-    pub(super) removed: BTreeMap<String, u32>,
+    removed: BTreeMap<String, u32>,
+    /// Patterns that include no file.
+    empty: Vec<String>,
 }
 
 /// A file that a configuration names.
@@ -64,16 +78,20 @@ impl fmt::Display for OwnConfigurationError {
 }
 
 impl OwnConfiguration {
-    /// Reads a configuration with all that it includes.
+    /// Reads a configuration with all that it includes. `asks_others` leaves in it whom it asks.
     ///
     /// # Errors
     /// When a file cannot be read, or the server of this configuration would do more than answer: sign its zones, or
-    /// make them from those of others.
-    pub fn read(kind: ServerKind, path: &Path) -> Result<Self, OwnConfigurationError> {
+    /// take them from other programs.
+    pub fn read(
+        kind: ServerKind,
+        path: &Path,
+        asks_others: bool,
+    ) -> Result<Self, OwnConfigurationError> {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let mut found = Found::default();
         let [options, text] = match kind {
-            ServerKind::Bind => bind::read(&path, &mut found)?,
+            ServerKind::Bind => bind::read(&path, asks_others, &mut found)?,
             ServerKind::Nsd => nsd::read(&path, &mut found)?,
             ServerKind::Knot => knot::read(&path, &mut found)?,
             ServerKind::Unbound => unbound::read(&path, &mut found)?,
@@ -82,8 +100,9 @@ impl OwnConfiguration {
                 return Err(OwnConfigurationError { path, reason });
             }
         };
-        let Found { files, removed } = found;
-        Ok(Self { path, text, options, files, removed })
+        let Found { files, removed, empty, .. } = found;
+        files.iter().try_for_each(check_file)?;
+        Ok(Self { path, text, options, asks_others, files, removed, empty })
     }
 
     /// What is left of it, with all that it includes.
@@ -100,9 +119,13 @@ impl OwnConfiguration {
 
     /// What was changed, a sentence each, for the notes of a server.
     pub(super) fn notes(&self) -> Vec<String> {
+        let asks = match self.asks_others {
+            true => "it asks the servers that it says",
+            false => "it asks no other server",
+        };
         let mut notes = vec![format!(
-            "the configuration is {}: addresses, ports and paths are dnslab's, and nothing of it reaches other servers by \
-             transfers, notifies or updates; limits, threads, logs and all else are as it says",
+            "the configuration is {}: addresses, ports, paths and keys are dnslab's, and nothing of it reaches other servers by \
+             transfers, notifies or updates; {asks}",
             self.path.display()
         )];
         if !self.files.is_empty() {
@@ -111,6 +134,8 @@ impl OwnConfiguration {
             let and = if most > 3 { ", ..." } else { "" };
             notes.push(format!("{most} of its files are copies: {}{and}", names.join(", ")));
         }
+        notes
+            .extend(self.empty.iter().map(|pattern| format!("no file is included by `{pattern}`")));
         notes.extend(self.removed.iter().map(|(statement, times)| match times {
             1 => format!("left out of it: `{statement}`"),
             times => format!("left out of it, in {times} places: `{statement}`"),
@@ -119,29 +144,87 @@ impl OwnConfiguration {
     }
 }
 
+/// A zone file that includes others would look for them in the server's folder.
+fn check_file(file: &OwnFile) -> Result<(), OwnConfigurationError> {
+    let wrong = |error: std::io::Error| fault(&file.from, error.to_string());
+    let reader = BufReader::new(File::open(&file.from).map_err(wrong)?);
+    for (number, line) in (1..).zip(reader.split(b'\n')) {
+        let line = line.map_err(wrong)?;
+        if line.get(..8).is_some_and(|start| start.eq_ignore_ascii_case(b"$INCLUDE")) {
+            let reason = format!(
+                "line {number} has `$INCLUDE`: write the zone into one file, by `named-compilezone` for instance"
+            );
+            return Err(fault(&file.from, reason));
+        }
+    }
+    Ok(())
+}
+
 /// What was found on the way through a configuration.
 #[derive(Debug, Default)]
 struct Found {
     files: Vec<OwnFile>,
     removed: BTreeMap<String, u32>,
+    empty: Vec<String>,
+    /// Names that were given.
+    names: u32,
 }
 
 impl Found {
-    /// The name that a copy of this file gets in the server's folder. The number keeps apart files of one name, and copies
-    /// of one file: BIND takes none for two zones.
+    /// The name that a copy of this file gets in the server's folder. A journal beside it is copied too.
     fn copy(&mut self, from: PathBuf) -> String {
-        let end = from.file_name().unwrap_or_default().to_string_lossy();
-        let end: String =
-            end.chars().map(|letter| if is_plain(letter) { letter } else { '_' }).collect();
-        let name = format!("own-{}-{end}", self.files.len() + 1);
+        let name = self.name(&from);
+        let journal = PathBuf::from(format!("{}.jnl", from.display()));
+        if journal.exists() {
+            self.files.push(OwnFile { from: journal, name: format!("{name}.jnl") });
+        }
         self.files.push(OwnFile { from, name: name.clone() });
         name
+    }
+
+    /// A name in the server's folder that no other file has, for one that is written instead of this one.
+    fn name(&mut self, path: &Path) -> String {
+        self.names += 1;
+        let end = path.file_name().unwrap_or_default().to_string_lossy();
+        let plain = |letter| if is_plain(letter) { letter } else { '_' };
+        format!("{OWN_FILE}{}-{}", self.names, end.chars().map(plain).collect::<String>())
     }
 
     /// A statement was taken out.
     fn remove(&mut self, statement: &str) {
         let words: Vec<&str> = statement.split_whitespace().collect();
         *self.removed.entry(words.join(" ")).or_insert(0) += 1;
+    }
+
+    /// The files that a pattern names, in order. A pattern without wildcards names one file, which must be there.
+    fn included(
+        &mut self,
+        pattern: &str,
+        folder: &Path,
+        (by, depth): (&Path, u32),
+    ) -> Result<Vec<PathBuf>, OwnConfigurationError> {
+        if depth >= MAX_DEPTH {
+            let reason =
+                format!("`{pattern}` is included {MAX_DEPTH} files deep, or includes itself");
+            return Err(fault(by, reason));
+        }
+        let whole = folder.join(pattern);
+        if !pattern.contains(['*', '?', '[']) {
+            return Ok(vec![whole]);
+        }
+        let as_glob = glob::MatchOptions {
+            require_literal_separator: true,
+            require_literal_leading_dot: true,
+            ..glob::MatchOptions::default()
+        };
+        let found = glob::glob_with(&whole.to_string_lossy(), as_glob)
+            .map_err(|error| fault(by, format!("`{pattern}` is no pattern of names: {error}")))?;
+        let found: Result<Vec<PathBuf>, _> = found.collect();
+        let found = found.map_err(|error| fault(error.path(), error.error().to_string()))?;
+        if found.is_empty() {
+            self.empty.push(whole.display().to_string());
+        }
+        Ok(found)
     }
 }
 
@@ -155,33 +238,15 @@ fn fault(path: &Path, reason: impl Into<String>) -> OwnConfigurationError {
     OwnConfigurationError { path: path.to_owned(), reason: reason.into() }
 }
 
-/// The text of a file.
+/// The text of a file. Comments may be in other encodings than UTF-8.
 fn read_file(path: &Path) -> Result<String, OwnConfigurationError> {
-    read_given_text(path, MAX_FILE).map_err(|error| fault(path, error.to_string()))
+    let octets = read_given(path, MAX_FILE).map_err(|error| fault(path, error.to_string()))?;
+    Ok(String::from_utf8_lossy(&octets).into_owned())
 }
 
-/// The files that a pattern names, in order. A pattern without wildcards names one file, which must be there.
-fn included(
-    pattern: &str,
-    folder: &Path,
-    by: &Path,
-    depth: u32,
-) -> Result<Vec<PathBuf>, OwnConfigurationError> {
-    if depth >= MAX_DEPTH {
-        return Err(fault(
-            by,
-            format!("`{pattern}` is included {MAX_DEPTH} files deep, or includes itself"),
-        ));
-    }
-    let whole = folder.join(pattern);
-    if !pattern.contains(['*', '?', '[']) {
-        return Ok(vec![whole]);
-    }
-    let wrong = |error: glob::PatternError| {
-        fault(by, format!("`{pattern}` is no pattern of names: {error}"))
-    };
-    let found = glob::glob(&whole.to_string_lossy()).map_err(wrong)?;
-    Ok(found.flatten().collect())
+/// The folder of a file.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new("/"))
 }
 
 /// A word of a configuration without its quotes.
@@ -190,17 +255,13 @@ fn unquoted(word: &str) -> &str {
     inside('"').or_else(|| inside('\'')).unwrap_or(word)
 }
 
-/// The file of a zone whose name may stand in the pattern as `%s`.
-fn zone_file(pattern: &str, zone: &str, by: &Path) -> Result<String, OwnConfigurationError> {
-    let name = zone.trim_end_matches('.');
-    let file = pattern.replace("%s", if name.is_empty() { "." } else { name });
-    if file.contains('%') {
-        let reason = format!(
-            "`{pattern}` is the file of the zone `{zone}`, and dnslab knows only `%s` in it"
-        );
-        return Err(fault(by, reason));
-    }
-    Ok(file)
+/// A fault of the name of a zone's file that has a form which dnslab does not know.
+fn unknown_form(pattern: &str, zone: &str, known: &str, by: &Path) -> OwnConfigurationError {
+    let reason = format!(
+        "`{pattern}` is the file of the zone `{zone}`, and dnslab knows only {known} in it: write the name of the file for \
+         that zone"
+    );
+    fault(by, reason)
 }
 
 #[cfg(test)]
@@ -211,23 +272,24 @@ mod tests {
 
     /// Reads `files[0]`, which may include the others.
     pub(super) fn read(
-        kind: ServerKind,
+        (kind, asks_others): (ServerKind, bool),
         files: &[(&str, &str)],
     ) -> (tempfile::TempDir, Result<OwnConfiguration, OwnConfigurationError>) {
         let folder = tempfile::tempdir().unwrap();
+        let whole = folder.path().to_string_lossy().into_owned();
         for (name, text) in files {
             let path = folder.path().join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
+            fs::write(path, text.replace("FOLDER", &whole)).unwrap();
         }
-        let read = OwnConfiguration::read(kind, &folder.path().join(files[0].0));
+        let read = OwnConfiguration::read(kind, &folder.path().join(files[0].0), asks_others);
         (folder, read)
     }
 
     /// What is left of `files[0]`, with the folder as `FOLDER`.
     #[track_caller]
-    pub(super) fn shown(kind: ServerKind, files: &[(&str, &str)]) -> String {
-        let (folder, read) = read(kind, files);
+    pub(super) fn shown(how: (ServerKind, bool), files: &[(&str, &str)]) -> String {
+        let (folder, read) = read(how, files);
         let own = read.unwrap_or_else(|error| panic!("{error}"));
         let copies =
             own.files.iter().map(|file| format!("{} <- {}\n", file.name, file.from.display()));
@@ -243,22 +305,44 @@ mod tests {
 
     #[track_caller]
     pub(super) fn refused(kind: ServerKind, files: &[(&str, &str)], expected: &str) {
-        let (_folder, read) = read(kind, files);
+        let (_folder, read) = read((kind, false), files);
         let error = read.unwrap_err();
-        assert!(error.reason.contains(expected), "{error}");
+        assert!(error.to_string().contains(expected), "{error}");
     }
+
+    const KINDS: [(ServerKind, &str); 4] = [
+        (ServerKind::Bind, "include \"a\";\n"),
+        (ServerKind::Nsd, "include: a\n"),
+        (ServerKind::Unbound, "include: \"a\"\n"),
+        (ServerKind::Knot, "include: a\n"),
+    ];
 
     #[test]
     fn a_file_that_includes_itself_ends() {
-        for (kind, line) in [
-            (ServerKind::Bind, "include \"a\";\n"),
-            (ServerKind::Nsd, "include: a\n"),
-            (ServerKind::Unbound, "include: \"a\"\n"),
-            (ServerKind::Knot, "include: a\n"),
-        ] {
+        for (kind, line) in KINDS {
             refused(kind, &[("a", line)], "includes itself");
         }
-        refused(ServerKind::Bind, &[("a", "include \"nothing\";\n")], "No such file");
+        refused(ServerKind::Bind, &[("a", "include \"nothing\";\n")], "nothing: No such file");
         refused(ServerKind::Stubby, &[("a", "")], "no configuration of your own");
+    }
+
+    /// As glob(3), which leaves out names with a dot in front.
+    #[test]
+    fn patterns_name_files() {
+        for (kind, line) in KINDS {
+            let line = line.replace("\"a\"", "\"d/*\"").replace(" a\n", " d/*\n");
+            let (_folder, read) =
+                read((kind, true), &[("main", line.as_str()), ("d/.hidden", "}")]);
+            let notes = read.unwrap_or_else(|error| panic!("{kind}: {error}")).notes();
+            assert!(notes.join("\n").contains("no file is included by"), "{notes:?}");
+        }
+    }
+
+    #[test]
+    fn a_zone_file_that_includes_others_is_refused() {
+        let zone = "$TTL 60\n$include more\n";
+        let text = "zone \"a\" { type primary; file \"FOLDER/zone\"; };\n";
+        refused(ServerKind::Bind, &[("main", text), ("zone", zone)], "zone: line 2 has `$INCLUDE`");
+        refused(ServerKind::Bind, &[("main", text)], "zone: No such file");
     }
 }

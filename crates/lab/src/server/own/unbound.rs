@@ -2,29 +2,42 @@
 
 use std::path::Path;
 
-use super::clauses::{self, Clause};
-use super::{Found, OwnConfigurationError, unquoted};
+use super::clauses::{Clause, Language};
+use super::{Found, OwnConfigurationError, fault, unquoted};
 
-const CLAUSES: [&str; 13] = [
-    "server",
-    "remote-control",
-    "stub-zone",
-    "forward-zone",
-    "auth-zone",
-    "rpz",
-    "view",
-    "python",
-    "dynlib",
-    "dnscrypt",
-    "cachedb",
-    "ipset",
-    "dnstap",
-];
+const LANGUAGE: Language = Language {
+    clauses: &[
+        "server",
+        "remote-control",
+        "stub-zone",
+        "forward-zone",
+        "auth-zone",
+        "rpz",
+        "view",
+        "python",
+        "dynlib",
+        "dnscrypt",
+        "cachedb",
+        "ipset",
+        "dnstap",
+    ],
+    directory: Some("directory"),
+};
+
+/// Clauses that say where it is reached and whom it tells.
+const AWAY: [&str; 2] = ["remote-control", "dnstap"];
+
+/// Clauses of what others keep.
+const FOREIGN: [&str; 2] = ["cachedb", "ipset"];
 
 /// Attributes of `server` that say where it is reached, who it is, and what it writes.
-const SERVER: [&str; 22] = [
+const SERVER: [&str; 27] = [
     "chroot",
     "directory",
+    "do-ip4",
+    "do-ip6",
+    "do-tcp",
+    "do-udp",
     "http-endpoint",
     "http-notls-downstream",
     "https-port",
@@ -36,6 +49,7 @@ const SERVER: [&str; 22] = [
     "ip-freebind",
     "ip-transparent",
     "logfile",
+    "outgoing-interface",
     "pidfile",
     "port",
     "proxy-protocol-port",
@@ -47,54 +61,47 @@ const SERVER: [&str; 22] = [
     "username",
 ];
 
-/// Files that Unbound reads, and for the second list writes.
-const READ: [&str; 6] = [
+/// Files that are copied.
+const COPIED: [&str; 6] = [
+    "auto-trust-anchor-file",
     "root-hints",
+    "tls-cert-bundle",
     "trust-anchor-file",
     "trusted-keys-file",
-    "tls-cert-bundle",
-    "python-script",
-    "dynlib-file",
+    "zonefile",
 ];
-const WRITTEN: [&str; 2] = ["auto-trust-anchor-file", "zonefile"];
+
+/// Files that are read where they are.
+const READ: [&str; 3] = ["dynlib-file", "python-script", "tls-session-ticket-keys"];
 
 /// Attributes of an own zone that name other servers. Its file is what is served.
-const OTHERS: [&str; 5] = ["primary", "master", "url", "allow-notify", "fallback-enabled"];
+const OTHERS: [&str; 5] = ["allow-notify", "fallback-enabled", "master", "primary", "url"];
 
 /// The attributes of `server`, and all other clauses.
 pub(super) fn read(path: &Path, found: &mut Found) -> Result<[String; 2], OwnConfigurationError> {
-    let clauses = clauses::read(path, |name| CLAUSES.contains(&name))?;
-    let folder = clauses.iter().filter(|clause| clause.name == "server");
-    let folder = folder.rev().find_map(|server| server.value("directory"));
-    let folder = path.parent().unwrap_or(Path::new("/")).join(folder.unwrap_or(""));
+    let (clauses, folder) = LANGUAGE.read(path, found)?;
     let mut text = [String::new(), String::new()];
     for clause in clauses {
-        if clause.name == "remote-control" {
-            found.remove(&format!("{}: {}", clause.name, clause.lines().trim()));
+        let name = clause.name.as_str();
+        if AWAY.contains(&name) {
+            found.remove(&format!("{name}: {}", clause.lines().trim()));
             continue;
         }
-        let is_own_zone = ["auth-zone", "rpz"].contains(&clause.name.as_str());
-        let mut left = Clause { name: clause.name, attributes: Vec::new() };
-        for mut attribute in clause.attributes {
-            let name = attribute.name.as_str();
-            let goes = match left.name.as_str() {
-                "server" => SERVER.contains(&name),
-                _ => is_own_zone && OTHERS.contains(&name),
-            };
-            if goes {
-                found.remove(&attribute.line());
-                continue;
-            }
-            if let Some(value) = attribute.values.first_mut() {
-                let whole = folder.join(unquoted(value));
-                if READ.contains(&name) {
-                    *value = format!("\"{}\"", whole.display());
-                } else if WRITTEN.contains(&name) {
-                    *value = format!("\"{}\"", found.copy(whole));
-                }
-            }
-            left.attributes.push(attribute);
+        if FOREIGN.contains(&name) {
+            let reason = format!(
+                "`{name}:` would read and fill what belongs to your own server: leave it out"
+            );
+            return Err(fault(path, reason));
         }
+        let is_own_zone = ["auth-zone", "rpz"].contains(&name);
+        if is_own_zone && clause.value("zonefile").is_none_or(str::is_empty) {
+            let zone = clause.value("name").unwrap_or_default();
+            let reason = format!(
+                "`{name}:` of `{zone}` has no `zonefile`: it is only where it comes from, and dnslab transfers nothing"
+            );
+            return Err(fault(path, reason));
+        }
+        let left = kept(clause, is_own_zone, (path, &folder), found)?;
         match left.name.as_str() {
             "server" => text[0].push_str(&left.lines()),
             name => text[1].push_str(&format!("{name}:\n{}\n", left.lines())),
@@ -103,29 +110,89 @@ pub(super) fn read(path: &Path, found: &mut Found) -> Result<[String; 2], OwnCon
     Ok(text)
 }
 
+/// What is left of a clause.
+fn kept(
+    clause: Clause,
+    is_own_zone: bool,
+    (path, folder): (&Path, &Path),
+    found: &mut Found,
+) -> Result<Clause, OwnConfigurationError> {
+    let is_server = clause.name == "server";
+    let mut left = Clause { name: clause.name, attributes: Vec::new() };
+    for mut attribute in clause.attributes {
+        let name = attribute.name.as_str();
+        if is_server && SERVER.contains(&name) {
+            found.remove(&attribute.line());
+            continue;
+        }
+        if is_own_zone && OTHERS.contains(&name) {
+            // An address may have a password in it.
+            found.remove(&format!("{name}: ..."));
+            continue;
+        }
+        if is_server && name.starts_with("interface-") {
+            let reason = format!(
+                "`{}` is for an address that the server does not have here: write it for the clients, as `access-control`",
+                attribute.line()
+            );
+            return Err(fault(path, reason));
+        }
+        if let Some(value) =
+            attribute.values.first_mut().filter(|value| !unquoted(value).is_empty())
+        {
+            let whole = folder.join(unquoted(value));
+            if COPIED.contains(&name) {
+                *value = format!("\"{}\"", found.copy(whole));
+            } else if READ.contains(&name) {
+                *value = format!("\"{}\"", whole.display());
+            }
+        }
+        left.attributes.push(attribute);
+    }
+    Ok(left)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::tests::shown;
-    use crate::server::ServerKind;
+    use dnslab_settings::ServerKind;
+
+    use super::super::tests::{refused, shown};
 
     #[test]
     fn addresses_and_paths_go_and_the_rest_stays() {
         let main = "server:
-    directory: \"/etc/unbound\"
-    interface: 192.0.2.1@53
+    directory: \"FOLDER/etc\"
+    interface:192.0.2.1@53
     interface: ::0
     access-control: 10.0.0.0/8 allow
     num-threads: 4
+    do-ip6: no
     auto-trust-anchor-file: \"root.key\"
-    root-hints: root.hints
+    root-hints: \"\"
     local-data: 'a.example. TXT \"x # y\"'
 include-toplevel: \"more/*.conf\"
 remote-control:
     control-enable: yes
 ";
-        let more = "rpz:\n    name: block.example\n    url: https://192.0.2.7/block\n    zonefile: block.zone\n\
-                    forward-zone:\n    name: \".\"\n    forward-addr: 192.0.2.8@853#dns.example\n";
-        let files = [("unbound.conf", main), ("more/a.conf", more)];
-        insta::assert_snapshot!(shown(ServerKind::Unbound, &files));
+        let more = "rpz:\n    name: block.example\n    url:https://user:word@192.0.2.7/block\n    \
+                    zonefile: block.zone\nforward-zone:\n    name: \".\"\n    \
+                    forward-addr: 192.0.2.8@853#dns.example\n";
+        let files = [
+            ("unbound.conf", main),
+            ("etc/more/a.conf", more),
+            ("etc/root.key", ""),
+            ("etc/block.zone", ""),
+        ];
+        insta::assert_snapshot!(shown((ServerKind::Unbound, true), &files));
+    }
+
+    #[test]
+    fn what_belongs_to_others_is_refused() {
+        let check = |text: &str, expected: &str| {
+            refused(ServerKind::Unbound, &[("unbound.conf", text)], expected);
+        };
+        check("cachedb:\n backend: redis\n", "`cachedb:` would read and fill");
+        check("rpz:\n name: b\n url: https://f/b\n", "`rpz:` of `b` has no `zonefile`");
+        check("server:\n interface-action: 192.0.2.1 allow\n", "as `access-control`");
     }
 }
