@@ -175,13 +175,26 @@ impl ResourceSeries {
     /// By how much a cumulative figure rose between the samples that enclose a span (or, where there are none
     /// outside, the outermost inside). `None` when the samples span no time.
     pub fn rise(&self, span: Span, figure: impl Fn(&ResourceSample) -> u64) -> Option<Rise> {
+        let (before, after) = self.around(span)?;
+        let over_ns = after.at_ns - before.at_ns;
+        let amount = figure(after).saturating_sub(figure(before));
+        (over_ns > 0).then_some(Rise { amount, over_ns })
+    }
+
+    /// The span that [`Self::rise`] is over.
+    #[must_use]
+    pub fn enclosing(&self, span: Span) -> Option<Span> {
+        let (before, after) = self.around(span)?;
+        Some(Span::between(before.at_ns, after.at_ns))
+    }
+
+    /// The samples that enclose a span.
+    fn around(&self, span: Span) -> Option<(&ResourceSample, &ResourceSample)> {
         let Span { from_ns, to_ns } = span;
         let samples = &self.samples;
         let before = samples.iter().rfind(|sample| sample.at_ns <= from_ns).or(samples.first())?;
         let after = samples.iter().find(|sample| sample.at_ns >= to_ns).or(samples.last())?;
-        let over_ns = after.at_ns - before.at_ns;
-        let amount = figure(after).saturating_sub(figure(before));
-        (over_ns > 0).then_some(Rise { amount, over_ns })
+        Some((before, after))
     }
 
     /// The use of the nth of [`ResourceSeries::core_cpus`] in [0, 1] in a span, by whatever process.
@@ -314,6 +327,25 @@ mod tests {
             ..ResourceSeries::default()
         };
         assert_eq!(series.used_share(Span::between(0, 100)), Some(0.6));
+    }
+
+    #[test]
+    fn a_rise_is_between_the_samples_around() {
+        let sample = |at_ns, cpu_ns| ResourceSample { at_ns, cpu_ns, ..ResourceSample::default() };
+        let samples = vec![sample(0, 10), sample(100, 30), sample(200, 70), sample(300, 80)];
+        let series = ResourceSeries { samples, ..ResourceSeries::default() };
+        let cases = [
+            ((110, 190), (100, 200), 40),
+            ((100, 200), (100, 200), 40),
+            ((-50, 350), (0, 300), 70),
+        ];
+        for ((from, to), (before, after), amount) in cases {
+            let span = Span::between(from, to);
+            assert_eq!(series.enclosing(span), Some(Span::between(before, after)));
+            let rise = series.rise(span, |at| at.cpu_ns).unwrap();
+            assert_eq!((rise.amount, rise.over_ns), (amount, after - before));
+        }
+        assert_eq!(ResourceSeries::default().enclosing(Span::between(0, 1)), None);
     }
 
     #[test]

@@ -16,9 +16,14 @@ pub struct Watched {
     /// The servers behind it, in the order of the chain; none in most runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chain: Vec<ChainPart>,
-    /// CPU time that the servers of loads used in the measured window that took turns with this one, nanoseconds.
+    /// CPU time that the servers of loads used that took turns with this one, between the samples of its own server that
+    /// enclose the measured window ([`ResourceSeries::rise`]), nanoseconds.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub others_cpu_ns: u64,
+    /// CPU time that dnslab used in the measured window beside the workers of its loads, nanoseconds: it watches the
+    /// servers, on any CPU.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub observing_cpu_ns: u64,
     /// The CPU quota of dnslab itself; `None` without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load_cpu_limit: Option<CpuLimit>,

@@ -286,6 +286,9 @@ fn few(compared: &[&Comparison], summary: &Summary) -> String {
     let (same, unclear): (Vec<&Comparison>, Vec<&Comparison>) =
         others.into_iter().partition(|other| matches!(other.verdict, Verdict::EqualWithin { .. }));
     let second = unclear.iter().filter_map(|comparison| instead(comparison, summary));
+    // Nobody asked for the memory.
+    let (aside, second): (Vec<&Comparison>, Vec<&Comparison>) =
+        second.partition(|comparison| comparison.metric == Metric::PeakMemory);
     let mut sentences = differences(certain.into_iter().chain(second), summary);
     sentences.extend(groups(&same).iter().map(|group| equal(group)));
     // What is said of the rounds is said of those that had so many.
@@ -297,6 +300,7 @@ fn few(compared: &[&Comparison], summary: &Summary) -> String {
             unclear.iter().copied().filter(|comparison| comparison.rounds == rounds).collect();
         sentences.extend(groups(&of_rounds).iter().map(|group| not_certain(group, summary)));
     }
+    sentences.extend(differences(aside.into_iter(), summary));
     sentences.join(" ")
 }
 
@@ -454,8 +458,8 @@ fn not_certain(unclear: &[&Comparison], summary: &Summary) -> String {
             );
         }
         _ if rounds == 1 => "one round is too few".to_owned(),
-        // More rounds of such an hour would not make it certain.
-        _ if unclear.iter().any(|comparison| is_disturbed(comparison, summary)) => {
+        // More rounds of such an hour would not make it certain. Where it was so for some, a note names them.
+        _ if unclear.iter().all(|comparison| is_disturbed(comparison, summary)) => {
             "others used this machine".to_owned()
         }
         _ => format!("{rounds} rounds are too few"),

@@ -93,7 +93,7 @@ pub fn screen(
     let room = Room { width, lines: most.saturating_sub(terminal.following) };
     let lines = |density| parts.lines(density, room);
     let fitting = Density::ALL.into_iter().map(lines).find(|lines| lines.len() <= room.lines);
-    fitting.unwrap_or_else(|| lines(Density::Bare))
+    fitting.unwrap_or_else(|| lines(Density::Barest))
 }
 
 /// How much is left away where a screen has too many lines.
@@ -109,11 +109,14 @@ enum Density {
     Dense,
     /// Also the last sentence of an answer that has several: the first ones are the certain ones.
     Bare,
+    /// Also the sentence before it.
+    Barest,
 }
 
 impl Density {
     /// All of them, from that which leaves nothing away on.
-    const ALL: [Self; 5] = [Self::Airy, Self::Close, Self::Short, Self::Dense, Self::Bare];
+    const ALL: [Self; 6] =
+        [Self::Airy, Self::Close, Self::Short, Self::Dense, Self::Bare, Self::Barest];
 }
 
 impl Parts {
@@ -126,10 +129,10 @@ impl Parts {
     fn lines(&self, density: Density, room: Room) -> Vec<Line> {
         let width = room.width;
         let blank = || (density == Density::Airy).then(Line::new);
-        let answer = match self.answer.trim_end_matches('.').rsplit_once(". ") {
-            Some((first, _)) if density == Density::Bare => format!("{first}."),
-            _ => self.answer.clone(),
-        };
+        let mut answer = self.answer.clone();
+        for _ in Density::Dense as u8..density as u8 {
+            answer = without_last_sentence(answer);
+        }
         let mut lines = Vec::new();
         if let Some(overall) = &self.overall {
             lines.extend(wrapped(overall, Look::Strong, 0, width));
@@ -157,5 +160,13 @@ impl Parts {
         lines.extend(wrapped(&self.trust, Look::Plain, 0, width));
         push_notes(&mut lines, &self.notes, density >= Density::Short, room);
         lines
+    }
+}
+
+/// An answer of several sentences without the last one.
+fn without_last_sentence(answer: String) -> String {
+    match answer.trim_end_matches('.').rsplit_once(". ") {
+        Some((first, _)) => format!("{first}."),
+        None => answer,
     }
 }

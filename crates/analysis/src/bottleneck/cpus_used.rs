@@ -2,6 +2,9 @@
 
 use dnslab_record::{Observation, ResourceSeries, ServerFacts};
 
+/// What the kernel counts the use of a CPU in, at both ends of a window (proc_stat(5)): in a short one that is much.
+const TICK_NS: u64 = 10_000_000;
+
 /// What was done on the CPUs of a server that the load does not have, over the measured window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CpusUsed {
@@ -39,15 +42,16 @@ impl CpusUsed {
             Some(false) => 0,
             Some(true) | None => resources.rise(window, |at| at.irq_ns)?.amount,
         };
+        // Who watches the servers is on no CPU of its own.
         let dnslab_ns = match load.cpus.is_empty() {
             true => resources.rise(window, |at| at.dnslab_ns)?.amount,
-            false => 0,
+            false => watched.observing_cpu_ns,
         };
         let in_turns_ns = watched.others_cpu_ns;
         let own_ns = resources.rise(window, |at| at.cpu_ns)?.amount;
         let known_ns = own_ns + behind_ns + irq_ns + dnslab_ns + in_turns_ns;
         let share = |ns: u64| (ns as f64 / (used.over_ns as f64 * cpus as f64)).min(1.0);
-        let by_others = share(used.amount.saturating_sub(known_ns));
+        let by_others = share(used.amount.saturating_sub(known_ns + 2 * TICK_NS));
         Some(Self { by_all: share(used.amount), by_others })
     }
 
@@ -71,7 +75,9 @@ impl CpusUsed {
 pub(crate) fn others_on_load_cpus(run: &Observation<'_>) -> Option<f64> {
     let Observation { load, server, measured, watched } = *run;
     let (resources, window) = (&watched.resources, measured.window());
-    let dnslab = resources.rise(window, |at| at.dnslab_ns)?.cpus();
+    let dnslab = resources.rise(window, |at| at.dnslab_ns)?;
+    let ticks = 2.0 * TICK_NS as f64 / dnslab.over_ns as f64;
+    let dnslab = dnslab.cpus();
     if dnslab <= 0.0 {
         return None;
     }
@@ -87,5 +93,5 @@ pub(crate) fn others_on_load_cpus(run: &Observation<'_>) -> Option<f64> {
         _ => cpu.used,
     });
     let used: f64 = by_threads.sum();
-    (used > 0.0).then_some(used - dnslab - server)
+    (used > 0.0).then_some(used - dnslab - server - ticks)
 }

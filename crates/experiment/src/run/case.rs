@@ -515,6 +515,7 @@ impl Prepared<'_> {
             counters: counters.map(|counters| counters.finish(origin)),
             chain: self.testbed.parts(chain, origin, window),
             others_cpu_ns: 0,
+            observing_cpu_ns: 0,
             load_cpu_limit: own.limit,
             load_pressure_share: own.pressure_share,
         };

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use dnslab_analysis::slice_needed_ns;
 use dnslab_load::{Job, LoadResult, Member, Progress};
-use dnslab_record::{CpuProfile, LiveLoad, LoadPart, ResourceSeries, RunRecord, Span};
+use dnslab_record::{CpuProfile, LiveLoad, LoadPart, Measured, ResourceSeries, RunRecord, Span};
 use dnslab_traffic::SlicePlan;
 
 use super::case::{Applied, Case, CaseLoads, Fault, OpenApplied, Prepared, Watching};
@@ -131,6 +131,7 @@ impl Round<'_> {
         let ended = applying.into_iter().zip(results);
         let mut applied: Vec<Applied> = ended.map(|(load, result)| load.seen(result)).collect();
         note_others(&mut applied);
+        note_observing(&mut applied);
         applied
     }
 
@@ -252,6 +253,21 @@ fn used_ns(series: &ResourceSeries, span: Span) -> u64 {
     })
 }
 
+/// Tells each load what dnslab used beside the workers of all loads in its window, so that it does not count as use by
+/// unknown processes.
+fn note_observing(applied: &mut [Applied]) {
+    let measured = |applied: &Applied| Some(applied.result.as_ref().ok()?.measured.clone());
+    let loads: Vec<Option<Measured>> = applied.iter().map(measured).collect();
+    for (applied, own) in applied.iter_mut().zip(&loads) {
+        let Some(own) = own else { continue };
+        let window = own.window();
+        let beside = loads.iter().flatten().filter(|load| load.window() == window);
+        let workers = beside.flat_map(|load| &load.workers).map(|worker| worker.cpu_ns);
+        let used = applied.watched.resources.growth(window, |at| at.dnslab_ns).unwrap_or_default();
+        applied.watched.observing_cpu_ns = used.saturating_sub(workers.sum());
+    }
+}
+
 /// Tells each load what the servers of the others used, so that it does not count as use by unknown
 /// processes.
 fn note_others(applied: &mut [Applied]) {
@@ -266,8 +282,11 @@ fn note_others(applied: &mut [Applied]) {
         .enumerate()
         .map(|(own, load)| {
             let Ok(LoadResult { measured, .. }) = &load.result else { return 0 };
+            // The turns of others may lie between the last sample of a short window and its end.
+            let span = load.watched.resources.enclosing(measured.window());
+            let span = span.unwrap_or_else(|| measured.window());
             let others = applied.iter().enumerate().filter(|(place, _)| *place != own);
-            others.map(|(_, other)| used(other, measured.window())).sum()
+            others.map(|(_, other)| used(other, span)).sum()
         })
         .collect();
     for (applied, others) in applied.iter_mut().zip(others) {

@@ -380,9 +380,20 @@ pub(super) fn laid_out(table: &[Vec<Piece>]) -> Vec<Line> {
             };
             line.push(Piece::new(piece.look, text));
         }
-        lines.push(line);
+        lines.push(without_end(line));
     }
     lines
+}
+
+/// Without the blanks at its end.
+fn without_end(mut line: Line) -> Line {
+    while line.last().is_some_and(|piece| piece.text.trim().is_empty()) {
+        line.pop();
+    }
+    if let Some(last) = line.last_mut() {
+        last.text.truncate(last.text.trim_end().len());
+    }
+    line
 }
 
 fn width_of(table: &[Vec<Piece>], column: usize) -> usize {

@@ -13,7 +13,7 @@ use super::plan::Kind;
 /// Raised when something changes that can move a figure of the page: the load engine, the schedule of a
 /// round, the statistics, the default experiment, the kinds of experiments. Lines of other versions stay in
 /// the log, and the page has a table of them.
-pub(crate) const METHOD: u32 = 7;
+pub(crate) const METHOD: u32 = 8;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Played {
