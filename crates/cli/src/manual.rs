@@ -16,7 +16,8 @@ use crate::exit::Failure;
 use crate::{capacity, load, replay, run};
 
 /// Files that commands of the documents read and that no document shows.
-const FILES: [&str; 6] = ["queries.txt", "names.txt", "ca.pem", "ca.crt", "monday.pcap", "key.pem"];
+const FILES: [&str; 7] =
+    ["queries.txt", "names.txt", "ca.pem", "ca.crt", "monday.pcap", "key.pem", "named.conf"];
 
 /// What the documents call a population that was made or found.
 const POPULATIONS: [&str; 2] = ["homes.toml", "monday.toml"];

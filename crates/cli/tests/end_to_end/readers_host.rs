@@ -58,6 +58,11 @@ impl ReadersHost {
         reader.room.write("queries.txt", &names.concat());
         reader.room.write("names.txt", &names.concat());
         reader.room.write("corp.zone", CORP);
+        let own = "zone \"example.test\" { type primary; file \"example.zone\"; };\n";
+        reader.room.write("named.conf", own);
+        let zone =
+            "$TTL 60\n@ SOA ns hostmaster 1 60 60 60 60\n@ NS ns\nns A 192.0.2.1\n* A 192.0.2.7\n";
+        reader.room.write("example.zone", zone);
         // Three seconds; a query that comes again within less would be one that was sent again.
         let captured = capture(&reader.room, 120, 2, 1_500_000_000);
         fs::rename(captured, folder.join("monday.pcap")).unwrap();
