@@ -167,23 +167,13 @@ impl QueryLists {
         if !is_own || !variant.serves_zone() {
             return Ok(None);
         }
-        if let Some((_, known)) = self.zones.iter().find(|(made_from, _)| made_from == zone) {
-            return Ok(Some(Arc::clone(known)));
-        }
-        let made = Arc::new(OwnZone::of(zone)?);
-        self.zones.push((zone.clone(), Arc::clone(&made)));
-        Ok(Some(made))
+        kept(&mut self.zones, zone.clone(), OwnZone::of).map(Some)
     }
 
     /// The policy zone of a variant, if it has one. A list of a million names takes a second to read.
     fn policy(&mut self, variant: &Variant) -> Result<Option<Arc<PolicyZone>>, QueriesError> {
         let Some(path) = &variant.server.policy_zone else { return Ok(None) };
-        if let Some((_, known)) = self.policies.iter().find(|(read_from, _)| read_from == path) {
-            return Ok(Some(Arc::clone(known)));
-        }
-        let read = Arc::new(policy_zone(path)?);
-        self.policies.push((path.clone(), Arc::clone(&read)));
-        Ok(Some(read))
+        kept(&mut self.policies, path.clone(), |path| policy_zone(path)).map(Some)
     }
 
     /// The configuration that the user wrote for a variant's server, if he did.
@@ -193,13 +183,25 @@ impl QueryLists {
     ) -> Result<Option<Arc<OwnConfiguration>>, QueriesError> {
         let Some((kind, path)) = variant.own_configuration() else { return Ok(None) };
         let source = (kind, path.to_owned(), variant.resolves());
-        if let Some((_, known)) = self.configurations.iter().find(|(from, _)| *from == source) {
-            return Ok(Some(Arc::clone(known)));
-        }
-        let read = Arc::new(OwnConfiguration::read(kind, &source.1, variant.resolves())?);
-        self.configurations.push((source, Arc::clone(&read)));
-        Ok(Some(read))
+        kept(&mut self.configurations, source, |(kind, path, asks_others)| {
+            Ok(OwnConfiguration::read(*kind, path, *asks_others)?)
+        })
+        .map(Some)
     }
+}
+
+/// What was made of this source before, or is made of it now.
+fn kept<S: PartialEq, M>(
+    all: &mut Vec<(S, Arc<M>)>,
+    source: S,
+    make: impl FnOnce(&S) -> Result<M, QueriesError>,
+) -> Result<Arc<M>, QueriesError> {
+    if let Some((_, known)) = all.iter().find(|(made_from, _)| *made_from == source) {
+        return Ok(Arc::clone(known));
+    }
+    let made = Arc::new(make(&source)?);
+    all.push((source, Arc::clone(&made)));
+    Ok(made)
 }
 
 /// The queries of a source, in a list.

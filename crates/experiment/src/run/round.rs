@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use dnslab_analysis::slice_needed_ns;
 use dnslab_load::{Job, LoadResult, Member, Progress};
-use dnslab_record::{CpuProfile, LiveLoad, LoadPart, Measured, ResourceSeries, RunRecord, Span};
+use dnslab_record::{CpuProfile, LiveLoad, LoadPart, ResourceSeries, RunRecord, Span};
 use dnslab_traffic::SlicePlan;
 
 use super::case::{Applied, Case, CaseLoads, Fault, OpenApplied, Prepared, Watching};
@@ -256,15 +256,18 @@ fn used_ns(series: &ResourceSeries, span: Span) -> u64 {
 /// Tells each load what dnslab used beside the workers of all loads in its window, so that it does not count as use by
 /// unknown processes.
 fn note_observing(applied: &mut [Applied]) {
-    let measured = |applied: &Applied| Some(applied.result.as_ref().ok()?.measured.clone());
-    let loads: Vec<Option<Measured>> = applied.iter().map(measured).collect();
+    let by_workers = |applied: &Applied| {
+        let measured = &applied.result.as_ref().ok()?.measured;
+        let used = measured.workers.iter().map(|worker| worker.cpu_ns);
+        Some((measured.window(), used.sum::<u64>()))
+    };
+    let loads: Vec<Option<(Span, u64)>> = applied.iter().map(by_workers).collect();
     for (applied, own) in applied.iter_mut().zip(&loads) {
-        let Some(own) = own else { continue };
-        let window = own.window();
-        let beside = loads.iter().flatten().filter(|load| load.window() == window);
-        let workers = beside.flat_map(|load| &load.workers).map(|worker| worker.cpu_ns);
+        let Some((window, _)) = *own else { continue };
+        let beside = loads.iter().flatten().filter(|(other, _)| *other == window);
+        let workers_ns: u64 = beside.map(|(_, used_ns)| used_ns).sum();
         let used = applied.watched.resources.growth(window, |at| at.dnslab_ns).unwrap_or_default();
-        applied.watched.observing_cpu_ns = used.saturating_sub(workers.sum());
+        applied.watched.observing_cpu_ns = used.saturating_sub(workers_ns);
     }
 }
 

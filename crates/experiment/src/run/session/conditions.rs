@@ -49,8 +49,15 @@ pub(super) fn inputs(
     let mut facts: Vec<Fact> = Vec::new();
     for variant in &experiment.variants {
         if let Some((kind, path)) = variant.own_configuration() {
-            let own = OwnConfiguration::read(kind, path, variant.resolves())?;
-            configuration(&mut facts, &own)?;
+            let name = format!("configuration {}", path.display());
+            if facts.iter().all(|fact| fact.name != name) {
+                let own = OwnConfiguration::read(kind, path, variant.resolves())?;
+                let value = digest_of(Sha256::new_with_prefix(own.whole()));
+                facts.push(Fact { name, value });
+                for file in own.files() {
+                    note(&mut facts, "file of a configuration", &file.from)?;
+                }
+            }
         }
         if let Some(path) = &variant.load.queries {
             note(&mut facts, "query file", path)?;
@@ -120,15 +127,6 @@ fn note(facts: &mut Vec<Fact>, what: &'static str, path: &Path) -> Result<(), Qu
         facts.push(Fact { name, value });
     }
     Ok(())
-}
-
-/// The configuration of the user's own, with what it includes, and the files that it names.
-fn configuration(facts: &mut Vec<Fact>, own: &OwnConfiguration) -> Result<(), QueriesError> {
-    let name = format!("configuration {}", own.path.display());
-    if facts.iter().all(|fact| fact.name != name) {
-        facts.push(Fact { name, value: digest_of(Sha256::new_with_prefix(own.whole())) });
-    }
-    own.files().iter().try_for_each(|file| note(facts, "file of a configuration", &file.from))
 }
 
 /// What has changed since `session` began: dnslab's version, the host, the inputs. What an older dnslab did

@@ -57,27 +57,15 @@ const ASKING: [&str; 5] =
 /// What takes the data of zones from other programs.
 const FOREIGN: [&str; 3] = ["dlz", "dyndb", "catalog-zones"];
 
-/// Statements of a zone that name other servers or files that are written.
-const ZONE: [&str; 11] = [
-    "also-notify",
-    "dialup",
-    "journal",
-    "key-directory",
-    "notify",
-    "notify-source",
-    "notify-source-v6",
-    "notify-to-soa",
-    "notify-delay",
-    "parental-agents",
-    "checkds",
-];
+/// Statements of a zone, beside [`OPTIONS`], that name other servers.
+const ZONE: [&str; 4] = ["notify-to-soa", "notify-delay", "parental-agents", "checkds"];
 
-/// Statements that only a secondary zone has.
-const SECONDARY: [&str; 22] = [
+/// Statements that only a secondary zone has, beside [`OPTIONS`].
+const SECONDARY: [&str; 18] = [
     "allow-notify",
     "allow-update-forwarding",
-    "alt-transfer-source",
-    "alt-transfer-source-v6",
+    "ixfr-from-differences",
+    "masterfile-style",
     "masters",
     "max-refresh-time",
     "max-retry-time",
@@ -90,12 +78,8 @@ const SECONDARY: [&str; 22] = [
     "primaries",
     "request-expire",
     "request-ixfr",
-    "transfer-source",
-    "transfer-source-v6",
     "try-tcp-refresh",
     "use-alt-transfer-source",
-    "ixfr-from-differences",
-    "masterfile-style",
 ];
 
 /// Statements by which BIND signs a zone itself.
@@ -434,7 +418,7 @@ impl Own<'_> {
         };
         for statement in block {
             match statement.name.as_str() {
-                key if ZONE.contains(&key) => self.remove(statement),
+                key if OPTIONS.contains(&key) || ZONE.contains(&key) => self.remove(statement),
                 key if SIGNING.contains(&key) => self.is_unsigned(&place, statement)?,
                 key if is_secondary && SECONDARY.contains(&key) => self.remove(statement),
                 "file" => self.copied(statement),

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{
-    Found, NO_SECRET, OwnConfigurationError, fault, folder_of, read_file, unknown_form, unquoted,
+    Found, NO_SECRET, OwnConfigurationError, fault, file_name, folder_of, read_file, unquoted,
 };
 
 /// Sections that say where it is reached, and what it writes.
@@ -202,18 +202,11 @@ fn file_of(
 fn form_of(form: &str, zone: &str, path: &Path) -> Result<String, OwnConfigurationError> {
     // The root is nothing here.
     let name = zone.trim_end_matches('.').replace('/', "_");
-    let (mut file, mut rest) = (String::new(), form);
-    while let Some((before, after)) = rest.split_once('%') {
-        file.push_str(before);
-        match after.chars().next() {
-            Some('s') => file.push_str(&name),
-            Some('%') => file.push('%'),
-            _ => return Err(unknown_form(form, zone, "`%s`", path)),
-        }
-        rest = &after[1..];
-    }
-    file.push_str(rest);
-    Ok(file)
+    file_name((form, "`%s`"), (zone, path), |part| match part {
+        's' => Some(name.clone()),
+        '%' => Some("%".to_owned()),
+        _ => None,
+    })
 }
 
 fn read_into(

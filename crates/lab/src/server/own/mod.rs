@@ -255,13 +255,27 @@ fn unquoted(word: &str) -> &str {
     inside('"').or_else(|| inside('\'')).unwrap_or(word)
 }
 
-/// A fault of the name of a zone's file that has a form which dnslab does not know.
-fn unknown_form(pattern: &str, zone: &str, known: &str, by: &Path) -> OwnConfigurationError {
-    let reason = format!(
-        "`{pattern}` is the file of the zone `{zone}`, and dnslab knows only {known} in it: write the name of the file for \
-         that zone"
-    );
-    fault(by, reason)
+/// The name of a zone's file by its form: `part` has what stands for the letter behind a `%`, of those that are `known`.
+fn file_name(
+    (form, known): (&str, &str),
+    (zone, by): (&str, &Path),
+    part: impl Fn(char) -> Option<String>,
+) -> Result<String, OwnConfigurationError> {
+    let (mut file, mut rest) = (String::new(), form);
+    while let Some((before, after)) = rest.split_once('%') {
+        let Some(part) = after.chars().next().and_then(&part) else {
+            let reason = format!(
+                "`{form}` is the file of the zone `{zone}`, and dnslab knows only {known} in it: write the name of the file \
+                 for that zone"
+            );
+            return Err(fault(by, reason));
+        };
+        file.push_str(before);
+        file.push_str(&part);
+        rest = &after[1..];
+    }
+    file.push_str(rest);
+    Ok(file)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::clauses::{Attribute, Clause, Language};
-use super::{Found, NO_SECRET, OwnConfigurationError, fault, folder_of, unknown_form, unquoted};
+use super::{Found, NO_SECRET, OwnConfigurationError, fault, file_name, folder_of, unquoted};
 
 const LANGUAGE: Language = Language {
     clauses: &[
@@ -183,24 +183,19 @@ fn written(form: &str, zone: &str, path: &Path) -> Result<String, OwnConfigurati
     let name = if zone == "." { "." } else { zone.trim_end_matches('.') };
     let letter = |place: usize| name.chars().nth(place).unwrap_or('.').to_string();
     let label = |place: usize| name.rsplit('.').nth(place).unwrap_or(".").to_owned();
-    let (mut file, mut rest) = (String::new(), form);
-    while let Some((before, after)) = rest.split_once('%') {
-        file.push_str(before);
-        let part = match after.chars().next() {
-            Some('s') => name.to_owned(),
-            Some('1') => letter(0),
-            Some('2') => letter(1),
-            Some('3') => letter(2),
-            Some('z') => label(0),
-            Some('y') => label(1),
-            Some('x') => label(2),
-            _ => return Err(unknown_form(form, zone, "`%s`, `%1` to `%3` and `%x` to `%z`", path)),
-        };
-        file.push_str(&part);
-        rest = &after[1..];
-    }
-    file.push_str(rest);
-    Ok(file)
+    let known = "`%s`, `%1` to `%3` and `%x` to `%z`";
+    file_name((form, known), (zone, path), |part| {
+        Some(match part {
+            's' => name.to_owned(),
+            '1' => letter(0),
+            '2' => letter(1),
+            '3' => letter(2),
+            'z' => label(0),
+            'y' => label(1),
+            'x' => label(2),
+            _ => return None,
+        })
+    })
 }
 
 #[cfg(test)]
