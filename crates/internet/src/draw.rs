@@ -56,6 +56,8 @@ pub(crate) enum About {
     AbsentSuffix = 0x42,
     RandomParent = 0x43,
     Key = 0x50,
+    /// The algorithm of a zone's key.
+    Algorithm = 0x51,
     Node = 0x60,
     Zone = 0x61,
     /// A zone of the reverse tree.

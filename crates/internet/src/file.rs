@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use std::str::FromStr;
 use std::time::Duration;
 
+use dnslab_wire::ZoneAlgorithm;
 use dnslab_wire::units::{duration, share};
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, de::Error as _};
@@ -201,6 +202,12 @@ pub struct Names {
 pub struct Dnssec {
     /// Whether the root is signed; without it nothing is.
     pub root: bool,
+    /// The algorithm of the root's key, by its number.
+    pub root_algorithm: Whole<8, 15>,
+    /// Those of the keys of top-level domains that are signed, with weights.
+    pub top_level_algorithms: Table<8, 15>,
+    /// Those of the keys of zones below them that are signed, with weights.
+    pub algorithms: Table<8, 15>,
     /// Share of top-level domains that are signed. Those that the file names always are, unless this is 0.
     pub top_level: Share,
     /// Share of domains below them that are signed, where the top-level domain is.
@@ -377,6 +384,9 @@ impl Default for Dnssec {
     fn default() -> Self {
         Self {
             root: true,
+            root_algorithm: Whole(8),
+            top_level_algorithms: Table(vec![(13, 1.0)]),
+            algorithms: Table(vec![(8, 0.3), (13, 0.65), (15, 0.05)]),
             top_level: Share(0.93),
             domains: Share(0.05),
             expired: Share(0.002),
@@ -427,6 +437,17 @@ impl Description {
         if faulty > 1.0 {
             return fault("faults", format!("the shares add up to {}", share::write(faulty)));
         }
+        let Dnssec { root_algorithm, top_level_algorithms, algorithms, .. } = &self.dnssec;
+        for (keys, numbers) in [
+            ("dnssec.root_algorithm", vec![root_algorithm.0]),
+            ("dnssec.top_level_algorithms", top_level_algorithms.values()),
+            ("dnssec.algorithms", algorithms.values()),
+        ] {
+            if let Some(number) = numbers.into_iter().find(|number| algorithm(*number).is_none()) {
+                let reason = format!("{number} is not among 8 (RSA), 13 (ECDSA) and 15 (Ed25519)");
+                return fault(keys, reason);
+            }
+        }
         let absent = sum(&[&self.names.absent_hosts, &self.names.absent_top_level]);
         if absent > 1.0 {
             let reason = format!("both add up to {}", share::write(absent));
@@ -459,6 +480,11 @@ impl Description {
     }
 }
 
+/// The algorithm with this number, if zones can have it.
+pub(crate) fn algorithm(number: u64) -> Option<ZoneAlgorithm> {
+    u8::try_from(number).ok().and_then(ZoneAlgorithm::of_number)
+}
+
 /// The last label of a name.
 pub(crate) fn top_label(name: &str) -> &str {
     name.rsplit('.').next().unwrap_or(name)
@@ -487,6 +513,12 @@ pub struct Time(pub Duration);
 /// Whole numbers with bounds, each with its weight.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table<const LEAST: u64, const MOST: u64>(pub Vec<(u64, f64)>);
+
+impl<const LEAST: u64, const MOST: u64> Table<LEAST, MOST> {
+    fn values(&self) -> Vec<u64> {
+        self.0.iter().map(|(value, _)| *value).collect()
+    }
+}
 
 /// A name under which domains are registered: one label, or two.
 #[derive(Clone, Debug, PartialEq, Eq)]

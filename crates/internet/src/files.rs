@@ -250,8 +250,8 @@ mod tests {
         assert!(hints.contains("b.root-servers. 172800 IN AAAA 2001:2::2\n"), "{hints}");
         assert_eq!(hints.lines().count(), 6);
         let anchor = internet.trust_anchor().unwrap();
-        assert!(anchor.dnskey.starts_with(". 172800 IN DNSKEY 257 3 15 "), "{anchor:?}");
-        assert!(anchor.ds.contains(" IN DS ") && anchor.ds.contains(" 15 2 "), "{anchor:?}");
+        assert!(anchor.dnskey.starts_with(". 172800 IN DNSKEY 257 3 8 "), "{anchor:?}");
+        assert!(anchor.ds.contains(" IN DS ") && anchor.ds.contains(" 8 2 "), "{anchor:?}");
         let roots: Vec<IpAddr> = internet.root_addresses();
         assert_eq!(roots[1].to_string(), "198.18.0.2");
         assert_eq!(roots[2].to_string(), "2001:2::1");

@@ -30,7 +30,8 @@
 //! demand); `answer`; `files` (root hints, trust anchor, root zone); `ask` (what clients ask for).
 //!
 //! - Invariant: no socket, no file, no clock, and no table of names. Memory does not grow with the names.
-//! - Invariant: an answer follows from description, address and query. [`Scratch`] changes its time, never its octets.
+//! - Invariant: an answer follows from description, address and query, but for the random part of a signature of ECDSA.
+//!   [`Scratch`] changes its time, never what it says.
 //! - Invariant: no wildcards, DNAME, transfers, separate key-signing keys, or zones that change.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use dnslab_wire::ZoneAlgorithm;
+
 use crate::draw::{About, Chance, Draws, Weighted, below, mix, unit};
-use crate::file::{Description, DescriptionError, Share, Table, top_label};
+use crate::file::{Description, DescriptionError, Share, Table, algorithm, top_label};
 use crate::label::{Labels, syllables};
 use crate::name::{Name, push_label_with, push_number};
 use crate::network::Network;
@@ -109,6 +111,8 @@ pub(crate) struct Tables {
     pub(crate) server_ttl: Weighted<u64>,
     pub(crate) negative_ttl: Weighted<u64>,
     pub(crate) text: Weighted<u64>,
+    top_level_algorithms: Weighted<u64>,
+    algorithms: Weighted<u64>,
 }
 
 /// What is wrong with a zone.
@@ -609,6 +613,17 @@ impl Internet {
         }
     }
 
+    /// The algorithm of a signed zone's key.
+    pub(crate) fn algorithm(&self, zone: Zone) -> ZoneAlgorithm {
+        let word = || self.draws.word(About::Algorithm, self.zone_word(zone));
+        let number = match zone {
+            Zone::Root => self.description.dnssec.root_algorithm.0,
+            Zone::Registry(_) => self.tables.top_level_algorithms.pick(word()),
+            Zone::Hosted { .. } | Zone::Reverse(_) => self.tables.algorithms.pick(word()),
+        };
+        algorithm(number).expect("a description has no others")
+    }
+
     /// How a signed zone proves that something is not there.
     pub(crate) fn denial(&self, zone: Zone) -> Denial {
         let is_listed = match zone {
@@ -943,7 +958,7 @@ impl Chances {
 
 impl Tables {
     fn new(description: &Description) -> Self {
-        let Description { operators, names, .. } = description;
+        let Description { operators, names, dnssec, .. } = description;
         Self {
             servers_per_zone: weighted(&operators.servers_per_zone),
             payload: weighted(&operators.payload),
@@ -953,6 +968,8 @@ impl Tables {
             server_ttl: weighted(&names.server_ttl),
             negative_ttl: weighted(&names.negative_ttl),
             text: weighted(&names.text),
+            top_level_algorithms: weighted(&dnssec.top_level_algorithms),
+            algorithms: weighted(&dnssec.algorithms),
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Keys and signatures (RFC 4034), made when they are asked for.
 //!
-//! The algorithm is Ed25519 (RFC 8080): its signatures follow from key and data alone, so that two runs give
-//! equal octets. A zone has one key.
+//! A zone has one key. Zones with Ed25519 have each their own, which the seed gives. All with RSA have one key, and all
+//! with ECDSA another, as those of one operator may: neither can be made of a seed by `ring`. Signatures follow from key
+//! and data alone, but for a part of those of ECDSA, which is random.
 
-use dnslab_wire::{RrSet, Unsigned, Validity, ZoneKey, rtype};
+use dnslab_wire::{RrSet, Unsigned, Validity, ZoneAlgorithm, ZoneKey, rtype};
 
 use crate::draw::{About, mix};
 use crate::model::{Internet, Zone};
@@ -19,14 +20,14 @@ const EXPIRATION: u32 = 2_145_916_800;
 /// Expired signatures were valid until here: a month after [`INCEPTION`].
 const EXPIRED: u32 = INCEPTION + 30 * 86_400;
 
-/// Keys that are kept. To make one takes some 20 us.
+/// Keys of Ed25519 that are kept. To make one takes some 20 us.
 const KEYS: usize = 1 << 13;
 
-/// Signatures that are kept; each takes 80 octets. To make one takes some 20 us.
+/// Signatures that are kept; each takes 100 octets, of RSA 290. To make one takes some 20 us, of RSA some 600 us.
 const SIGNATURES: usize = 1 << 17;
 
 /// Keys and signatures that were made, in tables of a fixed size: a later one takes the place of an earlier
-/// one. What is kept changes the time of an answer, never its octets. The tables are made when the first zone
+/// one. What is kept changes the time of an answer, never what it says. The tables are made when the first zone
 /// that is signed is asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Signer {
@@ -39,7 +40,12 @@ pub(crate) struct Signer {
 }
 
 #[derive(Debug, Default)]
-struct Keys(Vec<Option<KeptKey>>);
+struct Keys {
+    /// Those of Ed25519.
+    kept: Vec<Option<KeptKey>>,
+    rsa: Option<ZoneKey>,
+    ecdsa: Option<ZoneKey>,
+}
 
 #[derive(Debug)]
 struct KeptKey {
@@ -54,7 +60,7 @@ struct Signatures(Vec<KeptSignature>);
 struct KeptSignature {
     /// They stand for what was signed.
     words: [u64; 2],
-    signature: [u8; 64],
+    signature: Box<[u8]>,
 }
 
 impl Internet {
@@ -101,19 +107,32 @@ impl Signer {
         let validity = Validity { inception: INCEPTION, expiration };
         let unsigned = Unsigned { apex, owner, set, validity };
         let zone_word = internet.zone_word(zone);
-        let sign = |key: &ZoneKey, octets: &[u8]| signatures.get(zone_word, key, octets);
-        keys.get(internet, zone).fill_rrsig(unsigned, sign, octets, signature);
+        keys.get(internet, zone).fill_rrsig(
+            unsigned,
+            move |key, octets| signatures.get(zone_word, key, octets),
+            octets,
+            signature,
+        );
     }
 }
 
 impl Keys {
     /// The key of a zone, as it was kept or made now.
     fn get(&mut self, internet: &Internet, zone: Zone) -> &ZoneKey {
-        if self.0.is_empty() {
-            self.0.resize_with(KEYS, || None);
+        match internet.algorithm(zone) {
+            ZoneAlgorithm::RsaSha256 => self.rsa.get_or_insert_with(ZoneKey::laboratory_rsa),
+            ZoneAlgorithm::EcdsaP256Sha256 => {
+                self.ecdsa.get_or_insert_with(ZoneKey::laboratory_ecdsa)
+            }
+            ZoneAlgorithm::Ed25519 => self.own(internet, internet.zone_word(zone)),
         }
-        let zone_word = internet.zone_word(zone);
-        let place = &mut self.0[zone_word as usize % KEYS];
+    }
+
+    fn own(&mut self, internet: &Internet, zone_word: u64) -> &ZoneKey {
+        if self.kept.is_empty() {
+            self.kept.resize_with(KEYS, || None);
+        }
+        let place = &mut self.kept[zone_word as usize % KEYS];
         if place.as_ref().is_none_or(|kept| kept.zone_word != zone_word) {
             *place = None;
         }
@@ -123,16 +142,16 @@ impl Keys {
 
 impl Signatures {
     /// The signature of octets by the key of a zone, as it was kept or made now.
-    fn get(&mut self, zone_word: u64, key: &ZoneKey, octets: &[u8]) -> [u8; 64] {
+    fn get(&mut self, zone_word: u64, key: &ZoneKey, octets: &[u8]) -> &[u8] {
         if self.0.is_empty() {
-            self.0 = vec![KeptSignature { words: [0; 2], signature: [0; 64] }; SIGNATURES];
+            self.0 = vec![KeptSignature { words: [0; 2], signature: Box::default() }; SIGNATURES];
         }
         let words = words_of(zone_word, octets);
         let place = &mut self.0[words[0] as usize % SIGNATURES];
         if place.words != words {
-            *place = KeptSignature { words, signature: key.signature(octets) };
+            *place = KeptSignature { words, signature: key.signature(octets).into() };
         }
-        place.signature
+        &place.signature
     }
 }
 

@@ -20,8 +20,8 @@
 //!
 //! The readers of foreign octets are fuzzed (`fuzz/fuzz_targets`).
 //!
-//! - Invariant: no input or output, no clock, no `unsafe`. A [`ZoneKey`] of ECDSA takes random octets from its caller's
-//!   source.
+//! - Invariant: no input or output, no clock, no `unsafe`. A [`ZoneKey`] of ECDSA takes random octets from the
+//!   system.
 //! - Invariant: a [`Response`] and its [`ResponseOptions`] are read without allocation.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
@@ -78,4 +78,4 @@ pub use transport::{Method, TlsGroup, Transport};
 pub use trust_anchor::{TRUST_ANCHOR_DNSKEY, TRUST_ANCHOR_DS};
 pub use tsig::{Signed, TsigFault, TsigKey, TsigKeyError};
 pub use words::UnknownWord;
-pub use zone_key::{Unsigned, Validity, ZoneKey};
+pub use zone_key::{Unsigned, Validity, ZoneAlgorithm, ZoneKey};

@@ -1,6 +1,6 @@
 //! The key that signs every zone that dnslab makes up, as validating servers take it.
 //!
-//! It is a laboratory key: its private half is in the source of the responder, so it proves nothing. It never
+//! It is a laboratory key: its private half is in the source of [`crate::ZoneKey`], so it proves nothing. It never
 //! changes, so a server's configuration can name it before the responder starts.
 
 /// A record of the root zone: key-signing and zone-signing at once (flags 257), ECDSA P-256 with SHA-256 (RFC

@@ -1,13 +1,16 @@
 //! Keys of zones, and signatures by them (RFC 4034).
 
+use domain::utils::base64;
 use ring::digest;
-use ring::error::KeyRejected;
 use ring::rand::SystemRandom;
+use ring::rsa::PublicKeyComponents;
 use ring::signature::{
-    ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _,
+    ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _, RSA_PKCS1_SHA256,
+    RsaKeyPair,
 };
 
 use crate::name::labels;
+use crate::trust_anchor::TRUST_ANCHOR_DNSKEY;
 use crate::{RrSet, rtype};
 
 /// Zone Key and Secure Entry Point (RFC 4034, section 2.1.1).
@@ -16,17 +19,37 @@ const FLAGS: [u8; 2] = [1, 1];
 /// The value that the protocol of every key has (RFC 4034, section 2.1.2).
 const PROTOCOL: u8 = 3;
 
-/// ECDSAP256SHA256 (RFC 6605, section 3).
-const ECDSA_P256: u8 = 13;
-
-/// Ed25519 (RFC 8080, section 5).
-const ED25519: u8 = 15;
-
 /// SHA-256 as the digest of a DS record (RFC 4509).
 const SHA256: u8 = 2;
 
-/// Octets of a signature of both algorithms (RFC 6605, section 4; RFC 8080, section 4).
-const SIGNATURE: usize = 64;
+/// The private half of [`TRUST_ANCHOR_DNSKEY`]. A laboratory key: everybody has it.
+const ECDSA_PRIVATE: &str = "T34FLQlZFWjQ/l6NM0ubcr/R1ndqhfJ4ewSh4lOEoYU=";
+
+/// Both halves of a key of 2,048 bits, as PKCS #8. A laboratory key: everybody has it.
+const RSA_2048: &[u8] = include_bytes!("rsa_2048.der");
+
+/// A DNSSEC algorithm that keys here have, by its number ("DNS Security Algorithm Numbers" of IANA).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum ZoneAlgorithm {
+    /// RSA with 2,048 bits and SHA-256 (RFC 5702).
+    RsaSha256 = 8,
+    /// ECDSA with the curve P-256 and SHA-256 (RFC 6605).
+    EcdsaP256Sha256 = 13,
+    /// Ed25519 (RFC 8080).
+    Ed25519 = 15,
+}
+
+impl ZoneAlgorithm {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::RsaSha256, Self::EcdsaP256Sha256, Self::Ed25519];
+
+    /// That with this number; `None` if keys here do not have it.
+    #[must_use]
+    pub fn of_number(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|algorithm| *algorithm as u8 == number)
+    }
+}
 
 /// The one key of a zone, which signs its records and itself (flags 257; RFC 4034, section 2.1.1).
 #[derive(Debug)]
@@ -41,6 +64,7 @@ pub struct ZoneKey {
 enum Pair {
     Ed25519(Ed25519KeyPair),
     EcdsaP256(EcdsaKeyPair, SystemRandom),
+    Rsa(RsaKeyPair, SystemRandom),
 }
 
 /// When signatures are valid: seconds since 1970 as serial numbers (RFC 4034, section 3.1.5).
@@ -73,26 +97,41 @@ impl ZoneKey {
     #[must_use]
     pub fn ed25519(seed: &[u8; 32]) -> Self {
         let pair = Ed25519KeyPair::from_seed_unchecked(seed).expect("any 32 octets are a seed");
-        let dnskey = dnskey(ED25519, pair.public_key().as_ref());
+        let dnskey = dnskey(ZoneAlgorithm::Ed25519, pair.public_key().as_ref());
         Self::new(Pair::Ed25519(pair), dnskey)
     }
 
-    /// A key of ECDSA with the curve P-256 and SHA-256 (RFC 6605), by its private and its public half. Each signature
-    /// takes random octets.
+    /// The laboratory's key of ECDSA with the curve P-256 and SHA-256 (RFC 6605), that of [`TRUST_ANCHOR_DNSKEY`]. Each
+    /// signature has a random part.
     ///
-    /// # Errors
-    /// When the halves are not of one key.
-    pub fn ecdsa_p256(
-        private: &[u8],
-        public: &[u8],
-        random: SystemRandom,
-    ) -> Result<Self, KeyRejected> {
+    /// # Panics
+    /// Never: its halves are in the source.
+    #[must_use]
+    pub fn laboratory_ecdsa() -> Self {
+        let public = TRUST_ANCHOR_DNSKEY.rsplit(' ').next().unwrap_or_default();
+        let [private, public] = [ECDSA_PRIVATE, public]
+            .map(|half| base64::decode::<Vec<u8>>(half).expect("both halves are base64"));
         // The uncompressed form of a point; DNSKEY records leave its first octet out (RFC 6605, section 4).
-        let point = [&[4], public].concat();
-        let algorithm = &ECDSA_P256_SHA256_FIXED_SIGNING;
-        let pair =
-            EcdsaKeyPair::from_private_key_and_public_key(algorithm, private, &point, &random)?;
-        Ok(Self::new(Pair::EcdsaP256(pair, random), dnskey(ECDSA_P256, public)))
+        let point = [&[4], &public[..]].concat();
+        let (curve, random) = (&ECDSA_P256_SHA256_FIXED_SIGNING, SystemRandom::new());
+        let pair = EcdsaKeyPair::from_private_key_and_public_key(curve, &private, &point, &random);
+        let pair = pair.expect("the halves are of one key");
+        let dnskey = dnskey(ZoneAlgorithm::EcdsaP256Sha256, &public);
+        Self::new(Pair::EcdsaP256(pair, random), dnskey)
+    }
+
+    /// The laboratory's key of RSA with 2,048 bits and SHA-256 (RFC 5702). Its signatures follow from the data alone.
+    ///
+    /// # Panics
+    /// Never: it is in the source.
+    #[must_use]
+    pub fn laboratory_rsa() -> Self {
+        let pair = RsaKeyPair::from_pkcs8(RSA_2048).expect("it is a key of RSA");
+        let PublicKeyComponents { n, e } = PublicKeyComponents::<Vec<u8>>::from(pair.public());
+        // RFC 3110, section 2: the octets of the exponent, the exponent, the modulus.
+        let public = [&[e.len() as u8], &e[..], &n].concat();
+        let dnskey = dnskey(ZoneAlgorithm::RsaSha256, &public);
+        Self::new(Pair::Rsa(pair, SystemRandom::new()), dnskey)
     }
 
     fn new(pair: Pair, dnskey: Vec<u8>) -> Self {
@@ -143,27 +182,32 @@ impl ZoneKey {
         end
     }
 
-    /// The signature of octets.
+    /// The signature of octets: 64 of them, or as many as a modulus of RSA has.
     ///
     /// # Panics
-    /// When the key is of ECDSA, and the system has no random octets.
+    /// When the key is not of Ed25519, and the system has no random octets.
     #[must_use]
-    pub fn signature(&self, octets: &[u8]) -> [u8; SIGNATURE] {
-        let signature = match &self.pair {
-            Pair::Ed25519(pair) => pair.sign(octets),
+    pub fn signature(&self, octets: &[u8]) -> Vec<u8> {
+        const RANDOM: &str = "the system has random octets";
+        match &self.pair {
+            Pair::Ed25519(pair) => pair.sign(octets).as_ref().to_vec(),
             Pair::EcdsaP256(pair, random) => {
-                pair.sign(random, octets).expect("the system has random octets")
+                pair.sign(random, octets).expect(RANDOM).as_ref().to_vec()
             }
-        };
-        *signature.as_ref().first_chunk().expect("signatures of both algorithms have 64 octets")
+            Pair::Rsa(pair, random) => {
+                let mut signature = vec![0; pair.public().modulus_len()];
+                pair.sign(&RSA_PKCS1_SHA256, random, octets, &mut signature).expect(RANDOM);
+                signature
+            }
+        }
     }
 
     /// Fills a set with the RRSIG record of these records, whose signature `sign` makes of the key and what is signed:
     /// [`ZoneKey::signature`], or one that is kept. `scratch` keeps its memory.
-    pub fn fill_rrsig(
+    pub fn fill_rrsig<S: AsRef<[u8]>>(
         &self,
         unsigned: Unsigned<'_>,
-        sign: impl FnOnce(&Self, &[u8]) -> [u8; SIGNATURE],
+        sign: impl FnOnce(&Self, &[u8]) -> S,
         scratch: &mut Vec<u8>,
         rrsig: &mut RrSet,
     ) {
@@ -173,14 +217,14 @@ impl ZoneKey {
         rrsig.begin(rtype::RRSIG, unsigned.set.ttl);
         rrsig.push(|octets| {
             octets.extend_from_slice(&scratch[..end]);
-            octets.extend_from_slice(&signature);
+            octets.extend_from_slice(signature.as_ref());
         });
     }
 }
 
 /// The data of a DNSKEY record (RFC 4034, section 2.1).
-fn dnskey(algorithm: u8, public: &[u8]) -> Vec<u8> {
-    [&FLAGS, &[PROTOCOL, algorithm], public].concat()
+fn dnskey(algorithm: ZoneAlgorithm, public: &[u8]) -> Vec<u8> {
+    [&FLAGS, &[PROTOCOL, algorithm as u8], public].concat()
 }
 
 /// The key tag of a DNSKEY record (RFC 4034, appendix B).
@@ -195,4 +239,41 @@ fn key_tag(dnskey: &[u8]) -> u16 {
 /// The labels that an RRSIG record counts: not the root's, and not the asterisk of a wildcard (RFC 4034, section 3.1.3).
 fn signed_labels(owner: &[u8]) -> u8 {
     labels(owner).count() as u8 - u8::from(owner.starts_with(b"\x01*"))
+}
+
+#[cfg(test)]
+mod tests {
+    use ring::signature::{
+        ECDSA_P256_SHA256_FIXED, ED25519, RSA_PKCS1_2048_8192_SHA256, RsaPublicKeyComponents,
+        UnparsedPublicKey,
+    };
+
+    use super::*;
+
+    /// Each algorithm by its number, and what verifies its signatures by the public key of a DNSKEY record.
+    #[test]
+    fn keys_sign_as_their_records_say() {
+        let said = b"what is signed";
+        for (key, number, octets) in [
+            (ZoneKey::laboratory_rsa(), 8, 256),
+            (ZoneKey::laboratory_ecdsa(), 13, 64),
+            (ZoneKey::ed25519(&[7; 32]), 15, 64),
+        ] {
+            let signature = key.signature(said);
+            let public = &key.dnskey()[4..];
+            let verified = match number {
+                8 => {
+                    assert_eq!(public[..4], [3, 1, 0, 1], "an exponent of three octets, 65,537");
+                    let key = RsaPublicKeyComponents { e: &public[1..4], n: &public[4..] };
+                    key.verify(&RSA_PKCS1_2048_8192_SHA256, said, &signature)
+                }
+                13 => {
+                    let point = [&[4], public].concat();
+                    UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point).verify(said, &signature)
+                }
+                _ => UnparsedPublicKey::new(&ED25519, public).verify(said, &signature),
+            };
+            assert_eq!((key.algorithm(), signature.len(), verified), (number, octets, Ok(())));
+        }
+    }
 }

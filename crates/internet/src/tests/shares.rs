@@ -62,6 +62,26 @@ fn zones_have_the_faults_of_the_file() {
 }
 
 #[test]
+fn keys_have_the_algorithms_of_the_file() {
+    let internet = internet(
+        "seed = 23\n[dnssec]\nroot_algorithm = 15\ntop_level_algorithms = [[8, 1], [13, 3]]\n\
+         algorithms = [[8, 3], [13, 5], [15, 2]]\n",
+    );
+    let number = |zone| internet.algorithm(zone) as u8;
+    assert_eq!(number(Zone::Root), 15);
+    let tops = internet.top_level_count;
+    let with =
+        |wanted| (0..tops as u32).filter(|top| number(Zone::Registry(*top)) == wanted).count();
+    check("RSA", with(8), tops, 0.25);
+    check("ECDSA", with(13), tops, 0.75);
+    for (wanted, share) in [(8, 0.3), (13, 0.5), (15, 0.2)] {
+        let found =
+            count(&internet, |_, domain| number(Zone::Hosted { domain, region: None }) == wanted);
+        check("domains", found, SAMPLE as usize, share);
+    }
+}
+
+#[test]
 fn answers_have_the_shares_of_the_file() {
     let internet = internet(
         "seed = 22\ndomains = 1_000_000\n[faults]\nlame = 0\ndead = 0\nedns_formerr = 0\nedns_ignored = 0\n\

@@ -2,9 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use dnslab_wire::{RrSet, TRUST_ANCHOR_DNSKEY, Unsigned, Validity, ZoneKey};
-use domain::utils::base64;
-use ring::rand::SystemRandom;
+use dnslab_wire::{RrSet, Unsigned, Validity, ZoneKey};
 
 /// Whether made-up zones are signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,9 +13,6 @@ pub enum Signing {
     /// Signatures are valid for 30 days, from an hour before the instant.
     At(SystemTime),
 }
-
-/// The private half of [`TRUST_ANCHOR_DNSKEY`]. A laboratory key: everybody has it.
-const PRIVATE_KEY: &str = "T34FLQlZFWjQ/l6NM0ubcr/R1ndqhfJ4ewSh4lOEoYU=";
 
 /// A clock that is behind by this much finds the signatures valid.
 const BEFORE: Duration = Duration::from_secs(60 * 60);
@@ -36,7 +31,7 @@ impl Signer {
         let since_1970 = now.duration_since(UNIX_EPOCH).unwrap_or_default();
         let from = since_1970.saturating_sub(BEFORE);
         Self {
-            key: key(),
+            key: ZoneKey::laboratory_ecdsa(),
             // Serial arithmetic over 32 bits (RFC 4034, section 3.1.5), so the upper bits are dropped.
             validity: Validity {
                 inception: from.as_secs() as u32,
@@ -50,11 +45,4 @@ impl Signer {
         let unsigned = Unsigned { apex, owner, set, validity: self.validity };
         self.key.fill_rrsig(unsigned, ZoneKey::signature, &mut Vec::new(), rrsig);
     }
-}
-
-fn key() -> ZoneKey {
-    let public = TRUST_ANCHOR_DNSKEY.rsplit(' ').next().unwrap_or_default();
-    let [private, public] = [PRIVATE_KEY, public]
-        .map(|half| base64::decode::<Vec<u8>>(half).expect("both halves are base64"));
-    ZoneKey::ecdsa_p256(&private, &public, SystemRandom::new()).expect("they are of one key")
 }
