@@ -21,8 +21,9 @@ use clap::{
 };
 use dnslab_experiment::{Changes, ExperimentError, Source, load_changed};
 use dnslab_lab::dnstap_socket::{DnstapAddress, SocketOwner};
+use dnslab_protocol::Role;
 use dnslab_record::{CostLimit, Indicator, IndicatorError, Metric, Objective};
-use dnslab_settings::{Chosen, Experiment};
+use dnslab_settings::{Chosen, Experiment, HostPlace};
 use dnslab_wire::units::{duration, share};
 use dnslab_wire::{DnstapKind, DnstapSource, ServerAddresses, ServerPorts};
 
@@ -89,6 +90,8 @@ pub(crate) enum Command {
     History(History),
     /// Say what on this machine would spoil a measurement, and the remedy
     Doctor(Doctor),
+    /// Do on this host what dnslab on another one says, over ssh
+    Agent(Agent),
     /// Print what lets a shell complete commands, options and their words
     ///
     /// For bash: `dnslab completions bash > /etc/bash_completion.d/dnslab`
@@ -625,10 +628,34 @@ fn compared_metric(text: &str) -> Result<Metric, String> {
     indicator.compared().ok_or_else(|| format!("it is one of {}", Metric::WORDS.join(", ")))
 }
 
+/// `dnslab agent`
+///
+/// It speaks on its standard input and output, and ends when they end. In `authorized_keys` a forced command bounds what a
+/// key may do: `restrict,command="dnslab agent --allow watch" ssh-ed25519 ...`
+#[derive(Debug, Args)]
+pub(crate) struct Agent {
+    /// Do this and nothing else: `watch` sees what a server uses that runs here, and sends nothing
+    #[arg(long, value_name = "ROLE,...", value_delimiter = ',', value_parser = role)]
+    pub(crate) allow: Vec<Role>,
+}
+
+/// A role by its name.
+fn role(name: &str) -> Result<Role, String> {
+    let named = Role::ALL.into_iter().find(|role| role.name() == name);
+    let known = || Role::ALL.map(Role::name).join(", ");
+    named.ok_or_else(|| format!("an agent can be allowed: {}", known()))
+}
+
 /// `dnslab doctor`
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
     /// Calibrate: a programmed delay, loss and stall must be measured as they were programmed
     #[arg(long)]
     pub(crate) calibrate: bool,
+    /// Look at this host, by ssh, in place of this machine
+    #[arg(long, value_name = "HOST", conflicts_with = "calibrate")]
+    pub(crate) on: Option<HostPlace>,
+    /// Path of dnslab on that host
+    #[arg(long, value_name = "PATH", default_value = "dnslab", requires = "on")]
+    pub(crate) program: PathBuf,
 }

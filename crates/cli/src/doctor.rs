@@ -6,8 +6,11 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use dnslab_agent::Link;
 use dnslab_experiment::{CalibrationCheck, calibrate};
-use dnslab_lab::doctor::{Diagnosis, Severity, examine};
+use dnslab_lab::doctor::examine;
+use dnslab_lab::remote::Reach;
+use dnslab_record::{Diagnosis, Severity};
 
 use crate::arguments::Doctor;
 use crate::exit::{Exit, Failure};
@@ -15,6 +18,12 @@ use crate::session::guard;
 use crate::signals;
 
 pub(crate) fn doctor(arguments: &Doctor) -> Result<Exit, Failure> {
+    if let Some(host) = &arguments.on {
+        let reach = Reach::Ssh(host.0.clone());
+        let link = Link::open(&host.0, &reach, &arguments.program)?;
+        link.examine()?.iter().for_each(show);
+        return Ok(Exit::Fine);
+    }
     for finding in std::iter::once(kernel()).chain(examine(&guard())) {
         show(&finding);
     }
@@ -67,7 +76,7 @@ fn kernel() -> Diagnosis {
         true => (Severity::Good, "it has epoll_pwait2"),
         false => (Severity::Spoils, "no load can be sent and no answer given here"),
     };
-    Diagnosis { severity, subject: "kernel", found: found.to_owned(), why, remedy }
+    Diagnosis { severity, subject: "kernel".to_owned(), found: found.to_owned(), why, remedy }
 }
 
 fn show(finding: &Diagnosis) {

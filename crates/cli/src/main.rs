@@ -18,7 +18,7 @@
 //!   far. `draw` makes a frame. `screen` has the thread that draws when no other has work for its CPU, and the one that
 //!   hears `keys`. `held` takes the terminal, and gives it back whatever happens.
 //! - `plan`, `report`, `export`, `compare`, `history`, `import`, `record`, `profile`, `make`, `serve`, `doctor`, `lab`,
-//!   `monitoring_stack`, `man`: the other subcommands.
+//!   `monitoring_stack`, `agent`, `man`: the other subcommands.
 //! - `manual`, `remedies`: tests that follow each command of the documents, and each remedy that dnslab prints.
 //!
 //! What always holds:
@@ -41,6 +41,7 @@ macro_rules! tell {
     ($($argument:tt)*) => { $crate::output::line_beside(&format!($($argument)*)) };
 }
 
+mod agent;
 mod arguments;
 mod capacity;
 mod compare;
@@ -167,6 +168,7 @@ fn act(command: Command) -> Result<Exit, Failure> {
         Command::History(arguments) => history::history(&arguments),
         Command::Import(arguments) => import::import(arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
+        Command::Agent(arguments) => agent::agent(&arguments),
         Command::Lab(arguments) => lab::lab(&arguments),
         Command::Monitor(arguments) => monitoring_stack::monitor(&arguments),
         Command::Completions { shell } => {

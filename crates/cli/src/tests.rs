@@ -66,6 +66,8 @@ const LINES: &[&str] = &[
     "load 192.0.2.7 --set load.selection=uniform --set server.watch=false --set load.batch_delay=0s \
      --set expect.wrong_limit=5% --set repeat.runs=3 \
      --set server.unit=named.service",
+    "load 192.0.2.7 --watch admin@ns1.example.net --set server.host_program=/opt/dnslab",
+    "capacity 192.0.2.7 --watch ssh:ns1 --set server.pid=12",
     // The search for a capacity: the experiment of its first step, and what is sought.
     "capacity 192.0.2.7",
     "capacity 127.0.0.1 --set server.pid=1 --max 500 --pace poisson --step-duration 5s --workers 2",
@@ -101,6 +103,8 @@ const LINES: &[&str] = &[
     "load 192.0.2.7 --transport dot",
     "load 192.0.2.7:five",
     "load 192.0.2.7 --transport quic",
+    "load 192.0.2.7 --watch 'ns1 ns2'",
+    "run encryption --set server.host=ns1",
     "load 192.0.2.7 --clients 0 --duration 10 --tls-groups x25519 --set load.horizn=1us",
     "load 192.0.2.7 --rate 5 --outstanding 5",
     "load 192.0.2.7 --factor 2 --mix udp:30%",

@@ -1,12 +1,12 @@
 //! What on this machine would spoil a measurement, and the remedy.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::fs;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use dnslab_record::{Diagnosis, Severity};
 use dnslab_wire::units::share;
 use rustix::process::Resource;
 
@@ -16,42 +16,6 @@ use crate::cpus::Cores;
 use crate::server::{ServerKind, find, title};
 use crate::timers::{ASKED, Sleep};
 use crate::{GuardProgram, LabError, cpus, descendants, host, hosts, readings};
-
-/// How much a finding matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// As it should be.
-    Good,
-    /// Worth knowing when figures are compared.
-    Note,
-    /// Figures taken like this are in doubt.
-    Spoils,
-}
-
-impl fmt::Display for Severity {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Good => "good",
-            Self::Note => "note",
-            Self::Spoils => "spoils",
-        })
-    }
-}
-
-/// One thing looked at.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Diagnosis {
-    /// How much it matters.
-    pub severity: Severity,
-    /// What was looked at.
-    pub subject: &'static str,
-    /// What was found.
-    pub found: String,
-    /// Why it matters; empty when it is good.
-    pub why: String,
-    /// What to do; empty when there is nothing to do.
-    pub remedy: String,
-}
 
 /// How long steal and busy processes are watched. Counters tick every 10 ms, so this tells 5 % of a CPU from
 /// none.
@@ -89,7 +53,13 @@ pub fn examine(guard: &GuardProgram) -> Vec<Diagnosis> {
 
 fn good(subject: &'static str, found: impl Into<String>) -> Diagnosis {
     let (why, remedy) = (String::new(), String::new());
-    Diagnosis { severity: Severity::Good, subject, found: found.into(), why, remedy }
+    Diagnosis {
+        severity: Severity::Good,
+        subject: subject.to_owned(),
+        found: found.into(),
+        why,
+        remedy,
+    }
 }
 
 fn finding(
@@ -100,7 +70,7 @@ fn finding(
     remedy: &str,
 ) -> Diagnosis {
     let (why, remedy) = (why.to_owned(), remedy.to_owned());
-    Diagnosis { severity, subject, found: found.into(), why, remedy }
+    Diagnosis { severity, subject: subject.to_owned(), found: found.into(), why, remedy }
 }
 
 fn cores(allowed: &[usize]) -> Diagnosis {

@@ -1,10 +1,11 @@
 //! Servers that somebody else started: which processes of this machine they are.
 
 use std::collections::{BTreeSet, HashSet};
+use std::fs;
 use std::net::{IpAddr, SocketAddr};
-use std::{fmt, fs};
 
 use dnslab_record::ServerFacts;
+use dnslab_settings::Identity;
 use dnslab_wire::Transport;
 
 use crate::cgroup::{self, CpuSource, MemorySource, Sources, Unit};
@@ -13,18 +14,6 @@ use crate::sampler::{Processes, Watched};
 use crate::server::chaos;
 use crate::sockets::{self, Entry};
 use crate::{descendants, ports};
-
-/// How the processes of an external server are found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Identity {
-    /// By the address that it answers at.
-    #[default]
-    Address,
-    /// By its first process.
-    Process(u32),
-    /// By the name of its systemd unit, e.g. `named.service`.
-    Unit(String),
-}
 
 /// Why an external server cannot be watched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -190,20 +179,13 @@ impl ExternalServer {
         &self.facts
     }
 
-    /// Its version as it says it (`version.bind CH TXT`), asked over UDP: at `address` for UDP and TCP, else
-    /// at the server's plain UDP port. `None` if it does not tell us.
+    /// Where it answers plain DNS over UDP: at `address` for UDP and TCP, else at its socket with the lowest port, which is
+    /// below those of QUIC. `None` if it has none.
     #[must_use]
-    pub fn version(&self, transport: Transport, address: SocketAddr) -> Option<String> {
-        let plain = match transport {
-            Transport::Udp | Transport::Tcp => Some(address),
-            _ => self.plain_address(address),
-        };
-        chaos::texts(plain?, "version.bind.").ok()?.into_iter().next()
-    }
-
-    /// Its UDP socket at the address with the lowest port: plain DNS is below the ports of QUIC, which do not
-    /// answer it.
-    fn plain_address(&self, address: SocketAddr) -> Option<SocketAddr> {
+    pub fn plain_address(&self, transport: Transport, address: SocketAddr) -> Option<SocketAddr> {
+        if matches!(transport, Transport::Udp | Transport::Tcp) {
+            return Some(address);
+        }
         let own: HashSet<u64> =
             self.found.processes.now().into_iter().flat_map(sockets::inodes_of).collect();
         let table = sockets::table("self", Transport::Udp);
@@ -213,6 +195,12 @@ impl ExternalServer {
         let port = waiting.map(|entry| entry.local.port()).min()?;
         Some(SocketAddr::new(address.ip(), port))
     }
+}
+
+/// The version that a server says it has (`version.bind CH TXT`), asked over UDP. `None` if it does not tell us.
+#[must_use]
+pub fn version_at(address: SocketAddr) -> Option<String> {
+    chaos::texts(address, "version.bind.").ok()?.into_iter().next()
 }
 
 /// True for a socket without a peer that receives what is sent to its port at an address.
@@ -233,16 +221,6 @@ impl NotFound {
                 | Self::UnitEmpty { .. }
                 | Self::NotListening { .. }
         )
-    }
-}
-
-impl fmt::Display for Identity {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Address => formatter.write_str("its port"),
-            Self::Process(pid) => write!(formatter, "process {pid}"),
-            Self::Unit(unit) => write!(formatter, "unit {unit}"),
-        }
     }
 }
 
@@ -456,7 +434,7 @@ mod tests {
     /// The reason, and whether it is a fault.
     fn refusal(identity: &Identity, address: &str) -> (String, bool) {
         let found = ExternalServer::find(identity, Transport::Udp, address.parse().unwrap());
-        let error = found.err().unwrap_or_else(|| panic!("{identity} was found"));
+        let error = found.err().unwrap_or_else(|| panic!("{identity:?} was found"));
         (error.to_string(), error.is_fault())
     }
 

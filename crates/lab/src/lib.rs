@@ -25,7 +25,7 @@
 //! Modules, in the order of reading: `server` (an adapter for each server) and `running`; `guarded`, [`guard`],
 //! `watch`, `launch`, `process`, `ending`, `privileges`, `file_system`, [`root`] (processes); `ready`; `sampler`, `readings`, `cgroup`, `cpu_group`, `threads`,
 //! `interrupts`, `external` (the watch); `counting`, `asked` (what servers say themselves); [`perf`]; [`hosts`],
-//! [`network`] (namespaces and links); [`dnstap_socket`]; [`get`], [`cache`]; [`monitoring`]; [`doctor`], [`host`],
+//! [`network`] (namespaces and links); [`remote`] (dnslab on another host); [`dnstap_socket`]; [`get`], [`cache`]; [`monitoring`]; [`doctor`], [`host`],
 //! [`cpus`]; `given`, `regular` (files).
 //!
 //! - Invariant: no other crate of the product starts processes. No process outlives dnslab but those of [`monitoring`].
@@ -64,6 +64,7 @@ mod process;
 mod readings;
 mod ready;
 mod regular;
+pub mod remote;
 pub mod root;
 mod root_error;
 mod running;
@@ -84,10 +85,11 @@ mod zone_signing;
 pub use cgroup::{CpuSource, MemorySource, Sources};
 pub use counting::CounterWatch;
 pub use cpu_group::{GroupWaits, GroupWatch};
+pub use dnslab_settings::Identity;
 pub use dnslab_settings::{CertificateKind, LogSuffix, ServerKind, TimeForm};
 pub use ending::{Ending, ExitReport};
 pub use error::{AddressTaken, Exited, LabError, NotInstalled, NotReady};
-pub use external::{ExternalServer, Identity, NotFound};
+pub use external::{ExternalServer, NotFound, version_at};
 pub use file_system::FileSystem;
 pub use given::{Given, GivenFault, open_given, read_given, read_given_text};
 pub use guarded::{GuardProgram, GuardSpec};

@@ -356,6 +356,7 @@ fn facts(
 ) -> ServerFacts {
     let folder = spec.directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
     ServerFacts {
+        host: String::new(),
         kind: spec.kind.name().to_owned(),
         version: installed.version.text.clone(),
         command: rendered.command,

@@ -70,6 +70,12 @@ impl Watched {
         }
     }
 
+    /// This process with all that it has started: what is watched where no server is.
+    #[must_use]
+    pub fn of_this_process() -> Self {
+        Self::new(std::process::id(), Sources::PROCESSES, 1)
+    }
+
     /// A server that somebody else started, with `sockets` among its own. It may use these CPUs.
     pub(crate) fn of_external(
         processes: Processes,
@@ -233,6 +239,7 @@ impl Sampler {
             irq_apart: interrupts::kept_apart(),
             cpu_limit: limit,
             pressure_share,
+            clock_bound_ns: None,
         }
     }
 }

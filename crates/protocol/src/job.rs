@@ -66,8 +66,9 @@ pub enum UnusableJob {
 /// Shares are written in percent, and their sum is not exact.
 const ROUNDING: f64 = 1e-9;
 
+/// A job as it is sent.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct SentJob {
+pub struct SentJob {
     /// Without the secret of a key.
     settings: String,
     tsig: Option<String>,

@@ -1,30 +1,219 @@
-//! The messages, and their version.
+//! The messages.
 
 use std::error::Error;
+use std::net::SocketAddr;
 
-use dnslab_client::Job;
-use dnslab_record::{LiveInterval, Measured, Watched};
-use serde::de::IgnoredAny;
+use dnslab_record::{CpuShare, Diagnosis, Fact, LiveServer, ResourceSeries, ServerFacts};
+use dnslab_settings::Identity;
 use serde::{Deserialize, Serialize};
 
-use crate::job::{SentJob, UnusableJob};
+/// What the coordinator says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ToAgent {
+    /// The first message.
+    Hello {
+        /// Of the coordinator; both ends have the same.
+        version: String,
+    },
+    /// A question for the time, answered at once by [`FromAgent::Clock`].
+    Clock {
+        /// By the coordinator's clock, nanoseconds.
+        sent_ns: i64,
+    },
+    /// The coordinator is there.
+    Beat,
+    /// The agent is to do something. It answers by [`FromAgent::Done`] or [`FromAgent::Failed`].
+    Order {
+        /// Which order it is; no other has the number.
+        id: u32,
+        /// What is to be done.
+        order: Order,
+    },
+    /// The last message. The agent ends what it does, says [`FromAgent::Bye`], and ends.
+    Bye {
+        /// Frames before this one.
+        frames: u64,
+    },
+}
 
-/// The version of all messages. Both ends have the same.
-pub const VERSION: u32 = 1;
+/// What an agent may be told to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// Find a server that runs on this host.
+    Find {
+        /// The number that it gets; no other has it.
+        server: u32,
+        /// Which.
+        sought: Sought,
+    },
+    /// A server that was found is of no interest any more.
+    Forget {
+        /// Its number.
+        server: u32,
+    },
+    /// Say what on this host would spoil a measurement.
+    Examine,
+    /// Watch a server from here on.
+    Watch {
+        /// Its number.
+        server: u32,
+        /// Which watch it is; no other has the number.
+        watch: u32,
+    },
+    /// End a watch.
+    EndWatch {
+        /// Which.
+        watch: u32,
+        /// When the load began, by the agent's clock, nanoseconds.
+        origin_ns: i64,
+        /// The measured window: from here, nanoseconds since the load began.
+        from_ns: i64,
+        /// To here.
+        to_ns: i64,
+    },
+}
 
-/// One message.
-#[derive(Clone, Debug)]
-pub enum Message {
-    /// A load that is to be applied.
-    Job(Box<Job>),
-    /// An interval of a load has ended.
-    Progress(Box<LiveInterval>),
-    /// What a load came to.
-    Measured(Box<Measured>),
-    /// What was seen of the servers meanwhile.
-    Watched(Box<Watched>),
-    /// What was asked for did not come about.
-    Failed(Failure),
+impl Order {
+    /// What an agent must be allowed to do.
+    #[must_use]
+    pub fn role(&self) -> Role {
+        match self {
+            Self::Find { .. }
+            | Self::Forget { .. }
+            | Self::Examine
+            | Self::Watch { .. }
+            | Self::EndWatch { .. } => Role::Watch,
+        }
+    }
+}
+
+/// What may be allowed to an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// To see what a server uses that runs there. It sends no packet.
+    Watch,
+}
+
+impl Role {
+    /// All that there are.
+    pub const ALL: [Self; 1] = [Self::Watch];
+
+    /// As a user writes it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Watch => "watch",
+        }
+    }
+}
+
+/// A server that is to be found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sought {
+    /// By what.
+    pub identity: Identity,
+    /// How it is asked.
+    pub transport: String,
+    /// Where it is asked.
+    pub address: SocketAddr,
+}
+
+/// A server that was found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FoundServer {
+    /// As it runs. The version is empty: nobody was asked.
+    pub facts: ServerFacts,
+    /// Files that its processes may have open together; `None` where that is not known, or has no bound.
+    pub file_limit: Option<u64>,
+    /// Its UDP socket for plain DNS, if it has one.
+    pub plain: Option<SocketAddr>,
+}
+
+/// What an agent says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FromAgent {
+    /// The answer to [`ToAgent::Hello`].
+    Welcome {
+        /// Of the agent.
+        version: String,
+        /// What is allowed to it.
+        roles: Vec<Role>,
+        /// The name of its host (uname(2)).
+        host: String,
+        /// What that host is, as of every host that measures.
+        facts: Vec<Fact>,
+    },
+    /// The answer to a message that it does not take. It ends.
+    Refused {
+        /// What a user reads.
+        reason: String,
+    },
+    /// The answer to [`ToAgent::Clock`].
+    Clock {
+        /// As in the question.
+        sent_ns: i64,
+        /// When the question came, by the agent's clock, nanoseconds.
+        received_ns: i64,
+        /// When the answer was written.
+        answered_ns: i64,
+    },
+    /// The agent is there.
+    Beat,
+    /// An order was done.
+    Done {
+        /// Which.
+        id: u32,
+        /// What came of it.
+        answer: Answer,
+    },
+    /// An order could not be done.
+    Failed {
+        /// Which.
+        id: u32,
+        /// Why.
+        failure: Failure,
+    },
+    /// What the newest sample of a watch says.
+    Latest {
+        /// Which watch.
+        watch: u32,
+        /// The server.
+        server: LiveServer,
+        /// What the CPUs did that are recorded one by one.
+        cpus: Vec<CpuShare>,
+    },
+    /// The last message.
+    Bye {
+        /// Frames before this one.
+        frames: u64,
+    },
+}
+
+/// What came of an order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    /// Of [`Order::Find`].
+    Found(Box<FoundServer>),
+    /// Of [`Order::Find`], if no such server can be watched.
+    NotFound {
+        /// Why.
+        reason: String,
+        /// What was named is wrong. Otherwise the load may go on without a watch.
+        is_fault: bool,
+    },
+    /// Of [`Order::Forget`].
+    Forgotten,
+    /// Of [`Order::Examine`].
+    Examined(Vec<Diagnosis>),
+    /// Of [`Order::Watch`].
+    Watching,
+    /// Of [`Order::EndWatch`].
+    Resources(Box<ResourceSeries>),
 }
 
 /// Why something did not come about.
@@ -34,6 +223,14 @@ pub struct Failure {
     pub reason: String,
     /// What is behind it, from the nearest cause to the last.
     pub causes: Vec<String>,
+}
+
+impl Failure {
+    /// A reason without causes.
+    #[must_use]
+    pub fn of(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), causes: Vec::new() }
+    }
 }
 
 impl From<&(dyn Error + 'static)> for Failure {
@@ -47,75 +244,23 @@ impl From<&(dyn Error + 'static)> for Failure {
     }
 }
 
-/// A text is no message that this version reads.
+/// A body is no message that this version reads.
 #[derive(Debug, thiserror::Error)]
-pub enum Unreadable {
-    /// The other end has another version.
-    #[error(
-        "the other end speaks version {found} of the protocol, and this one {VERSION}: install the same dnslab"
-    )]
-    Version {
-        /// Its version.
-        found: u32,
-    },
-    /// It is not the JSON of a message.
-    #[error("this is no message: {0}")]
-    Text(#[from] serde_json::Error),
-    /// A job that nobody can apply.
-    #[error(transparent)]
-    Job(#[from] UnusableJob),
+#[error("this is no message: {0}")]
+pub struct Unreadable(#[from] serde_json::Error);
+
+/// A message in a frame: JSON. Its types describe themselves, as those of records do.
+///
+/// # Errors
+/// When a type cannot be JSON, which none of these is.
+pub fn body_of(message: &impl Serialize) -> Result<Vec<u8>, Unreadable> {
+    Ok(serde_json::to_vec(message)?)
 }
 
-/// A message as it is written.
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Sent {
-    Job(Box<SentJob>),
-    Progress(Box<LiveInterval>),
-    Measured(Box<Measured>),
-    Watched(Box<Watched>),
-    Failed(Failure),
-}
-
-#[derive(Serialize, Deserialize)]
-struct Versioned<T> {
-    version: u32,
-    message: T,
-}
-
-impl Message {
-    /// One line, without its end.
-    ///
-    /// # Errors
-    /// When a type cannot be JSON, which none of these is.
-    pub fn to_line(&self) -> Result<String, serde_json::Error> {
-        let message = match self.clone() {
-            Self::Job(job) => Sent::Job(Box::new(SentJob::from(*job))),
-            Self::Progress(interval) => Sent::Progress(interval),
-            Self::Measured(measured) => Sent::Measured(measured),
-            Self::Watched(watched) => Sent::Watched(watched),
-            Self::Failed(failure) => Sent::Failed(failure),
-        };
-        serde_json::to_string(&Versioned { version: VERSION, message })
-    }
-
-    /// The message of a line.
-    ///
-    /// # Errors
-    /// When it is none, has another version, or is a job that nobody can apply.
-    pub fn of_line(line: &str) -> Result<Self, Unreadable> {
-        // Of another version nothing else is known.
-        let Versioned::<IgnoredAny> { version: found, .. } = serde_json::from_str(line)?;
-        if found != VERSION {
-            return Err(Unreadable::Version { found });
-        }
-        let Versioned::<Sent> { message, .. } = serde_json::from_str(line)?;
-        Ok(match message {
-            Sent::Job(job) => Self::Job(Box::new(Job::try_from(*job)?)),
-            Sent::Progress(interval) => Self::Progress(interval),
-            Sent::Measured(measured) => Self::Measured(measured),
-            Sent::Watched(watched) => Self::Watched(watched),
-            Sent::Failed(failure) => Self::Failed(failure),
-        })
-    }
+/// The message of a body.
+///
+/// # Errors
+/// When it is none.
+pub fn message_of<M: for<'a> Deserialize<'a>>(body: &[u8]) -> Result<M, Unreadable> {
+    Ok(serde_json::from_slice(body)?)
 }

@@ -15,7 +15,7 @@
 //! - `bottleneck`, `evidence`, `caveat`, `finding`, `invalid`: what was found, as enums with figures.
 //! - `metric`, `indicator`, `objective`, `cost_limit`: figures by name, and demands.
 //! - `capacity`, `cpu_profile`, `answer_comparison`, `imported`: what further commands leave.
-//! - `live`: what a load tells while it runs. `visible`: text of others, so that it can be shown.
+//! - `live`: what a load tells while it runs. `diagnosis`: what on a host would spoil a measurement. `visible`: text of others, so that it can be shown.
 //!
 //! What always holds:
 //!
@@ -33,6 +33,7 @@ mod caveat;
 mod cost_limit;
 pub mod counter;
 mod cpu_profile;
+mod diagnosis;
 mod evidence;
 mod finding;
 mod imported;
@@ -71,6 +72,7 @@ pub use cpu_profile::{
     MAX_STACK_FRAMES, MAX_STACK_NAME, MAX_STACK_NAMES, MAX_STACKS, NotProfiled, PROFILE_FORMAT,
     PartSamples, StackSamples,
 };
+pub use diagnosis::{Diagnosis, Severity};
 pub use dnslab_settings::{Metric, Published, PublishedKind, Unit};
 pub use evidence::{CpuUse, Evidence};
 pub use finding::Finding;

@@ -73,7 +73,7 @@ pub enum LoadPart {
 }
 
 /// What the server uses now, as far as it is watched.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct LiveServer {
     /// CPU time since the watch began, nanoseconds. Each load of a run has a watch of its own.
     pub cpu_ns: u64,
@@ -105,7 +105,7 @@ impl LiveServer {
 }
 
 /// A CPU quota, and how often it was used up since the watch began.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct LiveLimit {
     /// How many CPUs' time the server may use.
     pub cpus: f64,

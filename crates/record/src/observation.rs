@@ -2,7 +2,9 @@
 
 use crate::load::LoadFacts;
 use crate::measured::Measured;
+use crate::resources::ResourceSeries;
 use crate::server::ServerFacts;
+use crate::testbed::pinned_cpus;
 use crate::watched::Watched;
 
 /// One load of a run and what was seen of it: the one argument of every rule.
@@ -19,12 +21,24 @@ pub struct Observation<'a> {
 }
 
 impl Observation<'_> {
-    /// Share in [0, 1] of the time of so many CPUs that the hypervisor kept in the measured window, if all that it
-    /// kept was theirs; `None` where the machine was not sampled.
+    /// Share in [0, 1] of the time of the CPUs of servers and load that the hypervisor kept in the measured window, if all
+    /// that it kept was theirs. Of two machines it is the larger share. Where somebody was not pinned, the host has
+    /// `host_cpus`; `None` where that is not known, or the machine was not sampled.
     #[must_use]
-    pub fn stolen_share(&self, cpus: usize) -> Option<f64> {
-        let stolen = self.watched.resources.rise(self.measured.window(), |at| at.steal_ns)?;
-        Some((stolen.amount as f64 / (stolen.over_ns as f64 * cpus.max(1) as f64)).min(1.0))
+    pub fn stolen_share(&self, host_cpus: Option<usize>) -> Option<f64> {
+        let Self { load, server, measured, watched } = *self;
+        let share = |machine: &ResourceSeries, cpus: usize| {
+            let stolen = machine.rise(measured.window(), |at| at.steal_ns)?;
+            Some((stolen.amount as f64 / (stolen.over_ns as f64 * cpus.max(1) as f64)).min(1.0))
+        };
+        let Some(load_host) = &watched.load_host else {
+            let pinned = pinned_cpus(load, server, &watched.chain);
+            return share(&watched.resources, pinned.map(|pinned| pinned.len()).or(host_cpus)?);
+        };
+        let of_load = if load.cpus.is_empty() { host_cpus } else { Some(load.cpus.len()) };
+        let here = of_load.and_then(|cpus| share(load_host, cpus));
+        let there = share(&watched.resources, server.cpus.len());
+        here.into_iter().chain(there).reduce(f64::max)
     }
 
     /// The server's CPU use in [0, 1] of the CPUs it was given, over its own part of the measured

@@ -154,6 +154,10 @@ pub struct ResourceSeries {
     /// [0, 1] (`cpu.pressure`); `None` where the kernel does not say, and in records that do not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pressure_share: Option<f64>,
+    /// The instants were taken by the clock of another host, and are within this of the load's, nanoseconds; `None` where
+    /// both have one clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_bound_ns: Option<u64>,
 }
 
 impl ResourceSeries {

@@ -15,7 +15,7 @@ use crate::measured::Measured;
 use crate::observation::Observation;
 use crate::quantiles::{LatencyQuantiles, RunFigure};
 use crate::server::ServerFacts;
-use crate::testbed::{TestbedFacts, pinned_cpus};
+use crate::testbed::TestbedFacts;
 use crate::watched::Watched;
 
 /// Version of the record's form on disk. It rises with every change that an older reader would misunderstand. After the
@@ -229,9 +229,8 @@ impl RunRecord {
     /// server was not watched, or somebody was not pinned.
     #[must_use]
     pub fn stolen_share(&self) -> Option<f64> {
-        let cpus = pinned_cpus(&self.load, &self.server, &self.watched.chain)?.len();
         let loads = [self.observation(), self.compared_observation()];
-        loads.iter().flatten().filter_map(|load| load.stolen_share(cpus)).reduce(f64::max)
+        loads.iter().flatten().filter_map(|load| load.stolen_share(None)).reduce(f64::max)
     }
 
     /// CPU time for each answered query over the measured window, nanoseconds: the sum over the

@@ -46,6 +46,10 @@ pub struct ServerFacts {
     /// unknown, and in records that do not have it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub process: String,
+    /// The name of its host, if that is not the host of the load: its CPUs are others. Empty otherwise, and in records
+    /// that do not have it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub host: String,
 }
 
 /// Servers that a forwarder asks and that ran before. What they did is not known.
@@ -77,6 +81,12 @@ impl ServerFacts {
     #[must_use]
     pub fn title(&self) -> String {
         format!("{} {}", self.kind, self.version).trim().to_owned()
+    }
+
+    /// Whether its host is not that of the load, so that their CPUs are not the same ones.
+    #[must_use]
+    pub fn is_elsewhere(&self) -> bool {
+        !self.host.is_empty()
     }
 
     /// Whether somebody else started it.

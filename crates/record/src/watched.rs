@@ -11,6 +11,9 @@ use crate::testbed::ChainPart;
 pub struct Watched {
     /// Resources of the server under test; no samples when it could not be watched.
     pub resources: ResourceSeries,
+    /// What the CPUs of the load's host did, where the server has another; `None` where one series is of both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_host: Option<ResourceSeries>,
     /// What that server itself counted; `None` if it tells nobody.
     pub counters: Option<CounterSeries>,
     /// The servers behind it, in the order of the chain; none in most runs.
@@ -38,6 +41,12 @@ fn is_zero(ns: &u64) -> bool {
 }
 
 impl Watched {
+    /// The samples of the host that the load runs on.
+    #[must_use]
+    pub fn of_load_host(&self) -> &ResourceSeries {
+        self.load_host.as_ref().unwrap_or(&self.resources)
+    }
+
     /// The servers behind the one under test whose use counts as that of the service. An embedded upstream stands for
     /// servers of others and is left out.
     pub fn behind(&self) -> impl Iterator<Item = &ChainPart> {

@@ -531,6 +531,8 @@ mod tests {
             "server.unit",
         ];
         let code = [
+            "server.host",
+            "server.host_program",
             "server.binary",
             "server.root",
             "server.config",

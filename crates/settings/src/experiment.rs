@@ -13,8 +13,8 @@ use crate::entry::Entries;
 use crate::key::{Field, Fields as _};
 use crate::{
     ClientLink, ClientLinkDraft, Common, Compare, CompareDraft, Expect, ExpectDraft, ExpectedCode,
-    Key, Lab, LabDraft, Load, LoadDraft, Log, LogDraft, LogTarget, Metric, Mode, Published,
-    QuotaKind, Relay, RelayDraft, Repeat, RightCodes, Server, ServerChoice, ServerDraft,
+    Identity, Key, Lab, LabDraft, Load, LoadDraft, Log, LogDraft, LogTarget, Metric, Mode,
+    Published, QuotaKind, Relay, RelayDraft, Repeat, RightCodes, Server, ServerChoice, ServerDraft,
     ServerKind, Top, Upstream, UpstreamChoice, UpstreamDraft, UpstreamLink, UpstreamLinkDraft,
     Value, Written, Zone, ZoneDraft,
 };
@@ -512,6 +512,16 @@ impl Server {
     #[must_use]
     pub fn kind_name(&self) -> &'static str {
         ServerChoice::name_of(self.kind.started())
+    }
+
+    /// How the processes of one that runs already are found.
+    #[must_use]
+    pub fn identity(&self) -> Identity {
+        match (self.pid, &self.unit) {
+            (Some(pid), _) => Identity::Process(pid),
+            (None, Some(unit)) => Identity::Unit(unit.clone()),
+            (None, None) => Identity::Address,
+        }
     }
 
     /// The port written for a transport.

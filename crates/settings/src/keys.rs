@@ -15,10 +15,10 @@ use dnslab_wire::{
 use crate::entry::Entries;
 use crate::key::{Condition, Field, Fields, FlagForm, Key, Setting, When, Written, settings};
 use crate::{
-    Alternate, CacheSize, CertificateKind, ExpectedCode, Factor, HostAddress, HostsChoice, Kind,
-    LoadShares, LogSuffix, LogTarget, MAX_WORKERS, Metric, Mode, PopulationSource, Quickack,
-    QuotaKind, ReceiveTime, Records, Rounds, ServerChoice, ServerKind, Subnets, TimeForm,
-    TlsVersions, UpstreamChoice, Value, VariantNames, ZoneSigning,
+    Alternate, CacheSize, CertificateKind, ExpectedCode, Factor, HostAddress, HostPlace,
+    HostsChoice, Kind, LoadShares, LogSuffix, LogTarget, MAX_WORKERS, Metric, Mode,
+    PopulationSource, Quickack, QuotaKind, ReceiveTime, Records, Rounds, ServerChoice, ServerKind,
+    Subnets, TimeForm, TlsVersions, UpstreamChoice, Value, VariantNames, ZoneSigning,
 };
 
 const MS: Duration = Duration::from_millis(1);
@@ -166,11 +166,15 @@ settings! {
         /// Accept any certificate; the results then carry a caveat
         insecure: bool = false, flag("insecure", ""), form(FlagForm::Switch("true")),
             conflicts("authority");
-        /// Process of an external server on this machine, whose CPU and memory are watched with those of
-        /// its children
+        /// Host of an external server, where dnslab is installed and `ssh` leads without a password: it is watched
+        /// there, by `dnslab agent`
+        host: Option<HostPlace> = None, absent("this machine"), when(&[EXTERNAL]), flag("watch", "HOST"),
+            code;
+        /// Path of dnslab on that host
+        host_program: PathBuf = PathBuf::from("dnslab"), when(&[EXTERNAL]), code;
+        /// Process of an external server, whose CPU and memory are watched with those of its children
         pid: Option<u32> = None, count(1, 4_194_304), absent("found by the port"), when(&[EXTERNAL]);
-        /// systemd unit of an external server on this machine, e.g. `named.service`, whose CPU and memory
-        /// are watched
+        /// systemd unit of an external server, e.g. `named.service`, whose CPU and memory are watched
         unit: Option<String> = None, absent("found by the port"), when(&[EXTERNAL]);
         /// Sample what the servers use while the load runs, and read what they count themselves; without,
         /// only the load is measured, and the results carry a caveat

@@ -170,6 +170,7 @@ texts!(
     Loss,
     PopulationSource,
     FurtherServers,
+    HostPlace,
     ServerAddresses,
     ServerPorts,
     SourceAddresses,
@@ -678,6 +679,64 @@ impl fmt::Display for Subnets {
             Self::Written(subnets) => subnets.fmt(formatter),
             Self::File(path) => path.display().fmt(formatter),
         }
+    }
+}
+
+/// How the processes of a server are found that somebody else started.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Identity {
+    /// By the address that it answers at.
+    #[default]
+    Address,
+    /// By its first process.
+    Process(u32),
+    /// By the name of its systemd unit, e.g. `named.service`.
+    Unit(String),
+}
+
+/// Another host, as ssh(1) takes it: `ns1.example.net`, `admin@ns1`, an address, or a name of its configuration.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct HostPlace(
+    /// What ssh is given.
+    pub String,
+);
+
+/// A text that names no host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoHostPlace;
+
+impl HostPlace {
+    const SSH: &'static str = "ssh:";
+}
+
+impl fmt::Display for NoHostPlace {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("write what you give to ssh: \"ns1.example.net\", or \"admin@ns1\"")
+    }
+}
+
+impl std::error::Error for NoHostPlace {}
+
+impl FromStr for HostPlace {
+    type Err = NoHostPlace;
+
+    fn from_str(text: &str) -> Result<Self, NoHostPlace> {
+        let destination = text.strip_prefix(Self::SSH).unwrap_or(text);
+        let is_of_host = |octet: u8| octet.is_ascii_alphanumeric() || b"@._-:%[]".contains(&octet);
+        let is_one = destination.bytes().all(is_of_host)
+            && destination
+                .bytes()
+                .next()
+                .is_some_and(|first| first.is_ascii_alphanumeric() || first == b'[')
+            && destination.len() <= 255;
+        is_one.then(|| Self(destination.to_owned())).ok_or(NoHostPlace)
+    }
+}
+
+impl fmt::Display for HostPlace {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}{}", Self::SSH, self.0)
     }
 }
 

@@ -25,7 +25,9 @@ impl CpusUsed {
         others: &[(&ServerFacts, &ResourceSeries)],
     ) -> Option<Self> {
         let Observation { load, measured, watched, .. } = *run;
-        let cpus = server.cpus.iter().filter(|cpu| !load.cpus.contains(cpu)).count();
+        let is_elsewhere = server.is_elsewhere();
+        let is_its_own = |cpu: &&usize| is_elsewhere || !load.cpus.contains(cpu);
+        let cpus = server.cpus.iter().filter(is_its_own).count();
         let window = measured.window();
         let used = resources.rise(window, |at| at.cpus_used_ns)?;
         if cpus == 0 || used.amount == 0 {
@@ -43,7 +45,7 @@ impl CpusUsed {
             Some(true) | None => resources.rise(window, |at| at.irq_ns)?.amount,
         };
         // Who watches the servers is on no CPU of its own.
-        let dnslab_ns = match load.cpus.is_empty() {
+        let dnslab_ns = match load.cpus.is_empty() || is_elsewhere {
             true => resources.rise(window, |at| at.dnslab_ns)?.amount,
             false => watched.observing_cpu_ns,
         };
@@ -74,7 +76,7 @@ impl CpusUsed {
 /// `None` where the record does not say.
 pub(crate) fn others_on_load_cpus(run: &Observation<'_>) -> Option<f64> {
     let Observation { load, server, measured, watched } = *run;
-    let (resources, window) = (&watched.resources, measured.window());
+    let (resources, window) = (watched.of_load_host(), measured.window());
     let dnslab = resources.rise(window, |at| at.dnslab_ns)?;
     let ticks = 2.0 * TICK_NS as f64 / dnslab.over_ns as f64;
     let dnslab = dnslab.cpus();
@@ -82,8 +84,9 @@ pub(crate) fn others_on_load_cpus(run: &Observation<'_>) -> Option<f64> {
         return None;
     }
     // Of one that may use further CPUs nobody knows where it ran. Then it counts as another.
-    let is_shared =
-        !server.cpus.is_empty() && server.cpus.iter().all(|cpu| load.cpus.contains(cpu));
+    let is_shared = !server.is_elsewhere()
+        && !server.cpus.is_empty()
+        && server.cpus.iter().all(|cpu| load.cpus.contains(cpu));
     let server = match is_shared {
         true => resources.rise(window, |at| at.cpu_ns)?.cpus(),
         false => 0.0,

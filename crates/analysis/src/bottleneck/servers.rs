@@ -44,7 +44,7 @@ pub struct WorkerUse {
 
 impl WorkerUse {
     pub(crate) fn of_all(run: &Observation<'_>) -> Vec<Self> {
-        let resources = &run.watched.resources;
+        let resources = run.watched.of_load_host();
         run.measured.workers.iter().map(|worker| Self::of(worker, resources)).collect()
     }
 
@@ -72,7 +72,8 @@ impl ServerUse {
                 role: role.to_owned(),
                 busy_share: measured.used_share_of(resources),
                 cpus: resources.cpus,
-                pinned: server.cpus.clone(),
+                // On another host the numbers of CPUs are those of others.
+                pinned: if server.is_elsewhere() { Vec::new() } else { server.cpus.clone() },
                 threads: measured.threads_of(resources),
                 waited_share: measured.waited_share_of(resources),
                 cpus_used,

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use dnslab_figures::PacingWindow;
 use dnslab_record::{
     AfterTruncation, Caveat, ChainPart, CpuLimit, LoadFacts, LoadMode, Measured, Observation,
-    OpenPace, ResourceSeries, Rise, ServerFacts, WorkerFacts, pinned_cpus, servers_cpus,
+    OpenPace, ResourceSeries, Rise, ServerFacts, WorkerFacts, servers_cpus,
 };
 use dnslab_traffic::Pace;
 use dnslab_wire::Transport;
@@ -178,6 +178,9 @@ fn shared_cpus(run: &Observation<'_>, servers: &[ServerUse], host_cpus: usize) -
 /// The load, or a server behind the one under test, had the other thread of a core of that server.
 fn shared_core(run: &Observation<'_>) -> Option<Caveat> {
     let Observation { load, server, watched, .. } = *run;
+    if server.is_elsewhere() {
+        return None;
+    }
     let behind = watched.chain.iter().flat_map(|part| part.server.cpus.iter());
     let others: BTreeSet<usize> = load.cpus.iter().chain(behind).copied().collect();
     let cpus: Vec<usize> =
@@ -303,7 +306,11 @@ fn host_drops(run: &Observation<'_>) -> Option<Caveat> {
     }
     let own: u64 = measured.workers.iter().map(|worker| worker.drops).sum();
     let of_host = measured.network?.udp_receive_buffer.saturating_sub(own);
-    let counted = run.watched.resources.rise(measured.window(), |at| at.udp_drops);
+    // The sockets of a server on another host are not among those of this one.
+    let counted = match &watched.load_host {
+        Some(_) => None,
+        None => watched.resources.rise(measured.window(), |at| at.udp_drops),
+    };
     let of_server = counted.map_or(0, |dropped| dropped.amount).min(of_host);
     let is_told = counted.is_some() && watched.chain.is_empty();
     let datagrams = if is_told { of_server } else { of_host };
@@ -316,10 +323,7 @@ fn host_drops(run: &Observation<'_>) -> Option<Caveat> {
 /// The hypervisor kept more than 1 % of the time of the CPUs of servers and load in the measured
 /// window, if all that it kept was theirs: the machine says how much, and not of which.
 fn steal(run: &Observation<'_>, host_cpus: usize) -> Option<Caveat> {
-    let Observation { load, server, watched, .. } = *run;
-    let pinned = pinned_cpus(load, server, &watched.chain);
-    let cpus = pinned.map_or(host_cpus.max(1), |pinned| pinned.len());
-    let share = run.stolen_share(cpus)?;
+    let share = run.stolen_share(Some(host_cpus))?;
     (share > STEAL).then_some(Caveat::Steal { share })
 }
 
@@ -374,6 +378,19 @@ fn load_cpu_limit(run: &Observation<'_>) -> Option<Caveat> {
 /// Processes that are neither servers of the chain nor dnslab used more than a tenth of a CPU in
 /// the measured window.
 fn other_processes(run: &Observation<'_>) -> Option<Caveat> {
+    let on_host_of_load = run.watched.load_host.as_ref().and_then(|load_host| {
+        let window = run.measured.window();
+        let used = load_host.rise(window, |at| at.machine_ns)?;
+        // It is what dnslab used with all that it has started.
+        let own = load_host.rise(window, |at| at.cpu_ns)?.amount;
+        Some(Rise { amount: used.amount.saturating_sub(own), ..used }.cpus())
+    });
+    let cpus = beside_servers(run).into_iter().chain(on_host_of_load).reduce(f64::max)?;
+    (cpus > OTHERS).then_some(Caveat::OtherProcesses { cpus })
+}
+
+/// How many CPUs processes used on the host of the servers that are neither those servers nor dnslab.
+fn beside_servers(run: &Observation<'_>) -> Option<f64> {
     let Observation { watched, measured, .. } = *run;
     let window = measured.window();
     let used = run.watched.resources.rise(window, |at| at.machine_ns)?;
@@ -388,8 +405,7 @@ fn other_processes(run: &Observation<'_>) -> Option<Caveat> {
     };
     let in_turns_ns = run.watched.others_cpu_ns;
     let known_ns = server_ns + load_ns + in_turns_ns;
-    let cpus = Rise { amount: used.amount.saturating_sub(known_ns), ..used }.cpus();
-    (cpus > OTHERS).then_some(Caveat::OtherProcesses { cpus })
+    Some(Rise { amount: used.amount.saturating_sub(known_ns), ..used }.cpus())
 }
 
 fn lost(run: &Observation<'_>) -> Option<Caveat> {
@@ -531,11 +547,11 @@ fn shares_cpus(
     host_cpus: usize,
 ) -> bool {
     let is_external = server.is_external();
-    let elsewhere = is_external
+    let seems_elsewhere = is_external
         && server.cpus.is_empty()
         && !load.target.parse::<SocketAddr>().is_ok_and(|target| target.ip().is_loopback());
     let has_others = server.cpus.iter().any(|cpu| !load.cpus.contains(cpu));
-    if elsewhere || (is_external && has_others && host_cpus > 1) {
+    if server.is_elsewhere() || seems_elsewhere || (is_external && has_others && host_cpus > 1) {
         false
     } else if load.cpus.is_empty() || servers_cpus(server, chain).any(<[usize]>::is_empty) {
         host_cpus == 1

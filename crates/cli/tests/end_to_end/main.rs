@@ -63,6 +63,7 @@ mod servers;
 mod serving;
 mod sessions;
 mod silence;
+mod ssh;
 mod studies;
 mod transports;
 mod trust;

@@ -8,16 +8,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime};
 
+use dnslab_agent::{Agents, ServerWatch, WatchedServer};
 use dnslab_analysis::{BottleneckFigures, backlog_beyond_lead_ns, caveats, unserved};
 use dnslab_figures::{Answers, Connections};
 use dnslab_lab::hosts::EndedPart;
 use dnslab_lab::perf::{self, Perf, PerfError, Recording, Sampled};
-use dnslab_lab::{CounterWatch, GroupWatch, GuardProgram, RunningServer, Sampler, cpus};
+use dnslab_lab::{
+    self as lab, CounterWatch, GroupWatch, GuardProgram, Latest, RunningServer, Sampler, cpus,
+};
 use dnslab_load::{Job, LoadResult};
 use dnslab_record::{
     Bottleneck, BottleneckKind, CaseId, Cause, Caveat, CommonLoad, CpuProfile, CpuShare,
-    InvalidReason, LiveServer, LoadFacts, Measured, Observation, RECORD_FORMAT, RunRecord,
-    RunStatus, ServerFacts, ShareLoad, TestbedFacts, Watched,
+    InvalidReason, LiveServer, LoadFacts, Measured, Observation, RECORD_FORMAT, ResourceSeries,
+    RunRecord, RunStatus, ServerFacts, ShareLoad, TestbedFacts, Watched,
 };
 use dnslab_settings::{Variant, Verification};
 
@@ -42,6 +45,8 @@ pub(super) struct Case<'a> {
     pub(super) queries: &'a Asked,
     pub(super) folder: &'a Path,
     pub(super) guard: &'a GuardProgram,
+    /// The links to other hosts.
+    pub(super) agents: &'a Agents,
     /// Where what its queries are told is written, if answers are compared.
     pub(super) told: Option<File>,
     /// How its server is sampled, if it is.
@@ -56,6 +61,8 @@ pub(super) struct Sampling {
     pub(super) max_stacks: usize,
 }
 
+const NOT_SAMPLED_THERE: &str = "perf samples servers on this host only, and it runs on another";
+
 pub(super) struct Prepared<'a> {
     pub(super) case: &'a Case<'a>,
     /// RFC 3339, UTC.
@@ -67,7 +74,9 @@ pub(super) struct Prepared<'a> {
 
 /// The watch of all servers of a case during one load.
 pub(super) struct Watching {
-    sampler: Option<Sampler>,
+    server: Option<ServerWatch>,
+    /// The CPUs of the load's host, where the server's watch does not see them.
+    load_host: Option<Sampler>,
     /// Why the server under test is not watched.
     unwatched: Option<String>,
     /// What the control groups of dnslab itself say.
@@ -81,8 +90,9 @@ pub(super) struct Watching {
 impl Watching {
     /// What the server under test and the CPUs of the load do now.
     pub(super) fn latest(&self) -> Option<(LiveServer, Vec<CpuShare>)> {
-        let latest = self.sampler.as_ref()?.latest()?;
-        Some((latest.server, latest.load_cpus))
+        let Latest { server, load_cpus } = self.server.as_ref()?.latest()?;
+        let of_host = self.load_host.as_ref().and_then(Sampler::latest);
+        Some((server, of_host.map_or(load_cpus, |latest| latest.load_cpus)))
     }
 }
 
@@ -209,7 +219,8 @@ impl Case<'_> {
         stop: &AtomicBool,
     ) -> Result<(Testbed, Target), TargetError> {
         let seeds = Seeds::of_run(self.seed);
-        let startup = Startup { cpus, seeds, folder: self.folder, guard: self.guard, stop };
+        let Self { folder, guard, agents, .. } = *self;
+        let startup = Startup { cpus, seeds, folder, guard, stop, agents };
         let testbed = Testbed::make(self.variant, self.queries, startup)?;
         let target = prepare(self.variant, &testbed, startup, self.queries)?;
         Ok((testbed, target))
@@ -462,14 +473,20 @@ impl Prepared<'_> {
     }
 
     pub(super) fn watch(&self) -> Watching {
-        let watched = self.target.watch.clone();
-        let watched = watched.map(|watched| watched.beside_load(&self.cpus.load));
-        let (sampler, unwatched) = match watched {
-            Ok(watched) => (Some(Sampler::start(watched)), None),
+        let load_cpus = &self.cpus.load;
+        let begun = self.target.watch.clone().and_then(|server| {
+            server.beside_load(load_cpus).watch().map_err(|error| error.to_string())
+        });
+        let (server, unwatched) = match begun {
+            Ok(server) => (Some(server), None),
             Err(reason) => (None, Some(reason)),
         };
+        let is_elsewhere = server.as_ref().is_some_and(ServerWatch::is_elsewhere);
+        let load_host = is_elsewhere
+            .then(|| Sampler::start(lab::Watched::of_this_process().beside_load(load_cpus)));
         let own = GroupWatch::start();
-        Watching { sampler, unwatched, own, counters: None, chain: Vec::new(), recording: None }
+        let (counters, chain, recording) = (None, Vec::new(), None);
+        Watching { server, load_host, unwatched, own, counters, chain, recording }
     }
 
     /// Lets perf sample the server from here on, if it is to be sampled.
@@ -478,7 +495,8 @@ impl Prepared<'_> {
         let load = &self.case.variant.load;
         let rate_hz = perf::rate_hz(load.warm_up + load.duration, self.cpus.server.len());
         let folder = self.case.folder.join("perf");
-        let begin = |watched| {
+        let begin = |watched: &WatchedServer| {
+            let watched = watched.here().ok_or_else(|| NOT_SAMPLED_THERE.to_owned())?;
             let place = (self.case.guard, folder.as_path(), self.cpus.load.as_slice());
             perf.record(watched, rate_hz, place).map_err(|error: PerfError| error.to_string())
         };
@@ -501,17 +519,25 @@ impl Prepared<'_> {
         result: Result<LoadResult, String>,
         fault: Option<Fault>,
     ) -> Applied {
-        let Watching { sampler, unwatched, own, counters, chain, recording } = watching;
+        let Watching { server, load_host, mut unwatched, own, counters, chain, recording } =
+            watching;
         let Ok(LoadResult { origin, facts: load, measured, .. }) = &result else {
             let watched = Watched::default();
             return Applied { result, watched, unwatched, fault, profile: None };
         };
         let (origin, window) = (*origin, measured.window());
         let own = own.map(|own| own.finish(origin, window)).unwrap_or_default();
+        let resources = match server.map(|server| server.finish_over(origin, window)) {
+            Some(Ok(series)) => series,
+            Some(Err(error)) => {
+                unwatched = Some(error.to_string());
+                ResourceSeries::default()
+            }
+            None => ResourceSeries::default(),
+        };
         let watched = Watched {
-            resources: sampler
-                .map(|sampler| sampler.finish_over(origin, window))
-                .unwrap_or_default(),
+            resources,
+            load_host: load_host.map(|sampler| sampler.finish_over(origin, window)),
             counters: counters.map(|counters| counters.finish(origin)),
             chain: self.testbed.parts(chain, origin, window),
             others_cpu_ns: 0,
@@ -555,7 +581,11 @@ impl Prepared<'_> {
             Some(EndedPart { what, report, log_tail: server.log_tail(LOG_LINES) })
         });
         let full = || self.case.disk_is_full().then_some(Fault::DiskFull);
-        server.or_else(|| self.testbed.ended()).map(Fault::Ended).or_else(full)
+        let lost = || {
+            let error = self.target.watch.as_ref().ok()?.lost()?;
+            Some(Fault::HostLost { reason: error.to_string() })
+        };
+        server.or_else(|| self.testbed.ended()).map(Fault::Ended).or_else(full).or_else(lost)
     }
 
     /// Stops everything and makes the record.
@@ -635,6 +665,8 @@ pub(super) enum Fault {
     DiskFull,
     /// An open load could not be applied.
     Refused { reason: String },
+    /// The host of the server cannot be watched any more.
+    HostLost { reason: String },
 }
 
 struct Ending {
@@ -657,6 +689,7 @@ impl Ending {
                 format!("the {what} ended in the middle of the load ({})", report.ending)
             }
             Fault::Refused { reason } => format!("the common load: {reason}"),
+            Fault::HostLost { reason } => reason,
             Fault::DiskFull => format!(
                 "the disk under the logs in {} is full: give --results a folder with more room, or the \
                  load a shorter time",

@@ -4,9 +4,10 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use dnslab_agent::LinkError;
 use dnslab_capture::CaptureError;
 use dnslab_internet::DescriptionError;
-use dnslab_lab::{LabError, NotFound, OwnConfigurationError};
+use dnslab_lab::{LabError, OwnConfigurationError};
 use dnslab_load::{AskError, TlsSettingsError};
 use dnslab_traffic::population::{PopulationError, ProfileError};
 use dnslab_traffic::{ClientSubnetsError, QueryFileError, ZoneFileError};
@@ -275,8 +276,12 @@ pub(super) enum TargetError {
     Tls(#[from] TlsSettingsError),
     #[error(transparent)]
     Zone(#[from] QueriesError),
+    /// What the user named is not the server that answers.
+    #[error("{0}")]
+    NotTheServer(String),
+    /// A host cannot be reached, or was lost.
     #[error(transparent)]
-    NotFound(#[from] NotFound),
+    Host(#[from] LinkError),
     #[error("cannot write {}: {source}", path.display())]
     Io { path: PathBuf, source: std::io::Error },
     #[error("the {place}: {source}")]

@@ -266,7 +266,8 @@ fn note_observing(applied: &mut [Applied]) {
         let Some((window, _)) = *own else { continue };
         let beside = loads.iter().flatten().filter(|(other, _)| *other == window);
         let workers_ns: u64 = beside.map(|(_, used_ns)| used_ns).sum();
-        let used = applied.watched.resources.growth(window, |at| at.dnslab_ns).unwrap_or_default();
+        let of_host = applied.watched.of_load_host();
+        let used = of_host.growth(window, |at| at.dnslab_ns).unwrap_or_default();
         applied.watched.observing_cpu_ns = used.saturating_sub(workers_ns);
     }
 }

@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
+use dnslab_agent::Agents;
 use dnslab_figures::AnswersError;
 use dnslab_lab::{GuardProgram, Installed, LabError, Logging, Needs, host, hosts};
 use dnslab_record::{
@@ -229,6 +230,8 @@ pub struct Session {
     _lock: SessionLock,
     facts: dnslab_record::Session,
     guard: GuardProgram,
+    /// The links to other hosts.
+    agents: Agents,
     /// The queries, made when the input is checked and kept for the runs.
     lists: RefCell<QueryLists>,
     /// How loads alternate.
@@ -258,6 +261,7 @@ impl Session {
             queries::with_files(variant)?;
         }
         let taken = ask_first(&mut experiment, &plan, &mut lists)?;
+        let agents = reach_hosts(&experiment, &plan)?;
         let mut facts = dnslab_record::Session {
             format: SESSION_FORMAT,
             dnslab: env!("CARGO_PKG_VERSION").to_owned(),
@@ -271,7 +275,7 @@ impl Session {
             seed: experiment.repeat.seed,
             started: now.clone(),
             command: options.command,
-            host: host_facts(&experiment),
+            host: [host_facts(&experiment), agents.facts()].concat(),
             inputs,
             compared: rounds::compared(&experiment),
             controls: Vec::new(),
@@ -309,7 +313,8 @@ impl Session {
         let lists = RefCell::new(lists);
         let slices = Cell::new(experiment.slices());
         let guard = options.guard;
-        Ok(Self { experiment, results, _lock: lock, facts, guard, lists, slices, taken })
+        let _lock = lock;
+        Ok(Self { experiment, results, _lock, facts, guard, agents, lists, slices, taken })
     }
 
     /// Resumes an experiment, with so many `more` rounds than it had. From then on its intervals are those that hold
@@ -341,9 +346,9 @@ impl Session {
         let facts = results.session()?;
         let lists = RefCell::new(QueryLists::default());
         let slices = Cell::new(experiment.slices());
-        let taken = Vec::new();
+        let (taken, agents, _lock) = (Vec::new(), Agents::default(), lock);
         let mut session =
-            Self { experiment, results, _lock: lock, facts, guard, lists, slices, taken };
+            Self { experiment, results, _lock, facts, guard, agents, lists, slices, taken };
         for case in &session.facts.plan {
             session.results.settle(case)?;
         }
@@ -368,6 +373,7 @@ impl Session {
         let remaining = session.remaining()?;
         session.taken =
             ask_first(&mut session.experiment, &remaining, &mut session.lists.borrow_mut())?;
+        session.agents = reach_hosts(&session.experiment, &remaining)?;
         Ok(session)
     }
 
@@ -643,6 +649,17 @@ fn ask_first(
         }
     }
     Ok(taken)
+}
+
+/// Reaches the hosts on which external servers are watched.
+fn reach_hosts(experiment: &Experiment, plan: &Plan) -> Result<Agents, SessionError> {
+    let agents = Agents::default();
+    for variant in variants_of(experiment, plan) {
+        if let Some(reason) = watching::unreachable(variant, &agents) {
+            return Err(SessionError::Variant { variant: variant.name.clone(), reason });
+        }
+    }
+    Ok(agents)
 }
 
 /// Why the first run of a variant measured nothing: its server did not start or could not be reached, or the

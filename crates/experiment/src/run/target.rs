@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use dnslab_agent::{Agents, WatchedServer};
 use dnslab_lab::{
     GuardProgram, LogDestination, LogFile, LogPrefix, Logging, Patience, QueryLog, Rotation,
     RunningServer, ServerSpec,
@@ -65,7 +66,7 @@ pub(super) fn prepare(
     asked: &Asked,
 ) -> Result<Target, TargetError> {
     let mut target = match Ways::to_running(variant)? {
-        Some(ways) => external(variant, ways, asked)?,
+        Some(ways) => external(variant, ways, asked, startup.agents)?,
         None => started(variant, testbed, startup, asked)?,
     };
     if !variant.server.watch {
@@ -128,7 +129,12 @@ fn own_tls(load: &Load) -> Option<(String, &'static str)> {
     has_own.then(|| (format!("TLS {}", load.tls_versions), "`load.tls_versions`"))
 }
 
-fn external(variant: &Variant, ways: Ways, asked: &Asked) -> Result<Target, TargetError> {
+fn external(
+    variant: &Variant,
+    ways: Ways,
+    asked: &Asked,
+    agents: &Agents,
+) -> Result<Target, TargetError> {
     // The run judges whether the answer is right. Here somebody must answer.
     let job = ways.job(variant, asked)?;
     if let Err(silent) = is_answered(&job, 0)
@@ -138,7 +144,7 @@ fn external(variant: &Variant, ways: Ways, asked: &Asked) -> Result<Target, Targ
         return Err(TargetError::Silent { source: Box::new(silent), hint });
     }
     // A service that waits for its first query has started by now.
-    let (facts, watch) = watching::external(variant)?;
+    let (facts, watch) = watching::external(variant, agents)?;
     Ok(Target { ways, ports: Vec::new(), server: None, watch, facts })
 }
 
@@ -254,7 +260,7 @@ fn start(
         RunningServer::start(spec, guard, &probe, Patience { timeout: client.start_limit, stop })?;
     let tls = tls(transport, verification, &name, Some(&authority))?;
     let facts = server.facts().clone();
-    let watch = Ok(server.watched());
+    let watch = Ok(WatchedServer::Here(Box::new(server.watched())));
     let port = |transport: &Transport| (*transport, spec.socket_address(*transport).port());
     let ports = spec.transports.iter().map(port).collect();
     Ok(Target { ways: Ways::one(address, tls), ports, server: Some(server), watch, facts })

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use dnslab_agent::Agents;
 use dnslab_lab::hosts::{self, EndedPart, Hosts, LinkSettings};
 use dnslab_lab::network::Visit;
 use dnslab_lab::{
@@ -56,6 +57,8 @@ pub(super) struct Startup<'a> {
     pub(super) guard: &'a GuardProgram,
     /// Whoever waits gives up when it is set.
     pub(super) stop: &'a AtomicBool,
+    /// The links to other hosts.
+    pub(super) agents: &'a Agents,
 }
 
 struct RunningChainServer {
@@ -245,7 +248,7 @@ impl Testbed {
         queries: &Asked,
         startup: Startup<'_>,
     ) -> Result<RunningChainServer, TargetError> {
-        let Startup { cpus, seeds, folder, guard, stop } = startup;
+        let Startup { cpus, seeds, folder, guard, stop, .. } = startup;
         let directory = folder.join(behind.role.name());
         let listen = self.listen_behind(behind.role, variant.server.address.ip())?;
         // The first of all addresses that a private Internet has.

@@ -1,11 +1,17 @@
 //! Who watches the server under test, or why nobody does.
 
-use dnslab_lab::{ExternalServer, Identity, NotFound, Watched};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use dnslab_agent::{Agents, FoundThere, LinkError, WatchedServer};
+use dnslab_lab::{ExternalServer, NotFound, version_at};
 use dnslab_load::sockets;
 use dnslab_record::ServerFacts;
-use dnslab_settings::Variant;
+use dnslab_settings::{HostPlace, Variant};
 use dnslab_wire::Transport;
 use dnslab_wire::units::raised_file_limit;
+
+use super::error::TargetError;
 
 pub(super) const SWITCHED_OFF: &str = "it was switched off (`server.watch = false`)";
 
@@ -13,13 +19,16 @@ pub(super) const NOT_COVERED: &str = "the samples do not cover the measured wind
     start anew?";
 
 /// What is watched of an external server, or why nothing is.
-pub(super) type Watch = Result<Watched, String>;
+pub(super) type Watch = Result<WatchedServer, String>;
 
 /// The facts of an external server that answers already, and what is watched of it.
 ///
 /// # Errors
-/// When a named process or unit is not the server.
-pub(super) fn external(variant: &Variant) -> Result<(ServerFacts, Watch), NotFound> {
+/// When a named process or unit is not the server, or its host cannot be reached.
+pub(super) fn external(
+    variant: &Variant,
+    agents: &Agents,
+) -> Result<(ServerFacts, Watch), TargetError> {
     let unknown = |reason: &str| ServerFacts {
         kind: variant.server.kind_name().to_owned(),
         notes: vec![format!("it was not configured by dnslab, and not watched: {reason}")],
@@ -31,25 +40,45 @@ pub(super) fn external(variant: &Variant) -> Result<(ServerFacts, Watch), NotFou
     let Some(target) = variant.target() else {
         return Ok((unknown(NOT_COVERED), Err(NOT_COVERED.to_owned())));
     };
-    match ExternalServer::find(&identity(variant), variant.load.transport, target) {
-        Ok(server) => {
-            let version = server.version(variant.load.transport, target).unwrap_or_default();
-            Ok((ServerFacts { version, ..server.facts().clone() }, Ok(server.watched())))
+    let found = match &variant.server.host {
+        None => here(variant, target),
+        Some(host) => there(variant, target, host, agents)?,
+    };
+    match found {
+        Ok((facts, plain, server)) => {
+            let version = plain.and_then(version_at).unwrap_or_default();
+            Ok((ServerFacts { version, ..facts }, Ok(server)))
         }
-        Err(error) if error.is_fault() => Err(error),
-        Err(error) => {
-            let reason = error.to_string();
-            Ok((unknown(&reason), Err(reason)))
-        }
+        Err((reason, true)) => Err(TargetError::NotTheServer(reason)),
+        Err((reason, false)) => Ok((unknown(&reason), Err(reason))),
     }
 }
 
-fn identity(variant: &Variant) -> Identity {
-    match (variant.server.pid, &variant.server.unit) {
-        (Some(pid), _) => Identity::Process(pid),
-        (None, Some(unit)) => Identity::Unit(unit.clone()),
-        (None, None) => Identity::Address,
-    }
+/// The facts of a server, where it answers plain DNS, and what is watched. Or why it is not watched, and whether what was
+/// named is wrong.
+type Found = Result<(ServerFacts, Option<SocketAddr>, WatchedServer), (String, bool)>;
+
+fn here(variant: &Variant, target: SocketAddr) -> Found {
+    let transport = variant.load.transport;
+    let server = ExternalServer::find(&variant.server.identity(), transport, target);
+    let server = server.map_err(|error| (error.to_string(), error.is_fault()))?;
+    let plain = server.plain_address(transport, target);
+    Ok((server.facts().clone(), plain, WatchedServer::Here(Box::new(server.watched()))))
+}
+
+fn there(
+    variant: &Variant,
+    target: SocketAddr,
+    host: &HostPlace,
+    agents: &Agents,
+) -> Result<Found, LinkError> {
+    let link = agents.link(host, &variant.server.host_program)?;
+    let (identity, transport) = (variant.server.identity(), variant.load.transport);
+    let found = FoundThere::find(&link, &identity, transport, target)?;
+    Ok(found.map(|found| {
+        let (facts, plain) = (found.found.facts.clone(), found.found.plain);
+        (facts, plain, WatchedServer::There(Arc::new(found)))
+    }))
 }
 
 /// What is wrong with the process or unit to be watched.
@@ -87,8 +116,15 @@ pub(super) fn cpus_of(variant: &Variant, allowed: &[usize]) -> Option<Vec<usize>
     (!own.is_empty() && own.len() < allowed.len()).then_some(own)
 }
 
-/// `None` for a server that dnslab starts.
+/// `None` for a server that dnslab starts, and for one on another host.
 fn find(variant: &Variant) -> Option<Result<ExternalServer, NotFound>> {
-    let target = variant.target()?;
-    Some(ExternalServer::find(&identity(variant), variant.load.transport, target))
+    let target = variant.target().filter(|_| variant.server.host.is_none())?;
+    Some(ExternalServer::find(&variant.server.identity(), variant.load.transport, target))
+}
+
+/// Why the host of an external server cannot be had.
+pub(super) fn unreachable(variant: &Variant, agents: &Agents) -> Option<String> {
+    let host = variant.server.host.as_ref().filter(|_| variant.server.watch)?;
+    let link = agents.link(host, &variant.server.host_program);
+    link.err().map(|error| error.to_string())
 }

@@ -4,7 +4,9 @@ use std::time::{Duration, Instant};
 
 use crate::program::guard;
 use crate::support::{ask, guarded, spec, started, wait_until};
-use dnslab_lab::{ExternalServer, Identity, RunningProcess, Sampler, ServerKind, Watched};
+use dnslab_lab::{
+    ExternalServer, Identity, RunningProcess, Sampler, ServerKind, Watched, version_at,
+};
 use dnslab_record::Span;
 use dnslab_wire::Transport::{self, Dot, Tcp, Udp};
 
@@ -24,7 +26,8 @@ fn check(kind: ServerKind, address: &str, transports: &[Transport], least_proces
         assert!(named >= least_processes, "{kind} over {transport}: {facts:?}");
         assert!(!found.cpus().is_empty(), "{kind}: {facts:?}");
         // TLS has a port of its own, where nobody answers over UDP.
-        let version = found.version(transport, address).unwrap_or_default();
+        let plain = found.plain_address(transport, address);
+        let version = plain.and_then(version_at).unwrap_or_default();
         assert!(version.bytes().any(|letter| letter.is_ascii_digit()), "{kind}: {version:?}");
 
         let sampler = Sampler::start(found.watched());

@@ -276,6 +276,7 @@ fn variant_facts(record: &RunRecord) -> String {
         ("server", server.title()),
         ("server's TLS library", server.tls_library.clone()),
         ("server's user", server.user.clone()),
+        ("server's host", host_of_server(record)),
         ("server threads", threads),
         ("server CPUs", chain::pinned(&server.cpus)),
         ("watched by", sources.unwrap_or_default()),
@@ -294,6 +295,17 @@ fn variant_facts(record: &RunRecord) -> String {
         )
     });
     definitions(own.into_iter().chain(behind).chain(external))
+}
+
+/// The host of a server that is not the load's, with how far its clock is known; empty for others.
+fn host_of_server(record: &RunRecord) -> String {
+    match (record.server.host.as_str(), record.watched.resources.clock_bound_ns) {
+        (host, Some(bound_ns)) => format!(
+            "{host}, watched there by dnslab; its clock is known within {}",
+            number::as_set(bound_ns)
+        ),
+        (host, None) => host.to_owned(),
+    }
 }
 
 fn receive_time(clock: ReceiveTime) -> &'static str {

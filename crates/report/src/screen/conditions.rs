@@ -68,6 +68,9 @@ fn place<'a>(session: &Session, records: impl Iterator<Item = &'a RunRecord>) ->
 }
 
 fn path_to_server(record: &RunRecord) -> String {
+    if record.server.is_elsewhere() {
+        return format!("the server on {}", record.server.host);
+    }
     let path = match (&record.testbed, record.load.target.parse::<SocketAddr>()) {
         (Some(testbed), _) if testbed.steers_receive => "network namespaces with RPS",
         (Some(testbed), _) if testbed.namespaces => "network namespaces",

@@ -250,7 +250,7 @@ fn each_key_is_in_some_experiment() {
         let files = grown(entries.prop_map(|(others, tries)| [others, tries].concat()));
         let begin = format!("{} = ", key.path);
         let is_in = |text: &String| text.lines().any(|line| line.starts_with(&begin));
-        let mut drawn = (0..2_000).map(|_| files.new_tree(&mut runner).unwrap().current());
+        let mut drawn = (0..5_000).map(|_| files.new_tree(&mut runner).unwrap().current());
         assert!(drawn.any(|text| is_in(&text)), "in no experiment: {}", key.path);
     }
 }

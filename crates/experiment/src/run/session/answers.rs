@@ -282,6 +282,7 @@ impl Session {
             queries: &asked,
             folder: &folder,
             guard: &self.guard,
+            agents: &self.agents,
             told: None,
             sampling: None,
         };

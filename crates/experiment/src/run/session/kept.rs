@@ -43,6 +43,7 @@ impl Session {
             queries: &queries,
             folder: &folder,
             guard: &self.guard,
+            agents: &self.agents,
             told: None,
             sampling: None,
         };

@@ -164,6 +164,7 @@ impl Session {
                 queries: &input.queries,
                 folder: &input.folder,
                 guard: &self.guard,
+                agents: &self.agents,
                 told: input.answers.take(),
                 sampling,
             }

@@ -1,0 +1,50 @@
+//! The links of a session: one for each host, opened when it is first needed, and again when it was lost.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use dnslab_lab::remote::Reach;
+use dnslab_record::Fact;
+use dnslab_settings::HostPlace;
+
+use crate::link::{Link, LinkError};
+
+/// The links to the hosts of a session.
+#[derive(Debug, Default)]
+pub struct Agents {
+    links: Mutex<HashMap<(HostPlace, PathBuf), Arc<Link>>>,
+}
+
+impl Agents {
+    /// What the hosts are that have been reached, each fact with the name by which its host is reached.
+    #[must_use]
+    pub fn facts(&self) -> Vec<Fact> {
+        let links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut hosts: Vec<_> = links.iter().map(|((host, _), link)| (&host.0, link)).collect();
+        hosts.sort_unstable_by_key(|(host, _)| *host);
+        let facts = hosts.into_iter().flat_map(|(host, link)| {
+            let named = |Fact { name, value }: &Fact| Fact {
+                name: format!("{host}: {name}"),
+                value: value.clone(),
+            };
+            link.facts().iter().map(named).collect::<Vec<_>>()
+        });
+        facts.collect()
+    }
+
+    /// The link to a host.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub fn link(&self, host: &HostPlace, program: &Path) -> Result<Arc<Link>, LinkError> {
+        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (host.clone(), program.to_owned());
+        if let Some(link) = links.get(&key).filter(|link| link.ended().is_none()) {
+            return Ok(Arc::clone(link));
+        }
+        let link = Arc::new(Link::open(&host.0, &Reach::Ssh(host.0.clone()), program)?);
+        links.insert(key, Arc::clone(&link));
+        Ok(link)
+    }
+}

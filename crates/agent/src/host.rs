@@ -1,0 +1,337 @@
+//! The agent: what a host does when it is told to.
+
+use std::collections::HashMap;
+use std::io::{self, Read, Write};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use dnslab_lab::{ExternalServer, GuardProgram, NotFound, Sampler};
+use dnslab_protocol::{
+    Answer, BrokenStream, Failure, FoundServer, FrameReader, FromAgent, GREETING, Order, Role,
+    Sought, ToAgent, Unreadable, message_of,
+};
+use dnslab_record::Span;
+use dnslab_wire::{Transport, UnknownWord};
+
+use crate::clock::Clock;
+use crate::output::Output;
+
+/// An agent that hears nothing for so long ends. A connection whose packets are lost for 20 s outlives that; after 60 s
+/// without packets it is silent for twice as long, as TCP waits longer and longer (RFC 6298, section 5.5).
+const SILENCE: Duration = Duration::from_secs(30);
+
+const BETWEEN_BEATS: Duration = Duration::from_secs(2);
+
+/// How often what the watches see is told.
+const BETWEEN_SAMPLES: Duration = Duration::from_millis(100);
+
+/// Servers that are known, and watches that run, at most.
+const MOST: usize = 256;
+
+const READ: usize = 64 << 10;
+
+/// What an agent may do. It is decided on its host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Permission {
+    /// Nothing else is done.
+    pub roles: Vec<Role>,
+    /// How programs are started there.
+    pub guard: GuardProgram,
+}
+
+/// How an agent ended.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentEnd {
+    /// Its input ended without a farewell: the coordinator, or what led to it, is gone.
+    #[error("the coordinator is gone")]
+    Gone,
+    /// It heard nothing for too long.
+    #[error("the coordinator has said nothing for {} s", SILENCE.as_secs())]
+    Silent,
+    /// What came was not from a coordinator of this version.
+    #[error("{0}")]
+    Refused(String),
+    /// Its input or output failed.
+    #[error("cannot speak with the coordinator: {0}")]
+    Io(#[from] io::Error),
+}
+
+impl From<BrokenStream> for AgentEnd {
+    fn from(broken: BrokenStream) -> Self {
+        Self::Refused(broken.to_string())
+    }
+}
+
+impl From<Unreadable> for AgentEnd {
+    fn from(unreadable: Unreadable) -> Self {
+        Self::Refused(unreadable.to_string())
+    }
+}
+
+type Watches = Arc<Mutex<HashMap<u32, Sampler>>>;
+
+/// Does what the coordinator says until it says farewell. `silent` is called, on a thread of its own, when nothing was
+/// heard for 30 s: it must end the process, since this function may wait for an output that nobody reads.
+///
+/// # Errors
+/// When the coordinator went away without a farewell, or said what cannot be understood.
+pub fn serve(
+    permission: &Permission,
+    input: impl Read,
+    output: impl Write + Send + 'static,
+    silent: impl FnOnce(AgentEnd) + Send + 'static,
+) -> Result<(), AgentEnd> {
+    let clock = Clock::start();
+    let heard = Arc::new(AtomicI64::new(clock.now_ns()));
+    let output = Arc::new(Output::new(output));
+    let watches = Watches::default();
+    output.greet(GREETING)?;
+    let (ended, end) = mpsc::channel::<()>();
+    watch_silence(clock, Arc::clone(&heard), end, silent)?;
+    let is_over = Arc::new(AtomicBool::new(false));
+    let teller = tell(Arc::clone(&output), Arc::clone(&watches), Arc::clone(&is_over))?;
+    let mut host = Host {
+        permission,
+        clock,
+        output: &output,
+        is_known: false,
+        servers: HashMap::new(),
+        watches: &watches,
+    };
+    let done = host.listen(input, &heard);
+    if let Err(AgentEnd::Refused(reason)) = &done {
+        // The coordinator may be gone as well.
+        output.say(&FromAgent::Refused { reason: reason.clone() }).ok();
+    }
+    is_over.store(true, Ordering::Relaxed);
+    teller.join().ok();
+    drop(ended);
+    done?;
+    Ok(output.say_with(|frames| FromAgent::Bye { frames })?)
+}
+
+/// [`serve`] on the standard input and output of this process.
+///
+/// # Errors
+/// As [`serve`].
+pub fn serve_standard(
+    permission: &Permission,
+    silent: impl FnOnce(AgentEnd) + Send + 'static,
+) -> Result<(), AgentEnd> {
+    serve(permission, io::stdin().lock(), io::stdout(), silent)
+}
+
+/// Calls `silent` if nothing was heard for too long before the end.
+fn watch_silence(
+    clock: Clock,
+    heard: Arc<AtomicI64>,
+    end: mpsc::Receiver<()>,
+    silent: impl FnOnce(AgentEnd) + Send + 'static,
+) -> io::Result<()> {
+    let limit_ns = i64::try_from(SILENCE.as_nanos()).unwrap_or(i64::MAX);
+    thread::Builder::new().spawn(move || {
+        while let Err(RecvTimeoutError::Timeout) = end.recv_timeout(BETWEEN_BEATS) {
+            if clock.now_ns() - heard.load(Ordering::Relaxed) > limit_ns {
+                return silent(AgentEnd::Silent);
+            }
+        }
+    })?;
+    Ok(())
+}
+
+/// Says that the agent is there, and what the watches see. The threads that sample wait for nobody.
+fn tell(
+    output: Arc<Output<impl Write + Send + 'static>>,
+    watches: Watches,
+    is_over: Arc<AtomicBool>,
+) -> io::Result<thread::JoinHandle<()>> {
+    let samples_of_a_beat = BETWEEN_BEATS.as_millis() / BETWEEN_SAMPLES.as_millis();
+    thread::Builder::new().spawn(move || {
+        for turn in 1_u128.. {
+            thread::sleep(BETWEEN_SAMPLES);
+            if is_over.load(Ordering::Relaxed) {
+                return;
+            }
+            let latest: Vec<FromAgent> = {
+                let watches = watches.lock().unwrap_or_else(PoisonError::into_inner);
+                let latest = watches.iter().filter_map(|(watch, sampler)| {
+                    let latest = sampler.latest()?;
+                    let (server, cpus) = (latest.server, latest.load_cpus);
+                    Some(FromAgent::Latest { watch: *watch, server, cpus })
+                });
+                latest.collect()
+            };
+            let beat = (turn % samples_of_a_beat == 0).then_some(FromAgent::Beat);
+            // The reading thread notices that nobody is there.
+            if latest.iter().chain(&beat).any(|message| output.say(message).is_err()) {
+                return;
+            }
+        }
+    })
+}
+
+struct Host<'a, W> {
+    permission: &'a Permission,
+    clock: Clock,
+    output: &'a Output<W>,
+    /// The coordinator has said its version.
+    is_known: bool,
+    servers: HashMap<u32, ExternalServer>,
+    watches: &'a Watches,
+}
+
+impl<W: Write> Host<'_, W> {
+    /// Reads until the farewell.
+    fn listen(&mut self, mut input: impl Read, heard: &AtomicI64) -> Result<(), AgentEnd> {
+        let (mut frames, mut octets) = (FrameReader::default(), vec![0; READ]);
+        loop {
+            let count = match input.read(&mut octets) {
+                Ok(0) => return Err(AgentEnd::Gone),
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error.into()),
+            };
+            let received_ns = self.clock.now_ns();
+            heard.store(received_ns, Ordering::Relaxed);
+            frames.push(&octets[..count]);
+            loop {
+                let before = frames.read();
+                let Some(body) = frames.next_body()? else { break };
+                match message_of(body)? {
+                    ToAgent::Bye { frames } if frames == before => return Ok(()),
+                    ToAgent::Bye { frames } => {
+                        let reason = format!("the farewell counts {frames} frames, not {before}");
+                        return Err(AgentEnd::Refused(reason));
+                    }
+                    message => self.hear(message, received_ns)?,
+                }
+            }
+        }
+    }
+
+    fn hear(&mut self, message: ToAgent, received_ns: i64) -> Result<(), AgentEnd> {
+        match message {
+            ToAgent::Hello { version } => self.welcome(&version),
+            _ if !self.is_known => {
+                let reason = "the first message must be a greeting with the version".to_owned();
+                Err(AgentEnd::Refused(reason))
+            }
+            ToAgent::Clock { sent_ns } => {
+                let answered_ns = self.clock.now_ns();
+                Ok(self.output.say(&FromAgent::Clock { sent_ns, received_ns, answered_ns })?)
+            }
+            ToAgent::Beat | ToAgent::Bye { .. } => Ok(()),
+            ToAgent::Order { id, order } => {
+                let answer = match self.act(order) {
+                    Ok(answer) => FromAgent::Done { id, answer },
+                    Err(failure) => FromAgent::Failed { id, failure },
+                };
+                Ok(self.output.say(&answer)?)
+            }
+        }
+    }
+
+    fn welcome(&mut self, version: &str) -> Result<(), AgentEnd> {
+        let own = env!("CARGO_PKG_VERSION");
+        if version != own {
+            return Err(AgentEnd::Refused(format!(
+                "this host has dnslab {own}, and the coordinator {version}: install the same on both"
+            )));
+        }
+        self.is_known = true;
+        let welcome = FromAgent::Welcome {
+            version: own.to_owned(),
+            roles: self.permission.roles.clone(),
+            host: dnslab_lab::host::name(),
+            facts: dnslab_lab::host::facts(),
+        };
+        Ok(self.output.say(&welcome)?)
+    }
+
+    fn act(&mut self, order: Order) -> Result<Answer, Failure> {
+        let role = order.role();
+        if !self.permission.roles.contains(&role) {
+            return Err(Failure::of(format!(
+                "its host does not allow it to `{}` (`dnslab agent --allow`)",
+                role.name()
+            )));
+        }
+        match order {
+            Order::Find { server, sought } => self.find(server, &sought),
+            Order::Forget { server } => {
+                self.servers.remove(&server);
+                Ok(Answer::Forgotten)
+            }
+            Order::Examine => {
+                Ok(Answer::Examined(dnslab_lab::doctor::examine(&self.permission.guard)))
+            }
+            Order::Watch { server, watch } => self.watch(server, watch),
+            Order::EndWatch { watch, origin_ns, from_ns, to_ns } => {
+                self.end_watch(watch, origin_ns, Span::between(from_ns, to_ns))
+            }
+        }
+    }
+
+    fn find(&mut self, number: u32, sought: &Sought) -> Result<Answer, Failure> {
+        if self.servers.len() >= MOST || self.servers.contains_key(&number) {
+            return Err(Failure::of(format!("it knows {MOST} servers, or one of number {number}")));
+        }
+        let transport: Transport =
+            sought.transport.parse().map_err(|word: UnknownWord| Failure::of(word.to_string()))?;
+        let server = match ExternalServer::find(&sought.identity, transport, sought.address) {
+            Ok(server) => server,
+            Err(error) => {
+                let (reason, is_fault) = (not_found(&error), error.is_fault());
+                return Ok(Answer::NotFound { reason, is_fault });
+            }
+        };
+        let found = FoundServer {
+            facts: server.facts().clone(),
+            file_limit: server.file_limit(),
+            plain: server.plain_address(transport, sought.address),
+        };
+        self.servers.insert(number, server);
+        Ok(Answer::Found(Box::new(found)))
+    }
+
+    fn watch(&mut self, server: u32, watch: u32) -> Result<Answer, Failure> {
+        let known = self.servers.get(&server);
+        let known = known.ok_or_else(|| Failure::of(format!("it knows no server {server}")))?;
+        let mut watches = self.watches.lock().unwrap_or_else(PoisonError::into_inner);
+        if watches.len() >= MOST || watches.contains_key(&watch) {
+            return Err(Failure::of(format!("it has {MOST} watches, or one with number {watch}")));
+        }
+        watches.insert(watch, Sampler::start(known.watched()));
+        Ok(Answer::Watching)
+    }
+
+    fn end_watch(&mut self, watch: u32, origin_ns: i64, window: Span) -> Result<Answer, Failure> {
+        let sampler = {
+            let mut watches = self.watches.lock().unwrap_or_else(PoisonError::into_inner);
+            watches.remove(&watch)
+        };
+        let sampler = sampler.ok_or_else(|| Failure::of(format!("it has no watch {watch}")))?;
+        let origin = self.clock.instant_of(origin_ns);
+        let origin = origin.ok_or_else(|| Failure::of("its clock has no such instant"))?;
+        Ok(Answer::Resources(Box::new(sampler.finish_over(origin, window))))
+    }
+}
+
+/// Why nothing was found, as it is said of another host.
+fn not_found(error: &NotFound) -> String {
+    match error {
+        NotFound::Elsewhere => {
+            "that host does not have the address: if packets reach the server by another one, name it by \
+             `server.pid` or `server.unit`"
+                .to_owned()
+        }
+        NotFound::OtherUser { port } => format!(
+            "port {port} belongs there to a process of another user: reach the host as root or as that user, or \
+             name the server by `server.pid` or `server.unit`"
+        ),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,29 @@
+//! Both ends of the link to a host: the agent that acts there ([`serve`]), and the coordinator's [`Link`] to it.
+//!
+//! An agent is `dnslab agent`, started on its host by the program that leads there (ssh, or none for this host), and it
+//! speaks on its standard input and output alone: nothing listens. Each end says every 2 s that it is there. An agent that
+//! hears nothing for 30 s ends, with all that it has started; it is gone then, whatever became of the connection. A
+//! coordinator that hears nothing for 25 s gives the host up.
+//!
+//! [`ServerWatch`] is how a server is watched, here or there: the one difference is who samples.
+//!
+//! Modules, in the order of reading: `host` (the agent), `output` (frames out), `link` (its coordinator), `watching` (what
+//! both are for), `agents` (the links of a session).
+//!
+//! - Invariant: an agent does what its role allows, and nothing before the coordinator has said its version.
+//! - Invariant: what an agent says is bounded, and so is what its coordinator keeps of it.
+//! - Invariant: no thread that measures writes to the other end.
+
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
+
+mod agents;
+mod clock;
+mod host;
+mod link;
+mod output;
+mod watching;
+
+pub use agents::Agents;
+pub use host::{AgentEnd, Permission, serve, serve_standard};
+pub use link::{Link, LinkError};
+pub use watching::{FoundThere, ServerWatch, WatchedServer};

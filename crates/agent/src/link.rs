@@ -1,0 +1,548 @@
+//! The coordinator's end of the link to one host.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::process::{ChildStderr, ChildStdin, ChildStdout};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dnslab_lab::remote::{Reach, Remote, RemotePipes};
+use dnslab_protocol::clock::{EXCHANGES, Exchange, Offset, best};
+use dnslab_protocol::{
+    Answer, BrokenStream, Failure, FrameReader, FromAgent, GreetingReader, Order, Role, ToAgent,
+    message_of,
+};
+use dnslab_record::{CpuShare, Diagnosis, Fact, LiveServer};
+
+use crate::clock::Clock;
+use crate::output::Output;
+
+/// A host that says nothing for so long is given up. Its agent does so after 30 s.
+const SILENCE: Duration = Duration::from_secs(25);
+
+const BETWEEN_BEATS: Duration = Duration::from_secs(2);
+
+/// Time until a host must have greeted: ssh gives up the connection after 10 s, and a login may take some more.
+const GREETING_WITHIN: Duration = Duration::from_secs(30);
+
+/// Time until an order must be done.
+const DONE_WITHIN: Duration = Duration::from_secs(20);
+
+/// Time for an exchange of stamps.
+const EXCHANGED_WITHIN: Duration = Duration::from_secs(2);
+
+/// Time that the agent has to say farewell.
+const FAREWELL_WITHIN: Duration = Duration::from_secs(2);
+
+/// Octets that are kept of what ssh says.
+const MAX_SAID: usize = 4 << 10;
+
+const READ: usize = 64 << 10;
+
+/// Why a host cannot be had, or is lost. Each begins with its name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LinkError {
+    /// What leads there cannot be started.
+    #[error("{host}: `{command}` cannot be started: {reason}")]
+    NotStarted {
+        /// The host.
+        host: String,
+        /// The command line.
+        command: String,
+        /// What the system said.
+        reason: String,
+    },
+    /// No agent answered.
+    #[error(
+        "{host}: no dnslab answered there: {said}\n  hint:    try `{command}`: it must say `dnslab-agent 1`{remedy}"
+    )]
+    NoAgent {
+        /// The host.
+        host: String,
+        /// What was said in its place.
+        said: String,
+        /// The command line.
+        command: String,
+        /// What may be done, as the end of a sentence.
+        remedy: String,
+    },
+    /// The agent refused the coordinator.
+    #[error("{host}: {reason}")]
+    Refused {
+        /// The host.
+        host: String,
+        /// Why.
+        reason: String,
+    },
+    /// An order failed there.
+    #[error("{host}: {failure}")]
+    Failed {
+        /// The host.
+        host: String,
+        /// Why, with what is behind it.
+        failure: String,
+    },
+    /// The connection ended, or what came over it cannot be right.
+    #[error("{host} is lost: {reason}")]
+    Lost {
+        /// The host.
+        host: String,
+        /// What was seen last.
+        reason: String,
+    },
+    /// An order was not done in time.
+    #[error("{host}: an order was not done within {} s", DONE_WITHIN.as_secs())]
+    Late {
+        /// The host.
+        host: String,
+    },
+}
+
+/// What came from the agent and is not yet fetched.
+#[derive(Default)]
+struct State {
+    welcome: Option<Welcome>,
+    /// Orders that somebody waits for, with the answer once it is there.
+    orders: HashMap<u32, Option<Result<Answer, Failure>>>,
+    /// The exchange that is under way.
+    exchange: Option<Exchange>,
+    /// What watches say. Only those that were begun are kept.
+    latest: HashMap<u32, Option<(LiveServer, Vec<CpuShare>)>>,
+    heard: Option<Instant>,
+    /// Frames that were read.
+    frames: u64,
+    has_said_farewell: bool,
+    ended: Option<LinkError>,
+    /// What ssh said beside the frames.
+    said: Vec<u8>,
+}
+
+#[derive(Clone, Debug)]
+struct Welcome {
+    roles: Vec<Role>,
+    host: String,
+    facts: Vec<Fact>,
+}
+
+struct Shared {
+    host: String,
+    command: String,
+    clock: Clock,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The first reason stays.
+    fn end(&self, why: LinkError) {
+        self.state().ended.get_or_insert(why);
+        self.changed.notify_all();
+    }
+
+    fn lose(&self, reason: impl Into<String>) {
+        self.end(LinkError::Lost { host: self.host.clone(), reason: reason.into() });
+    }
+
+    /// Waits until `found` gives something.
+    fn wait<T>(
+        &self,
+        within: Duration,
+        mut found: impl FnMut(&mut State) -> Option<T>,
+    ) -> Result<T, LinkError> {
+        let deadline = Instant::now() + within;
+        let mut state = self.state();
+        loop {
+            if let Some(found) = found(&mut state) {
+                return Ok(found);
+            }
+            if let Some(ended) = &state.ended {
+                return Err(ended.clone());
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(LinkError::Late { host: self.host.clone() });
+            }
+            let waited = self.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+/// The link to the agent of one host.
+pub struct Link {
+    shared: Arc<Shared>,
+    output: Arc<Output<ChildStdin>>,
+    next: AtomicU32,
+    welcome: Welcome,
+    remote: Mutex<Remote>,
+}
+
+impl fmt::Debug for Link {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Link").field("host", &self.shared.host).finish_non_exhaustive()
+    }
+}
+
+impl Link {
+    /// Starts the agent of a host and greets it.
+    ///
+    /// # Errors
+    /// When the host cannot be reached, has no dnslab or one of another version.
+    pub fn open(host: &str, reach: &Reach, program: &Path) -> Result<Self, LinkError> {
+        let command = dnslab_lab::remote::command_line(reach, program).join(" ");
+        let clock = Clock::start();
+        let (state, changed) = (Mutex::default(), Condvar::new());
+        let of_shared = (host.to_owned(), command.clone());
+        let shared = Shared { host: of_shared.0, command: of_shared.1, clock, state, changed };
+        let shared = Arc::new(shared);
+        let not_started = |error: io::Error| LinkError::NotStarted {
+            host: host.to_owned(),
+            command: command.clone(),
+            reason: error.to_string(),
+        };
+        let (remote, pipes) = Remote::start(reach, program).map_err(not_started)?;
+        let RemotePipes { input, output, error } = pipes;
+        let (for_error, for_output) = (Arc::clone(&shared), Arc::clone(&shared));
+        let beside = thread::Builder::new().spawn(move || keep_what_is_said(error, &for_error));
+        let beside = beside.map_err(not_started)?;
+        let read = move || listen_to_its_end(output, &for_output, beside);
+        thread::Builder::new().spawn(read).map_err(not_started)?;
+        let input = Arc::new(Output::new(input));
+        let mut link = Self {
+            shared: Arc::clone(&shared),
+            output: Arc::clone(&input),
+            next: AtomicU32::new(1),
+            welcome: Welcome { roles: Vec::new(), host: String::new(), facts: Vec::new() },
+            remote: Mutex::new(remote),
+        };
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        // Why it cannot be written is what the reading thread hears.
+        link.output.say(&ToAgent::Hello { version }).ok();
+        let welcome = shared.wait(GREETING_WITHIN, |state| state.welcome.take());
+        link.welcome = welcome.map_err(|error| match error {
+            LinkError::Late { host } => no_agent(&shared, host, &shared.state().said),
+            other => other,
+        })?;
+        thread::Builder::new().spawn(move || beat(&shared, &input)).map_err(not_started)?;
+        Ok(link)
+    }
+
+    /// The name that the host gives itself.
+    #[must_use]
+    pub fn host_name(&self) -> &str {
+        &self.welcome.host
+    }
+
+    /// What the host is.
+    #[must_use]
+    pub fn facts(&self) -> &[Fact] {
+        &self.welcome.facts
+    }
+
+    /// What on the host would spoil a measurement.
+    ///
+    /// # Errors
+    /// When the host is lost, or does not allow it.
+    pub fn examine(&self) -> Result<Vec<Diagnosis>, LinkError> {
+        match self.order(Order::Examine)? {
+            Answer::Examined(found) => Ok(found),
+            _ => Err(self.misunderstood()),
+        }
+    }
+
+    /// What is allowed there.
+    #[must_use]
+    pub fn roles(&self) -> &[Role] {
+        &self.welcome.roles
+    }
+
+    /// Why the link cannot be used any more; `None` while it can.
+    #[must_use]
+    pub fn ended(&self) -> Option<LinkError> {
+        self.shared.state().ended.clone()
+    }
+
+    /// Has the agent do something, and waits until it is done.
+    ///
+    /// # Errors
+    /// When it failed, was late, or the host is lost.
+    pub(crate) fn order(&self, order: Order) -> Result<Answer, LinkError> {
+        let id = self.number();
+        self.shared.state().orders.insert(id, None);
+        self.say(&ToAgent::Order { id, order });
+        let done = self.shared.wait(DONE_WITHIN, |state| state.orders.get_mut(&id)?.take());
+        self.shared.state().orders.remove(&id);
+        done?.map_err(|failure| {
+            let host = self.shared.host.clone();
+            let all = [vec![failure.reason], failure.causes].concat();
+            LinkError::Failed { host, failure: all.join(": ") }
+        })
+    }
+
+    /// Has the agent do something that nobody waits for.
+    pub(crate) fn order_only(&self, order: Order) {
+        let id = self.number();
+        self.say(&ToAgent::Order { id, order });
+    }
+
+    /// A number that no order and no watch of this link has.
+    pub(crate) fn number(&self) -> u32 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// How much the agent's clock is ahead of that of this link, by exchanges one after the other.
+    pub(crate) fn offset(&self) -> Result<Offset, LinkError> {
+        let mut exchanges = Vec::with_capacity(EXCHANGES);
+        for _ in 0..EXCHANGES {
+            let sent_ns = self.shared.clock.now_ns();
+            self.shared.state().exchange = None;
+            self.say(&ToAgent::Clock { sent_ns });
+            let exchange = self.shared.wait(EXCHANGED_WITHIN, |state| {
+                state.exchange.take().filter(|exchange| exchange.sent_ns == sent_ns)
+            })?;
+            exchanges.push(exchange);
+        }
+        let lost = || {
+            let reason = "the stamps of its clock contradict each other".to_owned();
+            LinkError::Lost { host: self.shared.host.clone(), reason }
+        };
+        best(&exchanges).ok_or_else(lost)
+    }
+
+    /// An instant by the clock of this link.
+    pub(crate) fn ns_of(&self, at: Instant) -> i64 {
+        self.shared.clock.ns_of(at)
+    }
+
+    /// From here on what a watch says is kept.
+    pub(crate) fn expect(&self, watch: u32) {
+        self.shared.state().latest.insert(watch, None);
+    }
+
+    pub(crate) fn latest(&self, watch: u32) -> Option<(LiveServer, Vec<CpuShare>)> {
+        self.shared.state().latest.get(&watch)?.clone()
+    }
+
+    /// What a watch says is of no interest any more.
+    pub(crate) fn forget(&self, watch: u32) {
+        self.shared.state().latest.remove(&watch);
+    }
+
+    /// The agent answered something else than was asked.
+    pub(crate) fn misunderstood(&self) -> LinkError {
+        let reason = "it answers something else than it is asked".to_owned();
+        LinkError::Lost { host: self.shared.host.clone(), reason }
+    }
+
+    fn say(&self, message: &ToAgent) {
+        if let Err(error) = self.output.say(message) {
+            // ssh may have said more by now, or says it soon.
+            thread::sleep(Duration::from_millis(50));
+            self.shared.lose(format!("nothing can be said to it any more: {error}"));
+        }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        let is_open = self.ended().is_none();
+        if is_open && self.output.say_with(|frames| ToAgent::Bye { frames }).is_ok() {
+            self.shared.wait(FAREWELL_WITHIN, |state| state.has_said_farewell.then_some(())).ok();
+        }
+        self.shared.lose("it was left");
+        // Its input must be closed for it to end by itself, and a thread may still hold it.
+        let mut remote = self.remote.lock().unwrap_or_else(PoisonError::into_inner);
+        remote.end(if is_open { FAREWELL_WITHIN } else { Duration::ZERO });
+    }
+}
+
+/// How a stream ended.
+enum StreamEnd {
+    Closed,
+    Broken(String),
+    Farewell,
+    Refused(String),
+}
+
+/// Reads what the agent says, and says how that ended. `beside` keeps what ssh says of it, which comes before the end.
+fn listen_to_its_end(output: ChildStdout, shared: &Shared, beside: thread::JoinHandle<()>) {
+    let end = listen(output, shared);
+    beside.join().ok();
+    conclude(shared, end);
+}
+
+/// Reads what the agent says until it ends.
+fn listen(mut output: ChildStdout, shared: &Shared) -> StreamEnd {
+    let mut octets = vec![0; READ];
+    let mut greeting = GreetingReader::default();
+    let mut frames = FrameReader::default();
+    let mut is_greeted = false;
+    loop {
+        let count = match output.read(&mut octets) {
+            Ok(0) => {
+                if !is_greeted {
+                    shared.state().said.extend_from_slice(greeting.banner().as_bytes());
+                }
+                return StreamEnd::Closed;
+            }
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return StreamEnd::Broken(error.to_string()),
+        };
+        let came_ns = shared.clock.now_ns();
+        if is_greeted {
+            frames.push(&octets[..count]);
+        } else {
+            match greeting.push(&octets[..count]) {
+                Ok(None) => continue,
+                Ok(Some(rest)) => {
+                    is_greeted = true;
+                    frames.push(&rest);
+                }
+                Err(BrokenStream::Version { found }) => {
+                    let version = BrokenStream::Version { found };
+                    return StreamEnd::Refused(version.to_string());
+                }
+                Err(broken) => return StreamEnd::Broken(broken.to_string()),
+            }
+        }
+        if let Some(end) = hear_all(&mut frames, came_ns, shared) {
+            return end;
+        }
+    }
+}
+
+/// Hears the messages that are there. Returns how the stream ended, if it has.
+fn hear_all(frames: &mut FrameReader, came_ns: i64, shared: &Shared) -> Option<StreamEnd> {
+    loop {
+        let before = frames.read();
+        let message = match frames.next_body() {
+            Ok(None) => return None,
+            Ok(Some(body)) => message_of::<FromAgent>(body),
+            Err(broken) => return Some(StreamEnd::Broken(broken.to_string())),
+        };
+        let message = match message {
+            Ok(message) => message,
+            Err(unreadable) => return Some(StreamEnd::Broken(unreadable.to_string())),
+        };
+        let mut state = shared.state();
+        (state.heard, state.frames) = (Some(Instant::now()), frames.read());
+        match message {
+            FromAgent::Welcome { roles, host, facts, .. } => {
+                state.welcome = Some(Welcome { roles, host, facts });
+            }
+            FromAgent::Refused { reason } => return Some(StreamEnd::Refused(reason)),
+            FromAgent::Clock { sent_ns, received_ns, answered_ns } => {
+                state.exchange = Some(Exchange { sent_ns, received_ns, answered_ns, came_ns });
+            }
+            FromAgent::Beat => {}
+            FromAgent::Done { id, answer } => settle(&mut state, id, Ok(answer)),
+            FromAgent::Failed { id, failure } => settle(&mut state, id, Err(failure)),
+            FromAgent::Latest { watch, server, cpus } => {
+                if let Some(latest) = state.latest.get_mut(&watch) {
+                    *latest = Some((server, cpus));
+                }
+            }
+            FromAgent::Bye { frames } if frames == before => return Some(StreamEnd::Farewell),
+            FromAgent::Bye { frames } => {
+                let reason = format!("its farewell counts {frames} frames, and {before} came");
+                return Some(StreamEnd::Broken(reason));
+            }
+        }
+        drop(state);
+        shared.changed.notify_all();
+    }
+}
+
+/// An answer to an order that nobody waits for is left out.
+fn settle(state: &mut State, id: u32, answer: Result<Answer, Failure>) {
+    if let Some(order) = state.orders.get_mut(&id) {
+        *order = Some(answer);
+    }
+}
+
+fn conclude(shared: &Shared, end: StreamEnd) {
+    let (said, frames) = {
+        let mut state = shared.state();
+        if matches!(end, StreamEnd::Farewell) {
+            state.has_said_farewell = true;
+        }
+        (state.said.clone(), state.frames)
+    };
+    shared.changed.notify_all();
+    let host = shared.host.clone();
+    match end {
+        StreamEnd::Farewell => shared.lose("it has said farewell"),
+        StreamEnd::Refused(reason) => shared.end(LinkError::Refused { host, reason }),
+        StreamEnd::Closed if frames == 0 => shared.end(no_agent(shared, host, &said)),
+        StreamEnd::Closed => {
+            let text = last_lines(&said);
+            let why = if text.is_empty() { String::new() } else { format!(": {text}") };
+            shared.lose(format!("the connection ended without a farewell{why}"));
+        }
+        StreamEnd::Broken(reason) => shared.lose(reason),
+    }
+}
+
+fn no_agent(shared: &Shared, host: String, said: &[u8]) -> LinkError {
+    let said = match last_lines(said) {
+        text if text.is_empty() => "the connection ended in silence".to_owned(),
+        text => text,
+    };
+    // What shells say of a program that they do not find.
+    let is_missing = said.split("; ").any(|line| {
+        line.contains("dnslab") && (line.contains("not found") || line.contains("No such file"))
+    });
+    let remedy = match is_missing {
+        true => ", or name the program there: --set server.host_program=/path/of/dnslab",
+        false => "",
+    };
+    let (command, remedy) = (shared.command.clone(), remedy.to_owned());
+    LinkError::NoAgent { host, said, command, remedy }
+}
+
+/// What was said last, on one line.
+fn last_lines(said: &[u8]) -> String {
+    let text = String::from_utf8_lossy(said);
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    lines[lines.len().saturating_sub(3)..].join("; ")
+}
+
+/// Keeps the end of what is said beside the frames.
+fn keep_what_is_said(mut error: ChildStderr, shared: &Shared) {
+    let mut octets = [0; 1 << 10];
+    while let Ok(count @ 1..) = error.read(&mut octets) {
+        let mut state = shared.state();
+        state.said.extend_from_slice(&octets[..count]);
+        let too_many = state.said.len().saturating_sub(MAX_SAID);
+        state.said.drain(..too_many);
+    }
+}
+
+/// Says that the coordinator is there, and gives up a host that is silent.
+fn beat(shared: &Shared, output: &Output<impl Write>) {
+    loop {
+        let state = shared.state();
+        let waited =
+            shared.changed.wait_timeout_while(state, BETWEEN_BEATS, |state| state.ended.is_none());
+        let state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        if state.ended.is_some() {
+            return;
+        }
+        let is_silent = state.heard.is_some_and(|heard| heard.elapsed() > SILENCE);
+        drop(state);
+        if is_silent {
+            return shared.lose(format!("it has said nothing for {} s", SILENCE.as_secs()));
+        }
+        // Whoever reads notices the end.
+        output.say(&ToAgent::Beat).ok();
+    }
+}

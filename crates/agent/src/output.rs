@@ -1,0 +1,40 @@
+//! Messages out, as frames.
+
+use std::io::{self, Write};
+use std::sync::{Mutex, PoisonError};
+
+use dnslab_protocol::{FrameWriter, body_of};
+use serde::Serialize;
+
+/// The output of an end. Its threads take turns at whole frames.
+pub(crate) struct Output<W> {
+    inner: Mutex<(FrameWriter, W)>,
+}
+
+impl<W: Write> Output<W> {
+    pub(crate) fn new(output: W) -> Self {
+        Self { inner: Mutex::new((FrameWriter::default(), output)) }
+    }
+
+    /// Writes a message at once.
+    pub(crate) fn say(&self, message: &impl Serialize) -> io::Result<()> {
+        self.say_with(|_| message)
+    }
+
+    /// Writes a message that is made of how many frames were written before it.
+    pub(crate) fn say_with<M: Serialize>(&self, message: impl FnOnce(u64) -> M) -> io::Result<()> {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let (frames, output) = &mut *inner;
+        let body = body_of(&message(frames.written())).map_err(io::Error::other)?;
+        let frame = frames.frame(&body).map_err(io::Error::other)?;
+        output.write_all(&frame)?;
+        output.flush()
+    }
+
+    /// Writes octets that are no frame.
+    pub(crate) fn greet(&self, greeting: &[u8]) -> io::Result<()> {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.1.write_all(greeting)?;
+        inner.1.flush()
+    }
+}

@@ -1,0 +1,32 @@
+//! `dnslab agent`: what another host is told to do, by whoever reaches it.
+
+use std::io::{self, IsTerminal as _};
+use std::process;
+
+use dnslab_agent::{AgentEnd, Permission};
+use dnslab_protocol::Role;
+
+use crate::arguments::Agent;
+use crate::exit::{Exit, Failure};
+use crate::session::guard;
+use crate::terminal;
+
+/// Serves the coordinator at the other end of the standard input and output until that says farewell.
+pub(crate) fn agent(arguments: &Agent) -> Result<Exit, Failure> {
+    if io::stdin().is_terminal() {
+        return Err(Failure::bad_input(anyhow::anyhow!(
+            "nobody speaks with this agent: it is started over ssh, by `dnslab load SERVER --watch HOST` on another host"
+        )));
+    }
+    let roles = match &arguments.allow[..] {
+        [] => Role::ALL.to_vec(),
+        allowed => allowed.to_vec(),
+    };
+    // What it waits for may never come: its output is read by nobody.
+    let silent = |end: AgentEnd| -> () {
+        terminal::error(&end.into());
+        process::exit(Exit::Impossible.code().into());
+    };
+    dnslab_agent::serve_standard(&Permission { roles, guard: guard() }, silent)?;
+    Ok(Exit::Fine)
+}

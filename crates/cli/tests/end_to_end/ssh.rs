@@ -1,0 +1,274 @@
+//! A server on another host, watched over a real sshd: one host has the clients, the other the server.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use dnslab_record::{RunRecord, RunStatus};
+use rustix::process::{Pid, Signal};
+
+use crate::command::{Done, Guarded, Running, program};
+use crate::evidence::{measured, report_is_whole, valid_records};
+use crate::host::Host;
+use crate::processes::wait_for;
+use crate::room::Room;
+use crate::watching::unwatched;
+
+const SERVER: &str = "192.0.2.1";
+
+/// Two hosts with a link. Dropping it ends all that runs there.
+struct Hosts {
+    client: Host,
+    _server: Host,
+    _sshd: Guarded,
+    _named: Guarded,
+}
+
+impl Hosts {
+    /// With sshd and BIND on the server's host. The clients' key is for this command only, if there is one.
+    #[track_caller]
+    fn make(room: &Room, forced: &str) -> Self {
+        let client = Host::make();
+        let server = client.another();
+        client.run(&format!(
+            "ip link add server type veth peer name client netns {} && \
+             ip address add 192.0.2.2/30 dev server && ip link set server up",
+            server.pid()
+        ));
+        server.run("ip address add 192.0.2.1/30 dev client && ip link set client up");
+        let folder = room.path().display();
+        let make_keys = format!(
+            "ssh-keygen -q -t ed25519 -N '' -f {folder}/host && ssh-keygen -q -t ed25519 -N '' -f {folder}/own"
+        );
+        let made = Command::new("sh").args(["-c", &make_keys]).status().unwrap();
+        assert!(made.success(), "ssh-keygen: apt-get install openssh-client");
+        let public = fs::read_to_string(room.path().join("own.pub")).unwrap();
+        let forced = match forced {
+            "" => String::new(),
+            command => format!("restrict,command=\"{command}\" "),
+        };
+        room.write("authorized", &format!("{forced}{public}"));
+        let key = fs::read_to_string(room.path().join("host.pub")).unwrap();
+        room.write("known", &format!("{SERVER} {key}"));
+        room.write(
+            "sshd_config",
+            &format!(
+                "Port 22\nListenAddress {SERVER}\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/authorized\n\
+                 StrictModes no\nUsePAM no\nPermitRootLogin yes\nPidFile none\nPasswordAuthentication no\n"
+            ),
+        );
+        room.write(
+            "ssh_config",
+            &format!(
+                "Host ns1\nHostName {SERVER}\nHost *\nIdentityFile {folder}/own\nIdentitiesOnly yes\n\
+                 UserKnownHostsFile {folder}/known\nStrictHostKeyChecking yes\n"
+            ),
+        );
+        // ssh reads the configuration of the user, which is not for a test to change.
+        let bin = room.path().join("bin");
+        fs::create_dir(&bin).unwrap();
+        fs::write(
+            bin.join("ssh"),
+            format!("#!/bin/sh\nexec /usr/bin/ssh -F {folder}/ssh_config \"$@\"\n"),
+        )
+        .unwrap();
+        fs::set_permissions(bin.join("ssh"), fs::Permissions::from_mode(0o755)).unwrap();
+        fs::create_dir_all("/run/sshd").unwrap();
+        let config = format!("{folder}/sshd_config");
+        let mut sshd = server.command("/usr/sbin/sshd");
+        sshd.args(["-D", "-e", "-f", &config]).stdin(Stdio::null());
+        sshd.stderr(fs::File::create(room.path().join("sshd.log")).unwrap());
+        let sshd = Guarded(sshd.spawn().unwrap());
+        let named = named(room, &server);
+        let hosts = Self { client, _server: server, _sshd: sshd, _named: named };
+        hosts.wait_until_they_answer(room);
+        hosts
+    }
+
+    #[track_caller]
+    fn wait_until_they_answer(&self, room: &Room) {
+        let read = |name| fs::read_to_string(room.path().join(name)).unwrap_or_default();
+        let scan = || self.client.command("ssh-keyscan").args(["-T", "1", SERVER]).output();
+        let has_key = || scan().is_ok_and(|scanned| !scanned.stdout.is_empty());
+        let is_there =
+            || (read("named.log").contains("all zones loaded") && has_key()).then_some(());
+        let log = || read("sshd.log") + &read("named.log");
+        wait_for("they answer (apt-get install openssh-server bind9)", log, is_there);
+    }
+
+    /// dnslab on the host of the clients.
+    fn dnslab(&self, room: &Room, arguments: &[&str]) -> Running {
+        let path =
+            format!("{}:{}", room.path().join("bin").display(), std::env::var("PATH").unwrap());
+        let mut command = self.client.command(program());
+        command.args(arguments).env("PATH", path);
+        Running::start(command, room.path())
+    }
+
+    fn load(&self, room: &Room, duration: &str, further: &[&str]) -> Running {
+        let few = ["load", SERVER, "--duration", duration, "--clients", "10"];
+        let patient = ["--set", "expect.lag_limit=1m"];
+        self.dnslab(room, &[&few[..], &patient, further].concat())
+    }
+}
+
+/// BIND with the zone that dnslab asks for.
+#[track_caller]
+fn named(room: &Room, server: &Host) -> Guarded {
+    room.dnslab(&["make", "zone", "example.test", "--output", "zone"]).exits_with(0);
+    let folder = room.path().display();
+    room.write(
+        "named.conf",
+        &format!(
+            "options {{ directory \"{folder}\"; listen-on {{ {SERVER}; }}; listen-on-v6 {{ none; }}; recursion no; dnssec-validation no; \
+             pid-file none; session-keyfile none; }};\ncontrols {{ }};\n\
+             zone \"example.test\" {{ type primary; file \"zone\"; }};\n"
+        ),
+    );
+    let mut named = server.command("/usr/sbin/named");
+    named.args(["-g", "-n", "1", "-c", &format!("{folder}/named.conf")]).stdin(Stdio::null());
+    named.stderr(fs::File::create(room.path().join("named.log")).unwrap());
+    Guarded(named.spawn().unwrap())
+}
+
+/// The program by a path that only this test has.
+fn agent(room: &Room) -> String {
+    let path = room.path().join("dnslab");
+    if !path.exists() {
+        symlink(program(), &path).unwrap();
+    }
+    path.display().to_string()
+}
+
+fn as_there(path: &str) -> String {
+    format!("server.host_program={path}")
+}
+
+/// The processes whose command lines begin with these words.
+fn processes(words: &[&str]) -> Vec<i32> {
+    let begins = words.join(" ");
+    let all = fs::read_dir("/proc").unwrap().flatten();
+    let found = all.filter_map(|process| {
+        let line = fs::read(process.path().join("cmdline")).ok()?;
+        let line = String::from_utf8_lossy(&line).replace('\0', " ");
+        let pid = process.file_name().to_string_lossy().parse().ok()?;
+        line.starts_with(&begins).then_some(pid)
+    });
+    found.collect()
+}
+
+/// The agents of this test.
+fn agents(room: &Room) -> Vec<i32> {
+    processes(&[&agent(room), "agent"])
+}
+
+#[track_caller]
+fn check_none_is_left(room: &Room) {
+    let left = || format!("{:?}", agents(room));
+    wait_for("no agent is left", left, || agents(room).is_empty().then_some(()));
+}
+
+#[track_caller]
+fn check_watched(room: &Room, done: &Done) -> RunRecord {
+    let record = valid_records(&room.results(), 1).remove(0);
+    assert_eq!(unwatched(&record), None, "{done}");
+    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    assert_eq!(record.server.host, name, "{done}");
+    let resources = &record.watched.resources;
+    let used = resources.cpu_ns(measured(&record).window());
+    assert!(used.is_some_and(|ns| ns > 1_000_000), "{used:?}{done}");
+    // Over a link of this machine an exchange takes far less.
+    let bound = resources.clock_bound_ns;
+    assert!(bound.is_some_and(|ns| ns > 0 && ns < 50_000_000), "{bound:?}{done}");
+    let load_host = record.watched.load_host.as_ref().expect("the host of the load is seen, too");
+    assert!(!load_host.samples.is_empty() && load_host.clock_bound_ns.is_none());
+    report_is_whole(&room.results(), &["load"]);
+    record
+}
+
+#[test]
+fn a_server_is_watched_on_its_host() {
+    let room = Room::with_load();
+    let hosts = Hosts::make(&room, "");
+    let there = as_there(&agent(&room));
+    let done = hosts.load(&room, "2s", &["--watch", "ns1", "--set", &there]).finish().exits_with(0);
+    let record = check_watched(&room, &done);
+    assert!(record.server.version.starts_with("9."), "{:?}", record.server);
+    check_none_is_left(&room);
+}
+
+/// The key allows one command, whatever the coordinator asks ssh for.
+#[test]
+fn a_forced_command_decides_on_its_host() {
+    let room = Room::with_load();
+    let hosts = Hosts::make(&room, &format!("{} agent --allow watch", agent(&room)));
+    let done = hosts.load(&room, "2s", &["--watch", "ssh:ns1"]).finish().exits_with(0);
+    check_watched(&room, &done);
+}
+
+#[track_caller]
+fn check_refused((room, hosts): (&Room, &Hosts), further: &[&str], parts: &[&str]) {
+    let mut done = hosts.load(room, "2s", further).finish().exits_with_one_of(&[1, 2]);
+    for part in parts {
+        done = done.complains(part);
+    }
+}
+
+#[test]
+fn each_mistake_is_named() {
+    let room = Room::with_load();
+    let hosts = Hosts::make(&room, "");
+    let at = (&room, &hosts);
+    check_refused(
+        at,
+        &["--watch", "ns1"],
+        &["ns1: no dnslab answered there", "server.host_program"],
+    );
+    check_refused(
+        at,
+        &["--watch", "192.0.2.77"],
+        &["192.0.2.77: no dnslab answered there", "ssh: "],
+    );
+    check_refused(
+        at,
+        &["--watch", "nobody.example"],
+        &["nobody.example", "ssh: Could not resolve hostname"],
+    );
+    check_refused(at, &["--watch", "stranger@ns1"], &["stranger@ns1", "Permission denied"]);
+    check_refused(
+        at,
+        &["--watch", "nobody@ns1"],
+        &["nobody@ns1", "This account is currently not available"],
+    );
+    check_refused(at, &["--watch=-oProxyCommand=x"], &["write what you give to ssh"]);
+    let shell = as_there("/bin/true;reboot");
+    check_refused(at, &["--watch", "ns1", "--set", &shell], &["letters, digits and /._+- only"]);
+    let wrong =
+        ["--watch", "ns1", "--set", &as_there(&agent(&room)), "--set", "server.pid=4194303"];
+    check_refused(at, &wrong, &["the process 4194303 is not there"]);
+}
+
+/// The connection ends in the middle of the load: the run has failed, with the reason, and no agent is left.
+#[test]
+fn a_host_that_is_lost_fails_the_run() {
+    let room = Room::with_load();
+    let hosts = Hosts::make(&room, "");
+    let there = as_there(&agent(&room));
+    let running = hosts.load(&room, "20s", &["--watch", "ns1", "--set", &there]);
+    wait_for("the agent watches", || running.so_far(), || agents(&room).first().copied());
+    std::thread::sleep(Duration::from_secs(2));
+    let config = room.path().join("ssh_config").display().to_string();
+    for pid in processes(&["/usr/bin/ssh", "-F", &config]) {
+        let pid = Pid::from_raw(pid).unwrap();
+        rustix::process::kill_process(pid, Signal::KILL).unwrap();
+    }
+    let done = running.finish().exits_with(3);
+    let record = room.results().runs().unwrap().remove(0);
+    let RunStatus::Failed { reason, .. } = &record.status else {
+        panic!("{:?}{done}", record.status)
+    };
+    assert!(reason.contains("ns1 is lost"), "{reason}");
+    assert!(record.measured.is_some(), "what was measured is kept");
+    check_none_is_left(&room);
+}
