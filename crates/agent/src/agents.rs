@@ -10,6 +10,17 @@ use dnslab_settings::HostPlace;
 
 use crate::link::{Link, LinkError};
 
+/// What a figure depends on, and what does not change by itself.
+const FACTS: [&str; 3] = ["CPU", "CPUs", "kernel"];
+
+/// What is not as it was on a host that is reached again.
+fn changed(before: &Link, now: &Link) -> Option<&'static str> {
+    let value = |link: &Link, name: &str| {
+        link.facts().iter().find(|fact| fact.name == name).map(|fact| fact.value.clone())
+    };
+    FACTS.into_iter().find(|name| value(before, name) != value(now, name))
+}
+
 /// The links to the hosts of a session.
 #[derive(Debug, Default)]
 pub struct Agents {
@@ -44,6 +55,12 @@ impl Agents {
             return Ok(Arc::clone(link));
         }
         let link = Arc::new(Link::open(&host.0, &Reach::Ssh(host.0.clone()), program)?);
+        if let Some(changed) = links.get(&key).and_then(|before| changed(before, &link)) {
+            return Err(LinkError::Refused {
+                host: host.0.clone(),
+                reason: format!("it is another machine than before: its {changed} differs"),
+            });
+        }
         links.insert(key, Arc::clone(&link));
         Ok(link)
     }

@@ -2,22 +2,24 @@
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use dnslab_lab::perf::Sampled;
 use dnslab_lab::{ExternalServer, GuardProgram, NotFound, Sampler};
 use dnslab_protocol::{
     Answer, BrokenStream, Failure, FoundServer, FrameReader, FromAgent, GREETING, Order, Role,
-    Sought, ToAgent, Unreadable, message_of,
+    SAMPLES, Sought, ToAgent, Unreadable, message_of,
 };
-use dnslab_record::Span;
+use dnslab_record::{ResourceSeries, Span};
 use dnslab_wire::{Transport, UnknownWord};
 
 use crate::clock::Clock;
 use crate::output::Output;
+use crate::sampling::{Samplings, Scratch};
 
 /// An agent that hears nothing for so long ends. A connection whose packets are lost for 20 s outlives that; after 60 s
 /// without packets it is silent for twice as long, as TCP waits longer and longer (RFC 6298, section 5.5).
@@ -29,7 +31,10 @@ const BETWEEN_BEATS: Duration = Duration::from_secs(2);
 const BETWEEN_SAMPLES: Duration = Duration::from_millis(100);
 
 /// Servers that are known, and watches that run, at most.
-const MOST: usize = 256;
+const MOST: usize = 64;
+
+/// Orders that are done on threads of their own, at most.
+const MOST_LATER: usize = 8;
 
 const READ: usize = 64 << 10;
 
@@ -90,18 +95,28 @@ pub fn serve(
     let watches = Watches::default();
     output.greet(GREETING)?;
     let (ended, end) = mpsc::channel::<()>();
-    watch_silence(clock, Arc::clone(&heard), end, silent)?;
+    let scratch = Scratch::default();
+    let for_silence = scratch.clone();
+    let leave = move |end| {
+        for_silence.remove_all();
+        silent(end);
+    };
+    watch_silence(clock, Arc::clone(&heard), end, leave)?;
     let is_over = Arc::new(AtomicBool::new(false));
     let teller = tell(Arc::clone(&output), Arc::clone(&watches), Arc::clone(&is_over))?;
     let mut host = Host {
         permission,
         clock,
-        output: &output,
+        output: Arc::clone(&output),
         is_known: false,
         servers: HashMap::new(),
         watches: &watches,
+        samplings: Samplings::within(scratch.clone()),
+        later: Arc::default(),
     };
     let done = host.listen(input, &heard);
+    drop(host);
+    scratch.remove_all();
     if let Err(AgentEnd::Refused(reason)) = &done {
         // The coordinator may be gone as well.
         output.say(&FromAgent::Refused { reason: reason.clone() }).ok();
@@ -176,14 +191,17 @@ fn tell(
 struct Host<'a, W> {
     permission: &'a Permission,
     clock: Clock,
-    output: &'a Output<W>,
+    output: Arc<Output<W>>,
     /// The coordinator has said its version.
     is_known: bool,
     servers: HashMap<u32, ExternalServer>,
     watches: &'a Watches,
+    samplings: Samplings,
+    /// Orders that are done on threads of their own now.
+    later: Arc<AtomicUsize>,
 }
 
-impl<W: Write> Host<'_, W> {
+impl<W: Write + Send + 'static> Host<'_, W> {
     /// Reads until the farewell.
     fn listen(&mut self, mut input: impl Read, heard: &AtomicI64) -> Result<(), AgentEnd> {
         let (mut frames, mut octets) = (FrameReader::default(), vec![0; READ]);
@@ -224,14 +242,35 @@ impl<W: Write> Host<'_, W> {
                 Ok(self.output.say(&FromAgent::Clock { sent_ns, received_ns, answered_ns })?)
             }
             ToAgent::Beat | ToAgent::Bye { .. } => Ok(()),
-            ToAgent::Order { id, order } => {
-                let answer = match self.act(order) {
-                    Ok(answer) => FromAgent::Done { id, answer },
-                    Err(failure) => FromAgent::Failed { id, failure },
-                };
-                Ok(self.output.say(&answer)?)
-            }
+            ToAgent::Order { id, order } => match self.may(&order) {
+                Ok(()) => self.act(id, order),
+                refused => self.answer(id, refused.map(|()| Answer::Forgotten)),
+            },
         }
+    }
+
+    fn answer(&self, id: u32, done: Result<Answer, Failure>) -> Result<(), AgentEnd> {
+        Ok(tell_answer(&self.output, id, done)?)
+    }
+
+    /// Does on a thread of its own what takes longer than the coordinator may be unheard.
+    fn answer_later(
+        &self,
+        id: u32,
+        act: impl FnOnce() -> Result<Answer, Failure> + Send + 'static,
+    ) -> Result<(), AgentEnd> {
+        if self.later.fetch_add(1, Ordering::Relaxed) >= MOST_LATER {
+            self.later.fetch_sub(1, Ordering::Relaxed);
+            return self.answer(id, Err(Failure::of("it does too much at once")));
+        }
+        let (output, later) = (Arc::clone(&self.output), Arc::clone(&self.later));
+        thread::Builder::new().spawn(move || {
+            let done = act();
+            later.fetch_sub(1, Ordering::Relaxed);
+            // The reading thread notices that nobody is there.
+            tell_answer(&output, id, done).ok();
+        })?;
+        Ok(())
     }
 
     fn welcome(&mut self, version: &str) -> Result<(), AgentEnd> {
@@ -247,32 +286,84 @@ impl<W: Write> Host<'_, W> {
             roles: self.permission.roles.clone(),
             host: dnslab_lab::host::name(),
             facts: dnslab_lab::host::facts(),
+            boot_id: dnslab_lab::host::boot_id(),
         };
         Ok(self.output.say(&welcome)?)
     }
 
-    fn act(&mut self, order: Order) -> Result<Answer, Failure> {
+    fn may(&self, order: &Order) -> Result<(), Failure> {
         let role = order.role();
-        if !self.permission.roles.contains(&role) {
-            return Err(Failure::of(format!(
+        match self.permission.roles.contains(&role) {
+            true => Ok(()),
+            false => Err(Failure::of(format!(
                 "its host does not allow it to `{}` (`dnslab agent --allow`)",
                 role.name()
-            )));
+            ))),
         }
-        match order {
+    }
+
+    fn act(&mut self, id: u32, order: Order) -> Result<(), AgentEnd> {
+        let done = match order {
             Order::Find { server, sought } => self.find(server, &sought),
             Order::Forget { server } => {
                 self.servers.remove(&server);
                 Ok(Answer::Forgotten)
             }
             Order::Examine => {
-                Ok(Answer::Examined(dnslab_lab::doctor::examine(&self.permission.guard)))
+                let guard = self.permission.guard.clone();
+                return self.answer_later(id, move || {
+                    Ok(Answer::Examined(dnslab_lab::doctor::examine_server_host(&guard)))
+                });
             }
-            Order::Watch { server, watch } => self.watch(server, watch),
+            Order::Watch { server, watch, beside } => self.watch(server, watch, &beside),
+            Order::Leave { number } => {
+                self.watches.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
+                let samplings = self.samplings.clone();
+                return self.answer_later(id, move || {
+                    samplings.leave(number);
+                    Ok(Answer::Forgotten)
+                });
+            }
+            Order::Sample { server, sampling, length_ns } => {
+                let (samplings, guard) = (self.samplings.clone(), self.permission.guard.clone());
+                let server = self.known(server).cloned();
+                let length = Duration::from_nanos(length_ns);
+                return self
+                    .answer_later(id, move || samplings.begin(sampling, &server?, length, &guard));
+            }
+            Order::EndSample { sampling, origin_ns, from_ns, to_ns, max_stacks } => {
+                let (samplings, origin) = (self.samplings.clone(), self.instant_of(origin_ns));
+                let window = Span::between(from_ns, to_ns);
+                return self.answer_later(id, move || {
+                    let origin = origin?;
+                    samplings.end(sampling, &Sampled { kind: None, origin, window, max_stacks })
+                });
+            }
             Order::EndWatch { watch, origin_ns, from_ns, to_ns } => {
-                self.end_watch(watch, origin_ns, Span::between(from_ns, to_ns))
+                let sampler = {
+                    let mut watches = self.watches.lock().unwrap_or_else(PoisonError::into_inner);
+                    watches.remove(&watch)
+                };
+                let (origin, output) = (self.instant_of(origin_ns), Arc::clone(&self.output));
+                let window = Span::between(from_ns, to_ns);
+                return self.answer_later(id, move || {
+                    let sampler = sampler.ok_or_else(|| no_watch(watch))?;
+                    let series = sampler.finish_over(origin?, window);
+                    Ok(Answer::Resources(Box::new(tell_samples(&output, watch, series)?)))
+                });
             }
-        }
+        };
+        self.answer(id, done)
+    }
+
+    fn known(&self, server: u32) -> Result<&ExternalServer, Failure> {
+        let known = self.servers.get(&server);
+        known.ok_or_else(|| Failure::of(format!("it knows no server {server}")))
+    }
+
+    fn instant_of(&self, ns: i64) -> Result<Instant, Failure> {
+        let instant = self.clock.instant_of(ns);
+        instant.ok_or_else(|| Failure::of("its clock has no such instant"))
     }
 
     fn find(&mut self, number: u32, sought: &Sought) -> Result<Answer, Failure> {
@@ -297,27 +388,52 @@ impl<W: Write> Host<'_, W> {
         Ok(Answer::Found(Box::new(found)))
     }
 
-    fn watch(&mut self, server: u32, watch: u32) -> Result<Answer, Failure> {
-        let known = self.servers.get(&server);
-        let known = known.ok_or_else(|| Failure::of(format!("it knows no server {server}")))?;
+    fn watch(&mut self, server: u32, watch: u32, beside: &[usize]) -> Result<Answer, Failure> {
+        let watched = self.known(server)?.watched().beside_load(beside);
         let mut watches = self.watches.lock().unwrap_or_else(PoisonError::into_inner);
         if watches.len() >= MOST || watches.contains_key(&watch) {
             return Err(Failure::of(format!("it has {MOST} watches, or one with number {watch}")));
         }
-        watches.insert(watch, Sampler::start(known.watched()));
+        watches.insert(watch, Sampler::start(watched));
         Ok(Answer::Watching)
     }
+}
 
-    fn end_watch(&mut self, watch: u32, origin_ns: i64, window: Span) -> Result<Answer, Failure> {
-        let sampler = {
-            let mut watches = self.watches.lock().unwrap_or_else(PoisonError::into_inner);
-            watches.remove(&watch)
-        };
-        let sampler = sampler.ok_or_else(|| Failure::of(format!("it has no watch {watch}")))?;
-        let origin = self.clock.instant_of(origin_ns);
-        let origin = origin.ok_or_else(|| Failure::of("its clock has no such instant"))?;
-        Ok(Answer::Resources(Box::new(sampler.finish_over(origin, window))))
+/// Says what came of an order. What does not fit into a frame has failed.
+fn tell_answer<W: Write>(
+    output: &Output<W>,
+    id: u32,
+    done: Result<Answer, Failure>,
+) -> io::Result<()> {
+    let failed = |failure: Failure| output.say(&FromAgent::Failed { id, failure });
+    let answer = match done {
+        Ok(answer) => answer,
+        Err(failure) => return failed(failure),
+    };
+    match output.say(&FromAgent::Done { id, answer }) {
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+            failed(Failure::of(format!("its answer is too long: {error}")))
+        }
+        said => said,
     }
+}
+
+/// Says the samples of a series in parts, and returns the series without them.
+fn tell_samples<W: Write>(
+    output: &Output<W>,
+    watch: u32,
+    mut series: ResourceSeries,
+) -> Result<ResourceSeries, Failure> {
+    let samples = std::mem::take(&mut series.samples);
+    for samples in samples.chunks(SAMPLES) {
+        let samples = FromAgent::Samples { watch, samples: samples.to_vec() };
+        output.say(&samples).map_err(|error| Failure::of(error.to_string()))?;
+    }
+    Ok(series)
+}
+
+fn no_watch(watch: u32) -> Failure {
+    Failure::of(format!("it has no watch {watch}"))
 }
 
 /// Why nothing was found, as it is said of another host.
@@ -328,6 +444,13 @@ fn not_found(error: &NotFound) -> String {
              `server.pid` or `server.unit`"
                 .to_owned()
         }
+        NotFound::NobodyListens { address, transport } => format!(
+            "no process listens there on {address} ({transport}) in the network of the login: if the server is in a \
+             container, name its process on that host by `server.pid`"
+        ),
+        NotFound::Outside { port } => format!(
+            "port {port} belongs there to a process outside the container of the login: reach the host itself"
+        ),
         NotFound::OtherUser { port } => format!(
             "port {port} belongs there to a process of another user: reach the host as root or as that user, or \
              name the server by `server.pid` or `server.unit`"

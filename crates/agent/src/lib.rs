@@ -7,7 +7,7 @@
 //!
 //! [`ServerWatch`] is how a server is watched, here or there: the one difference is who samples.
 //!
-//! Modules, in the order of reading: `host` (the agent), `output` (frames out), `link` (its coordinator), `watching` (what
+//! Modules, in the order of reading: `host` (the agent) with `sampling`, `output` (frames out), `link` (its coordinator), `watching` (what
 //! both are for), `agents` (the links of a session).
 //!
 //! - Invariant: an agent does what its role allows, and nothing before the coordinator has said its version.
@@ -21,9 +21,10 @@ mod clock;
 mod host;
 mod link;
 mod output;
+mod sampling;
 mod watching;
 
 pub use agents::Agents;
 pub use host::{AgentEnd, Permission, serve, serve_standard};
 pub use link::{Link, LinkError};
-pub use watching::{FoundThere, ServerWatch, WatchedServer};
+pub use watching::{FoundThere, ServerRecording, ServerWatch, WatchedServer};

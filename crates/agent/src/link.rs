@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::io::{self, Read, Write};
+use std::mem::take;
 use std::path::Path;
 use std::process::{ChildStderr, ChildStdin, ChildStdout};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,12 +12,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dnslab_lab::remote::{Reach, Remote, RemotePipes};
-use dnslab_protocol::clock::{EXCHANGES, Exchange, Offset, best};
+use dnslab_protocol::clock::{EXCHANGES, Exchange, Offset, best, between};
 use dnslab_protocol::{
     Answer, BrokenStream, Failure, FrameReader, FromAgent, GreetingReader, Order, Role, ToAgent,
     message_of,
 };
-use dnslab_record::{CpuShare, Diagnosis, Fact, LiveServer};
+use dnslab_record::{CpuShare, Diagnosis, Fact, LiveServer, ResourceSample, visible};
 
 use crate::clock::Clock;
 use crate::output::Output;
@@ -32,11 +33,24 @@ const GREETING_WITHIN: Duration = Duration::from_secs(30);
 /// Time until an order must be done.
 const DONE_WITHIN: Duration = Duration::from_secs(20);
 
+/// Time until an order must be done that takes its time: perf has begun, or has written what it sampled, each program of
+/// a host was asked, a series of a day was sent.
+const LATER_WITHIN: Duration = Duration::from_secs(200);
+
 /// Time for an exchange of stamps.
 const EXCHANGED_WITHIN: Duration = Duration::from_secs(2);
 
 /// Time that the agent has to say farewell.
 const FAREWELL_WITHIN: Duration = Duration::from_secs(2);
+
+/// Time for what ssh says of its end.
+const SAID_WITHIN: Duration = Duration::from_millis(500);
+
+/// Facts of a host, and things that were looked at, at most.
+const MOST_FACTS: usize = 64;
+
+/// Characters of a text of others, at most.
+const MAX_TOLD: usize = 600;
 
 /// Octets that are kept of what ssh says.
 const MAX_SAID: usize = 4 << 10;
@@ -95,10 +109,12 @@ pub enum LinkError {
         reason: String,
     },
     /// An order was not done in time.
-    #[error("{host}: an order was not done within {} s", DONE_WITHIN.as_secs())]
+    #[error("{host}: an order was not done within {} s", within.as_secs())]
     Late {
         /// The host.
         host: String,
+        /// The time that it had.
+        within: Duration,
     },
 }
 
@@ -111,7 +127,7 @@ struct State {
     /// The exchange that is under way.
     exchange: Option<Exchange>,
     /// What watches say. Only those that were begun are kept.
-    latest: HashMap<u32, Option<(LiveServer, Vec<CpuShare>)>>,
+    watches: HashMap<u32, Heard>,
     heard: Option<Instant>,
     /// Frames that were read.
     frames: u64,
@@ -121,11 +137,27 @@ struct State {
     said: Vec<u8>,
 }
 
-#[derive(Clone, Debug)]
+/// What a watch has said.
+struct Heard {
+    began: Instant,
+    latest: Option<(LiveServer, Vec<CpuShare>)>,
+    samples: Vec<ResourceSample>,
+}
+
+impl Heard {
+    /// Samples are taken each tenth of a second. Twice as many are not.
+    fn may_have(&self) -> usize {
+        let seconds = usize::try_from(self.began.elapsed().as_secs()).unwrap_or(usize::MAX);
+        seconds.saturating_mul(20).saturating_add(1_000)
+    }
+}
+
+#[derive(Clone, Debug, Default)]
 struct Welcome {
     roles: Vec<Role>,
     host: String,
     facts: Vec<Fact>,
+    boot_id: String,
 }
 
 struct Shared {
@@ -168,7 +200,7 @@ impl Shared {
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(LinkError::Late { host: self.host.clone() });
+                return Err(LinkError::Late { host: self.host.clone(), within });
             }
             let waited = self.changed.wait_timeout(state, left);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
@@ -220,7 +252,7 @@ impl Link {
             shared: Arc::clone(&shared),
             output: Arc::clone(&input),
             next: AtomicU32::new(1),
-            welcome: Welcome { roles: Vec::new(), host: String::new(), facts: Vec::new() },
+            welcome: Welcome::default(),
             remote: Mutex::new(remote),
         };
         let version = env!("CARGO_PKG_VERSION").to_owned();
@@ -228,7 +260,7 @@ impl Link {
         link.output.say(&ToAgent::Hello { version }).ok();
         let welcome = shared.wait(GREETING_WITHIN, |state| state.welcome.take());
         link.welcome = welcome.map_err(|error| match error {
-            LinkError::Late { host } => no_agent(&shared, host, &shared.state().said),
+            LinkError::Late { host, .. } => no_agent(&shared, host, &shared.state().said),
             other => other,
         })?;
         thread::Builder::new().spawn(move || beat(&shared, &input)).map_err(not_started)?;
@@ -241,10 +273,23 @@ impl Link {
         &self.welcome.host
     }
 
+    /// The name by which it is reached.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.shared.host
+    }
+
     /// What the host is.
     #[must_use]
     pub fn facts(&self) -> &[Fact] {
         &self.welcome.facts
+    }
+
+    /// Whether its host is the machine that this process runs on: they have one kernel.
+    #[must_use]
+    pub fn is_this_machine(&self) -> bool {
+        let own = dnslab_lab::host::boot_id();
+        !own.is_empty() && own == self.welcome.boot_id
     }
 
     /// What on the host would spoil a measurement.
@@ -253,7 +298,9 @@ impl Link {
     /// When the host is lost, or does not allow it.
     pub fn examine(&self) -> Result<Vec<Diagnosis>, LinkError> {
         match self.order(Order::Examine)? {
-            Answer::Examined(found) => Ok(found),
+            Answer::Examined(found) => {
+                Ok(found.into_iter().take(MOST_FACTS).map(told_diagnosis).collect())
+            }
             _ => Err(self.misunderstood()),
         }
     }
@@ -276,14 +323,21 @@ impl Link {
     /// When it failed, was late, or the host is lost.
     pub(crate) fn order(&self, order: Order) -> Result<Answer, LinkError> {
         let id = self.number();
+        let within = match order {
+            Order::Sample { .. }
+            | Order::EndSample { .. }
+            | Order::EndWatch { .. }
+            | Order::Examine => LATER_WITHIN,
+            _ => DONE_WITHIN,
+        };
         self.shared.state().orders.insert(id, None);
         self.say(&ToAgent::Order { id, order });
-        let done = self.shared.wait(DONE_WITHIN, |state| state.orders.get_mut(&id)?.take());
+        let done = self.shared.wait(within, |state| state.orders.get_mut(&id)?.take());
         self.shared.state().orders.remove(&id);
         done?.map_err(|failure| {
             let host = self.shared.host.clone();
             let all = [vec![failure.reason], failure.causes].concat();
-            LinkError::Failed { host, failure: all.join(": ") }
+            LinkError::Failed { host, failure: told(&all.join(": ")) }
         })
     }
 
@@ -307,8 +361,13 @@ impl Link {
             self.say(&ToAgent::Clock { sent_ns });
             let exchange = self.shared.wait(EXCHANGED_WITHIN, |state| {
                 state.exchange.take().filter(|exchange| exchange.sent_ns == sent_ns)
-            })?;
-            exchanges.push(exchange);
+            });
+            match exchange {
+                Ok(exchange) => exchanges.push(exchange),
+                // One packet was lost, and TCP sent it again.
+                Err(LinkError::Late { .. }) => {}
+                Err(lost) => return Err(lost),
+            }
         }
         let lost = || {
             let reason = "the stamps of its clock contradict each other".to_owned();
@@ -317,23 +376,41 @@ impl Link {
         best(&exchanges).ok_or_else(lost)
     }
 
-    /// An instant by the clock of this link.
-    pub(crate) fn ns_of(&self, at: Instant) -> i64 {
-        self.shared.clock.ns_of(at)
+    /// An instant of this host by the agent's clock, with how far that is known, nanoseconds. `before` is the offset at an
+    /// earlier instant; another one is found now.
+    pub(crate) fn there(&self, before: Offset, at: Instant) -> Result<(i64, u64), LinkError> {
+        let after = self.offset()?;
+        let at_ns = self.shared.clock.ns_of(at);
+        let offset = between(before, after, at_ns);
+        let there = at_ns.checked_add(offset.ahead_ns).ok_or_else(|| self.misunderstood())?;
+        Ok((there, offset.bound_ns))
     }
 
     /// From here on what a watch says is kept.
     pub(crate) fn expect(&self, watch: u32) {
-        self.shared.state().latest.insert(watch, None);
+        let heard = Heard { began: Instant::now(), latest: None, samples: Vec::new() };
+        self.shared.state().watches.insert(watch, heard);
     }
 
     pub(crate) fn latest(&self, watch: u32) -> Option<(LiveServer, Vec<CpuShare>)> {
-        self.shared.state().latest.get(&watch)?.clone()
+        self.shared.state().watches.get(&watch)?.latest.clone()
+    }
+
+    /// The samples of a watch that has ended.
+    pub(crate) fn samples(&self, watch: u32) -> Vec<ResourceSample> {
+        let mut state = self.shared.state();
+        state.watches.get_mut(&watch).map(|heard| take(&mut heard.samples)).unwrap_or_default()
     }
 
     /// What a watch says is of no interest any more.
     pub(crate) fn forget(&self, watch: u32) {
-        self.shared.state().latest.remove(&watch);
+        self.shared.state().watches.remove(&watch);
+    }
+
+    /// What was said cannot be right.
+    pub(crate) fn contradicted(&self, what: &str) -> LinkError {
+        let reason = format!("what it says cannot be: {what}");
+        LinkError::Lost { host: self.shared.host.clone(), reason }
     }
 
     /// The agent answered something else than was asked.
@@ -375,7 +452,13 @@ enum StreamEnd {
 /// Reads what the agent says, and says how that ended. `beside` keeps what ssh says of it, which comes before the end.
 fn listen_to_its_end(output: ChildStdout, shared: &Shared, beside: thread::JoinHandle<()>) {
     let end = listen(output, shared);
-    beside.join().ok();
+    if matches!(end, StreamEnd::Closed) {
+        // Others may have the same way out as ssh, and stay.
+        let deadline = Instant::now() + SAID_WITHIN;
+        while !beside.is_finished() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
     conclude(shared, end);
 }
 
@@ -398,6 +481,8 @@ fn listen(mut output: ChildStdout, shared: &Shared) -> StreamEnd {
             Err(error) => return StreamEnd::Broken(error.to_string()),
         };
         let came_ns = shared.clock.now_ns();
+        // Of a long message each part is a sign of life.
+        shared.state().heard = Some(Instant::now());
         if is_greeted {
             frames.push(&octets[..count]);
         } else {
@@ -434,12 +519,14 @@ fn hear_all(frames: &mut FrameReader, came_ns: i64, shared: &Shared) -> Option<S
             Err(unreadable) => return Some(StreamEnd::Broken(unreadable.to_string())),
         };
         let mut state = shared.state();
-        (state.heard, state.frames) = (Some(Instant::now()), frames.read());
+        state.frames = frames.read();
         match message {
-            FromAgent::Welcome { roles, host, facts, .. } => {
-                state.welcome = Some(Welcome { roles, host, facts });
+            FromAgent::Welcome { mut roles, host, facts, boot_id, .. } => {
+                roles.truncate(Role::ALL.len());
+                let facts = facts.into_iter().take(MOST_FACTS).map(told_fact).collect();
+                state.welcome = Some(Welcome { roles, host: told(&host), facts, boot_id });
             }
-            FromAgent::Refused { reason } => return Some(StreamEnd::Refused(reason)),
+            FromAgent::Refused { reason } => return Some(StreamEnd::Refused(told(&reason))),
             FromAgent::Clock { sent_ns, received_ns, answered_ns } => {
                 state.exchange = Some(Exchange { sent_ns, received_ns, answered_ns, came_ns });
             }
@@ -447,8 +534,16 @@ fn hear_all(frames: &mut FrameReader, came_ns: i64, shared: &Shared) -> Option<S
             FromAgent::Done { id, answer } => settle(&mut state, id, Ok(answer)),
             FromAgent::Failed { id, failure } => settle(&mut state, id, Err(failure)),
             FromAgent::Latest { watch, server, cpus } => {
-                if let Some(latest) = state.latest.get_mut(&watch) {
-                    *latest = Some((server, cpus));
+                if let Some(heard) = state.watches.get_mut(&watch) {
+                    heard.latest = Some((server, cpus));
+                }
+            }
+            FromAgent::Samples { watch, samples } => {
+                if let Some(heard) = state.watches.get_mut(&watch) {
+                    if heard.samples.len().saturating_add(samples.len()) > heard.may_have() {
+                        return Some(StreamEnd::Broken("it has too many samples".to_owned()));
+                    }
+                    heard.samples.extend(samples);
                 }
             }
             FromAgent::Bye { frames } if frames == before => return Some(StreamEnd::Farewell),
@@ -509,11 +604,27 @@ fn no_agent(shared: &Shared, host: String, said: &[u8]) -> LinkError {
     LinkError::NoAgent { host, said, command, remedy }
 }
 
+/// A text of others, so that it is one and not too long.
+pub(crate) fn told(text: &str) -> String {
+    let short: String = text.chars().take(MAX_TOLD).collect();
+    visible(&short).into_owned()
+}
+
+fn told_fact(Fact { name, value }: Fact) -> Fact {
+    Fact { name: told(&name), value: told(&value) }
+}
+
+fn told_diagnosis(found: Diagnosis) -> Diagnosis {
+    let Diagnosis { severity, subject, found, why, remedy } = found;
+    let [subject, found, why, remedy] = [subject, found, why, remedy].map(|text| told(&text));
+    Diagnosis { severity, subject, found, why, remedy }
+}
+
 /// What was said last, on one line.
 fn last_lines(said: &[u8]) -> String {
     let text = String::from_utf8_lossy(said);
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    lines[lines.len().saturating_sub(3)..].join("; ")
+    told(&lines[lines.len().saturating_sub(3)..].join("; "))
 }
 
 /// Keeps the end of what is said beside the frames.

@@ -26,7 +26,9 @@ impl<W: Write> Output<W> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let (frames, output) = &mut *inner;
         let body = body_of(&message(frames.written())).map_err(io::Error::other)?;
-        let frame = frames.frame(&body).map_err(io::Error::other)?;
+        // Nothing was written then.
+        let too_long = |broken| io::Error::new(io::ErrorKind::InvalidInput, broken);
+        let frame = frames.frame(&body).map_err(too_long)?;
         output.write_all(&frame)?;
         output.flush()
     }

@@ -2,16 +2,17 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use dnslab_lab::perf::{Recording, Sampled};
 use dnslab_lab::{Latest, Sampler, Watched};
-use dnslab_protocol::clock::{Offset, between};
+use dnslab_protocol::clock::Offset;
 use dnslab_protocol::{Answer, FoundServer, Order, Sought};
-use dnslab_record::{ResourceSeries, Span};
+use dnslab_record::{CpuProfile, ResourceSeries, ServerFacts, Span};
 use dnslab_settings::Identity;
 use dnslab_wire::Transport;
 
-use crate::link::{Link, LinkError};
+use crate::link::{Link, LinkError, told};
 
 /// A server that an agent has found on its host.
 #[derive(Debug)]
@@ -40,15 +41,45 @@ impl FoundThere {
         let sought = Sought { identity, transport, address };
         Ok(match link.order(Order::Find { server, sought })? {
             Answer::Found(found) => {
-                let mut found = *found;
-                found.facts.host = link.host_name().to_owned();
+                let FoundServer { facts, file_limit, plain } = *found;
+                let facts = bounded(facts, link);
+                let found = FoundServer { facts, file_limit, plain };
                 Ok(Self { link: Arc::clone(link), server, found })
             }
-            Answer::NotFound { reason, is_fault } => Err((reason, is_fault)),
+            Answer::NotFound { reason, is_fault } => {
+                Err((format!("{}: {}", link.name(), told(&reason)), is_fault))
+            }
             _ => return Err(link.misunderstood()),
         })
     }
 }
+
+/// What an agent may say of a server that somebody else started, and no more of it than is shown.
+fn bounded(facts: ServerFacts, link: &Link) -> ServerFacts {
+    let ServerFacts {
+        mut command, threads, mut cpus, mut core_siblings, mut notes, process, ..
+    } = facts;
+    command.truncate(MOST_TEXTS);
+    notes.truncate(MOST_TEXTS);
+    cpus.truncate(MOST_CPUS);
+    core_siblings.truncate(MOST_CPUS);
+    let texts = |texts: Vec<String>| texts.iter().map(|text| told(text)).collect();
+    ServerFacts {
+        kind: "external".to_owned(),
+        command: texts(command),
+        threads,
+        cpus,
+        core_siblings,
+        notes: texts(notes),
+        process: told(&process),
+        // Where both have one kernel, the numbers of CPUs are those of this machine.
+        host: if link.is_this_machine() { String::new() } else { link.name().to_owned() },
+        ..ServerFacts::default()
+    }
+}
+
+const MOST_TEXTS: usize = 64;
+const MOST_CPUS: usize = 4_096;
 
 impl Drop for FoundThere {
     fn drop(&mut self) {
@@ -63,8 +94,8 @@ impl Drop for FoundThere {
 pub enum WatchedServer {
     /// On this host.
     Here(Box<Watched>),
-    /// On another.
-    There(Arc<FoundThere>),
+    /// On another, beside a load on these CPUs if both are one machine.
+    There(Arc<FoundThere>, Vec<usize>),
 }
 
 impl WatchedServer {
@@ -73,7 +104,10 @@ impl WatchedServer {
     pub fn beside_load(self, cpus: &[usize]) -> Self {
         match self {
             Self::Here(watched) => Self::Here(Box::new(watched.beside_load(cpus))),
-            there @ Self::There(_) => there,
+            Self::There(there, _) => {
+                let beside = if there.link.is_this_machine() { cpus.to_vec() } else { Vec::new() };
+                Self::There(there, beside)
+            }
         }
     }
 
@@ -82,19 +116,37 @@ impl WatchedServer {
     /// # Errors
     /// When its host is lost.
     pub fn watch(self) -> Result<ServerWatch, LinkError> {
-        let there = match self {
+        let (there, beside) = match self {
             Self::Here(watched) => {
                 return Ok(ServerWatch::Here(Box::new(Sampler::start(*watched))));
             }
-            Self::There(there) => there,
+            Self::There(there, beside) => (there, beside),
         };
-        let link = &there.link;
-        let before = link.offset()?;
-        let watch = link.number();
-        link.expect(watch);
-        match link.order(Order::Watch { server: there.server, watch })? {
-            Answer::Watching => Ok(ServerWatch::There(WatchThere { there, watch, before })),
-            _ => Err(link.misunderstood()),
+        let (before, watch, server) = (there.link.offset()?, there.link.number(), there.server);
+        there.link.expect(watch);
+        // From here on it is left whatever happens.
+        let own = WatchThere { there, watch, before };
+        match own.there.link.order(Order::Watch { server, watch, beside })? {
+            Answer::Watching => Ok(ServerWatch::There(own)),
+            _ => Err(own.there.link.misunderstood()),
+        }
+    }
+
+    /// Samples where it spends its CPU time from here on, in a load of this length. `here` begins that on this host.
+    ///
+    /// # Errors
+    /// When perf cannot sample it, or its host is lost.
+    pub fn sample(
+        &self,
+        length: Duration,
+        here: impl FnOnce(&Watched) -> Result<Recording, String>,
+    ) -> Result<ServerRecording, String> {
+        match self {
+            Self::Here(watched) => here(watched).map(|own| ServerRecording::Here(Box::new(own))),
+            Self::There(there, _) => {
+                let begun = RecordingThere::begin(there, length);
+                begun.map(ServerRecording::There).map_err(|error| error.to_string())
+            }
         }
     }
 
@@ -103,16 +155,7 @@ impl WatchedServer {
     pub fn lost(&self) -> Option<LinkError> {
         match self {
             Self::Here(_) => None,
-            Self::There(there) => there.link.ended(),
-        }
-    }
-
-    /// What is watched on this host; `None` for a server on another.
-    #[must_use]
-    pub fn here(&self) -> Option<&Watched> {
-        match self {
-            Self::Here(watched) => Some(watched),
-            Self::There(_) => None,
+            Self::There(there, _) => there.link.ended(),
         }
     }
 }
@@ -124,6 +167,79 @@ pub enum ServerWatch {
     Here(Box<Sampler>),
     /// On another.
     There(WatchThere),
+}
+
+/// A sampling that runs.
+#[derive(Debug)]
+pub enum ServerRecording {
+    /// On this host.
+    Here(Box<Recording>),
+    /// On another.
+    There(RecordingThere),
+}
+
+impl ServerRecording {
+    /// Ends the sampling, and counts the samples. Variant, rate and CPU time for each query are left to the caller.
+    ///
+    /// # Errors
+    /// When perf failed, or its host is lost.
+    pub fn finish(self, sampled: &Sampled) -> Result<CpuProfile, String> {
+        match self {
+            Self::Here(recording) => recording.finish(sampled).map_err(|error| error.to_string()),
+            Self::There(recording) => recording.finish(sampled).map_err(|error| error.to_string()),
+        }
+    }
+}
+
+/// A sampling on another host.
+#[derive(Debug)]
+pub struct RecordingThere {
+    there: Arc<FoundThere>,
+    sampling: u32,
+    /// Its clock when the sampling began.
+    before: Offset,
+}
+
+impl RecordingThere {
+    fn begin(there: &Arc<FoundThere>, length: Duration) -> Result<Self, LinkError> {
+        let link = &there.link;
+        let (before, sampling, server) = (link.offset()?, link.number(), there.server);
+        let length_ns = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
+        // From here on it is left whatever happens.
+        let own = Self { there: Arc::clone(there), sampling, before };
+        match link.order(Order::Sample { server, sampling, length_ns })? {
+            Answer::Sampling => Ok(own),
+            _ => Err(link.misunderstood()),
+        }
+    }
+
+    fn finish(self, sampled: &Sampled) -> Result<CpuProfile, LinkError> {
+        let Self { there, sampling, before } = &self;
+        let (origin_ns, _) = there.link.there(*before, sampled.origin)?;
+        let Span { from_ns, to_ns } = sampled.window;
+        let (sampling, max_stacks) = (*sampling, sampled.max_stacks);
+        let end = Order::EndSample { sampling, origin_ns, from_ns, to_ns, max_stacks };
+        match there.link.order(end)? {
+            Answer::Profile(profile) => match profile.fault() {
+                None => Ok(*profile),
+                Some(fault) => Err(there.link.contradicted(fault)),
+            },
+            _ => Err(there.link.misunderstood()),
+        }
+    }
+}
+
+impl Drop for RecordingThere {
+    fn drop(&mut self) {
+        leave(&self.there, self.sampling);
+    }
+}
+
+/// A watch or a sampling is of no interest any more, if it still runs there.
+fn leave(there: &FoundThere, number: u32) {
+    if there.link.ended().is_none() {
+        there.link.order_only(Order::Leave { number });
+    }
 }
 
 /// A watch on another host.
@@ -171,16 +287,25 @@ impl WatchThere {
     fn finish_over(self, origin: Instant, window: Span) -> Result<ResourceSeries, LinkError> {
         let Self { there, watch, before } = &self;
         let link = &there.link;
-        let after = link.offset()?;
-        let origin_ns = link.ns_of(origin);
-        let offset = between(*before, after, origin_ns);
+        let (origin_ns, bound_ns) = link.there(*before, origin)?;
         let Span { from_ns, to_ns } = window;
-        let origin_ns = origin_ns + offset.ahead_ns;
         let end = Order::EndWatch { watch: *watch, origin_ns, from_ns, to_ns };
         match link.order(end)? {
             Answer::Resources(series) => {
-                let clock_bound_ns = Some(offset.bound_ns);
-                Ok(ResourceSeries { clock_bound_ns, ..*series })
+                let (clock_bound_ns, samples) = (Some(bound_ns), link.samples(*watch));
+                let series = ResourceSeries { clock_bound_ns, samples, ..*series };
+                let fault = series.fault();
+                if let Some(fault) = fault {
+                    return Err(link.contradicted(fault));
+                }
+                let window_ns = window.length_ns().unsigned_abs();
+                // What is known no better than that moves a figure by half a percent.
+                match bound_ns > window_ns / 200 {
+                    true => {
+                        Err(link.contradicted("its clock is known too badly for so short a load"))
+                    }
+                    false => Ok(series),
+                }
             }
             _ => Err(link.misunderstood()),
         }
@@ -190,5 +315,6 @@ impl WatchThere {
 impl Drop for WatchThere {
     fn drop(&mut self) {
         self.there.link.forget(self.watch);
+        leave(&self.there, self.watch);
     }
 }

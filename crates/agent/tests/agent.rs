@@ -11,7 +11,7 @@ use dnslab_protocol::{
     Answer, FrameReader, FrameWriter, FromAgent, GREETING, MAX_BODY, Order, Role, Sought, ToAgent,
     body_of, message_of,
 };
-use dnslab_record::Span;
+use dnslab_record::{ResourceSample, ResourceSeries, Span};
 use dnslab_settings::Identity;
 use proptest::prelude::*;
 
@@ -21,6 +21,8 @@ struct Agent {
     output: PipeReader,
     written: FrameWriter,
     frames: FrameReader,
+    /// What it has sent of them.
+    samples: Vec<ResourceSample>,
     end: JoinHandle<Result<(), AgentEnd>>,
 }
 
@@ -35,7 +37,7 @@ impl Agent {
         output.read_exact(&mut greeting).unwrap();
         assert_eq!(greeting, GREETING);
         let (written, frames) = (FrameWriter::default(), FrameReader::default());
-        Self { input: Some(input), output, written, frames, end }
+        Self { input: Some(input), output, written, frames, samples: Vec::new(), end }
     }
 
     /// One that knows its coordinator.
@@ -79,7 +81,12 @@ impl Agent {
 
     fn order(&mut self, id: u32, order: Order) -> Result<Answer, String> {
         self.say(&ToAgent::Order { id, order });
-        match self.hear() {
+        let mut heard = self.hear();
+        while let FromAgent::Samples { samples, .. } = heard {
+            self.samples.extend(samples);
+            heard = self.hear();
+        }
+        match heard {
             FromAgent::Done { id: done, answer } if done == id => Ok(answer),
             FromAgent::Failed { id: failed, failure } if failed == id => Err(failure.reason),
             other => panic!("{other:?}"),
@@ -120,16 +127,21 @@ fn a_server_is_found_and_watched() {
         panic!("{clock:?}")
     };
     assert!(received_ns <= answered_ns);
-    assert_eq!(agent.order(3, Order::Watch { server: 8, watch: 1 }), Ok(Answer::Watching));
+    assert_eq!(
+        agent.order(3, Order::Watch { server: 8, watch: 1, beside: Vec::new() }),
+        Ok(Answer::Watching)
+    );
     let latest = agent.hear_any(|message| matches!(message, FromAgent::Latest { .. }));
     let FromAgent::Latest { watch: 1, .. } = latest else { panic!("{latest:?}") };
     let (from_ns, to_ns) = (10_000_000, 50_000_000);
     thread::sleep(Duration::from_millis(300));
     let end = Order::EndWatch { watch: 1, origin_ns: answered_ns + 100_000_000, from_ns, to_ns };
     let Ok(Answer::Resources(series)) = agent.order(4, end) else { panic!("no series") };
+    let series = ResourceSeries { samples: std::mem::take(&mut agent.samples), ..*series };
     assert!(series.cpu_ns(Span::between(from_ns, to_ns)).is_some(), "{series:?}");
+    assert_eq!(series.fault(), None);
     assert_eq!(agent.order(5, Order::Forget { server: 8 }), Ok(Answer::Forgotten));
-    let again = agent.order(6, Order::Watch { server: 8, watch: 2 });
+    let again = agent.order(6, Order::Watch { server: 8, watch: 2, beside: Vec::new() });
     assert!(again.unwrap_err().contains("no server 8"));
     let frames = agent.written.written();
     agent.say(&ToAgent::Bye { frames });
@@ -206,7 +218,16 @@ fn a_coordinator_that_floods_is_bounded() {
         let order = Order::Find { server: number, sought: sought.clone() };
         refused += u32::from(agent.order(number, order).is_err());
     }
-    assert_eq!(refused, 300 - 256);
+    assert_eq!(refused, 300 - 64);
+    for number in 0..300 {
+        let order = Order::Watch { server: 0, watch: number, beside: Vec::new() };
+        refused += u32::from(agent.order(1_000 + number, order).is_err());
+    }
+    assert_eq!(refused, 2 * (300 - 64));
+    // What is left makes room.
+    assert_eq!(agent.order(5_000, Order::Leave { number: 0 }), Ok(Answer::Forgotten));
+    let order = Order::Watch { server: 0, watch: 999, beside: Vec::new() };
+    assert_eq!(agent.order(5_001, order), Ok(Answer::Watching));
 }
 
 proptest! {

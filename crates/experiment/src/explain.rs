@@ -60,8 +60,8 @@ pub(crate) fn named_program(
     }
 }
 
-const IS_CODE: &str = "This experiment names programs, configuration text or a folder that is written to, so it \
-                       is code: run it only if you trust who wrote it.";
+const IS_CODE: &str = "This experiment names programs, hosts, configuration text or a folder that is written to, \
+                       so it is code: run it only if you trust who wrote it.";
 
 /// The plan of an experiment as lines for people.
 #[must_use]
@@ -120,6 +120,12 @@ pub fn explain(
 /// to.
 fn code(variant: &Variant) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
+    if let Some(host) = &variant.server.host {
+        let program = variant.server.host_program.display();
+        let line =
+            format!("`{program} agent` on {}, which watches the server (`server.host`)", host.0);
+        lines.push(("ssh", line));
+    }
     for server in variant.servers() {
         let place = server.role.name();
         if let Some(root) = server.root {

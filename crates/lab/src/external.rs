@@ -47,6 +47,16 @@ pub enum NotFound {
         /// The port.
         port: u16,
     },
+    /// Whoever has the socket passes everything on.
+    #[error(
+        "port {port} belongs to {name}, which passes queries on to a container: name the server itself by `server.pid`"
+    )]
+    Proxy {
+        /// The port.
+        port: u16,
+        /// The program.
+        name: String,
+    },
     /// There is no such process.
     #[error("the process {pid} is not there\n  hint:    {REMEDY}")]
     ProcessGone {
@@ -241,8 +251,15 @@ fn by_address(transport: Transport, address: SocketAddr) -> Result<Found, NotFou
             false => NotFound::OtherUser { port },
         });
     }
+    let names = owners.iter().filter_map(|pid| descendants::name(*pid));
+    if let Some(name) = names.into_iter().find(|name| PROXIES.contains(&name.as_str())) {
+        return Err(NotFound::Proxy { port: address.port(), name });
+    }
     Ok(Found { processes: Processes::Trees(owners), sources: Sources::PROCESSES })
 }
+
+/// Programs that have the port of a container and answer nothing themselves.
+const PROXIES: [&str; 3] = ["docker-proxy", "rootlessport", "slirp4netns"];
 
 fn by_process(pid: u32) -> Result<Found, NotFound> {
     if descendants::tree(pid).is_empty() {
@@ -285,10 +302,15 @@ fn check_listens(
     if !processes.iter().all(|pid| is_here(pid) && may_see(pid)) {
         return Ok(());
     }
-    let receivers = match ports::is_local(address.ip()) {
+    let is_local = ports::is_local(address.ip());
+    let receivers = match is_local {
         true => sockets::nearest("thread-self", transport, address),
-        false => Vec::new(),
+        false => sockets::at_port("thread-self", transport, address.port()),
     };
+    // An address that others translate may have its port translated, too.
+    if !is_local && receivers.is_empty() {
+        return Ok(());
+    }
     let inodes: HashSet<u64> = receivers.iter().map(|entry| entry.inode).collect();
     if processes.iter().any(|pid| !sockets::inodes_of(*pid).is_disjoint(&inodes)) {
         return Ok(());

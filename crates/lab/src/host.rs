@@ -54,6 +54,12 @@ pub fn facts() -> Vec<Fact> {
     known.collect()
 }
 
+/// What the kernel has of its own since it started (random(4)); empty where it does not say.
+#[must_use]
+pub fn boot_id() -> String {
+    read("/proc/sys/kernel/random/boot_id").unwrap_or_default()
+}
+
 /// A file's text without white space at its ends; `None` if it is not there.
 pub(crate) fn read(path: impl AsRef<Path>) -> Option<String> {
     Some(fs::read_to_string(path).ok()?.trim().to_owned())

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal};
+
 /// How a host is reached.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Reach {
@@ -20,16 +22,20 @@ pub enum Reach {
 }
 
 /// What ssh is told beside the host. A connection that is dead is noticed after 20 s, and nobody is asked for a password.
-const SSH: [&str; 9] = [
-    "-T",
-    "-o",
+/// The user's configuration holds but for what would lead elsewhere than to the agent, what a server needs not, and what
+/// would end other connections with this one. A link that the load fills drops other packets first.
+const SSH: [&str; 11] = [
     "BatchMode=yes",
-    "-o",
     "ConnectTimeout=10",
-    "-o",
     "ServerAliveInterval=5",
-    "-o",
     "ServerAliveCountMax=3",
+    "ControlMaster=no",
+    "RemoteCommand=none",
+    "ClearAllForwardings=yes",
+    "ForwardAgent=no",
+    "ForwardX11=no",
+    "PermitLocalCommand=no",
+    "IPQoS=af21",
 ];
 
 const LOOK: Duration = Duration::from_millis(5);
@@ -68,8 +74,8 @@ pub fn command_line(reach: &Reach, program: &Path) -> Vec<String> {
     let words: Vec<String> = match reach {
         Reach::Here => vec![program],
         Reach::Ssh(destination) => {
-            let options = SSH.map(str::to_owned).into_iter();
-            let ssh = ["ssh".to_owned()].into_iter().chain(options);
+            let options = SSH.iter().flat_map(|option| ["-o".to_owned(), (*option).to_owned()]);
+            let ssh = ["ssh".to_owned(), "-T".to_owned()].into_iter().chain(options);
             ssh.chain(["--".to_owned(), destination.clone(), program]).collect()
         }
     };
@@ -107,7 +113,10 @@ impl Remote {
                 Ok(None) | Err(_) => break,
             }
         }
-        self.child.kill().ok();
+        // Whoever leads there for ssh is in its group.
+        if let Some(group) = Pid::from_raw(self.child.id().cast_signed()) {
+            rustix::process::kill_process_group(group, Signal::KILL).ok();
+        }
         self.child.wait().ok()
     }
 }

@@ -70,10 +70,12 @@ impl Watched {
         }
     }
 
-    /// This process with all that it has started: what is watched where no server is.
+    /// This process with all that it has started, and a load on these CPUs: what is watched where no server is. All
+    /// interrupts of the machine count.
     #[must_use]
-    pub fn of_this_process() -> Self {
-        Self::new(std::process::id(), Sources::PROCESSES, 1)
+    pub fn of_this_process(load_cpus: &[usize]) -> Self {
+        let own = Self::new(std::process::id(), Sources::PROCESSES, 1);
+        Self { load_cpus: load_cpus.to_vec(), own_cpus: crate::cpus::online(), ..own }
     }
 
     /// A server that somebody else started, with `sockets` among its own. It may use these CPUs.
@@ -231,7 +233,10 @@ impl Sampler {
             memory_source: sources.memory.describe().to_owned(),
             cpus,
             samples: samples
-                .map(|sample| ResourceSample { at_ns: sample.at_ns + began, ..sample })
+                .map(|sample| ResourceSample {
+                    at_ns: sample.at_ns.saturating_add(began),
+                    ..sample
+                })
                 .collect(),
             threads: seen.threads.busiest(window),
             load_cpus: shares(&load_cpus, &seen.load, window),

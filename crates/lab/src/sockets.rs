@@ -97,16 +97,26 @@ pub(crate) struct Entry {
     pub(crate) drops: u64,
 }
 
+/// Those that wait at a port, whatever their address.
+pub(crate) fn at_port(network: &str, transport: Transport, port: u16) -> Vec<Entry> {
+    let mut entries = table(network, transport);
+    entries.retain(|entry| waits(entry, transport) && entry.local.port() == port);
+    entries
+}
+
+fn waits(entry: &Entry, transport: Transport) -> bool {
+    match transport.runs_over_tcp() {
+        true => entry.state == TCP_LISTEN,
+        false => entry.remote.port() == 0,
+    }
+}
+
 /// The sockets that receive what is sent to `address` in the network of a process: its id, or
 /// `thread-self` for that of the calling thread.
 pub(crate) fn receivers(network: &str, transport: Transport, address: SocketAddr) -> Vec<Entry> {
     let mut entries = table(network, transport);
     entries.retain(|entry| {
-        let waits = if transport.runs_over_tcp() {
-            entry.state == TCP_LISTEN
-        } else {
-            entry.remote.port() == 0
-        };
+        let waits = waits(entry, transport);
         waits && covers(entry.local, address)
     });
     entries

@@ -58,8 +58,13 @@ pub fn best(exchanges: &[Exchange]) -> Option<Offset> {
     exchanges.iter().filter_map(|exchange| exchange.offset()).min_by_key(|offset| offset.bound_ns)
 }
 
+/// More than the oscillators of two computers drift apart in a nanosecond, nanoseconds (RFC 5905, appendix A.5.5.6, has
+/// 500 parts in a million for one that cannot be disciplined).
+const MOST_DRIFT: f64 = 0.000_5;
+
 /// The offset at an instant of this clock, on the line through an estimate before it and one after it. Its bound is the
-/// larger of the two.
+/// larger of the two. A difference of them that no oscillator makes is a jump, at an instant that is not known: then it
+/// is the bound.
 #[must_use]
 pub fn between(before: Offset, after: Offset, at_ns: i64) -> Offset {
     let over = i128::from(after.at_ns) - i128::from(before.at_ns);
@@ -67,10 +72,13 @@ pub fn between(before: Offset, after: Offset, at_ns: i64) -> Offset {
     let since = i128::from(at_ns) - i128::from(before.at_ns);
     let moved = if over > 0 { drift * since / over } else { 0 };
     let ahead = i128::from(before.ahead_ns) + moved;
+    let explained = MOST_DRIFT * over as f64 + before.bound_ns as f64 + after.bound_ns as f64;
+    let jump = u64::try_from(drift.unsigned_abs()).unwrap_or(u64::MAX);
+    let jump = if jump as f64 > explained { jump } else { 0 };
     Offset {
         at_ns,
         ahead_ns: i64::try_from(ahead).unwrap_or(before.ahead_ns),
-        bound_ns: before.bound_ns.max(after.bound_ns),
+        bound_ns: before.bound_ns.max(after.bound_ns).max(jump),
     }
 }
 
@@ -110,9 +118,13 @@ mod tests {
     #[test]
     fn drift_is_taken_out() {
         let offset = |at_ns, ahead_ns, bound_ns| Offset { at_ns, ahead_ns, bound_ns };
-        let (before, after) = (offset(1_000, 500, 3), offset(3_000, 700, 9));
-        assert_eq!(between(before, after, 2_000), offset(2_000, 600, 9));
-        assert_eq!(between(before, after, 0), offset(0, 400, 9));
+        let (before, after) = (offset(1_000, 500, 3), offset(3_000, 510, 9));
+        assert_eq!(between(before, after, 2_000), offset(2_000, 505, 9));
+        assert_eq!(between(before, after, 0), offset(0, 495, 9));
+        // A second later it may have drifted by 500 us, and not by a second.
+        let late = |ahead_ns| offset(1_000_001_000, ahead_ns, 9);
+        assert_eq!(between(before, late(400_500), 1_000).bound_ns, 9);
+        assert_eq!(between(before, late(1_000_000_500), 1_000).bound_ns, 1_000_000_000);
         assert_eq!(between(before, before, 9_000).ahead_ns, 500);
     }
 

@@ -25,6 +25,6 @@ mod message;
 pub use frame::{BrokenStream, FrameReader, FrameWriter, GREETING, GreetingReader, MAX_BODY};
 pub use job::{SentJob, UnusableJob};
 pub use message::{
-    Answer, Failure, FoundServer, FromAgent, Order, Role, Sought, ToAgent, Unreadable, body_of,
-    message_of,
+    Answer, Failure, FoundServer, FromAgent, Order, Role, SAMPLES, Sought, ToAgent, Unreadable,
+    body_of, message_of,
 };

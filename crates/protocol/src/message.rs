@@ -3,7 +3,9 @@
 use std::error::Error;
 use std::net::SocketAddr;
 
-use dnslab_record::{CpuShare, Diagnosis, Fact, LiveServer, ResourceSeries, ServerFacts};
+use dnslab_record::{
+    CpuProfile, CpuShare, Diagnosis, Fact, LiveServer, ResourceSample, ResourceSeries, ServerFacts,
+};
 use dnslab_settings::Identity;
 use serde::{Deserialize, Serialize};
 
@@ -61,6 +63,35 @@ pub enum Order {
         server: u32,
         /// Which watch it is; no other has the number.
         watch: u32,
+        /// CPUs of the load, if that runs on this machine.
+        beside: Vec<usize>,
+    },
+    /// A watch or a sampling is of no interest any more.
+    Leave {
+        /// Which.
+        number: u32,
+    },
+    /// Sample where a server spends its CPU time, from here on.
+    Sample {
+        /// Its number.
+        server: u32,
+        /// Which sampling it is; no other has the number.
+        sampling: u32,
+        /// How long it will be, nanoseconds.
+        length_ns: u64,
+    },
+    /// End a sampling.
+    EndSample {
+        /// Which.
+        sampling: u32,
+        /// When the load began, by the agent's clock, nanoseconds.
+        origin_ns: i64,
+        /// The measured window: from here, nanoseconds since the load began.
+        from_ns: i64,
+        /// To here.
+        to_ns: i64,
+        /// Stacks that may be kept.
+        max_stacks: usize,
     },
     /// End a watch.
     EndWatch {
@@ -84,6 +115,9 @@ impl Order {
             | Self::Forget { .. }
             | Self::Examine
             | Self::Watch { .. }
+            | Self::Leave { .. }
+            | Self::Sample { .. }
+            | Self::EndSample { .. }
             | Self::EndWatch { .. } => Role::Watch,
         }
     }
@@ -146,6 +180,8 @@ pub enum FromAgent {
         host: String,
         /// What that host is, as of every host that measures.
         facts: Vec<Fact>,
+        /// Of the kernel since it started (`/proc/sys/kernel/random/boot_id`): hosts with the same one are one machine.
+        boot_id: String,
     },
     /// The answer to a message that it does not take. It ends.
     Refused {
@@ -186,12 +222,22 @@ pub enum FromAgent {
         /// What the CPUs did that are recorded one by one.
         cpus: Vec<CpuShare>,
     },
+    /// The samples of a watch that ends, in parts and in order, before [`Answer::Resources`].
+    Samples {
+        /// Which watch.
+        watch: u32,
+        /// At most [`SAMPLES`].
+        samples: Vec<ResourceSample>,
+    },
     /// The last message.
     Bye {
         /// Frames before this one.
         frames: u64,
     },
 }
+
+/// Samples in one message at most: some 300 kB.
+pub const SAMPLES: usize = 1_000;
 
 /// What came of an order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -206,13 +252,17 @@ pub enum Answer {
         /// What was named is wrong. Otherwise the load may go on without a watch.
         is_fault: bool,
     },
-    /// Of [`Order::Forget`].
+    /// Of [`Order::Forget`] and [`Order::Leave`].
     Forgotten,
     /// Of [`Order::Examine`].
     Examined(Vec<Diagnosis>),
     /// Of [`Order::Watch`].
     Watching,
-    /// Of [`Order::EndWatch`].
+    /// Of [`Order::Sample`].
+    Sampling,
+    /// Of [`Order::EndSample`]. Variant, rate and CPU time for each query are left out.
+    Profile(Box<CpuProfile>),
+    /// Of [`Order::EndWatch`], without its samples.
     Resources(Box<ResourceSeries>),
 }
 

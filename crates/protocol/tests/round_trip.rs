@@ -274,7 +274,11 @@ fn orders_and_answers_are_those_that_were_sent() {
     for order in [
         Order::Find { server: 1, sought },
         Order::Forget { server: 1 },
-        Order::Watch { server: 1, watch: 2 },
+        Order::Watch { server: 1, watch: 2, beside: vec![0, 7] },
+        Order::Leave { number: 2 },
+        Order::Examine,
+        Order::Sample { server: 1, sampling: 3, length_ns: u64::MAX },
+        Order::EndSample { sampling: 3, origin_ns: -1, from_ns: 0, to_ns: 5, max_stacks: 9 },
         Order::EndWatch { watch: 2, origin_ns: i64::MAX, from_ns: -1, to_ns: 5 },
     ] {
         let order = ToAgent::Order { id: 3, order };

@@ -160,7 +160,48 @@ pub struct ResourceSeries {
     pub clock_bound_ns: Option<u64>,
 }
 
+/// CPUs that are watched one by one, at most.
+const MAX_CORES: usize = 32;
+
+/// Threads that are told of, at most.
+const MAX_THREADS: usize = 8;
+
+/// Octets of a text that says what was watched.
+const MAX_TEXT: usize = 4_096;
+
+/// No load is longer, nanoseconds.
+const MAX_NS: u64 = 30 * 24 * 3_600 * 1_000_000_000;
+
 impl ResourceSeries {
+    /// What nobody who watches a server can have seen; `None` if all of it can be. For series of others.
+    #[must_use]
+    pub fn fault(&self) -> Option<&'static str> {
+        let is_share = |share: f64| share.is_finite() && share >= 0.0;
+        let texts = [&self.cpu_source, &self.memory_source].into_iter();
+        let texts = texts.chain(self.threads.iter().map(|thread| &thread.name));
+        let mut texts = texts.chain(self.cpu_limit.iter().map(|limit| &limit.group));
+        let mut pairs = self.samples.iter().zip(self.samples.iter().skip(1));
+        let is_long = |sample: &ResourceSample| sample.cores_used_ns.len() > MAX_CORES;
+        if !self.samples.is_sorted_by_key(|sample| sample.at_ns) {
+            Some("its samples are not in order of time")
+        } else if self.samples.iter().any(|sample| sample.at_ns.unsigned_abs() > MAX_NS) {
+            Some("its samples are from another time")
+        } else if pairs.any(|(before, after)| after.cpu_ns < before.cpu_ns) {
+            Some("its CPU time falls")
+        } else if self.core_cpus.len() > MAX_CORES || self.samples.iter().any(is_long) {
+            Some("it has too many CPUs")
+        } else if self.threads.len() > MAX_THREADS || texts.any(|text| text.len() > MAX_TEXT) {
+            Some("it has too much text")
+        } else if self.threads.iter().any(|thread| !is_share(thread.share))
+            || self.load_cpus.iter().any(|cpu| !is_share(cpu.used) || !is_share(cpu.irq))
+            || self.pressure_share.is_some_and(|share| !is_share(share))
+        {
+            Some("a share of it is none")
+        } else {
+            None
+        }
+    }
+
     /// CPU time in a span, nanoseconds; see [`ResourceSeries::growth`].
     #[must_use]
     pub fn cpu_ns(&self, span: Span) -> Option<u64> {
@@ -289,6 +330,27 @@ impl ResourceSeries {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_cannot_have_been_seen_is_a_fault() {
+        let at = |at_ns, cpu_ns| ResourceSample { at_ns, cpu_ns, ..ResourceSample::default() };
+        let series = |samples: &[ResourceSample]| ResourceSeries {
+            samples: samples.to_vec(),
+            ..ResourceSeries::default()
+        };
+        assert_eq!(series(&[at(-5, 0), at(0, 7), at(9, 7)]).fault(), None);
+        let fault = |seen: ResourceSeries| seen.fault().unwrap_or("none");
+        assert_eq!(fault(series(&[at(1, 0), at(0, 0)])), "its samples are not in order of time");
+        assert_eq!(fault(series(&[at(i64::MIN, 0)])), "its samples are from another time");
+        assert_eq!(fault(series(&[at(0, 7), at(1, 6)])), "its CPU time falls");
+        let many = ResourceSeries { core_cpus: vec![0; 33], ..ResourceSeries::default() };
+        assert_eq!(fault(many), "it has too many CPUs");
+        let long = ResourceSeries { cpu_source: "x".repeat(5_000), ..ResourceSeries::default() };
+        assert_eq!(fault(long), "it has too much text");
+        let share = CpuShare { cpu: 0, used: f64::NAN, irq: 0.0 };
+        let none = ResourceSeries { load_cpus: vec![share], ..ResourceSeries::default() };
+        assert_eq!(fault(none), "a share of it is none");
+    }
 
     /// One CPU for 100 ns: 60 of the server's threads without interrupts, 20 of interrupts, `others` of
     /// other threads.

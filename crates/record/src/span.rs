@@ -25,7 +25,7 @@ impl Span {
     /// The span as nanoseconds since another instant.
     #[must_use]
     pub fn since(self, origin_ns: i64) -> Self {
-        Self::between(self.from_ns - origin_ns, self.to_ns - origin_ns)
+        Self::between(self.from_ns.saturating_sub(origin_ns), self.to_ns.saturating_sub(origin_ns))
     }
 }
 

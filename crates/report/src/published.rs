@@ -68,7 +68,8 @@ fn off_text(published: &Published, off: f64) -> String {
     match published.kind {
         _ if off == 0.0 => "none".to_owned(),
         PublishedKind::Figure => number::change(off),
-        PublishedKind::Change => format!("{:+.0} points", 100.0 * off),
+        // Adding zero takes the sign from a zero.
+        PublishedKind::Change => format!("{:+.0} points", (100.0 * off).round() + 0.0),
         PublishedKind::Difference => signed(published, off),
     }
 }

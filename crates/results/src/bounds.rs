@@ -234,6 +234,9 @@ pub(crate) fn check_record(
     at_most(path, "caveats", record.caveats.len() + caveats, MAX_CAVEATS)?;
     for watched in watched {
         check_samples(&watched.resources, watched.counters.as_ref(), path)?;
+        if let Some(load_host) = &watched.load_host {
+            check_samples(load_host, None, path)?;
+        }
         for part in &watched.chain {
             check_samples(&part.resources, part.counters.as_ref(), path)?;
         }
@@ -276,7 +279,9 @@ fn of_servers(watched: &Watched) -> usize {
         let ChainPart { role, host, transport, server, resources, counters } = part;
         length(&(role, host, transport, server)) + words_of_series(resources, counters.as_ref())
     });
-    words_of_series(&watched.resources, watched.counters.as_ref()) + behind.sum::<usize>()
+    let load_host = watched.load_host.iter().map(|series| words_of_series(series, None));
+    words_of_series(&watched.resources, watched.counters.as_ref())
+        + behind.chain(load_host).sum::<usize>()
 }
 
 fn words_of_series(resources: &ResourceSeries, counters: Option<&CounterSeries>) -> usize {

@@ -41,13 +41,16 @@ impl CpusUsed {
         let behind_ns: u64 = behind.sum::<Option<u64>>()?;
         // The kernel that charges the threads with interrupts has them in their time already.
         let irq_ns = match resources.irq_apart {
-            Some(false) => 0,
-            Some(true) | None => resources.rise(window, |at| at.irq_ns)?.amount,
+            // What came from a card has interrupted nobody, where nobody ran.
+            Some(false) if !is_elsewhere => 0,
+            Some(_) | None => resources.rise(window, |at| at.irq_ns)?.amount,
         };
         // Who watches the servers is on no CPU of its own.
-        let dnslab_ns = match load.cpus.is_empty() || is_elsewhere {
-            true => resources.rise(window, |at| at.dnslab_ns)?.amount,
-            false => watched.observing_cpu_ns,
+        let dnslab_ns = match (is_elsewhere, load.cpus.is_empty()) {
+            // There it only watches.
+            (true, _) => resources.rise(window, |at| at.dnslab_ns)?.amount,
+            (false, true) => watched.of_load_host().rise(window, |at| at.dnslab_ns)?.amount,
+            (false, false) => watched.observing_cpu_ns,
         };
         let in_turns_ns = watched.others_cpu_ns;
         let own_ns = resources.rise(window, |at| at.cpu_ns)?.amount;
@@ -88,7 +91,7 @@ pub(crate) fn others_on_load_cpus(run: &Observation<'_>) -> Option<f64> {
         && !server.cpus.is_empty()
         && server.cpus.iter().all(|cpu| load.cpus.contains(cpu));
     let server = match is_shared {
-        true => resources.rise(window, |at| at.cpu_ns)?.cpus(),
+        true => watched.resources.rise(window, |at| at.cpu_ns)?.cpus(),
         false => 0.0,
     };
     let by_threads = resources.load_cpus.iter().map(|cpu| match resources.irq_apart {

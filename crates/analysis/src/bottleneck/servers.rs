@@ -77,7 +77,11 @@ impl ServerUse {
                 threads: measured.threads_of(resources),
                 waited_share: measured.waited_share_of(resources),
                 cpus_used,
-                limit: resources.cpu_limit.clone(),
+                limit: resources.cpu_limit.clone().map(|limit| CpuLimit {
+                    // Groups of two hosts may have one name.
+                    group: format!("{}{}", server.host, limit.group),
+                    ..limit
+                }),
             })
             .collect()
     }

@@ -307,9 +307,9 @@ fn host_drops(run: &Observation<'_>) -> Option<Caveat> {
     let own: u64 = measured.workers.iter().map(|worker| worker.drops).sum();
     let of_host = measured.network?.udp_receive_buffer.saturating_sub(own);
     // The sockets of a server on another host are not among those of this one.
-    let counted = match &watched.load_host {
-        Some(_) => None,
-        None => watched.resources.rise(measured.window(), |at| at.udp_drops),
+    let counted = match run.server.is_elsewhere() {
+        true => None,
+        false => watched.resources.rise(measured.window(), |at| at.udp_drops),
     };
     let of_server = counted.map_or(0, |dropped| dropped.amount).min(of_host);
     let is_told = counted.is_some() && watched.chain.is_empty();
@@ -378,15 +378,38 @@ fn load_cpu_limit(run: &Observation<'_>) -> Option<Caveat> {
 /// Processes that are neither servers of the chain nor dnslab used more than a tenth of a CPU in
 /// the measured window.
 fn other_processes(run: &Observation<'_>) -> Option<Caveat> {
-    let on_host_of_load = run.watched.load_host.as_ref().and_then(|load_host| {
-        let window = run.measured.window();
-        let used = load_host.rise(window, |at| at.machine_ns)?;
-        // It is what dnslab used with all that it has started.
-        let own = load_host.rise(window, |at| at.cpu_ns)?.amount;
-        Some(Rise { amount: used.amount.saturating_sub(own), ..used }.cpus())
-    });
-    let cpus = beside_servers(run).into_iter().chain(on_host_of_load).reduce(f64::max)?;
+    let Observation { server, watched, .. } = *run;
+    let beside_load = watched.load_host.as_ref().and_then(|host| beside_load(run, host));
+    // The samples of one machine with another's process have the use by that process alone.
+    let beside_servers = match watched.load_host.is_some() && !server.is_elsewhere() {
+        true => None,
+        false => beside_servers(run),
+    };
+    let cpus = beside_servers.into_iter().chain(beside_load).reduce(f64::max)?;
     (cpus > OTHERS).then_some(Caveat::OtherProcesses { cpus })
+}
+
+/// How many CPUs processes used on the host of the load that are neither dnslab, with all that it has started, nor a
+/// server there.
+fn beside_load(run: &Observation<'_>, load_host: &ResourceSeries) -> Option<f64> {
+    let window = run.measured.window();
+    let used = load_host.rise(window, |at| at.machine_ns)?;
+    let own = load_host.rise(window, |at| at.cpu_ns)?.amount;
+    let server_ns = match run.server.is_elsewhere() {
+        true => 0,
+        false => run.watched.resources.rise(window, |at| at.cpu_ns)?.amount,
+    };
+    let known_ns = own + server_ns + interrupts_ns(run, load_host)?;
+    Some(Rise { amount: used.amount.saturating_sub(known_ns), ..used }.cpus())
+}
+
+/// Interrupts that a kernel without an account of their time charges to whoever runs, or to nobody: those of a card are
+/// of no process.
+fn interrupts_ns(run: &Observation<'_>, machine: &ResourceSeries) -> Option<u64> {
+    match machine.irq_apart {
+        Some(true) => Some(0),
+        _ => Some(machine.rise(run.measured.window(), |at| at.irq_ns)?.amount),
+    }
 }
 
 /// How many CPUs processes used on the host of the servers that are neither those servers nor dnslab.
@@ -404,7 +427,11 @@ fn beside_servers(run: &Observation<'_>) -> Option<f64> {
         _ => measured.workers.iter().map(|worker| worker.cpu_ns).sum(),
     };
     let in_turns_ns = run.watched.others_cpu_ns;
-    let known_ns = server_ns + load_ns + in_turns_ns;
+    let of_card_ns = match run.server.is_elsewhere() {
+        true => interrupts_ns(run, &watched.resources)?,
+        false => 0,
+    };
+    let known_ns = server_ns + load_ns + in_turns_ns + of_card_ns;
     Some(Rise { amount: used.amount.saturating_sub(known_ns), ..used }.cpus())
 }
 

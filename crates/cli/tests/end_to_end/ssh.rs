@@ -12,7 +12,7 @@ use crate::command::{Done, Guarded, Running, program};
 use crate::evidence::{measured, report_is_whole, valid_records};
 use crate::host::Host;
 use crate::processes::wait_for;
-use crate::room::Room;
+use crate::room::{Room, SHORT, UDP_AND_TCP};
 use crate::watching::unwatched;
 
 const SERVER: &str = "192.0.2.1";
@@ -33,10 +33,14 @@ impl Hosts {
         let server = client.another();
         client.run(&format!(
             "ip link add server type veth peer name client netns {} && \
-             ip address add 192.0.2.2/30 dev server && ip link set server up",
+             ip address add 192.0.2.2/30 dev server && \
+             ip address add 2001:db8::2/64 dev server nodad && ip link set server up",
             server.pid()
         ));
-        server.run("ip address add 192.0.2.1/30 dev client && ip link set client up");
+        server.run(
+            "ip address add 192.0.2.1/30 dev client && \
+             ip address add 2001:db8::1/64 dev client nodad && ip link set client up",
+        );
         let folder = room.path().display();
         let make_keys = format!(
             "ssh-keygen -q -t ed25519 -N '' -f {folder}/host && ssh-keygen -q -t ed25519 -N '' -f {folder}/own"
@@ -107,7 +111,11 @@ impl Hosts {
     }
 
     fn load(&self, room: &Room, duration: &str, further: &[&str]) -> Running {
-        let few = ["load", SERVER, "--duration", duration, "--clients", "10"];
+        self.load_at(room, SERVER, duration, further)
+    }
+
+    fn load_at(&self, room: &Room, server: &str, duration: &str, further: &[&str]) -> Running {
+        let few = ["load", server, "--duration", duration, "--clients", "10"];
         let patient = ["--set", "expect.lag_limit=1m"];
         self.dnslab(room, &[&few[..], &patient, further].concat())
     }
@@ -121,7 +129,7 @@ fn named(room: &Room, server: &Host) -> Guarded {
     room.write(
         "named.conf",
         &format!(
-            "options {{ directory \"{folder}\"; listen-on {{ {SERVER}; }}; listen-on-v6 {{ none; }}; recursion no; dnssec-validation no; \
+            "options {{ directory \"{folder}\"; listen-on {{ {SERVER}; }}; listen-on-v6 {{ any; }}; recursion no; dnssec-validation no; \
              pid-file none; session-keyfile none; }};\ncontrols {{ }};\n\
              zone \"example.test\" {{ type primary; file \"zone\"; }};\n"
         ),
@@ -133,10 +141,26 @@ fn named(room: &Room, server: &Host) -> Guarded {
 }
 
 /// The program by a path that only this test has.
-fn agent(room: &Room) -> String {
-    let path = room.path().join("dnslab");
+fn agent_here(room: &Room) -> String {
+    let path = room.path().join("dnslab-there");
     if !path.exists() {
         symlink(program(), &path).unwrap();
+    }
+    path.display().to_string()
+}
+
+/// A script that runs the program with another kernel, as far as that can tell: hosts with one kernel are one machine.
+fn agent(room: &Room) -> String {
+    let (there, path) = (agent_here(room), room.path().join("dnslab"));
+    if !path.exists() {
+        let other = room.write("boot_id", "00000000-0000-0000-0000-000000000000\n");
+        let mount = format!("mount --bind {} /proc/sys/kernel/random/boot_id", other.display());
+        let script = format!(
+            "#!/bin/sh\nexec unshare --mount sh -c '{mount} && exec {there} \"$@\"' sh \"$@\"\n"
+        );
+        let draft = room.write("script", &script);
+        fs::set_permissions(&draft, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::rename(draft, &path).unwrap();
     }
     path.display().to_string()
 }
@@ -160,7 +184,7 @@ fn processes(words: &[&str]) -> Vec<i32> {
 
 /// The agents of this test.
 fn agents(room: &Room) -> Vec<i32> {
-    processes(&[&agent(room), "agent"])
+    processes(&[&agent_here(room), "agent"])
 }
 
 #[track_caller]
@@ -173,8 +197,7 @@ fn check_none_is_left(room: &Room) {
 fn check_watched(room: &Room, done: &Done) -> RunRecord {
     let record = valid_records(&room.results(), 1).remove(0);
     assert_eq!(unwatched(&record), None, "{done}");
-    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    assert_eq!(record.server.host, name, "{done}");
+    assert_eq!(record.server.host, "ns1", "{done}");
     let resources = &record.watched.resources;
     let used = resources.cpu_ns(measured(&record).window());
     assert!(used.is_some_and(|ns| ns > 1_000_000), "{used:?}{done}");
@@ -195,6 +218,31 @@ fn a_server_is_watched_on_its_host() {
     let done = hosts.load(&room, "2s", &["--watch", "ns1", "--set", &there]).finish().exits_with(0);
     let record = check_watched(&room, &done);
     assert!(record.server.version.starts_with("9."), "{:?}", record.server);
+    check_none_is_left(&room);
+}
+
+/// Two names of one machine: the numbers of its CPUs are the same ones.
+#[test]
+fn a_host_with_the_same_kernel_is_this_machine() {
+    let room = Room::with_load();
+    let hosts = Hosts::make(&room, "");
+    let there = as_there(&agent_here(&room));
+    let done = hosts.load(&room, "2s", &["--watch", "ns1", "--set", &there]).finish().exits_with(0);
+    let record = valid_records(&room.results(), 1).remove(0);
+    assert_eq!((unwatched(&record), record.server.host.as_str()), (None, ""), "{done}");
+    let used = record.watched.resources.cpu_ns(measured(&record).window());
+    assert!(used.is_some_and(|ns| ns > 1_000_000), "{used:?}{done}");
+    assert!(record.watched.load_host.is_some());
+}
+
+#[test]
+fn a_server_is_watched_over_ipv6_and_tcp() {
+    let room = Room::with_load();
+    let hosts = Hosts::make(&room, "");
+    let there = as_there(&agent(&room));
+    let further = ["--watch", "ns1", "--set", &there, "--transport", "tcp"];
+    let done = hosts.load_at(&room, "2001:db8::1", "2s", &further).finish().exits_with(0);
+    check_watched(&room, &done);
     check_none_is_left(&room);
 }
 
@@ -249,26 +297,120 @@ fn each_mistake_is_named() {
     check_refused(at, &wrong, &["the process 4194303 is not there"]);
 }
 
-/// The connection ends in the middle of the load: the run has failed, with the reason, and no agent is left.
 #[test]
-fn a_host_that_is_lost_fails_the_run() {
+fn an_experiment_is_watched_there_and_resumed() {
+    let room = Room::with_load();
+    let hosts = Hosts::make(&room, "");
+    let program = agent(&room);
+    room.experiment(&format!(
+        "repeat.runs = 1\n[server]\nkind = \"external\"\naddress = \"{SERVER}\"\nhost = \"ns1\"\n\
+         host_program = \"{program}\"\n[expect]\nlag_limit = \"1m\"\n{SHORT}{UDP_AND_TCP}"
+    ));
+    hosts.dnslab(&room, &["run", "./experiment.toml"]).finish().exits_with(0);
+    let results = room.results();
+    let folder = results.path().display().to_string();
+    hosts.dnslab(&room, &["run", "--resume", &folder, "--more", "1"]).finish().exits_with(0);
+    for record in valid_records(&results, 4) {
+        assert_eq!(unwatched(&record), None);
+        assert!(record.watched.resources.clock_bound_ns.is_some(), "{}", record.variant);
+    }
+    let host = results.session().unwrap().host;
+    assert!(host.iter().any(|fact| fact.name == "ns1: kernel"), "{host:?}");
+    report_is_whole(&results, &["udp", "tcp"]);
+    check_none_is_left(&room);
+}
+
+#[test]
+fn a_server_is_sampled_on_its_host() {
     let room = Room::with_load();
     let hosts = Hosts::make(&room, "");
     let there = as_there(&agent(&room));
-    let running = hosts.load(&room, "20s", &["--watch", "ns1", "--set", &there]);
-    wait_for("the agent watches", || running.so_far(), || agents(&room).first().copied());
+    let further = ["--watch", "ns1", "--set", &there, "--profile"];
+    let done = hosts.load(&room, "3s", &further).finish().exits_with(0);
+    let found = room.results().cpu_profiles().unwrap().expect("it was asked for");
+    assert!(found.failed.is_empty(), "{:?}{done}", found.failed);
+    assert!(found.profiles[0].samples > 100, "{:?}{done}", found.profiles);
+    check_none_is_left(&room);
+    let left = fs::read_dir(std::env::temp_dir()).unwrap().flatten();
+    let is_of_agent = |name: &str| name.starts_with("dnslab-agent-");
+    let left: Vec<_> = left.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    assert!(!left.iter().any(|name| is_of_agent(name)), "{left:?}");
+}
+
+#[test]
+fn a_host_is_examined() {
+    let room = Room::quiet();
+    let hosts = Hosts::make(&room, "");
+    let doctor = ["doctor", "--on", "ns1", "--program", &agent(&room)];
+    hosts.dnslab(&room, &doctor).finish().exits_with(0).prints("steal").prints("BIND");
+    check_none_is_left(&room);
+}
+
+/// A load whose server is watched.
+fn watched_load(room: &Room, hosts: &Hosts, duration: &str) -> Running {
+    let there = as_there(&agent(room));
+    let running = hosts.load(room, duration, &["--watch", "ns1", "--set", &there]);
+    wait_for("the agent watches", || running.so_far(), || agents(room).first().copied());
     std::thread::sleep(Duration::from_secs(2));
-    let config = room.path().join("ssh_config").display().to_string();
-    for pid in processes(&["/usr/bin/ssh", "-F", &config]) {
-        let pid = Pid::from_raw(pid).unwrap();
-        rustix::process::kill_process(pid, Signal::KILL).unwrap();
-    }
+    running
+}
+
+#[track_caller]
+fn check_lost(room: &Room, running: Running, why: &str) {
     let done = running.finish().exits_with(3);
     let record = room.results().runs().unwrap().remove(0);
     let RunStatus::Failed { reason, .. } = &record.status else {
         panic!("{:?}{done}", record.status)
     };
-    assert!(reason.contains("ns1 is lost"), "{reason}");
+    assert!(reason.contains("ns1 is lost") && reason.contains(why), "{reason}");
     assert!(record.measured.is_some(), "what was measured is kept");
+    check_none_is_left(room);
+}
+
+#[test]
+fn a_coordinator_that_is_killed_leaves_no_agent() {
+    let room = Room::with_load();
+    let hosts = Hosts::make(&room, "");
+    let mut running = watched_load(&room, &hosts, "60s");
+    running.signal(Signal::KILL);
     check_none_is_left(&room);
+}
+
+/// Its ssh lives on, and so does the connection. The agent hears nothing for 30 s.
+#[test]
+fn a_coordinator_that_sleeps_leaves_no_agent() {
+    let room = Room::with_load();
+    let hosts = Hosts::make(&room, "");
+    let mut running = watched_load(&room, &hosts, "60s");
+    running.signal(Signal::STOP);
+    check_none_is_left(&room);
+    running.signal(Signal::CONT);
+    check_lost(&room, running, "has said nothing for 30 s");
+}
+
+#[test]
+fn a_cable_that_is_cut_ends_both_ends() {
+    let room = Room::with_load();
+    let hosts = Hosts::make(&room, "");
+    let running = watched_load(&room, &hosts, "60s");
+    hosts.client.run("ip link set server down");
+    check_lost(&room, running, "not responding");
+}
+
+/// The connection ends in the middle of the load: the run has failed, with the reason, no agent is left, and the run is
+/// made again when the session is resumed.
+#[test]
+fn a_host_that_is_lost_fails_the_run() {
+    let room = Room::with_load();
+    let hosts = Hosts::make(&room, "");
+    let running = watched_load(&room, &hosts, "10s");
+    let config = room.path().join("ssh_config").display().to_string();
+    for pid in processes(&["/usr/bin/ssh", "-F", &config]) {
+        let pid = Pid::from_raw(pid).unwrap();
+        rustix::process::kill_process(pid, Signal::KILL).unwrap();
+    }
+    check_lost(&room, running, "");
+    let folder = room.results().path().display().to_string();
+    hosts.dnslab(&room, &["run", "--resume", &folder]).finish().exits_with(0);
+    assert_eq!(unwatched(&valid_records(&room.results(), 1)[0]), None);
 }

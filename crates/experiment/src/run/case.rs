@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime};
 
-use dnslab_agent::{Agents, ServerWatch, WatchedServer};
+use dnslab_agent::{Agents, ServerRecording, ServerWatch};
 use dnslab_analysis::{BottleneckFigures, backlog_beyond_lead_ns, caveats, unserved};
 use dnslab_figures::{Answers, Connections};
 use dnslab_lab::hosts::EndedPart;
-use dnslab_lab::perf::{self, Perf, PerfError, Recording, Sampled};
+use dnslab_lab::perf::{self, Perf, PerfError, Sampled};
 use dnslab_lab::{
     self as lab, CounterWatch, GroupWatch, GuardProgram, Latest, RunningServer, Sampler, cpus,
 };
@@ -56,12 +56,14 @@ pub(super) struct Case<'a> {
 /// How servers are sampled.
 #[derive(Debug)]
 pub(super) struct Sampling {
-    pub(super) perf: Perf,
+    /// Why there is none on this host, if so.
+    pub(super) perf: Result<Perf, String>,
     /// Stacks that are kept of each variant.
     pub(super) max_stacks: usize,
 }
 
-const NOT_SAMPLED_THERE: &str = "perf samples servers on this host only, and it runs on another";
+const IDLE: &str = "the process that was watched used next to no CPU time for the answers, so the queries reach another \
+                    one: name it by `server.pid` or `server.unit`";
 
 pub(super) struct Prepared<'a> {
     pub(super) case: &'a Case<'a>,
@@ -84,7 +86,7 @@ pub(super) struct Watching {
     counters: Option<CounterWatch>,
     chain: Vec<Watch>,
     /// The samples of the server under test, if it is sampled.
-    recording: Option<Result<Recording, String>>,
+    recording: Option<Result<ServerRecording, String>>,
 }
 
 impl Watching {
@@ -201,8 +203,8 @@ impl Case<'_> {
                 let log = log_tail_of(&error);
                 let mut record = self.failed(started, error.to_string(), log);
                 // Ctrl-C at a terminal also ends the tools that make hosts, which says nothing about the
-                // hosts.
-                if stop.load(Ordering::Relaxed) {
+                // hosts. And a host that cannot be reached now may be when the session is resumed.
+                if stop.load(Ordering::Relaxed) || matches!(error, TargetError::Host(_)) {
                     record.caveats.push(self.cut_short(0));
                 }
                 // Before the record is written, which needs room.
@@ -482,8 +484,8 @@ impl Prepared<'_> {
             Err(reason) => (None, Some(reason)),
         };
         let is_elsewhere = server.as_ref().is_some_and(ServerWatch::is_elsewhere);
-        let load_host = is_elsewhere
-            .then(|| Sampler::start(lab::Watched::of_this_process().beside_load(load_cpus)));
+        let load_host =
+            is_elsewhere.then(|| Sampler::start(lab::Watched::of_this_process(load_cpus)));
         let own = GroupWatch::start();
         let (counters, chain, recording) = (None, Vec::new(), None);
         Watching { server, load_host, unwatched, own, counters, chain, recording }
@@ -493,15 +495,16 @@ impl Prepared<'_> {
     pub(super) fn sample(&self, watching: &mut Watching) {
         let Some(Sampling { perf, .. }) = self.case.sampling else { return };
         let load = &self.case.variant.load;
-        let rate_hz = perf::rate_hz(load.warm_up + load.duration, self.cpus.server.len());
+        let length = load.warm_up + load.duration;
+        let rate_hz = perf::rate_hz(length, self.cpus.server.len());
         let folder = self.case.folder.join("perf");
-        let begin = |watched: &WatchedServer| {
-            let watched = watched.here().ok_or_else(|| NOT_SAMPLED_THERE.to_owned())?;
+        let here = |watched: &lab::Watched| {
             let place = (self.case.guard, folder.as_path(), self.cpus.load.as_slice());
-            perf.record(watched, rate_hz, place).map_err(|error: PerfError| error.to_string())
+            let recording = perf.as_ref().map_err(Clone::clone)?.record(watched, rate_hz, place);
+            recording.map_err(|error: PerfError| error.to_string())
         };
-        let watched = self.target.watch.as_ref();
-        watching.recording = Some(watched.map_err(Clone::clone).and_then(begin));
+        let watched = self.target.watch.as_ref().map_err(Clone::clone);
+        watching.recording = Some(watched.and_then(|watched| watched.sample(length, here)));
     }
 
     /// Lets the servers count from here on.
@@ -535,6 +538,13 @@ impl Prepared<'_> {
             }
             None => ResourceSeries::default(),
         };
+        let resources = match self.is_idle(&resources, measured) {
+            true => {
+                unwatched = Some(IDLE.to_owned());
+                ResourceSeries::default()
+            }
+            false => resources,
+        };
         let watched = Watched {
             resources,
             load_host: load_host.map(|sampler| sampler.finish_over(origin, window)),
@@ -551,10 +561,18 @@ impl Prepared<'_> {
         Applied { result, watched, unwatched, fault, profile }
     }
 
+    /// What was watched of a server that ran before cannot have answered: no answer takes so little.
+    fn is_idle(&self, resources: &ResourceSeries, measured: &Measured) -> bool {
+        const LEAST_NS: u64 = 200;
+        let (window, answered) = (measured.window(), measured.counters.outcomes.answered);
+        let used = resources.cpu_ns(window).filter(|_| self.target.facts.is_external());
+        answered > 10_000 && used.is_some_and(|used_ns| used_ns < LEAST_NS * answered)
+    }
+
     /// Where the CPU time of the server went during a load that began at `origin`.
     fn profile(
         &self,
-        recording: Recording,
+        recording: ServerRecording,
         origin: Instant,
         run: &Observation<'_>,
     ) -> Result<CpuProfile, String> {
@@ -562,7 +580,7 @@ impl Prepared<'_> {
         let max_stacks = self.case.sampling.map_or(0, |sampling| sampling.max_stacks);
         let kind = self.case.variant.server.kind.started();
         let sampled = Sampled { kind, origin, window: measured.window(), max_stacks };
-        let profile = recording.finish(&sampled).map_err(|error| error.to_string())?;
+        let profile = recording.finish(&sampled)?;
         let cpu_per_query_ns = run
             .server_cpu_per_query_ns()
             .ok_or("its CPU time for each query could not be measured")?;
@@ -607,6 +625,8 @@ impl Prepared<'_> {
         }
         let facts = testbed.facts(case.variant, &cpus);
         let Applied { result, watched, unwatched, fault, .. } = main;
+        let is_lost = |fault: &Option<Fault>| matches!(fault, Some(Fault::HostLost { .. }));
+        let is_whole = is_whole && !is_lost(&fault) && !is_lost(&open_fault);
         let end = Ending::of(target.server, fault.or(open_fault), case.folder);
         testbed.stop();
         let mut record = match result {

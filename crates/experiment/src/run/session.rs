@@ -182,6 +182,17 @@ pub enum SessionError {
         /// Why not.
         source: AnswersError,
     },
+    /// A host was lost, and cannot be reached again.
+    #[error(
+        "{reason}\n  hint:    what was measured is kept; when the host is there again: dnslab run --resume {}",
+        path.display()
+    )]
+    HostLost {
+        /// What was seen last.
+        reason: String,
+        /// The results directory.
+        path: PathBuf,
+    },
     /// Further runs would be made under other conditions than the finished ones.
     #[error(
         "this experiment cannot be resumed: its further runs could not be compared with those that \
@@ -357,10 +368,11 @@ impl Session {
             return Ok(session);
         }
         let inputs = conditions::inputs(&session.experiment, &session.guard)?;
+        session.agents = reach_hosts(&session.experiment, &session.remaining()?)?;
         let differences = conditions::differences(
             &session.facts,
             env!("CARGO_PKG_VERSION"),
-            &host::facts(),
+            &[host::facts(), session.agents.facts()].concat(),
             &inputs,
         );
         if !differences.is_empty() {
@@ -373,7 +385,6 @@ impl Session {
         let remaining = session.remaining()?;
         session.taken =
             ask_first(&mut session.experiment, &remaining, &mut session.lists.borrow_mut())?;
-        session.agents = reach_hosts(&session.experiment, &remaining)?;
         Ok(session)
     }
 
@@ -451,6 +462,16 @@ impl Session {
         Ok(Plan::remaining(&self.experiment, &self.facts.plan, begun, is_done))
     }
 
+    /// Reaches the hosts of a round that were lost since.
+    fn reach_again(&self, round: &[CaseId]) -> Result<(), SessionError> {
+        let variants = round.iter().filter_map(|id| self.experiment.variant(&id.variant));
+        let lost =
+            variants.filter_map(|variant| watching::unreachable(variant, &self.agents)).next();
+        lost.map_or(Ok(()), |reason| {
+            Err(SessionError::HostLost { reason, path: self.results.path().to_owned() })
+        })
+    }
+
     /// Does the remaining runs. `stop` ends the current run early, keeps it with a caveat, and begins no
     /// other.
     ///
@@ -493,6 +514,7 @@ impl Session {
             if stop.load(Ordering::Relaxed) {
                 return Ok(SessionEnd { interrupted: true });
             }
+            self.reach_again(&round)?;
             observer.round_begins(&round, number, self.facts.plan.len());
             number += round.len();
             let mut end = None;

@@ -77,7 +77,7 @@ fn there(
     let found = FoundThere::find(&link, &identity, transport, target)?;
     Ok(found.map(|found| {
         let (facts, plain) = (found.found.facts.clone(), found.found.plain);
-        (facts, plain, WatchedServer::There(Arc::new(found)))
+        (facts, plain, WatchedServer::There(Arc::new(found), Vec::new()))
     }))
 }
 
@@ -90,13 +90,17 @@ pub(super) fn lacking(variant: &Variant) -> Option<String> {
 /// Why an external server on this machine cannot have all connections of the load open; `None` if it can, or nobody
 /// knows.
 pub(super) fn too_few_files(variant: &Variant) -> Option<String> {
+    too_many_for(variant, find(variant)?.ok()?.file_limit())
+}
+
+fn too_many_for(variant: &Variant, file_limit: Option<u64>) -> Option<String> {
     let load = &variant.load;
     let is_by_connection = load.transports().all(Transport::runs_over_tcp);
     if !is_by_connection || load.mode.is_played() {
         return None;
     }
     let connections = sockets(load);
-    let limit = find(variant)?.ok()?.file_limit().filter(|limit| *limit < connections)?;
+    let limit = file_limit.filter(|limit| *limit < connections)?;
     Some(format!(
         "its load has {connections} connections open at once, but the server that runs may open {limit} files: ask \
          with fewer clients, or {}",
@@ -122,9 +126,16 @@ fn find(variant: &Variant) -> Option<Result<ExternalServer, NotFound>> {
     Some(ExternalServer::find(&variant.server.identity(), variant.load.transport, target))
 }
 
-/// Why the host of an external server cannot be had.
+/// Why a server cannot be watched on its host: the host cannot be had, what is named there is not the server, or it cannot
+/// have all connections of the load open.
 pub(super) fn unreachable(variant: &Variant, agents: &Agents) -> Option<String> {
     let host = variant.server.host.as_ref().filter(|_| variant.server.watch)?;
-    let link = agents.link(host, &variant.server.host_program);
-    link.err().map(|error| error.to_string())
+    match there(variant, variant.target()?, host, agents) {
+        Err(error) => Some(error.to_string()),
+        Ok(Err((reason, is_fault))) => Some(reason).filter(|_| is_fault),
+        Ok(Ok(found)) => match found.2 {
+            WatchedServer::There(there, _) => too_many_for(variant, there.found.file_limit),
+            WatchedServer::Here(_) => None,
+        },
+    }
 }

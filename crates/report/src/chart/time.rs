@@ -461,7 +461,8 @@ fn core_percent(run: &Observation<'_>, nth: usize, at_s: f64, width_s: f64) -> O
 }
 
 fn cpu_label(cpu: usize, record: &RunRecord) -> String {
-    match (record.server.cpus.contains(&cpu), record.load.cpus.contains(&cpu)) {
+    let of_load = record.load.cpus.contains(&cpu) && !record.server.is_elsewhere();
+    match (record.server.cpus.contains(&cpu), of_load) {
         (true, true) => format!("CPU {cpu} (server, load)"),
         (true, false) => format!("CPU {cpu} (server)"),
         (false, true) => format!("CPU {cpu} (load)"),

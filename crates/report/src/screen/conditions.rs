@@ -62,8 +62,16 @@ const FEW_HANDSHAKES: f64 = 0.01;
 fn place<'a>(session: &Session, records: impl Iterator<Item = &'a RunRecord>) -> Option<String> {
     let mut records = records.filter(|record| record.imported.is_none()).peekable();
     records.peek()?;
+    let first = records.peek().copied();
     let path = shared(records.map(path_to_server)).filter(|path| !path.is_empty());
-    let parts: Vec<String> = processor(session).into_iter().chain(path).collect();
+    let there = first.map(|record| record.server.host.as_str()).filter(|host| !host.is_empty());
+    let parts: Vec<String> = match there.filter(|_| path.is_some()) {
+        // The figures of the server are those of its own processor.
+        Some(host) => {
+            processor_of(session, &format!("{host}: CPU")).into_iter().chain(path).collect()
+        }
+        None => processor(session).into_iter().chain(path).collect(),
+    };
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
@@ -81,7 +89,11 @@ fn path_to_server(record: &RunRecord) -> String {
 }
 
 fn processor(session: &Session) -> Option<String> {
-    session.host.iter().find(|fact| fact.name == "CPU").map(|fact| fact.value.clone())
+    processor_of(session, "CPU")
+}
+
+fn processor_of(session: &Session, name: &str) -> Option<String> {
+    session.host.iter().find(|fact| fact.name == name).map(|fact| fact.value.clone())
 }
 
 /// It asks as fast as its server answers, from several clients.

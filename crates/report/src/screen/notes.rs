@@ -110,8 +110,8 @@ impl<'a> Setting<'a> {
     fn free_cpus(&self) -> Vec<usize> {
         let RunRecord { load, server, watched, .. } = self.record;
         let behind = watched.chain.iter().flat_map(|part| &part.server.cpus);
-        let used: Vec<usize> =
-            load.cpus.iter().chain(&server.cpus).chain(behind).copied().collect();
+        let of_server = if server.is_elsewhere() { &[][..] } else { &server.cpus };
+        let used: Vec<usize> = load.cpus.iter().chain(of_server).chain(behind).copied().collect();
         self.host_cpus.iter().copied().filter(|cpu| !used.contains(cpu)).collect()
     }
 

@@ -139,7 +139,9 @@ pub(super) fn differences(
 ) -> Vec<Difference> {
     let version = |value: &str| Fact { name: "dnslab".to_owned(), value: value.to_owned() };
     let mut found = compare(&[version(&session.dnslab)], &[version(dnslab)]);
-    let matters = |fact: &&Fact| HOST_FACTS.contains(&fact.name.as_str());
+    // Those of other hosts have the name of the host before them.
+    let matters =
+        |fact: &&Fact| HOST_FACTS.contains(&fact.name.rsplit(": ").next().unwrap_or_default());
     let then: Vec<Fact> = session.host.iter().filter(matters).cloned().collect();
     found.extend(compare(&then, host));
     found.extend(compare(&session.inputs, inputs));

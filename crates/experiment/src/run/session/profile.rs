@@ -25,6 +25,8 @@ impl Session {
     #[must_use]
     pub fn cannot_profile(&self) -> Option<String> {
         let is_to_be_done = self.lacks_profile().unwrap_or(false);
+        let is_here = |variant: &Variant| variant.server.host.is_none();
+        let is_to_be_done = is_to_be_done && self.experiment.variants.iter().any(is_here);
         is_to_be_done.then(|| Perf::find(&self.guard))?.err().map(|error| error.to_string())
     }
 
@@ -47,19 +49,20 @@ impl Session {
             |variant: &&Variant| self.facts.plan.iter().any(|case| case.variant == variant.name);
         let variants: Vec<&Variant> = self.experiment.variants.iter().filter(ran).collect();
         let mut found = CpuProfiles { format: PROFILE_FORMAT, ..CpuProfiles::default() };
-        match Perf::find(&self.guard) {
-            Ok(perf) => {
-                observer.profile_begins();
-                let max_stacks = MAX_STACKS.min(MAX_PROFILE_STACKS / variants.len().max(1));
-                let sampling = Sampling { perf, max_stacks };
-                self.sample(&variants, &sampling, &mut found, stop, observer)?;
-            }
-            Err(error) => {
-                let reason = error.to_string();
+        let perf = Perf::find(&self.guard).map_err(|error| error.to_string());
+        let is_elsewhere = |variant: &&Variant| variant.server.host.is_some();
+        match perf {
+            Err(reason) if !variants.iter().any(is_elsewhere) => {
                 found.failed.extend(variants.iter().map(|variant| NotProfiled {
                     variant: variant.name.clone(),
                     reason: reason.clone(),
                 }));
+            }
+            perf => {
+                observer.profile_begins();
+                let max_stacks = MAX_STACKS.min(MAX_PROFILE_STACKS / variants.len().max(1));
+                let sampling = Sampling { perf, max_stacks };
+                self.sample(&variants, &sampling, &mut found, stop, observer)?;
             }
         }
         if !stop.load(Ordering::Relaxed) {

@@ -1,0 +1,134 @@
+//! Samples of where a server on the agent's host spends its CPU time.
+
+use std::collections::{HashMap, HashSet};
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use dnslab_lab::perf::{self, Perf, PerfError, Recording, Sampled};
+use dnslab_lab::{ExternalServer, GuardProgram};
+use dnslab_protocol::{Answer, Failure};
+
+/// Samplings at once at most. Each is a perf that runs.
+const MOST: usize = 16;
+
+/// The folders of an agent. Nothing of them stays.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scratch(Arc<Mutex<HashSet<PathBuf>>>);
+
+impl Scratch {
+    fn make(&self) -> Result<PathBuf, Failure> {
+        let made = tempfile::Builder::new().prefix("dnslab-agent-").tempdir();
+        let refused = |error: std::io::Error| {
+            Failure::of(format!("no temporary folder can be made: {error}"))
+        };
+        let folder = made.map_err(refused)?.keep();
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.clone());
+        Ok(folder)
+    }
+
+    fn remove(&self, folder: &Path) {
+        std::fs::remove_dir_all(folder).ok();
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(folder);
+    }
+
+    pub(crate) fn remove_all(&self) {
+        let folders = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        for folder in folders {
+            std::fs::remove_dir_all(&folder).ok();
+        }
+    }
+}
+
+/// The samplings that run; `None` for one that is about to.
+type Running = HashMap<u32, Option<(Recording, PathBuf)>>;
+
+/// The samplings of an agent.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Samplings {
+    running: Arc<Mutex<Running>>,
+    scratch: Scratch,
+}
+
+impl Samplings {
+    /// Without a sampling yet. All folders are among those of `scratch`.
+    pub(crate) fn within(scratch: Scratch) -> Self {
+        Self { scratch, ..Self::default() }
+    }
+
+    pub(crate) fn begin(
+        &self,
+        sampling: u32,
+        server: &ExternalServer,
+        length: Duration,
+        guard: &GuardProgram,
+    ) -> Result<Answer, Failure> {
+        {
+            let mut running = self.running();
+            if running.len() >= MOST || running.contains_key(&sampling) {
+                let why = format!("{MOST} samplings run already, or one of number {sampling}");
+                return Err(Failure::of(why));
+            }
+            running.insert(sampling, None);
+        }
+        let begun = self.record(server, length, guard);
+        let mut running = self.running();
+        match begun {
+            // Unless it was left meanwhile.
+            Ok(begun) => {
+                if let Some(place) = running.get_mut(&sampling) {
+                    *place = Some(begun);
+                }
+                Ok(Answer::Sampling)
+            }
+            Err(failure) => {
+                running.remove(&sampling);
+                Err(failure)
+            }
+        }
+    }
+
+    fn record(
+        &self,
+        server: &ExternalServer,
+        length: Duration,
+        guard: &GuardProgram,
+    ) -> Result<(Recording, PathBuf), Failure> {
+        let perf = Perf::find(guard).map_err(failure)?;
+        let rate_hz = perf::rate_hz(length, server.cpus().len());
+        let folder = self.scratch.make()?;
+        let recording = perf.record(&server.watched(), rate_hz, (guard, &folder, &[]));
+        let recording = recording.map_err(|error| {
+            self.scratch.remove(&folder);
+            failure(error)
+        })?;
+        Ok((recording, folder))
+    }
+
+    pub(crate) fn end(&self, sampling: u32, sampled: &Sampled) -> Result<Answer, Failure> {
+        let found = self.running().remove(&sampling).flatten();
+        let (recording, folder) =
+            found.ok_or_else(|| Failure::of(format!("no sampling has number {sampling}")))?;
+        let profile = recording.finish(sampled);
+        self.scratch.remove(&folder);
+        Ok(Answer::Profile(Box::new(profile.map_err(failure)?)))
+    }
+
+    /// Ends a sampling of no interest, if there is one of this number. It waits until its perf has ended.
+    pub(crate) fn leave(&self, sampling: u32) {
+        let left = self.running().remove(&sampling).flatten();
+        if let Some((recording, folder)) = left {
+            drop(recording);
+            self.scratch.remove(&folder);
+        }
+    }
+
+    fn running(&self) -> MutexGuard<'_, Running> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn failure(error: PerfError) -> Failure {
+    Failure::from(&error as &(dyn Error + 'static))
+}
