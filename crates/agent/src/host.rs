@@ -21,8 +21,8 @@ use crate::clock::Clock;
 use crate::output::Output;
 use crate::sampling::{Samplings, Scratch};
 
-/// An agent that hears nothing for so long ends. A connection whose packets are lost for 20 s outlives that; after 60 s
-/// without packets it is silent for twice as long, as TCP waits longer and longer (RFC 6298, section 5.5).
+/// An agent that hears nothing for so long ends. Packets that are lost for 10 s leave 14 s of silence; after 60 s without
+/// packets it is twice as long, as TCP waits longer and longer (RFC 6298, section 5.5).
 const SILENCE: Duration = Duration::from_secs(30);
 
 const BETWEEN_BEATS: Duration = Duration::from_secs(2);

@@ -597,7 +597,12 @@ fn no_agent(shared: &Shared, host: String, said: &[u8]) -> LinkError {
         line.contains("dnslab") && (line.contains("not found") || line.contains("No such file"))
     });
     let remedy = match is_missing {
-        true => ", or name the program there: --set server.host_program=/path/of/dnslab",
+        true => {
+            ", or name the program there: --set server.host_program=/path/of/dnslab (`dnslab doctor`: --program)"
+        }
+        false if said.contains("Host key verification failed") => {
+            "; ssh does not know this host yet: log in once by hand and compare its key"
+        }
         false => "",
     };
     let (command, remedy) = (shared.command.clone(), remedy.to_owned());

@@ -256,7 +256,7 @@ pub(crate) struct Run {
         )
     )]
     pub(crate) limit: Vec<CostLimit>,
-    /// Run an experiment file that names programs, configuration text or a folder to write to, or resume a
+    /// Run an experiment file that names programs, hosts, configuration text or a folder to write to, or resume a
     /// results directory, though it is not yours alone: another user owns it or may write it
     #[arg(long, hide_short_help = true)]
     pub(crate) trust: bool,

@@ -20,8 +20,8 @@ use crate::{descendants, ports};
 pub enum NotFound {
     /// This machine does not have the address.
     #[error(
-        "it runs on another host, or in a network of its own on this one: then name it by \
-         `server.pid` or `server.unit`"
+        "it runs on another host: name that by `--watch HOST` (`server.host`); or it has a network of its own on this \
+         one: name it by `server.pid` or `server.unit`"
     )]
     Elsewhere,
     /// This machine has the address, but none of its sockets receives what is sent there.

@@ -129,6 +129,9 @@ pub enum Caveat {
         /// Stolen share of the time of the CPUs of server and load, in [0, 1]. The machine tells
         /// what all its CPUs lost; at most this share was theirs.
         share: f64,
+        /// The name of the host, if that is not the load's; empty otherwise, and in records that do not have it.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        host: String,
     },
     /// Other processes took the load's CPUs from it: it could have run but had to wait.
     Crowded {
@@ -164,6 +167,9 @@ pub enum Caveat {
     OtherProcesses {
         /// How many CPUs they kept busy (0.5 = half of one).
         cpus: f64,
+        /// The name of the host, if that is not the load's; empty otherwise, and in records that do not have it.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        host: String,
     },
     /// Queries were not answered.
     Lost {
@@ -339,11 +345,11 @@ impl Caveat {
             }
             Self::ServerCpuLimit { throttled_share, .. }
             | Self::LoadCpuLimit { throttled_share, .. } => throttled_share,
-            Self::OtherProcesses { cpus } => cpus,
+            Self::OtherProcesses { cpus, .. } => cpus,
             Self::AnswersWaitForNextQuery { share, .. }
             | Self::FirstAnswersWait { share, .. }
             | Self::ConnectionsHeld { share }
-            | Self::Steal { share }
+            | Self::Steal { share, .. }
             | Self::Lost { share }
             | Self::Truncated { share, .. }
             | Self::EmptyAnswers { share }

@@ -22,10 +22,11 @@ pub struct Observation<'a> {
 
 impl Observation<'_> {
     /// Share in [0, 1] of the time of the CPUs of servers and load that the hypervisor kept in the measured window, if all
-    /// that it kept was theirs. Of two machines it is the larger share. Where somebody was not pinned, the host has
-    /// `host_cpus`; `None` where that is not known, or the machine was not sampled.
+    /// that it kept was theirs, with the name of the host if that is not the load's. Of two machines it is the larger share.
+    /// Where somebody was not pinned, the host has `host_cpus`; `None` where that is not known, or the machine was not
+    /// sampled.
     #[must_use]
-    pub fn stolen_share(&self, host_cpus: Option<usize>) -> Option<f64> {
+    pub fn stolen_share(&self, host_cpus: Option<usize>) -> Option<(f64, &str)> {
         let Self { load, server, measured, watched } = *self;
         let share = |machine: &ResourceSeries, cpus: usize| {
             let stolen = machine.rise(measured.window(), |at| at.steal_ns)?;
@@ -33,12 +34,14 @@ impl Observation<'_> {
         };
         let Some(load_host) = &watched.load_host else {
             let pinned = pinned_cpus(load, server, &watched.chain);
-            return share(&watched.resources, pinned.map(|pinned| pinned.len()).or(host_cpus)?);
+            let cpus = pinned.map(|pinned| pinned.len()).or(host_cpus)?;
+            return Some((share(&watched.resources, cpus)?, ""));
         };
         let of_load = if load.cpus.is_empty() { host_cpus } else { Some(load.cpus.len()) };
         let here = of_load.and_then(|cpus| share(load_host, cpus));
-        let there = share(&watched.resources, server.cpus.len());
-        here.into_iter().chain(there).reduce(f64::max)
+        let there = share(&watched.resources, watched.resources.cpus);
+        let both = [here.zip(Some("")), there.zip(Some(server.host.as_str()))];
+        both.into_iter().flatten().max_by(|one, other| one.0.total_cmp(&other.0))
     }
 
     /// The server's CPU use in [0, 1] of the CPUs it was given, over its own part of the measured

@@ -230,7 +230,7 @@ impl RunRecord {
     #[must_use]
     pub fn stolen_share(&self) -> Option<f64> {
         let loads = [self.observation(), self.compared_observation()];
-        loads.iter().flatten().filter_map(|load| load.stolen_share(None)).reduce(f64::max)
+        loads.iter().flatten().filter_map(|load| Some(load.stolen_share(None)?.0)).reduce(f64::max)
     }
 
     /// CPU time for each answered query over the measured window, nanoseconds: the sum over the

@@ -166,11 +166,11 @@ settings! {
         /// Accept any certificate; the results then carry a caveat
         insecure: bool = false, flag("insecure", ""), form(FlagForm::Switch("true")),
             conflicts("authority");
-        /// Host of an external server, where dnslab is installed and `ssh` leads without a password: it is watched
-        /// there, by `dnslab agent`
+        /// Host of an external server, as you give it to `ssh`. dnslab is installed there, and the login asks for
+        /// nothing. `dnslab agent` watches the server there, as root or as the server's owner
         host: Option<HostPlace> = None, absent("this machine"), when(&[EXTERNAL]), flag("watch", "HOST"),
             code;
-        /// Path of dnslab on that host
+        /// Path of dnslab on that host, of letters, digits and `/._+-`
         host_program: PathBuf = PathBuf::from("dnslab"), when(&[EXTERNAL]), code;
         /// Process of an external server, whose CPU and memory are watched with those of its children
         pid: Option<u32> = None, count(1, 4_194_304), absent("found by the port"), when(&[EXTERNAL]);

@@ -34,8 +34,8 @@ name = \"many\"
 load.clients = 400
 ```
 
-An experiment file can name programs, text of configurations and a folder that is written to (`binary`, `root`,
-`extra`, `server.log.folder`), so it is code: run only what you trust. `dnslab plan` shows what would run and runs none of it. A file that names such things and that
+An experiment file can name programs, hosts that your ssh keys open, text of configurations and a folder that is written to (`binary`, `root`,
+`server.host`, `extra`, `server.log.folder` and others), so it is code: run only what you trust. `dnslab plan` shows what would run and runs none of it. A file that names such things and that
 another user owns, or may write, is run only after a question at the terminal, or with `--trust`; so is every results
 directory that is resumed, since servers run in it. Built-in experiments and values of `--set` are your own,
 and with `sudo` so are the files of who called it. In a container your files may be those of a user whom it does not

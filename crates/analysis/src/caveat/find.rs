@@ -323,8 +323,8 @@ fn host_drops(run: &Observation<'_>) -> Option<Caveat> {
 /// The hypervisor kept more than 1 % of the time of the CPUs of servers and load in the measured
 /// window, if all that it kept was theirs: the machine says how much, and not of which.
 fn steal(run: &Observation<'_>, host_cpus: usize) -> Option<Caveat> {
-    let share = run.stolen_share(Some(host_cpus))?;
-    (share > STEAL).then_some(Caveat::Steal { share })
+    let (share, host) = run.stolen_share(Some(host_cpus))?;
+    (share > STEAL).then(|| Caveat::Steal { share, host: host.to_owned() })
 }
 
 /// A worker waits for the other threads of dnslab too, those of loads that take turns with its own for example.
@@ -385,8 +385,10 @@ fn other_processes(run: &Observation<'_>) -> Option<Caveat> {
         true => None,
         false => beside_servers(run),
     };
-    let cpus = beside_servers.into_iter().chain(beside_load).reduce(f64::max)?;
-    (cpus > OTHERS).then_some(Caveat::OtherProcesses { cpus })
+    let both = [beside_servers.zip(Some(server.host.as_str())), beside_load.zip(Some(""))];
+    let most = both.into_iter().flatten().max_by(|one, other| one.0.total_cmp(&other.0));
+    let (cpus, host) = most.filter(|(cpus, _)| *cpus > OTHERS)?;
+    Some(Caveat::OtherProcesses { cpus, host: host.to_owned() })
 }
 
 /// How many CPUs processes used on the host of the load that are neither dnslab, with all that it has started, nor a

@@ -224,8 +224,8 @@ fn a_machine_that_others_use_gives_no_certain_word() {
     let others = [
         held_up(0.06, 0.06),
         Caveat::Crowded { waited_share: 0.06 },
-        Caveat::Steal { share: 0.02 },
-        Caveat::OtherProcesses { cpus: 0.3 },
+        Caveat::Steal { share: 0.02, host: String::new() },
+        Caveat::OtherProcesses { cpus: 0.3, host: String::new() },
     ];
     for caveat in others {
         let (found, _) = summary(&caveat, 1, "qps=3%");
@@ -240,7 +240,8 @@ fn a_machine_that_others_use_gives_no_certain_word() {
         assert_eq!(found.rulings[0].ruling, Ruling::Unclear, "{caveat:?}");
     }
     // Programs that used other CPUs made nobody wait, where that is known.
-    let mut apart = summary(&Caveat::OtherProcesses { cpus: 0.3 }, 4, "qps=3%").1;
+    let mut apart =
+        summary(&Caveat::OtherProcesses { cpus: 0.3, host: String::new() }, 4, "qps=3%").1;
     for record in &mut apart {
         for sample in &mut record.watched.resources.samples {
             sample.waited_ns = Some(0);

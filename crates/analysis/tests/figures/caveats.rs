@@ -105,7 +105,10 @@ fn a_machine_that_others_use() {
         (samples[1].machine_ns, samples[2].machine_ns) = (1_000, 1_000 + used_ns);
     }
     check(|run| machine(run, 850_000_000), &[]);
-    check(|run| machine(run, 1_250_000_000), &[Caveat::OtherProcesses { cpus: 0.5 }]);
+    check(
+        |run| machine(run, 1_250_000_000),
+        &[Caveat::OtherProcesses { cpus: 0.5, host: String::new() }],
+    );
 }
 
 #[test]
@@ -466,7 +469,7 @@ fn steal() {
             ResourceSample { at_ns: 1_100_000_000, steal_ns, ..ResourceSample::default() };
     }
     check(|run| stolen(run, 20_000_000), &[]);
-    check(|run| stolen(run, 30_000_000), &[Caveat::Steal { share: 0.015 }]);
+    check(|run| stolen(run, 30_000_000), &[Caveat::Steal { share: 0.015, host: String::new() }]);
     check(|run| run.watched.resources.samples.clear(), &[]);
 }
 

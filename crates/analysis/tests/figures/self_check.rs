@@ -31,7 +31,7 @@ fn check(record: &RunRecord, verdict: Verdict, findings: &[Finding]) {
 
 const BUSY: Caveat = Caveat::GeneratorLimited { busy_share: 0.97 };
 const DROPS: Caveat = Caveat::GeneratorDrops { datagrams: 12 };
-const STEAL: Caveat = Caveat::Steal { share: 0.03 };
+const STEAL: Caveat = Caveat::Steal { share: 0.03, host: String::new() };
 
 #[test]
 fn a_run_without_findings_is_clean() {

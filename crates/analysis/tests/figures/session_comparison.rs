@@ -145,13 +145,15 @@ fn a_run_that_does_not_count_after_the_change_leaves_it_open() {
     assert_eq!(compare(&base, &base, &[]).ruling(), Ruling::Unclear);
 }
 
+fn disturb(records: &mut [RunRecord], variant: &str, runs: usize) {
+    let own = records.iter_mut().filter(|record| record.variant == variant);
+    let by_others = || Caveat::OtherProcesses { cpus: 0.7, host: String::new() };
+    own.take(runs).for_each(|run| run.caveats.push(by_others()));
+}
+
 #[test]
 fn nothing_is_worse_where_others_used_the_machine() {
     let (base, mut new) = (made(&RATES), made(&RATES.map(|rate| rate / 2)));
-    let disturb = |records: &mut [RunRecord], variant: &str, runs: usize| {
-        let own = records.iter_mut().filter(|record| record.variant == variant);
-        own.take(runs).for_each(|run| run.caveats.push(Caveat::OtherProcesses { cpus: 0.7 }));
-    };
     disturb(&mut new.records, "udp", 2);
     assert_eq!(compare(&base, &new, &["qps>-3%"]).ruling(), Ruling::Fail);
     disturb(&mut new.records[4..], "udp", 1);

@@ -341,17 +341,23 @@ pub(crate) fn words(caveat: &Caveat) -> Words {
                  `net.core.rmem_max`.",
             )),
         },
-        Caveat::Steal { share } => Words {
+        Caveat::Steal { share, host } => Words {
             about: About::Setup,
             full: Remark::new(
-                "The hypervisor kept time from this machine",
-                format!("{} of the time of its CPUs", number::share(*share)),
+                match host.as_str() {
+                    "" => "The hypervisor kept time from this machine",
+                    _ => "The hypervisor kept time from the server's host",
+                },
+                format!("{} of the time of its CPUs", number::share(*share)) + &on(host),
                 "Measure on a machine of your own, or at a quieter hour",
             ),
             short: Some(Short::new(
                 Short::MACHINE,
-                "the hypervisor kept time from this machine",
-                number::share(*share),
+                match host.as_str() {
+                    "" => "the hypervisor kept time from this machine",
+                    _ => "the hypervisor kept time from the server's host",
+                },
+                number::share(*share) + &on(host),
                 "Measure at a quieter hour, or on a machine of your own.",
             )),
         },
@@ -415,17 +421,20 @@ pub(crate) fn words(caveat: &Caveat) -> Words {
                 "Raise that, or run dnslab outside of this control group.",
             )),
         },
-        Caveat::OtherProcesses { cpus } => Words {
+        Caveat::OtherProcesses { cpus, host } => Words {
             about: About::Setup,
             full: Remark::new(
                 "Processes that are neither server nor load used CPU time",
-                format!("{} CPUs busy", number::three_digits(*cpus)),
+                format!("{} CPUs busy", number::three_digits(*cpus)) + &on(host),
                 QUIETER,
             ),
             short: Some(Short::new(
                 4,
-                "other processes used this machine",
-                format!("{} CPUs", number::three_digits(*cpus)),
+                match host.as_str() {
+                    "" => "other processes used this machine",
+                    _ => "other processes used the server's host",
+                },
+                format!("{} CPUs", number::three_digits(*cpus)) + &on(host),
                 format!("{QUIETER}."),
             )),
         },
@@ -724,14 +733,14 @@ pub(crate) fn words(caveat: &Caveat) -> Words {
             full: Remark::new(
                 "The server's CPU and memory were not watched",
                 reason.clone(),
-                "Run dnslab on the server's machine, as root or as its owner, and leave \
-                 `server.watch` at `true`",
+                "Watch it on its host over ssh, or run dnslab on that machine, as root or as \
+                 the server's owner, and leave `server.watch` at `true`",
             ),
             short: Some(Short::new(
                 4,
                 "the server's CPU and memory were not watched",
                 reason.trim_end_matches('.'),
-                "Run on its machine, as root or as its owner.",
+                "Watch it on its host over ssh, or run there, as root or as its owner.",
             )),
         },
         Caveat::CutShort { measured_ns, asked_ns, in_flight } => Words {
@@ -923,6 +932,11 @@ fn truncated(share: f64, then: &AfterTruncation) -> Words {
 }
 
 /// A figure of a server; with its role where that is not the server under test.
+/// Where it was, if that is not the host of the load.
+fn on(host: &str) -> String {
+    if host.is_empty() { String::new() } else { format!(" on {host}") }
+}
+
 fn of_role(role: &str, figure: String) -> String {
     match role {
         UNDER_TEST => figure,

@@ -64,7 +64,9 @@ fn sessions_that_others_disturbed_have_no_change() {
     let speeds = [1.0, 1.0, 1.0, 1.0, 1.0, 0.8, 0.8, 0.8, 0.8];
     let mut made = sessions(&speeds, usize::MAX);
     for (_, records) in &mut made[..4] {
-        records.iter_mut().for_each(|run| run.caveats.push(Caveat::Steal { share: 0.3 }));
+        records
+            .iter_mut()
+            .for_each(|run| run.caveats.push(Caveat::Steal { share: 0.3, host: String::new() }));
     }
     let found = of_sessions(&made);
     assert!(found.variants.iter().all(|variant| variant.changes.is_empty()));

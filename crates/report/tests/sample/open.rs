@@ -98,7 +98,7 @@ fn open(behaviour: &Behaviour, record: &mut RunRecord) {
         "doq" => (
             rate(BottleneckKind::Rate),
             vec![
-                Caveat::Steal { share: 0.021 },
+                Caveat::Steal { share: 0.021, host: String::new() },
                 Caveat::HostDrops { datagrams: 1_300, of_server: 1_300 },
                 Caveat::StrayAnswers { late: 3, duplicate: 0, unexpected: 0 },
             ],
