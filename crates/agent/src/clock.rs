@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use dnslab_lab::signed_ns;
+
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     began: Instant,
@@ -17,11 +19,7 @@ impl Clock {
     }
 
     pub(crate) fn ns_of(self, at: Instant) -> i64 {
-        let ns = |length: Duration| i64::try_from(length.as_nanos()).unwrap_or(i64::MAX);
-        match at.checked_duration_since(self.began) {
-            Some(after) => ns(after),
-            None => -ns(self.began.duration_since(at)),
-        }
+        signed_ns(at, self.began)
     }
 
     /// `None` for an instant that this clock cannot have.

@@ -18,14 +18,12 @@ use dnslab_record::{ResourceSeries, Span};
 use dnslab_wire::{Transport, UnknownWord};
 
 use crate::clock::Clock;
-use crate::output::Output;
+use crate::output::{BETWEEN_BEATS, Output, READ};
 use crate::sampling::{Samplings, Scratch};
 
 /// An agent that hears nothing for so long ends. Packets that are lost for 10 s leave 14 s of silence; after 60 s without
 /// packets it is twice as long, as TCP waits longer and longer (RFC 6298, section 5.5).
 const SILENCE: Duration = Duration::from_secs(30);
-
-const BETWEEN_BEATS: Duration = Duration::from_secs(2);
 
 /// How often what the watches see is told.
 const BETWEEN_SAMPLES: Duration = Duration::from_millis(100);
@@ -35,8 +33,6 @@ const MOST: usize = 64;
 
 /// Orders that are done on threads of their own, at most.
 const MOST_LATER: usize = 8;
-
-const READ: usize = 64 << 10;
 
 /// What an agent may do. It is decided on its host.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -20,12 +20,10 @@ use dnslab_protocol::{
 use dnslab_record::{CpuShare, Diagnosis, Fact, LiveServer, ResourceSample, visible};
 
 use crate::clock::Clock;
-use crate::output::Output;
+use crate::output::{BETWEEN_BEATS, Output, READ};
 
 /// A host that says nothing for so long is given up. Its agent does so after 30 s.
 const SILENCE: Duration = Duration::from_secs(25);
-
-const BETWEEN_BEATS: Duration = Duration::from_secs(2);
 
 /// Time until a host must have greeted: ssh gives up the connection after 10 s, and a login may take some more.
 const GREETING_WITHIN: Duration = Duration::from_secs(30);
@@ -54,8 +52,6 @@ const MAX_TOLD: usize = 600;
 
 /// Octets that are kept of what ssh says.
 const MAX_SAID: usize = 4 << 10;
-
-const READ: usize = 64 << 10;
 
 /// Why a host cannot be had, or is lost. Each begins with its name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

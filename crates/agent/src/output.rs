@@ -2,9 +2,16 @@
 
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use dnslab_protocol::{FrameWriter, body_of};
 use serde::Serialize;
+
+/// How often an end with nothing else to say gives a sign of life. Each end waits several times as long for the other's.
+pub(crate) const BETWEEN_BEATS: Duration = Duration::from_secs(2);
+
+/// Octets that an end reads at once.
+pub(crate) const READ: usize = 64 << 10;
 
 /// The output of an end. Its threads take turns at whole frames.
 pub(crate) struct Output<W> {

@@ -110,4 +110,5 @@ pub use server::{
     Upstream, UpstreamTls, Version, ZoneFile, check_connections, find, is_installed, named_program,
     render, title,
 };
+pub use timeline::signed_ns;
 pub use zone_signing::sign_zone;
