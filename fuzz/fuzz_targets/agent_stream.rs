@@ -4,11 +4,13 @@
 #![no_main]
 
 use std::alloc::System;
+use std::sync::Arc;
 
 use cap::Cap;
 use dnslab_protocol::{
-    FrameReader, FromAgent, GreetingReader, SentJob, ToAgent, body_of, message_of,
+    FrameReader, FromAgent, GreetingReader, SentJob, SentQueries, ToAgent, body_of, message_of,
 };
+use dnslab_traffic::QueryList;
 use libfuzzer_sys::fuzz_target;
 
 /// An allocation beyond it ends the process, which is found.
@@ -37,6 +39,10 @@ fn read(body: &[u8]) {
         assert_eq!(message_of::<ToAgent>(&written).ok(), Some(message));
     }
     if let Ok(job) = message_of::<SentJob>(body) {
-        dnslab_client::Job::try_from(job).ok();
+        let none = QueryList::from_queries(Vec::new(), String::new());
+        job.with_queries(Arc::new(none)).ok();
+    }
+    if let Ok(part) = message_of::<SentQueries>(body) {
+        part.queries(1).ok();
     }
 }

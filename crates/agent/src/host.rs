@@ -9,17 +9,18 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dnslab_lab::perf::Sampled;
-use dnslab_lab::{ExternalServer, GuardProgram, NotFound, Sampler};
+use dnslab_lab::{ExternalServer, GuardProgram, NotFound, Sampler, Watched};
 use dnslab_protocol::{
     Answer, BrokenStream, Failure, FoundServer, FrameReader, FromAgent, GREETING, Order, Role,
     SAMPLES, Sought, ToAgent, Unreadable, message_of,
 };
 use dnslab_record::{ResourceSeries, Span};
-use dnslab_wire::{Transport, UnknownWord};
+use dnslab_wire::{ServerAddresses, Transport, UnknownWord};
 
 use crate::clock::Clock;
 use crate::output::{BETWEEN_BEATS, Output, READ};
 use crate::sampling::{Samplings, Scratch};
+use crate::shares::Shares;
 
 /// An agent that hears nothing for so long ends. Packets that are lost for 10 s leave 14 s of silence; after 60 s without
 /// packets it is twice as long, as TCP waits longer and longer (RFC 6298, section 5.5).
@@ -35,10 +36,14 @@ const MOST: usize = 64;
 const MOST_LATER: usize = 8;
 
 /// What an agent may do. It is decided on its host.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Permission {
     /// Nothing else is done.
     pub roles: Vec<Role>,
+    /// Servers that a load may ask; `None` for any.
+    pub targets: Option<ServerAddresses>,
+    /// Queries per second that the share of a load may ask; `None` for any, and for closed loops.
+    pub max_rate_qps: Option<f64>,
     /// How programs are started there.
     pub guard: GuardProgram,
 }
@@ -108,6 +113,7 @@ pub fn serve(
         servers: HashMap::new(),
         watches: &watches,
         samplings: Samplings::within(scratch.clone()),
+        shares: Shares::default(),
         later: Arc::default(),
     };
     let done = host.listen(input, &heard);
@@ -193,6 +199,7 @@ struct Host<'a, W> {
     servers: HashMap<u32, ExternalServer>,
     watches: &'a Watches,
     samplings: Samplings,
+    shares: Shares,
     /// Orders that are done on threads of their own now.
     later: Arc<AtomicUsize>,
 }
@@ -282,16 +289,17 @@ impl<W: Write + Send + 'static> Host<'_, W> {
             roles: self.permission.roles.clone(),
             host: dnslab_lab::host::name(),
             facts: dnslab_lab::host::facts(),
+            cpus: dnslab_lab::cpus::allowed(),
             boot_id: dnslab_lab::host::boot_id(),
         };
         Ok(self.output.say(&welcome)?)
     }
 
     fn may(&self, order: &Order) -> Result<(), Failure> {
-        let role = order.role();
-        match self.permission.roles.contains(&role) {
-            true => Ok(()),
-            false => Err(Failure::of(format!(
+        match order.role() {
+            None => Ok(()),
+            Some(role) if self.permission.roles.contains(&role) => Ok(()),
+            Some(role) => Err(Failure::of(format!(
                 "its host does not allow it to `{}` (`dnslab agent --allow`)",
                 role.name()
             ))),
@@ -312,7 +320,23 @@ impl<W: Write + Send + 'static> Host<'_, W> {
                 });
             }
             Order::Watch { server, watch, beside } => self.watch(server, watch, &beside),
+            Order::WatchLoad { watch, cpus } => {
+                self.begin_watch(watch, Watched::of_this_process(&cpus))
+            }
+            Order::Queries { list, part } => self.shares.take(list, part),
+            Order::Load { load, members } => {
+                let output = Arc::clone(&self.output);
+                match self.shares.ready((id, load), members, self.permission, output) {
+                    Ok(()) => return Ok(()),
+                    Err(failure) => Err(failure),
+                }
+            }
+            Order::Begin { load, at_ns } => {
+                self.instant_of(at_ns).and_then(|at| self.shares.begin(load, at))
+            }
+            Order::StopLoad { load, member } => self.shares.stop(load, member),
             Order::Leave { number } => {
+                self.shares.leave(number);
                 self.watches.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
                 let samplings = self.samplings.clone();
                 return self.answer_later(id, move || {
@@ -386,6 +410,10 @@ impl<W: Write + Send + 'static> Host<'_, W> {
 
     fn watch(&mut self, server: u32, watch: u32, beside: &[usize]) -> Result<Answer, Failure> {
         let watched = self.known(server)?.watched().beside_load(beside);
+        self.begin_watch(watch, watched)
+    }
+
+    fn begin_watch(&self, watch: u32, watched: Watched) -> Result<Answer, Failure> {
         let mut watches = self.watches.lock().unwrap_or_else(PoisonError::into_inner);
         if watches.len() >= MOST || watches.contains_key(&watch) {
             return Err(Failure::of(format!("it has {MOST} watches, or one with number {watch}")));
@@ -396,7 +424,7 @@ impl<W: Write + Send + 'static> Host<'_, W> {
 }
 
 /// Says what came of an order. What does not fit into a frame has failed.
-fn tell_answer<W: Write>(
+pub(crate) fn tell_answer<W: Write>(
     output: &Output<W>,
     id: u32,
     done: Result<Answer, Failure>,

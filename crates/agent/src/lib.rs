@@ -5,10 +5,11 @@
 //! hears nothing for 30 s ends, with all that it has started; it is gone then, whatever became of the connection. A
 //! coordinator that hears nothing for 25 s gives the host up.
 //!
-//! [`ServerWatch`] is how a server is watched, here or there: the one difference is who samples.
+//! [`ServerWatch`] is how a server is watched, here or there: the one difference is who samples. [`LoadHosts`] are hosts
+//! that share a load: each has some of its workers, and what they count is put together here.
 //!
-//! Modules, in the order of reading: `host` (the agent) with `sampling`, `output` (frames out), `link` (its coordinator), `watching` (what
-//! both are for), `agents` (the links of a session).
+//! Modules, in the order of reading: `host` (the agent) with `sampling` and `shares`, `output` (frames out), `link` (its
+//! coordinator), `watching` and `load_hosts` (what both are for), `agents` (the links of a session).
 //!
 //! - Invariant: an agent does what its role allows, and nothing before the coordinator has said its version.
 //! - Invariant: what an agent says is bounded, and so is what its coordinator keeps of it.
@@ -20,11 +21,14 @@ mod agents;
 mod clock;
 mod host;
 mod link;
+mod load_hosts;
 mod output;
 mod sampling;
+mod shares;
 mod watching;
 
 pub use agents::Agents;
 pub use host::{AgentEnd, Permission, serve, serve_standard};
 pub use link::{Link, LinkError};
+pub use load_hosts::{HostedLoad, LoadHosts};
 pub use watching::{FoundThere, ServerRecording, ServerWatch, WatchedServer};

@@ -7,17 +7,22 @@ use std::mem::take;
 use std::path::Path;
 use std::process::{ChildStderr, ChildStdin, ChildStdout};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use dnslab_lab::remote::{Reach, Remote, RemotePipes};
+use dnslab_load::IntervalRecord;
 use dnslab_protocol::clock::{EXCHANGES, Exchange, Offset, best, between};
 use dnslab_protocol::{
-    Answer, BrokenStream, Failure, FrameReader, FromAgent, GreetingReader, Order, Role, ToAgent,
-    message_of,
+    Answer, BrokenStream, Counted, Failure, FrameReader, FromAgent, GreetingReader, Order, Role,
+    SentQueries, ToAgent, message_of,
 };
-use dnslab_record::{CpuShare, Diagnosis, Fact, LiveServer, ResourceSample, visible};
+use dnslab_record::{
+    CpuShare, Diagnosis, Fact, LiveServer, MeasuredShare, ResourceSample, visible,
+};
+use dnslab_traffic::QueryList;
 
 use crate::clock::Clock;
 use crate::output::{BETWEEN_BEATS, Output, READ};
@@ -46,6 +51,9 @@ const SAID_WITHIN: Duration = Duration::from_millis(500);
 
 /// Facts of a host, and things that were looked at, at most.
 const MOST_FACTS: usize = 64;
+
+/// CPUs of a host, at most.
+pub(crate) const MOST_CPUS: usize = 4_096;
 
 /// Characters of a text of others, at most.
 const MAX_TOLD: usize = 600;
@@ -124,6 +132,8 @@ struct State {
     exchange: Option<Exchange>,
     /// What watches say. Only those that were begun are kept.
     watches: HashMap<u32, Heard>,
+    /// Where news of loads go.
+    loads: HashMap<u32, SyncSender<LoadNews>>,
     heard: Option<Instant>,
     /// Frames that were read.
     frames: u64,
@@ -132,6 +142,18 @@ struct State {
     /// What ssh said beside the frames.
     said: Vec<u8>,
 }
+
+/// What a host tells of its shares of loads.
+#[derive(Debug)]
+pub(crate) enum LoadNews {
+    /// All its workers have finished an interval.
+    Interval { member: usize, record: Box<Counted<IntervalRecord>> },
+    /// They have ended.
+    Ended { member: usize, share: Result<Box<Counted<MeasuredShare>>, String> },
+}
+
+/// News of a load that wait, at most. A host that says more is heard later.
+const UNHEARD: usize = 1_024;
 
 /// What a watch has said.
 struct Heard {
@@ -153,6 +175,7 @@ struct Welcome {
     roles: Vec<Role>,
     host: String,
     facts: Vec<Fact>,
+    cpus: Vec<usize>,
     boot_id: String,
 }
 
@@ -171,8 +194,16 @@ impl Shared {
 
     /// The first reason stays.
     fn end(&self, why: LinkError) {
-        self.state().ended.get_or_insert(why);
+        let mut state = self.state();
+        state.ended.get_or_insert(why);
+        state.loads.clear();
+        drop(state);
         self.changed.notify_all();
+    }
+
+    /// A failure there, with the name of the host.
+    fn said_of(&self, failure: Failure) -> String {
+        format!("{}: {}", self.host, reason_of(failure))
     }
 
     fn lose(&self, reason: impl Into<String>) {
@@ -210,8 +241,13 @@ pub struct Link {
     output: Arc<Output<ChildStdin>>,
     next: AtomicU32,
     welcome: Welcome,
+    /// Lists of queries that the host has, the newest last.
+    lists: Mutex<Vec<(Arc<QueryList>, u32)>>,
     remote: Mutex<Remote>,
 }
+
+/// Lists of queries that a host keeps for later loads.
+const KEPT_LISTS: usize = 16;
 
 impl fmt::Debug for Link {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -249,6 +285,7 @@ impl Link {
             output: Arc::clone(&input),
             next: AtomicU32::new(1),
             welcome: Welcome::default(),
+            lists: Mutex::default(),
             remote: Mutex::new(remote),
         };
         let version = env!("CARGO_PKG_VERSION").to_owned();
@@ -273,6 +310,11 @@ impl Link {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.shared.host
+    }
+
+    /// The CPUs that its agent may use.
+    pub(crate) fn cpus(&self) -> &[usize] {
+        &self.welcome.cpus
     }
 
     /// What the host is.
@@ -318,7 +360,6 @@ impl Link {
     /// # Errors
     /// When it failed, was late, or the host is lost.
     pub(crate) fn order(&self, order: Order) -> Result<Answer, LinkError> {
-        let id = self.number();
         let within = match order {
             Order::Sample { .. }
             | Order::EndSample { .. }
@@ -326,14 +367,34 @@ impl Link {
             | Order::Examine => LATER_WITHIN,
             _ => DONE_WITHIN,
         };
+        let id = self.begin_order(order);
+        self.done_within(id, within)
+    }
+
+    /// Has the agent do something whose answer is awaited later, by this number.
+    pub(crate) fn begin_order(&self, order: Order) -> u32 {
+        let id = self.number();
         self.shared.state().orders.insert(id, None);
         self.say(&ToAgent::Order { id, order });
+        id
+    }
+
+    /// Waits for the answer to an order that is done at once.
+    pub(crate) fn done(&self, id: u32) -> Result<Answer, LinkError> {
+        self.done_within(id, DONE_WITHIN)
+    }
+
+    /// Waits until the workers of a load are ready. A million clients take their time.
+    pub(crate) fn ready(&self, id: u32) -> Result<Answer, LinkError> {
+        self.done_within(id, LATER_WITHIN)
+    }
+
+    fn done_within(&self, id: u32, within: Duration) -> Result<Answer, LinkError> {
         let done = self.shared.wait(within, |state| state.orders.get_mut(&id)?.take());
         self.shared.state().orders.remove(&id);
         done?.map_err(|failure| {
             let host = self.shared.host.clone();
-            let all = [vec![failure.reason], failure.causes].concat();
-            LinkError::Failed { host, failure: told(&all.join(": ")) }
+            LinkError::Failed { host, failure: reason_of(failure) }
         })
     }
 
@@ -380,6 +441,50 @@ impl Link {
         let offset = between(before, after, at_ns);
         let there = at_ns.checked_add(offset.ahead_ns).ok_or_else(|| self.misunderstood())?;
         Ok((there, offset.bound_ns))
+    }
+
+    /// An instant of this host by the agent's clock, whose offset is this one.
+    pub(crate) fn instant_there(&self, offset: Offset, at: Instant) -> Result<i64, LinkError> {
+        let there = self.shared.clock.ns_of(at).checked_add(offset.ahead_ns);
+        there.ok_or_else(|| self.misunderstood())
+    }
+
+    /// The number of a list of queries, which the host has from here on.
+    pub(crate) fn list(&self, queries: &Arc<QueryList>) -> Result<u32, LinkError> {
+        let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, list)) = lists.iter().find(|(known, _)| Arc::ptr_eq(known, queries)) {
+            return Ok(*list);
+        }
+        if lists.len() >= KEPT_LISTS {
+            let (_, oldest) = lists.remove(0);
+            self.order_only(Order::Leave { number: oldest });
+        }
+        let list = self.number();
+        for part in SentQueries::parts_of(queries) {
+            match self.order(Order::Queries { list, part })? {
+                Answer::Taken => {}
+                _ => return Err(self.misunderstood()),
+            }
+        }
+        lists.push((Arc::clone(queries), list));
+        Ok(list)
+    }
+
+    /// From here on what the host tells of a load is heard.
+    pub(crate) fn expect_load(&self, load: u32) -> Receiver<LoadNews> {
+        let (sender, news) = mpsc::sync_channel(UNHEARD);
+        self.shared.state().loads.insert(load, sender);
+        news
+    }
+
+    /// What the host tells of a load is of no interest any more.
+    pub(crate) fn forget_load(&self, load: u32) {
+        self.shared.state().loads.remove(&load);
+    }
+
+    /// Gives the host up, which says what cannot be.
+    pub(crate) fn give_up(&self, what: &str) {
+        self.shared.end(self.contradicted(what));
     }
 
     /// From here on what a watch says is kept.
@@ -517,10 +622,25 @@ fn hear_all(frames: &mut FrameReader, came_ns: i64, shared: &Shared) -> Option<S
         let mut state = shared.state();
         state.frames = frames.read();
         match message {
-            FromAgent::Welcome { mut roles, host, facts, boot_id, .. } => {
+            FromAgent::Welcome { mut roles, host, facts, mut cpus, boot_id, .. } => {
                 roles.truncate(Role::ALL.len());
+                cpus.truncate(MOST_CPUS);
                 let facts = facts.into_iter().take(MOST_FACTS).map(told_fact).collect();
-                state.welcome = Some(Welcome { roles, host: told(&host), facts, boot_id });
+                state.welcome = Some(Welcome { roles, host: told(&host), facts, cpus, boot_id });
+            }
+            FromAgent::Interval { load, member, record } => {
+                let to = state.loads.get(&load).cloned();
+                drop(state);
+                // Whoever has left the load hears no more of it.
+                to.map(|to| to.send(LoadNews::Interval { member, record }).ok());
+                continue;
+            }
+            FromAgent::Ended { load, member, share } => {
+                let to = state.loads.get(&load).cloned();
+                drop(state);
+                let share = share.map_err(|failure| shared.said_of(failure));
+                to.map(|to| to.send(LoadNews::Ended { member, share }).ok());
+                continue;
             }
             FromAgent::Refused { reason } => return Some(StreamEnd::Refused(told(&reason))),
             FromAgent::Clock { sent_ns, received_ns, answered_ns } => {
@@ -603,6 +723,11 @@ fn no_agent(shared: &Shared, host: String, said: &[u8]) -> LinkError {
     };
     let (command, remedy) = (shared.command.clone(), remedy.to_owned());
     LinkError::NoAgent { host, said, command, remedy }
+}
+
+/// A failure with what is behind it.
+fn reason_of(failure: Failure) -> String {
+    told(&[vec![failure.reason], failure.causes].concat().join(": "))
 }
 
 /// A text of others, so that it is one and not too long.

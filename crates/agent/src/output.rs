@@ -31,13 +31,13 @@ impl<W: Write> Output<W> {
     /// Writes a message that is made of how many frames were written before it.
     pub(crate) fn say_with<M: Serialize>(&self, message: impl FnOnce(u64) -> M) -> io::Result<()> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        let (frames, output) = &mut *inner;
-        let body = body_of(&message(frames.written())).map_err(io::Error::other)?;
-        // Nothing was written then.
-        let too_long = |broken| io::Error::new(io::ErrorKind::InvalidInput, broken);
-        let frame = frames.frame(&body).map_err(too_long)?;
-        output.write_all(&frame)?;
-        output.flush()
+        let body = body_of(&message(inner.0.written())).map_err(io::Error::other)?;
+        write(&mut inner, &body)
+    }
+
+    /// Writes a message that is a body already.
+    pub(crate) fn say_body(&self, body: &[u8]) -> io::Result<()> {
+        write(&mut self.inner.lock().unwrap_or_else(PoisonError::into_inner), body)
     }
 
     /// Writes octets that are no frame.
@@ -46,4 +46,12 @@ impl<W: Write> Output<W> {
         inner.1.write_all(greeting)?;
         inner.1.flush()
     }
+}
+
+fn write<W: Write>((frames, output): &mut (FrameWriter, W), body: &[u8]) -> io::Result<()> {
+    // Nothing was written then.
+    let too_long = |broken| io::Error::new(io::ErrorKind::InvalidInput, broken);
+    let frame = frames.frame(body).map_err(too_long)?;
+    output.write_all(&frame)?;
+    output.flush()
 }

@@ -12,7 +12,7 @@ use dnslab_record::{CpuProfile, ResourceSeries, ServerFacts, Span};
 use dnslab_settings::Identity;
 use dnslab_wire::Transport;
 
-use crate::link::{Link, LinkError, told};
+use crate::link::{Link, LinkError, MOST_CPUS, told};
 
 /// A server that an agent has found on its host.
 #[derive(Debug)]
@@ -78,8 +78,8 @@ fn bounded(facts: ServerFacts, link: &Link) -> ServerFacts {
     }
 }
 
+/// Texts of one kind that are kept, at most.
 const MOST_TEXTS: usize = 64;
-const MOST_CPUS: usize = 4_096;
 
 impl Drop for FoundThere {
     fn drop(&mut self) {
@@ -122,14 +122,9 @@ impl WatchedServer {
             }
             Self::There(there, beside) => (there, beside),
         };
-        let (before, watch, server) = (there.link.offset()?, there.link.number(), there.server);
-        there.link.expect(watch);
-        // From here on it is left whatever happens.
-        let own = WatchThere { there, watch, before };
-        match own.there.link.order(Order::Watch { server, watch, beside })? {
-            Answer::Watching => Ok(ServerWatch::There(own)),
-            _ => Err(own.there.link.misunderstood()),
-        }
+        let (link, server) = (Arc::clone(&there.link), there.server);
+        let order = |watch| Order::Watch { server, watch, beside };
+        WatchThere::begin(link, Some(there), order).map(ServerWatch::There)
     }
 
     /// Samples where it spends its CPU time from here on, in a load of this length. `here` begins that on this host.
@@ -231,34 +226,42 @@ impl RecordingThere {
 
 impl Drop for RecordingThere {
     fn drop(&mut self) {
-        leave(&self.there, self.sampling);
+        leave(&self.there.link, self.sampling);
     }
 }
 
 /// A watch or a sampling is of no interest any more, if it still runs there.
-fn leave(there: &FoundThere, number: u32) {
-    if there.link.ended().is_none() {
-        there.link.order_only(Order::Leave { number });
+fn leave(link: &Link, number: u32) {
+    if link.ended().is_none() {
+        link.order_only(Order::Leave { number });
     }
 }
 
 /// A watch on another host.
 #[derive(Debug)]
 pub struct WatchThere {
-    there: Arc<FoundThere>,
+    link: Arc<Link>,
+    /// The server, which the agent knows as long as this is there; `None` of the agent itself.
+    _server: Option<Arc<FoundThere>>,
     watch: u32,
     /// Its clock when the watch began.
     before: Offset,
 }
 
 impl ServerWatch {
+    /// Watches what the agent of a host uses itself from here on, with a load on these CPUs.
+    pub(crate) fn of_load(link: &Arc<Link>, cpus: &[usize]) -> Result<Self, LinkError> {
+        let order = |watch| Order::WatchLoad { watch, cpus: cpus.to_vec() };
+        WatchThere::begin(Arc::clone(link), None, order).map(Self::There)
+    }
+
     /// What the newest sample says; `None` before the first one.
     #[must_use]
     pub fn latest(&self) -> Option<Latest> {
         match self {
             Self::Here(sampler) => sampler.latest(),
-            Self::There(WatchThere { there, watch, .. }) => {
-                let (server, load_cpus) = there.link.latest(*watch)?;
+            Self::There(WatchThere { link, watch, .. }) => {
+                let (server, load_cpus) = link.latest(*watch)?;
                 Some(Latest { server, load_cpus })
             }
         }
@@ -284,9 +287,23 @@ impl ServerWatch {
 }
 
 impl WatchThere {
+    fn begin(
+        link: Arc<Link>,
+        server: Option<Arc<FoundThere>>,
+        order: impl FnOnce(u32) -> Order,
+    ) -> Result<Self, LinkError> {
+        let (before, watch) = (link.offset()?, link.number());
+        link.expect(watch);
+        // From here on it is left whatever happens.
+        let own = Self { link, _server: server, watch, before };
+        match own.link.order(order(watch))? {
+            Answer::Watching => Ok(own),
+            _ => Err(own.link.misunderstood()),
+        }
+    }
+
     fn finish_over(self, origin: Instant, window: Span) -> Result<ResourceSeries, LinkError> {
-        let Self { there, watch, before } = &self;
-        let link = &there.link;
+        let Self { link, watch, before, .. } = &self;
         let (origin_ns, bound_ns) = link.there(*before, origin)?;
         let Span { from_ns, to_ns } = window;
         let end = Order::EndWatch { watch: *watch, origin_ns, from_ns, to_ns };
@@ -314,7 +331,7 @@ impl WatchThere {
 
 impl Drop for WatchThere {
     fn drop(&mut self) {
-        self.there.link.forget(self.watch);
-        leave(&self.there, self.watch);
+        self.link.forget(self.watch);
+        leave(&self.link, self.watch);
     }
 }

@@ -31,7 +31,8 @@ impl Agent {
         let (for_agent, input) = std::io::pipe().unwrap();
         let (mut output, of_agent) = std::io::pipe().unwrap();
         let guard = GuardProgram::this_program(["guard"]);
-        let permission = Permission { roles: roles.to_vec(), guard };
+        let (roles, targets, max_rate_qps) = (roles.to_vec(), None, None);
+        let permission = Permission { roles, targets, max_rate_qps, guard };
         let end = thread::spawn(move || serve(&permission, for_agent, of_agent, |_| ()));
         let mut greeting = vec![0; GREETING.len()];
         output.read_exact(&mut greeting).unwrap();

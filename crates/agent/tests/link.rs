@@ -51,7 +51,14 @@ fn frames(messages: &[FromAgent]) -> Vec<u8> {
 fn welcome() -> FromAgent {
     let (version, host) = (env!("CARGO_PKG_VERSION").to_owned(), "ns1".to_owned());
     let boot_id = "another".to_owned();
-    FromAgent::Welcome { version, roles: Vec::new(), host, facts: Vec::new(), boot_id }
+    FromAgent::Welcome {
+        version,
+        roles: Vec::new(),
+        host,
+        cpus: vec![0],
+        facts: Vec::new(),
+        boot_id,
+    }
 }
 
 #[test]

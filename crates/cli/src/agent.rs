@@ -15,7 +15,8 @@ use crate::terminal;
 pub(crate) fn agent(arguments: &Agent) -> Result<Exit, Failure> {
     if io::stdin().is_terminal() {
         return Err(Failure::bad_input(anyhow::anyhow!(
-            "nobody speaks with this agent: it is started over ssh, by `dnslab load SERVER --watch HOST` on another host"
+            "nobody speaks with this agent: it is started over ssh, by `dnslab load SERVER --watch HOST` or `--hosts \
+             HOST` on another host"
         )));
     }
     let roles = match &arguments.allow[..] {
@@ -27,6 +28,9 @@ pub(crate) fn agent(arguments: &Agent) -> Result<Exit, Failure> {
         terminal::error(&end.into());
         process::exit(Exit::Impossible.code().into());
     };
-    dnslab_agent::serve_standard(&Permission { roles, guard: guard() }, silent)?;
+    let Agent { targets, max_rate: max_rate_qps, .. } = arguments;
+    let (targets, max_rate_qps) = (targets.clone(), *max_rate_qps);
+    let permission = Permission { roles, targets, max_rate_qps, guard: guard() };
+    dnslab_agent::serve_standard(&permission, silent)?;
     Ok(Exit::Fine)
 }

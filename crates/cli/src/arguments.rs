@@ -293,7 +293,7 @@ impl Default for ResultsFolder {
 }
 
 /// What a capture says itself, so `replay` refuses it.
-const SAID_BY_CAPTURE: [&str; 12] = [
+const SAID_BY_CAPTURE: [&str; 13] = [
     "clients",
     "outstanding",
     "rate",
@@ -306,6 +306,7 @@ const SAID_BY_CAPTURE: [&str; 12] = [
     "recursion-desired",
     "edns-option",
     "keepalive",
+    "hosts",
 ];
 
 /// The command line that is read, and that help, man pages and completions show. A capture is played for as long as
@@ -631,12 +632,19 @@ fn compared_metric(text: &str) -> Result<Metric, String> {
 /// `dnslab agent`
 ///
 /// It speaks on its standard input and output, and ends when they end. In `authorized_keys` a forced command bounds what a
-/// key may do: `restrict,command="dnslab agent --allow watch" ssh-ed25519 ...`
+/// key may do: `restrict,command="dnslab agent --allow load --targets 192.0.2.0/24 --max-rate 200000" ssh-ed25519 ...`
 #[derive(Debug, Args)]
 pub(crate) struct Agent {
-    /// Do this and nothing else: `watch` sees what a server uses that runs here, and sends nothing
+    /// Do this and nothing else: `watch` sees what a server uses that runs here, and sends nothing; `load` has a share of
+    /// a load
     #[arg(long, value_name = "ROLE,...", value_delimiter = ',', value_parser = role)]
     pub(crate) allow: Vec<Role>,
+    /// Servers that a load may ask: addresses, each with a port or with any, and networks
+    #[arg(long, value_name = "ADDRESSES")]
+    pub(crate) targets: Option<ServerAddresses>,
+    /// Queries per second that the share of a load may ask here, at most; a closed loop has no bound and is refused
+    #[arg(long, value_name = "QPS", value_parser = rate)]
+    pub(crate) max_rate: Option<f64>,
 }
 
 /// A role by its name.

@@ -10,6 +10,7 @@ use dnslab_traffic::{
     Attempts, ClientSubnets, Connect, QueryList, TimeWindows, Timeline, Truncated,
 };
 use dnslab_wire::{Query, Transport};
+use serde::{Deserialize, Serialize};
 
 use crate::played::PlayedClients;
 use crate::time::Nanos;
@@ -30,6 +31,50 @@ pub struct Endpoint {
     /// Share of the clients that use it, in [0, 1]. All shares together are at most 1. What they leave to 1
     /// are the clients of [`Load::transport`].
     pub share: f64,
+}
+
+/// The workers of a load that one host has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Share {
+    /// The number of its first worker, of all [`Job::workers`].
+    pub first: u32,
+    /// How many it has.
+    pub count: u32,
+}
+
+impl Share {
+    /// All workers of a load.
+    #[must_use]
+    pub fn whole(job: &Job) -> Self {
+        Self { first: 0, count: job.workers }
+    }
+
+    /// The shares of hosts with so many CPUs each: at least one worker for each host, and the others by their CPUs
+    /// (D'Hondt's method).
+    #[must_use]
+    pub fn deal(workers: u32, cpus: &[usize]) -> Vec<Self> {
+        let mut counts = vec![1_u32; cpus.len()];
+        for _ in cpus.len()..workers as usize {
+            let each = |place: &usize| cpus[*place] as f64 / f64::from(counts[*place] + 1);
+            let places = (0..cpus.len()).rev();
+            let next = places.max_by(|one, other| each(one).total_cmp(&each(other)));
+            if let Some(next) = next {
+                counts[next] += 1;
+            }
+        }
+        let mut first = 0;
+        let shares = counts.into_iter().map(|count| {
+            let share = Self { first, count };
+            first += count;
+            share
+        });
+        shares.collect()
+    }
+
+    /// The numbers of its workers.
+    pub fn numbers(self) -> Range<u32> {
+        self.first..self.first.saturating_add(self.count)
+    }
 }
 
 /// One load on one server.
@@ -239,6 +284,24 @@ mod tests {
     fn job(settings: Load) -> Job {
         let queries = QueryList::from_text(&b"a.example A\n"[..], "test", &Default::default());
         Job::new(settings, "127.0.0.1:53".parse().unwrap(), Arc::new(queries.unwrap()))
+    }
+
+    #[test]
+    fn hosts_have_workers_by_their_cpus() {
+        let deal = |workers, cpus: &[usize]| -> Vec<u32> {
+            let shares = Share::deal(workers, cpus);
+            let mut next = 0;
+            for share in &shares {
+                assert_eq!(share.first, next, "they follow each other");
+                next = share.numbers().end;
+            }
+            shares.iter().map(|share| share.count).collect()
+        };
+        assert_eq!(deal(1, &[4]), [1]);
+        assert_eq!(deal(12, &[2, 8, 2]), [2, 8, 2]);
+        assert_eq!(deal(3, &[2, 8, 2]), [1, 1, 1]);
+        assert_eq!(deal(4, &[1, 1, 1]), [2, 1, 1]);
+        assert_eq!(deal(7, &[0, 2]), [1, 6]);
     }
 
     #[test]

@@ -56,7 +56,7 @@ mod tls;
 mod transcript;
 mod worker;
 
-pub use job::{Endpoint, Job, sockets};
+pub use job::{Endpoint, Job, Share, sockets};
 pub use played::PlayedClients;
 pub use recorder::{
     Events, IntervalRecord, Millisecond, PhaseCounts, Phases, RcodeCounts, Recorder,

@@ -9,6 +9,7 @@ use dnslab_figures::{
 };
 use dnslab_traffic::Turns;
 use dnslab_wire::{Transport, rcode_name};
+use serde::{Deserialize, Serialize};
 
 use crate::connection::HandshakeKind;
 use crate::in_flight::Entry;
@@ -79,7 +80,7 @@ pub(crate) enum Stray {
 }
 
 /// What happened since the load began, or in an interval.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Events {
     /// Queries that became due.
     pub due: u64,
@@ -119,7 +120,7 @@ impl Events {
 }
 
 /// One interval, and what was counted until its end.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct IntervalRecord {
     /// Its place among the intervals, from 0.
     pub number: u64,
@@ -140,7 +141,7 @@ pub struct IntervalRecord {
 }
 
 /// Queries due and sent in one millisecond.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Millisecond {
     /// Queries that became due in it.
     pub due: u32,
@@ -152,7 +153,7 @@ pub struct Millisecond {
 const USUAL_RCODES: usize = 24;
 
 /// Answers by response code.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RcodeCounts {
     usual: [u64; USUAL_RCODES],
     unusual: BTreeMap<u16, u64>,
@@ -198,7 +199,7 @@ impl RcodeCounts {
 }
 
 /// Counts of one phase, with response codes by number.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PhaseCounts {
     counters: Counters,
     rcodes: RcodeCounts,
@@ -814,8 +815,24 @@ impl IntervalRecord {
         let longer = self.milliseconds.len().max(other.milliseconds.len());
         self.milliseconds.resize(longer, Millisecond::default());
         for (own, more) in self.milliseconds.iter_mut().zip(&other.milliseconds) {
-            own.due += more.due;
-            own.sent += more.sent;
+            own.due = own.due.saturating_add(more.due);
+            own.sent = own.sent.saturating_add(more.sent);
+        }
+    }
+
+    /// What an interval of this load cannot have, which somebody else counted until now; `None` if all of it can be.
+    #[must_use]
+    pub fn fault(&self, phases: &Phases, now: Nanos) -> Option<&'static str> {
+        let milliseconds = self.milliseconds.len() as u64;
+        let (begins, length) = (self.number.checked_mul(phases.interval), phases.interval);
+        if begins.is_none_or(|begins| begins >= phases.until.min(now)) {
+            Some("an interval that was not yet")
+        } else if milliseconds > length / MILLISECOND + 2
+            || self.first_millisecond > phases.until / MILLISECOND
+        {
+            Some("milliseconds that are not in their interval")
+        } else {
+            None
         }
     }
 

@@ -126,6 +126,12 @@ fn code(variant: &Variant) -> Vec<(&'static str, String)> {
             format!("`{program} agent` on {}, which watches the server (`server.host`)", host.0);
         lines.push(("ssh", line));
     }
+    if let Some(hosts) = &variant.load.hosts {
+        let program = variant.load.host_program.display();
+        let names = hosts.to_string().replace(',', ", ");
+        let line = format!("`{program} agent` on {names}, which send the load (`load.hosts`)");
+        lines.push(("ssh", line));
+    }
     for server in variant.servers() {
         let place = server.role.name();
         if let Some(root) = server.root {

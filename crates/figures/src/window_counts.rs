@@ -25,3 +25,15 @@ pub struct WindowCounts {
     /// received - sent, of answered queries.
     pub service_time: Histogram,
 }
+
+impl WindowCounts {
+    /// Adds the counts of other queries of the same window.
+    pub fn merge(&mut self, other: &Self) {
+        self.outcomes.merge(&other.outcomes);
+        for (rcode, count) in &other.rcodes {
+            *self.rcodes.entry(rcode.clone()).or_default() += count;
+        }
+        self.latency.merge(&other.latency);
+        self.service_time.merge(&other.service_time);
+    }
+}

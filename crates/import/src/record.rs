@@ -175,6 +175,7 @@ fn load(run: &ForeignRun) -> LoadFacts {
         max_queries: None,
         sources: None,
         quickack: false,
+        hosts: Vec::new(),
     }
 }
 

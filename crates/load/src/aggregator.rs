@@ -27,9 +27,13 @@ const TICK: Duration = Duration::from_millis(50);
 /// longer, for instance at a terminal that is stopped, gets the latencies of those that follow with a later one.
 const UNSEEN: usize = 32;
 
-/// A worker's way to the aggregator and back.
-pub(crate) struct Reports {
-    /// The worker's number.
+/// Is told each interval that all workers of a load on this host have finished, with the number of the load.
+pub type Relay<'a> = dyn Fn(usize, &IntervalRecord) + Sync + 'a;
+
+/// The way of a worker, or of all workers of a host, to the aggregator and back.
+#[derive(Debug)]
+pub struct Reports {
+    /// Who reports.
     shard: u32,
     to_aggregator: Sender<(u32, IntervalRecord)>,
     /// Empty histograms that the aggregator no longer needs. The kernel would have to find 220 KiB of pages
@@ -49,7 +53,8 @@ impl Drop for Reports {
 }
 
 impl Reports {
-    pub(crate) fn send(&self, interval: IntervalRecord) {
+    /// Reports an interval; each once, and in order.
+    pub fn send(&self, interval: IntervalRecord) {
         // Nobody listens any more only when the whole load is being given up.
         self.to_aggregator.send((self.shard, interval)).ok();
     }
@@ -82,8 +87,8 @@ pub(crate) struct Aggregate {
     pub(crate) network: Option<NetworkDrops>,
 }
 
-/// Takes the reports of all workers of a load.
-pub(crate) struct Aggregator {
+/// Takes the reports of all workers of a load, or of the hosts that have them.
+pub(crate) struct Aggregator<'a> {
     /// The load's number among those that run together.
     load: usize,
     /// When the load begins, nanoseconds since 1970 in UTC.
@@ -100,6 +105,8 @@ pub(crate) struct Aggregator {
     /// `None` where an interval of the series is as long.
     seconds: Option<Joined>,
     pacing: Option<PacingTally>,
+    /// Whoever puts the intervals of several hosts together; `None` where that is done here.
+    relay: Option<&'a Relay<'a>>,
     /// The latest interval, if the observer was too slow for it, with the latencies of all before it that were not
     /// told either.
     untold: Option<Finished>,
@@ -158,17 +165,17 @@ impl Joined {
     }
 }
 
-impl Aggregator {
-    /// An aggregator of the load with this number, and the workers' ends.
+impl<'a> Aggregator<'a> {
+    /// An aggregator of the load with this number, and the ends of those who report.
     pub(crate) fn new(
         load: usize,
-        workers: u32,
+        reporters: u32,
         phases: Phases,
         turns: Option<Turns>,
     ) -> (Self, Vec<Reports>) {
         let (to_aggregator, reports) = mpsc::channel();
         let thread = Arc::new(AtomicI32::new(0));
-        let (spares, ends) = (0..workers)
+        let (spares, ends) = (0..reporters)
             .map(|shard| {
                 let (back, spares) = mpsc::channel();
                 let (to_aggregator, aggregator) = (to_aggregator.clone(), Arc::clone(&thread));
@@ -177,7 +184,7 @@ impl Aggregator {
             .unzip();
         let open = BTreeMap::new();
         let (series, seconds) = (Joined::series(&phases), Joined::seconds(&phases));
-        let (began_unix_ns, pacing, untold) = (0, None, None);
+        let (began_unix_ns, pacing, relay, untold) = (0, None, None, None);
         let aggregator = Self {
             load,
             began_unix_ns,
@@ -190,9 +197,15 @@ impl Aggregator {
             series,
             seconds,
             pacing,
+            relay,
             untold,
         };
         (aggregator, ends)
+    }
+
+    /// Intervals go to this relay, if there is one.
+    pub(crate) fn relayed_by(self, relay: Option<&'a Relay<'a>>) -> Self {
+        Self { relay, ..self }
     }
 
     /// Takes reports until all workers have ended.
@@ -213,6 +226,10 @@ impl Aggregator {
         // After an interrupt the workers may end in different intervals.
         let turns = self.turns.as_ref();
         for (_, merged) in self.open.values() {
+            if let Some(relay) = self.relay {
+                relay(self.load, merged);
+                continue;
+            }
             for joined in std::iter::once(&mut self.series).chain(&mut self.seconds) {
                 joined.add(merged, &self.phases, turns);
             }
@@ -244,6 +261,11 @@ impl Aggregator {
         count += 1;
         if count < self.spares.len() {
             self.open.insert(number, (count, merged));
+            return;
+        }
+        if let Some(relay) = self.relay {
+            relay(self.load, &merged);
+            give_back(&self.spares[shard as usize], merged.latency);
             return;
         }
         let interval = merged.finish(&self.phases, self.turns.as_ref());
@@ -323,7 +345,7 @@ impl<'scope> Observers<'scope> {
     /// When there is no thread for one of the loads. Those of the others still wait for the clock.
     pub(crate) fn start(
         scope: &'scope thread::Scope<'scope, '_>,
-        aggregators: Vec<Aggregator>,
+        aggregators: Vec<Aggregator<'scope>>,
         clock: &'scope AwaitedClock,
     ) -> io::Result<Self> {
         let (sender, intervals) = mpsc::sync_channel(UNSEEN);
@@ -370,7 +392,7 @@ mod tests {
     use dnslab_client::{Events, Millisecond};
 
     fn observe_one(
-        aggregator: Aggregator,
+        aggregator: Aggregator<'static>,
         observe: &mut dyn FnMut(usize, Progress<'_>),
     ) -> Vec<Aggregate> {
         let clock = AwaitedClock::default();

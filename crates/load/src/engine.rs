@@ -8,16 +8,19 @@ use std::sync::{Barrier, OnceLock};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
-use dnslab_client::{ClientTraffic, Feed, Job, Phases, Shard, Worker, WorkerEnd, sockets};
+use dnslab_client::{
+    ClientTraffic, Feed, Job, Nanos, Phases, Shard, Share, Worker, WorkerEnd, sockets,
+};
+use dnslab_record::MeasuredShare;
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::set_current_timer_slack;
 
-use crate::aggregator::{Aggregator, AwaitedClock, Observers, Reports};
+use crate::aggregator::{Aggregate, Aggregator, AwaitedClock, Observers, Relay, Reports};
 use crate::clock::{Clock, instant_in, sleep_until};
 use crate::kernel::Kernel;
 use crate::pin::pin_to;
 use crate::progress::Progress;
-use crate::result::finish;
+use crate::result::{finish, share_of};
 use crate::told::{Teller, Writer};
 use crate::{LoadError, LoadResult};
 
@@ -36,6 +39,8 @@ const NOT_SOON: Duration = Duration::from_secs(24 * 3_600);
 pub struct Member<'a> {
     /// The load. If it takes turns with the others, its [`Job::timeline`] says when.
     pub job: &'a Job,
+    /// The workers that are here.
+    pub share: Share,
     /// The clients of [`Job::played`].
     pub clients: Option<&'a dyn ClientTraffic>,
     /// Ends its measured window early. Queries in flight still get their outcome.
@@ -54,10 +59,8 @@ pub fn run(
     stop: &AtomicBool,
     observe: &mut dyn FnMut(Progress<'_>),
 ) -> Result<LoadResult, LoadError> {
-    let mut results =
-        run_together(&[Member { job, clients: None, stop, told: None }], &mut |_, progress| {
-            observe(progress)
-        });
+    let member = Member { job, share: Share::whole(job), clients: None, stop, told: None };
+    let mut results = run_together(&[member], &mut |_, progress| observe(progress));
     results.pop().expect("one load has one result")
 }
 
@@ -70,9 +73,82 @@ pub fn run_together(
     members: &[Member<'_>],
     observe: &mut dyn FnMut(usize, Progress<'_>),
 ) -> Vec<Result<LoadResult, LoadError>> {
+    let applied = apply(members, &mut || Some(instant_in(LEAD)), None, observe);
+    let results = members.iter().zip(applied).map(|(member, applied)| {
+        let Applied { share, aggregate, origin } = applied?;
+        finish(member.job, origin, vec![share], aggregate)
+    });
+    results.collect()
+}
+
+/// Applies the shares of several loads that this host has. `begin` is called once, when all workers here are ready: it
+/// waits for the instant at which the timeline begins on all hosts; `None` gives the loads up. `relay` is told of the
+/// intervals.
+///
+/// Returns what was counted of each load, in order, as [`run_together`] does.
+pub fn run_shares(
+    members: &[Member<'_>],
+    begin: &mut dyn FnMut() -> Option<Instant>,
+    relay: &Relay<'_>,
+) -> Vec<Result<MeasuredShare, LoadError>> {
+    let applied = apply(members, begin, Some(relay), &mut |_, _| {});
+    applied.into_iter().map(|applied| Ok(applied?.share)).collect()
+}
+
+/// Puts together what `hosts` hosts tell of their shares of these jobs, on a timeline that begins at `origin`. `gather`
+/// runs on a thread of its own: it gets the ways to report intervals, for each job one for each host, and returns what
+/// the hosts counted of each job in the end, or why there is nothing of it. `observe` is told of the progress.
+///
+/// Returns one result for each job, in order.
+///
+/// # Panics
+/// When `gather` does, or returns another number of results.
+pub fn run_elsewhere(
+    jobs: &[&Job],
+    hosts: u32,
+    origin: Instant,
+    gather: impl FnOnce(Vec<Vec<Reports>>) -> Vec<Result<Vec<MeasuredShare>, String>> + Send,
+    observe: &mut dyn FnMut(usize, Progress<'_>),
+) -> Vec<Result<LoadResult, String>> {
+    let clock = AwaitedClock::default();
+    clock.set(Some(Clock::starting_at(origin)));
+    let aggregators = jobs.iter().enumerate().map(|(load, job)| {
+        Aggregator::new(load, hosts, Phases::of(job), job.timeline.turns().cloned())
+    });
+    let (aggregators, reports): (Vec<_>, Vec<_>) = aggregators.unzip();
+    let ended = thread::scope(|scope| {
+        let gathering = thread::Builder::new().spawn_scoped(scope, move || gather(reports))?;
+        let observers = Observers::start(scope, aggregators, &clock)?;
+        let aggregates = observers.observe(observe);
+        Ok::<_, io::Error>(join(gathering).into_iter().zip(aggregates).collect::<Vec<_>>())
+    });
+    let ended = match ended {
+        Ok(ended) => ended,
+        Err(error) => return jobs.iter().map(|_| Err(error.to_string())).collect(),
+    };
+    assert_eq!(ended.len(), jobs.len(), "each job has its result");
+    let results = jobs.iter().zip(ended).map(|(job, (shares, aggregate))| {
+        finish(job, origin, shares?, aggregate).map_err(|error| error.to_string())
+    });
+    results.collect()
+}
+
+/// What came of a load's workers here.
+struct Applied {
+    share: MeasuredShare,
+    aggregate: Aggregate,
+    origin: Instant,
+}
+
+fn apply(
+    members: &[Member<'_>],
+    begin: &mut dyn FnMut() -> Option<Instant>,
+    relay: Option<&Relay<'_>>,
+    observe: &mut dyn FnMut(usize, Progress<'_>),
+) -> Vec<Result<Applied, LoadError>> {
     let (mut checked, mut feeds) = (Vec::new(), Vec::new());
     for member in members {
-        match check(member).and_then(|()| begin(member)) {
+        match check(member).and_then(|()| feeds_of(member)) {
             Ok(begun) => {
                 feeds.push(begun);
                 checked.push(Ok(()));
@@ -82,12 +158,16 @@ pub fn run_together(
     }
     let runs = |load: &usize| checked[*load].is_ok();
     let loads: Vec<usize> = (0..members.len()).filter(runs).collect();
-    let workers: u32 = loads.iter().map(|load| members[*load].job.workers).sum();
+    let workers: u32 = loads.iter().map(|load| members[*load].share.count).sum();
     let (gate, clock) = (Gate::new(workers), AwaitedClock::default());
-    let ended = thread::scope(|scope| {
+    let mut ended = thread::scope(|scope| {
         let begun = loads.into_iter().zip(feeds);
         let begun: io::Result<(Vec<_>, Vec<_>)> = begun
-            .map(|(load, feeds)| Threads::start(scope, load, members[load], feeds, &gate))
+            .map(|(load, feeds)| {
+                let (aggregator, threads) =
+                    Threads::start(scope, load, members[load], feeds, &gate)?;
+                Ok((aggregator.relayed_by(relay), threads))
+            })
             .collect();
         let begun = begun.and_then(|(aggregators, threads)| {
             Ok((Observers::start(scope, aggregators, &clock)?, threads))
@@ -96,31 +176,33 @@ pub fn run_together(
         // Those who have come leave again.
         let (observers, threads) = begun.inspect_err(|_| clock.set(None))?;
         gate.barrier.wait();
-        let zero = instant_in(LEAD);
-        gate.origin.set(zero).expect("the origin is set once, here");
+        let origin = begin();
+        gate.origin.set(origin).expect("the origin is set once, here");
         gate.barrier.wait();
-        clock.set(Some(Clock::starting_at(zero)));
+        clock.set(origin.map(Clock::starting_at));
         let aggregates = observers.observe(observe);
-        let ends = threads.into_iter().map(Threads::join);
-        Ok::<_, io::Error>((ends.zip(aggregates).collect::<Vec<_>>(), zero))
+        let ends: Vec<_> = threads.into_iter().map(Threads::join).collect();
+        Ok::<_, io::Error>((ends.into_iter(), aggregates.into_iter(), origin))
     });
-    let mut ended = ended.map(|(ended, zero)| (ended.into_iter(), zero));
     let results = members.iter().zip(checked).map(|(member, checked)| {
         checked?;
-        let (ended, zero) = ended.as_mut().map_err(|error| {
+        let (ends, aggregates, origin) = ended.as_mut().map_err(|error| {
             let code = error.raw_os_error();
             let source = code.map_or_else(|| error.kind().into(), io::Error::from_raw_os_error);
             LoadError::Threads { workers, source }
         })?;
-        let (ends, aggregate) = ended.next().expect("each load that was applied has ended");
-        finish(member.job, Phases::of(member.job), *zero, ends?, aggregate)
+        let ends = ends.next().expect("each load that was applied has ended");
+        let origin = origin.ok_or(LoadError::NotBegun)?;
+        let aggregate = aggregates.next().expect("each load that was applied has ended");
+        let share = share_of(member.job, ends?, aggregate.network)?;
+        Ok(Applied { share, aggregate, origin })
     });
     results.collect()
 }
 
 /// The threads of one load.
 struct Threads<'scope> {
-    workers: Vec<thread::ScopedJoinHandle<'scope, Result<WorkerEnd, LoadError>>>,
+    workers: Vec<thread::ScopedJoinHandle<'scope, Result<(WorkerEnd, Nanos), LoadError>>>,
     /// It ends with the last worker.
     writer: Option<thread::ScopedJoinHandle<'scope, io::Result<()>>>,
 }
@@ -133,8 +215,8 @@ impl<'scope> Threads<'scope> {
         member: Member<'scope>,
         feeds: Vec<Box<dyn Feed>>,
         gate: &'scope Gate,
-    ) -> io::Result<(Aggregator, Self)> {
-        let Member { job, stop, told, .. } = member;
+    ) -> io::Result<(Aggregator<'scope>, Self)> {
+        let Member { job, share, stop, told, .. } = member;
         let (teller, writer) = told.filter(|_| job.tells).map(Writer::new).unzip();
         let writer = writer.map(|writer| {
             let write = move || writer.write(&job.cpus);
@@ -143,9 +225,9 @@ impl<'scope> Threads<'scope> {
         let writer = writer.transpose()?;
         let mut feeds = feeds.into_iter();
         let (aggregator, reports) =
-            Aggregator::new(load, job.workers, Phases::of(job), job.timeline.turns().cloned());
-        let workers = (0..job.workers).zip(reports).map(|(number, reports)| {
-            let start = Start { job, number, gate };
+            Aggregator::new(load, share.count, Phases::of(job), job.timeline.turns().cloned());
+        let workers = share.numbers().zip(reports).map(|(number, reports)| {
+            let start = Start { job, share, number, gate };
             let (feed, teller) = (feeds.next(), teller.clone());
             let work = move || start.work(stop, feed, (reports, teller));
             thread::Builder::new().spawn_scoped(scope, work)
@@ -154,7 +236,7 @@ impl<'scope> Threads<'scope> {
         Ok((aggregator, Self { workers, writer }))
     }
 
-    fn join(self) -> Result<Vec<WorkerEnd>, LoadError> {
+    fn join(self) -> Result<Vec<(WorkerEnd, Nanos)>, LoadError> {
         let ends = self.workers.into_iter().map(join).collect::<Result<_, _>>();
         let written = self.writer.map_or(Ok(()), join);
         let ends = ends?;
@@ -172,7 +254,7 @@ fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
 }
 
 /// The queries of clients that have their own, for each worker.
-fn begin(member: &Member<'_>) -> Result<Vec<Box<dyn Feed>>, LoadError> {
+fn feeds_of(member: &Member<'_>) -> Result<Vec<Box<dyn Feed>>, LoadError> {
     let Member { job, clients, .. } = member;
     let Some(clients) = clients else { return Ok(Vec::new()) };
     let source = |source| LoadError::Clients { clients: clients.known().description, source };
@@ -199,7 +281,9 @@ fn check(member: &Member<'_>) -> Result<(), LoadError> {
     }
     // Clients that come while the load runs connect when they must, and make room for each other.
     let servers = 1 + job.further.len() as u64;
-    if !is_played { check_sockets(servers * sockets(load)) } else { Ok(()) }
+    let (own, all) = (u64::from(member.share.count), u64::from(job.workers.max(1)));
+    let here = (sockets(load) * own).div_ceil(all);
+    if !is_played { check_sockets(servers * here) } else { Ok(()) }
 }
 
 /// Checks that the process may have so many sockets open at once.
@@ -227,7 +311,8 @@ fn max_open(workers: u32) -> usize {
 /// Where the workers of all loads wait for each other.
 struct Gate {
     barrier: Barrier,
-    origin: OnceLock<Instant>,
+    /// `None` if the loads are given up.
+    origin: OnceLock<Option<Instant>>,
     /// Whether every worker has a thread. Without one of them nobody would come past the barrier.
     all_are_here: OnceLock<bool>,
 }
@@ -241,6 +326,7 @@ impl Gate {
 
 struct Start<'a> {
     job: &'a Job,
+    share: Share,
     number: u32,
     gate: &'a Gate,
 }
@@ -253,7 +339,7 @@ impl Start<'_> {
         stop: &AtomicBool,
         feed: Option<Box<dyn Feed>>,
         (reports, teller): (Reports, Option<Teller>),
-    ) -> Result<WorkerEnd, LoadError> {
+    ) -> Result<(WorkerEnd, Nanos), LoadError> {
         if !*self.gate.all_are_here.wait() {
             return Err(LoadError::Worker(io::ErrorKind::WouldBlock.into()));
         }
@@ -263,9 +349,12 @@ impl Start<'_> {
         self.gate.barrier.wait();
         let mut worker = worker.unwrap_or_else(|panic| resume_unwind(panic))?;
         let origin = *self.gate.origin.get().expect("set between the two waits");
-        worker.runtime_mut().starts_at(Clock::starting_at(origin));
+        let origin = origin.ok_or(LoadError::NotBegun)?;
+        let clock = Clock::starting_at(origin);
+        worker.runtime_mut().starts_at(clock);
         sleep_until(origin);
-        worker.run().map_err(LoadError::Worker)
+        let late = clock.now();
+        Ok((worker.run().map_err(LoadError::Worker)?, late))
     }
 
     /// A worker with all that it can have before the timeline begins.
@@ -276,7 +365,7 @@ impl Start<'_> {
         (reports, teller): (Reports, Option<Teller>),
     ) -> Result<Worker<'a, Kernel>, LoadError> {
         self.pin()?;
-        let mut shard = Shard::new(self.job, self.number, max_open(self.job.workers), stop);
+        let mut shard = Shard::new(self.job, self.number, max_open(self.share.count), stop);
         if let Some(feed) = feed {
             shard = shard.fed_by(feed);
         }
@@ -298,6 +387,7 @@ impl Start<'_> {
 
     fn cpu(&self) -> Option<usize> {
         let cpus = &self.job.cpus;
-        (!cpus.is_empty()).then(|| cpus[self.number as usize % cpus.len()])
+        let place = (self.number - self.share.first) as usize;
+        (!cpus.is_empty()).then(|| cpus[place % cpus.len()])
     }
 }

@@ -66,6 +66,9 @@ pub enum LoadError {
         /// What the system said.
         source: io::Error,
     },
+    /// The load was given up before its timeline began.
+    #[error("the load was given up before it began")]
+    NotBegun,
     /// A CPU cannot be used.
     #[error(
         "cannot pin a load worker to CPU {cpu}: {source}; `dnslab doctor` lists the usable CPUs"

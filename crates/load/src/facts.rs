@@ -47,6 +47,7 @@ pub fn facts(job: &Job) -> LoadFacts {
         max_queries: load.queries_in_all,
         quickack: job.acknowledges_at_once()
             && (load.transport.runs_over_tcp() || job.retries_over_tcp()),
+        hosts: Vec::new(),
     }
 }
 

@@ -1,7 +1,8 @@
 //! The load engine: threads, the clock and epoll around the workers of `dnslab_client`.
 //!
 //! The principal function is [`run_together`]: several loads on one timeline go in, a [`LoadResult`] for each comes
-//! out. [`run`] is the same with one load. [`ask()`] is one query as a client of a load sends it, for whoever asks
+//! out. [`run`] is the same with one load. [`run_shares`] applies what this host has of loads that several share, and
+//! [`run_elsewhere`] puts together what those hosts tell. [`ask()`] is one query as a client of a load sends it, for whoever asks
 //! before the load.
 //!
 //! Modules, in the order of reading:
@@ -40,13 +41,14 @@ mod read_ahead;
 mod result;
 mod told;
 
+pub use aggregator::{Relay, Reports};
 pub use ask::{AskError, Asker, Refusal, ask};
 pub use dnslab_client::connection::{ConnectionEnd, TlsRefusal};
 pub use dnslab_client::{
-    CertificateFault, ClientTraffic, Endpoint, Expected, Fed, Feed, Job, PlayedClients,
-    TlsSettings, TlsSettingsError, Verification, sockets,
+    CertificateFault, ClientTraffic, Endpoint, Expected, Fed, Feed, IntervalRecord, Job, Phases,
+    PlayedClients, Share, TlsSettings, TlsSettingsError, Verification, sockets,
 };
-pub use engine::{Member, check_sockets, run, run_together};
+pub use engine::{Member, check_sockets, run, run_elsewhere, run_shares, run_together};
 pub use error::LoadError;
 pub use facts::facts;
 pub use progress::Progress;

@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use dnslab_client::{Job, Nanos, Phases, WorkerEnd, nanos};
-use dnslab_figures::{Interval, WindowCounts};
-use dnslab_record::{LoadFacts, Measured, TurnsTaken, WorkerFacts};
+use dnslab_figures::{Interval, NetworkDrops, WindowCounts};
+use dnslab_record::{LoadFacts, Measured, MeasuredShare, TurnsTaken, WorkerFacts};
 use dnslab_traffic::{TimeWindow, TimeWindows, Turns};
 
 use crate::LoadError;
@@ -33,31 +33,21 @@ pub struct LoadResult {
     pub cut_short: bool,
 }
 
-/// Adds up what the workers counted, and asserts the sums.
-pub(crate) fn finish(
+/// Adds up what the workers of one host counted, each with how late it began.
+pub(crate) fn share_of(
     job: &Job,
-    phases: Phases,
-    origin: Instant,
-    ends: Vec<WorkerEnd>,
-    aggregate: Aggregate,
-) -> Result<LoadResult, LoadError> {
-    let Aggregate { began_unix_ns, mut series, mut seconds, pacing, network } = aggregate;
-    let until: Nanos = ends.iter().map(|end| end.until).max().unwrap_or(phases.until);
-    end_at(until, job, &mut series);
-    end_at(until, job, &mut seconds);
-    let mut measured = nothing_counted(job, phases, until);
-    measured.began_unix_ns = began_unix_ns;
-    measured.intervals = series;
-    measured.seconds = seconds;
-    measured.pacing = pacing;
-    measured.network = network;
-    let (mut wrong_example, mut last_connection_end, mut send_path) = (None, None, None);
-    let (mut malformed_example, mut signature_example) = (None, None);
-    for (shard, end) in ends.into_iter().enumerate() {
+    ends: Vec<(WorkerEnd, Nanos)>,
+    network: Option<NetworkDrops>,
+) -> Result<MeasuredShare, LoadError> {
+    let phases = Phases::of(job);
+    let until = ends.iter().map(|(end, _)| end.until).max().unwrap_or(phases.until);
+    let counted = Measured { network, ..nothing_counted(job, phases, until) };
+    let mut share = MeasuredShare { until_ns: until, counted, ..MeasuredShare::default() };
+    for (worker, (end, late)) in ends.into_iter().enumerate() {
         if let Some(reason) = end.failure {
             return Err(LoadError::ClientsLost { reason });
         }
-        let cpu = (!job.cpus.is_empty()).then(|| job.cpus[shard % job.cpus.len()]);
+        let cpu = (!job.cpus.is_empty()).then(|| job.cpus[worker % job.cpus.len()]);
         let facts = WorkerFacts {
             cpu,
             cpu_ns: end.time.cpu,
@@ -73,29 +63,61 @@ pub(crate) fn finish(
             pause_ns: end.pauses.time,
             pauses: end.pauses.count,
         };
-        measured.sent_in_window += end.recorder.sent_in_window;
-        measured.answered_in_window += end.recorder.answered_in_window;
-        if let Some(turns) = &mut measured.turns {
+        let counted = &mut share.counted;
+        counted.sent_in_window += end.recorder.sent_in_window;
+        counted.answered_in_window += end.recorder.answered_in_window;
+        if let Some(turns) = &mut counted.turns {
             turns.answered += end.recorder.answered_in_all;
         }
-        measured.workers.push(facts);
-        let Measured { latency, service_time, send_lag, .. } = &mut measured;
+        counted.workers.push(facts);
+        let Measured { latency, service_time, send_lag, .. } = counted;
         end.recorder.add_times(latency, service_time, send_lag);
-        end.recorder.add_windows(&mut measured.windows);
-        measured.start_lag.merge(&end.recorder.start_lag);
-        measured.connect_time.merge(&end.recorder.connect_time);
-        measured.handshake_time.merge(&end.recorder.handshake_time);
-        measured.resumed_handshake_time.merge(&end.recorder.resumed_handshake_time);
-        measured.early_data_time.merge(&end.recorder.early_data_time);
-        measured.tls = measured.tls.take().or(end.agreed);
-        wrong_example = wrong_example.or(end.wrong_example);
-        malformed_example = malformed_example.or(end.malformed_example);
-        signature_example = signature_example.or(end.signature_example);
-        last_connection_end = last_connection_end.or(end.last_end);
-        send_path = send_path.or(end.send_path);
+        end.recorder.add_windows(&mut counted.windows);
+        counted.start_lag.merge(&end.recorder.start_lag);
+        counted.connect_time.merge(&end.recorder.connect_time);
+        counted.handshake_time.merge(&end.recorder.handshake_time);
+        counted.resumed_handshake_time.merge(&end.recorder.resumed_handshake_time);
+        counted.early_data_time.merge(&end.recorder.early_data_time);
+        counted.tls = counted.tls.take().or(end.agreed);
+        share.late_ns = share.late_ns.max(late);
+        share.wrong_example = share.wrong_example.or(end.wrong_example);
+        share.malformed_example = share.malformed_example.or(end.malformed_example);
+        share.signature_example = share.signature_example.or(end.signature_example);
+        share.last_connection_end = share.last_connection_end.or(end.last_end);
+        share.send_path = share.send_path.or(end.send_path.map(str::to_owned));
         let counters = end.recorder.into_counters();
-        measured.warm_up.merge(&counters.warm_up);
-        measured.counters.merge(&counters.measured);
+        share.counted.warm_up.merge(&counters.warm_up);
+        share.counted.counters.merge(&counters.measured);
+    }
+    Ok(share)
+}
+
+/// Puts together what the hosts of a load counted, and asserts the sums.
+pub(crate) fn finish(
+    job: &Job,
+    origin: Instant,
+    shares: Vec<MeasuredShare>,
+    aggregate: Aggregate,
+) -> Result<LoadResult, LoadError> {
+    let phases = Phases::of(job);
+    let Aggregate { began_unix_ns, mut series, mut seconds, pacing, .. } = aggregate;
+    let until = shares.iter().map(|share| share.until_ns).max().unwrap_or(phases.until);
+    end_at(until, job, &mut series);
+    end_at(until, job, &mut seconds);
+    let mut measured = nothing_counted(job, phases, until);
+    measured.began_unix_ns = began_unix_ns;
+    measured.intervals = series;
+    measured.seconds = seconds;
+    measured.pacing = pacing;
+    let (mut wrong_example, mut last_connection_end, mut send_path) = (None, None, None);
+    let (mut malformed_example, mut signature_example) = (None, None);
+    for share in shares {
+        measured.add(share.counted);
+        wrong_example = wrong_example.or(share.wrong_example);
+        malformed_example = malformed_example.or(share.malformed_example);
+        signature_example = signature_example.or(share.signature_example);
+        last_connection_end = last_connection_end.or(share.last_connection_end);
+        send_path = send_path.or(share.send_path);
     }
     measured.warm_up.outcomes.check()?;
     measured.counters.outcomes.check()?;
@@ -103,7 +125,8 @@ pub(crate) fn finish(
     let sent_all = job.settings.queries_in_all.is_some_and(|most| due(&measured) >= most);
     let is_interrupted = interrupted(&measured) > 0;
     let cut_short = (until < phases.until || is_interrupted) && !sent_all;
-    let send_path = send_path.unwrap_or("none: no connection was open at the end").to_owned();
+    let send_path =
+        send_path.unwrap_or_else(|| "none: no connection was open at the end".to_owned());
     let mut facts = LoadFacts { send_path, ..facts(job) };
     if job.played.is_some() {
         // How many clients there are is known when all have come.

@@ -1,6 +1,7 @@
 //! A job as it is sent. Settings are the text that experiment files have, so they are read and held to their bounds by
-//! the one reader; queries are their messages, and TLS trusts certificates and no files.
+//! the one reader; queries are their messages, which are sent apart, and TLS trusts certificates and no files.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -66,8 +67,8 @@ pub enum UnusableJob {
 /// Shares are written in percent, and their sum is not exact.
 const ROUNDING: f64 = 1e-9;
 
-/// A job as it is sent.
-#[derive(Serialize, Deserialize)]
+/// A job as it is sent, without its list of queries.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct SentJob {
     /// Without the secret of a key.
     settings: String,
@@ -76,7 +77,6 @@ pub struct SentJob {
     workers: u32,
     cpus: Vec<usize>,
     target: SocketAddr,
-    queries: SentQueries,
     seed: u64,
     expected: Option<Expected>,
     tls: Option<SentTls>,
@@ -86,22 +86,23 @@ pub struct SentJob {
     tells: bool,
 }
 
-/// The messages in base64, each with the block that it is padded to.
-#[derive(Serialize, Deserialize)]
-struct SentQueries {
-    description: String,
+/// A part of a list of queries: their messages in base64, each with the block that it is padded to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SentQueries {
+    /// Where all of them come from, as a sentence.
+    pub description: String,
     messages: Vec<(String, u16)>,
 }
 
 /// What the settings do not say of TLS: versions, groups and tickets are theirs.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct SentTls {
     server_name: String,
     /// Certificates in base64; `None` if they are not verified.
     trusted: Option<Vec<String>>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct SentEndpoint {
     transport: String,
     target: SocketAddr,
@@ -109,33 +110,51 @@ struct SentEndpoint {
     share: f64,
 }
 
-impl From<Job> for SentJob {
-    fn from(job: Job) -> Self {
+/// The secret of a key is nothing to be shown.
+impl fmt::Debug for SentJob {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { settings, target, workers, .. } = self;
+        let mut shown = formatter.debug_struct("SentJob");
+        shown.field("settings", settings).field("target", target).field("workers", workers);
+        shown.finish_non_exhaustive()
+    }
+}
+
+impl From<&Job> for SentJob {
+    fn from(job: &Job) -> Self {
         let settings = Load { tsig: None, ..job.settings.clone() };
         let further = job.further.iter().map(|endpoints| endpoints.iter().map(SentEndpoint::from));
         Self {
             settings: settings.to_toml(),
-            tsig: job.settings.tsig.map(|key| key.with_secret()),
-            queries: SentQueries::from(&*job.queries),
+            tsig: job.settings.tsig.as_ref().map(|key| key.with_secret()),
             expected: job.expected,
             tls: job.tls.as_ref().map(SentTls::from),
             others: job.others.iter().map(SentEndpoint::from).collect(),
             further: further.map(Iterator::collect).collect(),
-            timeline: job.timeline,
+            timeline: job.timeline.clone(),
             workers: job.workers,
-            cpus: job.cpus,
+            cpus: job.cpus.clone(),
             target: job.target,
             seed: job.seed,
-            played: job.played,
+            played: job.played.clone(),
             tells: job.tells,
         }
     }
 }
 
-impl TryFrom<SentJob> for Job {
-    type Error = UnusableJob;
+impl SentJob {
+    /// The job with workers that are pinned to these CPUs.
+    #[must_use]
+    pub fn on_cpus(self, cpus: Vec<usize>) -> Self {
+        Self { cpus, ..self }
+    }
 
-    fn try_from(sent: SentJob) -> Result<Self, UnusableJob> {
+    /// The job with its list of queries.
+    ///
+    /// # Errors
+    /// When it cannot be applied.
+    pub fn with_queries(self, queries: Arc<QueryList>) -> Result<Job, UnusableJob> {
+        let sent = self;
         let settings = Load::of_toml(&sent.settings);
         let settings = settings.map_err(|problems| UnusableJob::Settings(problems.to_string()))?;
         let tsig = sent.tsig.map(|key| key.parse()).transpose()?;
@@ -163,8 +182,7 @@ impl TryFrom<SentJob> for Job {
         };
         let others = endpoints(sent.others)?;
         let further = sent.further.into_iter().map(endpoints).collect::<Result<_, _>>()?;
-        let queries = Arc::new(QueryList::try_from(sent.queries)?);
-        Ok(Self {
+        Ok(Job {
             timeline: sent.timeline,
             workers: sent.workers,
             cpus: sent.cpus,
@@ -175,33 +193,45 @@ impl TryFrom<SentJob> for Job {
             others,
             further,
             tells: sent.tells,
-            ..Self::new(settings, sent.target, queries)
+            ..Job::new(settings, sent.target, queries)
         })
     }
 }
 
-impl From<&QueryList> for SentQueries {
-    fn from(list: &QueryList) -> Self {
-        let message = |query: &Query| {
+impl SentQueries {
+    /// Octets of the messages of a part, about.
+    const PART: usize = 1 << 20;
+
+    /// The parts of a list; one at least.
+    #[must_use]
+    pub fn parts_of(list: &QueryList) -> Vec<Self> {
+        let part = || Self { description: list.description().to_owned(), messages: Vec::new() };
+        let (mut parts, mut octets) = (vec![part()], 0);
+        for query in list.iter() {
             let (message, padding_block) = query.parts();
-            (BASE64.encode(message), padding_block)
-        };
-        let description = list.description().to_owned();
-        Self { description, messages: list.iter().map(message).collect() }
+            let text = BASE64.encode(message);
+            if octets > Self::PART {
+                parts.push(part());
+                octets = 0;
+            }
+            octets += text.len();
+            let last = parts.last_mut().expect("there is one at least");
+            last.messages.push((text, padding_block));
+        }
+        parts
     }
-}
 
-impl TryFrom<SentQueries> for QueryList {
-    type Error = UnusableJob;
-
-    fn try_from(sent: SentQueries) -> Result<Self, UnusableJob> {
+    /// The queries of this part, the first of which is number `first` of its list, counted from 1.
+    ///
+    /// # Errors
+    /// When a message is none of a query.
+    pub fn queries(self, first: usize) -> Result<Vec<Query>, UnusableJob> {
         let query = |(number, (text, padding_block)): (usize, (String, u16))| {
             let message = BASE64.decode(text)?;
             let query = Query::from_parts(&message, padding_block);
             query.map_err(|source| UnusableJob::Query { number, source })
         };
-        let queries = (1..).zip(sent.messages).map(query).collect::<Result<_, _>>()?;
-        Ok(Self::from_queries(queries, sent.description))
+        (first..).zip(self.messages).map(query).collect()
     }
 }
 

@@ -9,7 +9,7 @@
 //! a job is sent once, with 100 octets for each query of its list.
 //!
 //! Modules, in the order of reading: `frame` (messages on a stream), `message` (what there is), `clock` (how the clocks
-//! of two hosts lie to each other), `job` (a load as it is sent).
+//! of two hosts lie to each other), `job` (a load as it is sent), `counted` (what another host has counted).
 //!
 //! - Invariant: it opens nothing, starts nothing and reads no clock.
 //! - Invariant: what was read back equals what was sent, or is refused. Figures are numbers.
@@ -18,13 +18,15 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 pub mod clock;
+mod counted;
 mod frame;
 mod job;
 mod message;
 
+pub use counted::Counted;
 pub use frame::{BrokenStream, FrameReader, FrameWriter, GREETING, GreetingReader, MAX_BODY};
-pub use job::{SentJob, UnusableJob};
+pub use job::{SentJob, SentQueries, UnusableJob};
 pub use message::{
-    Answer, Failure, FoundServer, FromAgent, Order, Role, SAMPLES, Sought, ToAgent, Unreadable,
-    body_of, message_of,
+    Answer, Failure, FoundServer, FromAgent, Order, Role, SAMPLES, SentShare, Sought, ToAgent,
+    Unreadable, body_of, message_of,
 };

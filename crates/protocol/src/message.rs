@@ -3,11 +3,16 @@
 use std::error::Error;
 use std::net::SocketAddr;
 
+use dnslab_client::{IntervalRecord, Share};
 use dnslab_record::{
-    CpuProfile, CpuShare, Diagnosis, Fact, LiveServer, ResourceSample, ResourceSeries, ServerFacts,
+    CpuProfile, CpuShare, Diagnosis, Fact, LiveServer, MeasuredShare, ResourceSample,
+    ResourceSeries, ServerFacts,
 };
 use dnslab_settings::Identity;
 use serde::{Deserialize, Serialize};
+
+use crate::counted::Counted;
+use crate::job::{SentJob, SentQueries};
 
 /// What the coordinator says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -66,7 +71,42 @@ pub enum Order {
         /// CPUs of the load, if that runs on this machine.
         beside: Vec<usize>,
     },
-    /// A watch or a sampling is of no interest any more.
+    /// Watch what the agent uses itself, with all that it has started, and the CPUs of its load.
+    WatchLoad {
+        /// Which watch it is; no other has the number.
+        watch: u32,
+        /// CPUs of the load.
+        cpus: Vec<usize>,
+    },
+    /// Take a part of a list of queries, which further parts may follow.
+    Queries {
+        /// Which list; no other has the number.
+        list: u32,
+        /// The next of its queries.
+        part: SentQueries,
+    },
+    /// Make shares of loads ready, which have one timeline. It is done when all workers are ready.
+    Load {
+        /// The number of the loads; nothing else has it.
+        load: u32,
+        /// A share of each.
+        members: Vec<SentShare>,
+    },
+    /// Let loads that are ready begin.
+    Begin {
+        /// Which.
+        load: u32,
+        /// Zero of their timeline, by the agent's clock, nanoseconds.
+        at_ns: i64,
+    },
+    /// End the measured window of a load early.
+    StopLoad {
+        /// Which loads.
+        load: u32,
+        /// The place of the load among them.
+        member: usize,
+    },
+    /// A watch, a sampling, a list of queries or loads are of no interest any more.
     Leave {
         /// Which.
         number: u32,
@@ -107,18 +147,24 @@ pub enum Order {
 }
 
 impl Order {
-    /// What an agent must be allowed to do.
+    /// What an agent must be allowed to do; `None` for what every agent may.
     #[must_use]
-    pub fn role(&self) -> Role {
+    pub fn role(&self) -> Option<Role> {
         match self {
             Self::Find { .. }
             | Self::Forget { .. }
             | Self::Examine
             | Self::Watch { .. }
-            | Self::Leave { .. }
             | Self::Sample { .. }
-            | Self::EndSample { .. }
-            | Self::EndWatch { .. } => Role::Watch,
+            | Self::EndSample { .. } => Some(Role::Watch),
+            Self::Queries { .. }
+            | Self::Load { .. }
+            | Self::Begin { .. }
+            | Self::StopLoad { .. } => Some(Role::Load),
+            // It is what is seen of a load, and of nobody else.
+            Self::WatchLoad { .. } => Some(Role::Load),
+            // A watch that runs was allowed.
+            Self::EndWatch { .. } | Self::Leave { .. } => None,
         }
     }
 }
@@ -129,19 +175,33 @@ impl Order {
 pub enum Role {
     /// To see what a server uses that runs there. It sends no packet.
     Watch,
+    /// To have a share of a load.
+    Load,
 }
 
 impl Role {
     /// All that there are.
-    pub const ALL: [Self; 1] = [Self::Watch];
+    pub const ALL: [Self; 2] = [Self::Watch, Self::Load];
 
     /// As a user writes it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Watch => "watch",
+            Self::Load => "load",
         }
     }
+}
+
+/// A share of a load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SentShare {
+    /// The load as a whole, with the CPUs that it has on this host.
+    pub job: SentJob,
+    /// The number of its list of queries.
+    pub list: u32,
+    /// The workers on this host.
+    pub share: Share,
 }
 
 /// A server that is to be found.
@@ -180,6 +240,8 @@ pub enum FromAgent {
         host: String,
         /// What that host is, as of every host that measures.
         facts: Vec<Fact>,
+        /// The CPUs that the agent may use.
+        cpus: Vec<usize>,
         /// Of the kernel since it started (`/proc/sys/kernel/random/boot_id`): hosts with the same one are one machine.
         boot_id: String,
     },
@@ -222,6 +284,24 @@ pub enum FromAgent {
         /// What the CPUs did that are recorded one by one.
         cpus: Vec<CpuShare>,
     },
+    /// An interval of a load, which all workers there have finished.
+    Interval {
+        /// Which loads.
+        load: u32,
+        /// The place of the load among them.
+        member: usize,
+        /// What they counted.
+        record: Box<Counted<IntervalRecord>>,
+    },
+    /// A share of a load has ended.
+    Ended {
+        /// Which loads.
+        load: u32,
+        /// The place of the load among them.
+        member: usize,
+        /// What its workers counted, or why they did not.
+        share: Result<Box<Counted<MeasuredShare>>, Failure>,
+    },
     /// The samples of a watch that ends, in parts and in order, before [`Answer::Resources`].
     Samples {
         /// Which watch.
@@ -256,8 +336,14 @@ pub enum Answer {
     Forgotten,
     /// Of [`Order::Examine`].
     Examined(Vec<Diagnosis>),
-    /// Of [`Order::Watch`].
+    /// Of [`Order::Watch`] and [`Order::WatchLoad`].
     Watching,
+    /// Of [`Order::Queries`].
+    Taken,
+    /// Of [`Order::Load`].
+    Ready,
+    /// Of [`Order::Begin`] and [`Order::StopLoad`].
+    Told,
     /// Of [`Order::Sample`].
     Sampling,
     /// Of [`Order::EndSample`]. Variant, rate and CPU time for each query are left out.

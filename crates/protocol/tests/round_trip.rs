@@ -7,13 +7,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dnslab_client::{Endpoint, Expected, Job, PlayedClients, TlsSettings, Verification};
+use dnslab_client::{
+    Endpoint, Expected, IntervalRecord, Job, Millisecond, PlayedClients, Share, TlsSettings,
+    Verification,
+};
 use dnslab_figures::{ByPhase, Counters, Histogram, HttpRefusals};
 use dnslab_protocol::{
-    Answer, Failure, FoundServer, FromAgent, Order, SentJob, Sought, ToAgent, Unreadable, body_of,
-    message_of,
+    Answer, Counted, Failure, FoundServer, FromAgent, Order, SentJob, SentQueries, SentShare,
+    Sought, ToAgent, Unreadable, body_of, message_of,
 };
-use dnslab_record::{LiveInterval, LiveServer, RunRecord};
+use dnslab_record::{LiveInterval, LiveServer, MeasuredShare, RunRecord};
 use dnslab_settings::{Identity, Load, Mode, RightCodes};
 use dnslab_traffic::{Pace, QueryList, Rate, SlicePlan, Timeline};
 use dnslab_wire::{Edns, Query, QueryOptions, Transport};
@@ -189,7 +192,14 @@ proptest! {
 
     #[test]
     fn a_job_is_the_one_that_was_sent(job in jobs()) {
-        let read = Job::try_from(read_back(&SentJob::from(job.clone()))).unwrap();
+        let (mut queries, description) = (Vec::new(), job.queries.description().to_owned());
+        for part in SentQueries::parts_of(&job.queries) {
+            let part = read_back(&part);
+            prop_assert_eq!(&part.description, &description);
+            queries.extend(part.queries(queries.len() + 1).unwrap());
+        }
+        let queries = Arc::new(QueryList::from_queries(queries, description));
+        let read = read_back(&SentJob::from(&job)).with_queries(queries).unwrap();
         prop_assert_eq!(&read.settings, &job.settings);
         prop_assert_eq!(&read.timeline, &job.timeline);
         prop_assert_eq!(&read.queries, &job.queries);
@@ -228,6 +238,28 @@ proptest! {
         };
         prop_assert_eq!(read_back(&interval), interval);
     }
+
+    #[test]
+    fn what_a_host_counted_is_what_comes(
+        latencies in vec(0u64..100_000_000_000, 0..50),
+        milliseconds in vec(any::<(u32, u32)>(), 0..9),
+        numbers: [u32; 4],
+    ) {
+        let mut latency = Histogram::default();
+        latencies.iter().for_each(|ns| latency.record_ns(*ns));
+        let millisecond = |(due, sent)| Millisecond { due, sent };
+        let record = IntervalRecord {
+            number: numbers[0].into(),
+            busiest: numbers[1].into(),
+            milliseconds: milliseconds.into_iter().map(millisecond).collect(),
+            first_millisecond: numbers[2].into(),
+            latency,
+            ..IntervalRecord::default()
+        };
+        let interval =
+            FromAgent::Interval { load: numbers[3], member: 1, record: Counted(record).into() };
+        prop_assert_eq!(read_back(&interval), interval);
+    }
 }
 
 /// The records of real runs, over four transports, with faults and without.
@@ -240,6 +272,9 @@ fn results_are_what_was_measured_and_watched() {
         let record: RunRecord = serde_json::from_str(&text).unwrap();
         let Some(measured) = record.measured else { continue };
         assert_eq!(read_back(&measured), measured);
+        let share = MeasuredShare { late_ns: 7, counted: measured, ..MeasuredShare::default() };
+        let ended = FromAgent::Ended { load: 1, member: 0, share: Ok(Box::new(Counted(share))) };
+        assert_eq!(read_back(&ended), ended);
         assert_eq!(read_back(&record.watched), record.watched);
         let resources = Box::new(record.watched.resources);
         let series = FromAgent::Done { id: 7, answer: Answer::Resources(resources) };
@@ -260,7 +295,9 @@ fn an_error_keeps_its_causes() {
     let failure = Failure::from(&*error);
     assert!(failure.reason.starts_with("this is no message"), "{failure:?}");
     assert_eq!(failure.causes.len(), 1);
-    let failed = FromAgent::Failed { id: 1, failure };
+    let failed = FromAgent::Failed { id: 1, failure: failure.clone() };
+    assert_eq!(read_back(&failed), failed);
+    let failed = FromAgent::Ended { load: 1, member: 0, share: Err(failure) };
     assert_eq!(read_back(&failed), failed);
 }
 
@@ -271,11 +308,19 @@ fn orders_and_answers_are_those_that_were_sent() {
         transport: "dot".to_owned(),
         address: "[2001:db8::1]:853".parse().unwrap(),
     };
+    let queries = Arc::new(QueryList::from_queries(Vec::new(), "none".to_owned()));
+    let job = Job::new(Load::default(), sought.address, Arc::clone(&queries));
+    let (job, share) = (SentJob::from(&job), Share { first: 3, count: 2 });
     for order in [
         Order::Find { server: 1, sought },
         Order::Forget { server: 1 },
         Order::Watch { server: 1, watch: 2, beside: vec![0, 7] },
         Order::Leave { number: 2 },
+        Order::WatchLoad { watch: 3, cpus: vec![1] },
+        Order::Queries { list: 4, part: SentQueries::parts_of(&queries).remove(0) },
+        Order::Load { load: 5, members: vec![SentShare { job, list: 4, share }] },
+        Order::Begin { load: 5, at_ns: -7 },
+        Order::StopLoad { load: 5, member: 1 },
         Order::Examine,
         Order::Sample { server: 1, sampling: 3, length_ns: u64::MAX },
         Order::EndSample { sampling: 3, origin_ns: -1, from_ns: 0, to_ns: 5, max_stacks: 9 },
@@ -296,11 +341,11 @@ fn refused(from: &str, to: &str) -> String {
     let query = Query::new(&name, Rtype::A, &QueryOptions::default()).unwrap();
     let queries = Arc::new(QueryList::from_queries(vec![query], "a list".to_owned()));
     let job = Job::new(Load::default(), "192.0.2.53:53".parse().unwrap(), queries);
-    let text = serde_json::to_string(&SentJob::from(job)).unwrap();
+    let text = serde_json::to_string(&SentJob::from(&job)).unwrap();
     assert!(text.contains(from), "{text}");
     let changed = message_of::<SentJob>(text.replacen(from, to, 1).as_bytes());
     match changed {
-        Ok(job) => Job::try_from(job).unwrap_err().to_string(),
+        Ok(sent) => sent.with_queries(Arc::clone(&job.queries)).unwrap_err().to_string(),
         Err(error) => error.to_string(),
     }
 }
@@ -314,8 +359,9 @@ fn what_nobody_can_apply_is_refused() {
     assert!(error.contains("load.clients"), "{error}");
     let error = refused("\"workers\":1", "\"workers\":0");
     assert!(error.contains("0 workers"), "{error}");
-    let error = refused("[[\"AAA", "[[\"///");
-    assert!(error.contains("query 1"), "{error}");
+    let part = r#"{"description":"","messages":[["AAAA",0]]}"#;
+    let error = message_of::<SentQueries>(part.as_bytes()).unwrap().queries(8).unwrap_err();
+    assert!(error.to_string().contains("query 8"), "{error}");
     let error = refused("\"workers\":1", "\"workers\":101");
     assert!(error.contains("101 workers"), "{error}");
     let error = refused("\"until_ns\":12000000000", "\"until_ns\":1");

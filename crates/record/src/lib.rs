@@ -11,7 +11,7 @@
 //! Modules, in the order of reading:
 //!
 //! - `run`, `session`: what is on disk. `load`, `server`, `testbed`: what ran, as it was applied.
-//! - `measured`, `resources`, [`counter`], `span`, `quantiles`: what was measured, and what servers count themselves.
+//! - `measured`, `share`, `resources`, [`counter`], `span`, `quantiles`: what was measured, and what servers count themselves.
 //! - `bottleneck`, `evidence`, `caveat`, `finding`, `invalid`: what was found, as enums with figures.
 //! - `metric`, `indicator`, `objective`, `cost_limit`: figures by name, and demands.
 //! - `capacity`, `cpu_profile`, `answer_comparison`, `imported`: what further commands leave.
@@ -50,6 +50,7 @@ mod resources;
 mod run;
 mod server;
 mod session;
+mod share;
 mod span;
 mod testbed;
 mod text;
@@ -80,7 +81,7 @@ pub use imported::{Imported, ImportedConnections, ImportedLatency};
 pub use indicator::{Indicator, IndicatorError};
 pub use invalid::{Cause, InvalidReason, Silence};
 pub use live::{LiveInterval, LiveLimit, LiveLoad, LiveServer, LoadPart};
-pub use load::{LoadFacts, LoadMode, NoPace, OpenPace, Played, TlsFacts};
+pub use load::{LoadFacts, LoadHost, LoadMode, NoPace, OpenPace, Played, TlsFacts};
 pub use measured::{Measured, TurnsTaken, WorkerFacts};
 pub use metric::figure_in_window;
 pub use objective::{Objective, ObjectiveError, Relation, Threshold};
@@ -94,9 +95,10 @@ pub use server::{ExternalUpstream, ServerFacts};
 pub use session::{
     CaseId, Compared, Fact, LoadSweep, Looks, SESSION_FORMAT, Session, SkippedVariant, ThreadSweep,
 };
+pub use share::MeasuredShare;
 pub use span::{Rise, Span};
 pub use testbed::{
     ChainPart, HostFacts, LinkFacts, TestbedFacts, UNDER_TEST, pinned_cpus, servers_cpus,
 };
 pub use visible::{visible, visible_json, visible_lines};
-pub use watched::Watched;
+pub use watched::{LoadHostSeries, Watched};

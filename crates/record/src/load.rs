@@ -187,6 +187,24 @@ pub struct LoadFacts {
     /// (`TCP_QUICKACK`, tcp(7)); false in records that do not have it.
     #[serde(default)]
     pub quickack: bool,
+    /// The hosts that shared the load, in the order of their workers; none where this machine had all of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<LoadHost>,
+}
+
+/// A host that had a share of the load.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoadHost {
+    /// The name by which it is reached.
+    pub host: String,
+    /// Its worker threads.
+    pub workers: u32,
+    /// CPUs of it that they were pinned to, one per worker.
+    pub cpus: Vec<usize>,
+    /// How far its clock is known, nanoseconds: it began within so much of the planned instant, before it was late.
+    pub clock_bound_ns: u64,
+    /// How much later than planned the last of its workers began, nanoseconds.
+    pub late_ns: u64,
 }
 
 /// What TLS was to do; what it agreed on with the server is in [`dnslab_figures::Tls`].

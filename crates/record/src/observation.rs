@@ -5,7 +5,7 @@ use crate::measured::Measured;
 use crate::resources::ResourceSeries;
 use crate::server::ServerFacts;
 use crate::testbed::pinned_cpus;
-use crate::watched::Watched;
+use crate::watched::{LoadHostSeries, Watched};
 
 /// One load of a run and what was seen of it: the one argument of every rule.
 #[derive(Clone, Copy, Debug)]
@@ -21,8 +21,14 @@ pub struct Observation<'a> {
 }
 
 impl Observation<'_> {
+    /// Whether server and load are on different hosts, so that their CPUs are not the same ones.
+    #[must_use]
+    pub fn is_apart(&self) -> bool {
+        self.server.is_elsewhere() || !self.load.hosts.is_empty()
+    }
+
     /// Share in [0, 1] of the time of the CPUs of servers and load that the hypervisor kept in the measured window, if all
-    /// that it kept was theirs, with the name of the host if that is not the load's. Of two machines it is the larger share.
+    /// that it kept was theirs, with the name of the host, if it has one. Of several machines it is the largest share.
     /// Where somebody was not pinned, the host has `host_cpus`; `None` where that is not known, or the machine was not
     /// sampled.
     #[must_use]
@@ -32,16 +38,20 @@ impl Observation<'_> {
             let stolen = machine.rise(measured.window(), |at| at.steal_ns)?;
             Some((stolen.amount as f64 / (stolen.over_ns as f64 * cpus.max(1) as f64)).min(1.0))
         };
-        let Some(load_host) = &watched.load_host else {
+        if watched.load_hosts.is_empty() {
             let pinned = pinned_cpus(load, server, &watched.chain);
             let cpus = pinned.map(|pinned| pinned.len()).or(host_cpus)?;
             return Some((share(&watched.resources, cpus)?, ""));
-        };
-        let of_load = if load.cpus.is_empty() { host_cpus } else { Some(load.cpus.len()) };
-        let here = of_load.and_then(|cpus| share(load_host, cpus));
-        let there = share(&watched.resources, watched.resources.cpus);
-        let both = [here.zip(Some("")), there.zip(Some(server.host.as_str()))];
-        both.into_iter().flatten().max_by(|one, other| one.0.total_cmp(&other.0))
+        }
+        let here = if load.cpus.is_empty() { host_cpus } else { Some(load.cpus.len()) };
+        let of_load = watched.load_hosts.iter().filter_map(|LoadHostSeries { host, resources }| {
+            let there = load.hosts.iter().find(|facts| facts.host == *host);
+            let cpus = there.map(|facts| facts.cpus.len().max(1)).or(here)?;
+            Some((share(resources, cpus)?, host.as_str()))
+        });
+        let of_server = share(&watched.resources, watched.resources.cpus);
+        let of_server = of_server.map(|share| (share, server.host.as_str()));
+        of_load.chain(of_server).max_by(|one, other| one.0.total_cmp(&other.0))
     }
 
     /// The server's CPU use in [0, 1] of the CPUs it was given, over its own part of the measured

@@ -11,9 +11,9 @@ use crate::testbed::ChainPart;
 pub struct Watched {
     /// Resources of the server under test; no samples when it could not be watched.
     pub resources: ResourceSeries,
-    /// What the CPUs of the load's host did, where the server has another; `None` where one series is of both.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub load_host: Option<ResourceSeries>,
+    /// What the CPUs of the hosts of the load did, where the server has another; none where one series is of both.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub load_hosts: Vec<LoadHostSeries>,
     /// What that server itself counted; `None` if it tells nobody.
     pub counters: Option<CounterSeries>,
     /// The servers behind it, in the order of the chain; none in most runs.
@@ -36,15 +36,26 @@ pub struct Watched {
     pub load_pressure_share: Option<f64>,
 }
 
+/// What the CPUs of a host of the load did.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoadHostSeries {
+    /// The name by which it is reached; empty for the host of whoever measured.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub host: String,
+    /// As of a server that is dnslab there, with all that it has started.
+    pub resources: ResourceSeries,
+}
+
 fn is_zero(ns: &u64) -> bool {
     *ns == 0
 }
 
 impl Watched {
-    /// The samples of the host that the load runs on.
-    #[must_use]
-    pub fn of_load_host(&self) -> &ResourceSeries {
-        self.load_host.as_ref().unwrap_or(&self.resources)
+    /// The samples of the hosts that the load runs on, each with its name.
+    pub fn of_load_hosts(&self) -> impl Iterator<Item = (&str, &ResourceSeries)> {
+        let both = self.load_hosts.is_empty().then_some(("", &self.resources));
+        let apart = self.load_hosts.iter().map(|host| (host.host.as_str(), &host.resources));
+        both.into_iter().chain(apart)
     }
 
     /// The servers behind the one under test whose use counts as that of the service. An embedded upstream stands for

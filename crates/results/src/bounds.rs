@@ -6,10 +6,12 @@ use std::path::Path;
 use std::str::FromStr;
 
 use dnslab_record::{
-    AnswerComparison, ChainPart, CommonLoad, CounterSeries, CpuProfiles, DifferenceClass, Measured,
-    ResourceSeries, RunRecord, Session, Watched, visible,
+    AnswerComparison, ChainPart, CommonLoad, CounterSeries, CpuProfiles, DifferenceClass,
+    LoadHostSeries, Measured, ResourceSeries, RunRecord, Session, Watched, visible,
 };
-use dnslab_settings::{MAX_PAIRS, MAX_RUNS, MAX_SHARES, MAX_TIME_WINDOWS, MAX_VARIANTS};
+use dnslab_settings::{
+    HostPlaces, MAX_PAIRS, MAX_RUNS, MAX_SHARES, MAX_TIME_WINDOWS, MAX_VARIANTS,
+};
 use serde::Serialize;
 
 use crate::error::ResultsError;
@@ -234,8 +236,9 @@ pub(crate) fn check_record(
     at_most(path, "caveats", record.caveats.len() + caveats, MAX_CAVEATS)?;
     for watched in watched {
         check_samples(&watched.resources, watched.counters.as_ref(), path)?;
-        if let Some(load_host) = &watched.load_host {
-            check_samples(load_host, None, path)?;
+        at_most(path, "hosts of the load", watched.load_hosts.len(), HostPlaces::MAX)?;
+        for LoadHostSeries { resources, .. } in &watched.load_hosts {
+            check_samples(resources, None, path)?;
         }
         for part in &watched.chain {
             check_samples(&part.resources, part.counters.as_ref(), path)?;
@@ -279,9 +282,11 @@ fn of_servers(watched: &Watched) -> usize {
         let ChainPart { role, host, transport, server, resources, counters } = part;
         length(&(role, host, transport, server)) + words_of_series(resources, counters.as_ref())
     });
-    let load_host = watched.load_host.iter().map(|series| words_of_series(series, None));
+    let load_hosts = watched.load_hosts.iter();
+    let load_hosts = load_hosts
+        .map(|LoadHostSeries { host, resources }| host.len() + words_of_series(resources, None));
     words_of_series(&watched.resources, watched.counters.as_ref())
-        + behind.chain(load_host).sum::<usize>()
+        + behind.chain(load_hosts).sum::<usize>()
 }
 
 fn words_of_series(resources: &ResourceSeries, counters: Option<&CounterSeries>) -> usize {

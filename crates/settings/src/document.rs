@@ -544,6 +544,8 @@ mod tests {
             "relay.extra",
             "upstream.binary",
             "upstream.extra",
+            "load.hosts",
+            "load.host_program",
         ];
         for key in keys().filter(|key| matches!(key.kind, Kind::Text | Kind::Path)) {
             let is_known = harmless.contains(&key.path) != code.contains(&key.path);

@@ -108,6 +108,10 @@ pub enum Condition {
     Zipf,
     /// Queries do not depend on answers.
     CommonQueries,
+    /// Clients are neither of a capture nor of a population.
+    MadeClients,
+    /// Other hosts share the load.
+    LoadHosts,
     /// Clients close connections after a number of queries.
     Quota,
 }

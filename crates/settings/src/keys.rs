@@ -16,7 +16,7 @@ use crate::entry::Entries;
 use crate::key::{Condition, Field, Fields, FlagForm, Key, Setting, When, Written, settings};
 use crate::{
     Alternate, CacheSize, CertificateKind, ExpectedCode, Factor, HostAddress, HostPlace,
-    HostsChoice, Kind, LoadShares, LogSuffix, LogTarget, MAX_WORKERS, Metric, Mode,
+    HostPlaces, HostsChoice, Kind, LoadShares, LogSuffix, LogTarget, MAX_WORKERS, Metric, Mode,
     PopulationSource, Quickack, QuotaKind, ReceiveTime, Records, Rounds, ServerChoice, ServerKind,
     Subnets, TimeForm, TlsVersions, UpstreamChoice, Value, VariantNames, ZoneSigning,
 };
@@ -99,6 +99,8 @@ const REPLAYED: When = When::Variant(Condition::Replayed);
 const NOT_REPLAYED: When = When::Variant(Condition::NotReplayed);
 const NOT_OF_POPULATION: When = When::Variant(Condition::NotOfPopulation);
 const BY_ZIPF: When = When::Variant(Condition::Zipf);
+const MADE_CLIENTS: When = When::Variant(Condition::MadeClients);
+const WITH_LOAD_HOSTS: When = When::Variant(Condition::LoadHosts);
 const WITH_COMMON_QUERIES: When = When::Variant(Condition::CommonQueries);
 const WITH_QUOTA: When = When::Variant(Condition::Quota);
 
@@ -530,6 +532,13 @@ settings! {
             flag("workers", "N");
         /// CPUs that the workers are pinned to, one for each
         cpus: Vec<usize> = Vec::new(), absent("chosen so that server and load share none");
+        /// Hosts that share the load, as you give them to `ssh`, with commas: `"gen1.example.net,gen2.example.net"`.
+        /// dnslab is installed there, and the login asks for nothing. Each has as many of the workers as it has of all
+        /// their CPUs, and as many of the clients as of the workers
+        hosts: Option<HostPlaces> = None, absent("this machine"), flag("hosts", "HOST,..."),
+            when(&[MADE_CLIENTS]), code;
+        /// Path of dnslab on those hosts, of letters, digits and `/._+-`
+        host_program: PathBuf = PathBuf::from("dnslab"), when(&[WITH_LOAD_HOSTS]), code;
         /// Batching: how long sends and receives wait at most to be done in one system call
         batch_delay: Duration = Duration::from_micros(20), lasting(Duration::ZERO, SECOND);
         /// UDP: when a datagram has come, by the clock of the generator once it has read it, or by the

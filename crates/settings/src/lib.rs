@@ -89,9 +89,9 @@ pub use schema::schema;
 pub use server_kind::{CacheUnit, ServerKind, ServerProfile};
 pub use suggestion::closest_word;
 pub use types::{
-    CacheSize, CacheSizeError, ExpectedCode, Factor, HostPlace, Identity, LoadShares, NoCode,
-    NoHostPlace, NoPopulation, PopulationSource, RightCodes, Rounds, ServerChoice, Subnets,
-    TooManyNames, UnreadShares, UpstreamChoice, VariantNames,
+    CacheSize, CacheSizeError, ExpectedCode, Factor, HostPlace, HostPlaces, Identity, LoadShares,
+    NoCode, NoHostPlace, NoHostPlaces, NoPopulation, PopulationSource, RightCodes, Rounds,
+    ServerChoice, Subnets, TooManyNames, UnreadShares, UpstreamChoice, VariantNames,
 };
 pub use words::{
     Alternate, CertificateKind, HostsChoice, LogSuffix, LogTarget, Quickack, QuotaKind,

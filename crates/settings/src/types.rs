@@ -171,6 +171,7 @@ texts!(
     PopulationSource,
     FurtherServers,
     HostPlace,
+    HostPlaces,
     ServerAddresses,
     ServerPorts,
     SourceAddresses,
@@ -737,6 +738,59 @@ impl FromStr for HostPlace {
 impl fmt::Display for HostPlace {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}{}", Self::SSH, self.0)
+    }
+}
+
+/// Hosts, each as ssh(1) takes it, at least one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct HostPlaces(
+    /// Each once.
+    pub Vec<HostPlace>,
+);
+
+/// A text that names no hosts, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoHostPlaces(String);
+
+impl fmt::Display for NoHostPlaces {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NoHostPlaces {}
+
+impl HostPlaces {
+    /// Hosts at most.
+    pub const MAX: usize = 256;
+}
+
+impl FromStr for HostPlaces {
+    type Err = NoHostPlaces;
+
+    fn from_str(text: &str) -> Result<Self, NoHostPlaces> {
+        let mut hosts: Vec<HostPlace> = Vec::new();
+        for part in text.split(',').map(str::trim) {
+            let host = part.parse();
+            let host = host.map_err(|none: NoHostPlace| NoHostPlaces(none.to_string()))?;
+            if hosts.contains(&host) {
+                return Err(NoHostPlaces(format!("name `{part}` once: each host has one share")));
+            }
+            hosts.push(host);
+        }
+        match hosts.len() {
+            many if many > Self::MAX => {
+                Err(NoHostPlaces(format!("name at most {} hosts: these are {many}", Self::MAX)))
+            }
+            _ => Ok(Self(hosts)),
+        }
+    }
+}
+
+impl fmt::Display for HostPlaces {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.0.iter().map(|host| host.0.as_str()).collect();
+        formatter.write_str(&names.join(","))
     }
 }
 

@@ -115,6 +115,16 @@ impl Rate {
         }
     }
 
+    /// The highest rate at any time, queries per second.
+    #[must_use]
+    pub fn highest(&self) -> f64 {
+        match self {
+            Self::Constant(rate) => *rate,
+            Self::Steps { rates, .. } => rates.iter().copied().fold(0.0, f64::max),
+            Self::Ramp { from, to, .. } => from.max(*to),
+        }
+    }
+
     /// The mean rate from the start to this time, queries per second; at time 0, the rate at the start.
     #[must_use]
     pub fn mean(&self, over: Duration) -> f64 {

@@ -25,7 +25,7 @@ impl CpusUsed {
         others: &[(&ServerFacts, &ResourceSeries)],
     ) -> Option<Self> {
         let Observation { load, measured, watched, .. } = *run;
-        let is_elsewhere = server.is_elsewhere();
+        let is_elsewhere = server.is_elsewhere() || run.is_apart();
         let is_its_own = |cpu: &&usize| is_elsewhere || !load.cpus.contains(cpu);
         let cpus = server.cpus.iter().filter(is_its_own).count();
         let window = measured.window();
@@ -49,7 +49,7 @@ impl CpusUsed {
         let dnslab_ns = match (is_elsewhere, load.cpus.is_empty()) {
             // There it only watches.
             (true, _) => resources.rise(window, |at| at.dnslab_ns)?.amount,
-            (false, true) => watched.of_load_host().rise(window, |at| at.dnslab_ns)?.amount,
+            (false, true) => watched.resources.rise(window, |at| at.dnslab_ns)?.amount,
             (false, false) => watched.observing_cpu_ns,
         };
         let in_turns_ns = watched.others_cpu_ns;
@@ -76,10 +76,15 @@ impl CpusUsed {
 }
 
 /// How many of the load's CPUs others than dnslab and the server under test used over the measured window, at least;
-/// `None` where the record does not say.
+/// `None` where the record does not say. Of several hosts it is the largest use.
 pub(crate) fn others_on_load_cpus(run: &Observation<'_>) -> Option<f64> {
+    let of_hosts = run.watched.of_load_hosts().filter_map(|(_, host)| others_there(run, host));
+    of_hosts.reduce(f64::max)
+}
+
+fn others_there(run: &Observation<'_>, resources: &ResourceSeries) -> Option<f64> {
     let Observation { load, server, measured, watched } = *run;
-    let (resources, window) = (watched.of_load_host(), measured.window());
+    let window = measured.window();
     let dnslab = resources.rise(window, |at| at.dnslab_ns)?;
     let ticks = 2.0 * TICK_NS as f64 / dnslab.over_ns as f64;
     let dnslab = dnslab.cpus();
@@ -87,7 +92,7 @@ pub(crate) fn others_on_load_cpus(run: &Observation<'_>) -> Option<f64> {
         return None;
     }
     // Of one that may use further CPUs nobody knows where it ran. Then it counts as another.
-    let is_shared = !server.is_elsewhere()
+    let is_shared = !run.is_apart()
         && !server.cpus.is_empty()
         && server.cpus.iter().all(|cpu| load.cpus.contains(cpu));
     let server = match is_shared {

@@ -44,16 +44,30 @@ pub struct WorkerUse {
 
 impl WorkerUse {
     pub(crate) fn of_all(run: &Observation<'_>) -> Vec<Self> {
-        let resources = run.watched.of_load_host();
-        run.measured.workers.iter().map(|worker| Self::of(worker, resources)).collect()
+        let mut workers = run.measured.workers.iter();
+        let hosts = &run.load.hosts;
+        if hosts.is_empty() {
+            let machine = run.watched.of_load_hosts().next();
+            return workers.map(|worker| Self::of(worker, machine.map(|(_, host)| host))).collect();
+        }
+        let of_hosts = hosts.iter().flat_map(|host| {
+            let mut machines = run.watched.of_load_hosts();
+            let machine = machines.find(|(name, _)| *name == host.host).map(|(_, host)| host);
+            let own = workers.by_ref().take(host.workers as usize);
+            // Numbers of CPUs are those of another machine.
+            own.map(move |worker| Self { cpu: None, ..Self::of(worker, machine) })
+                .collect::<Vec<_>>()
+        });
+        of_hosts.collect()
     }
 
-    fn of(worker: &WorkerFacts, resources: &ResourceSeries) -> Self {
-        let mut cpus = resources.load_cpus.iter();
+    /// `machine` is that of its host.
+    fn of(worker: &WorkerFacts, machine: Option<&ResourceSeries>) -> Self {
+        let mut cpus = machine.into_iter().flat_map(|machine| &machine.load_cpus);
         let cpu = cpus.find(|share| Some(share.cpu) == worker.cpu);
-        let own = worker.busy_share();
+        let (own, irq_apart) = (worker.busy_share(), machine.and_then(|machine| machine.irq_apart));
         let busy_share = cpu.map_or(own, |CpuShare { used, irq, .. }| {
-            with_interrupts(own, *irq, *used, resources.irq_apart).min(1.0)
+            with_interrupts(own, *irq, *used, irq_apart).min(1.0)
         });
         Self { cpu: worker.cpu, busy_share }
     }

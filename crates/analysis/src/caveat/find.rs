@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 
 use dnslab_figures::PacingWindow;
 use dnslab_record::{
-    AfterTruncation, Caveat, ChainPart, CpuLimit, LoadFacts, LoadMode, Measured, Observation,
-    OpenPace, ResourceSeries, Rise, ServerFacts, WorkerFacts, servers_cpus,
+    AfterTruncation, Caveat, ChainPart, CpuLimit, LoadFacts, LoadHostSeries, LoadMode, Measured,
+    Observation, OpenPace, ResourceSeries, Rise, ServerFacts, WorkerFacts, servers_cpus,
 };
 use dnslab_traffic::Pace;
 use dnslab_wire::Transport;
@@ -178,7 +178,7 @@ fn shared_cpus(run: &Observation<'_>, servers: &[ServerUse], host_cpus: usize) -
 /// The load, or a server behind the one under test, had the other thread of a core of that server.
 fn shared_core(run: &Observation<'_>) -> Option<Caveat> {
     let Observation { load, server, watched, .. } = *run;
-    if server.is_elsewhere() {
+    if run.is_apart() {
         return None;
     }
     let behind = watched.chain.iter().flat_map(|part| part.server.cpus.iter());
@@ -307,7 +307,7 @@ fn host_drops(run: &Observation<'_>) -> Option<Caveat> {
     let own: u64 = measured.workers.iter().map(|worker| worker.drops).sum();
     let of_host = measured.network?.udp_receive_buffer.saturating_sub(own);
     // The sockets of a server on another host are not among those of this one.
-    let counted = match run.server.is_elsewhere() {
+    let counted = match run.is_apart() {
         true => None,
         false => watched.resources.rise(measured.window(), |at| at.udp_drops),
     };
@@ -379,14 +379,15 @@ fn load_cpu_limit(run: &Observation<'_>) -> Option<Caveat> {
 /// the measured window.
 fn other_processes(run: &Observation<'_>) -> Option<Caveat> {
     let Observation { server, watched, .. } = *run;
-    let beside_load = watched.load_host.as_ref().and_then(|host| beside_load(run, host));
+    let beside_load = watched.load_hosts.iter().filter_map(|LoadHostSeries { host, resources }| {
+        Some((beside_load(run, resources)?, host.as_str()))
+    });
     // The samples of one machine with another's process have the use by that process alone.
-    let beside_servers = match watched.load_host.is_some() && !server.is_elsewhere() {
+    let beside_servers = match !watched.load_hosts.is_empty() && !run.is_apart() {
         true => None,
-        false => beside_servers(run),
+        false => beside_servers(run).map(|cpus| (cpus, server.host.as_str())),
     };
-    let both = [beside_servers.zip(Some(server.host.as_str())), beside_load.zip(Some(""))];
-    let most = both.into_iter().flatten().max_by(|one, other| one.0.total_cmp(&other.0));
+    let most = beside_load.chain(beside_servers).max_by(|one, other| one.0.total_cmp(&other.0));
     let (cpus, host) = most.filter(|(cpus, _)| *cpus > OTHERS)?;
     Some(Caveat::OtherProcesses { cpus, host: host.to_owned() })
 }
@@ -397,7 +398,7 @@ fn beside_load(run: &Observation<'_>, load_host: &ResourceSeries) -> Option<f64>
     let window = run.measured.window();
     let used = load_host.rise(window, |at| at.machine_ns)?;
     let own = load_host.rise(window, |at| at.cpu_ns)?.amount;
-    let server_ns = match run.server.is_elsewhere() {
+    let server_ns = match run.is_apart() {
         true => 0,
         false => run.watched.resources.rise(window, |at| at.cpu_ns)?.amount,
     };
@@ -429,7 +430,7 @@ fn beside_servers(run: &Observation<'_>) -> Option<f64> {
         _ => measured.workers.iter().map(|worker| worker.cpu_ns).sum(),
     };
     let in_turns_ns = run.watched.others_cpu_ns;
-    let of_card_ns = match run.server.is_elsewhere() {
+    let of_card_ns = match run.is_apart() {
         true => interrupts_ns(run, &watched.resources)?,
         false => 0,
     };
@@ -580,7 +581,8 @@ fn shares_cpus(
         && server.cpus.is_empty()
         && !load.target.parse::<SocketAddr>().is_ok_and(|target| target.ip().is_loopback());
     let has_others = server.cpus.iter().any(|cpu| !load.cpus.contains(cpu));
-    if server.is_elsewhere() || seems_elsewhere || (is_external && has_others && host_cpus > 1) {
+    let is_apart = server.is_elsewhere() || !load.hosts.is_empty();
+    if is_apart || seems_elsewhere || (is_external && has_others && host_cpus > 1) {
         false
     } else if load.cpus.is_empty() || servers_cpus(server, chain).any(<[usize]>::is_empty) {
         host_cpus == 1

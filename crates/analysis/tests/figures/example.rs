@@ -60,6 +60,7 @@ pub(crate) fn load() -> LoadFacts {
         sources: None,
         max_queries: None,
         quickack: false,
+        hosts: Vec::new(),
     }
 }
 

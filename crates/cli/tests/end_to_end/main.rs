@@ -40,6 +40,7 @@ mod kubernetes;
 mod laboratory;
 mod limits;
 mod live;
+mod load_hosts;
 mod lost_output;
 mod manual;
 mod metrics;

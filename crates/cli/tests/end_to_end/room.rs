@@ -192,9 +192,22 @@ impl Room {
     /// The only one under `results`, complete or not; `None` if there is none yet.
     #[track_caller]
     pub(crate) fn results_so_far(&self) -> Option<ResultsDirectory> {
-        let found: Vec<PathBuf> = folders(&self.path().join("results"));
+        self.results_below("results")
+    }
+
+    /// The only one below a folder.
+    #[track_caller]
+    fn results_below(&self, folder: &str) -> Option<ResultsDirectory> {
+        let found: Vec<PathBuf> = folders(&self.path().join(folder));
         assert!(found.len() <= 1, "more than one experiment: {found:?}");
         ResultsDirectory::open(found.first()?).ok()
+    }
+
+    /// The only one that a command with `--results FOLDER` has made.
+    #[track_caller]
+    pub(crate) fn results_in(&self, folder: &str) -> ResultsDirectory {
+        let results = self.results_below(folder);
+        results.unwrap_or_else(|| panic!("no results directory in {folder}"))
     }
 
     /// The only one under `results`.

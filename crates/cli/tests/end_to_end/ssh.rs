@@ -16,20 +16,31 @@ use crate::replay::capture;
 use crate::room::{Room, SHORT, UDP_AND_TCP};
 use crate::watching::unwatched;
 
-const SERVER: &str = "192.0.2.1";
+pub(crate) const SERVER: &str = "192.0.2.1";
 
-/// Two hosts with a link. Dropping it ends all that runs there.
-struct Hosts {
-    client: Host,
-    _server: Host,
-    _sshd: Guarded,
+/// The address of the coordinator, at which other hosts reach what it starts.
+pub(crate) const HERE: &str = "192.0.2.2";
+
+/// Two hosts with a link, and perhaps generators of load that have a link to each of them. Dropping it ends all that runs
+/// there.
+pub(crate) struct Hosts {
+    pub(crate) client: Host,
+    server: Host,
+    _generators: Vec<Host>,
+    _sshds: Vec<Guarded>,
     _named: Guarded,
 }
 
 impl Hosts {
     /// With sshd and BIND on the server's host. The clients' key is for this command only, if there is one.
     #[track_caller]
-    fn make(room: &Room, forced: &str) -> Self {
+    pub(crate) fn make(room: &Room, forced: &str) -> Self {
+        Self::with_generators(room, forced, 0)
+    }
+
+    /// `gen1`, `gen2` and so on are reached as the server's host is.
+    #[track_caller]
+    pub(crate) fn with_generators(room: &Room, forced: &str, count: usize) -> Self {
         let client = Host::make();
         let server = client.another();
         client.run(&format!(
@@ -55,18 +66,22 @@ impl Hosts {
         };
         room.write("authorized", &format!("{forced}{public}"));
         let key = fs::read_to_string(room.path().join("host.pub")).unwrap();
-        room.write("known", &format!("{SERVER} {key}"));
-        room.write(
-            "sshd_config",
-            &format!(
-                "Port 22\nListenAddress {SERVER}\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/authorized\n\
-                 StrictModes no\nUsePAM no\nPermitRootLogin yes\nPidFile none\nPasswordAuthentication no\n"
-            ),
-        );
+        let generators: Vec<Host> = (0..count).map(|_| client.another()).collect();
+        let mut addresses = vec![("ns1".to_owned(), SERVER.to_owned())];
+        for (place, generator) in generators.iter().enumerate() {
+            addresses.push((format!("gen{}", place + 1), generator_address(place)));
+            join(generator, place, &client, &server);
+        }
+        let (mut known, mut names) = (String::new(), String::new());
+        for (name, address) in &addresses {
+            known += &format!("{address} {key}");
+            names += &format!("Host {name}\nHostName {address}\n");
+        }
+        room.write("known", &known);
         room.write(
             "ssh_config",
             &format!(
-                "Host ns1\nHostName {SERVER}\nHost *\nIdentityFile {folder}/own\nIdentitiesOnly yes\n\
+                "{names}Host *\nIdentityFile {folder}/own\nIdentitiesOnly yes\n\
                  UserKnownHostsFile {folder}/known\nStrictHostKeyChecking yes\n"
             ),
         );
@@ -80,30 +95,55 @@ impl Hosts {
         .unwrap();
         fs::set_permissions(bin.join("ssh"), fs::Permissions::from_mode(0o755)).unwrap();
         fs::create_dir_all("/run/sshd").unwrap();
-        let config = format!("{folder}/sshd_config");
-        let mut sshd = server.command("/usr/sbin/sshd");
-        sshd.args(["-D", "-e", "-f", &config]).stdin(Stdio::null());
-        sshd.stderr(fs::File::create(room.path().join("sshd.log")).unwrap());
-        let sshd = Guarded(sshd.spawn().unwrap());
+        let sshd = |host: &Host, (name, address): &(String, String)| {
+            let config = room.write(
+                &format!("sshd_{name}"),
+                &format!(
+                    "Port 22\nListenAddress {address}\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/authorized\n\
+                     StrictModes no\nUsePAM no\nPermitRootLogin yes\nPidFile none\nPasswordAuthentication no\n"
+                ),
+            );
+            let mut sshd = host.command("/usr/sbin/sshd");
+            sshd.args(["-D", "-e", "-f"]).arg(config).stdin(Stdio::null());
+            sshd.stderr(fs::File::create(room.path().join(format!("{name}.log"))).unwrap());
+            Guarded(sshd.spawn().unwrap())
+        };
+        let all = std::iter::once(&server).chain(&generators).zip(&addresses);
+        let sshds = all.map(|(host, address)| sshd(host, address)).collect();
         let named = named(room, &server);
-        let hosts = Self { client, _server: server, _sshd: sshd, _named: named };
-        hosts.wait_until_they_answer(room);
+        let hosts = Self { client, server, _generators: generators, _sshds: sshds, _named: named };
+        hosts.wait_until_they_answer(room, &addresses);
         hosts
     }
 
     #[track_caller]
-    fn wait_until_they_answer(&self, room: &Room) {
-        let read = |name| fs::read_to_string(room.path().join(name)).unwrap_or_default();
-        let scan = || self.client.command("ssh-keyscan").args(["-T", "1", SERVER]).output();
-        let has_key = || scan().is_ok_and(|scanned| !scanned.stdout.is_empty());
-        let is_there =
-            || (read("named.log").contains("all zones loaded") && has_key()).then_some(());
-        let log = || read("sshd.log") + &read("named.log");
+    fn wait_until_they_answer(&self, room: &Room, addresses: &[(String, String)]) {
+        let read = |name: &str| fs::read_to_string(room.path().join(name)).unwrap_or_default();
+        let scan =
+            |address: &str| self.client.command("ssh-keyscan").args(["-T", "1", address]).output();
+        let has_key = |(_, address): &(String, String)| {
+            scan(address).is_ok_and(|scanned| !scanned.stdout.is_empty())
+        };
+        let is_there = || {
+            let has_zones = read("named.log").contains("all zones loaded");
+            (has_zones && addresses.iter().all(has_key)).then_some(())
+        };
+        let log = || read("ns1.log") + &read("named.log");
         wait_for("they answer (apt-get install openssh-server bind9)", log, is_there);
     }
 
+    /// Queries that BIND says it had.
+    #[track_caller]
+    pub(crate) fn asked(&self) -> u64 {
+        let url = format!("http://{SERVER}:8053/json/v1/server");
+        let output = self.server.command("curl").args(["-s", &url]).output().unwrap();
+        let counts: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let of = |name: &str| counts["nsstats"][name].as_u64().unwrap_or(0);
+        of("Requestv4") + of("Requestv6")
+    }
+
     /// dnslab on the host of the clients.
-    fn dnslab(&self, room: &Room, arguments: &[&str]) -> Running {
+    pub(crate) fn dnslab(&self, room: &Room, arguments: &[&str]) -> Running {
         let path =
             format!("{}:{}", room.path().join("bin").display(), std::env::var("PATH").unwrap());
         let mut command = self.client.command(program());
@@ -122,6 +162,35 @@ impl Hosts {
     }
 }
 
+/// The address by which a generator is reached.
+fn generator_address(place: usize) -> String {
+    format!("203.0.113.{}", 4 * place + 2)
+}
+
+/// Gives a generator a link to the coordinator and one to the server, and the ways to both.
+#[track_caller]
+fn join(generator: &Host, place: usize, client: &Host, server: &Host) {
+    let (first, second) = (4 * place + 1, 4 * place + 2);
+    for (name, host, net) in [("client", client, "203.0.113"), ("server", server, "198.51.100")] {
+        let far = format!("gen{}", place + 1);
+        let six = if name == "client" { "c" } else { "5" };
+        generator.run(&format!(
+            "ip link add {name} type veth peer name {far} netns {} && ip link set {name} up && \
+             ip address add {net}.{second}/30 dev {name} && \
+             ip address add 2001:db8:{six}:{place}::2/64 dev {name} nodad",
+            host.pid()
+        ));
+        host.run(&format!(
+            "ip address add {net}.{first}/30 dev {far} && \
+             ip address add 2001:db8:{six}:{place}::1/64 dev {far} nodad && ip link set {far} up"
+        ));
+    }
+    generator.run(&format!(
+        "ip route add {SERVER}/32 via 198.51.100.{first} && ip route add {HERE}/32 via 203.0.113.{first} && \
+         ip route add 2001:db8::1/128 via 2001:db8:5:{place}::1"
+    ));
+}
+
 /// BIND with the zone that dnslab asks for.
 #[track_caller]
 fn named(room: &Room, server: &Host) -> Guarded {
@@ -132,6 +201,7 @@ fn named(room: &Room, server: &Host) -> Guarded {
         &format!(
             "options {{ directory \"{folder}\"; listen-on {{ {SERVER}; }}; listen-on-v6 {{ any; }}; recursion no; dnssec-validation no; \
              pid-file none; session-keyfile none; }};\ncontrols {{ }};\n\
+             statistics-channels {{ inet {SERVER} port 8053; }};\n\
              zone \"example.test\" {{ type primary; file \"zone\"; }};\n"
         ),
     );
@@ -142,7 +212,7 @@ fn named(room: &Room, server: &Host) -> Guarded {
 }
 
 /// The program by a path that only this test has.
-fn agent_here(room: &Room) -> String {
+pub(crate) fn agent_here(room: &Room) -> String {
     let path = room.path().join("dnslab-there");
     if !path.exists() {
         symlink(program(), &path).unwrap();
@@ -151,7 +221,7 @@ fn agent_here(room: &Room) -> String {
 }
 
 /// A script that runs the program with another kernel, as far as that can tell: hosts with one kernel are one machine.
-fn agent(room: &Room) -> String {
+pub(crate) fn agent(room: &Room) -> String {
     let (there, path) = (agent_here(room), room.path().join("dnslab"));
     if !path.exists() {
         let other = room.write("boot_id", "00000000-0000-0000-0000-000000000000\n");
@@ -171,7 +241,7 @@ fn as_there(path: &str) -> String {
 }
 
 /// The processes whose command lines begin with these words.
-fn processes(words: &[&str]) -> Vec<i32> {
+pub(crate) fn processes(words: &[&str]) -> Vec<i32> {
     let begins = words.join(" ");
     let all = fs::read_dir("/proc").unwrap().flatten();
     let found = all.filter_map(|process| {
@@ -184,12 +254,12 @@ fn processes(words: &[&str]) -> Vec<i32> {
 }
 
 /// The agents of this test.
-fn agents(room: &Room) -> Vec<i32> {
+pub(crate) fn agents(room: &Room) -> Vec<i32> {
     processes(&[&agent_here(room), "agent"])
 }
 
 #[track_caller]
-fn check_none_is_left(room: &Room) {
+pub(crate) fn check_none_is_left(room: &Room) {
     let left = || format!("{:?}", agents(room));
     wait_for("no agent is left", left, || agents(room).is_empty().then_some(()));
 }
@@ -205,7 +275,8 @@ fn check_watched(room: &Room, done: &Done) -> RunRecord {
     // Over a link of this machine an exchange takes far less.
     let bound = resources.clock_bound_ns;
     assert!(bound.is_some_and(|ns| ns > 0 && ns < 50_000_000), "{bound:?}{done}");
-    let load_host = record.watched.load_host.as_ref().expect("the host of the load is seen, too");
+    let load_host = record.watched.load_hosts.first().expect("the host of the load is seen, too");
+    let load_host = &load_host.resources;
     assert!(!load_host.samples.is_empty() && load_host.clock_bound_ns.is_none());
     report_is_whole(&room.results(), &["load"]);
     record
@@ -233,7 +304,7 @@ fn a_host_with_the_same_kernel_is_this_machine() {
     assert_eq!((unwatched(&record), record.server.host.as_str()), (None, ""), "{done}");
     let used = record.watched.resources.cpu_ns(measured(&record).window());
     assert!(used.is_some_and(|ns| ns > 1_000_000), "{used:?}{done}");
-    assert!(record.watched.load_host.is_some());
+    assert!(record.watched.load_hosts.len() == 1);
 }
 
 #[test]

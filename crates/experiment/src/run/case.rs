@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime};
 
-use dnslab_agent::{Agents, ServerRecording, ServerWatch};
+use dnslab_agent::{Agents, LinkError, LoadHosts, ServerRecording, ServerWatch};
 use dnslab_analysis::{BottleneckFigures, backlog_beyond_lead_ns, caveats, unserved};
 use dnslab_figures::{Answers, Connections};
 use dnslab_lab::hosts::EndedPart;
@@ -19,8 +19,8 @@ use dnslab_lab::{
 use dnslab_load::{Job, LoadResult};
 use dnslab_record::{
     Bottleneck, BottleneckKind, CaseId, Cause, Caveat, CommonLoad, CpuProfile, CpuShare,
-    InvalidReason, LiveServer, LoadFacts, Measured, Observation, RECORD_FORMAT, ResourceSeries,
-    RunRecord, RunStatus, ServerFacts, ShareLoad, TestbedFacts, Watched,
+    InvalidReason, LiveServer, LoadFacts, LoadHostSeries, Measured, Observation, RECORD_FORMAT,
+    ResourceSeries, RunRecord, RunStatus, ServerFacts, ShareLoad, TestbedFacts, Watched,
 };
 use dnslab_settings::{Variant, Verification};
 
@@ -72,13 +72,15 @@ pub(super) struct Prepared<'a> {
     cpus: Cpus,
     pub(super) testbed: Testbed,
     pub(super) target: Target,
+    /// Those that share the load; `None` where this host has it.
+    pub(super) hosts: Option<LoadHosts>,
 }
 
 /// The watch of all servers of a case during one load.
 pub(super) struct Watching {
     server: Option<ServerWatch>,
-    /// The CPUs of the load's host, where the server's watch does not see them.
-    load_host: Option<Sampler>,
+    /// The CPUs of the hosts of the load, each with its name, where the server's watch does not see them.
+    load_hosts: Vec<(String, ServerWatch)>,
     /// Why the server under test is not watched.
     unwatched: Option<String>,
     /// What the control groups of dnslab itself say.
@@ -93,8 +95,13 @@ impl Watching {
     /// What the server under test and the CPUs of the load do now.
     pub(super) fn latest(&self) -> Option<(LiveServer, Vec<CpuShare>)> {
         let Latest { server, load_cpus } = self.server.as_ref()?.latest()?;
-        let of_host = self.load_host.as_ref().and_then(Sampler::latest);
-        Some((server, of_host.map_or(load_cpus, |latest| latest.load_cpus)))
+        let load_cpus = match &self.load_hosts[..] {
+            [] => load_cpus,
+            [(_, only)] => only.latest().map(|latest| latest.load_cpus).unwrap_or_default(),
+            // Two CPUs of one number would be shown as one.
+            _ => Vec::new(),
+        };
+        Some((server, load_cpus))
     }
 }
 
@@ -197,8 +204,11 @@ impl Case<'_> {
             record.caveats.push(self.cut_short(0));
             return Err(record.into());
         }
-        match self.start(&cpus, stop) {
-            Ok((testbed, target)) => Ok(Prepared { case: self, started, cpus, testbed, target }),
+        let hosts = self.load_hosts().map_err(TargetError::from);
+        match hosts.and_then(|hosts| Ok((hosts, self.start(&cpus, stop)?))) {
+            Ok((hosts, (testbed, target))) => {
+                Ok(Prepared { case: self, started, cpus, testbed, target, hosts })
+            }
             Err(error) => {
                 let log = log_tail_of(&error);
                 let mut record = self.failed(started, error.to_string(), log);
@@ -212,6 +222,13 @@ impl Case<'_> {
                 Err(record.into())
             }
         }
+    }
+
+    /// The hosts that share the load.
+    fn load_hosts(&self) -> Result<Option<LoadHosts>, LinkError> {
+        let hosts = self.variant.load.hosts.as_ref();
+        let program = &self.variant.load.host_program;
+        hosts.map(|hosts| LoadHosts::reach(self.agents, hosts, program)).transpose()
     }
 
     /// The server under test is the last to start.
@@ -238,11 +255,15 @@ impl Case<'_> {
     fn job(
         &self,
         ways: &Ways,
-        cpus: &Cpus,
+        (cpus, hosts): (&Cpus, Option<&LoadHosts>),
         open: Option<&CaseOpenLoad>,
     ) -> Result<Job, QueriesError> {
         let main = &self.variant.load;
-        let cpus_of_load = u32::try_from(cpus.load.len()).unwrap_or(1);
+        let (least, cpus_of_load) = match hosts {
+            Some(hosts) => (hosts.count(), hosts.cpus()),
+            None => (1, u32::try_from(cpus.load.len()).unwrap_or(1)),
+        };
+        let workers = main.workers.unwrap_or_else(|| Job::default_workers(cpus_of_load, main));
         let settings = with_files(self.variant)?;
         let settings = match open {
             Some(open) => open.load(settings),
@@ -250,7 +271,7 @@ impl Case<'_> {
         };
         let played = self.queries.played();
         Ok(Job {
-            workers: main.workers.unwrap_or_else(|| Job::default_workers(cpus_of_load, main)),
+            workers: workers.max(least),
             cpus: cpus.load.clone(),
             seed: self.seed,
             // What a captured client may be told is not known.
@@ -471,7 +492,7 @@ impl Case<'_> {
 impl Prepared<'_> {
     /// The main load as it is asked for, or an open one after it.
     pub(super) fn job(&self, open: Option<&CaseOpenLoad>) -> Result<Job, QueriesError> {
-        self.case.job(&self.target.ways, &self.cpus, open)
+        self.case.job(&self.target.ways, (&self.cpus, self.hosts.as_ref()), open)
     }
 
     pub(super) fn watch(&self) -> Watching {
@@ -484,11 +505,18 @@ impl Prepared<'_> {
             Err(reason) => (None, Some(reason)),
         };
         let is_elsewhere = server.as_ref().is_some_and(ServerWatch::is_elsewhere);
-        let load_host =
-            is_elsewhere.then(|| Sampler::start(lab::Watched::of_this_process(load_cpus)));
+        let here = || {
+            let sampler = Sampler::start(lab::Watched::of_this_process(load_cpus));
+            (String::new(), ServerWatch::Here(Box::new(sampler)))
+        };
+        let load_hosts = match &self.hosts {
+            // That a host is lost is the fault of the case.
+            Some(hosts) => hosts.watch().unwrap_or_default(),
+            None => is_elsewhere.then(here).into_iter().collect(),
+        };
         let own = GroupWatch::start();
         let (counters, chain, recording) = (None, Vec::new(), None);
-        Watching { server, load_host, unwatched, own, counters, chain, recording }
+        Watching { server, load_hosts, unwatched, own, counters, chain, recording }
     }
 
     /// Lets perf sample the server from here on, if it is to be sampled.
@@ -522,7 +550,7 @@ impl Prepared<'_> {
         result: Result<LoadResult, String>,
         fault: Option<Fault>,
     ) -> Applied {
-        let Watching { server, load_host, mut unwatched, own, counters, chain, recording } =
+        let Watching { server, load_hosts, mut unwatched, own, counters, chain, recording } =
             watching;
         let Ok(LoadResult { origin, facts: load, measured, .. }) = &result else {
             let watched = Watched::default();
@@ -545,9 +573,13 @@ impl Prepared<'_> {
             }
             false => resources,
         };
+        let load_hosts = load_hosts.into_iter().map(|(host, watch)| {
+            let resources = watch.finish_over(origin, window).unwrap_or_default();
+            LoadHostSeries { host, resources }
+        });
         let watched = Watched {
             resources,
-            load_host: load_host.map(|sampler| sampler.finish_over(origin, window)),
+            load_hosts: load_hosts.collect(),
             counters: counters.map(|counters| counters.finish(origin)),
             chain: self.testbed.parts(chain, origin, window),
             others_cpu_ns: 0,
@@ -600,7 +632,9 @@ impl Prepared<'_> {
         });
         let full = || self.case.disk_is_full().then_some(Fault::DiskFull);
         let lost = || {
-            let error = self.target.watch.as_ref().ok()?.lost()?;
+            let of_server = || self.target.watch.as_ref().ok()?.lost();
+            let of_load = || self.hosts.as_ref()?.lost();
+            let error = of_server().or_else(of_load)?;
             Some(Fault::HostLost { reason: error.to_string() })
         };
         server.or_else(|| self.testbed.ended()).map(Fault::Ended).or_else(full).or_else(lost)
@@ -609,7 +643,7 @@ impl Prepared<'_> {
     /// Stops everything and makes the record.
     pub(super) fn finish(self, loads: CaseLoads<'_>) -> RunRecord {
         let CaseLoads { main, open: applied, is_whole, planned } = loads;
-        let Self { case, started, cpus, testbed, target } = self;
+        let Self { case, started, cpus, testbed, target, .. } = self;
         let wants_common = planned.iter().any(|load| matches!(load.rate, OpenRate::Common(_)));
         let (mut open, mut open_fault) = (Vec::new(), None);
         for OpenApplied { rate, applied } in applied {
@@ -685,7 +719,7 @@ pub(super) enum Fault {
     DiskFull,
     /// An open load could not be applied.
     Refused { reason: String },
-    /// The host of the server cannot be watched any more.
+    /// A host of the server or of the load is lost.
     HostLost { reason: String },
 }
 

@@ -24,6 +24,10 @@ pub(super) fn connections(load: &Load) -> u32 {
 /// What keeps a variant's load from its sockets, with the remedy.
 pub(super) fn lacking(variant: &Variant) -> Option<String> {
     let load = &variant.load;
+    // Its hosts have limits of their own, and say so.
+    if load.hosts.is_some() {
+        return None;
+    }
     let wanted = sockets(load);
     if let Err(error) = dnslab_load::check_sockets(wanted) {
         return Some(error.to_string());

@@ -7,8 +7,9 @@ use std::cell::{Cell, OnceCell};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use dnslab_agent::{HostedLoad, LoadHosts};
 use dnslab_analysis::slice_needed_ns;
-use dnslab_load::{Job, LoadResult, Member, Progress};
+use dnslab_load::{Job, LoadResult, Member, Progress, Share};
 use dnslab_record::{CpuProfile, LiveLoad, LoadPart, ResourceSeries, RunRecord, Span};
 use dnslab_traffic::SlicePlan;
 
@@ -221,25 +222,54 @@ fn visit_and_run(
     applying: &[Applying<'_>],
     observe: &mut dyn FnMut(usize, Progress<'_>),
 ) -> Vec<Result<LoadResult, String>> {
+    if let Some(hosts) = applying.first().and_then(|load| load.member.hosts.as_ref()) {
+        return run_on_hosts(hosts, applying, observe);
+    }
     let visit = applying.first().map(|load| load.member.testbed.visit("client")).transpose();
     let _visit = match visit {
         Ok(visit) => visit,
         Err(error) => return applying.iter().map(|_| Err(error.to_string())).collect(),
     };
-    let fit: Vec<usize> =
-        (0..applying.len()).filter(|place| applying[*place].job.is_ok()).collect();
+    let fit = fit(applying);
     let loads = applying.iter().filter_map(|Applying { member, job, stop, .. }| {
-        let case = member.case;
+        let (case, job) = (member.case, job.as_ref().ok()?);
         let (clients, answers) = (case.queries.clients.as_deref(), case.told.as_ref());
-        Some(Member { job: job.as_ref().ok()?, clients, stop, told: answers })
+        Some(Member { job, share: Share::whole(job), clients, stop, told: answers })
     });
     let loads: Vec<Member<'_>> = loads.collect();
     let mut observe_fit = |load: usize, progress: Progress<'_>| observe(fit[load], progress);
-    let mut results = dnslab_load::run_together(&loads, &mut observe_fit).into_iter();
+    let results = dnslab_load::run_together(&loads, &mut observe_fit).into_iter();
+    with_unfit(applying, results.map(|result| result.map_err(|error| error.to_string())))
+}
+
+/// Applies the loads from the hosts that share them.
+fn run_on_hosts(
+    hosts: &LoadHosts,
+    applying: &[Applying<'_>],
+    observe: &mut dyn FnMut(usize, Progress<'_>),
+) -> Vec<Result<LoadResult, String>> {
+    let fit = fit(applying);
+    let loads = applying.iter().filter_map(|Applying { job, stop, .. }| {
+        Some(HostedLoad { job: job.as_ref().ok()?, stop })
+    });
+    let loads: Vec<HostedLoad<'_>> = loads.collect();
+    let results = hosts.run(&loads, &mut |load, progress| observe(fit[load], progress));
+    with_unfit(applying, results.into_iter())
+}
+
+/// The places of the loads that can be applied.
+fn fit(applying: &[Applying<'_>]) -> Vec<usize> {
+    (0..applying.len()).filter(|place| applying[*place].job.is_ok()).collect()
+}
+
+/// The results of all loads, in order, of those of the fit ones.
+fn with_unfit(
+    applying: &[Applying<'_>],
+    mut results: impl Iterator<Item = Result<LoadResult, String>>,
+) -> Vec<Result<LoadResult, String>> {
     let results = applying.iter().map(|load| {
         load.job.as_ref().map_err(Clone::clone)?;
-        let result = results.next().expect("each load has a result");
-        result.map_err(|error| error.to_string())
+        results.next().expect("each load has a result")
     });
     results.collect()
 }
@@ -264,9 +294,13 @@ fn note_observing(applied: &mut [Applied]) {
     let loads: Vec<Option<(Span, u64)>> = applied.iter().map(by_workers).collect();
     for (applied, own) in applied.iter_mut().zip(&loads) {
         let Some((window, _)) = *own else { continue };
+        let is_here = applied.result.as_ref().is_ok_and(|result| result.facts.hosts.is_empty());
         let beside = loads.iter().flatten().filter(|(other, _)| *other == window);
         let workers_ns: u64 = beside.map(|(_, used_ns)| used_ns).sum();
-        let of_host = applied.watched.of_load_host();
+        // On hosts of its own there are the workers, and hardly anything beside them.
+        let Some((_, of_host)) = applied.watched.of_load_hosts().next().filter(|_| is_here) else {
+            continue;
+        };
         let used = of_host.growth(window, |at| at.dnslab_ns).unwrap_or_default();
         applied.watched.observing_cpu_ns = used.saturating_sub(workers_ns);
     }

@@ -465,8 +465,7 @@ impl Session {
     /// Reaches the hosts of a round that were lost since.
     fn reach_again(&self, round: &[CaseId]) -> Result<(), SessionError> {
         let variants = round.iter().filter_map(|id| self.experiment.variant(&id.variant));
-        let lost =
-            variants.filter_map(|variant| watching::unreachable(variant, &self.agents)).next();
+        let lost = variants.filter_map(|variant| unreachable(variant, &self.agents)).next();
         lost.map_or(Ok(()), |reason| {
             Err(SessionError::HostLost { reason, path: self.results.path().to_owned() })
         })
@@ -673,11 +672,17 @@ fn ask_first(
     Ok(taken)
 }
 
-/// Reaches the hosts on which external servers are watched.
+/// Why a host of a variant cannot be had: one of its load, or that of its server.
+fn unreachable(variant: &Variant, agents: &Agents) -> Option<String> {
+    let load = watching::unreachable_load(variant, agents);
+    load.or_else(|| watching::unreachable(variant, agents))
+}
+
+/// Reaches the hosts that have the load, and those on which external servers are watched.
 fn reach_hosts(experiment: &Experiment, plan: &Plan) -> Result<Agents, SessionError> {
     let agents = Agents::default();
     for variant in variants_of(experiment, plan) {
-        if let Some(reason) = watching::unreachable(variant, &agents) {
+        if let Some(reason) = unreachable(variant, &agents) {
             return Err(SessionError::Variant { variant: variant.name.clone(), reason });
         }
     }

@@ -10,6 +10,7 @@ use super::watching;
 pub(super) struct Cpus {
     /// The CPUs of the server under test and of a relay on its host; empty for an external server.
     pub(super) server: Vec<usize>,
+    /// Empty where other hosts have the load.
     pub(super) load: Vec<usize>,
     /// Empty without an upstream.
     pub(super) upstream: Vec<usize>,
@@ -36,6 +37,7 @@ impl Cpus {
         }
         let is_free = variant.load.cpus.is_empty() && load.len() > 1;
         let upstream = match is_free {
+            _ if load.is_empty() => server.clone(),
             true => {
                 let cores = Cores::of_this_machine().apart(&load);
                 let (first, second) = cores.split_at(cores.len().div_ceil(2));
@@ -51,10 +53,12 @@ impl Cpus {
     pub(super) fn describe(&self) -> String {
         let Self { server, load, upstream } = self;
         let sides = match server.as_slice() {
+            _ if load.is_empty() => format!("server on CPUs {}", cpus::text(server)),
             [] => format!("load on CPUs {}", cpus::text(load)),
             _ => Split { server: server.clone(), load: load.clone() }.describe(),
         };
         match upstream.as_slice() {
+            [] if server.is_empty() && load.is_empty() => "none here".to_owned(),
             [] => sides,
             _ if upstream.iter().any(|cpu| load.contains(cpu)) => {
                 format!("{sides}, upstream on CPUs {}, shared with the load", cpus::text(upstream))
@@ -69,6 +73,14 @@ fn split(variant: &Variant) -> Result<Split, CpuError> {
     let (allowed, cores) = (cpus::allowed(), Cores::of_this_machine());
     let named = |list: &'_ [usize]| (!list.is_empty()).then(|| list.to_vec());
     let load = named(&variant.load.cpus);
+    if variant.load.hosts.is_some() {
+        // Only to check the named ones.
+        let server = named(&variant.server.cpus).unwrap_or_else(|| allowed.clone());
+        let Split { server, .. } = cpus::split(&allowed, &cores, Some(&server), Some(&allowed))?;
+        let is_started = variant.server.kind != ServerChoice::External;
+        let server = if is_started { server } else { Vec::new() };
+        return Ok(Split { server, load: Vec::new() });
+    }
     if variant.server.kind == ServerChoice::External {
         // A server on this machine needs CPUs too, though it is not pinned here: those that it may use, if
         // somebody else pinned it. A server elsewhere leaves all CPUs to the load. With both sides named the

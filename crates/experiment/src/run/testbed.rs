@@ -374,7 +374,10 @@ pub(crate) fn has_hosts(variant: &Variant) -> bool {
     match variant.lab.hosts {
         HostsChoice::Loopback => false,
         HostsChoice::Namespaces => true,
-        HostsChoice::Auto => variant.external_upstream().is_none() && hosts::possible().is_ok(),
+        HostsChoice::Auto => {
+            let is_here = variant.load.hosts.is_none() && variant.external_upstream().is_none();
+            is_here && hosts::possible().is_ok()
+        }
     }
 }
 

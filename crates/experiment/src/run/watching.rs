@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use dnslab_agent::{Agents, FoundThere, LinkError, WatchedServer};
+use dnslab_agent::{Agents, FoundThere, LinkError, LoadHosts, WatchedServer};
 use dnslab_lab::{ExternalServer, NotFound, version_at};
 use dnslab_load::sockets;
 use dnslab_record::ServerFacts;
@@ -124,6 +124,13 @@ pub(super) fn cpus_of(variant: &Variant, allowed: &[usize]) -> Option<Vec<usize>
 fn find(variant: &Variant) -> Option<Result<ExternalServer, NotFound>> {
     let target = variant.target().filter(|_| variant.server.host.is_none())?;
     Some(ExternalServer::find(&variant.server.identity(), variant.load.transport, target))
+}
+
+/// Why a host of the load cannot be had.
+pub(super) fn unreachable_load(variant: &Variant, agents: &Agents) -> Option<String> {
+    let hosts = variant.load.hosts.as_ref()?;
+    let reached = LoadHosts::reach(agents, hosts, &variant.load.host_program);
+    reached.err().map(|error| error.to_string())
 }
 
 /// Why a server cannot be watched on its host: the host cannot be had, what is named there is not the server, or it cannot

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use dnslab_analysis::SelfCheck;
 use dnslab_figures::CertificateFacts;
 use dnslab_record::{
-    CaseId, LoadFacts, LoadMode, Metric, RunFigure, RunRecord, RunStatus, TlsFacts,
+    CaseId, LoadFacts, LoadHost, LoadMode, Metric, RunFigure, RunRecord, RunStatus, TlsFacts,
 };
 use dnslab_settings::ReceiveTime;
 use dnslab_traffic::TransportMix;
@@ -221,6 +221,7 @@ fn variant_facts(record: &RunRecord) -> String {
         max_queries: _,
         sources: addresses,
         quickack,
+        hosts,
     } = &record.load;
     let mode = match mode {
         LoadMode::Closed { outstanding } => {
@@ -266,7 +267,8 @@ fn variant_facts(record: &RunRecord) -> String {
         ("HTTP method", http_method.map_or("", Method::name).to_uppercase()),
         ("target", target.clone()),
         ("further servers", further.join(", ")),
-        ("workers", format!("{workers}, CPUs: {}", chain::pinned(cpus))),
+        ("workers", workers_on(hosts, *workers, cpus)),
+        ("hosts of the load", hosts.iter().map(load_host).collect::<Vec<_>>().join("; ")),
         ("sent by", send_path.clone()),
         ("sent in batches of up to", number::as_set(*batch_delay_ns)),
         ("acknowledgements", if *quickack { "at once" } else { "" }.to_owned()),
@@ -295,6 +297,24 @@ fn variant_facts(record: &RunRecord) -> String {
         )
     });
     definitions(own.into_iter().chain(behind).chain(external))
+}
+
+/// How many workers there were, and the CPUs that they had here.
+fn workers_on(hosts: &[LoadHost], workers: u32, cpus: &[usize]) -> String {
+    match hosts {
+        [] => format!("{workers}, CPUs: {}", chain::pinned(cpus)),
+        hosts => format!("{workers} on {} hosts", hosts.len()),
+    }
+}
+
+/// A host that had a share of the load, with how far its clock was known, and how late its last worker began.
+fn load_host(host: &LoadHost) -> String {
+    let LoadHost { host, workers, cpus, clock_bound_ns, late_ns } = host;
+    let (clock, late) = (number::as_set(*clock_bound_ns), number::as_set(*late_ns));
+    let cpus = chain::pinned(cpus);
+    format!(
+        "{host}: workers {workers}, CPUs {cpus}, clock known within {clock}, the last worker began {late} late"
+    )
 }
 
 /// The host of a server that is not the load's, with how far its clock is known; empty for others.

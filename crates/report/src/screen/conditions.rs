@@ -76,8 +76,17 @@ fn place<'a>(session: &Session, records: impl Iterator<Item = &'a RunRecord>) ->
 }
 
 fn path_to_server(record: &RunRecord) -> String {
+    let load = match &record.load.hosts[..] {
+        [] => String::new(),
+        [only] => format!("the load on {}", only.host),
+        several => format!("the load on {} hosts", several.len()),
+    };
     if record.server.is_elsewhere() {
-        return format!("the server on {}", record.server.host);
+        let both = if load.is_empty() { String::new() } else { format!(", {load}") };
+        return format!("the server on {}{both}", record.server.host);
+    }
+    if !load.is_empty() {
+        return load;
     }
     let path = match (&record.testbed, record.load.target.parse::<SocketAddr>()) {
         (Some(testbed), _) if testbed.steers_receive => "network namespaces with RPS",

@@ -110,13 +110,17 @@ impl<'a> Setting<'a> {
     fn free_cpus(&self) -> Vec<usize> {
         let RunRecord { load, server, watched, .. } = self.record;
         let behind = watched.chain.iter().flat_map(|part| &part.server.cpus);
-        let of_server = if server.is_elsewhere() { &[][..] } else { &server.cpus };
+        let is_apart = server.is_elsewhere() || !load.hosts.is_empty();
+        let of_server = if is_apart { &[][..] } else { &server.cpus };
         let used: Vec<usize> = load.cpus.iter().chain(of_server).chain(behind).copied().collect();
         self.host_cpus.iter().copied().filter(|cpu| !used.contains(cpu)).collect()
     }
 
     fn more_workers(&self) -> String {
         let RunRecord { load, .. } = self.record;
+        if !load.hosts.is_empty() {
+            return "Give the load more hosts (`load.hosts`), or hosts with more CPUs.".to_owned();
+        }
         let free = self.free_cpus();
         // A worker without a client has nothing to do.
         let Some(next) = free.first().filter(|_| load.workers < load.clients) else {

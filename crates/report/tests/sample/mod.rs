@@ -216,6 +216,7 @@ fn load(behaviour: &Behaviour, window_ns: u64) -> LoadFacts {
         sources: None,
         max_queries: None,
         quickack: false,
+        hosts: Vec::new(),
     }
 }
 

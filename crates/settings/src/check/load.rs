@@ -109,6 +109,8 @@ impl Check<'_> {
         self.attempts(draft);
         let load = &mut draft.load;
         self.workers(load);
+        self.load_hosts(draft);
+        let load = &mut draft.load;
         self.windows(load);
         self.queries(load);
         self.tls(draft);
@@ -236,6 +238,64 @@ impl Check<'_> {
             _ => {}
         }
         workers.value = wanted;
+    }
+
+    /// What a load on other hosts cannot have, or needs.
+    fn load_hosts(&mut self, draft: &VariantDraft) {
+        let VariantDraft { load, server, lab, compare, .. } = draft;
+        let Some(hosts) = load.hosts.value.as_ref().filter(|_| !load.hosts.is_broken()) else {
+            return;
+        };
+        let count = u32::try_from(hosts.0.len()).unwrap_or(u32::MAX);
+        let of_hosts = || load.hosts.mark("the hosts");
+        if !load.cpus.value.is_empty() {
+            self.problem(
+                "`load.cpus` has CPUs of this machine, and the load is on other hosts",
+                [load.cpus.mark("CPUs of this machine"), of_hosts()],
+                "remove `load.cpus`: on each host the workers are pinned to its CPUs",
+            );
+        } else if load.workers.value.is_some_and(|workers| workers < count) {
+            self.problem(
+                format!("{count} hosts share the load, and one of them would have no worker"),
+                [load.workers.mark("the workers"), of_hosts()],
+                format!("take at least {count} workers, or fewer hosts"),
+            );
+        }
+        if load.clients.value < count {
+            self.problem(
+                format!("{count} hosts share the load, and one of them would have no client"),
+                [load.clients.mark("the clients"), of_hosts()],
+                format!("take at least {count} clients, or fewer hosts"),
+            );
+        }
+        if let Some(host) = server.host.value.as_ref().filter(|host| hosts.0.contains(host)) {
+            self.problem(
+                format!("`{}` is the host of the server: a load there would take its CPUs", host.0),
+                [server.host.mark("the host of the server"), of_hosts()],
+                "leave it out of `load.hosts`",
+            );
+        }
+        if lab.hosts.value == HostsChoice::Namespaces {
+            self.problem(
+                "the load cannot be on other hosts and in a network namespace of this one",
+                [lab.hosts.mark("namespaces"), of_hosts()],
+                "remove `load.hosts`, or take `lab.hosts = \"loopback\"`",
+            );
+        }
+        if server.address.value.ip().is_loopback() {
+            self.problem(
+                format!("other hosts cannot ask {}", server.address.value.ip()),
+                [server.address.mark("a loopback address").or_else(of_hosts)],
+                "set `server.address` to an address at which those hosts reach the server",
+            );
+        }
+        if compare.answers.value {
+            self.problem(
+                "answers cannot be compared where the load is on other hosts",
+                [compare.answers.mark("answers"), of_hosts()],
+                "remove `load.hosts`, or `compare.answers`",
+            );
+        }
     }
 
     /// Time windows are parts of the measured window.

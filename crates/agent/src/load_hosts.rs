@@ -1,0 +1,435 @@
+//! The hosts that share a load, as their coordinator has them.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dnslab_load::{
+    IntervalRecord, Job, LoadResult, Phases, Progress, Reports, Share, run_elsewhere,
+};
+use dnslab_protocol::clock::Offset;
+use dnslab_protocol::{Answer, Counted, Order, SentJob, SentShare};
+use dnslab_record::{LoadHost, MeasuredShare};
+use dnslab_settings::HostPlaces;
+
+use crate::agents::Agents;
+use crate::link::{Link, LinkError, LoadNews};
+use crate::watching::ServerWatch;
+
+/// Time between the last host's readiness and the zero of the timeline: each must have been told by then.
+const LEAD: Duration = Duration::from_millis(300);
+
+/// How often a load is looked after that says nothing.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Time beyond the end of a load and its time-outs after which a host must have said what it counted.
+const SAID_WITHIN: Duration = Duration::from_secs(60);
+
+/// How much ahead of its end an interval may be told: two clocks are not known better.
+const AHEAD: Duration = Duration::from_secs(1);
+
+/// The hosts that share a load.
+#[derive(Clone, Debug)]
+pub struct LoadHosts {
+    links: Vec<Arc<Link>>,
+}
+
+/// One of several loads on one timeline.
+#[derive(Clone, Copy, Debug)]
+pub struct HostedLoad<'a> {
+    /// The load as a whole.
+    pub job: &'a Job,
+    /// Ends its measured window early.
+    pub stop: &'a AtomicBool,
+}
+
+/// Shares that are ready on a host. Dropping it gives them up, if they still run.
+struct ReadyHost {
+    link: Arc<Link>,
+    load: u32,
+    news: Receiver<LoadNews>,
+    shares: Vec<Share>,
+    /// Its clock before the loads.
+    before: Offset,
+}
+
+impl Drop for ReadyHost {
+    fn drop(&mut self) {
+        self.link.forget_load(self.load);
+        if self.link.ended().is_none() {
+            self.link.order_only(Order::Leave { number: self.load });
+        }
+    }
+}
+
+/// What a host said of its shares; `None` of one that it did not end.
+type Said = Vec<Option<Result<MeasuredShare, String>>>;
+
+impl LoadHosts {
+    /// Reaches the hosts.
+    ///
+    /// # Errors
+    /// When one of them cannot be reached.
+    pub fn reach(agents: &Agents, hosts: &HostPlaces, program: &Path) -> Result<Self, LinkError> {
+        let links = hosts.0.iter().map(|host| agents.link(host, program));
+        Ok(Self { links: links.collect::<Result<_, _>>()? })
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        u32::try_from(self.links.len()).unwrap_or(u32::MAX)
+    }
+
+    /// CPUs of all of them.
+    #[must_use]
+    pub fn cpus(&self) -> u32 {
+        u32::try_from(self.cpus_of_each().iter().sum::<usize>()).unwrap_or(u32::MAX)
+    }
+
+    fn cpus_of_each(&self) -> Vec<usize> {
+        self.links.iter().map(|link| link.cpus().len().max(1)).collect()
+    }
+
+    /// Why one of them is lost; `None` while all are there.
+    #[must_use]
+    pub fn lost(&self) -> Option<LinkError> {
+        self.links.iter().find_map(|link| link.ended())
+    }
+
+    /// Watches the CPUs of each from here on, with the name of the host.
+    ///
+    /// # Errors
+    /// When one of them is lost.
+    pub fn watch(&self) -> Result<Vec<(String, ServerWatch)>, LinkError> {
+        let watches = self
+            .links
+            .iter()
+            .map(|link| Ok((link.name().to_owned(), ServerWatch::of_load(link, link.cpus())?)));
+        watches.collect()
+    }
+
+    /// Applies loads on one timeline, each shared by all hosts, and waits until all have ended. `observe` is told of the
+    /// progress, with the number of the load.
+    ///
+    /// Returns one result for each load, in order. Of a host that is lost meanwhile nothing is in it.
+    pub fn run(
+        &self,
+        loads: &[HostedLoad<'_>],
+        observe: &mut dyn FnMut(usize, Progress<'_>),
+    ) -> Vec<Result<LoadResult, String>> {
+        let begun = self.ready(loads).and_then(|ready| Ok((self.begin(&ready)?, ready)));
+        let (origin, ready) = match begun {
+            Ok(begun) => begun,
+            Err(error) => return loads.iter().map(|_| Err(error.to_string())).collect(),
+        };
+        let jobs: Vec<&Job> = loads.iter().map(|load| load.job).collect();
+        let mut facts = Vec::new();
+        let gather = |reports: Vec<Vec<Reports>>| {
+            let (gathered, of_hosts) = gather(ready, loads, origin, reports);
+            facts = of_hosts;
+            gathered
+        };
+        let results = run_elsewhere(&jobs, self.count(), origin, gather, observe);
+        let with_facts = results.into_iter().enumerate().map(|(load, result)| {
+            let mut result = result?;
+            for host in &facts {
+                let clock = host.clock.as_ref().map_err(Clone::clone)?;
+                result.facts.hosts.push(host.of_load(load, *clock));
+            }
+            Ok(result)
+        });
+        with_facts.collect()
+    }
+
+    /// Has each host make its shares ready.
+    fn ready(&self, loads: &[HostedLoad<'_>]) -> Result<Vec<ReadyHost>, LinkError> {
+        let cpus = self.cpus_of_each();
+        let dealt: Vec<Vec<Share>> =
+            loads.iter().map(|load| Share::deal(load.job.workers, &cpus)).collect();
+        let mut ready = Vec::new();
+        for (place, link) in self.links.iter().enumerate() {
+            let shares: Vec<Share> = dealt.iter().map(|shares| shares[place]).collect();
+            let (load, mut members) = (link.number(), Vec::new());
+            for (hosted, share) in loads.iter().zip(&shares) {
+                let list = link.list(&hosted.job.queries)?;
+                let job = SentJob::from(hosted.job).on_cpus(link.cpus().to_vec());
+                members.push(SentShare { job, list, share: *share });
+            }
+            let news = link.expect_load(load);
+            let (link, before) = (Arc::clone(link), link.offset()?);
+            // From here on they are given up whatever happens.
+            let host = ReadyHost { link, load, news, shares, before };
+            let id = host.link.begin_order(Order::Load { load, members });
+            ready.push((id, host));
+        }
+        let awaited = ready.into_iter().map(|(id, host)| match host.link.ready(id)? {
+            Answer::Ready => Ok(host),
+            _ => Err(host.link.misunderstood()),
+        });
+        awaited.collect()
+    }
+
+    /// Has all hosts begin at one instant, by their own clocks.
+    fn begin(&self, ready: &[ReadyHost]) -> Result<Instant, LinkError> {
+        let slowest_ns = ready.iter().map(|host| host.before.bound_ns).max().unwrap_or(0);
+        let origin = Instant::now() + LEAD + 4 * Duration::from_nanos(slowest_ns);
+        let mut told = Vec::new();
+        for host in ready {
+            let at_ns = host.link.instant_there(host.before, origin)?;
+            told.push((host, host.link.begin_order(Order::Begin { load: host.load, at_ns })));
+        }
+        for (host, id) in told {
+            match host.link.done(id)? {
+                Answer::Told => {}
+                _ => return Err(host.link.misunderstood()),
+            }
+        }
+        Ok(origin)
+    }
+}
+
+/// What is known of a host after its loads.
+struct HostFacts {
+    link: Arc<Link>,
+    shares: Vec<Share>,
+    /// How late the last worker of each load began, nanoseconds.
+    late_ns: Vec<u64>,
+    /// How far its clock was known, nanoseconds; an error if it was known too badly.
+    clock: Result<u64, String>,
+}
+
+impl HostFacts {
+    fn of_load(&self, load: usize, clock_bound_ns: u64) -> LoadHost {
+        let (cpus, workers) = (self.link.cpus(), self.shares[load].count);
+        LoadHost {
+            host: self.link.name().to_owned(),
+            workers,
+            cpus: cpus.iter().copied().cycle().take(cpus.len().min(1) * workers as usize).collect(),
+            clock_bound_ns,
+            late_ns: self.late_ns[load],
+        }
+    }
+}
+
+/// Hears all hosts until they have said what they counted. Returns that for each load, and what is known of the hosts.
+fn gather(
+    ready: Vec<ReadyHost>,
+    loads: &[HostedLoad<'_>],
+    origin: Instant,
+    mut reports: Vec<Vec<Reports>>,
+) -> (Vec<Result<Vec<MeasuredShare>, String>>, Vec<HostFacts>) {
+    let heard = thread::scope(|scope| {
+        let mut threads = Vec::new();
+        // From the last host to the first, as that takes reports off their ends.
+        for host in ready.into_iter().rev() {
+            let own: Vec<Reports> = reports.iter_mut().filter_map(Vec::pop).collect();
+            let hear = move || host.hear(loads, origin, &own);
+            threads.push(thread::Builder::new().spawn_scoped(scope, hear)?);
+        }
+        let join = |thread: thread::ScopedJoinHandle<'_, _>| {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        Ok::<Vec<(Said, HostFacts)>, io::Error>(threads.into_iter().rev().map(join).collect())
+    });
+    let heard = match heard {
+        Ok(heard) => heard,
+        Err(error) => {
+            return (loads.iter().map(|_| Err(error.to_string())).collect(), Vec::new());
+        }
+    };
+    let (mut said, facts): (Vec<Said>, Vec<HostFacts>) = heard.into_iter().unzip();
+    let of_load = |load: usize| {
+        let shares = said.iter_mut().filter_map(|said| said[load].take());
+        let shares = shares.collect::<Result<Vec<_>, _>>()?;
+        match shares.is_empty() {
+            true => Err("none of the hosts of the load said what it counted".to_owned()),
+            false => Ok(shares),
+        }
+    };
+    ((0..loads.len()).map(of_load).collect(), facts)
+}
+
+impl ReadyHost {
+    /// Hears the host until all its shares have ended, or it is lost.
+    fn hear(
+        self,
+        loads: &[HostedLoad<'_>],
+        origin: Instant,
+        reports: &[Reports],
+    ) -> (Said, HostFacts) {
+        let mut hearing = Hearing::of(&self, loads, origin, reports);
+        while hearing.said.iter().any(Option::is_none) {
+            hearing.pass_on_stops();
+            match self.news.recv_timeout(LOOK) {
+                Ok(news) => {
+                    if let Err(fault) = hearing.take(news) {
+                        self.link.give_up(fault);
+                        break;
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) if hearing.is_overdue() => {
+                    self.link.give_up("its load does not end");
+                    break;
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+        let said = hearing.said;
+        let late = |said: &Option<Result<MeasuredShare, String>>| {
+            said.as_ref().and_then(|said| said.as_ref().ok()).map_or(0, |share| share.late_ns)
+        };
+        let facts = HostFacts {
+            late_ns: said.iter().map(late).collect(),
+            clock: self.clock(loads, origin),
+            shares: self.shares.clone(),
+            link: Arc::clone(&self.link),
+        };
+        (said, facts)
+    }
+
+    /// How far the clock of the host was known, nanoseconds; that of a host which is lost is no error of its own.
+    fn clock(&self, loads: &[HostedLoad<'_>], origin: Instant) -> Result<u64, String> {
+        let Ok((_, bound_ns)) = self.link.there(self.before, origin) else { return Ok(0) };
+        // Loads that take turns share the time between two slices; of others it is what a window may be off by.
+        let most = loads.iter().map(|load| match load.job.timeline.turns() {
+            Some(turns) => turns.lead_ns().max(turns.slice_ns() / 20),
+            None => load.job.timeline.own_window_ns() / 200,
+        });
+        match most.min().filter(|most| bound_ns > *most) {
+            None => Ok(bound_ns),
+            Some(most) => Err(format!(
+                "{}: its clock is known within {bound_ns} ns only, and such a load needs {most} ns: take a longer \
+                 load, whole runs (`repeat.alternate = \"runs\"`), or a nearer host",
+                self.link.name()
+            )),
+        }
+    }
+}
+
+/// What was heard of a host.
+struct Hearing<'a> {
+    host: &'a ReadyHost,
+    loads: &'a [HostedLoad<'a>],
+    phases: Vec<Phases>,
+    origin: Instant,
+    reports: &'a [Reports],
+    said: Said,
+    /// The interval that each load may tell next.
+    next: Vec<u64>,
+    is_stopped: Vec<bool>,
+}
+
+impl<'a> Hearing<'a> {
+    fn of(
+        host: &'a ReadyHost,
+        loads: &'a [HostedLoad<'a>],
+        origin: Instant,
+        reports: &'a [Reports],
+    ) -> Self {
+        let count = loads.len();
+        Self {
+            host,
+            loads,
+            phases: loads.iter().map(|load| Phases::of(load.job)).collect(),
+            origin,
+            reports,
+            said: vec![None; count],
+            next: vec![0; count],
+            is_stopped: vec![false; count],
+        }
+    }
+
+    fn pass_on_stops(&mut self) {
+        for (member, load) in self.loads.iter().enumerate() {
+            if !self.is_stopped[member] && load.stop.load(Ordering::Relaxed) {
+                self.is_stopped[member] = true;
+                self.host.link.order_only(Order::StopLoad { load: self.host.load, member });
+            }
+        }
+    }
+
+    fn is_overdue(&self) -> bool {
+        let until = self.loads.iter().map(|load| {
+            let patience = load.job.attempts().patience().max(load.job.settings.timeout);
+            load.job.timeline.length() + patience
+        });
+        self.origin.elapsed() > until.max().unwrap_or_default() + SAID_WITHIN
+    }
+
+    /// An error says what cannot be.
+    fn take(&mut self, news: LoadNews) -> Result<(), &'static str> {
+        let member = match &news {
+            LoadNews::Interval { member, .. } | LoadNews::Ended { member, .. } => *member,
+        };
+        if self.said.get(member).is_none_or(Option::is_some) {
+            return Err("it tells of a load that is none, or has ended");
+        }
+        match news {
+            LoadNews::Interval { record, .. } => self.interval(member, *record),
+            LoadNews::Ended { share: Err(failure), .. } => {
+                self.said[member] = Some(Err(failure));
+                Ok(())
+            }
+            LoadNews::Ended { share: Ok(share), .. } => self.share(member, *share),
+        }
+    }
+
+    fn interval(
+        &mut self,
+        member: usize,
+        Counted(record): Counted<IntervalRecord>,
+    ) -> Result<(), &'static str> {
+        let now = u64::try_from((self.origin.elapsed() + AHEAD).as_nanos()).unwrap_or(u64::MAX);
+        if let Some(fault) = record.fault(&self.phases[member], now) {
+            return Err(fault);
+        }
+        if record.number < self.next[member] {
+            return Err("it tells of one interval twice");
+        }
+        self.next[member] = record.number + 1;
+        self.reports[member].send(record);
+        Ok(())
+    }
+
+    fn share(
+        &mut self,
+        member: usize,
+        Counted(share): Counted<MeasuredShare>,
+    ) -> Result<(), &'static str> {
+        let counted = &share.counted;
+        let windows = self.loads[member].job.settings.windows.iter();
+        let windows: usize = windows.map(|windows| windows.as_slice().len()).sum();
+        if counted.workers.len() != self.host.shares[member].count as usize {
+            return Err("it had other workers than it was given");
+        }
+        if counted.windows.len() != windows || share.until_ns > self.phases[member].until {
+            return Err("it measured other windows than it was given");
+        }
+        if !counted.intervals.is_empty() || !counted.seconds.is_empty() {
+            return Err("it has a series of its own");
+        }
+        self.said[member] = Some(Ok(self.shown(share)));
+        Ok(())
+    }
+
+    /// With texts of others as they can be shown.
+    fn shown(&self, share: MeasuredShare) -> MeasuredShare {
+        let name = self.host.link.name();
+        let shown = |text: Option<String>| text.map(|text| crate::link::told(&text));
+        MeasuredShare {
+            send_path: shown(share.send_path),
+            wrong_example: shown(share.wrong_example),
+            malformed_example: shown(share.malformed_example),
+            signature_example: shown(share.signature_example),
+            last_connection_end: shown(share.last_connection_end)
+                .map(|end| format!("{end} (on {name})")),
+            ..share
+        }
+    }
+}

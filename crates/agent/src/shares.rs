@@ -1,0 +1,274 @@
+//! The shares of loads that an agent has.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread;
+use std::time::Instant;
+
+use dnslab_load::{IntervalRecord, Job, LoadError, Member, Share, run_shares};
+use dnslab_protocol::{
+    Answer, Counted, Failure, FromAgent, SentQueries, SentShare, UnusableJob, body_of,
+};
+use dnslab_settings::Load;
+use dnslab_traffic::QueryList;
+use dnslab_wire::Query;
+
+use crate::host::{Permission, tell_answer};
+use crate::output::Output;
+
+/// Lists of queries, and loads that are ready or run, at most.
+const MOST: usize = 64;
+
+/// Queries of all lists together, at most: some 2 GB.
+const MOST_QUERIES: usize = 20_000_000;
+
+/// Intervals that wait for the coordinator, at most. Those that follow wait in the thread that adds them up, and hold up
+/// no worker.
+const UNTOLD: usize = 64;
+
+/// A list of queries, of which further parts may come until it is first used.
+#[derive(Debug)]
+enum List {
+    Coming { description: String, queries: Vec<Query> },
+    Whole(Arc<QueryList>),
+}
+
+impl List {
+    fn len(&self) -> usize {
+        match self {
+            Self::Coming { queries, .. } => queries.len(),
+            Self::Whole(list) => list.len() as usize,
+        }
+    }
+
+    fn whole(&mut self) -> Arc<QueryList> {
+        if let Self::Coming { description, queries } = self {
+            let (description, queries) = (std::mem::take(description), std::mem::take(queries));
+            *self = Self::Whole(Arc::new(QueryList::from_queries(queries, description)));
+        }
+        match self {
+            Self::Whole(list) => Arc::clone(list),
+            Self::Coming { .. } => unreachable!("it was made whole"),
+        }
+    }
+}
+
+/// Loads that are ready or run.
+#[derive(Debug)]
+struct Running {
+    begin: mpsc::Sender<Instant>,
+    stops: Arc<Vec<AtomicBool>>,
+}
+
+/// The lists of queries and the shares of loads of an agent.
+#[derive(Debug, Default)]
+pub(crate) struct Shares {
+    lists: HashMap<u32, List>,
+    running: Arc<Mutex<HashMap<u32, Running>>>,
+}
+
+impl Drop for Shares {
+    /// What runs ends soon.
+    fn drop(&mut self) {
+        for running in self.running().values() {
+            running.stops.iter().for_each(|stop| stop.store(true, Ordering::Relaxed));
+        }
+    }
+}
+
+impl Shares {
+    /// Takes a part of a list.
+    pub(crate) fn take(&mut self, list: u32, part: SentQueries) -> Result<Answer, Failure> {
+        let known: usize = self.lists.values().map(List::len).sum();
+        let is_new = !self.lists.contains_key(&list);
+        if is_new && self.lists.len() >= MOST {
+            return Err(Failure::of(format!("it has {MOST} lists of queries already")));
+        }
+        let coming = List::Coming { description: part.description.clone(), queries: Vec::new() };
+        let found = self.lists.entry(list).or_insert(coming);
+        let List::Coming { queries, .. } = found else {
+            return Err(Failure::of(format!("list {list} is in use: it takes no further queries")));
+        };
+        let further = part.queries(queries.len() + 1).map_err(unusable)?;
+        if known + further.len() > MOST_QUERIES {
+            return Err(Failure::of(format!("it has {MOST_QUERIES} queries at most")));
+        }
+        queries.extend(further);
+        Ok(Answer::Taken)
+    }
+
+    /// Makes loads ready on threads of their own, and says so by `output` as the answer to order `id`. They wait for
+    /// [`Shares::begin`].
+    pub(crate) fn ready<W: Write + Send + 'static>(
+        &mut self,
+        (id, load): (u32, u32),
+        members: Vec<SentShare>,
+        permission: &Permission,
+        output: Arc<Output<W>>,
+    ) -> Result<(), Failure> {
+        if self.running().len() >= MOST || self.running().contains_key(&load) {
+            return Err(Failure::of(format!("it has {MOST} loads, or one of number {load}")));
+        }
+        let members = members.into_iter().map(|member| self.member(member, permission));
+        let members = members.collect::<Result<Vec<(Job, Share)>, Failure>>()?;
+        let stops = members.iter().map(|_| AtomicBool::new(false)).collect::<Vec<_>>();
+        let (stops, (begin, begun)) = (Arc::new(stops), mpsc::channel());
+        let ready = Ready { id, load, members, stops: Arc::clone(&stops), begun };
+        self.running().insert(load, Running { begin, stops });
+        let running = Arc::clone(&self.running);
+        let apply = move || {
+            // The reading thread notices that nobody is there.
+            ready.apply(&output).ok();
+            running.lock().unwrap_or_else(PoisonError::into_inner).remove(&load);
+        };
+        let started = thread::Builder::new().spawn(apply);
+        started.map(drop).map_err(|error| {
+            self.running().remove(&load);
+            Failure::of(error.to_string())
+        })
+    }
+
+    fn member(
+        &mut self,
+        sent: SentShare,
+        permission: &Permission,
+    ) -> Result<(Job, Share), Failure> {
+        let SentShare { job, list, share } = sent;
+        let found = self.lists.get_mut(&list);
+        let list = found.ok_or_else(|| Failure::of(format!("it has no list {list}")))?;
+        let job = job.with_queries(list.whole()).map_err(unusable)?;
+        let end = share.first.checked_add(share.count);
+        if share.count == 0 || end.is_none_or(|end| end > job.workers) {
+            return Err(Failure::of(format!(
+                "a load of {} workers has no such share",
+                job.workers
+            )));
+        }
+        permission.check(&job, share)?;
+        Ok((job, share))
+    }
+
+    /// Lets loads begin that are ready.
+    pub(crate) fn begin(&self, load: u32, at: Instant) -> Result<Answer, Failure> {
+        let running = self.running();
+        let found = running.get(&load).ok_or_else(|| no_load(load))?;
+        let told = found.begin.send(at).map(|()| Answer::Told);
+        told.map_err(|_| no_load(load))
+    }
+
+    pub(crate) fn stop(&self, load: u32, member: usize) -> Result<Answer, Failure> {
+        let running = self.running();
+        let stop = running.get(&load).and_then(|running| running.stops.get(member));
+        stop.ok_or_else(|| no_load(load))?.store(true, Ordering::Relaxed);
+        Ok(Answer::Told)
+    }
+
+    /// Gives up a list or loads, if there are any of this number.
+    pub(crate) fn leave(&mut self, number: u32) {
+        self.lists.remove(&number);
+        if let Some(left) = self.running().remove(&number) {
+            left.stops.iter().for_each(|stop| stop.store(true, Ordering::Relaxed));
+        }
+    }
+
+    fn running(&self) -> MutexGuard<'_, HashMap<u32, Running>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn no_load(load: u32) -> Failure {
+    Failure::of(format!("it has no load {load}"))
+}
+
+fn unusable(error: UnusableJob) -> Failure {
+    Failure::from(&error as &(dyn std::error::Error + 'static))
+}
+
+impl Permission {
+    /// Whether a share of a load is allowed here.
+    fn check(&self, job: &Job, share: Share) -> Result<(), Failure> {
+        let Load { mode, .. } = &job.settings;
+        if mode.is_played() || job.tells {
+            return Err(Failure::of("it has no share of a load whose clients are played"));
+        }
+        if let Some(targets) = &self.targets {
+            let others = job.others.iter().chain(job.further.iter().flatten());
+            let mut all = std::iter::once(job.target).chain(others.map(|other| other.target));
+            if let Some(outside) = all.find(|target| !targets.contains(*target)) {
+                return Err(Failure::of(format!(
+                    "its host does not allow it to ask {outside} (`dnslab agent --targets`)"
+                )));
+            }
+        }
+        let Some(most_qps) = self.max_rate_qps else { return Ok(()) };
+        let share = f64::from(share.count) / f64::from(job.workers);
+        match mode.rate().map(|rate| rate.highest() * share) {
+            Some(rate_qps) if rate_qps <= most_qps => Ok(()),
+            Some(rate_qps) => Err(Failure::of(format!(
+                "its host does not allow it to ask {rate_qps:.0} queries per second, but {most_qps} at most (`dnslab \
+                 agent --max-rate`)"
+            ))),
+            None => Err(Failure::of(
+                "its host allows it an open loop only, whose rate has a bound (`dnslab agent --max-rate`)",
+            )),
+        }
+    }
+}
+
+/// Shares that an agent is about to apply.
+struct Ready {
+    /// The order that is answered when all workers are ready.
+    id: u32,
+    load: u32,
+    members: Vec<(Job, Share)>,
+    stops: Arc<Vec<AtomicBool>>,
+    begun: mpsc::Receiver<Instant>,
+}
+
+impl Ready {
+    fn apply<W: Write + Send + 'static>(self, output: &Arc<Output<W>>) -> io::Result<()> {
+        let Self { id, load, members, stops, begun } = self;
+        let (bodies, to_tell) = mpsc::sync_channel::<Vec<u8>>(UNTOLD);
+        let for_teller = Arc::clone(output);
+        // What adds up runs only where no other thread has work, and must hold nothing that others wait for.
+        let teller = thread::Builder::new().spawn(move || {
+            to_tell.iter().try_for_each(|body| for_teller.say_body(&body)).ok();
+        })?;
+        let relay = |member: usize, record: &IntervalRecord| {
+            let record = Box::new(Counted(record.clone()));
+            if let Ok(body) = body_of(&FromAgent::Interval { load, member, record }) {
+                bodies.send(body).ok();
+            }
+        };
+        let mut is_ready = false;
+        let mut begin = || {
+            is_ready = true;
+            tell_answer(output, id, Ok(Answer::Ready)).ok()?;
+            begun.recv().ok()
+        };
+        let applied = members.iter().zip(stops.iter()).map(|((job, share), stop)| Member {
+            job,
+            share: *share,
+            clients: None,
+            stop,
+            told: None,
+        });
+        let shares = run_shares(&applied.collect::<Vec<_>>(), &mut begin, &relay);
+        drop(bodies);
+        teller.join().ok();
+        let failure =
+            |error: LoadError| Failure::from(&error as &(dyn std::error::Error + 'static));
+        let shares: Vec<_> = shares.into_iter().map(|share| share.map_err(failure)).collect();
+        let first = shares.iter().find_map(|share| share.as_ref().err());
+        if let Some(failure) = first.filter(|_| !is_ready) {
+            return tell_answer(output, id, Err(failure.clone()));
+        }
+        for (member, share) in shares.into_iter().enumerate() {
+            let share = share.map(|share| Box::new(Counted(share)));
+            output.say(&FromAgent::Ended { load, member, share })?;
+        }
+        Ok(())
+    }
+}
