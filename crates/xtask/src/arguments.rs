@@ -7,6 +7,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use dnslab_wire::units::duration;
 use serde::Serialize;
 
+use crate::truth::Kind;
+
 /// Work on dnslab itself.
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask")]
@@ -80,12 +82,19 @@ pub(crate) struct TruthOptions {
     /// the method is
     #[arg(long, conflicts_with = "length")]
     pub(crate) smoke: bool,
+    /// Only these kinds, as `truth.jsonl` calls them, e.g. `same,cost-5`
+    #[arg(long, value_name = "KINDS", value_delimiter = ',', value_parser = kind)]
+    pub(crate) only: Vec<Kind>,
     /// The dnslab to measure with [default: built by cargo with the profile dist]
     #[arg(long, value_name = "PATH")]
     pub(crate) dnslab: Option<PathBuf>,
     /// Folder of truth.jsonl and TRUTH.md [default: evidence; with --smoke, a temporary one]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) folder: Option<PathBuf>,
+}
+
+fn kind(name: &str) -> Result<Kind, String> {
+    serde_json::from_value(name.into()).map_err(|error| error.to_string())
 }
 
 /// `cargo xtask versus`

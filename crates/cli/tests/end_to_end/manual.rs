@@ -50,7 +50,7 @@ const ADDED: [(Begin, &[(&str, &str)]); 10] = [
 
 /// Commands that begin like this are run elsewhere, at a smaller size or with the peers that they need: the file, and
 /// words in it.
-const ELSEWHERE: [(Begin, &str, &str); 15] = [
+const ELSEWHERE: [(Begin, &str, &str); 17] = [
     (&["run", "query-logging"], STUDIES, "query-logging"),
     (&["run", "forwarders"], STUDIES, "forwarders"),
     (&["run", "forwarders-idle"], STUDIES, "forwarders-idle"),
@@ -63,11 +63,18 @@ const ELSEWHERE: [(Begin, &str, &str); 15] = [
     (&["replay", "unix:/run/named/dnstap.sock"], DNSTAP, "\"replay\""),
     (&["profile", "unix:/run/unbound/dnstap.sock"], DNSTAP, "\"profile\""),
     (&["load", "--watch"], SSH, "\"--watch\""),
+    (&["load", "--hosts"], LOAD_HOSTS, "\"--hosts\""),
+    (
+        &["run", "encryption", "--set", "load.hosts=gen1.example.net,gen2.example.net"],
+        LOAD_HOSTS,
+        "load.hosts=gen1,gen2",
+    ),
     (&["replay", "--watch"], SSH, "\"replay\""),
     (&["doctor", "--on"], SSH, "\"--on\""),
     (&["@ipa1.example.test"], "crates/cli/tests/end_to_end/zone_by_nsupdate.rs", "\"dig\""),
 ];
 const SSH: &str = "crates/cli/tests/end_to_end/ssh.rs";
+const LOAD_HOSTS: &str = "crates/cli/tests/end_to_end/load_hosts.rs";
 const STUDIES: &str = "crates/cli/tests/end_to_end/studies.rs";
 const DNSTAP: &str = "crates/cli/tests/end_to_end/dnstap.rs";
 

@@ -21,7 +21,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use log::{Log, Played};
-use plan::{KINDS, Kind};
+use plan::KINDS;
+pub(crate) use plan::Kind;
 use play::Player;
 
 use crate::arguments::TruthOptions;
@@ -57,8 +58,10 @@ pub(crate) fn truth(options: &TruthOptions) -> Result<()> {
             let Some((kind, ..)) = KINDS.get(number) else { break };
             *kind
         } else {
-            let Some(kind) = plan::next(|kind| count(&played, kind)) else {
-                println!("all kinds have reached their targets");
+            let is_wanted = |kind| options.only.is_empty() || options.only.contains(&kind);
+            let done = |kind| if is_wanted(kind) { count(&played, kind) } else { kind.target() };
+            let Some(kind) = plan::next(done) else {
+                println!("these kinds have reached their targets");
                 break;
             };
             kind
