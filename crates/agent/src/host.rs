@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dnslab_lab::perf::Sampled;
-use dnslab_lab::{ExternalServer, GuardProgram, NotFound, Sampler, Watched};
+use dnslab_lab::{CounterWatch, ExternalServer, GuardProgram, NotFound, Sampler, Watched};
 use dnslab_protocol::{
     Answer, BrokenStream, Failure, FoundServer, FrameReader, FromAgent, GREETING, Order, Role,
     SAMPLES, Sought, ToAgent, Unreadable, message_of,
@@ -20,6 +20,7 @@ use dnslab_wire::{ServerAddresses, Transport, UnknownWord};
 use crate::clock::Clock;
 use crate::output::{BETWEEN_BEATS, Output, READ};
 use crate::sampling::{Samplings, Scratch};
+use crate::servers::{Servers, ToWatch};
 use crate::shares::Shares;
 
 /// An agent that hears nothing for so long ends. Packets that are lost for 10 s leave 14 s of silence; after 60 s without
@@ -29,17 +30,20 @@ const SILENCE: Duration = Duration::from_secs(30);
 /// How often what the watches see is told.
 const BETWEEN_SAMPLES: Duration = Duration::from_millis(100);
 
-/// Servers that are known, and watches that run, at most.
-const MOST: usize = 64;
+/// Watches that run, at most: each load of a round has one, and each of its hosts another.
+const MOST: usize = 256;
 
 /// Orders that are done on threads of their own, at most.
-const MOST_LATER: usize = 8;
+const MOST_LATER: usize = 64;
 
 /// What an agent may do. It is decided on its host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Permission {
     /// Nothing else is done.
     pub roles: Vec<Role>,
+    /// Of servers that are started here, only what is installed: no program, folder or configuration of the
+    /// coordinator's.
+    pub is_bounded: bool,
     /// Servers that a load may ask; `None` for any.
     pub targets: Option<ServerAddresses>,
     /// Queries per second that the share of a load may ask; `None` for any, and for closed loops.
@@ -97,20 +101,24 @@ pub fn serve(
     output.greet(GREETING)?;
     let (ended, end) = mpsc::channel::<()>();
     let scratch = Scratch::default();
-    let for_silence = scratch.clone();
+    let servers = Servers::within(scratch.clone());
+    let for_silence = (servers.clone(), scratch.clone());
     let leave = move |end| {
-        for_silence.remove_all();
+        for_silence.0.end_all();
+        for_silence.1.remove_all();
         silent(end);
     };
     watch_silence(clock, Arc::clone(&heard), end, leave)?;
     let is_over = Arc::new(AtomicBool::new(false));
-    let teller = tell(Arc::clone(&output), Arc::clone(&watches), Arc::clone(&is_over))?;
+    let seen = (Arc::clone(&watches), servers.clone());
+    let teller = tell(Arc::clone(&output), seen, Arc::clone(&is_over))?;
     let mut host = Host {
         permission,
         clock,
         output: Arc::clone(&output),
         is_known: false,
-        servers: HashMap::new(),
+        servers: servers.clone(),
+        counts: Arc::default(),
         watches: &watches,
         samplings: Samplings::within(scratch.clone()),
         shares: Shares::default(),
@@ -118,6 +126,7 @@ pub fn serve(
     };
     let done = host.listen(input, &heard);
     drop(host);
+    servers.end_all();
     scratch.remove_all();
     if let Err(AgentEnd::Refused(reason)) = &done {
         // The coordinator may be gone as well.
@@ -162,7 +171,7 @@ fn watch_silence(
 /// Says that the agent is there, and what the watches see. The threads that sample wait for nobody.
 fn tell(
     output: Arc<Output<impl Write + Send + 'static>>,
-    watches: Watches,
+    (watches, servers): (Watches, Servers),
     is_over: Arc<AtomicBool>,
 ) -> io::Result<thread::JoinHandle<()>> {
     let samples_of_a_beat = BETWEEN_BEATS.as_millis() / BETWEEN_SAMPLES.as_millis();
@@ -182,8 +191,10 @@ fn tell(
                 latest.collect()
             };
             let beat = (turn % samples_of_a_beat == 0).then_some(FromAgent::Beat);
+            let ended = servers.ended();
             // The reading thread notices that nobody is there.
-            if latest.iter().chain(&beat).any(|message| output.say(message).is_err()) {
+            if latest.iter().chain(&ended).chain(&beat).any(|message| output.say(message).is_err())
+            {
                 return;
             }
         }
@@ -196,7 +207,9 @@ struct Host<'a, W> {
     output: Arc<Output<W>>,
     /// The coordinator has said its version.
     is_known: bool,
-    servers: HashMap<u32, ExternalServer>,
+    servers: Servers,
+    /// What servers that were started count themselves.
+    counts: Arc<Mutex<HashMap<u32, CounterWatch>>>,
     watches: &'a Watches,
     samplings: Samplings,
     shares: Shares,
@@ -290,6 +303,7 @@ impl<W: Write + Send + 'static> Host<'_, W> {
             host: dnslab_lab::host::name(),
             facts: dnslab_lab::host::facts(),
             cpus: dnslab_lab::cpus::allowed(),
+            address: own_address(std::env::var("SSH_CONNECTION").ok().as_deref()),
             boot_id: dnslab_lab::host::boot_id(),
         };
         Ok(self.output.say(&welcome)?)
@@ -310,8 +324,44 @@ impl<W: Write + Send + 'static> Host<'_, W> {
         let done = match order {
             Order::Find { server, sought } => self.find(server, &sought),
             Order::Forget { server } => {
-                self.servers.remove(&server);
-                Ok(Answer::Forgotten)
+                let servers = self.servers.clone();
+                return self.answer_later(id, move || {
+                    servers.forget(server);
+                    Ok(Answer::Forgotten)
+                });
+            }
+            Order::File { file, octets } => self.servers.write(file, &octets),
+            Order::Serve { server, order } => {
+                let (servers, guard) = (self.servers.clone(), self.permission.guard.clone());
+                let is_bounded = self.permission.is_bounded;
+                return self
+                    .answer_later(id, move || servers.serve(server, *order, &guard, is_bounded));
+            }
+            Order::Log { server, lines } => {
+                self.servers.started(server).map(|started| Answer::Log(started.log(lines)))
+            }
+            Order::Count { server, count } => {
+                let (started, counts) = (self.servers.started(server), Arc::clone(&self.counts));
+                return self.answer_later(id, move || {
+                    let watch = started?.server.count();
+                    let is_counted = watch.is_some();
+                    let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
+                    if counts.len() >= MOST {
+                        return Err(Failure::of(format!("it has {MOST} counts already")));
+                    }
+                    counts.extend(watch.map(|watch| (count, watch)));
+                    Ok(Answer::Counting(is_counted))
+                });
+            }
+            Order::EndCount { count, origin_ns } => {
+                let (origin, counts) = (self.instant_of(origin_ns), Arc::clone(&self.counts));
+                return self.answer_later(id, move || {
+                    let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
+                    let watch = counts.remove(&count);
+                    drop(counts);
+                    let watch = watch.ok_or_else(|| Failure::of("it has no such count"))?;
+                    Ok(Answer::Counted(Box::new(watch.finish(origin?))))
+                });
             }
             Order::Examine => {
                 let guard = self.permission.guard.clone();
@@ -337,6 +387,8 @@ impl<W: Write + Send + 'static> Host<'_, W> {
             Order::StopLoad { load, member } => self.shares.stop(load, member),
             Order::Leave { number } => {
                 self.shares.leave(number);
+                self.servers.leave(number);
+                self.counts.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
                 self.watches.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
                 let samplings = self.samplings.clone();
                 return self.answer_later(id, move || {
@@ -346,17 +398,16 @@ impl<W: Write + Send + 'static> Host<'_, W> {
             }
             Order::Sample { server, sampling, length_ns } => {
                 let (samplings, guard) = (self.samplings.clone(), self.permission.guard.clone());
-                let server = self.known(server).cloned();
+                let server = self.servers.to_watch(server);
                 let length = Duration::from_nanos(length_ns);
                 return self
-                    .answer_later(id, move || samplings.begin(sampling, &server?, length, &guard));
+                    .answer_later(id, move || samplings.begin(sampling, server?, length, &guard));
             }
             Order::EndSample { sampling, origin_ns, from_ns, to_ns, max_stacks } => {
                 let (samplings, origin) = (self.samplings.clone(), self.instant_of(origin_ns));
                 let window = Span::between(from_ns, to_ns);
                 return self.answer_later(id, move || {
-                    let origin = origin?;
-                    samplings.end(sampling, &Sampled { kind: None, origin, window, max_stacks })
+                    samplings.end(sampling, (origin?, window), max_stacks)
                 });
             }
             Order::EndWatch { watch, origin_ns, from_ns, to_ns } => {
@@ -376,20 +427,12 @@ impl<W: Write + Send + 'static> Host<'_, W> {
         self.answer(id, done)
     }
 
-    fn known(&self, server: u32) -> Result<&ExternalServer, Failure> {
-        let known = self.servers.get(&server);
-        known.ok_or_else(|| Failure::of(format!("it knows no server {server}")))
-    }
-
     fn instant_of(&self, ns: i64) -> Result<Instant, Failure> {
         let instant = self.clock.instant_of(ns);
         instant.ok_or_else(|| Failure::of("its clock has no such instant"))
     }
 
     fn find(&mut self, number: u32, sought: &Sought) -> Result<Answer, Failure> {
-        if self.servers.len() >= MOST || self.servers.contains_key(&number) {
-            return Err(Failure::of(format!("it knows {MOST} servers, or one of number {number}")));
-        }
         let transport: Transport =
             sought.transport.parse().map_err(|word: UnknownWord| Failure::of(word.to_string()))?;
         let server = match ExternalServer::find(&sought.identity, transport, sought.address) {
@@ -404,13 +447,13 @@ impl<W: Write + Send + 'static> Host<'_, W> {
             file_limit: server.file_limit(),
             plain: server.plain_address(transport, sought.address),
         };
-        self.servers.insert(number, server);
+        self.servers.found(number, server)?;
         Ok(Answer::Found(Box::new(found)))
     }
 
     fn watch(&mut self, server: u32, watch: u32, beside: &[usize]) -> Result<Answer, Failure> {
-        let watched = self.known(server)?.watched().beside_load(beside);
-        self.begin_watch(watch, watched)
+        let ToWatch { watched, .. } = self.servers.to_watch(server)?;
+        self.begin_watch(watch, watched.beside_load(beside))
     }
 
     fn begin_watch(&self, watch: u32, watched: Watched) -> Result<Answer, Failure> {
@@ -454,6 +497,11 @@ fn tell_samples<W: Write>(
         output.say(&samples).map_err(|error| Failure::of(error.to_string()))?;
     }
     Ok(series)
+}
+
+/// The address at which ssh(1) was reached: the third word of its variable.
+fn own_address(connection: Option<&str>) -> Option<IpAddr> {
+    connection?.split_ascii_whitespace().nth(2)?.parse().ok()
 }
 
 fn no_watch(watch: u32) -> Failure {

@@ -6,10 +6,12 @@
 //! coordinator that hears nothing for 25 s gives the host up.
 //!
 //! [`ServerWatch`] is how a server is watched, here or there: the one difference is who samples. [`LoadHosts`] are hosts
-//! that share a load: each has some of its workers, and what they count is put together here.
+//! that share a load: each has some of its workers, and what they count is put together here. A [`StartedServer`] is one
+//! that dnslab has started, here or there.
 //!
-//! Modules, in the order of reading: `host` (the agent) with `sampling` and `shares`, `output` (frames out), `link` (its
-//! coordinator), `watching` and `load_hosts` (what both are for), `agents` (the links of a session).
+//! Modules, in the order of reading: `host` (the agent) with `sampling`, `servers` and `shares`, `output`
+//! (frames out), `link` (its coordinator), `watching`, `started` and `load_hosts` (what both are for), `serving` (what a
+//! server is started with), `agents` (the links of a session).
 //!
 //! - Invariant: an agent does what its role allows, and nothing before the coordinator has said its version.
 //! - Invariant: what an agent says is bounded, and so is what its coordinator keeps of it.
@@ -24,11 +26,16 @@ mod link;
 mod load_hosts;
 mod output;
 mod sampling;
+mod servers;
+mod serving;
 mod shares;
+mod started;
 mod watching;
 
 pub use agents::Agents;
 pub use host::{AgentEnd, Permission, serve, serve_standard};
 pub use link::{Link, LinkError};
 pub use load_hosts::{HostedLoad, LoadHosts};
+pub use serving::{ServerPlace, give, logging, server_spec};
+pub use started::{CounterWatching, NotServed, SentServer, StartedServer};
 pub use watching::{FoundThere, ServerRecording, ServerWatch, WatchedServer};

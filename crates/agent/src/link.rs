@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::mem::take;
+use std::net::IpAddr;
 use std::path::Path;
 use std::process::{ChildStderr, ChildStdin, ChildStdout};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -38,7 +39,7 @@ const DONE_WITHIN: Duration = Duration::from_secs(20);
 
 /// Time until an order must be done that takes its time: perf has begun, or has written what it sampled, each program of
 /// a host was asked, a series of a day was sent.
-const LATER_WITHIN: Duration = Duration::from_secs(200);
+pub(crate) const LATER_WITHIN: Duration = Duration::from_secs(200);
 
 /// Time for an exchange of stamps.
 const EXCHANGED_WITHIN: Duration = Duration::from_secs(2);
@@ -122,6 +123,20 @@ pub enum LinkError {
     },
 }
 
+impl LinkError {
+    /// The name of the host.
+    pub(crate) fn host(&self) -> &str {
+        match self {
+            Self::NotStarted { host, .. }
+            | Self::NoAgent { host, .. }
+            | Self::Refused { host, .. }
+            | Self::Failed { host, .. }
+            | Self::Lost { host, .. }
+            | Self::Late { host, .. } => host,
+        }
+    }
+}
+
 /// What came from the agent and is not yet fetched.
 #[derive(Default)]
 struct State {
@@ -132,6 +147,8 @@ struct State {
     exchange: Option<Exchange>,
     /// What watches say. Only those that were begun are kept.
     watches: HashMap<u32, Heard>,
+    /// How servers ended that were started there and that somebody waits for; `None` while they run.
+    servers: HashMap<u32, Option<(String, Vec<String>)>>,
     /// Where news of loads go.
     loads: HashMap<u32, SyncSender<LoadNews>>,
     heard: Option<Instant>,
@@ -176,6 +193,7 @@ struct Welcome {
     host: String,
     facts: Vec<Fact>,
     cpus: Vec<usize>,
+    address: Option<IpAddr>,
     boot_id: String,
 }
 
@@ -246,8 +264,8 @@ pub struct Link {
     remote: Mutex<Remote>,
 }
 
-/// Lists of queries that a host keeps for later loads.
-const KEPT_LISTS: usize = 16;
+/// Queries of all lists that a host keeps for later loads, beside those of the next one.
+const KEPT_QUERIES: usize = 5_000_000;
 
 impl fmt::Debug for Link {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -317,6 +335,12 @@ impl Link {
         &self.welcome.cpus
     }
 
+    /// The address at which ssh reached it.
+    #[must_use]
+    pub fn address(&self) -> Option<IpAddr> {
+        self.welcome.address
+    }
+
     /// What the host is.
     #[must_use]
     pub fn facts(&self) -> &[Fact] {
@@ -364,6 +388,9 @@ impl Link {
             Order::Sample { .. }
             | Order::EndSample { .. }
             | Order::EndWatch { .. }
+            | Order::Count { .. }
+            | Order::EndCount { .. }
+            | Order::Forget { .. }
             | Order::Examine => LATER_WITHIN,
             _ => DONE_WITHIN,
         };
@@ -384,9 +411,27 @@ impl Link {
         self.done_within(id, DONE_WITHIN)
     }
 
-    /// Waits until the workers of a load are ready. A million clients take their time.
-    pub(crate) fn ready(&self, id: u32) -> Result<Answer, LinkError> {
-        self.done_within(id, LATER_WITHIN)
+    /// The answer to an order, or `None` if it is not there within this time. Workers that get ready take their time.
+    pub(crate) fn ready_within(
+        &self,
+        id: u32,
+        within: Duration,
+    ) -> Option<Result<Answer, LinkError>> {
+        let done = self.shared.wait(within, |state| state.orders.get_mut(&id)?.take());
+        let done = match done {
+            Err(LinkError::Late { .. }) => return None,
+            done => done,
+        };
+        self.shared.state().orders.remove(&id);
+        Some(done.and_then(|done| {
+            let host = self.shared.host.clone();
+            done.map_err(|failure| LinkError::Failed { host, failure: reason_of(failure) })
+        }))
+    }
+
+    /// An order was not done in the time that workers may take.
+    pub(crate) fn is_late(&self) -> LinkError {
+        LinkError::Late { host: self.shared.host.clone(), within: LATER_WITHIN }
     }
 
     fn done_within(&self, id: u32, within: Duration) -> Result<Answer, LinkError> {
@@ -449,25 +494,68 @@ impl Link {
         there.ok_or_else(|| self.misunderstood())
     }
 
-    /// The number of a list of queries, which the host has from here on.
-    pub(crate) fn list(&self, queries: &Arc<QueryList>) -> Result<u32, LinkError> {
+    /// The numbers of these lists of queries, which the host has from here on.
+    pub(crate) fn lists(&self, wanted: &[&Arc<QueryList>]) -> Result<Vec<u32>, LinkError> {
         let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, list)) = lists.iter().find(|(known, _)| Arc::ptr_eq(known, queries)) {
-            return Ok(*list);
-        }
-        if lists.len() >= KEPT_LISTS {
-            let (_, oldest) = lists.remove(0);
-            self.order_only(Order::Leave { number: oldest });
-        }
-        let list = self.number();
+        let is_wanted = |known: &Arc<QueryList>| wanted.iter().any(|one| Arc::ptr_eq(one, known));
+        let mut kept: usize = lists.iter().map(|(known, _)| known.len() as usize).sum();
+        // The oldest first.
+        lists.retain(|(known, list)| {
+            let is_kept = is_wanted(known) || kept <= KEPT_QUERIES;
+            if !is_kept {
+                kept -= known.len() as usize;
+                self.order_only(Order::Leave { number: *list });
+            }
+            is_kept
+        });
+        let numbers = wanted.iter().map(|queries| {
+            if let Some((_, list)) = lists.iter().find(|(known, _)| Arc::ptr_eq(known, queries)) {
+                return Ok(*list);
+            }
+            let list = self.number();
+            let sent = self.send_list(list, queries);
+            sent.inspect_err(|_| self.order_only(Order::Leave { number: list }))?;
+            lists.push((Arc::clone(queries), list));
+            Ok(list)
+        });
+        numbers.collect()
+    }
+
+    fn send_list(&self, list: u32, queries: &QueryList) -> Result<(), LinkError> {
         for part in SentQueries::parts_of(queries) {
             match self.order(Order::Queries { list, part })? {
                 Answer::Taken => {}
                 _ => return Err(self.misunderstood()),
             }
         }
-        lists.push((Arc::clone(queries), list));
-        Ok(list)
+        Ok(())
+    }
+
+    /// Nobody waits any more for the answer to an order.
+    pub(crate) fn give_back(&self, id: u32) {
+        if let Some(order) = self.shared.state().orders.get_mut(&id) {
+            *order = Some(Err(Failure::of("nobody waits for it any more")));
+        }
+        self.shared.changed.notify_all();
+    }
+
+    /// Waits for the answer to an order that takes as long as this, and some time more.
+    pub(crate) fn done_in(&self, id: u32, length: Duration) -> Result<Answer, LinkError> {
+        self.done_within(id, length.saturating_add(DONE_WITHIN))
+    }
+
+    /// From here on it is noted when a server there ends by itself.
+    pub(crate) fn expect_server(&self, server: u32) {
+        self.shared.state().servers.insert(server, None);
+    }
+
+    pub(crate) fn forget_server(&self, server: u32) {
+        self.shared.state().servers.remove(&server);
+    }
+
+    /// How a server has ended by itself, with the end of its log.
+    pub(crate) fn exited(&self, server: u32) -> Option<(String, Vec<String>)> {
+        self.shared.state().servers.get(&server)?.clone()
     }
 
     /// From here on what the host tells of a load is heard.
@@ -480,6 +568,13 @@ impl Link {
     /// What the host tells of a load is of no interest any more.
     pub(crate) fn forget_load(&self, load: u32) {
         self.shared.state().loads.remove(&load);
+    }
+
+    /// Gives the host up, if it is lost or was too late.
+    pub(crate) fn give_up_after(&self, error: &LinkError) {
+        if matches!(error, LinkError::Lost { .. } | LinkError::Late { .. }) {
+            self.shared.end(error.clone());
+        }
     }
 
     /// Gives the host up, which says what cannot be.
@@ -521,7 +616,16 @@ impl Link {
     }
 
     fn say(&self, message: &ToAgent) {
-        if let Err(error) = self.output.say(message) {
+        let said = self.output.say(message);
+        // It is too long for a frame, and nothing of it was written.
+        if let (Err(error), ToAgent::Order { id, .. }) = (&said, message)
+            && error.kind() == io::ErrorKind::InvalidInput
+        {
+            let failure = Failure::of(format!("the order is too long: {error}"));
+            settle(&mut self.shared.state(), *id, Err(failure));
+            return;
+        }
+        if let Err(error) = said {
             // ssh may have said more by now, or says it soon.
             thread::sleep(Duration::from_millis(50));
             self.shared.lose(format!("nothing can be said to it any more: {error}"));
@@ -622,11 +726,18 @@ fn hear_all(frames: &mut FrameReader, came_ns: i64, shared: &Shared) -> Option<S
         let mut state = shared.state();
         state.frames = frames.read();
         match message {
-            FromAgent::Welcome { mut roles, host, facts, mut cpus, boot_id, .. } => {
+            FromAgent::Welcome { mut roles, host, facts, mut cpus, address, boot_id, .. } => {
                 roles.truncate(Role::ALL.len());
                 cpus.truncate(MOST_CPUS);
                 let facts = facts.into_iter().take(MOST_FACTS).map(told_fact).collect();
-                state.welcome = Some(Welcome { roles, host: told(&host), facts, cpus, boot_id });
+                let host = told(&host);
+                state.welcome = Some(Welcome { roles, host, facts, cpus, address, boot_id });
+            }
+            FromAgent::Exited { server, ending, log } => {
+                if let Some(known) = state.servers.get_mut(&server) {
+                    let lines = log.iter().take(MOST_FACTS).map(|line| told(line));
+                    *known = Some((told(&ending), lines.collect()));
+                }
             }
             FromAgent::Interval { load, member, record } => {
                 let to = state.loads.get(&load).cloned();

@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use dnslab_figures::are_words;
 use dnslab_load::{
     IntervalRecord, Job, LoadResult, Phases, Progress, Reports, Share, run_elsewhere,
 };
@@ -17,11 +18,14 @@ use dnslab_record::{LoadHost, MeasuredShare};
 use dnslab_settings::HostPlaces;
 
 use crate::agents::Agents;
-use crate::link::{Link, LinkError, LoadNews};
+use crate::link::{LATER_WITHIN, Link, LinkError, LoadNews};
 use crate::watching::ServerWatch;
 
 /// Time between the last host's readiness and the zero of the timeline: each must have been told by then.
 const LEAD: Duration = Duration::from_millis(300);
+
+/// Attempts at the offset of a clock that is needed better than it is known.
+const ATTEMPTS: u32 = 4;
 
 /// How often a load is looked after that says nothing.
 const LOOK: Duration = Duration::from_millis(50);
@@ -53,8 +57,10 @@ struct ReadyHost {
     load: u32,
     news: Receiver<LoadNews>,
     shares: Vec<Share>,
-    /// Its clock before the loads.
+    /// Its clock just before the loads began.
     before: Offset,
+    /// Zero of their timeline by its clock, as it was told, nanoseconds.
+    begins_ns: i64,
 }
 
 impl Drop for ReadyHost {
@@ -79,6 +85,12 @@ impl LoadHosts {
         Ok(Self { links: links.collect::<Result<_, _>>()? })
     }
 
+    /// Hosts that have been reached.
+    #[must_use]
+    pub fn of(links: Vec<Arc<Link>>) -> Self {
+        Self { links }
+    }
+
     /// How many there are.
     #[must_use]
     pub fn count(&self) -> u32 {
@@ -101,16 +113,13 @@ impl LoadHosts {
         self.links.iter().find_map(|link| link.ended())
     }
 
-    /// Watches the CPUs of each from here on, with the name of the host.
-    ///
-    /// # Errors
-    /// When one of them is lost.
-    pub fn watch(&self) -> Result<Vec<(String, ServerWatch)>, LinkError> {
-        let watches = self
-            .links
-            .iter()
-            .map(|link| Ok((link.name().to_owned(), ServerWatch::of_load(link, link.cpus())?)));
-        watches.collect()
+    /// Watches the CPUs of each from here on, with the name of the host; `None` where that cannot be.
+    #[must_use]
+    pub fn watch(&self) -> Vec<(String, Option<ServerWatch>)> {
+        let watch = |link: &Arc<Link>| {
+            (link.name().to_owned(), ServerWatch::of_load(link, link.cpus()).ok())
+        };
+        self.links.iter().map(watch).collect()
     }
 
     /// Applies loads on one timeline, each shared by all hosts, and waits until all have ended. `observe` is told of the
@@ -122,10 +131,19 @@ impl LoadHosts {
         loads: &[HostedLoad<'_>],
         observe: &mut dyn FnMut(usize, Progress<'_>),
     ) -> Vec<Result<LoadResult, String>> {
-        let begun = self.ready(loads).and_then(|ready| Ok((self.begin(&ready)?, ready)));
+        let begun = self.ready(loads, observe).and_then(|mut ready| {
+            let origin = begin(&mut ready, loads)?;
+            Ok((origin, ready))
+        });
         let (origin, ready) = match begun {
             Ok(begun) => begun,
-            Err(error) => return loads.iter().map(|_| Err(error.to_string())).collect(),
+            Err(error) => {
+                // A host that is late has failed as one that is lost has.
+                self.links.iter().filter(|link| error.is_of(link)).for_each(|link| {
+                    error.link.iter().for_each(|error| link.give_up_after(error));
+                });
+                return loads.iter().map(|_| Err(error.reason.clone())).collect();
+            }
         };
         let jobs: Vec<&Job> = loads.iter().map(|load| load.job).collect();
         let mut facts = Vec::new();
@@ -139,57 +157,129 @@ impl LoadHosts {
             let mut result = result?;
             for host in &facts {
                 let clock = host.clock.as_ref().map_err(Clone::clone)?;
-                result.facts.hosts.push(host.of_load(load, *clock));
+                result.facts.hosts.extend(host.of_load(load, *clock));
             }
             Ok(result)
         });
         with_facts.collect()
     }
 
-    /// Has each host make its shares ready.
-    fn ready(&self, loads: &[HostedLoad<'_>]) -> Result<Vec<ReadyHost>, LinkError> {
+    /// Has each host make its shares ready. `observe` is told of the time that passes.
+    fn ready(
+        &self,
+        loads: &[HostedLoad<'_>],
+        observe: &mut dyn FnMut(usize, Progress<'_>),
+    ) -> Result<Vec<ReadyHost>, NotBegun> {
         let cpus = self.cpus_of_each();
         let dealt: Vec<Vec<Share>> =
             loads.iter().map(|load| Share::deal(load.job.workers, &cpus)).collect();
+        let queries: Vec<_> = loads.iter().map(|hosted| &hosted.job.queries).collect();
         let mut ready = Vec::new();
         for (place, link) in self.links.iter().enumerate() {
             let shares: Vec<Share> = dealt.iter().map(|shares| shares[place]).collect();
-            let (load, mut members) = (link.number(), Vec::new());
-            for (hosted, share) in loads.iter().zip(&shares) {
-                let list = link.list(&hosted.job.queries)?;
+            let (load, lists) = (link.number(), link.lists(&queries)?);
+            let members = loads.iter().zip(&shares).zip(lists).map(|((hosted, share), list)| {
                 let job = SentJob::from(hosted.job).on_cpus(link.cpus().to_vec());
-                members.push(SentShare { job, list, share: *share });
-            }
-            let news = link.expect_load(load);
-            let (link, before) = (Arc::clone(link), link.offset()?);
+                SentShare { job, list, share: *share }
+            });
+            let members = members.collect();
+            let (news, before) = (link.expect_load(load), link.offset()?);
+            let link = Arc::clone(link);
             // From here on they are given up whatever happens.
-            let host = ReadyHost { link, load, news, shares, before };
+            let host = ReadyHost { link, load, news, shares, before, begins_ns: 0 };
             let id = host.link.begin_order(Order::Load { load, members });
             ready.push((id, host));
         }
-        let awaited = ready.into_iter().map(|(id, host)| match host.link.ready(id)? {
-            Answer::Ready => Ok(host),
-            _ => Err(host.link.misunderstood()),
+        let deadline = Instant::now() + LATER_WITHIN;
+        let awaited = ready.into_iter().map(|(id, host)| {
+            let answer = loop {
+                if let Some(answer) = host.link.ready_within(id, LOOK) {
+                    break answer?;
+                }
+                observe(0, Progress::Tick);
+                if loads.iter().any(|load| load.stop.load(Ordering::Relaxed)) {
+                    return Err(NotBegun::of("interrupted before the load began"));
+                }
+                if Instant::now() > deadline {
+                    return Err(host.link.is_late().into());
+                }
+            };
+            match answer {
+                Answer::Ready => Ok(host),
+                _ => Err(host.link.misunderstood().into()),
+            }
         });
         awaited.collect()
     }
+}
 
-    /// Has all hosts begin at one instant, by their own clocks.
-    fn begin(&self, ready: &[ReadyHost]) -> Result<Instant, LinkError> {
-        let slowest_ns = ready.iter().map(|host| host.before.bound_ns).max().unwrap_or(0);
-        let origin = Instant::now() + LEAD + 4 * Duration::from_nanos(slowest_ns);
-        let mut told = Vec::new();
-        for host in ready {
-            let at_ns = host.link.instant_there(host.before, origin)?;
-            told.push((host, host.link.begin_order(Order::Begin { load: host.load, at_ns })));
-        }
-        for (host, id) in told {
-            match host.link.done(id)? {
-                Answer::Told => {}
-                _ => return Err(host.link.misunderstood()),
+/// Why loads did not begin.
+struct NotBegun {
+    reason: String,
+    /// The fault of a host, if it was one.
+    link: Option<LinkError>,
+}
+
+impl NotBegun {
+    fn of(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), link: None }
+    }
+
+    fn is_of(&self, link: &Link) -> bool {
+        self.link.as_ref().is_some_and(|error| error.host() == link.name())
+    }
+}
+
+impl From<LinkError> for NotBegun {
+    fn from(error: LinkError) -> Self {
+        Self { reason: error.to_string(), link: Some(error) }
+    }
+}
+
+/// Has all hosts begin at one instant, by their own clocks as they are now.
+fn begin(ready: &mut [ReadyHost], loads: &[HostedLoad<'_>]) -> Result<Instant, NotBegun> {
+    for host in &mut *ready {
+        // A busy machine answers late now and then.
+        for attempt in 1..=ATTEMPTS {
+            host.before = host.link.offset()?;
+            match check_clock(&host.link, host.before.bound_ns, loads) {
+                Ok(()) => break,
+                Err(reason) if attempt == ATTEMPTS => return Err(NotBegun::of(reason)),
+                Err(_) => {}
             }
         }
-        Ok(origin)
+    }
+    let slowest_ns = ready.iter().map(|host| host.before.bound_ns).max().unwrap_or(0);
+    let origin = Instant::now() + LEAD + 4 * Duration::from_nanos(slowest_ns);
+    let mut told = Vec::new();
+    for host in &mut *ready {
+        host.begins_ns = host.link.instant_there(host.before, origin)?;
+        let order = Order::Begin { load: host.load, at_ns: host.begins_ns };
+        told.push(host.link.begin_order(order));
+    }
+    for (host, id) in ready.iter().zip(told) {
+        match host.link.done(id)? {
+            Answer::Told => {}
+            _ => return Err(host.link.misunderstood().into()),
+        }
+    }
+    Ok(origin)
+}
+
+/// Whether a clock that is known within this is known well enough for loads. Those that take turns share the time between
+/// two slices; of others it is what a window may be off by.
+fn check_clock(link: &Link, bound_ns: u64, loads: &[HostedLoad<'_>]) -> Result<(), String> {
+    let most = loads.iter().map(|load| match load.job.timeline.turns() {
+        Some(turns) => turns.lead_ns().max(turns.slice_ns() / 20),
+        None => load.job.timeline.own_window_ns() / 200,
+    });
+    match most.min().filter(|most| bound_ns > *most) {
+        None => Ok(()),
+        Some(most) => Err(format!(
+            "{}: its clock is known within {bound_ns} ns only, and such a load needs {most} ns: take a longer load, whole \
+             runs (`repeat.alternate = \"runs\"`), or a nearer host",
+            link.name()
+        )),
     }
 }
 
@@ -197,22 +287,23 @@ impl LoadHosts {
 struct HostFacts {
     link: Arc<Link>,
     shares: Vec<Share>,
-    /// How late the last worker of each load began, nanoseconds.
-    late_ns: Vec<u64>,
+    /// How late the last worker of each load began, nanoseconds; `None` of one that the host did not end.
+    late_ns: Vec<Option<u64>>,
     /// How far its clock was known, nanoseconds; an error if it was known too badly.
     clock: Result<u64, String>,
 }
 
 impl HostFacts {
-    fn of_load(&self, load: usize, clock_bound_ns: u64) -> LoadHost {
+    /// `None` for a host whose workers are not in the load.
+    fn of_load(&self, load: usize, clock_bound_ns: u64) -> Option<LoadHost> {
         let (cpus, workers) = (self.link.cpus(), self.shares[load].count);
-        LoadHost {
+        Some(LoadHost {
             host: self.link.name().to_owned(),
             workers,
             cpus: cpus.iter().copied().cycle().take(cpus.len().min(1) * workers as usize).collect(),
             clock_bound_ns,
-            late_ns: self.late_ns[load],
-        }
+            late_ns: self.late_ns[load]?,
+        })
     }
 }
 
@@ -223,12 +314,13 @@ fn gather(
     origin: Instant,
     mut reports: Vec<Vec<Reports>>,
 ) -> (Vec<Result<Vec<MeasuredShare>, String>>, Vec<HostFacts>) {
+    let is_broken = &AtomicBool::new(false);
     let heard = thread::scope(|scope| {
         let mut threads = Vec::new();
         // From the last host to the first, as that takes reports off their ends.
         for host in ready.into_iter().rev() {
             let own: Vec<Reports> = reports.iter_mut().filter_map(Vec::pop).collect();
-            let hear = move || host.hear(loads, origin, &own);
+            let hear = move || host.hear((loads, is_broken), origin, &own);
             threads.push(thread::Builder::new().spawn_scoped(scope, hear)?);
         }
         let join = |thread: thread::ScopedJoinHandle<'_, _>| {
@@ -258,11 +350,11 @@ impl ReadyHost {
     /// Hears the host until all its shares have ended, or it is lost.
     fn hear(
         self,
-        loads: &[HostedLoad<'_>],
+        (loads, is_broken): (&[HostedLoad<'_>], &AtomicBool),
         origin: Instant,
         reports: &[Reports],
     ) -> (Said, HostFacts) {
-        let mut hearing = Hearing::of(&self, loads, origin, reports);
+        let mut hearing = Hearing::of(&self, (loads, is_broken), origin, reports);
         while hearing.said.iter().any(Option::is_none) {
             hearing.pass_on_stops();
             match self.news.recv_timeout(LOOK) {
@@ -282,33 +374,45 @@ impl ReadyHost {
         }
         let said = hearing.said;
         let late = |said: &Option<Result<MeasuredShare, String>>| {
-            said.as_ref().and_then(|said| said.as_ref().ok()).map_or(0, |share| share.late_ns)
+            said.as_ref().and_then(|said| said.as_ref().ok()).map(|share| share.late_ns)
         };
+        let late_ns: Vec<Option<u64>> = said.iter().map(late).collect();
         let facts = HostFacts {
-            late_ns: said.iter().map(late).collect(),
-            clock: self.clock(loads, origin),
+            clock: self.clock(loads, &late_ns, origin),
+            late_ns,
             shares: self.shares.clone(),
             link: Arc::clone(&self.link),
         };
         (said, facts)
     }
 
-    /// How far the clock of the host was known, nanoseconds; that of a host which is lost is no error of its own.
-    fn clock(&self, loads: &[HostedLoad<'_>], origin: Instant) -> Result<u64, String> {
-        let Ok((_, bound_ns)) = self.link.there(self.before, origin) else { return Ok(0) };
-        // Loads that take turns share the time between two slices; of others it is what a window may be off by.
-        let most = loads.iter().map(|load| match load.job.timeline.turns() {
-            Some(turns) => turns.lead_ns().max(turns.slice_ns() / 20),
-            None => load.job.timeline.own_window_ns() / 200,
-        });
-        match most.min().filter(|most| bound_ns > *most) {
-            None => Ok(bound_ns),
-            Some(most) => Err(format!(
-                "{}: its clock is known within {bound_ns} ns only, and such a load needs {most} ns: take a longer \
-                 load, whole runs (`repeat.alternate = \"runs\"`), or a nearer host",
-                self.link.name()
-            )),
+    /// How far the instant at which the host began was known, nanoseconds; that of a host which is lost is no error of its
+    /// own.
+    fn clock(
+        &self,
+        loads: &[HostedLoad<'_>],
+        late_ns: &[Option<u64>],
+        origin: Instant,
+    ) -> Result<u64, String> {
+        let bound_ns = match self.link.there(self.before, origin) {
+            Ok((there_ns, bound_ns)) => bound_ns + there_ns.abs_diff(self.begins_ns),
+            Err(_) if self.link.ended().is_some() => return Ok(0),
+            Err(error) => return Err(error.to_string()),
+        };
+        check_clock(&self.link, bound_ns, loads)?;
+        for (load, late_ns) in loads.iter().zip(late_ns) {
+            // Later turns are by the clock.
+            let timeline = &load.job.timeline;
+            let most_ns = timeline.measured_from_ns().max(timeline.own_window_ns() / 200);
+            if let Some(late_ns) = late_ns.filter(|late_ns| *late_ns > most_ns) {
+                return Err(format!(
+                    "{}: its last worker began {late_ns} ns late, and such a load bears {most_ns} ns: lengthen the \
+                     warm-up (`load.warm_up`), or end what else runs there",
+                    self.link.name()
+                ));
+            }
         }
+        Ok(bound_ns)
     }
 }
 
@@ -316,6 +420,8 @@ impl ReadyHost {
 struct Hearing<'a> {
     host: &'a ReadyHost,
     loads: &'a [HostedLoad<'a>],
+    /// A share of another host has failed, so nothing comes of the loads.
+    is_broken: &'a AtomicBool,
     phases: Vec<Phases>,
     origin: Instant,
     reports: &'a [Reports],
@@ -323,12 +429,14 @@ struct Hearing<'a> {
     /// The interval that each load may tell next.
     next: Vec<u64>,
     is_stopped: Vec<bool>,
+    /// When the last of them was.
+    stopped: Option<Instant>,
 }
 
 impl<'a> Hearing<'a> {
     fn of(
         host: &'a ReadyHost,
-        loads: &'a [HostedLoad<'a>],
+        (loads, is_broken): (&'a [HostedLoad<'a>], &'a AtomicBool),
         origin: Instant,
         reports: &'a [Reports],
     ) -> Self {
@@ -336,30 +444,40 @@ impl<'a> Hearing<'a> {
         Self {
             host,
             loads,
+            is_broken,
             phases: loads.iter().map(|load| Phases::of(load.job)).collect(),
             origin,
             reports,
             said: vec![None; count],
             next: vec![0; count],
             is_stopped: vec![false; count],
+            stopped: None,
         }
     }
 
     fn pass_on_stops(&mut self) {
         for (member, load) in self.loads.iter().enumerate() {
-            if !self.is_stopped[member] && load.stop.load(Ordering::Relaxed) {
+            let is_wanted =
+                !load.stop.load(Ordering::Relaxed) && !self.is_broken.load(Ordering::Relaxed);
+            if !self.is_stopped[member] && !is_wanted {
                 self.is_stopped[member] = true;
+                self.stopped = Some(Instant::now());
                 self.host.link.order_only(Order::StopLoad { load: self.host.load, member });
             }
         }
     }
 
     fn is_overdue(&self) -> bool {
-        let until = self.loads.iter().map(|load| {
-            let patience = load.job.attempts().patience().max(load.job.settings.timeout);
-            load.job.timeline.length() + patience
-        });
-        self.origin.elapsed() > until.max().unwrap_or_default() + SAID_WITHIN
+        let patience = self
+            .loads
+            .iter()
+            .map(|load| load.job.attempts().patience().max(load.job.settings.timeout));
+        let patience = patience.max().unwrap_or_default() + SAID_WITHIN;
+        let length = self.loads.iter().map(|load| load.job.timeline.length()).max();
+        let is_after_end = self.origin.elapsed() > length.unwrap_or_default() + patience;
+        let is_after_stop = self.stopped.is_some_and(|stopped| stopped.elapsed() > patience);
+        let all_are_stopped = self.is_stopped.iter().all(|is_stopped| *is_stopped);
+        is_after_end || (all_are_stopped && is_after_stop)
     }
 
     /// An error says what cannot be.
@@ -373,6 +491,7 @@ impl<'a> Hearing<'a> {
         match news {
             LoadNews::Interval { record, .. } => self.interval(member, *record),
             LoadNews::Ended { share: Err(failure), .. } => {
+                self.is_broken.store(true, Ordering::Relaxed);
                 self.said[member] = Some(Err(failure));
                 Ok(())
             }
@@ -389,8 +508,8 @@ impl<'a> Hearing<'a> {
         if let Some(fault) = record.fault(&self.phases[member], now) {
             return Err(fault);
         }
-        if record.number < self.next[member] {
-            return Err("it tells of one interval twice");
+        if record.number != self.next[member] {
+            return Err("it tells of an interval twice, or leaves one out");
         }
         self.next[member] = record.number + 1;
         self.reports[member].send(record);
@@ -414,13 +533,24 @@ impl<'a> Hearing<'a> {
         if !counted.intervals.is_empty() || !counted.seconds.is_empty() {
             return Err("it has a series of its own");
         }
+        let words = counted.windows.iter().all(|window| are_words(&window.rcodes));
+        if !words || !counted.counters.is_possible() || !counted.warm_up.is_possible() {
+            return Err("it counts more than there is to count");
+        }
         self.said[member] = Some(Ok(self.shown(share)));
         Ok(())
     }
 
     /// With texts of others as they can be shown.
-    fn shown(&self, share: MeasuredShare) -> MeasuredShare {
+    fn shown(&self, mut share: MeasuredShare) -> MeasuredShare {
         let name = self.host.link.name();
+        if let Some(tls) = &mut share.counted.tls {
+            let certificate = tls.certificate.iter_mut();
+            let of_certificate =
+                certificate.flat_map(|facts| [&mut facts.key, &mut facts.signature]);
+            let own = [&mut tls.version, &mut tls.cipher_suite, &mut tls.group];
+            own.into_iter().chain(of_certificate).for_each(|text| *text = crate::link::told(text));
+        }
         let shown = |text: Option<String>| text.map(|text| crate::link::told(&text));
         MeasuredShare {
             send_path: shown(share.send_path),

@@ -4,11 +4,15 @@ use std::collections::{HashMap, HashSet};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use dnslab_lab::GuardProgram;
 use dnslab_lab::perf::{self, Perf, PerfError, Recording, Sampled};
-use dnslab_lab::{ExternalServer, GuardProgram};
 use dnslab_protocol::{Answer, Failure};
+use dnslab_record::Span;
+use dnslab_settings::ServerKind;
+
+use crate::servers::ToWatch;
 
 /// Samplings at once at most. Each is a perf that runs.
 const MOST: usize = 16;
@@ -18,7 +22,7 @@ const MOST: usize = 16;
 pub(crate) struct Scratch(Arc<Mutex<HashSet<PathBuf>>>);
 
 impl Scratch {
-    fn make(&self) -> Result<PathBuf, Failure> {
+    pub(crate) fn make(&self) -> Result<PathBuf, Failure> {
         let made = tempfile::Builder::new().prefix("dnslab-agent-").tempdir();
         let refused = |error: std::io::Error| {
             Failure::of(format!("no temporary folder can be made: {error}"))
@@ -28,7 +32,7 @@ impl Scratch {
         Ok(folder)
     }
 
-    fn remove(&self, folder: &Path) {
+    pub(crate) fn remove(&self, folder: &Path) {
         std::fs::remove_dir_all(folder).ok();
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(folder);
     }
@@ -42,7 +46,16 @@ impl Scratch {
 }
 
 /// The samplings that run; `None` for one that is about to.
-type Running = HashMap<u32, Option<(Recording, PathBuf)>>;
+type Running = HashMap<u32, Option<Begun>>;
+
+/// A sampling that runs.
+#[derive(Debug)]
+struct Begun {
+    recording: Recording,
+    folder: PathBuf,
+    /// `None` of a server that somebody else started.
+    kind: Option<ServerKind>,
+}
 
 /// The samplings of an agent.
 #[derive(Clone, Debug, Default)]
@@ -60,7 +73,7 @@ impl Samplings {
     pub(crate) fn begin(
         &self,
         sampling: u32,
-        server: &ExternalServer,
+        server: ToWatch,
         length: Duration,
         guard: &GuardProgram,
     ) -> Result<Answer, Failure> {
@@ -91,26 +104,31 @@ impl Samplings {
 
     fn record(
         &self,
-        server: &ExternalServer,
+        server: ToWatch,
         length: Duration,
         guard: &GuardProgram,
-    ) -> Result<(Recording, PathBuf), Failure> {
+    ) -> Result<Begun, Failure> {
         let perf = Perf::find(guard).map_err(failure)?;
-        let rate_hz = perf::rate_hz(length, server.cpus().len());
+        let rate_hz = perf::rate_hz(length, server.cpus);
         let folder = self.scratch.make()?;
-        let recording = perf.record(&server.watched(), rate_hz, (guard, &folder, &[]));
+        let recording = perf.record(&server.watched, rate_hz, (guard, &folder, &[]));
         let recording = recording.map_err(|error| {
             self.scratch.remove(&folder);
             failure(error)
         })?;
-        Ok((recording, folder))
+        Ok(Begun { recording, folder, kind: server.kind })
     }
 
-    pub(crate) fn end(&self, sampling: u32, sampled: &Sampled) -> Result<Answer, Failure> {
+    pub(crate) fn end(
+        &self,
+        sampling: u32,
+        (origin, window): (Instant, Span),
+        max_stacks: usize,
+    ) -> Result<Answer, Failure> {
         let found = self.running().remove(&sampling).flatten();
-        let (recording, folder) =
+        let Begun { recording, folder, kind } =
             found.ok_or_else(|| Failure::of(format!("no sampling has number {sampling}")))?;
-        let profile = recording.finish(sampled);
+        let profile = recording.finish(&Sampled { kind, origin, window, max_stacks });
         self.scratch.remove(&folder);
         Ok(Answer::Profile(Box::new(profile.map_err(failure)?)))
     }
@@ -118,7 +136,7 @@ impl Samplings {
     /// Ends a sampling of no interest, if there is one of this number. It waits until its perf has ended.
     pub(crate) fn leave(&self, sampling: u32) {
         let left = self.running().remove(&sampling).flatten();
-        if let Some((recording, folder)) = left {
+        if let Some(Begun { recording, folder, .. }) = left {
             drop(recording);
             self.scratch.remove(&folder);
         }

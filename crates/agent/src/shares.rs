@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::io::{self, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use dnslab_load::{IntervalRecord, Job, LoadError, Member, Share, run_shares};
 use dnslab_protocol::{
@@ -31,25 +32,33 @@ const UNTOLD: usize = 64;
 /// A list of queries, of which further parts may come until it is first used.
 #[derive(Debug)]
 enum List {
-    Coming { description: String, queries: Vec<Query> },
-    Whole(Arc<QueryList>),
+    Coming { description: String, queries: Vec<Query>, octets: usize },
+    Whole { list: Arc<QueryList>, octets: usize },
 }
 
 impl List {
     fn len(&self) -> usize {
         match self {
             Self::Coming { queries, .. } => queries.len(),
-            Self::Whole(list) => list.len() as usize,
+            Self::Whole { list, .. } => list.len() as usize,
+        }
+    }
+
+    /// Of its messages.
+    fn octets(&self) -> usize {
+        match self {
+            Self::Coming { octets, .. } | Self::Whole { octets, .. } => *octets,
         }
     }
 
     fn whole(&mut self) -> Arc<QueryList> {
-        if let Self::Coming { description, queries } = self {
+        if let Self::Coming { description, queries, octets } = self {
             let (description, queries) = (std::mem::take(description), std::mem::take(queries));
-            *self = Self::Whole(Arc::new(QueryList::from_queries(queries, description)));
+            let list = Arc::new(QueryList::from_queries(queries, description));
+            *self = Self::Whole { list, octets: *octets };
         }
         match self {
-            Self::Whole(list) => Arc::clone(list),
+            Self::Whole { list, .. } => Arc::clone(list),
             Self::Coming { .. } => unreachable!("it was made whole"),
         }
     }
@@ -58,9 +67,56 @@ impl List {
 /// Loads that are ready or run.
 #[derive(Debug)]
 struct Running {
-    begin: mpsc::Sender<Instant>,
+    /// `None` once they are given up.
+    begin: Option<mpsc::Sender<Instant>>,
     stops: Arc<Vec<AtomicBool>>,
+    use_of: Use,
 }
+
+/// What shares of loads use here together.
+#[derive(Clone, Copy, Debug, Default)]
+struct Use {
+    workers: u64,
+    /// Connections of their clients.
+    connections: u64,
+    /// Queries per second at most, each as often as it may be asked; `None` with a closed loop among them.
+    rate_qps: Option<f64>,
+}
+
+impl Use {
+    const NONE: Self = Self { workers: 0, connections: 0, rate_qps: Some(0.0) };
+
+    fn of(job: &Job, share: Share) -> Self {
+        let Load { mode, clients, connections, .. } = &job.settings;
+        let part = f64::from(share.count) / f64::from(job.workers);
+        let asked = f64::from(job.attempts().count());
+        let connections = u64::from(*clients) * u64::from(*connections);
+        Self {
+            workers: share.count.into(),
+            connections: connections * u64::from(share.count) / u64::from(job.workers),
+            rate_qps: mode.rate().map(|rate| rate.highest() * part * asked),
+        }
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self {
+            workers: self.workers + other.workers,
+            connections: self.connections + other.connections,
+            rate_qps: self.rate_qps.zip(other.rate_qps).map(|(one, other)| one + other),
+        }
+    }
+}
+
+/// Workers and connections of all shares together, at most.
+const MOST_WORKERS: u64 = 4_096;
+const MOST_CONNECTIONS: u64 = 10_000_000;
+
+/// Octets of the messages of all lists together, at most.
+const MOST_OCTETS: usize = 2 << 30;
+
+/// Loads begin at most so long before they are told to, and so long after.
+const BEGINS_BEFORE: Duration = Duration::from_secs(1);
+const BEGINS_WITHIN: Duration = Duration::from_secs(60);
 
 /// The lists of queries and the shares of loads of an agent.
 #[derive(Debug, Default)]
@@ -86,15 +142,20 @@ impl Shares {
         if is_new && self.lists.len() >= MOST {
             return Err(Failure::of(format!("it has {MOST} lists of queries already")));
         }
-        let coming = List::Coming { description: part.description.clone(), queries: Vec::new() };
+        let known_octets: usize = self.lists.values().map(List::octets).sum();
+        let description = part.description.clone();
+        let coming = List::Coming { description, queries: Vec::new(), octets: 0 };
         let found = self.lists.entry(list).or_insert(coming);
-        let List::Coming { queries, .. } = found else {
+        let List::Coming { queries, octets, .. } = found else {
             return Err(Failure::of(format!("list {list} is in use: it takes no further queries")));
         };
         let further = part.queries(queries.len() + 1).map_err(unusable)?;
-        if known + further.len() > MOST_QUERIES {
-            return Err(Failure::of(format!("it has {MOST_QUERIES} queries at most")));
+        let more: usize = further.iter().map(|query| query.octets().len()).sum();
+        if known + further.len() > MOST_QUERIES || known_octets + more > MOST_OCTETS {
+            let most = format!("it has {MOST_QUERIES} queries of {MOST_OCTETS} octets at most");
+            return Err(Failure::of(most));
         }
+        *octets += more;
         queries.extend(further);
         Ok(Answer::Taken)
     }
@@ -113,14 +174,24 @@ impl Shares {
         }
         let members = members.into_iter().map(|member| self.member(member, permission));
         let members = members.collect::<Result<Vec<(Job, Share)>, Failure>>()?;
+        let use_of =
+            members.iter().map(|(job, share)| Use::of(job, *share)).fold(Use::NONE, Use::and);
+        let all = self.running().values().map(|running| running.use_of).fold(use_of, Use::and);
+        permission.check_use(all)?;
         let stops = members.iter().map(|_| AtomicBool::new(false)).collect::<Vec<_>>();
         let (stops, (begin, begun)) = (Arc::new(stops), mpsc::channel());
         let ready = Ready { id, load, members, stops: Arc::clone(&stops), begun };
-        self.running().insert(load, Running { begin, stops });
+        self.running().insert(load, Running { begin: Some(begin), stops, use_of });
         let running = Arc::clone(&self.running);
         let apply = move || {
+            let count = ready.members.len();
             // The reading thread notices that nobody is there.
-            ready.apply(&output).ok();
+            if catch_unwind(AssertUnwindSafe(|| ready.apply(&output).ok())).is_err() {
+                for member in 0..count {
+                    let share = Err(Failure::of("a worker failed: please report this fault"));
+                    output.say(&FromAgent::Ended { load, member, share }).ok();
+                }
+            }
             running.lock().unwrap_or_else(PoisonError::into_inner).remove(&load);
         };
         let started = thread::Builder::new().spawn(apply);
@@ -146,15 +217,19 @@ impl Shares {
                 job.workers
             )));
         }
-        permission.check(&job, share)?;
+        permission.check(&job)?;
         Ok((job, share))
     }
 
     /// Lets loads begin that are ready.
     pub(crate) fn begin(&self, load: u32, at: Instant) -> Result<Answer, Failure> {
+        let now = Instant::now();
+        if at + BEGINS_BEFORE < now || at > now + BEGINS_WITHIN {
+            return Err(Failure::of("a load begins within a minute of being told to"));
+        }
         let running = self.running();
-        let found = running.get(&load).ok_or_else(|| no_load(load))?;
-        let told = found.begin.send(at).map(|()| Answer::Told);
+        let begin = running.get(&load).and_then(|running| running.begin.as_ref());
+        let told = begin.ok_or_else(|| no_load(load))?.send(at).map(|()| Answer::Told);
         told.map_err(|_| no_load(load))
     }
 
@@ -168,8 +243,10 @@ impl Shares {
     /// Gives up a list or loads, if there are any of this number.
     pub(crate) fn leave(&mut self, number: u32) {
         self.lists.remove(&number);
-        if let Some(left) = self.running().remove(&number) {
+        // They are there until their threads have ended.
+        if let Some(left) = self.running().get_mut(&number) {
             left.stops.iter().for_each(|stop| stop.store(true, Ordering::Relaxed));
+            left.begin = None;
         }
     }
 
@@ -188,7 +265,7 @@ fn unusable(error: UnusableJob) -> Failure {
 
 impl Permission {
     /// Whether a share of a load is allowed here.
-    fn check(&self, job: &Job, share: Share) -> Result<(), Failure> {
+    fn check(&self, job: &Job) -> Result<(), Failure> {
         let Load { mode, .. } = &job.settings;
         if mode.is_played() || job.tells {
             return Err(Failure::of("it has no share of a load whose clients are played"));
@@ -202,9 +279,18 @@ impl Permission {
                 )));
             }
         }
+        Ok(())
+    }
+
+    /// Whether what all shares use together is allowed here.
+    fn check_use(&self, all: Use) -> Result<(), Failure> {
+        if all.workers > MOST_WORKERS || all.connections > MOST_CONNECTIONS {
+            return Err(Failure::of(format!(
+                "it has {MOST_WORKERS} workers and {MOST_CONNECTIONS} connections at most"
+            )));
+        }
         let Some(most_qps) = self.max_rate_qps else { return Ok(()) };
-        let share = f64::from(share.count) / f64::from(job.workers);
-        match mode.rate().map(|rate| rate.highest() * share) {
+        match all.rate_qps {
             Some(rate_qps) if rate_qps <= most_qps => Ok(()),
             Some(rate_qps) => Err(Failure::of(format!(
                 "its host does not allow it to ask {rate_qps:.0} queries per second, but {most_qps} at most (`dnslab \
@@ -261,9 +347,15 @@ impl Ready {
         let failure =
             |error: LoadError| Failure::from(&error as &(dyn std::error::Error + 'static));
         let shares: Vec<_> = shares.into_iter().map(|share| share.map_err(failure)).collect();
-        let first = shares.iter().find_map(|share| share.as_ref().err());
-        if let Some(failure) = first.filter(|_| !is_ready) {
-            return tell_answer(output, id, Err(failure.clone()));
+        if !is_ready {
+            let why = |share: &Result<_, Failure>| share.as_ref().err().cloned();
+            // What did not begin because of another load says less.
+            let failures: Vec<Failure> = shares.iter().filter_map(why).collect();
+            let not_begun = LoadError::NotBegun.to_string();
+            let first = failures.iter().find(|failure| failure.reason != not_begun);
+            let first = first.or(failures.first()).cloned();
+            let first = first.unwrap_or_else(|| Failure::of(not_begun));
+            return tell_answer(output, id, Err(first));
         }
         for (member, share) in shares.into_iter().enumerate() {
             let share = share.map(|share| Box::new(Counted(share)));

@@ -54,6 +54,53 @@ impl FoundThere {
     }
 }
 
+impl FoundThere {
+    /// A server that was started there.
+    pub(crate) fn started(link: &Arc<Link>, server: u32, facts: ServerFacts) -> Self {
+        let ServerFacts { kind, version, tls_library, user, seed, .. } = facts.clone();
+        let facts = ServerFacts {
+            kind: told(&kind),
+            version: told(&version),
+            tls_library: told(&tls_library),
+            user: told(&user),
+            seed,
+            ..bounded(facts, link)
+        };
+        let found = FoundServer { facts, file_limit: None, plain: None };
+        Self { link: Arc::clone(link), server, found }
+    }
+
+    pub(crate) fn link(&self) -> &Arc<Link> {
+        &self.link
+    }
+
+    /// Its number there.
+    pub(crate) fn number(&self) -> u32 {
+        self.server
+    }
+
+    pub(crate) fn exited(&self) -> Option<(String, Vec<String>)> {
+        self.link.exited(self.server)
+    }
+
+    pub(crate) fn log_tail(&self, lines: usize) -> Result<Vec<String>, LinkError> {
+        if let Some((_, log)) = self.exited() {
+            return Ok(log);
+        }
+        match self.link.order(Order::Log { server: self.server, lines })? {
+            Answer::Log(log) => Ok(log.iter().take(lines).map(|line| told(line)).collect()),
+            _ => Err(self.link.misunderstood()),
+        }
+    }
+
+    /// Ends a server that was started there, and waits until it has ended.
+    pub(crate) fn stop(&self) {
+        if self.link.ended().is_none() {
+            self.link.order(Order::Forget { server: self.server }).ok();
+        }
+    }
+}
+
 /// What an agent may say of a server that somebody else started, and no more of it than is shown.
 fn bounded(facts: ServerFacts, link: &Link) -> ServerFacts {
     let ServerFacts {
@@ -83,6 +130,7 @@ const MOST_TEXTS: usize = 64;
 
 impl Drop for FoundThere {
     fn drop(&mut self) {
+        self.link.forget_server(self.server);
         if self.link.ended().is_none() {
             self.link.order_only(Order::Forget { server: self.server });
         }

@@ -2,17 +2,21 @@
 
 use std::io::{PipeReader, PipeWriter, Read as _, Write as _};
 use std::net::UdpSocket;
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use dnslab_agent::{AgentEnd, Permission, serve};
 use dnslab_lab::GuardProgram;
+use dnslab_load::{Job, Share};
 use dnslab_protocol::{
-    Answer, FrameReader, FrameWriter, FromAgent, GREETING, MAX_BODY, Order, Role, Sought, ToAgent,
-    body_of, message_of,
+    Answer, FrameReader, FrameWriter, FromAgent, GREETING, MAX_BODY, Order, Role, SentJob,
+    SentQueries, SentShare, Sought, ToAgent, body_of, message_of,
 };
 use dnslab_record::{ResourceSample, ResourceSeries, Span};
-use dnslab_settings::Identity;
+use dnslab_settings::{Identity, Load, Mode};
+use dnslab_traffic::QueryList;
+use dnslab_wire::{Query, QueryOptions};
 use proptest::prelude::*;
 
 /// An agent on a thread, and the coordinator's ends of its pipes.
@@ -28,11 +32,15 @@ struct Agent {
 
 impl Agent {
     fn start(roles: &[Role]) -> Self {
+        Self::bounded(roles, None, None)
+    }
+
+    fn bounded(roles: &[Role], targets: Option<&str>, max_rate_qps: Option<f64>) -> Self {
         let (for_agent, input) = std::io::pipe().unwrap();
         let (mut output, of_agent) = std::io::pipe().unwrap();
         let guard = GuardProgram::this_program(["guard"]);
-        let (roles, targets, max_rate_qps) = (roles.to_vec(), None, None);
-        let permission = Permission { roles, targets, max_rate_qps, guard };
+        let (roles, targets) = (roles.to_vec(), targets.map(|text| text.parse().unwrap()));
+        let permission = Permission { roles, is_bounded: true, targets, max_rate_qps, guard };
         let end = thread::spawn(move || serve(&permission, for_agent, of_agent, |_| ()));
         let mut greeting = vec![0; GREETING.len()];
         output.read_exact(&mut greeting).unwrap();
@@ -44,10 +52,15 @@ impl Agent {
     /// One that knows its coordinator.
     fn known(roles: &[Role]) -> Self {
         let mut agent = Self::start(roles);
+        agent.greet(roles);
+        agent
+    }
+
+    fn greet(&mut self, roles: &[Role]) {
+        let agent = self;
         agent.say(&ToAgent::Hello { version: env!("CARGO_PKG_VERSION").to_owned() });
         let FromAgent::Welcome { roles: allowed, .. } = agent.hear() else { panic!("no welcome") };
         assert_eq!(allowed, roles);
-        agent
     }
 
     fn write(&mut self, octets: &[u8]) {
@@ -158,6 +171,115 @@ fn what_is_not_allowed_is_not_done() {
     let (_socket, sought) = own_server();
     let refused = agent.order(1, Order::Find { server: 1, sought }).unwrap_err();
     assert!(refused.contains("does not allow it to `watch`"), "{refused}");
+}
+
+/// A list of one query.
+fn one_query() -> SentQueries {
+    let name: domain::base::Name<Vec<u8>> = "a.example.".parse().unwrap();
+    let query = Query::new(&name, domain::base::iana::Rtype::A, &QueryOptions::default()).unwrap();
+    SentQueries::parts_of(&QueryList::from_queries(vec![query], "one".to_owned())).remove(0)
+}
+
+/// A share of an open loop at this rate, or of a closed one, of two workers.
+fn share_of(target: &str, rate: Option<f64>, share: Share) -> SentShare {
+    let ms = Duration::from_millis;
+    let mode = match rate {
+        Some(rate) => Mode::constant(rate),
+        None => Mode::Closed { outstanding: 1 },
+    };
+    let settings = Load {
+        mode,
+        clients: 4,
+        warm_up: ms(0),
+        duration: ms(300),
+        timeout: ms(50),
+        ..Load::default()
+    };
+    let none = Arc::new(QueryList::from_queries(Vec::new(), String::new()));
+    let job = Job { workers: 2, ..Job::new(settings, target.parse().unwrap(), none) };
+    SentShare { job: SentJob::from(&job), list: 1, share }
+}
+
+const SECOND: Share = Share { first: 1, count: 1 };
+
+#[test]
+fn a_share_of_a_load_begins_when_it_is_told_to() {
+    let (silent, _) = own_server();
+    let target = silent.local_addr().unwrap().to_string();
+    let mut agent = Agent::known(&[Role::Load]);
+    assert_eq!(agent.order(1, Order::Queries { list: 1, part: one_query() }), Ok(Answer::Taken));
+    let members = vec![share_of(&target, Some(100.0), SECOND)];
+    assert_eq!(agent.order(2, Order::Load { load: 5, members }), Ok(Answer::Ready));
+    agent.say(&ToAgent::Clock { sent_ns: 0 });
+    let FromAgent::Clock { answered_ns, .. } = agent.hear() else { panic!("no clock") };
+    let hour = 3_600_000_000_000;
+    for at_ns in [answered_ns - hour, answered_ns + hour] {
+        let refused = agent.order(3, Order::Begin { load: 5, at_ns }).unwrap_err();
+        assert!(refused.contains("within a minute"), "{refused}");
+    }
+    let begin = Order::Begin { load: 5, at_ns: answered_ns + 100_000_000 };
+    assert_eq!(agent.order(4, begin), Ok(Answer::Told));
+    let mut intervals = Vec::new();
+    let share = loop {
+        match agent.hear() {
+            FromAgent::Interval { load: 5, member: 0, record } => intervals.push(record.0),
+            FromAgent::Ended { load: 5, member: 0, share } => break share.unwrap().0,
+            other => panic!("{other:?}"),
+        }
+    };
+    // Every other query of 100 per second is due on the second of two workers.
+    let outcomes = share.counted.counters.outcomes;
+    assert_eq!((outcomes.due, outcomes.answered, outcomes.timed_out), (15, 0, 15));
+    assert_eq!(share.counted.workers.len(), 1);
+    let numbers: Vec<u64> = intervals.iter().map(|interval| interval.number).collect();
+    assert_eq!(numbers, [0, 1, 2]);
+    let due: u64 = intervals.iter().map(|interval| interval.events.due).sum();
+    assert_eq!(due, 15);
+    assert!(matches!(agent.leave(), Err(AgentEnd::Gone)));
+}
+
+#[test]
+fn a_load_that_is_left_before_it_begins_ends() {
+    let mut agent = Agent::known(&[Role::Load]);
+    agent.order(1, Order::Queries { list: 1, part: one_query() }).unwrap();
+    let members = vec![share_of("127.0.0.1:9", Some(10.0), SECOND)];
+    agent.order(2, Order::Load { load: 5, members }).unwrap();
+    agent.say(&ToAgent::Order { id: 3, order: Order::Leave { number: 5 } });
+    let ended = agent.hear_any(|message| matches!(message, FromAgent::Ended { .. }));
+    let FromAgent::Ended { share: Err(failure), .. } = ended else { panic!("{ended:?}") };
+    assert!(failure.reason.contains("given up"), "{failure:?}");
+}
+
+/// Whether an agent with these bounds refuses loads, and with which word.
+#[track_caller]
+fn check_bounded(members: Vec<SentShare>, word: &str) {
+    let mut agent = Agent::bounded(&[Role::Load], Some("127.0.0.0/8,[::1]:53"), Some(200.0));
+    agent.greet(&[Role::Load]);
+    agent.order(1, Order::Queries { list: 1, part: one_query() }).unwrap();
+    let refused = agent.order(2, Order::Load { load: 5, members }).unwrap_err();
+    assert!(refused.contains(word), "{refused}");
+}
+
+#[test]
+fn what_a_load_may_ask_is_decided_here() {
+    let whole = Share { first: 0, count: 2 };
+    check_bounded(
+        vec![share_of("192.0.2.1:53", Some(10.0), whole)],
+        "does not allow it to ask 192.0.2.1",
+    );
+    check_bounded(
+        vec![share_of("[::1]:54", Some(10.0), whole)],
+        "does not allow it to ask [::1]:54",
+    );
+    check_bounded(vec![share_of("127.0.0.1:53", None, whole)], "an open loop only");
+    check_bounded(vec![share_of("127.0.0.1:53", Some(201.0), whole)], "200 at most");
+    let half = || share_of("127.0.0.1:53", Some(300.0), SECOND);
+    check_bounded(vec![half(), half()], "300 queries per second");
+    let beyond = Share { first: 1, count: 2 };
+    check_bounded(vec![share_of("127.0.0.1:53", Some(10.0), beyond)], "has no such share");
+    let endless = Share { first: u32::MAX, count: 2 };
+    check_bounded(vec![share_of("127.0.0.1:53", Some(10.0), endless)], "has no such share");
+    check_bounded(vec![SentShare { list: 9, ..half() }], "it has no list 9");
 }
 
 #[test]

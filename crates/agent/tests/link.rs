@@ -57,6 +57,7 @@ fn welcome() -> FromAgent {
         host,
         cpus: vec![0],
         facts: Vec::new(),
+        address: None,
         boot_id,
     }
 }

@@ -30,7 +30,8 @@ pub(crate) fn agent(arguments: &Agent) -> Result<Exit, Failure> {
     };
     let Agent { targets, max_rate: max_rate_qps, .. } = arguments;
     let (targets, max_rate_qps) = (targets.clone(), *max_rate_qps);
-    let permission = Permission { roles, targets, max_rate_qps, guard: guard() };
+    let is_bounded = !arguments.allow.is_empty();
+    let permission = Permission { roles, is_bounded, targets, max_rate_qps, guard: guard() };
     dnslab_agent::serve_standard(&permission, silent)?;
     Ok(Exit::Fine)
 }

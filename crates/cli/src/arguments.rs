@@ -138,6 +138,9 @@ pub(crate) struct Asked {
     /// Limits without `--limit` are those of `dnslab compare`.
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) against: Option<String>,
+    /// Start the servers on this host, by ssh, and ask them from here; the same as `--set server.host=HOST`
+    #[arg(long, value_name = "HOST")]
+    pub(crate) on: Option<HostPlace>,
     /// Do not verify certificates; the same as `--set server.insecure=true`
     #[arg(long)]
     pub(crate) insecure: bool,
@@ -204,8 +207,9 @@ impl Asked {
     fn loaded(&self, further: &[String]) -> Result<(Experiment, Source), ExperimentError> {
         let insecure = self.insecure.then(|| "server.insecure=true".to_owned());
         let profile = self.profile.then(|| "repeat.profile=true".to_owned());
+        let on = self.on.as_ref().map(|host| format!("server.host={}", host.0));
         let all = self.set.iter().chain(further).cloned();
-        let sets: Vec<String> = all.chain(insecure).chain(profile).collect();
+        let sets: Vec<String> = all.chain(on).chain(insecure).chain(profile).collect();
         let compares_otherwise = self.against.is_some();
         let chosen = Chosen { only: &self.only, without: &self.without, compares_otherwise };
         let changes = Changes { sets: &sets, chosen, against: self.against.as_deref() };
@@ -221,6 +225,7 @@ impl Default for Asked {
             only: Vec::new(),
             without: Vec::new(),
             against: None,
+            on: None,
             insecure: false,
             profile: false,
             publish: false,
@@ -238,7 +243,7 @@ pub(crate) struct Run {
     pub(crate) results: ResultsFolder,
     /// Go on with an interrupted experiment: repeat only what is missing
     #[arg(long, value_name = "DIRECTORY", conflicts_with_all = [
-        "experiment", "set", "only", "without", "against", "insecure", "profile", "publish", "beside", "results",
+        "experiment", "set", "only", "without", "against", "on", "insecure", "profile", "publish", "beside", "results",
     ])]
     pub(crate) resume: Option<PathBuf>,
     /// So many rounds more than the experiment had. Its intervals are then those that hold though somebody
@@ -636,7 +641,7 @@ fn compared_metric(text: &str) -> Result<Metric, String> {
 #[derive(Debug, Args)]
 pub(crate) struct Agent {
     /// Do this and nothing else: `watch` sees what a server uses that runs here, and sends nothing; `load` has a share of
-    /// a load
+    /// a load; `serve` starts servers that are installed here
     #[arg(long, value_name = "ROLE,...", value_delimiter = ',', value_parser = role)]
     pub(crate) allow: Vec<Role>,
     /// Servers that a load may ask: addresses, each with a port or with any, and networks

@@ -68,6 +68,8 @@ const LINES: &[&str] = &[
      --set server.unit=named.service",
     "load 192.0.2.7 --watch admin@ns1.example.net --set server.host_program=/opt/dnslab",
     "capacity 192.0.2.7 --watch ssh:ns1 --set server.pid=12",
+    // A server that is started elsewhere.
+    "run encryption --on root@ns1.example.net --set server.kind=bind",
     // A load that two hosts share.
     "load 192.0.2.7 --hosts gen1.example.net,ssh:gen2 --set load.host_program=/opt/dnslab",
     "capacity 192.0.2.7 --hosts gen1 --watch ns1",

@@ -777,6 +777,12 @@ impl Recorder {
 }
 
 impl PhaseCounts {
+    /// Whether somebody can have counted all of this.
+    fn is_possible(&self) -> bool {
+        // Codes are 12 bits (RFC 6891, section 6.1.3).
+        self.counters.is_possible() && self.rcodes.unusual.len() <= 1 << 12
+    }
+
     /// Adds what another worker counted.
     fn merge(&mut self, other: &Self) {
         self.counters.merge(&other.counters);
@@ -831,6 +837,8 @@ impl IntervalRecord {
             || self.first_millisecond > phases.until / MILLISECOND
         {
             Some("milliseconds that are not in their interval")
+        } else if !self.sums.warm_up.is_possible() || !self.sums.measured.is_possible() {
+            Some("counts of more than there is to count")
         } else {
             None
         }

@@ -122,8 +122,11 @@ fn code(variant: &Variant) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     if let Some(host) = &variant.server.host {
         let program = variant.server.host_program.display();
-        let line =
-            format!("`{program} agent` on {}, which watches the server (`server.host`)", host.0);
+        let does = match variant.target() {
+            Some(_) => "watches the server",
+            None => "starts and watches the server",
+        };
+        let line = format!("`{program} agent` on {}, which {does} (`server.host`)", host.0);
         lines.push(("ssh", line));
     }
     if let Some(hosts) = &variant.load.hosts {
@@ -217,7 +220,12 @@ fn servers(variant: &Variant, find: &FindServer<'_>) -> Vec<(&'static str, Strin
             ChainRole::Upstream => upstream_extras(&variant.upstream),
             _ => Vec::new(),
         };
-        (server.role.name(), described(&server, &extras.join(", "), find))
+        let there = variant.server.host.as_ref().filter(|_| server.kind.is_some());
+        let find = |server: &ChainServer<'_>| match there {
+            Some(host) => format!("as installed on {}", host.0),
+            None => find(server),
+        };
+        (server.role.name(), described(&server, &extras.join(", "), &find))
     });
     let external = variant.external_upstream().map(|external| {
         let ExternalUpstream { addresses, transport, tls_name, .. } = external;

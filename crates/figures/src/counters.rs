@@ -265,7 +265,39 @@ pub struct Counters {
     pub by_transport: BTreeMap<String, TransportOutcomes>,
 }
 
+/// Response codes are numbers of 12 bits (RFC 6891, section 6.1.3).
+const MAX_CODES: usize = 1 << 12;
+
+/// Statuses of HTTP are numbers of three digits.
+const MAX_STATUSES: usize = 1_000;
+
+/// Errors of signatures, transports, and servers that clients know, at most.
+const MAX_KINDS: usize = 64;
+
+/// Octets of a word that something is counted by.
+const MAX_WORD: usize = 64;
+
+/// Whether somebody can have counted by these words.
+#[must_use]
+pub fn are_words(words: &BTreeMap<String, u64>) -> bool {
+    words.len() <= MAX_CODES && words.keys().all(|word| word.len() <= MAX_WORD)
+}
+
 impl Counters {
+    /// Whether somebody can have counted all of this: nothing in it is longer than there are things to count.
+    #[must_use]
+    pub fn is_possible(&self) -> bool {
+        let Self { answers, attempts, http_refusals, by_transport, .. } = self;
+        let errors = &answers.refused_signatures;
+        are_words(&answers.rcodes)
+            && errors.len() <= MAX_KINDS
+            && errors.keys().all(|error| error.len() <= MAX_WORD)
+            && attempts.sent_to.len() <= MAX_KINDS
+            && http_refusals.len() <= MAX_STATUSES
+            && by_transport.len() <= MAX_KINDS
+            && by_transport.keys().all(|transport| transport.len() <= MAX_WORD)
+    }
+
     /// Adds the counts of `other` (another worker, or another phase).
     pub fn merge(&mut self, other: &Self) {
         self.outcomes.merge(&other.outcomes);

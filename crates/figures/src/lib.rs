@@ -50,7 +50,7 @@ pub use by_phase::ByPhase;
 pub use connections::Connections;
 pub use counters::{
     Answers, AttemptCounts, Counters, ERROR_CODES, HttpRefusals, Outcomes, TransportOutcomes,
-    Unbalanced,
+    Unbalanced, are_words,
 };
 pub use histogram::{Histogram, HistogramError, LatencyBucket};
 pub use network::{NetworkCounters, NetworkDrops, NetworkError};

@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "the clock of the engine is here")]
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -44,9 +45,18 @@ pub(crate) fn instant_in(after: Duration) -> Instant {
     Instant::now() + after
 }
 
-/// Does not sleep if the instant is over.
-pub(crate) fn sleep_until(instant: Instant) {
-    thread::sleep(instant.saturating_duration_since(Instant::now()));
+/// How often a sleep looks whether anybody waits for its end.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Does not sleep if the instant is over, and not much longer once it is stopped.
+pub(crate) fn sleep_until(instant: Instant, stop: &AtomicBool) {
+    loop {
+        let left = instant.saturating_duration_since(Instant::now());
+        if left.is_zero() || stop.load(Ordering::Relaxed) {
+            return;
+        }
+        thread::sleep(left.min(LOOK));
+    }
 }
 
 /// Nanoseconds since 1970 in UTC.

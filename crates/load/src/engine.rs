@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::num::NonZeroU64;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Barrier, OnceLock};
 use std::time::{Duration, Instant};
 use std::{io, thread};
@@ -176,7 +176,10 @@ fn apply(
         // Those who have come leave again.
         let (observers, threads) = begun.inspect_err(|_| clock.set(None))?;
         gate.barrier.wait();
-        let origin = begin();
+        // Where others have shares, too, a load that lacks one is of no use.
+        let lacks_some =
+            checked.iter().any(Result::is_err) || gate.is_broken.load(Ordering::Relaxed);
+        let origin = if relay.is_some() && lacks_some { None } else { begin() };
         gate.origin.set(origin).expect("the origin is set once, here");
         gate.barrier.wait();
         clock.set(origin.map(Clock::starting_at));
@@ -313,6 +316,8 @@ struct Gate {
     barrier: Barrier,
     /// `None` if the loads are given up.
     origin: OnceLock<Option<Instant>>,
+    /// One of them cannot begin.
+    is_broken: AtomicBool,
     /// Whether every worker has a thread. Without one of them nobody would come past the barrier.
     all_are_here: OnceLock<bool>,
 }
@@ -320,7 +325,8 @@ struct Gate {
 impl Gate {
     fn new(workers: u32) -> Self {
         let barrier = Barrier::new(workers as usize + 1);
-        Self { barrier, origin: OnceLock::new(), all_are_here: OnceLock::new() }
+        let (origin, all_are_here) = (OnceLock::new(), OnceLock::new());
+        Self { barrier, origin, is_broken: AtomicBool::new(false), all_are_here }
     }
 }
 
@@ -345,6 +351,9 @@ impl Start<'_> {
         }
         let ready = AssertUnwindSafe(|| self.ready(stop, feed, (reports, teller)));
         let worker = catch_unwind(ready);
+        if !matches!(worker, Ok(Ok(_))) {
+            self.gate.is_broken.store(true, Ordering::Relaxed);
+        }
         self.gate.barrier.wait();
         self.gate.barrier.wait();
         let mut worker = worker.unwrap_or_else(|panic| resume_unwind(panic))?;
@@ -352,7 +361,7 @@ impl Start<'_> {
         let origin = origin.ok_or(LoadError::NotBegun)?;
         let clock = Clock::starting_at(origin);
         worker.runtime_mut().starts_at(clock);
-        sleep_until(origin);
+        sleep_until(origin, stop);
         let late = clock.now();
         Ok((worker.run().map_err(LoadError::Worker)?, late))
     }

@@ -27,6 +27,6 @@ pub use counted::Counted;
 pub use frame::{BrokenStream, FrameReader, FrameWriter, GREETING, GreetingReader, MAX_BODY};
 pub use job::{SentJob, SentQueries, UnusableJob};
 pub use message::{
-    Answer, Failure, FoundServer, FromAgent, Order, Role, SAMPLES, SentShare, Sought, ToAgent,
-    Unreadable, body_of, message_of,
+    Answer, Failure, FoundServer, FromAgent, Order, Role, SAMPLES, SentShare, SentSignatures,
+    SentZone, ServerOrder, Serving, Sought, ToAgent, Unreadable, body_of, message_of,
 };

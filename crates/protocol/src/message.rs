@@ -1,12 +1,12 @@
 //! The messages.
 
 use std::error::Error;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use dnslab_client::{IntervalRecord, Share};
 use dnslab_record::{
-    CpuProfile, CpuShare, Diagnosis, Fact, LiveServer, MeasuredShare, ResourceSample,
-    ResourceSeries, ServerFacts,
+    CounterSeries, CpuProfile, CpuShare, Diagnosis, Fact, LiveServer, MeasuredShare,
+    ResourceSample, ResourceSeries, ServerFacts,
 };
 use dnslab_settings::Identity;
 use serde::{Deserialize, Serialize};
@@ -55,7 +55,7 @@ pub enum Order {
         /// Which.
         sought: Sought,
     },
-    /// A server that was found is of no interest any more.
+    /// A server that was found or started is of no interest any more. One that was started ends.
     Forget {
         /// Its number.
         server: u32,
@@ -77,6 +77,41 @@ pub enum Order {
         watch: u32,
         /// CPUs of the load.
         cpus: Vec<usize>,
+    },
+    /// Take a part of a file, which further parts may follow.
+    File {
+        /// Which file; nothing else has the number.
+        file: u32,
+        /// Its next octets, in base64.
+        octets: String,
+    },
+    /// Start a server, and wait until it answers.
+    Serve {
+        /// The number that it gets; no other has it.
+        server: u32,
+        /// Which.
+        order: Box<ServerOrder>,
+    },
+    /// Say the end of the log of a server that was started.
+    Log {
+        /// Its number.
+        server: u32,
+        /// How many lines.
+        lines: usize,
+    },
+    /// Read from here on what a server that was started counts itself.
+    Count {
+        /// Its number.
+        server: u32,
+        /// Which count it is; nothing else has the number.
+        count: u32,
+    },
+    /// End a count.
+    EndCount {
+        /// Which.
+        count: u32,
+        /// When the load began, by the agent's clock, nanoseconds.
+        origin_ns: i64,
     },
     /// Take a part of a list of queries, which further parts may follow.
     Queries {
@@ -152,7 +187,6 @@ impl Order {
     pub fn role(&self) -> Option<Role> {
         match self {
             Self::Find { .. }
-            | Self::Forget { .. }
             | Self::Examine
             | Self::Watch { .. }
             | Self::Sample { .. }
@@ -163,8 +197,13 @@ impl Order {
             | Self::StopLoad { .. } => Some(Role::Load),
             // It is what is seen of a load, and of nobody else.
             Self::WatchLoad { .. } => Some(Role::Load),
-            // A watch that runs was allowed.
-            Self::EndWatch { .. } | Self::Leave { .. } => None,
+            Self::File { .. }
+            | Self::Serve { .. }
+            | Self::Log { .. }
+            | Self::Count { .. }
+            | Self::EndCount { .. } => Some(Role::Serve),
+            // What is there was allowed.
+            Self::Forget { .. } | Self::EndWatch { .. } | Self::Leave { .. } => None,
         }
     }
 }
@@ -177,11 +216,13 @@ pub enum Role {
     Watch,
     /// To have a share of a load.
     Load,
+    /// To start servers.
+    Serve,
 }
 
 impl Role {
     /// All that there are.
-    pub const ALL: [Self; 2] = [Self::Watch, Self::Load];
+    pub const ALL: [Self; 3] = [Self::Watch, Self::Load, Self::Serve];
 
     /// As a user writes it.
     #[must_use]
@@ -189,8 +230,53 @@ impl Role {
         match self {
             Self::Watch => "watch",
             Self::Load => "load",
+            Self::Serve => "serve",
         }
     }
+}
+
+/// A server that is to be started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerOrder {
+    /// Its variant, as an experiment file of one.
+    pub variant: String,
+    /// Connections that will be open to it at one time.
+    pub connections: u32,
+    /// Decides every draw of the embedded server.
+    pub seed: u64,
+    /// It is ready when it answers this with a record.
+    pub question: SentQueries,
+    /// The zone that it serves; `None` for one that asks others.
+    pub zone: Option<SentZone>,
+    /// Time until its first right answer, nanoseconds.
+    pub start_limit_ns: u64,
+}
+
+/// A zone that was sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SentZone {
+    /// The number of its file.
+    pub file: u32,
+    /// Its signatures; `None` without.
+    pub signatures: Option<SentSignatures>,
+}
+
+/// How a zone that was sent is signed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SentSignatures {
+    /// The data of its NSEC3PARAM record (RFC 5155, section 4.3); `None` with NSEC records.
+    pub nsec3: Option<String>,
+}
+
+/// A server that was started.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Serving {
+    /// As it runs.
+    pub facts: ServerFacts,
+    /// Where it answers over each transport.
+    pub addresses: Vec<(String, SocketAddr)>,
+    /// The authority of its certificate (PEM), if it has one.
+    pub authority: Option<String>,
 }
 
 /// A share of a load.
@@ -242,6 +328,8 @@ pub enum FromAgent {
         facts: Vec<Fact>,
         /// The CPUs that the agent may use.
         cpus: Vec<usize>,
+        /// The address at which ssh reached the host; `None` if it was not reached so.
+        address: Option<IpAddr>,
         /// Of the kernel since it started (`/proc/sys/kernel/random/boot_id`): hosts with the same one are one machine.
         boot_id: String,
     },
@@ -283,6 +371,15 @@ pub enum FromAgent {
         server: LiveServer,
         /// What the CPUs did that are recorded one by one.
         cpus: Vec<CpuShare>,
+    },
+    /// A server that was started has ended by itself.
+    Exited {
+        /// Its number.
+        server: u32,
+        /// How.
+        ending: String,
+        /// The end of its log.
+        log: Vec<String>,
     },
     /// An interval of a load, which all workers there have finished.
     Interval {
@@ -332,13 +429,21 @@ pub enum Answer {
         /// What was named is wrong. Otherwise the load may go on without a watch.
         is_fault: bool,
     },
+    /// Of [`Order::Serve`].
+    Serving(Box<Serving>),
+    /// Of [`Order::Log`]: the lines, oldest first.
+    Log(Vec<String>),
+    /// Of [`Order::Count`]: whether the server counts.
+    Counting(bool),
+    /// Of [`Order::EndCount`].
+    Counted(Box<CounterSeries>),
     /// Of [`Order::Forget`] and [`Order::Leave`].
     Forgotten,
     /// Of [`Order::Examine`].
     Examined(Vec<Diagnosis>),
     /// Of [`Order::Watch`] and [`Order::WatchLoad`].
     Watching,
-    /// Of [`Order::Queries`].
+    /// Of [`Order::Queries`] and [`Order::File`].
     Taken,
     /// Of [`Order::Load`].
     Ready,

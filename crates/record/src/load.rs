@@ -1,5 +1,6 @@
 //! A load as it was applied.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -205,6 +206,14 @@ pub struct LoadHost {
     pub clock_bound_ns: u64,
     /// How much later than planned the last of its workers began, nanoseconds.
     pub late_ns: u64,
+}
+
+impl LoadHost {
+    /// How many CPUs its workers had; at least 1.
+    #[must_use]
+    pub fn cpu_count(&self) -> usize {
+        self.cpus.iter().collect::<BTreeSet<_>>().len().max(1)
+    }
 }
 
 /// What TLS was to do; what it agreed on with the server is in [`dnslab_figures::Tls`].

@@ -1,6 +1,6 @@
 //! One load of a run, with all that was seen of it.
 
-use crate::load::LoadFacts;
+use crate::load::{LoadFacts, LoadHost};
 use crate::measured::Measured;
 use crate::resources::ResourceSeries;
 use crate::server::ServerFacts;
@@ -46,7 +46,7 @@ impl Observation<'_> {
         let here = if load.cpus.is_empty() { host_cpus } else { Some(load.cpus.len()) };
         let of_load = watched.load_hosts.iter().filter_map(|LoadHostSeries { host, resources }| {
             let there = load.hosts.iter().find(|facts| facts.host == *host);
-            let cpus = there.map(|facts| facts.cpus.len().max(1)).or(here)?;
+            let cpus = there.map(LoadHost::cpu_count).or(here)?;
             Some((share(resources, cpus)?, host.as_str()))
         });
         let of_server = share(&watched.resources, watched.resources.cpus);

@@ -173,6 +173,20 @@ const MAX_TEXT: usize = 4_096;
 const MAX_NS: u64 = 30 * 24 * 3_600 * 1_000_000_000;
 
 impl ResourceSeries {
+    /// With so many samples at most: every so manieth, and the last one.
+    #[must_use]
+    pub fn thinned(mut self, most: usize) -> Self {
+        let every = self.samples.len().div_ceil(most.max(2) - 1).max(1);
+        let last = self.samples.len().saturating_sub(1);
+        let mut place = 0;
+        self.samples.retain(|_| {
+            let is_kept = place % every == 0 || place == last;
+            place += 1;
+            is_kept
+        });
+        self
+    }
+
     /// What nobody who watches a server can have seen; `None` if all of it can be. For series of others.
     #[must_use]
     pub fn fault(&self) -> Option<&'static str> {

@@ -184,6 +184,10 @@ impl Condition {
                 let why = "clients of a capture or a population are all on this machine";
                 used_if(!variant.load.mode.is_played(), why, "remove it")
             }
+            Self::ServerHost => {
+                let help = "add `server.host`, or remove it";
+                used_if(variant.server.host.is_some(), "the server is on this machine", help)
+            }
             Self::LoadHosts => {
                 let help = "add `load.hosts`, or remove it";
                 used_if(variant.load.hosts.is_some(), "this machine has the load", help)

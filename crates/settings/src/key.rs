@@ -110,6 +110,8 @@ pub enum Condition {
     CommonQueries,
     /// Clients are neither of a capture nor of a population.
     MadeClients,
+    /// The server has a host of its own.
+    ServerHost,
     /// Other hosts share the load.
     LoadHosts,
     /// Clients close connections after a number of queries.

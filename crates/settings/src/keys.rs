@@ -99,6 +99,7 @@ const REPLAYED: When = When::Variant(Condition::Replayed);
 const NOT_REPLAYED: When = When::Variant(Condition::NotReplayed);
 const NOT_OF_POPULATION: When = When::Variant(Condition::NotOfPopulation);
 const BY_ZIPF: When = When::Variant(Condition::Zipf);
+const WITH_SERVER_HOST: When = When::Variant(Condition::ServerHost);
 const MADE_CLIENTS: When = When::Variant(Condition::MadeClients);
 const WITH_LOAD_HOSTS: When = When::Variant(Condition::LoadHosts);
 const WITH_COMMON_QUERIES: When = When::Variant(Condition::CommonQueries);
@@ -168,12 +169,11 @@ settings! {
         /// Accept any certificate; the results then carry a caveat
         insecure: bool = false, flag("insecure", ""), form(FlagForm::Switch("true")),
             conflicts("authority");
-        /// Host of an external server, as you give it to `ssh`. dnslab is installed there, and the login asks for
-        /// nothing. `dnslab agent` watches the server there, as root or as the server's owner
-        host: Option<HostPlace> = None, absent("this machine"), when(&[EXTERNAL]), flag("watch", "HOST"),
-            code;
+        /// Host of the server, as you give it to `ssh`. dnslab is installed there, and the login asks for nothing. `dnslab
+        /// agent` starts the server there, or watches an external one, as root or as the server's owner
+        host: Option<HostPlace> = None, absent("this machine"), flag("watch", "HOST"), code;
         /// Path of dnslab on that host, of letters, digits and `/._+-`
-        host_program: PathBuf = PathBuf::from("dnslab"), when(&[EXTERNAL]), code;
+        host_program: PathBuf = PathBuf::from("dnslab"), when(&[WITH_SERVER_HOST]), code;
         /// Process of an external server, whose CPU and memory are watched with those of its children
         pid: Option<u32> = None, count(1, 4_194_304), absent("found by the port"), when(&[EXTERNAL]);
         /// systemd unit of an external server, e.g. `named.service`, whose CPU and memory are watched

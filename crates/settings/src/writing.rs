@@ -44,6 +44,18 @@ impl Experiment {
 }
 
 impl Variant {
+    /// An experiment file of this variant alone, without what other hosts have to do with it: whoever reads it starts its
+    /// server.
+    #[must_use]
+    pub fn as_served(&self) -> String {
+        let mut own = self.clone();
+        (own.server.host, own.load.hosts, own.compare.answers) = (None, None, false);
+        let mut text = "name = \"served\"\n".to_owned();
+        push_lines(&mut text, &own.lines());
+        text.push_str("[[variant]]\nname = \"served\"\n");
+        text
+    }
+
     /// The keys that mean something to it, with their values.
     fn lines(&self) -> Lines {
         let groups = Self::KEYS.into_iter().zip(self.values());

@@ -178,7 +178,7 @@ fn shared_cpus(run: &Observation<'_>, servers: &[ServerUse], host_cpus: usize) -
 /// The load, or a server behind the one under test, had the other thread of a core of that server.
 fn shared_core(run: &Observation<'_>) -> Option<Caveat> {
     let Observation { load, server, watched, .. } = *run;
-    if run.is_apart() {
+    if server.is_elsewhere() {
         return None;
     }
     let behind = watched.chain.iter().flat_map(|part| part.server.cpus.iter());

@@ -59,6 +59,7 @@ mod roots;
 mod running_server;
 mod scaling;
 mod serve;
+mod served_there;
 mod server_failure;
 mod servers;
 mod serving;

@@ -50,7 +50,7 @@ const ADDED: [(Begin, &[(&str, &str)]); 10] = [
 
 /// Commands that begin like this are run elsewhere, at a smaller size or with the peers that they need: the file, and
 /// words in it.
-const ELSEWHERE: [(Begin, &str, &str); 17] = [
+const ELSEWHERE: [(Begin, &str, &str); 18] = [
     (&["run", "query-logging"], STUDIES, "query-logging"),
     (&["run", "forwarders"], STUDIES, "forwarders"),
     (&["run", "forwarders-idle"], STUDIES, "forwarders-idle"),
@@ -63,6 +63,7 @@ const ELSEWHERE: [(Begin, &str, &str); 17] = [
     (&["replay", "unix:/run/named/dnstap.sock"], DNSTAP, "\"replay\""),
     (&["profile", "unix:/run/unbound/dnstap.sock"], DNSTAP, "\"profile\""),
     (&["load", "--watch"], SSH, "\"--watch\""),
+    (&["run", "encryption", "--on"], "crates/cli/tests/end_to_end/served_there.rs", "\"--on\""),
     (&["load", "--hosts"], LOAD_HOSTS, "\"--hosts\""),
     (
         &["run", "encryption", "--set", "load.hosts=gen1.example.net,gen2.example.net"],

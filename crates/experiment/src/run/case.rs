@@ -8,21 +8,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime};
 
-use dnslab_agent::{Agents, LinkError, LoadHosts, ServerRecording, ServerWatch};
+use dnslab_agent::{
+    Agents, CounterWatching, LinkError, LoadHosts, NotServed, ServerRecording, ServerWatch,
+    StartedServer,
+};
 use dnslab_analysis::{BottleneckFigures, backlog_beyond_lead_ns, caveats, unserved};
 use dnslab_figures::{Answers, Connections};
 use dnslab_lab::hosts::EndedPart;
 use dnslab_lab::perf::{self, Perf, PerfError, Sampled};
-use dnslab_lab::{
-    self as lab, CounterWatch, GroupWatch, GuardProgram, Latest, RunningServer, Sampler, cpus,
-};
+use dnslab_lab::{self as lab, GroupWatch, GuardProgram, Latest, Sampler, cpus};
 use dnslab_load::{Job, LoadResult};
 use dnslab_record::{
     Bottleneck, BottleneckKind, CaseId, Cause, Caveat, CommonLoad, CpuProfile, CpuShare,
     InvalidReason, LiveServer, LoadFacts, LoadHostSeries, Measured, Observation, RECORD_FORMAT,
     ResourceSeries, RunRecord, RunStatus, ServerFacts, ShareLoad, TestbedFacts, Watched,
 };
-use dnslab_settings::{Variant, Verification};
+use dnslab_settings::{MAX_WORKERS, Variant, Verification};
 
 use super::error::{QueriesError, TargetError};
 use super::leftovers;
@@ -62,6 +63,9 @@ pub(super) struct Sampling {
     pub(super) max_stacks: usize,
 }
 
+/// Samples of each host of the load that a record keeps, at most.
+const LOAD_HOST_SAMPLES: usize = 1_000;
+
 const IDLE: &str = "the process that was watched used next to no CPU time for the answers, so the queries reach another \
                     one: name it by `server.pid` or `server.unit`";
 
@@ -80,12 +84,12 @@ pub(super) struct Prepared<'a> {
 pub(super) struct Watching {
     server: Option<ServerWatch>,
     /// The CPUs of the hosts of the load, each with its name, where the server's watch does not see them.
-    load_hosts: Vec<(String, ServerWatch)>,
+    load_hosts: Vec<(String, Option<ServerWatch>)>,
     /// Why the server under test is not watched.
     unwatched: Option<String>,
     /// What the control groups of dnslab itself say.
     own: Option<GroupWatch>,
-    counters: Option<CounterWatch>,
+    counters: Option<CounterWatching>,
     chain: Vec<Watch>,
     /// The samples of the server under test, if it is sampled.
     recording: Option<Result<ServerRecording, String>>,
@@ -97,7 +101,10 @@ impl Watching {
         let Latest { server, load_cpus } = self.server.as_ref()?.latest()?;
         let load_cpus = match &self.load_hosts[..] {
             [] => load_cpus,
-            [(_, only)] => only.latest().map(|latest| latest.load_cpus).unwrap_or_default(),
+            [(_, only)] => {
+                let latest = only.as_ref().and_then(ServerWatch::latest);
+                latest.map(|latest| latest.load_cpus).unwrap_or_default()
+            }
             // Two CPUs of one number would be shown as one.
             _ => Vec::new(),
         };
@@ -214,7 +221,12 @@ impl Case<'_> {
                 let mut record = self.failed(started, error.to_string(), log);
                 // Ctrl-C at a terminal also ends the tools that make hosts, which says nothing about the
                 // hosts. And a host that cannot be reached now may be when the session is resumed.
-                if stop.load(Ordering::Relaxed) || matches!(error, TargetError::Host(_)) {
+                let is_of_host = matches!(
+                    error,
+                    TargetError::Host(_)
+                        | TargetError::NotServed(NotServed::Link(LinkError::Lost { .. }))
+                );
+                if stop.load(Ordering::Relaxed) || is_of_host {
                     record.caveats.push(self.cut_short(0));
                 }
                 // Before the record is written, which needs room.
@@ -248,7 +260,10 @@ impl Case<'_> {
     /// True if the server writes logs and has no room left for them.
     fn disk_is_full(&self) -> bool {
         let folders = [Some(self.folder), self.variant.log.folder.as_deref()];
-        self.variant.writes_logs() && folders.into_iter().flatten().any(leftovers::is_full)
+        let is_here = self.variant.server.host.is_none();
+        is_here
+            && self.variant.writes_logs()
+            && folders.into_iter().flatten().any(leftovers::is_full)
     }
 
     /// The main load as it is asked for, or an open one after it, on a server that is up.
@@ -271,7 +286,7 @@ impl Case<'_> {
         };
         let played = self.queries.played();
         Ok(Job {
-            workers: workers.max(least),
+            workers: workers.max(least).min(MAX_WORKERS),
             cpus: cpus.load.clone(),
             seed: self.seed,
             // What a captured client may be told is not known.
@@ -507,11 +522,11 @@ impl Prepared<'_> {
         let is_elsewhere = server.as_ref().is_some_and(ServerWatch::is_elsewhere);
         let here = || {
             let sampler = Sampler::start(lab::Watched::of_this_process(load_cpus));
-            (String::new(), ServerWatch::Here(Box::new(sampler)))
+            (String::new(), Some(ServerWatch::Here(Box::new(sampler))))
         };
         let load_hosts = match &self.hosts {
             // That a host is lost is the fault of the case.
-            Some(hosts) => hosts.watch().unwrap_or_default(),
+            Some(hosts) => hosts.watch(),
             None => is_elsewhere.then(here).into_iter().collect(),
         };
         let own = GroupWatch::start();
@@ -538,7 +553,7 @@ impl Prepared<'_> {
     /// Lets the servers count from here on.
     pub(super) fn count(&self, watching: &mut Watching) {
         let counted = self.target.server.as_ref().filter(|_| self.case.variant.server.watch);
-        watching.counters = counted.and_then(RunningServer::count);
+        watching.counters = counted.and_then(StartedServer::count);
         watching.chain = self.testbed.watch(self.case.variant, &self.cpus);
     }
 
@@ -574,9 +589,13 @@ impl Prepared<'_> {
             false => resources,
         };
         let load_hosts = load_hosts.into_iter().map(|(host, watch)| {
-            let resources = watch.finish_over(origin, window).unwrap_or_default();
+            let series = watch.and_then(|watch| watch.finish_over(origin, window).ok());
+            // What is judged of them are sums over the window.
+            let resources = series.unwrap_or_default().thinned(LOAD_HOST_SAMPLES);
             LoadHostSeries { host, resources }
         });
+        // A quota of this process holds up no load elsewhere.
+        let is_here = self.hosts.is_none();
         let watched = Watched {
             resources,
             load_hosts: load_hosts.collect(),
@@ -584,8 +603,8 @@ impl Prepared<'_> {
             chain: self.testbed.parts(chain, origin, window),
             others_cpu_ns: 0,
             observing_cpu_ns: 0,
-            load_cpu_limit: own.limit,
-            load_pressure_share: own.pressure_share,
+            load_cpu_limit: own.limit.filter(|_| is_here),
+            load_pressure_share: own.pressure_share.filter(|_| is_here),
         };
         let server = &self.target.facts;
         let run = Observation { load, server, measured, watched: &watched };
@@ -627,8 +646,8 @@ impl Prepared<'_> {
     /// The fault of the servers, hosts and disk of this case.
     pub(super) fn fault(&self) -> Option<Fault> {
         let server = self.target.server.as_ref().and_then(|server| {
-            let (what, report) = ("server".to_owned(), server.exited()?);
-            Some(EndedPart { what, report, log_tail: server.log_tail(LOG_LINES) })
+            let (ending, log_tail) = server.exited(LOG_LINES)?;
+            Some(Fault::Ended { what: "server".to_owned(), ending, log_tail })
         });
         let full = || self.case.disk_is_full().then_some(Fault::DiskFull);
         let lost = || {
@@ -637,7 +656,11 @@ impl Prepared<'_> {
             let error = of_server().or_else(of_load)?;
             Some(Fault::HostLost { reason: error.to_string() })
         };
-        server.or_else(|| self.testbed.ended()).map(Fault::Ended).or_else(full).or_else(lost)
+        let of_testbed = || {
+            let EndedPart { what, report, log_tail } = self.testbed.ended()?;
+            Some(Fault::Ended { what, ending: report.ending.to_string(), log_tail })
+        };
+        server.or_else(of_testbed).or_else(full).or_else(lost)
     }
 
     /// Stops everything and makes the record.
@@ -714,7 +737,12 @@ pub(super) fn is_cut_short(record: &RunRecord) -> bool {
 #[derive(Debug)]
 pub(super) enum Fault {
     /// A server, a host or a link ended by itself.
-    Ended(EndedPart),
+    Ended {
+        what: String,
+        /// How, in words.
+        ending: String,
+        log_tail: Vec<String>,
+    },
     /// The server has no room for what it was told to write.
     DiskFull,
     /// An open load could not be applied.
@@ -731,16 +759,17 @@ struct Ending {
 
 impl Ending {
     /// Stops the server under test, if there is one.
-    fn of(server: Option<RunningServer>, fault: Option<Fault>, folder: &Path) -> Self {
+    fn of(server: Option<StartedServer>, fault: Option<Fault>, folder: &Path) -> Self {
         let log = match &fault {
-            Some(Fault::Ended(part)) => part.log_tail.clone(),
+            Some(Fault::Ended { log_tail, .. }) => log_tail.clone(),
             _ => server.as_ref().map(|server| server.log_tail(LOG_LINES)).unwrap_or_default(),
         };
-        // A server that has ended cannot be stopped: that is the fault already noted, not a second one.
-        server.map(|server| server.stop().ok());
+        if let Some(server) = server {
+            server.stop();
+        }
         let fault = fault.map(|fault| match fault {
-            Fault::Ended(EndedPart { what, report, .. }) => {
-                format!("the {what} ended in the middle of the load ({})", report.ending)
+            Fault::Ended { what, ending, .. } => {
+                format!("the {what} ended in the middle of the load ({ending})")
             }
             Fault::Refused { reason } => format!("the common load: {reason}"),
             Fault::HostLost { reason } => reason,

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use dnslab_agent::LinkError;
+use dnslab_agent::{LinkError, NotServed};
 use dnslab_capture::CaptureError;
 use dnslab_internet::DescriptionError;
 use dnslab_lab::{LabError, OwnConfigurationError};
@@ -282,6 +282,15 @@ pub(super) enum TargetError {
     /// A host cannot be reached, or was lost.
     #[error(transparent)]
     Host(#[from] LinkError),
+    /// A server could not be started on its host.
+    #[error(transparent)]
+    NotServed(#[from] NotServed),
+    /// A server answers on its host, and not from here.
+    #[error(
+        "the server answers on {host}, and {address} does not answer from here over {transport}: {reason}\n  hint:    a \
+         firewall may be between, or `server.address` is no address of {host} that is reached from here"
+    )]
+    NotReached { host: String, address: SocketAddr, transport: Transport, reason: String },
     #[error("cannot write {}: {source}", path.display())]
     Io { path: PathBuf, source: std::io::Error },
     #[error("the {place}: {source}")]

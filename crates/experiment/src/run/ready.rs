@@ -63,6 +63,11 @@ impl Question {
         Ok(Self { denied: denied.map(|question| question.known), ..self })
     }
 
+    /// What has an answer with records.
+    pub(super) fn known(&self) -> &Query {
+        &self.known
+    }
+
     pub(super) fn soa(origin: &str) -> Result<Self, QueriesError> {
         Self::new(origin, Rtype::SOA)
     }

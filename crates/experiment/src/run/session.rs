@@ -38,9 +38,9 @@ use super::internet::PrivateInternet;
 use super::open_load::{OpenLoad, OpenRate};
 use super::queries::{self, QueryLists};
 use super::split::Cpus;
-use super::target::logging;
 use super::{room, watching};
 use conditions::Difference;
+use dnslab_agent::logging;
 use rounds::Alternation;
 
 use crate::controls::controls;
@@ -273,6 +273,7 @@ impl Session {
         }
         let taken = ask_first(&mut experiment, &plan, &mut lists)?;
         let agents = reach_hosts(&experiment, &plan)?;
+        take_addresses(&mut experiment, &agents)?;
         let mut facts = dnslab_record::Session {
             format: SESSION_FORMAT,
             dnslab: env!("CARGO_PKG_VERSION").to_owned(),
@@ -678,7 +679,29 @@ fn unreachable(variant: &Variant, agents: &Agents) -> Option<String> {
     load.or_else(|| watching::unreachable(variant, agents))
 }
 
-/// Reaches the hosts that have the load, and those on which external servers are watched.
+/// Gives servers that are started on other hosts the addresses at which ssh reached these, where none is named.
+fn take_addresses(experiment: &mut Experiment, agents: &Agents) -> Result<(), SessionError> {
+    for variant in &mut experiment.variants {
+        let Some(host) = &variant.server.host else { continue };
+        if variant.target().is_some() || !variant.server.address.ip().is_loopback() {
+            continue;
+        }
+        let wrong =
+            |reason: String| SessionError::Variant { variant: variant.name.clone(), reason };
+        let link = agents.link(host, &variant.server.host_program);
+        let address = link.map_err(|error| wrong(error.to_string()))?.address();
+        let address = address.ok_or_else(|| {
+            wrong(format!(
+                "{} does not say at which address it was reached: set `server.address`",
+                host.0
+            ))
+        })?;
+        variant.server.address.host = Host::Address(address);
+    }
+    Ok(())
+}
+
+/// Reaches the hosts that have the load, those that have the servers, and those on which external servers are watched.
 fn reach_hosts(experiment: &Experiment, plan: &Plan) -> Result<Agents, SessionError> {
     let agents = Agents::default();
     for variant in variants_of(experiment, plan) {
@@ -783,6 +806,10 @@ pub fn skipped(
 
 /// Whether the variant's servers are installed and can do what it asks for.
 fn can_run(variant: &Variant, named: NamedPrograms, guard: &GuardProgram) -> Result<(), LabError> {
+    // What is there says its host when it starts.
+    if variant.server.host.is_some() {
+        return Ok(());
+    }
     if variant.lab.hosts == HostsChoice::Namespaces {
         let lacking = |reason| LabError::Hosts { what: "make hosts".to_owned(), reason };
         hosts::possible().map_err(lacking)?;

@@ -25,7 +25,7 @@ impl Cpus {
     /// # Errors
     /// When a named CPU is not allowed, or nothing is left for one side.
     pub(super) fn of(variant: &Variant) -> Result<Self, CpuError> {
-        let Split { server, mut load } = split(variant)?;
+        let Split { mut server, mut load } = split(variant)?;
         if variant.upstream.kind.and_then(UpstreamChoice::started).is_none() {
             return Ok(Self { server, load, upstream: Vec::new() });
         }
@@ -37,7 +37,18 @@ impl Cpus {
         }
         let is_free = variant.load.cpus.is_empty() && load.len() > 1;
         let upstream = match is_free {
-            _ if load.is_empty() => server.clone(),
+            // All are the server's then.
+            _ if load.is_empty() => {
+                let cores = Cores::of_this_machine().apart(&server);
+                let (first, second) = cores.split_at(cores.len().div_ceil(2));
+                match second {
+                    [] => server.clone(),
+                    second => {
+                        server = cpus::joined(first);
+                        cpus::joined(second)
+                    }
+                }
+            }
             true => {
                 let cores = Cores::of_this_machine().apart(&load);
                 let (first, second) = cores.split_at(cores.len().div_ceil(2));
@@ -80,6 +91,12 @@ fn split(variant: &Variant) -> Result<Split, CpuError> {
         let is_started = variant.server.kind != ServerChoice::External;
         let server = if is_started { server } else { Vec::new() };
         return Ok(Split { server, load: Vec::new() });
+    }
+    if variant.server.kind != ServerChoice::External && variant.server.host.is_some() {
+        // The CPUs of the server are those of its host.
+        let load = load.unwrap_or_else(|| allowed.clone());
+        let Split { load, .. } = cpus::split(&allowed, &cores, Some(&allowed), Some(&load))?;
+        return Ok(Split { server: Vec::new(), load });
     }
     if variant.server.kind == ServerChoice::External {
         // A server on this machine needs CPUs too, though it is not pinned here: those that it may use, if

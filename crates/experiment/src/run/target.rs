@@ -5,16 +5,11 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use dnslab_agent::{Agents, WatchedServer};
-use dnslab_lab::{
-    GuardProgram, LogDestination, LogFile, LogPrefix, Logging, Patience, QueryLog, Rotation,
-    RunningServer, ServerSpec,
-};
+use dnslab_agent::{Agents, SentServer, ServerPlace, StartedServer, server_spec};
+use dnslab_lab::{GuardProgram, Patience, RunningServer, ServerSpec};
 use dnslab_load::{Endpoint, TlsSettingsError};
 use dnslab_record::ServerFacts;
-use dnslab_settings::{
-    Load, Log, LogTarget, OptionForm, ServerKind, TlsVersions, Variant, Verification,
-};
+use dnslab_settings::{HostPlace, Load, OptionForm, TlsVersions, Variant, Verification};
 use dnslab_wire::{TlsGroup, Transport};
 
 use super::error::TargetError;
@@ -23,7 +18,7 @@ use super::queries::{Asked, with_files};
 use super::ready::{Probe, Question};
 use super::remedies::hint;
 use super::seeds::Role;
-use super::testbed::{Startup, Testbed, give, visit};
+use super::testbed::{Startup, Testbed, visit};
 use super::watching::{self, SWITCHED_OFF, Watch};
 use super::ways::{Ways, tls};
 use super::zone::served_zone;
@@ -34,7 +29,7 @@ pub(super) struct Target {
     /// The ports of a server that was started here.
     ports: Vec<(Transport, u16)>,
     /// `None` for a server that was not started here.
-    pub(super) server: Option<RunningServer>,
+    pub(super) server: Option<StartedServer>,
     pub(super) watch: Watch,
     pub(super) facts: ServerFacts,
 }
@@ -49,7 +44,7 @@ impl Target {
         let address = self.ways.address;
         let port = self.ports.iter().find(|(known, _)| *known == transport);
         let target = port.map_or(address, |(_, port)| SocketAddr::new(address.ip(), *port));
-        let authority = self.server.as_ref().and_then(RunningServer::authority);
+        let authority = self.server.as_ref().and_then(StartedServer::authority);
         let name = address.ip().to_string();
         let tls = tls(transport, variant.verification().as_ref(), &name, authority)?;
         let tls = tls.map(|tls| tls.of_load(&variant.load));
@@ -65,9 +60,10 @@ pub(super) fn prepare(
     startup: Startup<'_>,
     asked: &Asked,
 ) -> Result<Target, TargetError> {
-    let mut target = match Ways::to_running(variant)? {
-        Some(ways) => external(variant, ways, asked, startup.agents)?,
-        None => started(variant, testbed, startup, asked)?,
+    let mut target = match (Ways::to_running(variant)?, &variant.server.host) {
+        (Some(ways), _) => external(variant, ways, asked, startup.agents)?,
+        (None, Some(host)) => started_there(variant, host, startup, asked)?,
+        (None, None) => started(variant, testbed, startup, asked)?,
     };
     if !variant.server.watch {
         target.watch = Err(SWITCHED_OFF.to_owned());
@@ -155,12 +151,15 @@ fn spec(
     startup: Startup<'_>,
     asked: &Asked,
 ) -> Result<ServerSpec, TargetError> {
-    let directory = startup.folder.join("server");
-    let (server, front) = (&variant.server, variant.front());
-    let kind = front.kind.unwrap_or(ServerKind::Embedded);
-    let listen = testbed.listen(server.address.ip())?;
-    let transports: Vec<Transport> = variant.load.transports().collect();
-    let mut spec = ServerSpec::new(kind, directory, listen, &transports);
+    let place = ServerPlace {
+        directory: startup.folder.join("server"),
+        listen: testbed.listen(variant.server.address.ip())?,
+        network: testbed.network("server"),
+        cpus: &startup.cpus.server,
+        connections: super::room::connections(&variant.load),
+        seed: startup.seeds.of(Role::Server),
+    };
+    let mut spec = server_spec(variant, place);
     spec.upstream = testbed.upstream().filter(|_| !variant.resolves());
     spec.root_hints = testbed.root_hints(variant);
     spec.own = asked.own.as_deref().cloned();
@@ -168,46 +167,59 @@ fn spec(
         let own = asked.zone.as_deref();
         spec.zone = Some(served_zone(&variant.zone, own, &spec.directory, startup.stop)?);
     }
-    if server.dnssec {
+    if variant.server.dnssec {
         spec.trust_anchors = testbed.trust_anchors(variant)?;
     }
     spec.policy_zone = asked.policy.as_deref().cloned();
-    spec.cache = server.cache;
-    spec.certificate = server.certificate;
-    spec.logging = logging(variant);
-    spec.network = testbed.network("server");
-    spec.connections = super::room::connections(&variant.load);
-    spec.http_path = variant.load.http_path.clone();
-    spec.embedded.early_data = variant.load.early_data;
-    spec.root = server.root.clone();
-    spec.counts = server.watch;
-    give(&mut spec, &front, &startup.cpus.server, startup.seeds.of(Role::Server));
     Ok(spec)
 }
 
-pub(super) fn logging(variant: &Variant) -> Logging {
-    let Log { to, folder, size_mib, versions, suffix, buffered, .. } = &variant.log;
-    let to = match to {
-        LogTarget::None => None,
-        LogTarget::File => Some(LogDestination::File(LogFile {
-            folder: folder.clone(),
-            is_buffered: *buffered,
-            rotation: size_mib.map(|size_mib| Rotation {
-                size_mib,
-                versions: *versions,
-                suffix: *suffix,
-            }),
-        })),
-        LogTarget::Syslog => Some(LogDestination::Syslog),
-        LogTarget::StandardError => Some(LogDestination::StandardError),
-        LogTarget::Null => Some(LogDestination::Null),
+/// Starts the server on another host. It answers there; then it is asked from here, as the load will ask it.
+fn started_there(
+    variant: &Variant,
+    host: &HostPlace,
+    startup: Startup<'_>,
+    asked: &Asked,
+) -> Result<Target, TargetError> {
+    let link = startup.agents.link(host, &variant.server.host_program)?;
+    let (load, folder) = (with_files(variant)?, startup.folder.join("server"));
+    let question = Question::of(variant, asked)?;
+    let own = asked.zone.as_deref();
+    let zone = served_zone(&variant.zone, own, &folder, startup.stop)?;
+    let sent = SentServer {
+        variant,
+        connections: super::room::connections(&variant.load),
+        seed: startup.seeds.of(Role::Server),
+        question: question.known(),
+        zone: Some(&zone),
+        folder: &folder,
     };
-    let print = LogPrefix {
-        time: variant.log.print_time,
-        category: variant.log.print_category,
-        severity: variant.log.print_severity,
-    };
-    Logging { query_log: to.map(|to| QueryLog { to, print }), dnstap: variant.server.dnstap }
+    let server = StartedServer::there(&link, &sent, startup.stop)?;
+    let transport = load.transport;
+    let address = server.addresses().iter().find(|(known, _)| *known == transport);
+    let address = address.map_or(variant.server.address.at(0), |(_, address)| *address);
+    let (name, verification) = (address.ip().to_string(), variant.verification());
+    let tls = tls(transport, verification.as_ref(), &name, server.authority())?;
+    let ports = server.addresses().iter().map(|(transport, at)| (*transport, at.port())).collect();
+    let (facts, watch) = (server.facts().clone(), Ok(server.watched()));
+    let ways = Ways::one(address, tls);
+    let mut target = Target { ways, ports, server: Some(server), watch, facts };
+    target.ways.tls = target.ways.tls.map(|tls| tls.of_load(&load));
+    for mixed in load.mixed().iter().copied() {
+        let endpoint = target.endpoint(variant, mixed)?;
+        target.ways.others.push(endpoint);
+    }
+    // Other hosts may reach it where this one does not.
+    if load.hosts.is_none() {
+        let answered = question.ask(&load, transport, address, target.ways.tls.as_ref());
+        answered.map_err(|reason| TargetError::NotReached {
+            host: host.0.clone(),
+            address,
+            transport,
+            reason,
+        })?;
+    }
+    Ok(target)
 }
 
 /// For servers of no variant.
@@ -259,8 +271,8 @@ fn start(
     let server =
         RunningServer::start(spec, guard, &probe, Patience { timeout: client.start_limit, stop })?;
     let tls = tls(transport, verification, &name, Some(&authority))?;
-    let facts = server.facts().clone();
-    let watch = Ok(WatchedServer::Here(Box::new(server.watched())));
+    let server = StartedServer::Here(Box::new(server));
+    let (facts, watch) = (server.facts().clone(), Ok(server.watched()));
     let port = |transport: &Transport| (*transport, spec.socket_address(*transport).port());
     let ports = spec.transports.iter().map(port).collect();
     Ok(Target { ways: Ways::one(address, tls), ports, server: Some(server), watch, facts })

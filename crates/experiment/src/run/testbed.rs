@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use dnslab_agent::Agents;
+use dnslab_agent::{Agents, give};
 use dnslab_lab::hosts::{self, EndedPart, Hosts, LinkSettings};
 use dnslab_lab::network::Visit;
 use dnslab_lab::{
@@ -375,7 +375,8 @@ pub(crate) fn has_hosts(variant: &Variant) -> bool {
         HostsChoice::Loopback => false,
         HostsChoice::Namespaces => true,
         HostsChoice::Auto => {
-            let is_here = variant.load.hosts.is_none() && variant.external_upstream().is_none();
+            let is_apart = variant.load.hosts.is_some() || variant.server.host.is_some();
+            let is_here = !is_apart && variant.external_upstream().is_none();
             is_here && hosts::possible().is_ok()
         }
     }
@@ -485,22 +486,4 @@ fn give_data(
 pub(super) fn free_ports(address: IpAddr) -> Result<Ports, TargetError> {
     ports::free(address)
         .map_err(|source| TargetError::Io { path: PathBuf::from(address.to_string()), source })
-}
-
-/// Gives a server what it has in every role: CPUs, program and text, and the programs of the embedded server.
-pub(super) fn give(spec: &mut ServerSpec, server: &ChainServer<'_>, cpus: &[usize], seed: u64) {
-    spec.cpus = cpus.to_vec();
-    let threads = || u32::try_from(cpus.len()).unwrap_or(1);
-    spec.threads = server.threads.unwrap_or_else(threads).max(1);
-    spec.binary = server.binary.map(Path::to_owned);
-    spec.extra = server.extra.map(str::to_owned);
-    if spec.kind == ServerKind::Embedded {
-        spec.embedded.delay = server.delay.map(|delay| delay.to_string());
-        spec.embedded.loss = server.loss.map(|loss| loss.to_string());
-        let time = |time: Duration| (!time.is_zero()).then(|| duration::write(time));
-        spec.embedded.busy = time(server.busy);
-        spec.embedded.hold = time(server.hold);
-        spec.embedded.serial = time(server.serial);
-        spec.embedded.seed = Some(seed);
-    }
 }

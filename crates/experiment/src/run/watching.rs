@@ -136,8 +136,15 @@ pub(super) fn unreachable_load(variant: &Variant, agents: &Agents) -> Option<Str
 /// Why a server cannot be watched on its host: the host cannot be had, what is named there is not the server, or it cannot
 /// have all connections of the load open.
 pub(super) fn unreachable(variant: &Variant, agents: &Agents) -> Option<String> {
-    let host = variant.server.host.as_ref().filter(|_| variant.server.watch)?;
-    match there(variant, variant.target()?, host, agents) {
+    let host = variant.server.host.as_ref()?;
+    let Some(target) = variant.target() else {
+        let reached = agents.link(host, &variant.server.host_program);
+        return reached.err().map(|error| error.to_string());
+    };
+    if !variant.server.watch {
+        return None;
+    }
+    match there(variant, target, host, agents) {
         Err(error) => Some(error.to_string()),
         Ok(Err((reason, is_fault))) => Some(reason).filter(|_| is_fault),
         Ok(Ok(found)) => match found.2 {

@@ -261,6 +261,13 @@ impl Check<'_> {
                 format!("take at least {count} workers, or fewer hosts"),
             );
         }
+        if count > 1 && load.sources.value.is_some() {
+            self.problem(
+                "`load.sources` has addresses of one host, and several share the load",
+                [load.sources.mark("addresses"), of_hosts()],
+                "remove it, or take one host: their clients have different addresses in any case",
+            );
+        }
         if load.clients.value < count {
             self.problem(
                 format!("{count} hosts share the load, and one of them would have no client"),
@@ -282,7 +289,8 @@ impl Check<'_> {
                 "remove `load.hosts`, or take `lab.hosts = \"loopback\"`",
             );
         }
-        if server.address.value.ip().is_loopback() {
+        let is_elsewhere = server.host.value.is_some() && !server.address.is_written();
+        if server.address.value.ip().is_loopback() && !is_elsewhere {
             self.problem(
                 format!("other hosts cannot ask {}", server.address.value.ip()),
                 [server.address.mark("a loopback address").or_else(of_hosts)],

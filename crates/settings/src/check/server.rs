@@ -15,8 +15,11 @@ use crate::{
 impl Check<'_> {
     pub(super) fn server(&mut self, draft: &mut VariantDraft) {
         let server = &mut draft.server;
+        let is_here = server.host.value.is_none();
         for binary in [&mut server.binary, &mut draft.relay.binary, &mut draft.upstream.binary] {
-            self.binary(binary);
+            if is_here {
+                self.binary(binary);
+            }
         }
         self.root(&mut server.root);
         self.file(&mut server.authority, "authority file");
@@ -67,6 +70,9 @@ impl Check<'_> {
         if let Some(kind) = draft.server.kind.value.started().filter(|kind| kind.forwards()) {
             self.cache(draft, kind);
         }
+        if draft.server.host.value.is_some() {
+            self.started_elsewhere(draft);
+        }
         let address = &mut draft.server.address;
         if let Host::Name(_) = address.value.host {
             self.problem(
@@ -89,6 +95,38 @@ impl Check<'_> {
                 [address.mark("has a port")],
                 format!("write \"{ip}\" alone"),
             );
+        }
+    }
+
+    /// What a server that is started on another host cannot have.
+    fn started_elsewhere(&mut self, draft: &VariantDraft) {
+        let VariantDraft { server, relay, upstream, lab, log, .. } = draft;
+        let host = || server.host.mark("another host");
+        let parts = [
+            ("`relay.kind`", relay.kind.value.is_some(), relay.kind.mark("behind it")),
+            ("`upstream.kind`", upstream.kind.value.is_some(), upstream.kind.mark("behind it")),
+            ("`server.config`", server.config.value.is_some(), server.config.mark("a file here")),
+            (
+                "`server.policy_zone`",
+                server.policy_zone.value.is_some(),
+                server.policy_zone.mark("a file here"),
+            ),
+            ("`server.root`", server.root.value.is_some(), server.root.mark("a folder here")),
+            (
+                "`lab.hosts`",
+                lab.hosts.value == HostsChoice::Namespaces,
+                lab.hosts.mark("makes hosts here"),
+            ),
+            ("`server.log.folder`", log.folder.value.is_some(), log.folder.mark("a folder here")),
+        ];
+        for (key, is_there, mark) in parts {
+            if is_there {
+                self.problem(
+                    format!("a server that is started on another host cannot have {key}"),
+                    [mark, host()],
+                    format!("remove {key}, or start the server there yourself: `server.kind = \"external\"`"),
+                );
+            }
         }
     }
 

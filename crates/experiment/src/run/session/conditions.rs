@@ -89,7 +89,9 @@ pub(super) fn inputs(
 /// The version and the program of every started server, each once: another one may answer at another rate.
 fn servers(experiment: &Experiment, guard: &GuardProgram) -> Vec<Fact> {
     let mut facts: Vec<Fact> = Vec::new();
-    for variant in &experiment.variants {
+    // What is installed on other hosts is not asked before it starts.
+    let here = experiment.variants.iter().filter(|variant| variant.server.host.is_none());
+    for variant in here {
         for server in variant.servers() {
             // dnslab's own version is compared anyway.
             let Some(kind) = server.kind.filter(|kind| *kind != ServerKind::Embedded) else {

@@ -66,7 +66,12 @@ impl KeptTestbed {
             lines.push(format!("host {host}: ip netns exec {name} bash"));
         }
         let kind = &self.target.facts.kind;
-        let where_it_is = if self.is_external { ", which runs elsewhere" } else { "" };
+        let there = self.target.facts.host.as_str();
+        let where_it_is = match (self.is_external, there) {
+            (true, _) => ", which runs elsewhere".to_owned(),
+            (false, "") => String::new(),
+            (false, host) => format!(" on {host}"),
+        };
         lines.push(format!("server: {kind} answers at {}{where_it_is}", self.target.ways.address));
         lines.extend(self.testbed.describe());
         lines
@@ -75,7 +80,7 @@ impl KeptTestbed {
     /// True once a server has ended by itself: then nothing is left to look at.
     #[must_use]
     pub fn has_ended(&self) -> bool {
-        let ended = self.target.server.as_ref().is_some_and(|server| server.exited().is_some());
+        let ended = self.target.server.as_ref().is_some_and(|server| server.exited(0).is_some());
         ended || self.testbed.ended().is_some()
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dnslab_load::{check_sockets, sockets};
 use dnslab_record::{CaseId, Compared, SkippedVariant};
-use dnslab_settings::{Alternate, Experiment, Variant};
+use dnslab_settings::{Alternate, Experiment, Load, Variant};
 
 use crate::run::error::NoSlicesError;
 use crate::run::testbed::has_hosts;
@@ -39,7 +39,18 @@ pub(crate) fn alternation(
         return Ok(Alternation::Runs(String::new()));
     }
     let apart = variants.iter().find_map(|variant| Some((*variant, apart(variant)?)));
-    let sockets: u64 = variants.iter().map(|variant| sockets(&variant.load)).sum();
+    // Those of other hosts are not this machine's.
+    let here = variants.iter().filter(|variant| variant.load.hosts.is_none());
+    let sockets: u64 = here.map(|variant| sockets(&variant.load)).sum();
+    let hosts = |variant: &Variant| {
+        let Load { hosts, host_program, .. } = &variant.load;
+        hosts.clone().map(|hosts| (hosts, host_program.clone()))
+    };
+    let apart = apart.or_else(|| {
+        let first = hosts(variants[0]);
+        let other = variants.iter().find(|variant| hosts(variant) != first)?;
+        Some((*other, "its load comes from other hosts than those of the others"))
+    });
     let (variant, reason) = match (apart, check_sockets(sockets)) {
         (Some((variant, reason)), _) => (variant.name.clone(), reason.to_owned()),
         (None, Err(error)) => (variants[0].name.clone(), format!("all loads together: {error}")),

@@ -1,0 +1,366 @@
+//! The servers that an agent knows: those that it has found, and those that it has started.
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use dnslab_lab::{
+    ExternalServer, GuardProgram, LabError, Patience, RunningServer, Signatures, Watched, ZoneFile,
+    certificate, cpus, ports,
+};
+use dnslab_load::{Asker, Job, TlsSettings, Verification, ask};
+use dnslab_protocol::{Answer, Failure, FromAgent, SentZone, ServerOrder, Serving};
+use dnslab_settings::{Load, ServerKind, Variant, check_text};
+use dnslab_traffic::QueryList;
+use dnslab_wire::{Query, Response, Transport, rcode};
+
+use crate::sampling::Scratch;
+use crate::serving::{ServerPlace, server_spec};
+
+/// Servers and files at once, at most.
+const MOST: usize = 64;
+
+/// Octets of a file, at most.
+const MAX_FILE: u64 = 4 << 30;
+
+/// Lines of a log that are told, at most.
+const MAX_LINES: usize = 50;
+
+/// Time for an answer to the question by which a server is found to be ready.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+enum Known {
+    Found(Box<ExternalServer>),
+    /// It is given up when this is set.
+    Starting(Arc<AtomicBool>),
+    Started(Arc<Started>),
+}
+
+/// A server that the agent has started. It ends with this.
+#[derive(Debug)]
+pub(crate) struct Started {
+    pub(crate) server: RunningServer,
+    kind: ServerKind,
+    /// That it has ended by itself was told.
+    is_told: AtomicBool,
+}
+
+/// What a server is watched and sampled by.
+pub(crate) struct ToWatch {
+    pub(crate) watched: Watched,
+    /// CPUs that it may use.
+    pub(crate) cpus: usize,
+    /// `None` for one that somebody else started.
+    pub(crate) kind: Option<ServerKind>,
+}
+
+/// The servers of an agent, and files that they are to have.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Servers {
+    known: Arc<Mutex<HashMap<u32, Known>>>,
+    files: Arc<Mutex<HashMap<u32, PathBuf>>>,
+    scratch: Scratch,
+}
+
+impl Servers {
+    /// Without a server yet. All folders are among those of `scratch`.
+    pub(crate) fn within(scratch: Scratch) -> Self {
+        Self { scratch, ..Self::default() }
+    }
+
+    pub(crate) fn found(&self, number: u32, server: ExternalServer) -> Result<(), Failure> {
+        self.place(number, Known::Found(Box::new(server)))
+    }
+
+    fn place(&self, number: u32, server: Known) -> Result<(), Failure> {
+        let mut known = self.known();
+        if known.len() >= MOST || known.contains_key(&number) {
+            return Err(Failure::of(format!("it knows {MOST} servers, or one of number {number}")));
+        }
+        known.insert(number, server);
+        Ok(())
+    }
+
+    pub(crate) fn to_watch(&self, number: u32) -> Result<ToWatch, Failure> {
+        match self.known().get(&number) {
+            Some(Known::Found(server)) => {
+                Ok(ToWatch { watched: server.watched(), cpus: server.cpus().len(), kind: None })
+            }
+            Some(Known::Started(started)) => Ok(ToWatch {
+                watched: started.server.watched(),
+                cpus: started.server.facts().cpus.len(),
+                kind: Some(started.kind),
+            }),
+            Some(Known::Starting(_)) | None => Err(no_server(number)),
+        }
+    }
+
+    pub(crate) fn started(&self, number: u32) -> Result<Arc<Started>, Failure> {
+        match self.known().get(&number) {
+            Some(Known::Started(started)) => Ok(Arc::clone(started)),
+            _ => Err(no_server(number)),
+        }
+    }
+
+    /// Appends octets to a file that a server is to have.
+    pub(crate) fn write(&self, file: u32, octets: &str) -> Result<Answer, Failure> {
+        let octets = BASE64.decode(octets).map_err(|error| Failure::of(error.to_string()))?;
+        let path = self.file(file)?;
+        let failed = |error: std::io::Error| Failure::of(format!("{}: {error}", path.display()));
+        let mut opened =
+            OpenOptions::new().create(true).append(true).open(&path).map_err(failed)?;
+        if opened.metadata().map_err(failed)?.len() + octets.len() as u64 > MAX_FILE {
+            return Err(Failure::of(format!("a file has {MAX_FILE} octets at most")));
+        }
+        opened.write_all(&octets).map_err(failed)?;
+        Ok(Answer::Taken)
+    }
+
+    fn file(&self, file: u32) -> Result<PathBuf, Failure> {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(path) = files.get(&file) {
+            return Ok(path.clone());
+        }
+        if files.len() >= MOST {
+            return Err(Failure::of(format!("it has {MOST} files already")));
+        }
+        let path = self.scratch.make()?.join("file");
+        files.insert(file, path.clone());
+        Ok(path)
+    }
+
+    /// Starts a server, and waits until it answers the question here.
+    pub(crate) fn serve(
+        &self,
+        number: u32,
+        order: ServerOrder,
+        guard: &GuardProgram,
+        is_bounded: bool,
+    ) -> Result<Answer, Failure> {
+        let stop = Arc::new(AtomicBool::new(false));
+        self.place(number, Known::Starting(Arc::clone(&stop)))?;
+        let begun = self.start(order, guard, is_bounded, &stop);
+        let mut known = self.known();
+        // Unless it was left meanwhile.
+        let is_wanted = known.contains_key(&number);
+        match begun {
+            Ok((started, serving)) if is_wanted => {
+                known.insert(number, Known::Started(Arc::new(started)));
+                Ok(Answer::Serving(Box::new(serving)))
+            }
+            Ok(_) => Err(Failure::of("it was left before it answered")),
+            Err(failure) => {
+                known.remove(&number);
+                Err(failure)
+            }
+        }
+    }
+
+    fn start(
+        &self,
+        order: ServerOrder,
+        guard: &GuardProgram,
+        is_bounded: bool,
+        stop: &AtomicBool,
+    ) -> Result<(Started, Serving), Failure> {
+        let ServerOrder { variant, connections, seed, question, zone, start_limit_ns } = order;
+        let variant = variant_of(&variant)?;
+        if is_bounded {
+            check_bounds(&variant)?;
+        }
+        let kind = variant.server.kind.started();
+        let kind = kind.ok_or_else(|| Failure::of("it is no server that is started"))?;
+        let address = variant.server.address.ip();
+        let free = ports::free(address).map_err(|error| {
+            Failure::of(format!(
+                "no server can listen there at {address}: {error}; set `server.address` to an address of that host"
+            ))
+        })?;
+        let own = match &variant.server.cpus[..] {
+            [] => cpus::allowed(),
+            named => named.to_vec(),
+        };
+        let folder = self.scratch.make()?;
+        let place = ServerPlace {
+            directory: folder.join("server"),
+            listen: (address, free),
+            network: None,
+            cpus: &own,
+            connections,
+            seed,
+        };
+        let mut spec = server_spec(&variant, place);
+        spec.zone = zone.map(|zone| self.zone(&variant, zone)).transpose()?;
+        let question = question.queries(1).map_err(|error| failure(&error))?;
+        let question = question.first().ok_or_else(|| Failure::of("a server has no question"))?;
+        let authority = spec.directory.join(certificate::AUTHORITY);
+        let probe = |transport: Transport, at: SocketAddr| {
+            answers(question, transport, at, (&spec.http_path, &authority))
+        };
+        let timeout = Duration::from_nanos(start_limit_ns);
+        let started = RunningServer::start(&spec, guard, &probe, Patience { timeout, stop });
+        let server = started.map_err(|error| {
+            self.scratch.remove(&folder);
+            not_started(&error)
+        })?;
+        let authority = server.authority().map(fs::read_to_string).transpose();
+        let authority = authority.map_err(|error| Failure::of(error.to_string()))?;
+        let address = |(transport, at): &(Transport, SocketAddr)| (transport.to_string(), *at);
+        let serving = Serving {
+            facts: server.facts().clone(),
+            addresses: server.addresses().iter().map(address).collect(),
+            authority,
+        };
+        Ok((Started { server, kind, is_told: AtomicBool::new(false) }, serving))
+    }
+
+    fn zone(&self, variant: &Variant, zone: SentZone) -> Result<ZoneFile, Failure> {
+        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let path = files.get(&zone.file).cloned();
+        Ok(ZoneFile {
+            origin: variant.zone.name.clone(),
+            path: path.ok_or_else(|| Failure::of(format!("it has no file {}", zone.file)))?,
+            signatures: zone.signatures.map(|signatures| Signatures { nsec3: signatures.nsec3 }),
+        })
+    }
+
+    /// A server is of no interest any more. One that was started has ended when this returns.
+    pub(crate) fn forget(&self, number: u32) {
+        let left = self.known().remove(&number);
+        match left {
+            Some(Known::Starting(stop)) => stop.store(true, Ordering::Relaxed),
+            Some(Known::Started(started)) => {
+                let folder = started.server.log().parent().and_then(Path::parent);
+                let folder = folder.map(Path::to_owned);
+                // Whoever counts or watches holds it no longer than that takes.
+                if let Some(started) = Arc::into_inner(started) {
+                    started.server.stop().ok();
+                }
+                if let Some(folder) = folder {
+                    self.scratch.remove(&folder);
+                }
+            }
+            Some(Known::Found(_)) | None => {}
+        }
+    }
+
+    /// A file is of no interest any more, if there is one of this number.
+    pub(crate) fn leave(&self, number: u32) {
+        let left = self.files.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
+        if let Some(folder) = left.as_deref().and_then(Path::parent) {
+            self.scratch.remove(folder);
+        }
+    }
+
+    /// Ends all that was started.
+    pub(crate) fn end_all(&self) {
+        let numbers: Vec<u32> = self.known().keys().copied().collect();
+        numbers.into_iter().for_each(|number| self.forget(number));
+    }
+
+    /// Those that have ended by themselves since this was asked before.
+    pub(crate) fn ended(&self) -> Vec<FromAgent> {
+        let known = self.known();
+        let ended = known.iter().filter_map(|(number, server)| {
+            let Known::Started(started) = server else { return None };
+            let report = started.server.exited()?;
+            if started.is_told.swap(true, Ordering::Relaxed) {
+                return None;
+            }
+            let (ending, log) = (report.ending.to_string(), started.server.log_tail(MAX_LINES));
+            Some(FromAgent::Exited { server: *number, ending, log })
+        });
+        ended.collect()
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<u32, Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Started {
+    pub(crate) fn log(&self, lines: usize) -> Vec<String> {
+        self.server.log_tail(lines.min(MAX_LINES))
+    }
+}
+
+fn no_server(number: u32) -> Failure {
+    Failure::of(format!("it knows no server {number}"))
+}
+
+fn failure(error: &(dyn Error + 'static)) -> Failure {
+    Failure::from(error)
+}
+
+/// Why a server did not start, with the end of its log.
+fn not_started(error: &LabError) -> Failure {
+    let log = match error {
+        LabError::Exited(exited) => exited.log_tail.clone(),
+        LabError::NotReady(waited) => waited.log_tail.clone(),
+        _ => Vec::new(),
+    };
+    let reason = error.to_string();
+    Failure { reason: reason.lines().next().unwrap_or_default().to_owned(), causes: log }
+}
+
+/// The one variant of a text that another host has written.
+fn variant_of(text: &str) -> Result<Variant, Failure> {
+    let experiment = check_text(text, &[]);
+    let experiment = experiment.map_err(|problems| {
+        Failure::of(format!("a server has settings that are none: {problems}"))
+    })?;
+    let first = experiment.variants.into_iter().next();
+    first.ok_or_else(|| Failure::of("a server has no settings"))
+}
+
+/// What nobody may ask for whose rights are bounded: it would be any program, or any folder.
+fn check_bounds(variant: &Variant) -> Result<(), Failure> {
+    let server = &variant.server;
+    let named = [
+        ("server.binary", server.binary.is_some()),
+        ("server.root", server.root.is_some()),
+        ("server.extra", server.extra.is_some()),
+        ("server.config", server.config.is_some()),
+        ("server.policy_zone", server.policy_zone.is_some()),
+        ("server.log.folder", variant.log.folder.is_some()),
+    ];
+    match named.into_iter().find(|(_, is_named)| *is_named) {
+        None => Ok(()),
+        Some((key, _)) => Err(Failure::of(format!(
+            "its host does not allow `{key}` (`dnslab agent --allow` starts what is installed there)"
+        ))),
+    }
+}
+
+/// Whether a server answers the question with a record.
+fn answers(
+    question: &Query,
+    transport: Transport,
+    at: SocketAddr,
+    (http_path, authority): (&str, &Path),
+) -> Result<(), String> {
+    let tls = transport.is_encrypted().then(|| {
+        TlsSettings::new(&at.ip().to_string(), &Verification::Authority(authority.to_owned()))
+    });
+    let tls = tls.transpose().map_err(|error| error.to_string())?;
+    let load = Load { transport, http_path: http_path.to_owned(), ..Load::default() };
+    let list = QueryList::from_queries(vec![question.clone()], "readiness".to_owned());
+    let job = Job { tls, ..Job::new(load, at, Arc::new(list)) };
+    let asker = Asker { client: 0, transport, server: 0 };
+    let answer = ask(&job, asker, question, PROBE_TIMEOUT).map_err(|error| error.to_string())?;
+    let response = Response::parse(&answer).map_err(|error| error.to_string())?;
+    let (code, records) = (u16::from(response.rcode), response.answers);
+    match code == rcode::NOERROR && records > 0 {
+        true => Ok(()),
+        false => Err(format!("{question} was answered with code {code} and {records} records")),
+    }
+}

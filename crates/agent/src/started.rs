@@ -1,0 +1,341 @@
+//! A server that dnslab has started, here or on another host.
+
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use dnslab_lab::{CounterWatch, RunningServer, ZoneFile, certificate};
+use dnslab_protocol::clock::Offset;
+use dnslab_protocol::{Answer, Order, SentQueries, SentSignatures, SentZone, ServerOrder, Serving};
+use dnslab_record::{CounterSeries, ServerFacts};
+use dnslab_settings::Variant;
+use dnslab_traffic::QueryList;
+use dnslab_wire::{Query, Transport};
+
+use crate::link::{Link, LinkError, told};
+use crate::watching::{FoundThere, WatchedServer};
+
+/// Octets of a file that are sent at once.
+const PART: usize = 1 << 20;
+
+/// How often it is looked whether somebody waits for a server no longer.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A server that dnslab has started. It ends when this is dropped.
+#[derive(Debug)]
+pub enum StartedServer {
+    /// On this host.
+    Here(Box<RunningServer>),
+    /// On another.
+    There(StartedThere),
+}
+
+/// A server that was started on another host.
+#[derive(Debug)]
+pub struct StartedThere {
+    there: Arc<FoundThere>,
+    addresses: Vec<(Transport, SocketAddr)>,
+    authority: Option<PathBuf>,
+}
+
+/// A server that is to be started on another host.
+#[derive(Clone, Copy, Debug)]
+pub struct SentServer<'a> {
+    /// Its variant.
+    pub variant: &'a Variant,
+    /// Connections that will be open to it at one time.
+    pub connections: u32,
+    /// Decides every draw of the embedded server.
+    pub seed: u64,
+    /// It is ready when it answers this with a record.
+    pub question: &'a Query,
+    /// The zone that it serves, in a file here; `None` for one that asks others.
+    pub zone: Option<&'a ZoneFile>,
+    /// Folder for what of it is kept here.
+    pub folder: &'a Path,
+}
+
+/// Why a server was not started there.
+#[derive(Debug, thiserror::Error)]
+pub enum NotServed {
+    /// The host said no, or is lost.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// A file here cannot be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Nobody waits for it any more.
+    #[error("interrupted before the server answered")]
+    Interrupted,
+}
+
+/// A file on another host. Dropping it removes it there.
+struct SentFile<'a> {
+    link: &'a Link,
+    file: u32,
+}
+
+impl Drop for SentFile<'_> {
+    fn drop(&mut self) {
+        if self.link.ended().is_none() {
+            self.link.order_only(Order::Leave { number: self.file });
+        }
+    }
+}
+
+impl StartedServer {
+    /// Starts a server on another host, and waits until it answers there. `stop` gives up.
+    ///
+    /// # Errors
+    /// When it does not start, or its host is lost.
+    pub fn there(
+        link: &Arc<Link>,
+        sent: &SentServer<'_>,
+        stop: &AtomicBool,
+    ) -> Result<Self, NotServed> {
+        let file = sent.zone.map(|zone| send(link, &zone.path)).transpose()?;
+        let question = QueryList::from_queries(vec![sent.question.clone()], "readiness".to_owned());
+        let limit = sent.variant.server.start_limit;
+        let order = ServerOrder {
+            variant: sent.variant.as_served(),
+            connections: sent.connections,
+            seed: sent.seed,
+            question: SentQueries::parts_of(&question).remove(0),
+            zone: file.as_ref().zip(sent.zone).map(|(file, zone)| SentZone {
+                file: file.file,
+                signatures: zone
+                    .signatures
+                    .as_ref()
+                    .map(|signatures| SentSignatures { nsec3: signatures.nsec3.clone() }),
+            }),
+            start_limit_ns: u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX),
+        };
+        let server = link.number();
+        link.expect_server(server);
+        let id = link.begin_order(Order::Serve { server, order: Box::new(order) });
+        let serving = wait_for(link, id, limit, stop);
+        let serving = match serving {
+            Ok(Answer::Serving(serving)) => serving,
+            other => {
+                link.forget_server(server);
+                link.order_only(Order::Forget { server });
+                return Err(other.err().unwrap_or_else(|| link.misunderstood().into()));
+            }
+        };
+        // From here on it is left whatever happens.
+        let Serving { facts, addresses, authority } = *serving;
+        let there = Arc::new(FoundThere::started(link, server, facts));
+        let known = addresses.into_iter().filter_map(|(transport, address)| {
+            Some((transport.parse::<Transport>().ok()?, address))
+        });
+        let addresses: Vec<_> = known.collect();
+        let is_missing =
+            |transport: &Transport| addresses.iter().all(|(known, _)| known != transport);
+        if sent.variant.load.transports().any(|transport| is_missing(&transport)) {
+            return Err(link.misunderstood().into());
+        }
+        let authority = authority.map(|text| {
+            let path = sent.folder.join(certificate::AUTHORITY);
+            let written = fs::create_dir_all(sent.folder).and_then(|()| fs::write(&path, text));
+            written.map(|()| path.clone()).map_err(|source| NotServed::File { path, source })
+        });
+        Ok(Self::There(StartedThere { there, addresses, authority: authority.transpose()? }))
+    }
+
+    /// The server as it runs, for the record.
+    #[must_use]
+    pub fn facts(&self) -> &ServerFacts {
+        match self {
+            Self::Here(server) => server.facts(),
+            Self::There(server) => &server.there.found.facts,
+        }
+    }
+
+    /// Where it answers, one entry per transport asked for.
+    #[must_use]
+    pub fn addresses(&self) -> &[(Transport, SocketAddr)] {
+        match self {
+            Self::Here(server) => server.addresses(),
+            Self::There(server) => &server.addresses,
+        }
+    }
+
+    /// The certificate that its clients must trust, if it speaks TLS.
+    #[must_use]
+    pub fn authority(&self) -> Option<&Path> {
+        match self {
+            Self::Here(server) => server.authority(),
+            Self::There(server) => server.authority.as_deref(),
+        }
+    }
+
+    /// What it is watched by.
+    #[must_use]
+    pub fn watched(&self) -> WatchedServer {
+        match self {
+            Self::Here(server) => WatchedServer::Here(Box::new(server.watched())),
+            Self::There(server) => WatchedServer::There(Arc::clone(&server.there), Vec::new()),
+        }
+    }
+
+    /// How it ended, if it has ended by itself, with the end of its log; does not wait.
+    #[must_use]
+    pub fn exited(&self, lines: usize) -> Option<(String, Vec<String>)> {
+        match self {
+            Self::Here(server) => {
+                Some((server.exited()?.ending.to_string(), server.log_tail(lines)))
+            }
+            Self::There(server) => server.there.exited(),
+        }
+    }
+
+    /// The last lines of its log, oldest first; empty if the log cannot be read.
+    #[must_use]
+    pub fn log_tail(&self, lines: usize) -> Vec<String> {
+        match self {
+            Self::Here(server) => server.log_tail(lines),
+            Self::There(server) => server.there.log_tail(lines).unwrap_or_default(),
+        }
+    }
+
+    /// Begins to read its own counters; `None` if it publishes none, or its host is lost.
+    #[must_use]
+    pub fn count(&self) -> Option<CounterWatching> {
+        match self {
+            Self::Here(server) => {
+                server.count().map(|count| CounterWatching(Counting::Here(Box::new(count))))
+            }
+            Self::There(server) => CountThere::begin(&server.there)
+                .ok()
+                .flatten()
+                .map(|count| CounterWatching(Counting::There(count))),
+        }
+    }
+
+    /// Ends it. A server that had ended by itself was noticed before.
+    pub fn stop(self) {
+        match self {
+            Self::Here(server) => {
+                server.stop().ok();
+            }
+            Self::There(server) => server.there.stop(),
+        }
+    }
+}
+
+/// Sends a file.
+fn send<'a>(link: &'a Link, path: &Path) -> Result<SentFile<'a>, NotServed> {
+    let failed = |source| NotServed::File { path: path.to_owned(), source };
+    let octets = fs::read(path).map_err(failed)?;
+    let file = SentFile { link, file: link.number() };
+    for part in octets.chunks(PART) {
+        let order = Order::File { file: file.file, octets: BASE64.encode(part) };
+        match link.order(order)? {
+            Answer::Taken => {}
+            _ => return Err(link.misunderstood().into()),
+        }
+    }
+    Ok(file)
+}
+
+/// Waits until a server answers, or nobody waits for it.
+fn wait_for(
+    link: &Arc<Link>,
+    id: u32,
+    limit: Duration,
+    stop: &AtomicBool,
+) -> Result<Answer, NotServed> {
+    thread::scope(|scope| {
+        let waiting = thread::Builder::new()
+            .spawn_scoped(scope, || link.done_in(id, limit))
+            .map_err(|source| NotServed::File { path: PathBuf::from("a thread"), source })?;
+        while !waiting.is_finished() {
+            if stop.load(Ordering::Relaxed) {
+                // It is answered at once then.
+                link.give_back(id);
+                return Err(NotServed::Interrupted);
+            }
+            thread::sleep(LOOK);
+        }
+        match waiting.join() {
+            Ok(answer) => Ok(answer?),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+/// What a server counts itself, while it is read.
+#[derive(Debug)]
+pub struct CounterWatching(Counting);
+
+#[derive(Debug)]
+enum Counting {
+    Here(Box<CounterWatch>),
+    There(CountThere),
+}
+
+#[derive(Debug)]
+struct CountThere {
+    link: Arc<Link>,
+    count: u32,
+    before: Offset,
+}
+
+impl CounterWatching {
+    /// Takes a last reading, and returns all of them on the timeline of a load that began at `origin`.
+    #[must_use]
+    pub fn finish(self, origin: Instant) -> CounterSeries {
+        match self.0 {
+            Counting::Here(count) => count.finish(origin),
+            Counting::There(count) => count.finish(origin).unwrap_or_else(|error| CounterSeries {
+                failure: Some(error.to_string()),
+                ..CounterSeries::default()
+            }),
+        }
+    }
+}
+
+impl CountThere {
+    fn begin(there: &FoundThere) -> Result<Option<Self>, LinkError> {
+        let link = Arc::clone(there.link());
+        let (before, count) = (link.offset()?, link.number());
+        let own = Self { link, count, before };
+        match own.link.order(Order::Count { server: there.number(), count })? {
+            Answer::Counting(true) => Ok(Some(own)),
+            Answer::Counting(false) => Ok(None),
+            _ => Err(own.link.misunderstood()),
+        }
+    }
+
+    fn finish(self, origin: Instant) -> Result<CounterSeries, LinkError> {
+        let (origin_ns, _) = self.link.there(self.before, origin)?;
+        match self.link.order(Order::EndCount { count: self.count, origin_ns })? {
+            Answer::Counted(series) => {
+                let CounterSeries { source, samples, failure } = *series;
+                let failure = failure.map(|failure| told(&failure));
+                Ok(CounterSeries { source: told(&source), samples, failure })
+            }
+            _ => Err(self.link.misunderstood()),
+        }
+    }
+}
+
+impl Drop for CountThere {
+    fn drop(&mut self) {
+        if self.link.ended().is_none() {
+            self.link.order_only(Order::Leave { number: self.count });
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! A server that is started on another host, which is reached over a real sshd.
+
+use std::fs;
+use std::time::Duration;
+
+use dnslab_record::RunStatus;
+use rustix::process::{Pid, Signal};
+
+use crate::command::Running;
+use crate::evidence::{measured, report_is_whole, valid_records};
+use crate::processes::wait_for;
+use crate::room::{Room, SHORT, UDP_AND_TCP};
+use crate::ssh::{Hosts, agent, check_none_is_left};
+
+const DOT: &str = "[[variant]]\nname = \"dot\"\nload.transport = \"dot\"\n";
+
+fn experiment(room: &Room, lines: &str) {
+    room.experiment(&format!("repeat.runs = 1\n[expect]\nlag_limit = \"1m\"\n{SHORT}{lines}"));
+}
+
+fn run_there(room: &Room, hosts: &Hosts, further: &[&str]) -> Running {
+    let program = format!("server.host_program={}", agent(room));
+    let run = ["run", "./experiment.toml", "--on", "ns1", "--set", &program];
+    hosts.dnslab(room, &[&run[..], further].concat())
+}
+
+/// The processes of BIND that an agent of this machine has started, by the folders that they run in.
+fn servers() -> Vec<i32> {
+    let all = fs::read_dir("/proc").unwrap().flatten();
+    let found = all.filter_map(|process| {
+        let name = fs::read_to_string(process.path().join("comm")).ok()?;
+        let folder = fs::read_link(process.path().join("cwd")).ok()?;
+        let pid = process.file_name().to_string_lossy().parse().ok()?;
+        let is_of_agent = folder.to_string_lossy().contains("/dnslab-agent-");
+        (is_of_agent && name.trim() == "named").then_some(pid)
+    });
+    found.collect()
+}
+
+#[track_caller]
+fn check_nothing_is_left(room: &Room) {
+    check_none_is_left(room);
+    let left = || format!("{:?}", servers());
+    wait_for("no server is left", left, || servers().is_empty().then_some(()));
+    let folders = || -> Vec<String> {
+        let all = fs::read_dir(std::env::temp_dir()).unwrap().flatten();
+        let names = all.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        names.filter(|name| name.starts_with("dnslab-agent-")).collect()
+    };
+    wait_for(
+        "no folder is left",
+        || format!("{:?}", folders()),
+        || folders().is_empty().then_some(()),
+    );
+}
+
+/// It answers at the address at which ssh reached its host, over three transports in slices, and is watched and counted
+/// there.
+#[test]
+fn a_server_is_started_on_another_host() {
+    let room = Room::alone();
+    let hosts = Hosts::make(&room, "");
+    experiment(&room, &format!("{UDP_AND_TCP}{DOT}"));
+    let done = run_there(&room, &hosts, &["--set", "server.kind=bind"]).finish().exits_with(0);
+    for record in valid_records(&room.results(), 3) {
+        let server = &record.server;
+        assert_eq!((server.kind.as_str(), server.host.as_str()), ("bind", "ns1"), "{done}");
+        assert!(server.version.starts_with("9.") && !server.notes.is_empty(), "{server:?}");
+        assert!(record.load.target.starts_with("192.0.2.1:"), "{}", record.load.target);
+        let used = record.watched.resources.cpu_ns(measured(&record).window());
+        assert!(used.is_some_and(|ns| ns > 0), "{used:?}{done}");
+        let counters = record.watched.counters.as_ref().expect("BIND counts");
+        assert!(counters.samples.len() >= 2, "{counters:?}");
+        assert_eq!(record.watched.load_hosts.len(), 1, "the CPUs here are seen, too");
+    }
+    report_is_whole(&room.results(), &["udp", "tcp", "dot"]);
+    check_nothing_is_left(&room);
+}
+
+#[test]
+fn other_kinds_of_server_are_started_there() {
+    let room = Room::alone();
+    let hosts = Hosts::make(&room, "");
+    experiment(&room, UDP_AND_TCP);
+    for kind in ["embedded", "knot", "nsd"] {
+        let set = format!("server.kind={kind}");
+        let run = ["--set", &set, "--results", kind];
+        let done = run_there(&room, &hosts, &run).finish().exits_with(0);
+        for record in valid_records(&room.results_in(kind), 2) {
+            assert_eq!(
+                (record.server.kind.as_str(), record.server.host.as_str()),
+                (kind, "ns1"),
+                "{done}"
+            );
+        }
+    }
+    check_nothing_is_left(&room);
+}
+
+/// Zones of a file and with signatures are sent.
+#[test]
+fn a_signed_zone_is_served_there() {
+    let room = Room::alone();
+    let hosts = Hosts::make(&room, "");
+    experiment(&room, UDP_AND_TCP);
+    let signed = ["--set", "server.zone.signed=ecdsa-p256", "--set", "load.dnssec_ok=true"];
+    let bind = ["--set", "server.kind=bind", "--only", "udp"];
+    let done = run_there(&room, &hosts, &[&signed[..], &bind].concat()).finish().exits_with(0);
+    let record = valid_records(&room.results(), 1).remove(0);
+    let answers = &measured(&record).counters.answers;
+    let octets = answers.octets / measured(&record).counters.outcomes.answered.max(1);
+    assert!(octets > 120, "answers have signatures: {octets} octets{done}");
+    check_nothing_is_left(&room);
+}
+
+/// The server is on one host, the load on two others, and all is said here.
+#[test]
+fn a_server_there_is_asked_from_other_hosts() {
+    let room = Room::alone();
+    let hosts = Hosts::with_generators(&room, "", 2);
+    experiment(&room, UDP_AND_TCP);
+    let program = format!("load.host_program={}", agent(&room));
+    let load = ["--set", "load.hosts=gen1,gen2", "--set", &program, "--set", "server.kind=bind"];
+    let done = run_there(&room, &hosts, &load).finish().exits_with(0);
+    for record in valid_records(&room.results(), 2) {
+        assert_eq!((record.server.host.as_str(), record.load.hosts.len()), ("ns1", 2), "{done}");
+        let used = record.watched.resources.cpu_ns(measured(&record).window());
+        assert!(used.is_some_and(|ns| ns > 0), "{used:?}{done}");
+    }
+    check_nothing_is_left(&room);
+}
+
+/// A run of 30 s of BIND there, once it is asked.
+fn long_run(room: &Room, hosts: &Hosts) -> Running {
+    experiment(room, UDP_AND_TCP);
+    let long = ["--only", "udp", "--set", "load.duration=30s", "--set", "common.duration=0s"];
+    let running = run_there(room, hosts, &[&long[..], &["--set", "server.kind=bind"]].concat());
+    wait_for("the server is there", || running.so_far(), || servers().first().copied());
+    std::thread::sleep(Duration::from_secs(3));
+    running
+}
+
+#[test]
+fn a_coordinator_that_is_killed_leaves_no_server() {
+    let room = Room::alone();
+    let hosts = Hosts::make(&room, "");
+    let mut running = long_run(&room, &hosts);
+    running.signal(Signal::KILL);
+    check_nothing_is_left(&room);
+}
+
+/// The agent itself is killed: the guard of its server is not.
+#[test]
+fn an_agent_that_is_killed_leaves_no_server() {
+    let room = Room::alone();
+    let hosts = Hosts::make(&room, "");
+    let running = long_run(&room, &hosts);
+    for pid in crate::ssh::agents(&room) {
+        rustix::process::kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+    }
+    let done = running.finish().exits_with(3);
+    let record = room.results().runs().unwrap().remove(0);
+    let RunStatus::Failed { reason, .. } = &record.status else {
+        panic!("{:?}{done}", record.status)
+    };
+    assert!(reason.contains("ns1 is lost"), "{reason}");
+    let left = || format!("{:?}", servers());
+    wait_for("no server is left", left, || servers().is_empty().then_some(()));
+    // Nobody was there to remove its folders.
+    for entry in fs::read_dir(std::env::temp_dir()).unwrap().flatten() {
+        if entry.file_name().to_string_lossy().starts_with("dnslab-agent-") {
+            fs::remove_dir_all(entry.path()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_server_there_that_ends_by_itself_fails_the_run() {
+    let room = Room::alone();
+    let hosts = Hosts::make(&room, "");
+    let running = long_run(&room, &hosts);
+    for pid in servers() {
+        rustix::process::kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+    }
+    let done = running.finish().exits_with(3);
+    let record = room.results().runs().unwrap().remove(0);
+    let RunStatus::Failed { reason, log_tail } = &record.status else {
+        panic!("{:?}{done}", record.status)
+    };
+    assert!(reason.contains("the server ended in the middle of the load"), "{reason}");
+    assert!(!log_tail.is_empty(), "the end of its log is there");
+    check_nothing_is_left(&room);
+}
+
+#[test]
+fn a_host_decides_what_may_be_started_there() {
+    let room = Room::alone();
+    let forced = format!("{} agent --allow watch,serve", agent(&room));
+    let hosts = Hosts::make(&room, &forced);
+    experiment(&room, UDP_AND_TCP);
+    let udp = ["--only", "udp", "--set", "server.kind=bind"];
+    run_there(&room, &hosts, &udp).finish().exits_with(0);
+    let extra = ["--set", "server.extra=# x", "--results", "other"];
+    let done = run_there(&room, &hosts, &[&udp[..], &extra].concat()).finish();
+    done.exits_with_one_of(&[1, 3]).complains("does not allow `server.extra`");
+    check_nothing_is_left(&room);
+}
+
+#[test]
+fn each_mistake_about_a_started_server_is_named() {
+    let room = Room::alone();
+    let hosts = Hosts::make(&room, "");
+    experiment(&room, UDP_AND_TCP);
+    let refused = |further: &[&str], part: &str| {
+        let udp = ["--only", "udp", "--results", "none"];
+        let done = run_there(&room, &hosts, &[&udp[..], further].concat()).finish();
+        done.exits_with_one_of(&[1, 2, 3]).complains(part);
+    };
+    refused(
+        &["--set", "server.kind=bind", "--set", "server.binary=/nowhere/named"],
+        "/nowhere/named",
+    );
+    refused(
+        &["--set", "server.kind=bind", "--set", "server.address=192.0.2.99"],
+        "set `server.address` to an address of that host",
+    );
+    refused(
+        &["--set", "server.kind=unbound", "--set", "upstream.kind=embedded"],
+        "cannot have `upstream.kind`",
+    );
+    refused(
+        &["--set", "server.kind=bind", "--set", "server.host_program=/nowhere/dnslab"],
+        "no dnslab answered there",
+    );
+    check_nothing_is_left(&room);
+}
