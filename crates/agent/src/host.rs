@@ -9,17 +9,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dnslab_lab::{CounterWatch, ExternalServer, GuardProgram, NotFound, Sampler, Watched};
+use dnslab_lab::{CounterWatch, ExternalServer, NotFound, Sampler, Watched};
 use dnslab_protocol::{
-    Answer, BrokenStream, Failure, FoundServer, FrameReader, FromAgent, GREETING, Order, Role,
-    SAMPLES, Sought, ToAgent, Unreadable, message_of,
+    Answer, BrokenStream, Failure, FoundServer, FrameReader, FromAgent, GREETING, Order, SAMPLES,
+    Sought, ToAgent, Unreadable, message_of,
 };
 use dnslab_record::{ResourceSeries, Span};
-use dnslab_wire::{ServerAddresses, Transport, UnknownWord};
+use dnslab_wire::{Transport, UnknownWord};
 
 use crate::clock::Clock;
-use crate::output::{BETWEEN_BEATS, Output, READ};
-use crate::sampling::{Samplings, Scratch};
+use crate::output::{BETWEEN_BEATS, Output, READ, tell_answer};
+use crate::permission::Permission;
+use crate::sampling::Samplings;
+use crate::scratch::Scratch;
 use crate::servers::{Servers, ToWatch};
 use crate::shares::Shares;
 
@@ -30,27 +32,11 @@ const SILENCE: Duration = Duration::from_secs(30);
 /// How often what the watches see is told.
 const BETWEEN_SAMPLES: Duration = Duration::from_millis(100);
 
-/// Watches that run, at most: each load of a round has one, and each of its hosts another.
-const MOST: usize = 256;
+/// Watches that run, at most.
+const MOST: usize = 64;
 
 /// Orders that are done on threads of their own, at most.
 const MOST_LATER: usize = 64;
-
-/// What an agent may do. It is decided on its host.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Permission {
-    /// Nothing else is done.
-    pub roles: Vec<Role>,
-    /// Of servers that are started here, only what is installed: no program, folder or configuration of the
-    /// coordinator's.
-    pub is_bounded: bool,
-    /// Servers that a load may ask; `None` for any.
-    pub targets: Option<ServerAddresses>,
-    /// Queries per second that the share of a load may ask; `None` for any, and for closed loops.
-    pub max_rate_qps: Option<f64>,
-    /// How programs are started there.
-    pub guard: GuardProgram,
-}
 
 /// How an agent ended.
 #[derive(Debug, thiserror::Error)]
@@ -463,25 +449,6 @@ impl<W: Write + Send + 'static> Host<'_, W> {
         }
         watches.insert(watch, Sampler::start(watched));
         Ok(Answer::Watching)
-    }
-}
-
-/// Says what came of an order. What does not fit into a frame has failed.
-pub(crate) fn tell_answer<W: Write>(
-    output: &Output<W>,
-    id: u32,
-    done: Result<Answer, Failure>,
-) -> io::Result<()> {
-    let failed = |failure: Failure| output.say(&FromAgent::Failed { id, failure });
-    let answer = match done {
-        Ok(answer) => answer,
-        Err(failure) => return failed(failure),
-    };
-    match output.say(&FromAgent::Done { id, answer }) {
-        Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
-            failed(Failure::of(format!("its answer is too long: {error}")))
-        }
-        said => said,
     }
 }
 

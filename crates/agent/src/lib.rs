@@ -9,8 +9,8 @@
 //! that share a load: each has some of its workers, and what they count is put together here. A [`StartedServer`] is one
 //! that dnslab has started, here or there.
 //!
-//! Modules, in the order of reading: `host` (the agent) with `sampling`, `servers` and `shares`, `output`
-//! (frames out), `link` (its coordinator), `watching`, `started` and `load_hosts` (what both are for), `serving` (what a
+//! Modules, in the order of reading: `host` (the agent) with `permission`, `sampling`, `servers`, `shares` and
+//! `scratch`, `output` (frames out), `link` (its coordinator), `watching`, `started` and `load_hosts` (what both are for), `serving` (what a
 //! server is started with), `agents` (the links of a session).
 //!
 //! - Invariant: an agent does what its role allows, and nothing before the coordinator has said its version.
@@ -25,7 +25,9 @@ mod host;
 mod link;
 mod load_hosts;
 mod output;
+mod permission;
 mod sampling;
+mod scratch;
 mod servers;
 mod serving;
 mod shares;
@@ -33,9 +35,10 @@ mod started;
 mod watching;
 
 pub use agents::Agents;
-pub use host::{AgentEnd, Permission, serve, serve_standard};
+pub use host::{AgentEnd, serve, serve_standard};
 pub use link::{Link, LinkError};
 pub use load_hosts::{HostedLoad, LoadHosts};
+pub use permission::Permission;
 pub use serving::{ServerPlace, give, logging, server_spec};
 pub use started::{CounterWatching, NotServed, SentServer, StartedServer};
 pub use watching::{FoundThere, ServerRecording, ServerWatch, WatchedServer};

@@ -251,13 +251,13 @@ fn begin(ready: &mut [ReadyHost], loads: &[HostedLoad<'_>]) -> Result<Instant, N
     }
     let slowest_ns = ready.iter().map(|host| host.before.bound_ns).max().unwrap_or(0);
     let origin = Instant::now() + LEAD + 4 * Duration::from_nanos(slowest_ns);
-    let mut told = Vec::new();
+    let mut orders = Vec::new();
     for host in &mut *ready {
         host.begins_ns = host.link.instant_there(host.before, origin)?;
         let order = Order::Begin { load: host.load, at_ns: host.begins_ns };
-        told.push(host.link.begin_order(order));
+        orders.push(host.link.begin_order(order));
     }
-    for (host, id) in ready.iter().zip(told) {
+    for (host, id) in ready.iter().zip(orders) {
         match host.link.done(id)? {
             Answer::Told => {}
             _ => return Err(host.link.misunderstood().into()),
@@ -335,15 +335,17 @@ fn gather(
         }
     };
     let (mut said, facts): (Vec<Said>, Vec<HostFacts>) = heard.into_iter().unzip();
-    let of_load = |load: usize| {
-        let shares = said.iter_mut().filter_map(|said| said[load].take());
-        let shares = shares.collect::<Result<Vec<_>, _>>()?;
-        match shares.is_empty() {
-            true => Err("none of the hosts of the load said what it counted".to_owned()),
-            false => Ok(shares),
-        }
-    };
-    ((0..loads.len()).map(of_load).collect(), facts)
+    ((0..loads.len()).map(|load| shares_of(load, &mut said)).collect(), facts)
+}
+
+/// What all hosts counted of a load.
+fn shares_of(load: usize, said: &mut [Said]) -> Result<Vec<MeasuredShare>, String> {
+    let shares = said.iter_mut().filter_map(|said| said[load].take());
+    let shares = shares.collect::<Result<Vec<_>, _>>()?;
+    match shares.is_empty() {
+        true => Err("none of the hosts of the load said what it counted".to_owned()),
+        false => Ok(shares),
+    }
 }
 
 impl ReadyHost {

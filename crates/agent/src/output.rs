@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use dnslab_protocol::{FrameWriter, body_of};
+use dnslab_protocol::{Answer, Failure, FrameWriter, FromAgent, body_of};
 use serde::Serialize;
 
 /// How often an end with nothing else to say gives a sign of life. Each end waits several times as long for the other's.
@@ -54,4 +54,23 @@ fn write<W: Write>((frames, output): &mut (FrameWriter, W), body: &[u8]) -> io::
     let frame = frames.frame(body).map_err(too_long)?;
     output.write_all(&frame)?;
     output.flush()
+}
+
+/// Says what came of an order. What does not fit into a frame has failed.
+pub(crate) fn tell_answer<W: Write>(
+    output: &Output<W>,
+    id: u32,
+    done: Result<Answer, Failure>,
+) -> io::Result<()> {
+    let failed = |failure: Failure| output.say(&FromAgent::Failed { id, failure });
+    let answer = match done {
+        Ok(answer) => answer,
+        Err(failure) => return failed(failure),
+    };
+    match output.say(&FromAgent::Done { id, answer }) {
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+            failed(Failure::of(format!("its answer is too long: {error}")))
+        }
+        said => said,
+    }
 }

@@ -1,8 +1,8 @@
 //! Samples of where a server on the agent's host spends its CPU time.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::error::Error;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,38 +12,11 @@ use dnslab_protocol::{Answer, Failure};
 use dnslab_record::Span;
 use dnslab_settings::ServerKind;
 
+use crate::scratch::Scratch;
 use crate::servers::ToWatch;
 
 /// Samplings at once at most. Each is a perf that runs.
 const MOST: usize = 16;
-
-/// The folders of an agent. Nothing of them stays.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Scratch(Arc<Mutex<HashSet<PathBuf>>>);
-
-impl Scratch {
-    pub(crate) fn make(&self) -> Result<PathBuf, Failure> {
-        let made = tempfile::Builder::new().prefix("dnslab-agent-").tempdir();
-        let refused = |error: std::io::Error| {
-            Failure::of(format!("no temporary folder can be made: {error}"))
-        };
-        let folder = made.map_err(refused)?.keep();
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.clone());
-        Ok(folder)
-    }
-
-    pub(crate) fn remove(&self, folder: &Path) {
-        std::fs::remove_dir_all(folder).ok();
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(folder);
-    }
-
-    pub(crate) fn remove_all(&self) {
-        let folders = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        for folder in folders {
-            std::fs::remove_dir_all(&folder).ok();
-        }
-    }
-}
 
 /// The samplings that run; `None` for one that is about to.
 type Running = HashMap<u32, Option<Begun>>;

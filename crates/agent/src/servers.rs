@@ -22,7 +22,7 @@ use dnslab_settings::{Load, ServerKind, Variant, check_text};
 use dnslab_traffic::QueryList;
 use dnslab_wire::{Query, Response, Transport, rcode};
 
-use crate::sampling::Scratch;
+use crate::scratch::Scratch;
 use crate::serving::{ServerPlace, server_spec};
 
 /// Servers and files at once, at most.

@@ -12,12 +12,11 @@ use dnslab_load::{IntervalRecord, Job, LoadError, Member, Share, run_shares};
 use dnslab_protocol::{
     Answer, Counted, Failure, FromAgent, SentQueries, SentShare, UnusableJob, body_of,
 };
-use dnslab_settings::Load;
 use dnslab_traffic::QueryList;
 use dnslab_wire::Query;
 
-use crate::host::{Permission, tell_answer};
-use crate::output::Output;
+use crate::output::{Output, tell_answer};
+use crate::permission::{Permission, Use};
 
 /// Lists of queries, and loads that are ready or run, at most.
 const MOST: usize = 64;
@@ -72,44 +71,6 @@ struct Running {
     stops: Arc<Vec<AtomicBool>>,
     use_of: Use,
 }
-
-/// What shares of loads use here together.
-#[derive(Clone, Copy, Debug, Default)]
-struct Use {
-    workers: u64,
-    /// Connections of their clients.
-    connections: u64,
-    /// Queries per second at most, each as often as it may be asked; `None` with a closed loop among them.
-    rate_qps: Option<f64>,
-}
-
-impl Use {
-    const NONE: Self = Self { workers: 0, connections: 0, rate_qps: Some(0.0) };
-
-    fn of(job: &Job, share: Share) -> Self {
-        let Load { mode, clients, connections, .. } = &job.settings;
-        let part = f64::from(share.count) / f64::from(job.workers);
-        let asked = f64::from(job.attempts().count());
-        let connections = u64::from(*clients) * u64::from(*connections);
-        Self {
-            workers: share.count.into(),
-            connections: connections * u64::from(share.count) / u64::from(job.workers),
-            rate_qps: mode.rate().map(|rate| rate.highest() * part * asked),
-        }
-    }
-
-    fn and(self, other: Self) -> Self {
-        Self {
-            workers: self.workers + other.workers,
-            connections: self.connections + other.connections,
-            rate_qps: self.rate_qps.zip(other.rate_qps).map(|(one, other)| one + other),
-        }
-    }
-}
-
-/// Workers and connections of all shares together, at most.
-const MOST_WORKERS: u64 = 4_096;
-const MOST_CONNECTIONS: u64 = 10_000_000;
 
 /// Octets of the messages of all lists together, at most.
 const MOST_OCTETS: usize = 2 << 30;
@@ -183,18 +144,10 @@ impl Shares {
         let ready = Ready { id, load, members, stops: Arc::clone(&stops), begun };
         self.running().insert(load, Running { begin: Some(begin), stops, use_of });
         let running = Arc::clone(&self.running);
-        let apply = move || {
-            let count = ready.members.len();
-            // The reading thread notices that nobody is there.
-            if catch_unwind(AssertUnwindSafe(|| ready.apply(&output).ok())).is_err() {
-                for member in 0..count {
-                    let share = Err(Failure::of("a worker failed: please report this fault"));
-                    output.say(&FromAgent::Ended { load, member, share }).ok();
-                }
-            }
+        let started = thread::Builder::new().spawn(move || {
+            ready.apply_or_say(&output);
             running.lock().unwrap_or_else(PoisonError::into_inner).remove(&load);
-        };
-        let started = thread::Builder::new().spawn(apply);
+        });
         started.map(drop).map_err(|error| {
             self.running().remove(&load);
             Failure::of(error.to_string())
@@ -229,8 +182,8 @@ impl Shares {
         }
         let running = self.running();
         let begin = running.get(&load).and_then(|running| running.begin.as_ref());
-        let told = begin.ok_or_else(|| no_load(load))?.send(at).map(|()| Answer::Told);
-        told.map_err(|_| no_load(load))
+        let sent = begin.ok_or_else(|| no_load(load))?.send(at);
+        sent.map(|()| Answer::Told).map_err(|_| no_load(load))
     }
 
     pub(crate) fn stop(&self, load: u32, member: usize) -> Result<Answer, Failure> {
@@ -263,46 +216,6 @@ fn unusable(error: UnusableJob) -> Failure {
     Failure::from(&error as &(dyn std::error::Error + 'static))
 }
 
-impl Permission {
-    /// Whether a share of a load is allowed here.
-    fn check(&self, job: &Job) -> Result<(), Failure> {
-        let Load { mode, .. } = &job.settings;
-        if mode.is_played() || job.tells {
-            return Err(Failure::of("it has no share of a load whose clients are played"));
-        }
-        if let Some(targets) = &self.targets {
-            let others = job.others.iter().chain(job.further.iter().flatten());
-            let mut all = std::iter::once(job.target).chain(others.map(|other| other.target));
-            if let Some(outside) = all.find(|target| !targets.contains(*target)) {
-                return Err(Failure::of(format!(
-                    "its host does not allow it to ask {outside} (`dnslab agent --targets`)"
-                )));
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether what all shares use together is allowed here.
-    fn check_use(&self, all: Use) -> Result<(), Failure> {
-        if all.workers > MOST_WORKERS || all.connections > MOST_CONNECTIONS {
-            return Err(Failure::of(format!(
-                "it has {MOST_WORKERS} workers and {MOST_CONNECTIONS} connections at most"
-            )));
-        }
-        let Some(most_qps) = self.max_rate_qps else { return Ok(()) };
-        match all.rate_qps {
-            Some(rate_qps) if rate_qps <= most_qps => Ok(()),
-            Some(rate_qps) => Err(Failure::of(format!(
-                "its host does not allow it to ask {rate_qps:.0} queries per second, but {most_qps} at most (`dnslab \
-                 agent --max-rate`)"
-            ))),
-            None => Err(Failure::of(
-                "its host allows it an open loop only, whose rate has a bound (`dnslab agent --max-rate`)",
-            )),
-        }
-    }
-}
-
 /// Shares that an agent is about to apply.
 struct Ready {
     /// The order that is answered when all workers are ready.
@@ -313,7 +226,32 @@ struct Ready {
     begun: mpsc::Receiver<Instant>,
 }
 
+/// Says an interval that all workers here have finished.
+fn relay(
+    bodies: &mpsc::SyncSender<Vec<u8>>,
+    (load, member): (u32, usize),
+    record: &IntervalRecord,
+) {
+    let record = Box::new(Counted(record.clone()));
+    if let Ok(body) = body_of(&FromAgent::Interval { load, member, record }) {
+        bodies.send(body).ok();
+    }
+}
+
 impl Ready {
+    /// What fails is said of each load.
+    fn apply_or_say<W: Write + Send + 'static>(self, output: &Arc<Output<W>>) {
+        let (load, count) = (self.load, self.members.len());
+        // The reading thread notices that nobody is there.
+        if catch_unwind(AssertUnwindSafe(|| self.apply(output).ok())).is_ok() {
+            return;
+        }
+        for member in 0..count {
+            let share = Err(Failure::of("a worker failed: please report this fault"));
+            output.say(&FromAgent::Ended { load, member, share }).ok();
+        }
+    }
+
     fn apply<W: Write + Send + 'static>(self, output: &Arc<Output<W>>) -> io::Result<()> {
         let Self { id, load, members, stops, begun } = self;
         let (bodies, to_tell) = mpsc::sync_channel::<Vec<u8>>(UNTOLD);
@@ -322,12 +260,7 @@ impl Ready {
         let teller = thread::Builder::new().spawn(move || {
             to_tell.iter().try_for_each(|body| for_teller.say_body(&body)).ok();
         })?;
-        let relay = |member: usize, record: &IntervalRecord| {
-            let record = Box::new(Counted(record.clone()));
-            if let Ok(body) = body_of(&FromAgent::Interval { load, member, record }) {
-                bodies.send(body).ok();
-            }
-        };
+        let relay = |member: usize, record: &IntervalRecord| relay(&bodies, (load, member), record);
         let mut is_ready = false;
         let mut begin = || {
             is_ready = true;

@@ -138,11 +138,13 @@ pub(crate) struct Asked {
     /// Limits without `--limit` are those of `dnslab compare`.
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) against: Option<String>,
-    /// Start the servers on this host, by ssh, and ask them from here; the same as `--set server.host=HOST`
+    /// Start the servers on this host, by ssh, and ask them from here
+    ///
+    /// It is the same as `--set server.host=HOST`.
     #[arg(long, value_name = "HOST")]
     pub(crate) on: Option<HostPlace>,
     /// Do not verify certificates; the same as `--set server.insecure=true`
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) insecure: bool,
     /// After the rounds, one more in which `perf` samples the servers, so that the report says where their CPU
     /// time goes; the same as `--set repeat.profile=true`

@@ -13,9 +13,9 @@ fn there(room: &Room) -> String {
     format!("load.host_program={}", agent(room))
 }
 
-fn shared_load(room: &Room, hosts: &Hosts, of: &str, further: &[&str]) -> Running {
+fn shared_load(room: &Room, hosts: &Hosts, names: &str, further: &[&str]) -> Running {
     let there = there(room);
-    let load = ["load", SERVER, "--hosts", of, "--set", &there, "--set", "expect.lag_limit=1m"];
+    let load = ["load", SERVER, "--hosts", names, "--set", &there, "--set", "expect.lag_limit=1m"];
     hosts.dnslab(room, &[&load[..], further].concat())
 }
 
@@ -89,9 +89,9 @@ fn the_same_seed_gives_the_same_arrivals_on_any_number_of_hosts() {
     let poisson = ["--rate", "2000", "--pace", "poisson", "--workers", "6"];
     let all = [&load[..], &poisson].concat();
     let mut due = Vec::new();
-    for of in ["gen1", "gen1,gen2", "gen3,gen1,gen2"] {
-        let folder = format!("of-{}", of.len());
-        shared_load(&room, &hosts, of, &[&all[..], &["--results", &folder]].concat())
+    for names in ["gen1", "gen1,gen2", "gen3,gen1,gen2"] {
+        let folder = format!("of-{}", names.len());
+        shared_load(&room, &hosts, names, &[&all[..], &["--results", &folder]].concat())
             .finish()
             .exits_with(0);
         let record = valid_records(&room.results_in(&folder), 1).remove(0);

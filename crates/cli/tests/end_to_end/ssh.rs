@@ -138,8 +138,8 @@ impl Hosts {
         let url = format!("http://{SERVER}:8053/json/v1/server");
         let output = self.server.command("curl").args(["-s", &url]).output().unwrap();
         let counts: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-        let of = |name: &str| counts["nsstats"][name].as_u64().unwrap_or(0);
-        of("Requestv4") + of("Requestv6")
+        let count = |name: &str| counts["nsstats"][name].as_u64().unwrap_or(0);
+        count("Requestv4") + count("Requestv6")
     }
 
     /// dnslab on the host of the clients.

@@ -10,7 +10,7 @@ use std::time::{Instant, SystemTime};
 
 use dnslab_agent::{
     Agents, CounterWatching, LinkError, LoadHosts, NotServed, ServerRecording, ServerWatch,
-    StartedServer,
+    StartedServer, WatchedServer,
 };
 use dnslab_analysis::{BottleneckFigures, backlog_beyond_lead_ns, caveats, unserved};
 use dnslab_figures::{Answers, Connections};
@@ -650,17 +650,18 @@ impl Prepared<'_> {
             Some(Fault::Ended { what: "server".to_owned(), ending, log_tail })
         });
         let full = || self.case.disk_is_full().then_some(Fault::DiskFull);
-        let lost = || {
-            let of_server = || self.target.watch.as_ref().ok()?.lost();
-            let of_load = || self.hosts.as_ref()?.lost();
-            let error = of_server().or_else(of_load)?;
-            Some(Fault::HostLost { reason: error.to_string() })
-        };
         let of_testbed = || {
             let EndedPart { what, report, log_tail } = self.testbed.ended()?;
             Some(Fault::Ended { what, ending: report.ending.to_string(), log_tail })
         };
-        server.or_else(of_testbed).or_else(full).or_else(lost)
+        server.or_else(of_testbed).or_else(full).or_else(|| self.lost_host())
+    }
+
+    /// A host of the server or of the load that is lost.
+    fn lost_host(&self) -> Option<Fault> {
+        let of_server = self.target.watch.as_ref().ok().and_then(WatchedServer::lost);
+        let error = of_server.or_else(|| self.hosts.as_ref()?.lost())?;
+        Some(Fault::HostLost { reason: error.to_string() })
     }
 
     /// Stops everything and makes the record.
