@@ -35,6 +35,9 @@ const BETWEEN_SAMPLES: Duration = Duration::from_millis(100);
 /// Watches that run, at most.
 const MOST: usize = 64;
 
+/// Time for what is under way when the coordinator has left.
+const LEFT_WITHIN: Duration = Duration::from_secs(20);
+
 /// Orders that are done on threads of their own, at most.
 const MOST_LATER: usize = 64;
 
@@ -111,8 +114,9 @@ pub fn serve(
         later: Arc::default(),
     };
     let done = host.listen(input, &heard);
+    let later = Arc::clone(&host.later);
     drop(host);
-    servers.end_all();
+    end_servers(&servers, &later);
     scratch.remove_all();
     if let Err(AgentEnd::Refused(reason)) = &done {
         // The coordinator may be gone as well.
@@ -123,6 +127,17 @@ pub fn serve(
     drop(ended);
     done?;
     Ok(output.say_with(|frames| FromAgent::Bye { frames })?)
+}
+
+/// Ends what was started, and waits for starts and stops that are under way: a folder that a server still writes to
+/// cannot be removed.
+fn end_servers(servers: &Servers, later: &AtomicUsize) {
+    servers.end_all();
+    let deadline = Instant::now() + LEFT_WITHIN;
+    while later.load(Ordering::Relaxed) > 0 && Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(20));
+    }
+    servers.end_all();
 }
 
 /// [`serve`] on the standard input and output of this process.
@@ -320,8 +335,11 @@ impl<W: Write + Send + 'static> Host<'_, W> {
             Order::Serve { server, order } => {
                 let (servers, guard) = (self.servers.clone(), self.permission.guard.clone());
                 let is_bounded = self.permission.is_bounded;
-                return self
-                    .answer_later(id, move || servers.serve(server, *order, &guard, is_bounded));
+                // What is left before it has begun finds it.
+                let awaited = self.servers.await_server(server);
+                return self.answer_later(id, move || {
+                    servers.serve((server, &*awaited?), *order, &guard, is_bounded)
+                });
             }
             Order::Log { server, lines } => {
                 self.servers.started(server).map(|started| Answer::Log(started.log(lines)))

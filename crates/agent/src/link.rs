@@ -603,6 +603,18 @@ impl Link {
         self.shared.state().watches.remove(&watch);
     }
 
+    /// Its clock is known too badly for a load.
+    pub(crate) fn unclear_clock(&self, bound_ns: u64, most_ns: u64) -> LinkError {
+        let us = |ns: u64| ns.div_ceil(1_000);
+        let failure = format!(
+            "its clock is known within {} us, and so short a load needs {} us: take a longer `load.duration`, or a \
+             nearer host",
+            us(bound_ns),
+            us(most_ns)
+        );
+        LinkError::Failed { host: self.shared.host.clone(), failure }
+    }
+
     /// What was said cannot be right.
     pub(crate) fn contradicted(&self, what: &str) -> LinkError {
         let reason = format!("what it says cannot be: {what}");
@@ -838,7 +850,12 @@ fn no_agent(shared: &Shared, host: String, said: &[u8]) -> LinkError {
 
 /// A failure with what is behind it.
 fn reason_of(failure: Failure) -> String {
-    told(&[vec![failure.reason], failure.causes].concat().join(": "))
+    let Failure { reason, causes } = failure;
+    let reason = told(&reason);
+    // The last says most: a log ends with why.
+    let last = &causes[causes.len().saturating_sub(5)..];
+    let last: Vec<String> = last.iter().map(|cause| told(cause)).collect();
+    [vec![reason], last].concat().join(": ")
 }
 
 /// A text of others, so that it is one and not too long.

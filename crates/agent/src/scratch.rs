@@ -1,6 +1,8 @@
 //! The temporary folders of an agent.
 
 use std::collections::HashSet;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,8 +13,16 @@ use dnslab_protocol::Failure;
 pub(crate) struct Scratch(Arc<Mutex<HashSet<PathBuf>>>);
 
 impl Scratch {
+    /// A folder that goes with what is returned.
+    pub(crate) fn folder(&self) -> Result<Folder, Failure> {
+        Ok(Folder { path: self.make()?, scratch: self.clone() })
+    }
+
+    /// Servers run as other users, and pass through it.
     pub(crate) fn make(&self) -> Result<PathBuf, Failure> {
-        let made = tempfile::Builder::new().prefix("dnslab-agent-").tempdir();
+        let mut builder = tempfile::Builder::new();
+        builder.prefix("dnslab-agent-").permissions(Permissions::from_mode(0o711));
+        let made = builder.tempdir();
         let refused = |error: std::io::Error| {
             Failure::of(format!("no temporary folder can be made: {error}"))
         };
@@ -31,5 +41,24 @@ impl Scratch {
         for folder in folders {
             std::fs::remove_dir_all(&folder).ok();
         }
+    }
+}
+
+/// A folder of an agent, which is removed with this.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    path: PathBuf,
+    scratch: Scratch,
+}
+
+impl Folder {
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        self.scratch.remove(&self.path);
     }
 }

@@ -22,11 +22,14 @@ use dnslab_settings::{Load, ServerKind, Variant, check_text};
 use dnslab_traffic::QueryList;
 use dnslab_wire::{Query, Response, Transport, rcode};
 
-use crate::scratch::Scratch;
+use crate::scratch::{Folder, Scratch};
 use crate::serving::{ServerPlace, server_spec};
 
 /// Servers and files at once, at most.
 const MOST: usize = 64;
+
+/// Name of a file that was sent, in a folder of its own.
+const FILE: &str = "file";
 
 /// Octets of a file, at most.
 const MAX_FILE: u64 = 4 << 30;
@@ -52,6 +55,8 @@ pub(crate) struct Started {
     kind: ServerKind,
     /// That it has ended by itself was told.
     is_told: AtomicBool,
+    /// It goes after the server.
+    _folder: Folder,
 }
 
 /// What a server is watched and sampled by.
@@ -67,7 +72,7 @@ pub(crate) struct ToWatch {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Servers {
     known: Arc<Mutex<HashMap<u32, Known>>>,
-    files: Arc<Mutex<HashMap<u32, PathBuf>>>,
+    files: Arc<Mutex<HashMap<u32, Folder>>>,
     scratch: Scratch,
 }
 
@@ -114,7 +119,7 @@ impl Servers {
     /// Appends octets to a file that a server is to have.
     pub(crate) fn write(&self, file: u32, octets: &str) -> Result<Answer, Failure> {
         let octets = BASE64.decode(octets).map_err(|error| Failure::of(error.to_string()))?;
-        let path = self.file(file)?;
+        let path = self.file(file)?.join(FILE);
         let failed = |error: std::io::Error| Failure::of(format!("{}: {error}", path.display()));
         let mut opened =
             OpenOptions::new().create(true).append(true).open(&path).map_err(failed)?;
@@ -127,28 +132,34 @@ impl Servers {
 
     fn file(&self, file: u32) -> Result<PathBuf, Failure> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(path) = files.get(&file) {
-            return Ok(path.clone());
+        if let Some(folder) = files.get(&file) {
+            return Ok(folder.path().to_owned());
         }
         if files.len() >= MOST {
             return Err(Failure::of(format!("it has {MOST} files already")));
         }
-        let path = self.scratch.make()?.join("file");
-        files.insert(file, path.clone());
+        let folder = self.scratch.folder()?;
+        let path = folder.path().to_owned();
+        files.insert(file, folder);
         Ok(path)
     }
 
-    /// Starts a server, and waits until it answers the question here.
+    /// Makes room for a server that is about to be started. It is given up when the flag is set.
+    pub(crate) fn await_server(&self, number: u32) -> Result<Arc<AtomicBool>, Failure> {
+        let stop = Arc::new(AtomicBool::new(false));
+        self.place(number, Known::Starting(Arc::clone(&stop)))?;
+        Ok(stop)
+    }
+
+    /// Starts a server that is awaited, and waits until it answers the question here.
     pub(crate) fn serve(
         &self,
-        number: u32,
+        (number, stop): (u32, &AtomicBool),
         order: ServerOrder,
         guard: &GuardProgram,
         is_bounded: bool,
     ) -> Result<Answer, Failure> {
-        let stop = Arc::new(AtomicBool::new(false));
-        self.place(number, Known::Starting(Arc::clone(&stop)))?;
-        let begun = self.start(order, guard, is_bounded, &stop);
+        let begun = self.start(order, guard, is_bounded, stop);
         let mut known = self.known();
         // Unless it was left meanwhile.
         let is_wanted = known.contains_key(&number);
@@ -174,24 +185,36 @@ impl Servers {
     ) -> Result<(Started, Serving), Failure> {
         let ServerOrder { variant, connections, seed, question, zone, start_limit_ns } = order;
         let variant = variant_of(&variant)?;
+        let kind = variant.server.kind.started();
+        let kind = kind.filter(|kind| kind.serves_zones());
+        let kind =
+            kind.ok_or_else(|| Failure::of("it starts servers with a zone, and no others"))?;
+        let has_others = variant.relay.kind.is_some() || variant.upstream.kind.is_some();
+        let zone = zone.filter(|_| !has_others);
+        let zone = zone.ok_or_else(|| Failure::of("it starts servers that ask no others"))?;
         if is_bounded {
             check_bounds(&variant)?;
         }
-        let kind = variant.server.kind.started();
-        let kind = kind.ok_or_else(|| Failure::of("it is no server that is started"))?;
         let address = variant.server.address.ip();
         let free = ports::free(address).map_err(|error| {
             Failure::of(format!(
                 "no server can listen there at {address}: {error}; set `server.address` to an address of that host"
             ))
         })?;
+        let allowed = cpus::allowed();
         let own = match &variant.server.cpus[..] {
-            [] => cpus::allowed(),
+            [] => allowed.clone(),
             named => named.to_vec(),
         };
-        let folder = self.scratch.make()?;
+        if let Some(other) = own.iter().find(|cpu| !allowed.contains(cpu)) {
+            let all = cpus::text(&allowed);
+            return Err(Failure::of(format!(
+                "it may not use CPU {other}: `server.cpus` has some of {all}"
+            )));
+        }
+        let folder = self.scratch.folder()?;
         let place = ServerPlace {
-            directory: folder.join("server"),
+            directory: folder.path().join("server"),
             listen: (address, free),
             network: None,
             cpus: &own,
@@ -199,7 +222,7 @@ impl Servers {
             seed,
         };
         let mut spec = server_spec(&variant, place);
-        spec.zone = zone.map(|zone| self.zone(&variant, zone)).transpose()?;
+        spec.zone = Some(self.zone(&variant, zone, is_bounded)?);
         let question = question.queries(1).map_err(|error| failure(&error))?;
         let question = question.first().ok_or_else(|| Failure::of("a server has no question"))?;
         let authority = spec.directory.join(certificate::AUTHORITY);
@@ -208,10 +231,7 @@ impl Servers {
         };
         let timeout = Duration::from_nanos(start_limit_ns);
         let started = RunningServer::start(&spec, guard, &probe, Patience { timeout, stop });
-        let server = started.map_err(|error| {
-            self.scratch.remove(&folder);
-            not_started(&error)
-        })?;
+        let server = started.map_err(|error| not_started(&error))?;
         let authority = server.authority().map(fs::read_to_string).transpose();
         let authority = authority.map_err(|error| Failure::of(error.to_string()))?;
         let address = |(transport, at): &(Transport, SocketAddr)| (transport.to_string(), *at);
@@ -220,15 +240,26 @@ impl Servers {
             addresses: server.addresses().iter().map(address).collect(),
             authority,
         };
-        Ok((Started { server, kind, is_told: AtomicBool::new(false) }, serving))
+        Ok((Started { server, kind, is_told: AtomicBool::new(false), _folder: folder }, serving))
     }
 
-    fn zone(&self, variant: &Variant, zone: SentZone) -> Result<ZoneFile, Failure> {
-        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        let path = files.get(&zone.file).cloned();
+    fn zone(
+        &self,
+        variant: &Variant,
+        zone: SentZone,
+        is_bounded: bool,
+    ) -> Result<ZoneFile, Failure> {
+        let path = {
+            let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+            files.get(&zone.file).map(|folder| folder.path().join(FILE))
+        };
+        let path = path.ok_or_else(|| Failure::of(format!("it has no file {}", zone.file)))?;
+        if is_bounded {
+            check_directives(&path)?;
+        }
         Ok(ZoneFile {
             origin: variant.zone.name.clone(),
-            path: path.ok_or_else(|| Failure::of(format!("it has no file {}", zone.file)))?,
+            path,
             signatures: zone.signatures.map(|signatures| Signatures { nsec3: signatures.nsec3 }),
         })
     }
@@ -239,14 +270,9 @@ impl Servers {
         match left {
             Some(Known::Starting(stop)) => stop.store(true, Ordering::Relaxed),
             Some(Known::Started(started)) => {
-                let folder = started.server.log().parent().and_then(Path::parent);
-                let folder = folder.map(Path::to_owned);
-                // Whoever counts or watches holds it no longer than that takes.
-                if let Some(started) = Arc::into_inner(started) {
-                    started.server.stop().ok();
-                }
-                if let Some(folder) = folder {
-                    self.scratch.remove(&folder);
+                // Whoever counts holds it no longer than that takes.
+                if let Some(Started { server, _folder, .. }) = Arc::into_inner(started) {
+                    server.stop().ok();
                 }
             }
             Some(Known::Found(_)) | None => {}
@@ -255,10 +281,7 @@ impl Servers {
 
     /// A file is of no interest any more, if there is one of this number.
     pub(crate) fn leave(&self, number: u32) {
-        let left = self.files.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
-        if let Some(folder) = left.as_deref().and_then(Path::parent) {
-            self.scratch.remove(folder);
-        }
+        self.files.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
     }
 
     /// Ends all that was started.
@@ -309,7 +332,11 @@ fn not_started(error: &LabError) -> Failure {
         _ => Vec::new(),
     };
     let reason = error.to_string();
-    Failure { reason: reason.lines().next().unwrap_or_default().to_owned(), causes: log }
+    let lines = reason.lines().map(str::trim).filter(|line| !line.is_empty());
+    // The end of the log is said apart from it.
+    let lines: Vec<&str> =
+        lines.filter(|line| !log.iter().any(|of_log| line.contains(of_log.as_str()))).collect();
+    Failure { reason: lines.join("; "), causes: log }
 }
 
 /// The one variant of a text that another host has written.
@@ -339,6 +366,27 @@ fn check_bounds(variant: &Variant) -> Result<(), Failure> {
             "its host does not allow `{key}` (`dnslab agent --allow` starts what is installed there)"
         ))),
     }
+}
+
+/// What would read other files of the host, or make a zone of any size.
+const DIRECTIVES: [&str; 2] = ["$INCLUDE", "$GENERATE"];
+
+/// Whether a zone file has directives that nobody may give whose rights are bounded.
+fn check_directives(path: &Path) -> Result<(), Failure> {
+    let text = fs::read(path).map_err(|error| Failure::of(error.to_string()))?;
+    let mut lines = text.split(|octet| *octet == b'\n');
+    let found = lines.find_map(|line| DIRECTIVES.into_iter().find(|name| begins(line, name)));
+    match found {
+        None => Ok(()),
+        Some(directive) => Err(Failure::of(format!(
+            "its host does not allow `{directive}` in a zone (`dnslab agent --allow`)"
+        ))),
+    }
+}
+
+fn begins(line: &[u8], directive: &str) -> bool {
+    let first = line.trim_ascii_start().get(..directive.len());
+    first.is_some_and(|first| first.eq_ignore_ascii_case(directive.as_bytes()))
 }
 
 /// Whether a server answers the question with a record.

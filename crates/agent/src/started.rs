@@ -105,7 +105,7 @@ impl StartedServer {
         sent: &SentServer<'_>,
         stop: &AtomicBool,
     ) -> Result<Self, NotServed> {
-        let file = sent.zone.map(|zone| send(link, &zone.path)).transpose()?;
+        let file = sent.zone.map(|zone| send(link, &zone.path, stop)).transpose()?;
         let question = QueryList::from_queries(vec![sent.question.clone()], "readiness".to_owned());
         let limit = sent.variant.server.start_limit;
         let order = ServerOrder {
@@ -136,11 +136,17 @@ impl StartedServer {
         };
         // From here on it is left whatever happens.
         let Serving { facts, addresses, authority } = *serving;
-        let there = Arc::new(FoundThere::started(link, server, facts));
+        let kind = sent.variant.server.kind_name().to_owned();
+        let there = Arc::new(FoundThere::started(link, server, ServerFacts { kind, ..facts }));
         let known = addresses.into_iter().filter_map(|(transport, address)| {
             Some((transport.parse::<Transport>().ok()?, address))
         });
         let addresses: Vec<_> = known.collect();
+        // A load goes nowhere else than where it was to go.
+        let own = sent.variant.server.address.ip();
+        if addresses.iter().any(|(_, address)| address.ip() != own || address.port() == 0) {
+            return Err(link.contradicted("its server answers at another address").into());
+        }
         let is_missing =
             |transport: &Transport| addresses.iter().all(|(known, _)| known != transport);
         if sent.variant.load.transports().any(|transport| is_missing(&transport)) {
@@ -224,6 +230,15 @@ impl StartedServer {
         }
     }
 
+    /// Why its host is lost; `None` while it is there.
+    #[must_use]
+    pub fn lost(&self) -> Option<LinkError> {
+        match self {
+            Self::Here(_) => None,
+            Self::There(server) => server.there.link().ended(),
+        }
+    }
+
     /// Ends it. A server that had ended by itself was noticed before.
     pub fn stop(self) {
         match self {
@@ -236,11 +251,14 @@ impl StartedServer {
 }
 
 /// Sends a file.
-fn send<'a>(link: &'a Link, path: &Path) -> Result<SentFile<'a>, NotServed> {
+fn send<'a>(link: &'a Link, path: &Path, stop: &AtomicBool) -> Result<SentFile<'a>, NotServed> {
     let failed = |source| NotServed::File { path: path.to_owned(), source };
     let octets = fs::read(path).map_err(failed)?;
     let file = SentFile { link, file: link.number() };
     for part in octets.chunks(PART) {
+        if stop.load(Ordering::Relaxed) {
+            return Err(NotServed::Interrupted);
+        }
         let order = Order::File { file: file.file, octets: BASE64.encode(part) };
         match link.order(order)? {
             Answer::Taken => {}

@@ -366,9 +366,7 @@ impl WatchThere {
                 let window_ns = window.length_ns().unsigned_abs();
                 // What is known no better than that moves a figure by half a percent.
                 match bound_ns > window_ns / 200 {
-                    true => {
-                        Err(link.contradicted("its clock is known too badly for so short a load"))
-                    }
+                    true => Err(link.unclear_clock(bound_ns, window_ns / 200)),
                     false => Ok(series),
                 }
             }

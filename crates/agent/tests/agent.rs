@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use base64::Engine as _;
 use dnslab_agent::{AgentEnd, Permission, serve};
 use dnslab_lab::GuardProgram;
 use dnslab_load::{Job, Share};
 use dnslab_protocol::{
     Answer, FrameReader, FrameWriter, FromAgent, GREETING, MAX_BODY, Order, Role, SentJob,
-    SentQueries, SentShare, Sought, ToAgent, body_of, message_of,
+    SentQueries, SentShare, SentZone, ServerOrder, Sought, ToAgent, body_of, message_of,
 };
 use dnslab_record::{ResourceSample, ResourceSeries, Span};
 use dnslab_settings::{Identity, Load, Mode};
@@ -280,6 +281,47 @@ fn what_a_load_may_ask_is_decided_here() {
     let endless = Share { first: u32::MAX, count: 2 };
     check_bounded(vec![share_of("127.0.0.1:53", Some(10.0), endless)], "has no such share");
     check_bounded(vec![SentShare { list: 9, ..half() }], "it has no list 9");
+}
+
+/// Why a server of these lines, with this zone, is not started.
+#[track_caller]
+fn check_not_served(lines: &str, zone: &str, word: &str) {
+    let mut agent = Agent::known(&[Role::Serve]);
+    let octets = base64::engine::general_purpose::STANDARD.encode(zone);
+    assert_eq!(agent.order(1, Order::File { file: 3, octets }), Ok(Answer::Taken));
+    let order = ServerOrder {
+        variant: format!("name = \"x\"\n{lines}\n[[variant]]\nname = \"a\"\n"),
+        connections: 10,
+        seed: 1,
+        question: one_query(),
+        zone: Some(SentZone { file: 3, signatures: None }),
+        start_limit_ns: 2_000_000_000,
+    };
+    let order = Order::Serve { server: 9, order: Box::new(order) };
+    let refused = agent.order(2, order).unwrap_err();
+    assert!(refused.contains(word), "{refused}");
+    let watch = agent.order(3, Order::Log { server: 9, lines: 1 }).unwrap_err();
+    assert!(watch.contains("no server 9"), "{watch}");
+}
+
+#[test]
+fn what_may_be_started_is_decided_here() {
+    let zone = "@ 1 SOA a. b. 1 1 1 1 1\n@ 1 NS a.\n";
+    let refused = |lines: &str, word: &str| check_not_served(lines, zone, word);
+    refused("server.kind = \"nsd\"\nserver.extra = \"x\"", "does not allow `server.extra`");
+    refused("server.kind = \"nsd\"\nserver.binary = \"/bin/true\"", "`server.binary`");
+    refused(
+        "server.kind = \"bind\"\nserver.log.to = \"file\"\nserver.log.folder = \"/etc\"",
+        "`server.log.folder`",
+    );
+    refused("server.kind = \"unbound\"\nupstream.kind = \"embedded\"", "servers with a zone");
+    refused("server.kind = \"bind\"\nupstream.kind = \"embedded\"", "ask no others");
+    refused("server.kind = \"nsd\"\nserver.cpus = [4000]", "may not use CPU 4000");
+    refused("server.kind = \"nsd\"\nserver.address = \"192.0.2.77\"", "no server can listen there");
+    refused("server.kind = \"nonsense\"", "settings that are none");
+    let bind = "server.kind = \"bind\"";
+    check_not_served(bind, "$include /etc/shadow\n", "does not allow `$INCLUDE`");
+    check_not_served(bind, " $GENERATE 0-9 a$ A 192.0.2.1\n", "does not allow `$GENERATE`");
 }
 
 #[test]

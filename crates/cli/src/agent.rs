@@ -19,7 +19,10 @@ pub(crate) fn agent(arguments: &Agent) -> Result<Exit, Failure> {
              HOST` on another host"
         )));
     }
+    let bounds_load = arguments.targets.is_some() || arguments.max_rate.is_some();
     let roles = match &arguments.allow[..] {
+        // Whoever bounds loads allows nothing else.
+        [] if bounds_load => vec![Role::Load],
         [] => Role::ALL.to_vec(),
         allowed => allowed.to_vec(),
     };
@@ -30,7 +33,9 @@ pub(crate) fn agent(arguments: &Agent) -> Result<Exit, Failure> {
     };
     let Agent { targets, max_rate: max_rate_qps, .. } = arguments;
     let (targets, max_rate_qps) = (targets.clone(), *max_rate_qps);
-    let is_bounded = !arguments.allow.is_empty();
+    // A forced command is none of the user's own.
+    let is_bounded =
+        !arguments.allow.is_empty() || std::env::var_os("SSH_ORIGINAL_COMMAND").is_some();
     let permission = Permission { roles, is_bounded, targets, max_rate_qps, guard: guard() };
     dnslab_agent::serve_standard(&permission, silent)?;
     Ok(Exit::Fine)

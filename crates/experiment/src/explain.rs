@@ -140,7 +140,8 @@ fn code(variant: &Variant) -> Vec<(&'static str, String)> {
         if let Some(root) = server.root {
             lines.push(("root", format!("{} (`{place}.root`)", root.display())));
         }
-        if let Some(program) = named_program(&server) {
+        let is_here = variant.server.host.is_none() || server.role != ChainRole::Server;
+        if let Some(program) = named_program(&server).filter(|_| is_here) {
             let binary = server.binary.map(|path| path.display().to_string());
             // The line of the server says why it is not there.
             let path = program.map(|(path, _)| path.display().to_string()).ok().or(binary);
@@ -174,6 +175,16 @@ fn code(variant: &Variant) -> Vec<(&'static str, String)> {
 }
 
 fn line_of_hosts(variant: &Variant) -> String {
+    let server = variant.server.host.as_ref().map(|host| format!("server on {}", host.0));
+    let load = variant.load.hosts.as_ref();
+    let load = load.map(|hosts| format!("load on {}", hosts.to_string().replace(',', ", ")));
+    match (server, load) {
+        (None, None) => {}
+        (Some(server), None) => return format!("{server}, load here"),
+        (None, Some(load)) if variant.target().is_none() => return format!("server here, {load}"),
+        (None, Some(load)) => return load,
+        (Some(server), Some(load)) => return format!("{server}, {load}"),
+    }
     let (client_link, upstream_link) = (variant.client_link.link(), variant.upstream_link.link());
     let why = match variant.lab.hosts {
         HostsChoice::Loopback => return "all on the loopback interface".to_owned(),

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
+use crate::ZoneSigning;
 use crate::experiment::{Experiment, Variant};
 use crate::key::Key;
-use crate::keys::{Common, Repeat, Top};
+use crate::keys::{Common, Compare, Expect, Load, Repeat, Top};
 use crate::kind::Value;
 use crate::published::Published;
 
@@ -49,7 +50,12 @@ impl Variant {
     #[must_use]
     pub fn as_served(&self) -> String {
         let mut own = self.clone();
-        (own.server.host, own.load.hosts, own.compare.answers) = (None, None, false);
+        (own.server.host, own.compare) = (None, Compare::default());
+        // What is asked, and when, is nothing to a server.
+        let Load { transport, mix, http_path, early_data, .. } = self.load.clone();
+        own.load = Load { transport, mix, http_path, early_data, ..Load::default() };
+        (own.zone.file, own.zone.signed) = (None, ZoneSigning::No);
+        own.expect = Expect::default();
         let mut text = "name = \"served\"\n".to_owned();
         push_lines(&mut text, &own.lines());
         text.push_str("[[variant]]\nname = \"served\"\n");

@@ -208,22 +208,36 @@ fn a_host_decides_what_may_be_asked_from_it() {
     check_none_is_left(&room);
 }
 
+#[track_caller]
+fn check_refused((room, hosts): (&Room, &Hosts), further: &[&str], part: &str) {
+    let load = [&["load", "--duration", "1s"], further].concat();
+    hosts.dnslab(room, &load).finish().exits_with_one_of(&[1, 2]).complains(part);
+}
+
 #[test]
 fn each_mistake_about_hosts_is_named() {
     let room = Room::with_load();
     let hosts = Hosts::with_generators(&room, "", 1);
-    let refused = |further: &[&str], part: &str| {
-        let load = ["load", "--duration", "1s"];
-        hosts
-            .dnslab(&room, &[&load[..], further].concat())
-            .finish()
-            .exits_with_one_of(&[1, 2])
-            .complains(part);
-    };
-    refused(&[SERVER, "--hosts", "gen1"], "no dnslab answered there");
-    refused(&[SERVER, "--hosts", "nobody.example"], "Could not resolve hostname");
-    refused(&["127.0.0.1", "--hosts", "gen1"], "other hosts cannot ask 127.0.0.1");
-    refused(&[SERVER, "--hosts", "gen1,gen1"], "each host has one share");
-    refused(&[SERVER, "--hosts", "gen1,gen2", "--clients", "1"], "would have no client");
-    refused(&[SERVER, "--hosts", "gen1", "--watch", "gen1"], "the host of the server");
+    check_refused((&room, &hosts), &[SERVER, "--hosts", "gen1"], "no dnslab answered there");
+    check_refused(
+        (&room, &hosts),
+        &[SERVER, "--hosts", "nobody.example"],
+        "Could not resolve hostname",
+    );
+    check_refused(
+        (&room, &hosts),
+        &["127.0.0.1", "--hosts", "gen1"],
+        "other hosts cannot ask 127.0.0.1",
+    );
+    check_refused((&room, &hosts), &[SERVER, "--hosts", "gen1,gen1"], "each host has one share");
+    check_refused(
+        (&room, &hosts),
+        &[SERVER, "--hosts", "gen1,gen2", "--clients", "1"],
+        "would have no client",
+    );
+    check_refused(
+        (&room, &hosts),
+        &[SERVER, "--hosts", "gen1", "--watch", "gen1"],
+        "the host of the server",
+    );
 }

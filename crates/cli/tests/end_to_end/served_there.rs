@@ -77,6 +77,22 @@ fn a_server_is_started_on_another_host() {
     check_nothing_is_left(&room);
 }
 
+/// Its variants are compared with each other.
+#[test]
+fn the_experiment_of_the_readme_runs_there() {
+    let room = Room::alone();
+    let hosts = Hosts::make(&room, "");
+    let program = format!("server.host_program={}", agent(&room));
+    let short =
+        ["--set", "load.duration=300ms", "--set", "repeat.runs=1", "--set", "expect.lag_limit=1m"];
+    let run = ["run", "encryption", "--on", "ns1", "--set", "server.kind=bind", "--set", &program];
+    hosts.dnslab(&room, &[&run[..], &short].concat()).finish().exits_with(0);
+    for record in room.results().runs().unwrap() {
+        assert_eq!(record.server.host, "ns1");
+    }
+    check_nothing_is_left(&room);
+}
+
 #[test]
 fn other_kinds_of_server_are_started_there() {
     let room = Room::alone();

@@ -95,21 +95,8 @@ impl Hosts {
         .unwrap();
         fs::set_permissions(bin.join("ssh"), fs::Permissions::from_mode(0o755)).unwrap();
         fs::create_dir_all("/run/sshd").unwrap();
-        let sshd = |host: &Host, (name, address): &(String, String)| {
-            let config = room.write(
-                &format!("sshd_{name}"),
-                &format!(
-                    "Port 22\nListenAddress {address}\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/authorized\n\
-                     StrictModes no\nUsePAM no\nPermitRootLogin yes\nPidFile none\nPasswordAuthentication no\n"
-                ),
-            );
-            let mut sshd = host.command("/usr/sbin/sshd");
-            sshd.args(["-D", "-e", "-f"]).arg(config).stdin(Stdio::null());
-            sshd.stderr(fs::File::create(room.path().join(format!("{name}.log"))).unwrap());
-            Guarded(sshd.spawn().unwrap())
-        };
         let all = std::iter::once(&server).chain(&generators).zip(&addresses);
-        let sshds = all.map(|(host, address)| sshd(host, address)).collect();
+        let sshds = all.map(|(host, address)| sshd(room, host, address)).collect();
         let named = named(room, &server);
         let hosts = Self { client, server, _generators: generators, _sshds: sshds, _named: named };
         hosts.wait_until_they_answer(room, &addresses);
@@ -160,6 +147,23 @@ impl Hosts {
         let patient = ["--set", "expect.lag_limit=1m"];
         self.dnslab(room, &[&few[..], &patient, further].concat())
     }
+}
+
+/// sshd on a host.
+#[track_caller]
+fn sshd(room: &Room, host: &Host, (name, address): &(String, String)) -> Guarded {
+    let folder = room.path().display();
+    let config = room.write(
+        &format!("sshd_{name}"),
+        &format!(
+            "Port 22\nListenAddress {address}\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/authorized\n\
+             StrictModes no\nUsePAM no\nPermitRootLogin yes\nPidFile none\nPasswordAuthentication no\n"
+        ),
+    );
+    let mut sshd = host.command("/usr/sbin/sshd");
+    sshd.args(["-D", "-e", "-f"]).arg(config).stdin(Stdio::null());
+    sshd.stderr(fs::File::create(room.path().join(format!("{name}.log"))).unwrap());
+    Guarded(sshd.spawn().unwrap())
 }
 
 /// The address by which a generator is reached.

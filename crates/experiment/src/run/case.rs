@@ -659,7 +659,9 @@ impl Prepared<'_> {
 
     /// A host of the server or of the load that is lost.
     fn lost_host(&self) -> Option<Fault> {
-        let of_server = self.target.watch.as_ref().ok().and_then(WatchedServer::lost);
+        let started = self.target.server.as_ref().and_then(StartedServer::lost);
+        let watched = self.target.watch.as_ref().ok().and_then(WatchedServer::lost);
+        let of_server = started.or(watched);
         let error = of_server.or_else(|| self.hosts.as_ref()?.lost())?;
         Some(Fault::HostLost { reason: error.to_string() })
     }

@@ -288,7 +288,8 @@ pub(super) enum TargetError {
     /// A server answers on its host, and not from here.
     #[error(
         "the server answers on {host}, and {address} does not answer from here over {transport}: {reason}\n  hint:    a \
-         firewall may be between, or `server.address` is no address of {host} that is reached from here"
+         firewall may be between, or {host} is behind NAT, whose address no server there can have: then start the server \
+         there yourself (`server.kind = \"external\"`)"
     )]
     NotReached { host: String, address: SocketAddr, transport: Transport, reason: String },
     #[error("cannot write {}: {source}", path.display())]

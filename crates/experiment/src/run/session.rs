@@ -784,7 +784,9 @@ pub fn skipped(
         fits(watching::lacking(variant))?;
         fits(watching::too_few_files(variant))?;
         fits(PrivateInternet::lacking(variant))?;
-        let cpus = cpus.map_or(usize::MAX, |cpus| cpus.server.len());
+        // How many another host has is known there.
+        let is_here = variant.server.host.is_none();
+        let cpus = cpus.ok().filter(|_| is_here).map_or(usize::MAX, |cpus| cpus.server.len());
         let can_run = can_run(variant, named, guard).err().map(|error| error.to_string());
         if let Some(reason) = can_run.or_else(|| lacks_cpus(experiment, variant, cpus)) {
             skipped.push(SkippedVariant { variant: variant.name.clone(), reason });

@@ -84,6 +84,15 @@ fn split(variant: &Variant) -> Result<Split, CpuError> {
     let (allowed, cores) = (cpus::allowed(), Cores::of_this_machine());
     let named = |list: &'_ [usize]| (!list.is_empty()).then(|| list.to_vec());
     let load = named(&variant.load.cpus);
+    if variant.server.kind != ServerChoice::External && variant.server.host.is_some() {
+        // The CPUs of the server are those of its host.
+        if variant.load.hosts.is_some() {
+            return Ok(Split { server: Vec::new(), load: Vec::new() });
+        }
+        let load = load.unwrap_or_else(|| allowed.clone());
+        let Split { load, .. } = cpus::split(&allowed, &cores, Some(&allowed), Some(&load))?;
+        return Ok(Split { server: Vec::new(), load });
+    }
     if variant.load.hosts.is_some() {
         // Only to check the named ones.
         let server = named(&variant.server.cpus).unwrap_or_else(|| allowed.clone());
@@ -91,12 +100,6 @@ fn split(variant: &Variant) -> Result<Split, CpuError> {
         let is_started = variant.server.kind != ServerChoice::External;
         let server = if is_started { server } else { Vec::new() };
         return Ok(Split { server, load: Vec::new() });
-    }
-    if variant.server.kind != ServerChoice::External && variant.server.host.is_some() {
-        // The CPUs of the server are those of its host.
-        let load = load.unwrap_or_else(|| allowed.clone());
-        let Split { load, .. } = cpus::split(&allowed, &cores, Some(&allowed), Some(&load))?;
-        return Ok(Split { server: Vec::new(), load });
     }
     if variant.server.kind == ServerChoice::External {
         // A server on this machine needs CPUs too, though it is not pinned here: those that it may use, if

@@ -211,7 +211,8 @@ fn started_there(
     }
     // Other hosts may reach it where this one does not.
     if load.hosts.is_none() {
-        let answered = question.ask(&load, transport, address, target.ways.tls.as_ref());
+        let answered =
+            asked_often(|| question.ask(&load, transport, address, target.ways.tls.as_ref()));
         answered.map_err(|reason| TargetError::NotReached {
             host: host.0.clone(),
             address,
@@ -220,6 +221,21 @@ fn started_there(
         })?;
     }
     Ok(target)
+}
+
+/// Attempts to reach a server that has answered on its host: packets are lost.
+const ATTEMPTS: u32 = 5;
+
+/// The last error, if no attempt had an answer.
+fn asked_often(ask: impl Fn() -> Result<(), String>) -> Result<(), String> {
+    let mut answered = ask();
+    for _ in 1..ATTEMPTS {
+        if answered.is_ok() {
+            break;
+        }
+        answered = ask();
+    }
+    answered
 }
 
 /// For servers of no variant.

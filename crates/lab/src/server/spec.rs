@@ -110,6 +110,18 @@ pub(crate) const POLICY_ZONE: &str = "policy.zone";
 /// Name of a response policy zone whose file does not say it.
 pub const POLICY_NAME: &str = "policy.dnslab";
 
+/// The data of an NSEC3PARAM record (RFC 5155, section 4.3), which goes into a script.
+fn is_nsec3(data: &str) -> bool {
+    let words: Vec<&str> = data.split(' ').collect();
+    match &words[..] {
+        [algorithm, flags, iterations, salt] => {
+            [algorithm, flags, iterations].iter().all(|number| number.parse::<u16>().is_ok())
+                && (*salt == "-" || salt.bytes().all(|octet| octet.is_ascii_hexdigit()))
+        }
+        _ => false,
+    }
+}
+
 /// A zone in the format of RFC 1035, section 5.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZoneFile {
@@ -392,6 +404,10 @@ impl ServerSpec {
             let reason = "a zone name here has letters, digits, `-`, `_`, `/` and dots only";
             return wrong("zone name", origin, reason);
         }
+        let nsec3 = self.zone.as_ref().and_then(|zone| zone.signatures.as_ref()?.nsec3.as_ref());
+        if let Some(data) = nsec3.filter(|data| !is_nsec3(data)) {
+            return wrong("NSEC3PARAM", data, "it is three numbers, and a salt in hex or `-`");
+        }
         let name = self.upstream.as_ref().and_then(|upstream| upstream.tls.as_ref());
         if let Some(UpstreamTls { name, .. }) = name
             && (name.is_empty() || !name.chars().all(plain))
@@ -434,4 +450,17 @@ impl ServerSpec {
 /// The refusal of a field of a specification.
 fn wrong(field: &'static str, value: &str, reason: &str) -> Result<(), LabError> {
     Err(LabError::Specification { field, value: value.to_owned(), reason: reason.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_of_nsec3_are_no_text_of_a_script() {
+        assert!(is_nsec3("1 0 0 -") && is_nsec3("1 0 5 aabbccdd"));
+        for data in ["", "1 0 0", "1 0 0 - x", "1 0 0 -'; reboot; '", "1 0 0 $(x)", "1 0 99999 -"] {
+            assert!(!is_nsec3(data), "{data}");
+        }
+    }
 }

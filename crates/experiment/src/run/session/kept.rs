@@ -80,7 +80,11 @@ impl KeptTestbed {
     /// True once a server has ended by itself: then nothing is left to look at.
     #[must_use]
     pub fn has_ended(&self) -> bool {
-        let ended = self.target.server.as_ref().is_some_and(|server| server.exited(0).is_some());
+        let ended = self
+            .target
+            .server
+            .as_ref()
+            .is_some_and(|server| server.exited(0).is_some() || server.lost().is_some());
         ended || self.testbed.ended().is_some()
     }
 }
