@@ -10,7 +10,7 @@ use crate::command::Running;
 use crate::evidence::{measured, report_is_whole, valid_records};
 use crate::processes::wait_for;
 use crate::room::{Room, SHORT, UDP_AND_TCP};
-use crate::ssh::{Hosts, agent, check_none_is_left};
+use crate::ssh::{Hosts, agent, check_none_is_left, folders_there};
 
 const DOT: &str = "[[variant]]\nname = \"dot\"\nload.transport = \"dot\"\n";
 
@@ -24,15 +24,15 @@ fn run_there(room: &Room, hosts: &Hosts, further: &[&str]) -> Running {
     hosts.dnslab(room, &[&run[..], further].concat())
 }
 
-/// The processes of BIND that an agent of this machine has started, by the folders that they run in.
-fn servers() -> Vec<i32> {
+/// The processes of BIND that the agent of this test has started, by the folders that they run in.
+fn servers(room: &Room) -> Vec<i32> {
+    let folders = folders_there(room);
     let all = fs::read_dir("/proc").unwrap().flatten();
     let found = all.filter_map(|process| {
         let name = fs::read_to_string(process.path().join("comm")).ok()?;
         let folder = fs::read_link(process.path().join("cwd")).ok()?;
         let pid = process.file_name().to_string_lossy().parse().ok()?;
-        let is_of_agent = folder.to_string_lossy().contains("/dnslab-agent-");
-        (is_of_agent && name.trim() == "named").then_some(pid)
+        (folder.starts_with(&folders) && name.trim() == "named").then_some(pid)
     });
     found.collect()
 }
@@ -40,13 +40,9 @@ fn servers() -> Vec<i32> {
 #[track_caller]
 fn check_nothing_is_left(room: &Room) {
     check_none_is_left(room);
-    let left = || format!("{:?}", servers());
-    wait_for("no server is left", left, || servers().is_empty().then_some(()));
-    let folders = || -> Vec<String> {
-        let all = fs::read_dir(std::env::temp_dir()).unwrap().flatten();
-        let names = all.map(|entry| entry.file_name().to_string_lossy().into_owned());
-        names.filter(|name| name.starts_with("dnslab-agent-")).collect()
-    };
+    let left = || format!("{:?}", servers(room));
+    wait_for("no server is left", left, || servers(room).is_empty().then_some(()));
+    let folders = || fs::read_dir(folders_there(room)).unwrap().flatten().collect::<Vec<_>>();
     wait_for(
         "no folder is left",
         || format!("{:?}", folders()),
@@ -58,7 +54,7 @@ fn check_nothing_is_left(room: &Room) {
 /// there.
 #[test]
 fn a_server_is_started_on_another_host() {
-    let room = Room::alone();
+    let room = Room::with_load();
     let hosts = Hosts::make(&room, "");
     experiment(&room, &format!("{UDP_AND_TCP}{DOT}"));
     let done = run_there(&room, &hosts, &["--set", "server.kind=bind"]).finish().exits_with(0);
@@ -80,7 +76,7 @@ fn a_server_is_started_on_another_host() {
 /// Its variants are compared with each other.
 #[test]
 fn the_experiment_of_the_readme_runs_there() {
-    let room = Room::alone();
+    let room = Room::with_load();
     let hosts = Hosts::make(&room, "");
     let program = format!("server.host_program={}", agent(&room));
     let short =
@@ -95,7 +91,7 @@ fn the_experiment_of_the_readme_runs_there() {
 
 #[test]
 fn other_kinds_of_server_are_started_there() {
-    let room = Room::alone();
+    let room = Room::with_load();
     let hosts = Hosts::make(&room, "");
     experiment(&room, UDP_AND_TCP);
     for kind in ["embedded", "knot", "nsd"] {
@@ -116,7 +112,7 @@ fn other_kinds_of_server_are_started_there() {
 /// Zones of a file and with signatures are sent.
 #[test]
 fn a_signed_zone_is_served_there() {
-    let room = Room::alone();
+    let room = Room::with_load();
     let hosts = Hosts::make(&room, "");
     experiment(&room, UDP_AND_TCP);
     let signed = ["--set", "server.zone.signed=ecdsa-p256", "--set", "load.dnssec_ok=true"];
@@ -132,7 +128,7 @@ fn a_signed_zone_is_served_there() {
 /// The server is on one host, the load on two others, and all is said here.
 #[test]
 fn a_server_there_is_asked_from_other_hosts() {
-    let room = Room::alone();
+    let room = Room::with_load();
     let hosts = Hosts::with_generators(&room, "", 2);
     experiment(&room, UDP_AND_TCP);
     let program = format!("load.host_program={}", agent(&room));
@@ -151,14 +147,14 @@ fn long_run(room: &Room, hosts: &Hosts) -> Running {
     experiment(room, UDP_AND_TCP);
     let long = ["--only", "udp", "--set", "load.duration=30s", "--set", "common.duration=0s"];
     let running = run_there(room, hosts, &[&long[..], &["--set", "server.kind=bind"]].concat());
-    wait_for("the server is there", || running.so_far(), || servers().first().copied());
+    wait_for("the server is there", || running.so_far(), || servers(room).first().copied());
     std::thread::sleep(Duration::from_secs(3));
     running
 }
 
 #[test]
 fn a_coordinator_that_is_killed_leaves_no_server() {
-    let room = Room::alone();
+    let room = Room::with_load();
     let hosts = Hosts::make(&room, "");
     let mut running = long_run(&room, &hosts);
     running.signal(Signal::KILL);
@@ -168,7 +164,7 @@ fn a_coordinator_that_is_killed_leaves_no_server() {
 /// The agent itself is killed: the guard of its server is not.
 #[test]
 fn an_agent_that_is_killed_leaves_no_server() {
-    let room = Room::alone();
+    let room = Room::with_load();
     let hosts = Hosts::make(&room, "");
     let running = long_run(&room, &hosts);
     for pid in crate::ssh::agents(&room) {
@@ -180,22 +176,16 @@ fn an_agent_that_is_killed_leaves_no_server() {
         panic!("{:?}{done}", record.status)
     };
     assert!(reason.contains("ns1 is lost"), "{reason}");
-    let left = || format!("{:?}", servers());
-    wait_for("no server is left", left, || servers().is_empty().then_some(()));
-    // Nobody was there to remove its folders.
-    for entry in fs::read_dir(std::env::temp_dir()).unwrap().flatten() {
-        if entry.file_name().to_string_lossy().starts_with("dnslab-agent-") {
-            fs::remove_dir_all(entry.path()).unwrap();
-        }
-    }
+    let left = || format!("{:?}", servers(&room));
+    wait_for("no server is left", left, || servers(&room).is_empty().then_some(()));
 }
 
 #[test]
 fn a_server_there_that_ends_by_itself_fails_the_run() {
-    let room = Room::alone();
+    let room = Room::with_load();
     let hosts = Hosts::make(&room, "");
     let running = long_run(&room, &hosts);
-    for pid in servers() {
+    for pid in servers(&room) {
         rustix::process::kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
     }
     let done = running.finish().exits_with(3);
@@ -210,7 +200,7 @@ fn a_server_there_that_ends_by_itself_fails_the_run() {
 
 #[test]
 fn a_host_decides_what_may_be_started_there() {
-    let room = Room::alone();
+    let room = Room::with_load();
     let forced = format!("{} agent --allow watch,serve", agent(&room));
     let hosts = Hosts::make(&room, &forced);
     experiment(&room, UDP_AND_TCP);
@@ -224,7 +214,7 @@ fn a_host_decides_what_may_be_started_there() {
 
 #[test]
 fn each_mistake_about_a_started_server_is_named() {
-    let room = Room::alone();
+    let room = Room::with_load();
     let hosts = Hosts::make(&room, "");
     experiment(&room, UDP_AND_TCP);
     let refused = |further: &[&str], part: &str| {

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -230,14 +231,22 @@ pub(crate) fn agent(room: &Room) -> String {
     if !path.exists() {
         let other = room.write("boot_id", "00000000-0000-0000-0000-000000000000\n");
         let mount = format!("mount --bind {} /proc/sys/kernel/random/boot_id", other.display());
+        let folders = folders_there(room);
+        fs::create_dir(&folders).unwrap();
         let script = format!(
-            "#!/bin/sh\nexec unshare --mount sh -c '{mount} && exec {there} \"$@\"' sh \"$@\"\n"
+            "#!/bin/sh\nexport TMPDIR={}\nexec unshare --mount sh -c '{mount} && exec {there} \"$@\"' sh \"$@\"\n",
+            folders.display()
         );
         let draft = room.write("script", &script);
         fs::set_permissions(&draft, fs::Permissions::from_mode(0o755)).unwrap();
         fs::rename(draft, &path).unwrap();
     }
     path.display().to_string()
+}
+
+/// Where the agent of this test makes its temporary folders.
+pub(crate) fn folders_there(room: &Room) -> PathBuf {
+    room.path().join("there")
 }
 
 fn as_there(path: &str) -> String {
@@ -421,10 +430,8 @@ fn a_server_is_sampled_on_its_host() {
     assert!(found.failed.is_empty(), "{:?}{done}", found.failed);
     assert!(found.profiles[0].samples > 100, "{:?}{done}", found.profiles);
     check_none_is_left(&room);
-    let left = fs::read_dir(std::env::temp_dir()).unwrap().flatten();
-    let is_of_agent = |name: &str| name.starts_with("dnslab-agent-");
-    let left: Vec<_> = left.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    assert!(!left.iter().any(|name| is_of_agent(name)), "{left:?}");
+    let left: Vec<_> = fs::read_dir(folders_there(&room)).unwrap().flatten().collect();
+    assert!(left.is_empty(), "{left:?}");
 }
 
 #[test]
