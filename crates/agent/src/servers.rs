@@ -8,13 +8,14 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use dnslab_lab::{
     ExternalServer, GuardProgram, LabError, Patience, RunningServer, Signatures, Watched, ZoneFile,
-    certificate, cpus, ports,
+    certificate, cpus, host, ports,
 };
 use dnslab_load::{Asker, Job, TlsSettings, Verification, ask};
 use dnslab_protocol::{Answer, Failure, FromAgent, SentZone, ServerOrder, Serving};
@@ -33,6 +34,9 @@ const FILE: &str = "file";
 
 /// Octets of a file, at most.
 const MAX_FILE: u64 = 4 << 30;
+
+/// Octets. A disk with less room is full for a server that writes logs.
+const ROOM: u64 = 16 << 20;
 
 /// Lines of a log that are told, at most.
 const MAX_LINES: usize = 50;
@@ -56,7 +60,7 @@ pub(crate) struct Started {
     /// That it has ended by itself was told.
     is_told: AtomicBool,
     /// It goes after the server.
-    _folder: Folder,
+    folder: Folder,
 }
 
 /// What a server is watched and sampled by.
@@ -240,7 +244,7 @@ impl Servers {
             addresses: server.addresses().iter().map(address).collect(),
             authority,
         };
-        Ok((Started { server, kind, is_told: AtomicBool::new(false), _folder: folder }, serving))
+        Ok((Started { server, kind, is_told: AtomicBool::new(false), folder }, serving))
     }
 
     fn zone(
@@ -271,8 +275,9 @@ impl Servers {
             Some(Known::Starting(stop)) => stop.store(true, Ordering::Relaxed),
             Some(Known::Started(started)) => {
                 // Whoever counts holds it no longer than that takes.
-                if let Some(Started { server, _folder, .. }) = Arc::into_inner(started) {
+                if let Some(Started { server, folder, .. }) = Arc::into_inner(started) {
                     server.stop().ok();
+                    drop(folder);
                 }
             }
             Some(Known::Found(_)) | None => {}
@@ -290,19 +295,29 @@ impl Servers {
         numbers.into_iter().for_each(|number| self.forget(number));
     }
 
-    /// Those that have ended by themselves since this was asked before.
+    /// Those that have ended by themselves since this was asked before, or had no room left for their logs, which ends
+    /// them.
     pub(crate) fn ended(&self) -> Vec<FromAgent> {
-        let known = self.known();
-        let ended = known.iter().filter_map(|(number, server)| {
-            let Known::Started(started) = server else { return None };
-            let report = started.server.exited()?;
+        let (mut ended, mut full) = (Vec::new(), Vec::new());
+        for (number, server) in self.known().iter() {
+            let Known::Started(started) = server else { continue };
+            let exited = started.server.exited().map(|report| report.ending.to_string());
+            let is_full = exited.is_none() && started.is_out_of_room();
+            let no_room = || format!("no room was left in {}", started.folder.path().display());
+            let Some(ending) = exited.or_else(|| is_full.then(no_room)) else { continue };
             if started.is_told.swap(true, Ordering::Relaxed) {
-                return None;
+                continue;
             }
-            let (ending, log) = (report.ending.to_string(), started.server.log_tail(MAX_LINES));
-            Some(FromAgent::Exited { server: *number, ending, log })
-        });
-        ended.collect()
+            let log = started.server.log_tail(MAX_LINES);
+            ended.push(FromAgent::Exited { server: *number, ending, log });
+            full.extend(is_full.then_some(*number));
+        }
+        for number in full {
+            let servers = self.clone();
+            // Without a thread it ends when the coordinator has heard of it.
+            thread::Builder::new().spawn(move || servers.forget(number)).ok();
+        }
+        ended
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<u32, Known>> {
@@ -311,6 +326,10 @@ impl Servers {
 }
 
 impl Started {
+    fn is_out_of_room(&self) -> bool {
+        host::free_octets(self.folder.path()).is_some_and(|octets| octets < ROOM)
+    }
+
     pub(crate) fn log(&self, lines: usize) -> Vec<String> {
         self.server.log_tail(lines.min(MAX_LINES))
     }

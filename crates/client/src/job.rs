@@ -286,22 +286,26 @@ mod tests {
         Job::new(settings, "127.0.0.1:53".parse().unwrap(), Arc::new(queries.unwrap()))
     }
 
+    /// Hosts with so many CPUs each have so many workers.
+    #[track_caller]
+    fn check_dealt(workers: u32, cpus: &[usize], expected: &[u32]) {
+        let shares = Share::deal(workers, cpus);
+        let mut next = 0;
+        for share in &shares {
+            assert_eq!(share.first, next, "they follow each other");
+            next = share.numbers().end;
+        }
+        let counts: Vec<u32> = shares.iter().map(|share| share.count).collect();
+        assert_eq!(counts, expected);
+    }
+
     #[test]
     fn hosts_have_workers_by_their_cpus() {
-        let deal = |workers, cpus: &[usize]| -> Vec<u32> {
-            let shares = Share::deal(workers, cpus);
-            let mut next = 0;
-            for share in &shares {
-                assert_eq!(share.first, next, "they follow each other");
-                next = share.numbers().end;
-            }
-            shares.iter().map(|share| share.count).collect()
-        };
-        assert_eq!(deal(1, &[4]), [1]);
-        assert_eq!(deal(12, &[2, 8, 2]), [2, 8, 2]);
-        assert_eq!(deal(3, &[2, 8, 2]), [1, 1, 1]);
-        assert_eq!(deal(4, &[1, 1, 1]), [2, 1, 1]);
-        assert_eq!(deal(7, &[0, 2]), [1, 6]);
+        check_dealt(1, &[4], &[1]);
+        check_dealt(12, &[2, 8, 2], &[2, 8, 2]);
+        check_dealt(3, &[2, 8, 2], &[1, 1, 1]);
+        check_dealt(4, &[1, 1, 1], &[2, 1, 1]);
+        check_dealt(7, &[0, 2], &[1, 6]);
     }
 
     #[test]
