@@ -89,7 +89,7 @@ pub fn serve(
     let watches = Watches::default();
     output.greet(GREETING)?;
     let (ended, end) = mpsc::channel::<()>();
-    let scratch = Scratch::default();
+    let scratch = Scratch::begin();
     let servers = Servers::within(scratch.clone());
     let for_silence = (servers.clone(), scratch.clone());
     let leave = move |end| {

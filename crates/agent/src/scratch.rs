@@ -1,18 +1,41 @@
 //! The temporary folders of an agent.
 
-use std::collections::HashSet;
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt as _;
+use std::collections::HashMap;
+use std::fs::{self, File, Metadata, Permissions};
+use std::io;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use dnslab_protocol::Failure;
 
-/// The folders of an agent. Nothing of them stays.
+use rustix::fs::{FlockOperation, flock};
+
+/// How the names of all folders begin.
+const PREFIX: &str = "dnslab-agent-";
+
+/// A folder that is younger may not be locked yet.
+const LOCKED_WITHIN: Duration = Duration::from_secs(2);
+
+/// The folders of an agent, each locked (flock(2)) as long as the agent lives. Nothing of them stays, but where it was
+/// killed: then the next agent removes them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Scratch(Arc<Mutex<HashSet<PathBuf>>>);
+pub(crate) struct Scratch(Arc<Mutex<HashMap<PathBuf, File>>>);
 
 impl Scratch {
+    /// Without a folder. Those of agents of this user that were killed are removed.
+    pub(crate) fn begin() -> Self {
+        let all = fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
+        let named = all.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
+        for path in named.map(|entry| entry.path()) {
+            if path.symlink_metadata().is_ok_and(|facts| is_old(&facts)) && lock(&path).is_ok() {
+                fs::remove_dir_all(&path).ok();
+            }
+        }
+        Self::default()
+    }
+
     /// A folder that goes with what is returned.
     pub(crate) fn folder(&self) -> Result<Folder, Failure> {
         Ok(Folder { path: self.make()?, scratch: self.clone() })
@@ -21,27 +44,41 @@ impl Scratch {
     /// Servers run as other users, and pass through it.
     pub(crate) fn make(&self) -> Result<PathBuf, Failure> {
         let mut builder = tempfile::Builder::new();
-        builder.prefix("dnslab-agent-").permissions(Permissions::from_mode(0o711));
-        let made = builder.tempdir();
-        let refused = |error: std::io::Error| {
-            Failure::of(format!("no temporary folder can be made: {error}"))
-        };
-        let folder = made.map_err(refused)?.keep();
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.clone());
+        builder.prefix(PREFIX).permissions(Permissions::from_mode(0o711));
+        let made = builder.tempdir().and_then(|made| Ok((lock(made.path())?, made)));
+        let refused =
+            |error: io::Error| Failure::of(format!("no temporary folder can be made: {error}"));
+        let (locked, made) = made.map_err(refused)?;
+        let folder = made.keep();
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.clone(), locked);
         Ok(folder)
     }
 
     pub(crate) fn remove(&self, folder: &Path) {
-        std::fs::remove_dir_all(folder).ok();
+        fs::remove_dir_all(folder).ok();
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(folder);
     }
 
     pub(crate) fn remove_all(&self) {
         let folders = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        for folder in folders {
-            std::fs::remove_dir_all(&folder).ok();
+        for folder in folders.keys() {
+            fs::remove_dir_all(folder).ok();
         }
     }
+}
+
+/// Locks a folder, if no other process has it locked.
+fn lock(folder: &Path) -> io::Result<File> {
+    let opened = File::open(folder)?;
+    flock(&opened, FlockOperation::NonBlockingLockExclusive)?;
+    Ok(opened)
+}
+
+/// Whether a folder is of this user, and no agent is about to lock it.
+fn is_old(facts: &Metadata) -> bool {
+    let age = facts.modified().ok().and_then(|made| made.elapsed().ok());
+    let is_own = facts.uid() == rustix::process::geteuid().as_raw();
+    facts.is_dir() && is_own && age.is_some_and(|age| age > LOCKED_WITHIN)
 }
 
 /// A folder of an agent, which is removed with this.

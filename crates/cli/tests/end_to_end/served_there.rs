@@ -178,6 +178,10 @@ fn an_agent_that_is_killed_leaves_no_server() {
     assert!(reason.contains("ns1 is lost"), "{reason}");
     let left = || format!("{:?}", servers(&room));
     wait_for("no server is left", left, || servers(&room).is_empty().then_some(()));
+    // Its folder is removed by the next one.
+    let doctor = ["doctor", "--on", "ns1", "--program", &agent(&room)];
+    hosts.dnslab(&room, &doctor).finish().exits_with(0);
+    check_nothing_is_left(&room);
 }
 
 #[test]
