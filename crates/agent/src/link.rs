@@ -443,8 +443,11 @@ impl Link {
         })
     }
 
-    /// Has the agent do something that nobody waits for.
+    /// Has the agent do something that nobody waits for. A lost agent is told nothing.
     pub(crate) fn order_only(&self, order: Order) {
+        if self.ended().is_some() {
+            return;
+        }
         let id = self.number();
         self.say(&ToAgent::Order { id, order });
     }

@@ -66,9 +66,7 @@ struct ReadyHost {
 impl Drop for ReadyHost {
     fn drop(&mut self) {
         self.link.forget_load(self.load);
-        if self.link.ended().is_none() {
-            self.link.order_only(Order::Leave { number: self.load });
-        }
+        self.link.order_only(Order::Leave { number: self.load });
     }
 }
 

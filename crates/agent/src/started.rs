@@ -89,9 +89,7 @@ struct SentFile<'a> {
 
 impl Drop for SentFile<'_> {
     fn drop(&mut self) {
-        if self.link.ended().is_none() {
-            self.link.order_only(Order::Leave { number: self.file });
-        }
+        self.link.order_only(Order::Leave { number: self.file });
     }
 }
 
@@ -352,8 +350,6 @@ impl CountThere {
 
 impl Drop for CountThere {
     fn drop(&mut self) {
-        if self.link.ended().is_none() {
-            self.link.order_only(Order::Leave { number: self.count });
-        }
+        self.link.order_only(Order::Leave { number: self.count });
     }
 }

@@ -131,9 +131,7 @@ const MOST_TEXTS: usize = 64;
 impl Drop for FoundThere {
     fn drop(&mut self) {
         self.link.forget_server(self.server);
-        if self.link.ended().is_none() {
-            self.link.order_only(Order::Forget { server: self.server });
-        }
+        self.link.order_only(Order::Forget { server: self.server });
     }
 }
 
@@ -274,14 +272,7 @@ impl RecordingThere {
 
 impl Drop for RecordingThere {
     fn drop(&mut self) {
-        leave(&self.there.link, self.sampling);
-    }
-}
-
-/// A watch or a sampling is of no interest any more, if it still runs there.
-fn leave(link: &Link, number: u32) {
-    if link.ended().is_none() {
-        link.order_only(Order::Leave { number });
+        self.there.link.order_only(Order::Leave { number: self.sampling });
     }
 }
 
@@ -378,6 +369,6 @@ impl WatchThere {
 impl Drop for WatchThere {
     fn drop(&mut self) {
         self.link.forget(self.watch);
-        leave(&self.link, self.watch);
+        self.link.order_only(Order::Leave { number: self.watch });
     }
 }
