@@ -39,7 +39,7 @@ const MOST: usize = 64;
 const LEFT_WITHIN: Duration = Duration::from_secs(20);
 
 /// Orders that are done on threads of their own, at most.
-const MOST_LATER: usize = 64;
+const MAX_LATER: usize = 64;
 
 /// How an agent ended.
 #[derive(Debug, thiserror::Error)]
@@ -276,7 +276,7 @@ impl<W: Write + Send + 'static> Host<'_, W> {
         id: u32,
         act: impl FnOnce() -> Result<Answer, Failure> + Send + 'static,
     ) -> Result<(), AgentEnd> {
-        if self.later.fetch_add(1, Ordering::Relaxed) >= MOST_LATER {
+        if self.later.fetch_add(1, Ordering::Relaxed) >= MAX_LATER {
             self.later.fetch_sub(1, Ordering::Relaxed);
             return self.answer(id, Err(Failure::of("it does too much at once")));
         }

@@ -51,10 +51,10 @@ const FAREWELL_WITHIN: Duration = Duration::from_secs(2);
 const SAID_WITHIN: Duration = Duration::from_millis(500);
 
 /// Facts of a host, and things that were looked at, at most.
-const MOST_FACTS: usize = 64;
+const MAX_FACTS: usize = 64;
 
 /// CPUs of a host, at most.
-pub(crate) const MOST_CPUS: usize = 4_096;
+pub(crate) const MAX_CPUS: usize = 4_096;
 
 /// Characters of a text of others, at most.
 const MAX_TOLD: usize = 600;
@@ -361,7 +361,7 @@ impl Link {
     pub fn examine(&self) -> Result<Vec<Diagnosis>, LinkError> {
         match self.order(Order::Examine)? {
             Answer::Examined(found) => {
-                Ok(found.into_iter().take(MOST_FACTS).map(told_diagnosis).collect())
+                Ok(found.into_iter().take(MAX_FACTS).map(told_diagnosis).collect())
             }
             _ => Err(self.misunderstood()),
         }
@@ -743,14 +743,14 @@ fn hear_all(frames: &mut FrameReader, came_ns: i64, shared: &Shared) -> Option<S
         match message {
             FromAgent::Welcome { mut roles, host, facts, mut cpus, address, boot_id, .. } => {
                 roles.truncate(Role::ALL.len());
-                cpus.truncate(MOST_CPUS);
-                let facts = facts.into_iter().take(MOST_FACTS).map(told_fact).collect();
+                cpus.truncate(MAX_CPUS);
+                let facts = facts.into_iter().take(MAX_FACTS).map(told_fact).collect();
                 let host = told(&host);
                 state.welcome = Some(Welcome { roles, host, facts, cpus, address, boot_id });
             }
             FromAgent::Exited { server, ending, log } => {
                 if let Some(known) = state.servers.get_mut(&server) {
-                    let lines = log.iter().take(MOST_FACTS).map(|line| told(line));
+                    let lines = log.iter().take(MAX_FACTS).map(|line| told(line));
                     *known = Some((told(&ending), lines.collect()));
                 }
             }

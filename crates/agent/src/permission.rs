@@ -57,8 +57,8 @@ impl Use {
 }
 
 /// Workers and connections of all shares together, at most.
-const MOST_WORKERS: u64 = 4_096;
-const MOST_CONNECTIONS: u64 = 10_000_000;
+const MAX_HOST_WORKERS: u64 = 4_096;
+const MAX_HOST_CONNECTIONS: u64 = 10_000_000;
 
 impl Permission {
     /// Whether a share of a load is allowed here.
@@ -81,9 +81,9 @@ impl Permission {
 
     /// Whether what all shares use together is allowed here.
     pub(crate) fn check_use(&self, all: Use) -> Result<(), Failure> {
-        if all.workers > MOST_WORKERS || all.connections > MOST_CONNECTIONS {
+        if all.workers > MAX_HOST_WORKERS || all.connections > MAX_HOST_CONNECTIONS {
             return Err(Failure::of(format!(
-                "it has {MOST_WORKERS} workers and {MOST_CONNECTIONS} connections at most"
+                "it has {MAX_HOST_WORKERS} workers and {MAX_HOST_CONNECTIONS} connections at most"
             )));
         }
         let Some(most_qps) = self.max_rate_qps else { return Ok(()) };

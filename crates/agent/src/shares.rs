@@ -22,7 +22,7 @@ use crate::permission::{Permission, Use};
 const MOST: usize = 64;
 
 /// Queries of all lists together, at most: some 2 GB.
-const MOST_QUERIES: usize = 20_000_000;
+const MAX_QUERIES: usize = 20_000_000;
 
 /// Intervals that wait for the coordinator, at most. Those that follow wait in the thread that adds them up, and hold up
 /// no worker.
@@ -73,7 +73,7 @@ struct Running {
 }
 
 /// Octets of the messages of all lists together, at most.
-const MOST_OCTETS: usize = 2 << 30;
+const MAX_OCTETS: usize = 2 << 30;
 
 /// Loads begin at most so long before they are told to, and so long after.
 const BEGINS_BEFORE: Duration = Duration::from_secs(1);
@@ -112,8 +112,8 @@ impl Shares {
         };
         let further = part.queries(queries.len() + 1).map_err(unusable)?;
         let more: usize = further.iter().map(|query| query.octets().len()).sum();
-        if known + further.len() > MOST_QUERIES || known_octets + more > MOST_OCTETS {
-            let most = format!("it has {MOST_QUERIES} queries of {MOST_OCTETS} octets at most");
+        if known + further.len() > MAX_QUERIES || known_octets + more > MAX_OCTETS {
+            let most = format!("it has {MAX_QUERIES} queries of {MAX_OCTETS} octets at most");
             return Err(Failure::of(most));
         }
         *octets += more;

@@ -12,7 +12,7 @@ use dnslab_record::{CpuProfile, ResourceSeries, ServerFacts, Span};
 use dnslab_settings::Identity;
 use dnslab_wire::Transport;
 
-use crate::link::{Link, LinkError, MOST_CPUS, told};
+use crate::link::{Link, LinkError, MAX_CPUS, told};
 
 /// A server that an agent has found on its host.
 #[derive(Debug)]
@@ -106,10 +106,10 @@ fn bounded(facts: ServerFacts, link: &Link) -> ServerFacts {
     let ServerFacts {
         mut command, threads, mut cpus, mut core_siblings, mut notes, process, ..
     } = facts;
-    command.truncate(MOST_TEXTS);
-    notes.truncate(MOST_TEXTS);
-    cpus.truncate(MOST_CPUS);
-    core_siblings.truncate(MOST_CPUS);
+    command.truncate(MAX_TEXTS);
+    notes.truncate(MAX_TEXTS);
+    cpus.truncate(MAX_CPUS);
+    core_siblings.truncate(MAX_CPUS);
     let texts = |texts: Vec<String>| texts.iter().map(|text| told(text)).collect();
     ServerFacts {
         kind: "external".to_owned(),
@@ -126,7 +126,7 @@ fn bounded(facts: ServerFacts, link: &Link) -> ServerFacts {
 }
 
 /// Texts of one kind that are kept, at most.
-const MOST_TEXTS: usize = 64;
+const MAX_TEXTS: usize = 64;
 
 impl Drop for FoundThere {
     fn drop(&mut self) {

@@ -60,7 +60,7 @@ pub fn best(exchanges: &[Exchange]) -> Option<Offset> {
 
 /// More than the oscillators of two computers drift apart in a nanosecond, nanoseconds (RFC 5905, appendix A.5.5.6, has
 /// 500 parts in a million for one that cannot be disciplined).
-const MOST_DRIFT: f64 = 0.000_5;
+const MAX_DRIFT: f64 = 0.000_5;
 
 /// The offset at an instant of this clock, on the line through an estimate before it and one after it. Its bound is the
 /// larger of the two. A difference of them that no oscillator makes is a jump, at an instant that is not known: then it
@@ -72,7 +72,7 @@ pub fn between(before: Offset, after: Offset, at_ns: i64) -> Offset {
     let since = i128::from(at_ns) - i128::from(before.at_ns);
     let moved = if over > 0 { drift * since / over } else { 0 };
     let ahead = i128::from(before.ahead_ns) + moved;
-    let explained = MOST_DRIFT * over as f64 + before.bound_ns as f64 + after.bound_ns as f64;
+    let explained = MAX_DRIFT * over as f64 + before.bound_ns as f64 + after.bound_ns as f64;
     let jump = u64::try_from(drift.unsigned_abs()).unwrap_or(u64::MAX);
     let jump = if jump as f64 > explained { jump } else { 0 };
     Offset {

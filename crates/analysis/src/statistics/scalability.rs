@@ -405,7 +405,7 @@ mod tests {
     #[test]
     fn intervals_hold_the_truth_in_95_of_100_experiments() {
         const EXPERIMENTS: u64 = 100;
-        const MOST_MISSED: u64 = 12;
+        const MAX_MISSED: u64 = 12;
         const COUNTS: [u32; 6] = [1, 2, 3, 4, 6, 8];
         for (contention, coherency) in [(0.06, 0.004), (0.2, 0.0), (0.0, 0.0)] {
             let truth = curve(contention, coherency);
@@ -426,7 +426,7 @@ mod tests {
                 }
             }
             let most = missed.iter().max().unwrap();
-            assert!(*most <= MOST_MISSED, "{missed:?} of {EXPERIMENTS} at {truth:?}");
+            assert!(*most <= MAX_MISSED, "{missed:?} of {EXPERIMENTS} at {truth:?}");
         }
     }
 }

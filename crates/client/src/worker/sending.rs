@@ -26,11 +26,11 @@ const STEP: u32 = 8;
 /// Queries that a worker takes up at most before it looks after its sockets again. One that falls behind would else send
 /// all that is due at once, whose answers do not fit into its socket buffers, and fall further behind: of 150,000 queries per
 /// second 19,000 were answered, and 123,000 with this bound, on one AMD core.
-const MOST_AT_ONCE: u32 = 512;
+const MAX_AT_ONCE: u32 = 512;
 
 /// Queries without an outcome at most. Further ones wait in the schedule, where they take no memory. No worker sends as
 /// many within a time-out.
-const MOST_UNSETTLED: usize = 1 << 22;
+const MAX_UNSETTLED: usize = 1 << 22;
 
 impl<R: Runtime> Worker<'_, R> {
     /// Takes what the schedule has made due.
@@ -72,14 +72,14 @@ impl<R: Runtime> Worker<'_, R> {
                 self.listed.push(number);
             }
         }
-        if taken == MOST_AT_ONCE || self.unsettled >= MOST_UNSETTLED {
+        if taken == MAX_AT_ONCE || self.unsettled >= MAX_UNSETTLED {
             self.pass_over_late(now);
         }
     }
 
     #[inline]
     fn may_take(&self, taken: u32) -> bool {
-        self.left > 0 && taken < MOST_AT_ONCE && self.unsettled < MOST_UNSETTLED
+        self.left > 0 && taken < MAX_AT_ONCE && self.unsettled < MAX_UNSETTLED
     }
 
     /// Gives up what is still in the schedule although its client would not wait for it any more.

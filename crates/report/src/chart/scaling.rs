@@ -8,7 +8,7 @@ use super::curve::Curve;
 use crate::page::COLOURS;
 
 /// So many threads can be asked for (`server.threads`). A record may name any number.
-const MOST_THREADS: u32 = 1_024;
+const MAX_THREADS: u32 = 1_024;
 
 /// Charts with one axis, the number of threads from 1 to the largest. A measured line goes from one number of its own
 /// to the next.
@@ -37,7 +37,7 @@ impl Scaling {
     /// `None` if there is no line.
     pub(super) fn of(summary: &Summary) -> Option<Self> {
         let points = || summary.scaling.iter().flat_map(|line| &line.points);
-        let most = points().map(|point| point.threads).max()?.min(MOST_THREADS);
+        let most = points().map(|point| point.threads).max()?.min(MAX_THREADS);
         let threads: Vec<u32> = (1..=most).collect();
         let lines = summary.scaling.iter().enumerate();
         let line = |(nth, line)| Line::of(line, (summary.variants.len() + nth) % COLOURS, &threads);
