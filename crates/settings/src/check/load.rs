@@ -289,8 +289,9 @@ impl Check<'_> {
                 "remove `load.hosts`, or take `lab.hosts = \"loopback\"`",
             );
         }
-        let is_elsewhere = server.host.value.is_some() && !server.address.is_written();
-        if server.address.value.ip().is_loopback() && !is_elsewhere {
+        // Of a server that is started elsewhere, it stands for the address at which its host is reached.
+        let is_found = server.host.value.is_some() && server.kind.value.started().is_some();
+        if server.address.value.ip().is_loopback() && !is_found {
             self.problem(
                 format!("other hosts cannot ask {}", server.address.value.ip()),
                 [server.address.mark("a loopback address").or_else(of_hosts)],
