@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::error::Error;
 use std::io::{Read as _, Write as _};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -14,14 +15,13 @@ use std::time::{Duration, Instant};
 
 use dnslab_agent::{HostedLoad, Link, LoadHosts};
 use dnslab_figures::Histogram;
-use dnslab_lab::remote::Reach;
 use dnslab_load::{IntervalRecord, Job, Phases, Progress, Share};
 use dnslab_protocol::{
     Answer, Counted, FrameReader, FrameWriter, FromAgent, GREETING, Order, Role, ToAgent, body_of,
     message_of,
 };
 use dnslab_record::{Measured, MeasuredShare, WorkerFacts};
-use dnslab_settings::Load;
+use dnslab_settings::{HostAt, HostPlace, Install, Load};
 use dnslab_traffic::QueryList;
 use dnslab_wire::{Query, QueryOptions};
 
@@ -37,11 +37,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     coordinator(hosts, arguments.next().as_deref().unwrap_or("10").parse()?)
 }
 
+/// A child of this process.
+fn here(number: usize, program: &Path) -> HostPlace {
+    let (at, program) = (HostAt::Here, Some(program.to_owned()));
+    HostPlace { name: format!("host{number}"), at, program, install: Install::Present }
+}
+
 fn coordinator(count: usize, seconds: u64) -> Result<(), Box<dyn Error>> {
     let program = std::env::current_exe()?;
     let opened = Instant::now();
-    let links = (0..count)
-        .map(|number| Link::open(&format!("host{number}"), &Reach::Here, &program).map(Arc::new));
+    let links = (0..count).map(|number| Link::open(&here(number, &program)).map(Arc::new));
     let hosts = LoadHosts::of(links.collect::<Result<_, _>>()?);
     let opening = opened.elapsed();
     let query = Query::new(
@@ -56,9 +61,10 @@ fn coordinator(count: usize, seconds: u64) -> Result<(), Box<dyn Error>> {
     let job = Job { workers: u32::try_from(count)?, ..Job::new(settings, target, queries) };
     let (stop, mut seen) = (AtomicBool::new(false), 0_u64);
     let (before, began) = (cpu_time(), Instant::now());
-    let mut results = hosts.run(&[HostedLoad { job: &job, stop: &stop }], &mut |_, progress| {
-        seen += u64::from(matches!(progress, Progress::Interval(_)));
-    });
+    let mut results =
+        hosts.run(&[HostedLoad { job: &job, clients: None, stop: &stop }], &mut |_, progress| {
+            seen += u64::from(matches!(progress, Progress::Interval(_)));
+        });
     let (used, took) = (cpu_time() - before, began.elapsed());
     let result = results.pop().ok_or("one load has one result")??;
     let answered: u64 = result.measured.intervals.iter().map(|interval| interval.answered).sum();

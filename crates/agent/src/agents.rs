@@ -1,10 +1,8 @@
 //! The links of a session: one for each host, opened when it is first needed, and again when it was lost.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use dnslab_lab::remote::Reach;
 use dnslab_record::Fact;
 use dnslab_settings::HostPlace;
 
@@ -24,7 +22,7 @@ fn changed(before: &Link, now: &Link) -> Option<&'static str> {
 /// The links to the hosts of a session.
 #[derive(Debug, Default)]
 pub struct Agents {
-    links: Mutex<HashMap<(HostPlace, PathBuf), Arc<Link>>>,
+    links: Mutex<HashMap<HostPlace, Arc<Link>>>,
 }
 
 impl Agents {
@@ -32,7 +30,7 @@ impl Agents {
     #[must_use]
     pub fn facts(&self) -> Vec<Fact> {
         let links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut hosts: Vec<_> = links.iter().map(|((host, _), link)| (&host.0, link)).collect();
+        let mut hosts: Vec<_> = links.iter().map(|(host, link)| (&host.name, link)).collect();
         hosts.sort_unstable_by_key(|(host, _)| *host);
         let facts = hosts.into_iter().flat_map(|(host, link)| {
             let named = |Fact { name, value }: &Fact| Fact {
@@ -48,20 +46,19 @@ impl Agents {
     ///
     /// # Errors
     /// When it cannot be opened.
-    pub fn link(&self, host: &HostPlace, program: &Path) -> Result<Arc<Link>, LinkError> {
+    pub fn link(&self, host: &HostPlace) -> Result<Arc<Link>, LinkError> {
         let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (host.clone(), program.to_owned());
-        if let Some(link) = links.get(&key).filter(|link| link.ended().is_none()) {
+        if let Some(link) = links.get(host).filter(|link| link.ended().is_none()) {
             return Ok(Arc::clone(link));
         }
-        let link = Arc::new(Link::open(&host.0, &Reach::Ssh(host.0.clone()), program)?);
-        if let Some(changed) = links.get(&key).and_then(|before| changed(before, &link)) {
+        let link = Arc::new(Link::open(host)?);
+        if let Some(changed) = links.get(host).and_then(|before| changed(before, &link)) {
             return Err(LinkError::Refused {
-                host: host.0.clone(),
+                host: host.name.clone(),
                 reason: format!("it is another machine than before: its {changed} differs"),
             });
         }
-        links.insert(key, Arc::clone(&link));
+        links.insert(host.clone(), Arc::clone(&link));
         Ok(link)
     }
 }

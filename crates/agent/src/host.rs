@@ -23,7 +23,7 @@ use crate::permission::Permission;
 use crate::sampling::Samplings;
 use crate::scratch::Scratch;
 use crate::servers::{Servers, ToWatch};
-use crate::shares::Shares;
+use crate::shares::{Shares, Taking};
 
 /// An agent that hears nothing for so long ends. Packets that are lost for 10 s leave 14 s of silence; after 60 s without
 /// packets it is twice as long, as TCP waits longer and longer (RFC 6298, section 5.5).
@@ -99,7 +99,8 @@ pub fn serve(
     };
     watch_silence(clock, Arc::clone(&heard), end, leave)?;
     let is_over = Arc::new(AtomicBool::new(false));
-    let seen = (Arc::clone(&watches), servers.clone());
+    let shares = Shares::default();
+    let seen = (Arc::clone(&watches), servers.clone(), shares.taking());
     let teller = tell(Arc::clone(&output), seen, Arc::clone(&is_over))?;
     let mut host = Host {
         permission,
@@ -110,7 +111,7 @@ pub fn serve(
         counts: Arc::default(),
         watches: &watches,
         samplings: Samplings::within(scratch.clone()),
-        shares: Shares::default(),
+        shares,
         later: Arc::default(),
     };
     let done = host.listen(input, &heard);
@@ -172,7 +173,7 @@ fn watch_silence(
 /// Says that the agent is there, and what the watches see. The threads that sample wait for nobody.
 fn tell(
     output: Arc<Output<impl Write + Send + 'static>>,
-    (watches, servers): (Watches, Servers),
+    (watches, servers, taking): (Watches, Servers, Taking),
     is_over: Arc<AtomicBool>,
 ) -> io::Result<thread::JoinHandle<()>> {
     let samples_of_a_beat = BETWEEN_BEATS.as_millis() / BETWEEN_SAMPLES.as_millis();
@@ -193,9 +194,10 @@ fn tell(
             };
             let beat = (turn % samples_of_a_beat == 0).then_some(FromAgent::Beat);
             let ended = servers.ended();
+            let taken = taking.news();
             // The reading thread notices that nobody is there.
-            if latest.iter().chain(&ended).chain(&beat).any(|message| output.say(message).is_err())
-            {
+            let mut all = latest.iter().chain(&ended).chain(&taken).chain(&beat);
+            if all.any(|message| output.say(message).is_err()) {
                 return;
             }
         }
@@ -387,6 +389,9 @@ impl<W: Write + Send + 'static> Host<'_, W> {
             }
             Order::Begin { load, at_ns } => {
                 self.instant_of(at_ns).and_then(|at| self.shares.begin(load, at))
+            }
+            Order::Feed { load, member, worker, fill } => {
+                self.shares.feed(load, (member, worker), fill)
             }
             Order::StopLoad { load, member } => self.shares.stop(load, member),
             Order::Leave { number } => {

@@ -10,7 +10,7 @@
 //! that dnslab has started, here or there.
 //!
 //! Modules, in the order of reading: `host` (the agent) with `permission`, `sampling`, `servers`, `shares` and
-//! `scratch`, `output` (frames out), `link` (its coordinator), `watching`, `started` and `load_hosts` (what both are for), `serving` (what a
+//! `scratch`, `feeds` (queries that are sent ahead of a load), `output` (frames out), `link` (its coordinator), `watching`, `started` and `load_hosts` (what both are for), `serving` (what a
 //! server is started with), `agents` (the links of a session).
 //!
 //! - Invariant: an agent does what its role allows, and nothing before the coordinator has said its version.
@@ -21,6 +21,7 @@
 
 mod agents;
 mod clock;
+mod feeds;
 mod host;
 mod link;
 mod load_hosts;
@@ -39,6 +40,7 @@ pub use host::{AgentEnd, serve, serve_standard};
 pub use link::{Link, LinkError};
 pub use load_hosts::{HostedLoad, LoadHosts};
 pub use permission::Permission;
+pub use scratch::remove_copy;
 pub use serving::{ServerPlace, give, logging, server_spec};
 pub use started::{CounterWatching, NotServed, SentServer, StartedServer};
 pub use watching::{FoundThere, ServerRecording, ServerWatch, WatchedServer};

@@ -5,7 +5,6 @@ use std::fmt;
 use std::io::{self, Read, Write};
 use std::mem::take;
 use std::net::IpAddr;
-use std::path::Path;
 use std::process::{ChildStderr, ChildStdin, ChildStdout};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender};
@@ -13,16 +12,17 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dnslab_lab::remote::{Reach, Remote, RemotePipes};
+use dnslab_lab::remote::{COPY_MARK, Remote, RemotePipes, command_line, copy_program};
 use dnslab_load::IntervalRecord;
 use dnslab_protocol::clock::{EXCHANGES, Exchange, Offset, best, between};
 use dnslab_protocol::{
-    Answer, BrokenStream, Counted, Failure, FrameReader, FromAgent, GreetingReader, Order, Role,
-    SentQueries, ToAgent, message_of,
+    Answer, BrokenStream, Counted, Failure, FrameReader, FromAgent, GREETING, GreetingReader,
+    Order, Role, SentQueries, ToAgent, message_of,
 };
 use dnslab_record::{
     CpuShare, Diagnosis, Fact, LiveServer, MeasuredShare, ResourceSample, visible,
 };
+use dnslab_settings::HostPlace;
 use dnslab_traffic::QueryList;
 
 use crate::clock::Clock;
@@ -140,6 +140,9 @@ impl LinkError {
 /// What came from the agent and is not yet fetched.
 #[derive(Default)]
 struct State {
+    /// The host waits for the program that is to be its agent.
+    asks_for_copy: bool,
+    is_greeted: bool,
     welcome: Option<Welcome>,
     /// Orders that somebody waits for, with the answer once it is there.
     orders: HashMap<u32, Option<Result<Answer, Failure>>>,
@@ -151,6 +154,8 @@ struct State {
     servers: HashMap<u32, Option<(String, Vec<String>)>>,
     /// Where news of loads go.
     loads: HashMap<u32, SyncSender<LoadNews>>,
+    /// What of the queries that were sent ahead of these loads was taken up, by each worker.
+    taken: HashMap<u32, Vec<Vec<u64>>>,
     heard: Option<Instant>,
     /// Frames that were read.
     frames: u64,
@@ -278,25 +283,50 @@ impl Link {
     ///
     /// # Errors
     /// When the host cannot be reached, has no dnslab or one of another version.
-    pub fn open(host: &str, reach: &Reach, program: &Path) -> Result<Self, LinkError> {
-        let command = dnslab_lab::remote::command_line(reach, program).join(" ");
-        let clock = Clock::start();
-        let (state, changed) = (Mutex::default(), Condvar::new());
-        let of_shared = (host.to_owned(), command.clone());
-        let shared = Shared { host: of_shared.0, command: of_shared.1, clock, state, changed };
-        let shared = Arc::new(shared);
-        let not_started = |error: io::Error| LinkError::NotStarted {
-            host: host.to_owned(),
-            command: command.clone(),
+    pub fn open(place: &HostPlace) -> Result<Self, LinkError> {
+        let name = &place.name;
+        let mut command = String::new();
+        let not_started = |command: &str, error: io::Error| LinkError::NotStarted {
+            host: name.clone(),
+            command: command.to_owned(),
             reason: error.to_string(),
         };
-        let (remote, pipes) = Remote::start(reach, program).map_err(not_started)?;
-        let RemotePipes { input, output, error } = pipes;
+        let mut words = command_line(place).map_err(|error| not_started("dnslab agent", error))?;
+        if place.is_copied()
+            && let Some(script) = words.last_mut()
+        {
+            *script = format!("echo {}", String::from_utf8_lossy(GREETING).trim_end());
+        }
+        command.push_str(&words.join(" "));
+        let not_started = |error: io::Error| not_started(&command, error);
+        let clock = Clock::start();
+        let (state, changed) = (Mutex::default(), Condvar::new());
+        let of_shared = (name.clone(), command.clone());
+        let shared = Shared { host: of_shared.0, command: of_shared.1, clock, state, changed };
+        let shared = Arc::new(shared);
+        let (remote, pipes) = Remote::start(place).map_err(not_started)?;
+        let RemotePipes { mut input, output, error } = pipes;
         let (for_error, for_output) = (Arc::clone(&shared), Arc::clone(&shared));
         let beside = thread::Builder::new().spawn(move || keep_what_is_said(error, &for_error));
         let beside = beside.map_err(not_started)?;
         let read = move || listen_to_its_end(output, &for_output, beside);
         thread::Builder::new().spawn(read).map_err(not_started)?;
+        let no_answer = |error: LinkError| match error {
+            LinkError::Late { host, .. } => no_agent(&shared, host, &shared.state().said),
+            other => other,
+        };
+        if place.is_copied() {
+            // A forced command may have begun an agent that is there.
+            let asked = |state: &mut State| {
+                (state.asks_for_copy || state.is_greeted).then_some(state.asks_for_copy)
+            };
+            if shared.wait(GREETING_WITHIN, asked).map_err(no_answer)? {
+                // Why it cannot be written is what the reading thread hears.
+                copy_program(&mut input).ok();
+                let is_greeted = |state: &mut State| state.is_greeted.then_some(());
+                shared.wait(GREETING_WITHIN, is_greeted).map_err(no_answer)?;
+            }
+        }
         let input = Arc::new(Output::new(input));
         let mut link = Self {
             shared: Arc::clone(&shared),
@@ -310,10 +340,7 @@ impl Link {
         // Why it cannot be written is what the reading thread hears.
         link.output.say(&ToAgent::Hello { version }).ok();
         let welcome = shared.wait(GREETING_WITHIN, |state| state.welcome.take());
-        link.welcome = welcome.map_err(|error| match error {
-            LinkError::Late { host, .. } => no_agent(&shared, host, &shared.state().said),
-            other => other,
-        })?;
+        link.welcome = welcome.map_err(no_answer)?;
         thread::Builder::new().spawn(move || beat(&shared, &input)).map_err(not_started)?;
         Ok(link)
     }
@@ -570,7 +597,16 @@ impl Link {
 
     /// What the host tells of a load is of no interest any more.
     pub(crate) fn forget_load(&self, load: u32) {
-        self.shared.state().loads.remove(&load);
+        let mut state = self.shared.state();
+        state.loads.remove(&load);
+        state.taken.remove(&load);
+    }
+
+    /// Queries that were taken up by a worker of a load there.
+    pub(crate) fn taken(&self, load: u32, member: usize, worker: usize) -> u64 {
+        let state = self.shared.state();
+        let taken = state.taken.get(&load).and_then(|taken| taken.get(member)?.get(worker));
+        taken.copied().unwrap_or(0)
     }
 
     /// Gives the host up, if it is lost or was too late.
@@ -707,9 +743,17 @@ fn listen(mut output: ChildStdout, shared: &Shared) -> StreamEnd {
             frames.push(&octets[..count]);
         } else {
             match greeting.push(&octets[..count]) {
-                Ok(None) => continue,
+                Ok(None) => {
+                    if greeting.has_line(COPY_MARK) {
+                        shared.state().asks_for_copy = true;
+                        shared.changed.notify_all();
+                    }
+                    continue;
+                }
                 Ok(Some(rest)) => {
                     is_greeted = true;
+                    shared.state().is_greeted = true;
+                    shared.changed.notify_all();
                     frames.push(&rest);
                 }
                 Err(BrokenStream::Version { found }) => {
@@ -759,6 +803,12 @@ fn hear_all(frames: &mut FrameReader, came_ns: i64, shared: &Shared) -> Option<S
                 drop(state);
                 // Whoever has left the load hears no more of it.
                 to.map(|to| to.send(LoadNews::Interval { member, record }).ok());
+                continue;
+            }
+            FromAgent::Taken { load, taken } => {
+                if state.loads.contains_key(&load) {
+                    state.taken.insert(load, taken);
+                }
                 continue;
             }
             FromAgent::Ended { load, member, share } => {
@@ -840,7 +890,8 @@ fn no_agent(shared: &Shared, host: String, said: &[u8]) -> LinkError {
     });
     let remedy = match is_missing {
         true => {
-            ", or name the program there: --set server.host_program=/path/of/dnslab (`dnslab doctor`: --program)"
+            ", or name the program there: --set hosts.program=/path/of/dnslab (`dnslab doctor`: --program), or have it copied: \
+             --set hosts.install=copy (`dnslab doctor`: --install copy)"
         }
         false if said.contains("Host key verification failed") => {
             "; ssh does not know this host yet: log in once by hand and compare its key"

@@ -1,7 +1,6 @@
 //! The hosts that share a load, as their coordinator has them.
 
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -10,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use dnslab_figures::are_words;
 use dnslab_load::{
-    IntervalRecord, Job, LoadResult, Phases, Progress, Reports, Share, run_elsewhere,
+    ClientTraffic, Feed, IntervalRecord, Job, LoadResult, Phases, Progress, Reports, Share,
+    run_elsewhere,
 };
 use dnslab_protocol::clock::Offset;
 use dnslab_protocol::{Answer, Counted, Order, SentJob, SentShare};
@@ -18,6 +18,7 @@ use dnslab_record::{LoadHost, MeasuredShare};
 use dnslab_settings::HostPlaces;
 
 use crate::agents::Agents;
+use crate::feeds::{FedWorker, Feeding};
 use crate::link::{LATER_WITHIN, Link, LinkError, LoadNews};
 use crate::watching::ServerWatch;
 
@@ -47,6 +48,8 @@ pub struct LoadHosts {
 pub struct HostedLoad<'a> {
     /// The load as a whole.
     pub job: &'a Job,
+    /// Its clients, if they have queries of their own.
+    pub clients: Option<&'a dyn ClientTraffic>,
     /// Ends its measured window early.
     pub stop: &'a AtomicBool,
 }
@@ -57,6 +60,13 @@ struct ReadyHost {
     load: u32,
     news: Receiver<LoadNews>,
     shares: Vec<Share>,
+}
+
+/// A host whose loads have begun.
+struct BegunHost {
+    ready: ReadyHost,
+    /// What brings its workers their queries.
+    _feeding: Feeding,
     /// Its clock just before the loads began.
     before: Offset,
     /// Zero of their timeline by its clock, as it was told, nanoseconds.
@@ -78,8 +88,8 @@ impl LoadHosts {
     ///
     /// # Errors
     /// When one of them cannot be reached.
-    pub fn reach(agents: &Agents, hosts: &HostPlaces, program: &Path) -> Result<Self, LinkError> {
-        let links = hosts.0.iter().map(|host| agents.link(host, program));
+    pub fn reach(agents: &Agents, hosts: &HostPlaces) -> Result<Self, LinkError> {
+        let links = hosts.0.iter().map(|host| agents.link(host));
         Ok(Self { links: links.collect::<Result<_, _>>()? })
     }
 
@@ -129,11 +139,8 @@ impl LoadHosts {
         loads: &[HostedLoad<'_>],
         observe: &mut dyn FnMut(usize, Progress<'_>),
     ) -> Vec<Result<LoadResult, String>> {
-        let begun = self.ready(loads, observe).and_then(|mut ready| {
-            let origin = begin(&mut ready, loads)?;
-            Ok((origin, ready))
-        });
-        let (origin, ready) = match begun {
+        let begun = self.ready(loads, observe).and_then(|ready| begin(ready, loads));
+        let (origin, begun) = match begun {
             Ok(begun) => begun,
             Err(error) => {
                 // A host that is late has failed as one that is lost has.
@@ -146,7 +153,7 @@ impl LoadHosts {
         let jobs: Vec<&Job> = loads.iter().map(|load| load.job).collect();
         let mut facts = Vec::new();
         let gather = |reports: Vec<Vec<Reports>>| {
-            let (gathered, of_hosts) = gather(ready, loads, origin, reports);
+            let (gathered, of_hosts) = gather(begun, loads, origin, reports);
             facts = of_hosts;
             gathered
         };
@@ -167,11 +174,12 @@ impl LoadHosts {
         &self,
         loads: &[HostedLoad<'_>],
         observe: &mut dyn FnMut(usize, Progress<'_>),
-    ) -> Result<Vec<ReadyHost>, NotBegun> {
+    ) -> Result<Vec<(ReadyHost, Feeding)>, NotBegun> {
         let cpus = self.cpus_of_each();
         let dealt: Vec<Vec<Share>> =
             loads.iter().map(|load| Share::deal(load.job.workers, &cpus)).collect();
         let queries: Vec<_> = loads.iter().map(|hosted| &hosted.job.queries).collect();
+        let mut feeds = loads.iter().map(feeds_of).collect::<Result<Vec<_>, _>>()?;
         let mut ready = Vec::new();
         for (place, link) in self.links.iter().enumerate() {
             let shares: Vec<Share> = dealt.iter().map(|shares| shares[place]).collect();
@@ -181,15 +189,21 @@ impl LoadHosts {
                 SentShare { job, list, share: *share }
             });
             let members = members.collect();
-            let (news, before) = (link.expect_load(load), link.offset()?);
-            let link = Arc::clone(link);
+            let fed =
+                feeds.iter_mut().zip(&shares).enumerate().flat_map(|(member, (feeds, share))| {
+                    let own = feeds.by_ref().take(share.count as usize).enumerate();
+                    own.map(move |(worker, feed)| FedWorker { member, worker, feed, sent: 0 })
+                });
+            let fed: Vec<FedWorker> = fed.collect();
+            let news = link.expect_load(load);
+            let id = link.begin_order(Order::Load { load, members });
             // From here on they are given up whatever happens.
-            let host = ReadyHost { link, load, news, shares, before, begins_ns: 0 };
-            let id = host.link.begin_order(Order::Load { load, members });
-            ready.push((id, host));
+            let host = ReadyHost { link: Arc::clone(link), load, news, shares };
+            let feeding = Feeding::begin(link, load, fed);
+            ready.push((id, host, feeding.map_err(|error| NotBegun::of(error.to_string()))?));
         }
         let deadline = Instant::now() + LATER_WITHIN;
-        let awaited = ready.into_iter().map(|(id, host)| {
+        let awaited = ready.into_iter().map(|(id, host, feeding)| {
             let answer = loop {
                 if let Some(answer) = host.link.ready_within(id, LOOK) {
                     break answer?;
@@ -203,7 +217,7 @@ impl LoadHosts {
                 }
             };
             match answer {
-                Answer::Ready => Ok(host),
+                Answer::Ready => Ok((host, feeding)),
                 _ => Err(host.link.misunderstood().into()),
             }
         });
@@ -235,33 +249,47 @@ impl From<LinkError> for NotBegun {
 }
 
 /// Has all hosts begin at one instant, by their own clocks as they are now.
-fn begin(ready: &mut [ReadyHost], loads: &[HostedLoad<'_>]) -> Result<Instant, NotBegun> {
-    for host in &mut *ready {
-        // A busy machine answers late now and then.
-        for attempt in 1..=ATTEMPTS {
-            host.before = host.link.offset()?;
-            match check_clock(&host.link, host.before.bound_ns, loads) {
-                Ok(()) => break,
-                Err(reason) if attempt == ATTEMPTS => return Err(NotBegun::of(reason)),
-                Err(_) => {}
-            }
-        }
-    }
-    let slowest_ns = ready.iter().map(|host| host.before.bound_ns).max().unwrap_or(0);
+fn begin(
+    ready: Vec<(ReadyHost, Feeding)>,
+    loads: &[HostedLoad<'_>],
+) -> Result<(Instant, Vec<BegunHost>), NotBegun> {
+    let clocks = ready.iter().map(|(host, _)| clock_of(&host.link, loads));
+    let clocks = clocks.collect::<Result<Vec<Offset>, NotBegun>>()?;
+    let slowest_ns = clocks.iter().map(|clock| clock.bound_ns).max().unwrap_or(0);
     let origin = Instant::now() + LEAD + 4 * Duration::from_nanos(slowest_ns);
-    let mut orders = Vec::new();
-    for host in &mut *ready {
-        host.begins_ns = host.link.instant_there(host.before, origin)?;
-        let order = Order::Begin { load: host.load, at_ns: host.begins_ns };
-        orders.push(host.link.begin_order(order));
-    }
-    for (host, id) in ready.iter().zip(orders) {
-        match host.link.done(id)? {
-            Answer::Told => {}
-            _ => return Err(host.link.misunderstood().into()),
+    let ordered = ready.into_iter().zip(clocks).map(|((ready, _feeding), before)| {
+        let begins_ns = ready.link.instant_there(before, origin)?;
+        let order = Order::Begin { load: ready.load, at_ns: begins_ns };
+        Ok((ready.link.begin_order(order), BegunHost { ready, _feeding, before, begins_ns }))
+    });
+    let ordered = ordered.collect::<Result<Vec<_>, LinkError>>()?;
+    let begun = ordered.into_iter().map(|(id, host)| match host.ready.link.done(id)? {
+        Answer::Told => Ok(host),
+        _ => Err(host.ready.link.misunderstood()),
+    });
+    Ok((origin, begun.collect::<Result<_, LinkError>>()?))
+}
+
+/// The clock of a host, as well as its loads need it. A busy machine answers late now and then.
+fn clock_of(link: &Link, loads: &[HostedLoad<'_>]) -> Result<Offset, NotBegun> {
+    let mut attempts = ATTEMPTS;
+    loop {
+        let clock = link.offset()?;
+        attempts -= 1;
+        match check_clock(link, clock.bound_ns, loads) {
+            Ok(()) => return Ok(clock),
+            Err(reason) if attempts == 0 => return Err(NotBegun::of(reason)),
+            Err(_) => {}
         }
     }
-    Ok(origin)
+}
+
+/// The queries of a load's clients, if they have their own, for each worker.
+fn feeds_of(hosted: &HostedLoad<'_>) -> Result<std::vec::IntoIter<Box<dyn Feed>>, NotBegun> {
+    let job = hosted.job;
+    let feeds = hosted.clients.map(|clients| clients.begin(job.workers, &job.cpus));
+    let feeds = feeds.transpose().map_err(|error| NotBegun::of(error.to_string()))?;
+    Ok(feeds.unwrap_or_default().into_iter())
 }
 
 /// Whether a clock that is known within this is known well enough for loads. Those that take turns share the time between
@@ -307,7 +335,7 @@ impl HostFacts {
 
 /// Hears all hosts until they have said what they counted. Returns that for each load, and what is known of the hosts.
 fn gather(
-    ready: Vec<ReadyHost>,
+    begun: Vec<BegunHost>,
     loads: &[HostedLoad<'_>],
     origin: Instant,
     mut reports: Vec<Vec<Reports>>,
@@ -316,7 +344,7 @@ fn gather(
     let heard = thread::scope(|scope| {
         let mut threads = Vec::new();
         // From the last host to the first, as that takes reports off their ends.
-        for host in ready.into_iter().rev() {
+        for host in begun.into_iter().rev() {
             let own: Vec<Reports> = reports.iter_mut().filter_map(Vec::pop).collect();
             let hear = move || host.hear((loads, is_broken), origin, &own);
             threads.push(thread::Builder::new().spawn_scoped(scope, hear)?);
@@ -346,7 +374,7 @@ fn shares_of(load: usize, said: &mut [Said]) -> Result<Vec<MeasuredShare>, Strin
     }
 }
 
-impl ReadyHost {
+impl BegunHost {
     /// Hears the host until all its shares have ended, or it is lost.
     fn hear(
         self,
@@ -354,19 +382,19 @@ impl ReadyHost {
         origin: Instant,
         reports: &[Reports],
     ) -> (Said, HostFacts) {
-        let mut hearing = Hearing::of(&self, (loads, is_broken), origin, reports);
+        let mut hearing = Hearing::of(&self.ready, (loads, is_broken), origin, reports);
         while hearing.said.iter().any(Option::is_none) {
             hearing.pass_on_stops();
-            match self.news.recv_timeout(LOOK) {
+            match self.ready.news.recv_timeout(LOOK) {
                 Ok(news) => {
                     if let Err(fault) = hearing.take(news) {
-                        self.link.give_up(fault);
+                        self.ready.link.give_up(fault);
                         break;
                     }
                 }
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) if hearing.is_overdue() => {
-                    self.link.give_up("its load does not end");
+                    self.ready.link.give_up("its load does not end");
                     break;
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -380,8 +408,8 @@ impl ReadyHost {
         let facts = HostFacts {
             clock: self.clock(loads, &late_ns, origin),
             late_ns,
-            shares: self.shares.clone(),
-            link: Arc::clone(&self.link),
+            shares: self.ready.shares.clone(),
+            link: Arc::clone(&self.ready.link),
         };
         (said, facts)
     }
@@ -394,12 +422,12 @@ impl ReadyHost {
         late_ns: &[Option<u64>],
         origin: Instant,
     ) -> Result<u64, String> {
-        let bound_ns = match self.link.there(self.before, origin) {
+        let bound_ns = match self.ready.link.there(self.before, origin) {
             Ok((there_ns, bound_ns)) => bound_ns + there_ns.abs_diff(self.begins_ns),
-            Err(_) if self.link.ended().is_some() => return Ok(0),
+            Err(_) if self.ready.link.ended().is_some() => return Ok(0),
             Err(error) => return Err(error.to_string()),
         };
-        check_clock(&self.link, bound_ns, loads)?;
+        check_clock(&self.ready.link, bound_ns, loads)?;
         for (load, late_ns) in loads.iter().zip(late_ns) {
             // Later turns are by the clock.
             let timeline = &load.job.timeline;
@@ -408,7 +436,7 @@ impl ReadyHost {
                 return Err(format!(
                     "{}: its last worker began {late_ns} ns late, and such a load bears {most_ns} ns: lengthen the \
                      warm-up (`load.warm_up`), or end what else runs there",
-                    self.link.name()
+                    self.ready.link.name()
                 ));
             }
         }

@@ -43,7 +43,11 @@ impl Use {
         Self {
             workers: share.count.into(),
             connections: connections * u64::from(share.count) / u64::from(job.workers),
-            rate_qps: mode.rate().map(|rate| rate.highest() * part * asked),
+            // What played clients ask, and when, the coordinator decides as they do.
+            rate_qps: mode
+                .rate()
+                .filter(|_| !mode.is_played())
+                .map(|rate| rate.highest() * part * asked),
         }
     }
 
@@ -63,9 +67,8 @@ const MAX_HOST_CONNECTIONS: u64 = 10_000_000;
 impl Permission {
     /// Whether a share of a load is allowed here.
     pub(crate) fn check(&self, job: &Job) -> Result<(), Failure> {
-        let Load { mode, .. } = &job.settings;
-        if mode.is_played() || job.tells {
-            return Err(Failure::of("it has no share of a load whose clients are played"));
+        if job.tells {
+            return Err(Failure::of("it has no share of a load whose answers are compared"));
         }
         if let Some(targets) = &self.targets {
             let others = job.others.iter().chain(job.further.iter().flatten());

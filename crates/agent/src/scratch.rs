@@ -67,6 +67,18 @@ impl Scratch {
     }
 }
 
+/// Removes the folder that this program was copied to. The program itself is there until its last process has ended.
+pub fn remove_copy() {
+    let program = std::env::current_exe().ok();
+    let folder = program.as_deref().and_then(Path::parent);
+    let is_own = |folder: &&Path| {
+        folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX))
+    };
+    if let Some(folder) = folder.filter(is_own) {
+        fs::remove_dir_all(folder).ok();
+    }
+}
+
 /// Locks a folder, if no other process has it locked.
 fn lock(folder: &Path) -> io::Result<File> {
     let opened = File::open(folder)?;

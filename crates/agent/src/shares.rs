@@ -8,13 +8,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dnslab_load::{IntervalRecord, Job, LoadError, Member, Share, run_shares};
+use dnslab_load::{ClientTraffic, IntervalRecord, Job, LoadError, Member, Share, run_shares};
 use dnslab_protocol::{
-    Answer, Counted, Failure, FromAgent, SentQueries, SentShare, UnusableJob, body_of,
+    Answer, Counted, Failure, FromAgent, SentFill, SentQueries, SentShare, UnusableJob, body_of,
 };
 use dnslab_traffic::QueryList;
 use dnslab_wire::Query;
 
+use crate::feeds::{FedClients, Feeders};
 use crate::output::{Output, tell_answer};
 use crate::permission::{Permission, Use};
 
@@ -70,6 +71,8 @@ struct Running {
     begin: Option<mpsc::Sender<Instant>>,
     stops: Arc<Vec<AtomicBool>>,
     use_of: Use,
+    /// Of each load; `None` where its clients have no queries of their own.
+    feeders: Vec<Option<Feeders>>,
 }
 
 /// Octets of the messages of all lists together, at most.
@@ -135,14 +138,18 @@ impl Shares {
         }
         let members = members.into_iter().map(|member| self.member(member, permission));
         let members = members.collect::<Result<Vec<(Job, Share)>, Failure>>()?;
-        let use_of =
-            members.iter().map(|(job, share)| Use::of(job, *share)).fold(Use::NONE, Use::and);
+        let uses = members.iter().map(|(job, share)| Use::of(job, *share));
+        let use_of = uses.fold(Use::NONE, Use::and);
         let all = self.running().values().map(|running| running.use_of).fold(use_of, Use::and);
         permission.check_use(all)?;
         let stops = members.iter().map(|_| AtomicBool::new(false)).collect::<Vec<_>>();
         let (stops, (begin, begun)) = (Arc::new(stops), mpsc::channel());
-        let ready = Ready { id, load, members, stops: Arc::clone(&stops), begun };
-        self.running().insert(load, Running { begin: Some(begin), stops, use_of });
+        let fed = members.iter().map(|(job, share)| {
+            job.played.clone().map(|known| FedClients::make(known, share.count)).unzip()
+        });
+        let (clients, feeders) = fed.unzip();
+        let ready = Ready { id, load, members, clients, stops: Arc::clone(&stops), begun };
+        self.running().insert(load, Running { begin: Some(begin), stops, use_of, feeders });
         let running = Arc::clone(&self.running);
         let started = thread::Builder::new().spawn(move || {
             ready.apply_or_say(&output);
@@ -193,6 +200,24 @@ impl Shares {
         Ok(Answer::Told)
     }
 
+    /// Gives a worker what its clients send next.
+    pub(crate) fn feed(
+        &self,
+        load: u32,
+        (member, worker): (usize, usize),
+        fill: SentFill,
+    ) -> Result<Answer, Failure> {
+        let mut running = self.running();
+        let found = running.get_mut(&load).and_then(|running| running.feeders.get_mut(member));
+        let feeders = found.and_then(Option::as_mut).ok_or_else(|| no_load(load))?;
+        feeders.take(worker, fill).map(|()| Answer::Told)
+    }
+
+    /// Whoever tells what its workers have taken up.
+    pub(crate) fn taking(&self) -> Taking {
+        Taking(Arc::clone(&self.running))
+    }
+
     /// Gives up a list or loads, if there are any of this number.
     pub(crate) fn leave(&mut self, number: u32) {
         self.lists.remove(&number);
@@ -205,6 +230,24 @@ impl Shares {
 
     fn running(&self) -> MutexGuard<'_, HashMap<u32, Running>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the workers of an agent take up of what is sent ahead.
+#[derive(Debug)]
+pub(crate) struct Taking(Arc<Mutex<HashMap<u32, Running>>>);
+
+impl Taking {
+    pub(crate) fn news(&self) -> Vec<FromAgent> {
+        let running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let fed = running.iter().filter(|(_, load)| load.feeders.iter().any(Option::is_some));
+        let taken =
+            |feeders: &Option<Feeders>| feeders.as_ref().map(Feeders::taken).unwrap_or_default();
+        let news = fed.map(|(load, running)| FromAgent::Taken {
+            load: *load,
+            taken: running.feeders.iter().map(taken).collect(),
+        });
+        news.collect()
     }
 }
 
@@ -222,6 +265,8 @@ struct Ready {
     id: u32,
     load: u32,
     members: Vec<(Job, Share)>,
+    /// Those that have queries of their own.
+    clients: Vec<Option<FedClients>>,
     stops: Arc<Vec<AtomicBool>>,
     begun: mpsc::Receiver<Instant>,
 }
@@ -253,7 +298,7 @@ impl Ready {
     }
 
     fn apply<W: Write + Send + 'static>(self, output: &Arc<Output<W>>) -> io::Result<()> {
-        let Self { id, load, members, stops, begun } = self;
+        let Self { id, load, members, clients, stops, begun } = self;
         let (bodies, to_tell) = mpsc::sync_channel::<Vec<u8>>(UNTOLD);
         let for_teller = Arc::clone(output);
         // What adds up runs only where no other thread has work, and must hold nothing that others wait for.
@@ -267,10 +312,11 @@ impl Ready {
             tell_answer(output, id, Ok(Answer::Ready)).ok()?;
             begun.recv().ok()
         };
-        let applied = members.iter().zip(stops.iter()).map(|((job, share), stop)| Member {
+        let applied = members.iter().zip(&clients).zip(stops.iter());
+        let applied = applied.map(|(((job, share), clients), stop)| Member {
             job,
             share: *share,
-            clients: None,
+            clients: clients.as_ref().map(|clients| clients as &dyn ClientTraffic),
             stop,
             told: None,
         });

@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use dnslab_agent::{Link, LinkError};
-use dnslab_lab::remote::Reach;
 use dnslab_protocol::{FrameWriter, FromAgent, GREETING, body_of};
+use dnslab_settings::{HostAt, HostPlace};
 use tempfile::TempDir;
 
 /// A program of this text.
@@ -22,10 +22,16 @@ fn program(text: &str) -> (TempDir, PathBuf) {
     (folder, path)
 }
 
+/// A link to this program.
+fn open(program: &Path) -> Result<Link, LinkError> {
+    let place: HostPlace = "ns1".parse().unwrap();
+    Link::open(&HostPlace { at: HostAt::Here, program: Some(program.to_owned()), ..place })
+}
+
 #[track_caller]
 fn refused(script: &str) -> LinkError {
     let (_folder, path) = program(script);
-    Link::open("ns1", &Reach::Here, &path).expect_err("there is no agent")
+    open(&path).expect_err("there is no agent")
 }
 
 #[track_caller]
@@ -66,16 +72,16 @@ fn welcome() -> FromAgent {
 fn a_host_without_dnslab_is_named_with_what_it_said() {
     check(
         "echo 'bash: dnslab: command not found' >&2; exit 127",
-        &["ns1: no dnslab answered there: bash: dnslab: command not found", "server.host_program"],
+        &["ns1: no dnslab answered there: bash: dnslab: command not found", "hosts.program"],
     );
     let unreachable = "ssh: connect to host ns1 port 22: Connection refused";
     let error = refused(&format!("echo '{unreachable}' >&2; exit 255")).to_string();
-    assert!(error.contains(unreachable) && !error.contains("host_program"), "{error}");
+    assert!(error.contains(unreachable) && !error.contains("hosts.program"), "{error}");
     check("exit 0", &["in silence"]);
     check("echo Welcome to this host", &["Welcome to this host"]);
     check("while :; do echo no agent; done", &["no agent answered within the first"]);
     check("echo dnslab-agent 7", &["`dnslab-agent 7`", "install the same"]);
-    let missing = Link::open("ns1", &Reach::Here, "/nowhere/dnslab".as_ref()).unwrap_err();
+    let missing = open("/nowhere/dnslab".as_ref()).unwrap_err();
     assert!(matches!(missing, LinkError::NotStarted { .. }), "{missing}");
 }
 
@@ -83,7 +89,7 @@ fn a_host_without_dnslab_is_named_with_what_it_said() {
 fn a_banner_before_the_agent_is_left_out() {
     let said = [b"Last login: never\n\n", GREETING, &frames(&[welcome()])].concat();
     let (_folder, path) = program(&format!("{}; cat > /dev/null", saying(&said)));
-    let link = Link::open("ns1", &Reach::Here, &path).unwrap();
+    let link = open(&path).unwrap();
     assert_eq!((link.host_name(), link.ended()), ("ns1", None));
 }
 
@@ -104,7 +110,7 @@ fn an_agent_that_lies_is_left() {
 fn an_end_without_a_farewell_is_a_loss() {
     let said = [GREETING, &frames(&[welcome()])].concat();
     let (_folder, path) = program(&format!("{}; echo 'Killed' >&2; sleep 0.3", saying(&said)));
-    let link = Link::open("ns1", &Reach::Here, &path).unwrap();
+    let link = open(&path).unwrap();
     let lost = (0..100).find_map(|_| {
         std::thread::sleep(std::time::Duration::from_millis(50));
         link.ended()

@@ -19,6 +19,9 @@ pub(crate) fn agent(arguments: &Agent) -> Result<Exit, Failure> {
              HOST` on another host"
         )));
     }
+    if arguments.copied {
+        dnslab_agent::remove_copy();
+    }
     let bounds_load = arguments.targets.is_some() || arguments.max_rate.is_some();
     let roles = match &arguments.allow[..] {
         // Whoever bounds loads allows nothing else.

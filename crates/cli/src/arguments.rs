@@ -23,7 +23,7 @@ use dnslab_experiment::{Changes, ExperimentError, Source, load_changed};
 use dnslab_lab::dnstap_socket::{DnstapAddress, SocketOwner};
 use dnslab_protocol::Role;
 use dnslab_record::{CostLimit, Indicator, IndicatorError, Metric, Objective};
-use dnslab_settings::{Chosen, Experiment, HostPlace};
+use dnslab_settings::{Chosen, Experiment, HostPlace, Install};
 use dnslab_wire::units::{duration, share};
 use dnslab_wire::{DnstapKind, DnstapSource, ServerAddresses, ServerPorts};
 
@@ -209,7 +209,7 @@ impl Asked {
     fn loaded(&self, further: &[String]) -> Result<(Experiment, Source), ExperimentError> {
         let insecure = self.insecure.then(|| "server.insecure=true".to_owned());
         let profile = self.profile.then(|| "repeat.profile=true".to_owned());
-        let on = self.on.as_ref().map(|host| format!("server.host={}", host.0));
+        let on = self.on.as_ref().map(|host| format!("server.host={host}"));
         let all = self.set.iter().chain(further).cloned();
         let sets: Vec<String> = all.chain(on).chain(insecure).chain(profile).collect();
         let compares_otherwise = self.against.is_some();
@@ -300,7 +300,7 @@ impl Default for ResultsFolder {
 }
 
 /// What a capture says itself, so `replay` refuses it.
-const SAID_BY_CAPTURE: [&str; 13] = [
+const SAID_BY_CAPTURE: [&str; 12] = [
     "clients",
     "outstanding",
     "rate",
@@ -313,7 +313,6 @@ const SAID_BY_CAPTURE: [&str; 13] = [
     "recursion-desired",
     "edns-option",
     "keepalive",
-    "hosts",
 ];
 
 /// The command line that is read, and that help, man pages and completions show. A capture is played for as long as
@@ -652,6 +651,9 @@ pub(crate) struct Agent {
     /// Queries per second that the share of a load may ask here, at most; a closed loop has no bound and is refused
     #[arg(long, value_name = "QPS", value_parser = rate)]
     pub(crate) max_rate: Option<f64>,
+    /// The program was copied for this agent: its folder is removed at once
+    #[arg(long, hide = true)]
+    pub(crate) copied: bool,
 }
 
 /// A role by its name.
@@ -671,6 +673,9 @@ pub(crate) struct Doctor {
     #[arg(long, value_name = "HOST", conflicts_with = "calibrate")]
     pub(crate) on: Option<HostPlace>,
     /// Path of dnslab on that host
-    #[arg(long, value_name = "PATH", default_value = "dnslab", requires = "on")]
-    pub(crate) program: PathBuf,
+    #[arg(long, value_name = "PATH", requires = "on")]
+    pub(crate) program: Option<PathBuf>,
+    /// `copy` copies this program there, if it has none
+    #[arg(long, value_name = "HOW", default_value = "present", requires = "on")]
+    pub(crate) install: Install,
 }

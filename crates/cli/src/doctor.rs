@@ -9,8 +9,8 @@ use anyhow::Context as _;
 use dnslab_agent::Link;
 use dnslab_experiment::{CalibrationCheck, calibrate};
 use dnslab_lab::doctor::examine;
-use dnslab_lab::remote::Reach;
 use dnslab_record::{Diagnosis, Severity};
+use dnslab_settings::HostPlace;
 
 use crate::arguments::Doctor;
 use crate::exit::{Exit, Failure};
@@ -19,8 +19,8 @@ use crate::signals;
 
 pub(crate) fn doctor(arguments: &Doctor) -> Result<Exit, Failure> {
     if let Some(host) = &arguments.on {
-        let reach = Reach::Ssh(host.0.clone());
-        let link = Link::open(&host.0, &reach, &arguments.program)?;
+        let (program, install) = (arguments.program.clone(), arguments.install);
+        let link = Link::open(&HostPlace { program, install, ..host.clone() })?;
         link.examine()?.iter().for_each(show);
         return Ok(Exit::Fine);
     }

@@ -66,12 +66,12 @@ const LINES: &[&str] = &[
     "load 192.0.2.7 --set load.selection=uniform --set server.watch=false --set load.batch_delay=0s \
      --set expect.wrong_limit=5% --set repeat.runs=3 \
      --set server.unit=named.service",
-    "load 192.0.2.7 --watch admin@ns1.example.net --set server.host_program=/opt/dnslab",
+    "load 192.0.2.7 --watch admin@ns1.example.net --set hosts.program=/opt/dnslab",
     "capacity 192.0.2.7 --watch ssh:ns1 --set server.pid=12",
     // A server that is started elsewhere.
     "run encryption --on root@ns1.example.net --set server.kind=bind",
     // A load that two hosts share.
-    "load 192.0.2.7 --hosts gen1.example.net,ssh:gen2 --set load.host_program=/opt/dnslab",
+    "load 192.0.2.7 --hosts gen1.example.net,ssh:gen2 --set hosts.program=/opt/dnslab",
     "capacity 192.0.2.7 --hosts gen1 --watch ns1",
     // The search for a capacity: the experiment of its first step, and what is sought.
     "capacity 192.0.2.7",

@@ -6,8 +6,8 @@ use std::time::Duration;
 use dnslab_lab::{GuardProgram, LabError, Version};
 use dnslab_record::SkippedVariant;
 use dnslab_settings::{
-    CacheSize, ChainRole, ChainServer, Experiment, ExternalUpstream, HostsChoice, Link, LogTarget,
-    Mode, Queries, Repeat, ServerKind, Upstream, UpstreamChoice, Variant, on_one_line,
+    CacheSize, ChainRole, ChainServer, Experiment, ExternalUpstream, HostPlace, HostsChoice, Link,
+    LogTarget, Mode, Queries, Repeat, ServerKind, Upstream, UpstreamChoice, Variant, on_one_line,
 };
 use dnslab_wire::units::{duration, number, share};
 
@@ -121,19 +121,18 @@ pub fn explain(
 fn code(variant: &Variant) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     if let Some(host) = &variant.server.host {
-        let program = variant.server.host_program.display();
         let does = match variant.target() {
             Some(_) => "watches the server",
             None => "starts and watches the server",
         };
-        let line = format!("`{program} agent` on {}, which {does} (`server.host`)", host.0);
-        lines.push(("ssh", line));
+        let agents = agents_on(std::slice::from_ref(host));
+        lines.extend(
+            agents.map(|agent| ("agent", format!("{agent}, which {does} (`server.host`)"))),
+        );
     }
     if let Some(hosts) = &variant.load.hosts {
-        let program = variant.load.host_program.display();
-        let names = hosts.to_string().replace(',', ", ");
-        let line = format!("`{program} agent` on {names}, which send the load (`load.hosts`)");
-        lines.push(("ssh", line));
+        let line = |agent| ("agent", format!("{agent}, which sends the load (`load.hosts`)"));
+        lines.extend(agents_on(&hosts.0).map(line));
     }
     for server in variant.servers() {
         let place = server.role.name();
@@ -174,8 +173,23 @@ fn code(variant: &Variant) -> Vec<(&'static str, String)> {
     lines
 }
 
+/// The agents that are started on hosts, a line for those that are started alike.
+fn agents_on(hosts: &[HostPlace]) -> impl Iterator<Item = String> {
+    let alike = hosts.chunk_by(|one, other| {
+        (one.program(), one.is_copied()) == (other.program(), other.is_copied())
+    });
+    alike.map(|hosts| {
+        let names: Vec<&str> = hosts.iter().map(|host| host.name.as_str()).collect();
+        let names = names.join(", ");
+        match hosts[0].is_copied() {
+            true => format!("this program, copied by ssh to {names}"),
+            false => format!("`{} agent` on {names}", hosts[0].program().display()),
+        }
+    })
+}
+
 fn line_of_hosts(variant: &Variant) -> String {
-    let server = variant.server.host.as_ref().map(|host| format!("server on {}", host.0));
+    let server = variant.server.host.as_ref().map(|host| format!("server on {host}"));
     let load = variant.load.hosts.as_ref();
     let load = load.map(|hosts| format!("load on {}", hosts.to_string().replace(',', ", ")));
     match (server, load) {
@@ -233,7 +247,7 @@ fn servers(variant: &Variant, find: &FindServer<'_>) -> Vec<(&'static str, Strin
         };
         let there = variant.server.host.as_ref().filter(|_| server.kind.is_some());
         let find = |server: &ChainServer<'_>| match there {
-            Some(host) => format!("as installed on {}", host.0),
+            Some(host) => format!("as installed on {host}"),
             None => find(server),
         };
         (server.role.name(), described(&server, &extras.join(", "), &find))

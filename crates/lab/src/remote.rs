@@ -4,22 +4,17 @@
 //! words are made here, and none of them reaches a shell but the path of dnslab, which has letters, digits and `/._+-`
 //! only.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Write};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use dnslab_settings::{HostAt, HostPlace};
 use rustix::process::{Pid, Signal};
 
-/// How a host is reached.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Reach {
-    /// It is this one: a child of this process.
-    Here,
-    /// By ssh(1), with a name from its configuration, a host name or an address, and perhaps a user before it.
-    Ssh(String),
-}
+use crate::network::Visit;
 
 /// What ssh is told beside the host. A connection that is dead is noticed after 20 s, and nobody is asked for a password.
 /// The user's configuration holds but for what would lead elsewhere than to the agent, what a server needs not, and what
@@ -67,32 +62,90 @@ pub fn is_plain_path(path: &Path) -> bool {
     !text.is_empty() && !text.starts_with('-') && text.as_bytes().iter().all(is_plain)
 }
 
-/// The command line that starts `program` as an agent on a host.
-#[must_use]
-pub fn command_line(reach: &Reach, program: &Path) -> Vec<String> {
-    let program = program.display().to_string();
-    let words: Vec<String> = match reach {
-        Reach::Here => vec![program],
-        Reach::Ssh(destination) => {
-            let options = SSH.iter().flat_map(|option| ["-o".to_owned(), (*option).to_owned()]);
-            let ssh = ["ssh".to_owned(), "-T".to_owned()].into_iter().chain(options);
-            ssh.chain(["--".to_owned(), destination.clone(), program]).collect()
+/// This program, even if its file was replaced meanwhile.
+const OWN_PROGRAM: &str = "/proc/self/exe";
+
+/// What a host says on a line of its own before the program is copied there.
+pub const COPY_MARK: &str = "dnslab-copy";
+
+/// What a shell does that copies the program of so many octets into a folder, and becomes it. A folder in which nothing is
+/// executed, or without room for it, is passed over. What is left of an attempt that fails is removed; the program
+/// removes its folder itself. All of it is in single quotes, in which neither csh(1) nor fish(1) reads any of it.
+fn copying(octets: u64) -> String {
+    let statements = [
+        r##"umask 022"##.to_owned(),
+        r##"for d in "$TMPDIR" /tmp /var/tmp "$XDG_RUNTIME_DIR" /dev/shm "$HOME""##.to_owned(),
+        r##"do [ -d "$d" ] || continue"##.to_owned(),
+        r##"f=$(mktemp -d "$d/dnslab-agent-XXXXXXXX" 2> /dev/null) || continue"##.to_owned(),
+        r##"trap "rm -rf \"$f\"" 0 1 2 15"##.to_owned(),
+        format!(
+            r##"{{ chmod 755 "$f" && printf "#\041/bin/sh\nexit 0\n" > "$f/dnslab" && chmod 755 "$f/dnslab" && "$f/dnslab" && head -c {octets} /dev/zero > "$f/dnslab"; }} 2> /dev/null || {{ rm -rf "$f"; continue; }}"##
+        ),
+        format!("echo {COPY_MARK}"),
+        format!(r##"head -c {octets} > "$f/dnslab""##),
+        format!(r##"[ $(wc -c < "$f/dnslab") -eq {octets} ] || exit 1"##),
+        r##""$f/dnslab" --version > /dev/null || exit 1"##.to_owned(),
+        r##"trap - 0 1 2 15"##.to_owned(),
+        r##"exec "$f/dnslab" agent --copied"##.to_owned(),
+        "done".to_owned(),
+        format!(
+            r##"echo "no folder there has room for {octets} octets and executes programs" >&2"##
+        ),
+        "exit 1".to_owned(),
+    ];
+    format!("exec sh -c '{}'", statements.join("; "))
+}
+
+/// The command line that starts dnslab as an agent on a host.
+///
+/// # Errors
+/// When the program is to be copied there, and cannot be read.
+pub fn command_line(host: &HostPlace) -> io::Result<Vec<String>> {
+    let own = |word: &str| word.to_owned();
+    let HostPlace { at, program, .. } = host;
+    let agent = |program: &Path| vec![program.display().to_string(), own("agent")];
+    Ok(match at {
+        HostAt::Here | HostAt::Namespace(_) => {
+            agent(program.as_deref().unwrap_or(Path::new(OWN_PROGRAM)))
         }
-    };
-    words.into_iter().chain(["agent".to_owned()]).collect()
+        HostAt::Ssh(destination) => {
+            let there = match host.is_copied() {
+                false => agent(host.program()),
+                true => vec![copying(Path::new(OWN_PROGRAM).metadata()?.len())],
+            };
+            let options = SSH.iter().flat_map(|option| [own("-o"), own(option)]);
+            let ssh = [own("ssh"), own("-T")].into_iter().chain(options);
+            ssh.chain([own("--"), destination.clone()]).chain(there).collect()
+        }
+    })
+}
+
+/// Copies the running program.
+///
+/// # Errors
+/// When it cannot be read, or nobody reads it there.
+pub fn copy_program(to: &mut impl Write) -> io::Result<()> {
+    io::copy(&mut File::open(OWN_PROGRAM)?, to)?;
+    to.flush()
 }
 
 impl Remote {
     /// Starts it. It has a process group of its own: Ctrl-C at the terminal is for whoever has started it.
     ///
     /// # Errors
-    /// When the program cannot be executed, or its path could mean something to a shell.
-    pub fn start(reach: &Reach, program: &Path) -> io::Result<(Self, RemotePipes)> {
-        if *reach != Reach::Here && !is_plain_path(program) {
+    /// When the program cannot be executed, its path could mean something to a shell, or the host is a network namespace
+    /// that is not there or may not be entered.
+    pub fn start(host: &HostPlace) -> io::Result<(Self, RemotePipes)> {
+        if matches!(host.at, HostAt::Ssh(_)) && !is_plain_path(host.program()) {
             let why = "the path of dnslab on a host has letters, digits and /._+- only";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
-        let words = command_line(reach, program);
+        let words = command_line(host)?;
+        // A child begins where the thread is that starts it.
+        let _visit = match &host.at {
+            HostAt::Namespace(path) => Some(Visit::to(path)?),
+            HostAt::Here | HostAt::Ssh(_) => None,
+        };
         let mut command = Command::new(PathBuf::from(&words[0]));
         command.args(&words[1..]).process_group(0);
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -131,6 +184,10 @@ impl Drop for Remote {
 mod tests {
     use super::*;
 
+    fn host(text: &str, program: Option<&Path>) -> HostPlace {
+        HostPlace { program: program.map(Into::into), ..text.parse().unwrap() }
+    }
+
     #[test]
     fn nothing_of_a_path_can_mean_something_to_a_shell() {
         let check = |path: &str| is_plain_path(Path::new(path));
@@ -138,15 +195,25 @@ mod tests {
         for path in ["", "-oProxyCommand=x", "a b", "a;b", "$(a)", "~/dnslab", "a\nb", "a'b"] {
             assert!(!check(path), "{path}");
         }
-        let refused = Remote::start(&Reach::Ssh("host".to_owned()), Path::new("a;b"));
+        let refused = Remote::start(&host("ns1", Some(Path::new("a;b"))));
         assert_eq!(refused.unwrap_err().kind(), io::ErrorKind::InvalidInput);
     }
 
     #[test]
     fn a_destination_is_no_option_of_ssh() {
-        let words = command_line(&Reach::Ssh("-oProxyCommand=x".to_owned()), Path::new("dnslab"));
+        let at = HostAt::Ssh("-oProxyCommand=x".to_owned());
+        let words = command_line(&HostPlace { at, ..host("ns1", None) }).unwrap();
         let place = words.iter().position(|word| word == "--").unwrap();
         assert_eq!(words[place + 1..], ["-oProxyCommand=x", "dnslab", "agent"]);
+    }
+
+    #[test]
+    fn what_copies_is_one_word_of_any_shell() {
+        let script = copying(7);
+        let inside = script.strip_prefix("exec sh -c '").and_then(|rest| rest.strip_suffix('\''));
+        assert!(!inside.unwrap().contains(['\'', '!', '\n']), "{script}");
+        let status = Command::new("sh").args(["-n", "-c", inside.unwrap()]).status().unwrap();
+        assert!(status.success());
     }
 
     #[test]
@@ -155,7 +222,7 @@ mod tests {
         let script = folder.path().join("never");
         std::fs::write(&script, "#!/bin/sh\nexec sleep 600\n").unwrap();
         std::process::Command::new("chmod").arg("755").arg(&script).status().unwrap();
-        let (mut remote, _pipes) = Remote::start(&Reach::Here, &script).unwrap();
+        let (mut remote, _pipes) = Remote::start(&host("here", Some(&script))).unwrap();
         let status = remote.end(Duration::from_millis(20)).unwrap();
         assert!(!status.success(), "{status}");
     }

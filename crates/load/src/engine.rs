@@ -258,10 +258,10 @@ fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
 
 /// The queries of clients that have their own, for each worker.
 fn feeds_of(member: &Member<'_>) -> Result<Vec<Box<dyn Feed>>, LoadError> {
-    let Member { job, clients, .. } = member;
+    let Member { job, share, clients, .. } = member;
     let Some(clients) = clients else { return Ok(Vec::new()) };
     let source = |source| LoadError::Clients { clients: clients.known().description, source };
-    clients.begin(job.workers, &job.cpus).map_err(source)
+    clients.begin(share.count, &job.cpus).map_err(source)
 }
 
 /// What the settings do not say: their check knows neither the queries nor TLS, nor what this process may have open.

@@ -171,6 +171,14 @@ impl GreetingReader {
         }
     }
 
+    /// Whether this came on a line of its own.
+    #[must_use]
+    pub fn has_line(&self, wanted: &str) -> bool {
+        let mut lines = self.octets.split_inclusive(|octet| *octet == b'\n');
+        lines
+            .any(|line| line.ends_with(b"\n") && line.trim_ascii_end().ends_with(wanted.as_bytes()))
+    }
+
     /// What came in place of a greeting.
     #[must_use]
     pub fn banner(&self) -> String {
@@ -292,6 +300,12 @@ mod tests {
         check_greeted("Welcome\nto host dnslab\n\ndnslab-agent 1\nxy", Some("xy"));
         check_greeted("no end of a line: dnslab-agent 1\n", Some(""));
         check_greeted("Welcome\ndnslab-agent 1", None);
+        let mut reader = GreetingReader::default();
+        let mut has_line = |octets: &[u8]| {
+            reader.push(octets).unwrap();
+            reader.has_line("copy")
+        };
+        assert_eq!([&b"no copy?\nco"[..], b"py", b"\r\n"].map(&mut has_line), [false, false, true]);
         let refused = GreetingReader::default().push(b"dnslab-agent 2\n").unwrap_err().to_string();
         assert!(refused.contains("`dnslab-agent 2`"), "{refused}");
         let flood = GreetingReader::default().push(&vec![b'x'; MAX_BANNER + 1]);

@@ -56,6 +56,9 @@ pub enum UnusableJob {
         /// How many.
         servers: usize,
     },
+    /// Queries end in the middle of one.
+    #[error("the queries of a job are cut")]
+    Cut,
     /// Its settings play clients, and it has none; or it has some, and its settings play none.
     #[error("a job plays clients without saying which, or says which without playing them")]
     Clients,

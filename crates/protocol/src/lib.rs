@@ -9,7 +9,8 @@
 //! a job is sent once, with 100 octets for each query of its list.
 //!
 //! Modules, in the order of reading: `frame` (messages on a stream), `message` (what there is), `clock` (how the clocks
-//! of two hosts lie to each other), `job` (a load as it is sent), `counted` (what another host has counted).
+//! of two hosts lie to each other), `job` (a load as it is sent), `fill` (what its clients send next),
+//! `counted` (what another host has counted).
 //!
 //! - Invariant: it opens nothing, starts nothing and reads no clock.
 //! - Invariant: what was read back equals what was sent, or is refused. Figures are numbers.
@@ -19,11 +20,13 @@
 
 pub mod clock;
 mod counted;
+mod fill;
 mod frame;
 mod job;
 mod message;
 
 pub use counted::Counted;
+pub use fill::{PackedQueries, SentFill};
 pub use frame::{BrokenStream, FrameReader, FrameWriter, GREETING, GreetingReader, MAX_BODY};
 pub use job::{SentJob, SentQueries, UnusableJob};
 pub use message::{

@@ -12,6 +12,7 @@ use dnslab_settings::Identity;
 use serde::{Deserialize, Serialize};
 
 use crate::counted::Counted;
+use crate::fill::SentFill;
 use crate::job::{SentJob, SentQueries};
 
 /// What the coordinator says.
@@ -134,6 +135,17 @@ pub enum Order {
         /// Zero of their timeline, by the agent's clock, nanoseconds.
         at_ns: i64,
     },
+    /// Take what the clients of a worker send next, in a load whose clients have queries of their own.
+    Feed {
+        /// Which loads.
+        load: u32,
+        /// The place of the load among them.
+        member: usize,
+        /// The place of the worker in the share.
+        worker: usize,
+        /// What it is.
+        fill: SentFill,
+    },
     /// End the measured window of a load early.
     StopLoad {
         /// Which loads.
@@ -194,6 +206,7 @@ impl Order {
             Self::Queries { .. }
             | Self::Load { .. }
             | Self::Begin { .. }
+            | Self::Feed { .. }
             | Self::StopLoad { .. } => Some(Role::Load),
             // It is what is seen of a load, and of nobody else.
             Self::WatchLoad { .. } => Some(Role::Load),
@@ -390,6 +403,13 @@ pub enum FromAgent {
         /// What they counted.
         record: Box<Counted<IntervalRecord>>,
     },
+    /// How many queries were taken up by the workers of a load whose clients have queries of their own.
+    Taken {
+        /// Which loads.
+        load: u32,
+        /// Of each load, those of each worker.
+        taken: Vec<Vec<u64>>,
+    },
     /// A share of a load has ended.
     Ended {
         /// Which loads.
@@ -447,7 +467,7 @@ pub enum Answer {
     Taken,
     /// Of [`Order::Load`].
     Ready,
-    /// Of [`Order::Begin`] and [`Order::StopLoad`].
+    /// Of [`Order::Begin`], [`Order::Feed`] and [`Order::StopLoad`].
     Told,
     /// Of [`Order::Sample`].
     Sampling,

@@ -180,18 +180,6 @@ impl Condition {
                 let help = "add `load.capture`, `load.population` or `load.rate`, or remove it";
                 used_if(!variant.load.mode.is_closed(), why, help)
             }
-            Self::MadeClients => {
-                let why = "clients of a capture or a population are all on this machine";
-                used_if(!variant.load.mode.is_played(), why, "remove it")
-            }
-            Self::ServerHost => {
-                let help = "add `server.host`, or remove it";
-                used_if(variant.server.host.is_some(), "the server is on this machine", help)
-            }
-            Self::LoadHosts => {
-                let help = "add `load.hosts`, or remove it";
-                used_if(variant.load.hosts.is_some(), "this machine has the load", help)
-            }
             Self::Quota => {
                 let why = "no client closes a connection after a number of queries";
                 let help = "remove it, or write for example `load.queries_per_connection = 20`";

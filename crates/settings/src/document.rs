@@ -14,9 +14,12 @@ use crate::problem::{MAX_SHOWN, shown};
 use crate::reading::{Fault, Syntax};
 use crate::suggestion::{closest_group, closest_key, listed, near};
 use crate::{
-    DefaultValue, FlagForm, Key, Kind, MAX_VARIANTS, Origin, PUBLISHED_KEYS, Place, Problem,
-    Problems, Value,
+    DefaultValue, FlagForm, HOST_KEYS, Key, Kind, MAX_VARIANTS, Origin, PUBLISHED_KEYS, Place,
+    Problem, Problems, Value,
 };
+
+/// The name of the tables of hosts.
+const HOST: &str = "host";
 
 /// A `[[variant]]` as written.
 #[derive(Clone, Debug, Default)]
@@ -42,11 +45,16 @@ impl WrittenPublished {
 
     /// The text of a key; `None` if it is missing, or could not be read.
     pub(crate) fn text(&self, path: &str) -> Option<&str> {
-        match self.entries.get(path)?.value.as_ref()? {
-            Value::Text(text) => Some(text),
-            _ => None,
-        }
+        self.entries.get(path)?.text()
     }
+}
+
+/// A `[host.NAME]` as written.
+#[derive(Clone, Debug)]
+pub(crate) struct WrittenHost {
+    pub(crate) name: String,
+    pub(crate) place: Place,
+    pub(crate) entries: Entries,
 }
 
 /// The experiment as the file and the command line have it.
@@ -58,6 +66,8 @@ pub struct Document {
     pub(crate) variants: Vec<WrittenVariant>,
     /// In the order of the file.
     pub(crate) published: Vec<WrittenPublished>,
+    /// In the order of the file.
+    pub(crate) hosts: Vec<WrittenHost>,
     /// True if an entry of `variant` could not be read as a variant.
     pub(crate) has_unreadable_variant: bool,
     pub(crate) problems: Vec<Problem>,
@@ -103,6 +113,8 @@ impl Document {
             } else if key.get_ref() == "published" {
                 let list = Tables { name: "published", noun: "figure" };
                 document.published = list.read(value, &mut walk.problems, read_published);
+            } else if key.get_ref() == HOST {
+                document.hosts = read_hosts(value, &mut walk.problems);
             } else {
                 walk.visit("", key, value);
             }
@@ -174,6 +186,15 @@ impl Document {
         };
         let (key_place, value_place) = (place(0, path.len()), place(path.len() + 1, set.len()));
         let full_path = path.trim();
+        if let Some((name, path)) =
+            full_path.strip_prefix("host.").and_then(|rest| rest.rsplit_once('.'))
+        {
+            let key = find_of(&HOST_KEYS, HOST, path, key_place.clone())?;
+            let read = read(key, text, Syntax::Set(full_path));
+            let entry = Entry::of(read, value_place, Layer::CommandLine, &mut self.problems);
+            self.host_at(name, key_place).entries.insert(key.path, entry);
+            return Ok(());
+        }
         let within = full_path.strip_prefix("variant.").and_then(|rest| rest.split_once('.'));
         let (variant, path) = match within {
             Some((name, path)) => (Some(self.variant_at(name, &key_place)?), path),
@@ -196,6 +217,17 @@ impl Document {
         Ok(())
     }
 
+    /// The host of this name, which is a new one if it has no table.
+    fn host_at(&mut self, name: &str, place: Place) -> &mut WrittenHost {
+        let found = self.hosts.iter().position(|host| host.name == name);
+        let at = found.unwrap_or_else(|| {
+            let (name, entries) = (name.to_owned(), Entries::new());
+            self.hosts.push(WrittenHost { name, place, entries });
+            self.hosts.len() - 1
+        });
+        &mut self.hosts[at]
+    }
+
     fn variant_at(&self, name: &str, place: &Place) -> Result<usize, Problem> {
         let found = self.variants.iter().position(|variant| variant.name.as_deref() == Some(name));
         found.ok_or_else(|| {
@@ -214,7 +246,7 @@ impl Document {
     }
 
     /// The keys that are code ([`Key::is_code`]) and have a value in the file itself, each once, in the order
-    /// of the reference. Values of the command line are the user's own.
+    /// of the reference, and `host` for tables of hosts. Values of the command line are the user's own.
     #[must_use]
     pub fn code_keys(&self) -> Vec<&'static str> {
         let of_variants = self.variants.iter().map(|variant| &variant.entries);
@@ -224,7 +256,13 @@ impl Document {
             entries.any(|entry| entry.place.origin == Origin::File)
         };
         let code = keys().filter(|key| key.is_code);
-        code.map(|key| key.path).filter(|path| is_in_file(path)).collect()
+        let mut found: Vec<&str> =
+            code.map(|key| key.path).filter(|path| is_in_file(path)).collect();
+        let mut of_hosts = self.hosts.iter().flat_map(|host| host.entries.values());
+        if of_hosts.any(|entry| entry.place.origin == Origin::File) {
+            found.push(HOST);
+        }
+        found
     }
 }
 
@@ -383,12 +421,13 @@ fn read_published(
     let found = std::mem::take(problems);
     let mut walk = Walk { entries: Entries::new(), problems: found, scope: Layer::File };
     for (name, value) in table {
-        let Some(key) = PUBLISHED_KEYS.iter().find(|key| key.path == name.get_ref()) else {
-            let names: Vec<&str> = PUBLISHED_KEYS.iter().map(|key| key.path).collect();
-            let message = format!("unknown key `{}` of `[[published]]`", shown(name.get_ref()));
-            let problem = Problem::new(message, in_file(name.span()).mark("unknown key"));
-            walk.problems.push(problem.help(format!("its keys are {}", listed(&names))));
-            continue;
+        let key = find_of(&PUBLISHED_KEYS, "[published]", name.get_ref(), in_file(name.span()));
+        let key = match key {
+            Ok(key) => key,
+            Err(problem) => {
+                walk.problems.push(problem);
+                continue;
+            }
         };
         let entry = walk.read(key, value);
         walk.entries.insert(key.path, entry);
@@ -407,6 +446,58 @@ fn read_published(
     }
     *problems = walk.problems;
     WrittenPublished { place, entries: walk.entries }
+}
+
+/// The tables of hosts, each below its name.
+fn read_hosts(value: &Spanned<DeValue<'_>>, problems: &mut Vec<Problem>) -> Vec<WrittenHost> {
+    let DeValue::Table(tables) = value.get_ref() else {
+        problems.push(no_host(value.span()));
+        return Vec::new();
+    };
+    let mut hosts = Vec::new();
+    for (name, value) in tables {
+        let DeValue::Table(table) = value.get_ref() else {
+            problems.push(no_host(value.span()));
+            continue;
+        };
+        let found = std::mem::take(problems);
+        let mut walk = Walk { entries: Entries::new(), problems: found, scope: Layer::File };
+        for (key, value) in table {
+            match find_of(&HOST_KEYS, HOST, key.get_ref(), in_file(key.span())) {
+                Ok(known) => {
+                    let entry = walk.read(known, value);
+                    walk.entries.insert(known.path, entry);
+                }
+                Err(problem) => walk.problems.push(problem),
+            }
+        }
+        *problems = walk.problems;
+        let (name, place) = (name.get_ref().to_string(), in_file(name.span()));
+        hosts.push(WrittenHost { name, place, entries: walk.entries });
+    }
+    hosts
+}
+
+/// A host that is no table.
+fn no_host(span: Range<usize>) -> Problem {
+    let mark = in_file(span).mark("no table");
+    let problem = Problem::new("a host must be a table of keys", mark);
+    problem.help("begin each host with a line `[host.NAME]`")
+}
+
+/// A key of a table that has keys of its own.
+fn find_of(
+    keys: &'static [Key],
+    table: &str,
+    path: &str,
+    place: Place,
+) -> Result<&'static Key, Problem> {
+    keys.iter().find(|key| key.path == path).ok_or_else(|| {
+        let names: Vec<&str> = keys.iter().map(|key| key.path).collect();
+        let message = format!("unknown key `{}` of `[{table}]`", shown(path));
+        let problem = Problem::new(message, place.mark("unknown key"));
+        problem.help(format!("its keys are {}", listed(&names)))
+    })
 }
 
 struct Walk {
@@ -532,7 +623,6 @@ mod tests {
         ];
         let code = [
             "server.host",
-            "server.host_program",
             "server.binary",
             "server.root",
             "server.config",
@@ -545,7 +635,7 @@ mod tests {
             "upstream.binary",
             "upstream.extra",
             "load.hosts",
-            "load.host_program",
+            "hosts.program",
         ];
         for key in keys().filter(|key| matches!(key.kind, Kind::Text | Kind::Path)) {
             let is_known = harmless.contains(&key.path) != code.contains(&key.path);

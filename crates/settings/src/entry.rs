@@ -13,6 +13,16 @@ pub(crate) struct Entry {
     pub(crate) layer: Layer,
 }
 
+impl Entry {
+    /// `None` if it is no text, or could not be read.
+    pub(crate) fn text(&self) -> Option<&str> {
+        match self.value.as_ref()? {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
 /// Where a value was written. A later layer wins over an earlier one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Layer {

@@ -13,10 +13,10 @@ use crate::entry::Entries;
 use crate::key::{Field, Fields as _};
 use crate::{
     ClientLink, ClientLinkDraft, Common, Compare, CompareDraft, Expect, ExpectDraft, ExpectedCode,
-    Identity, Key, Lab, LabDraft, Load, LoadDraft, Log, LogDraft, LogTarget, Metric, Mode,
-    Published, QuotaKind, Relay, RelayDraft, Repeat, RightCodes, Server, ServerChoice, ServerDraft,
-    ServerKind, Top, Upstream, UpstreamChoice, UpstreamDraft, UpstreamLink, UpstreamLinkDraft,
-    Value, Written, Zone, ZoneDraft,
+    HostDefaults, HostPlace, Identity, Key, Lab, LabDraft, Load, LoadDraft, Log, LogDraft,
+    LogTarget, Metric, Mode, Published, QuotaKind, Relay, RelayDraft, Repeat, RightCodes, Server,
+    ServerChoice, ServerDraft, ServerKind, Top, Upstream, UpstreamChoice, UpstreamDraft,
+    UpstreamLink, UpstreamLinkDraft, Value, Written, Zone, ZoneDraft,
 };
 
 /// An experiment that can be planned.
@@ -34,6 +34,8 @@ pub struct Experiment {
     pub repeat: Repeat,
     /// The load at one rate for all variants.
     pub common: Common,
+    /// What holds for hosts of which nothing else was said.
+    pub host_defaults: HostDefaults,
     /// In the order of the file: at least one, each with its own name.
     pub variants: Vec<Variant>,
     /// What others published of such an experiment, in the order of the file.
@@ -126,7 +128,8 @@ variant! {
 /// All keys, in the order of the file.
 pub fn keys() -> impl Iterator<Item = &'static Key> {
     let groups = [Top::KEYS].into_iter().chain(Variant::KEYS);
-    groups.chain([Common::KEYS, Repeat::KEYS]).flatten()
+    let groups = groups.chain([Common::KEYS, Repeat::KEYS, HostDefaults::KEYS]);
+    groups.flatten()
 }
 
 impl Experiment {
@@ -134,6 +137,21 @@ impl Experiment {
     #[must_use]
     pub fn variant(&self, name: &str) -> Option<&Variant> {
         self.variants.iter().find(|variant| variant.name == name)
+    }
+
+    /// The hosts of all variants, each once.
+    #[must_use]
+    pub fn hosts(&self) -> Vec<&HostPlace> {
+        let mut all: Vec<&HostPlace> = Vec::new();
+        for Variant { server, load, .. } in &self.variants {
+            let of_load = load.hosts.iter().flat_map(|hosts| &hosts.0);
+            for host in server.host.iter().chain(of_load) {
+                if !all.contains(&host) {
+                    all.push(host);
+                }
+            }
+        }
+        all
     }
 
     /// The slices in which variants alternate. The guard is their lead.

@@ -108,12 +108,6 @@ pub enum Condition {
     Zipf,
     /// Queries do not depend on answers.
     CommonQueries,
-    /// Clients are neither of a capture nor of a population.
-    MadeClients,
-    /// The server has a host of its own.
-    ServerHost,
-    /// Other hosts share the load.
-    LoadHosts,
     /// Clients close connections after a number of queries.
     Quota,
 }
@@ -271,7 +265,7 @@ impl Key {
     /// True if a variant may have its own value. Other keys belong to the experiment as a whole.
     #[must_use]
     pub fn is_overridable(&self) -> bool {
-        let of_all = ["repeat.", "common."];
+        let of_all = ["repeat.", "common.", "hosts."];
         self.path.contains('.') && !of_all.iter().any(|group| self.path.starts_with(group))
     }
 }

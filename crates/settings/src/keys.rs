@@ -16,9 +16,9 @@ use crate::entry::Entries;
 use crate::key::{Condition, Field, Fields, FlagForm, Key, Setting, When, Written, settings};
 use crate::{
     Alternate, CacheSize, CertificateKind, ExpectedCode, Factor, HostAddress, HostPlace,
-    HostPlaces, HostsChoice, Kind, LoadShares, LogSuffix, LogTarget, MAX_WORKERS, Metric, Mode,
-    PopulationSource, Quickack, QuotaKind, ReceiveTime, Records, Rounds, ServerChoice, ServerKind,
-    Subnets, TimeForm, TlsVersions, UpstreamChoice, Value, VariantNames, ZoneSigning,
+    HostPlaces, HostsChoice, Install, Kind, LoadShares, LogSuffix, LogTarget, MAX_WORKERS, Metric,
+    Mode, PopulationSource, Quickack, QuotaKind, ReceiveTime, Records, Rounds, ServerChoice,
+    ServerKind, Subnets, TimeForm, TlsVersions, UpstreamChoice, Value, VariantNames, ZoneSigning,
 };
 
 const MS: Duration = Duration::from_millis(1);
@@ -99,9 +99,6 @@ const REPLAYED: When = When::Variant(Condition::Replayed);
 const NOT_REPLAYED: When = When::Variant(Condition::NotReplayed);
 const NOT_OF_POPULATION: When = When::Variant(Condition::NotOfPopulation);
 const BY_ZIPF: When = When::Variant(Condition::Zipf);
-const WITH_SERVER_HOST: When = When::Variant(Condition::ServerHost);
-const MADE_CLIENTS: When = When::Variant(Condition::MadeClients);
-const WITH_LOAD_HOSTS: When = When::Variant(Condition::LoadHosts);
 const WITH_COMMON_QUERIES: When = When::Variant(Condition::CommonQueries);
 const WITH_QUOTA: When = When::Variant(Condition::Quota);
 
@@ -169,11 +166,9 @@ settings! {
         /// Accept any certificate; the results then carry a caveat
         insecure: bool = false, flag("insecure", ""), form(FlagForm::Switch("true")),
             conflicts("authority");
-        /// Host of the server, as you give it to `ssh`. dnslab is installed there, and the login asks for nothing. `dnslab
-        /// agent` starts the server there, or watches an external one, as root or as the server's owner
+        /// Host of the server, as you give it to `ssh`, or with a `[host.NAME]`. dnslab is installed there
+        /// (`hosts.install`), and the login asks for nothing. `dnslab agent` starts the server there, or watches an external one, as root or as the server's owner
         host: Option<HostPlace> = None, absent("this machine"), flag("watch", "HOST"), code;
-        /// Path of dnslab on that host, of letters, digits and `/._+-`
-        host_program: PathBuf = PathBuf::from("dnslab"), when(&[WITH_SERVER_HOST]), code;
         /// Process of an external server, whose CPU and memory are watched with those of its children
         pid: Option<u32> = None, count(1, 4_194_304), absent("found by the port"), when(&[EXTERNAL]);
         /// systemd unit of an external server, e.g. `named.service`, whose CPU and memory are watched
@@ -532,13 +527,11 @@ settings! {
             flag("workers", "N");
         /// CPUs that the workers are pinned to, one for each
         cpus: Vec<usize> = Vec::new(), absent("chosen so that server and load share none");
-        /// Hosts that share the load, as you give them to `ssh`, with commas: `"gen1.example.net,gen2.example.net"`.
-        /// dnslab is installed there, and the login asks for nothing. Each has as many of the workers as it has of all
+        /// Hosts that share the load, as you give them to `ssh` or with a `[host.NAME]`, with commas:
+        /// `"gen1.example.net,gen2.example.net"`. dnslab is installed there (`hosts.install`), and the login asks for
+        /// nothing. Each has as many of the workers as it has of all
         /// their CPUs, and as many of the clients as of the workers
-        hosts: Option<HostPlaces> = None, absent("this machine"), flag("hosts", "HOST,..."),
-            when(&[MADE_CLIENTS]), code;
-        /// Path of dnslab on those hosts, of letters, digits and `/._+-`
-        host_program: PathBuf = PathBuf::from("dnslab"), when(&[WITH_LOAD_HOSTS]), code;
+        hosts: Option<HostPlaces> = None, absent("this machine"), flag("hosts", "HOST,..."), code;
         /// Batching: how long sends and receives wait at most to be done in one system call
         batch_delay: Duration = Duration::from_micros(20), lasting(Duration::ZERO, SECOND);
         /// UDP: when a datagram has come, by the clock of the generator once it has read it, or by the
@@ -702,6 +695,19 @@ settings! {
         shares: Option<LoadShares> = None, absent("none");
         /// Common load, and each load at a share, before its measured window
         warm_up: Duration = Duration::from_millis(200), lasting(Duration::ZERO, WEEK);
+    }
+}
+
+settings! {
+    /// What holds for each host of which nothing else is said.
+    pub struct HostDefaults, draft HostDefaultsDraft, at "hosts." {
+        /// Path of dnslab on hosts, of letters, digits and `/._+-`
+        program: Option<PathBuf> = None,
+            absent("`dnslab`; on this machine the program that runs"), code;
+        /// Whether dnslab is on hosts: with `present` it is; with `copy` the running program is copied there by ssh, and
+        /// its file is gone when it has begun. A host of another architecture, or with an older C library, has to have
+        /// its own
+        install: Install = Install::Present;
     }
 }
 

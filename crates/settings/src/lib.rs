@@ -42,6 +42,7 @@ mod differences;
 mod document;
 mod entry;
 mod experiment;
+mod hosts;
 mod key;
 mod keys;
 mod kind;
@@ -70,12 +71,13 @@ pub use experiment::{
     ChainRole, ChainServer, Experiment, ExternalUpstream, HttpSettings, Queries, Variant,
     VariantDraft, Verification, keys,
 };
+pub use hosts::{HOST_KEYS, HostAt, HostPlace, HostPlaces, Install, NoHostPlace, NoHostPlaces};
 pub use key::{Condition, DefaultValue, Flag, FlagForm, Key, Setting, Unused, When, Written};
 pub use keys::{
     ClientLink, ClientLinkDraft, Common, CommonDraft, Compare, CompareDraft, Expect, ExpectDraft,
-    Lab, LabDraft, Link, Load, LoadDraft, Log, LogDraft, Relay, RelayDraft, Repeat, RepeatDraft,
-    Server, ServerDraft, Top, TopDraft, Upstream, UpstreamDraft, UpstreamLink, UpstreamLinkDraft,
-    VARIANT_NAME, Zone, ZoneDraft,
+    HostDefaults, HostDefaultsDraft, Lab, LabDraft, Link, Load, LoadDraft, Log, LogDraft, Relay,
+    RelayDraft, Repeat, RepeatDraft, Server, ServerDraft, Top, TopDraft, Upstream, UpstreamDraft,
+    UpstreamLink, UpstreamLinkDraft, VARIANT_NAME, Zone, ZoneDraft,
 };
 pub use kind::{Host, HostAddress, Interface, Kind, Unread, Value};
 pub use metric::{Metric, Unit};
@@ -89,9 +91,9 @@ pub use schema::schema;
 pub use server_kind::{CacheUnit, ServerKind, ServerProfile};
 pub use suggestion::closest_word;
 pub use types::{
-    CacheSize, CacheSizeError, ExpectedCode, Factor, HostPlace, HostPlaces, Identity, LoadShares,
-    NoCode, NoHostPlace, NoHostPlaces, NoPopulation, PopulationSource, RightCodes, Rounds,
-    ServerChoice, Subnets, TooManyNames, UnreadShares, UpstreamChoice, VariantNames,
+    CacheSize, CacheSizeError, ExpectedCode, Factor, Identity, LoadShares, NoCode, NoPopulation,
+    PopulationSource, RightCodes, Rounds, ServerChoice, Subnets, TooManyNames, UnreadShares,
+    UpstreamChoice, VariantNames,
 };
 pub use words::{
     Alternate, CertificateKind, HostsChoice, LogSuffix, LogTarget, Quickack, QuotaKind,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::experiment::keys;
 use crate::keys::VARIANT_NAME;
-use crate::{DefaultValue, Key, PUBLISHED_KEYS};
+use crate::{DefaultValue, HOST_KEYS, Key, PUBLISHED_KEYS};
 
 const INTRODUCTION: &str = "\
 <!-- Generated from the keys in crates/settings/src/keys.rs. To write it anew:
@@ -71,7 +71,7 @@ override that no variant takes, because each has a value of its own, is an error
 ";
 
 /// Title of each table, prefix of its keys, and a remark.
-const SECTIONS: [(&str, &str, &str); 13] = [
+const SECTIONS: [(&str, &str, &str); 15] = [
     ("The experiment", "", "They belong to the experiment as a whole."),
     ("`[server]`", "server.", "The server under test. A variant may override them."),
     (
@@ -101,6 +101,17 @@ const SECTIONS: [(&str, &str, &str); 13] = [
     ),
     ("`[compare]`", "compare.", "What is compared. A variant may override it."),
     ("`[repeat]`", "repeat.", "They belong to the experiment as a whole."),
+    (
+        "`[hosts]`",
+        "hosts.",
+        "What holds for each host of which nothing else is said. The keys belong to the experiment as a whole.",
+    ),
+    (
+        "`[host.NAME]`",
+        "host.",
+        "One for each host of which more is to be said than its name. `server.host` and `load.hosts` have the name. \
+         `--set host.NAME.install=copy` sets a key for one call.",
+    ),
     ("`[[variant]]`", "variant.", "One for each case, at least one."),
     (
         "`[[published]]`",
@@ -118,6 +129,7 @@ pub fn reference() -> String {
             "" => keys().filter(|key| !key.path.contains('.')).collect(),
             "variant." => vec![&VARIANT_NAME],
             "published." => PUBLISHED_KEYS.iter().collect(),
+            "host." => HOST_KEYS.iter().collect(),
             _ => keys().filter(|key| key.path.starts_with(prefix)).collect(),
         };
         write!(text, "## {title}\n\n{remark}\n\n| key | value | default | meaning |\n")

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::experiment::keys;
 use crate::keys::VARIANT_NAME;
-use crate::{DefaultValue, Key, PUBLISHED_KEYS};
+use crate::{DefaultValue, HOST_KEYS, Key, PUBLISHED_KEYS};
 
 /// The JSON schema (draft 2020-12) of an experiment file, with a line break at the end.
 ///
@@ -40,6 +40,13 @@ pub fn schema() -> String {
         "description": "What others published of such an experiment",
         "type": "array",
         "items": published,
+    });
+    let mut host = Node::default();
+    HOST_KEYS.iter().for_each(|key| host.insert(key.path, key));
+    whole["properties"]["host"] = json!({
+        "description": "Hosts, each below its name",
+        "type": "object",
+        "additionalProperties": host.schema(),
     });
     if let Some(required) = whole["required"].as_array_mut() {
         required.push(json!("variant"));

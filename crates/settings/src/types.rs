@@ -21,9 +21,9 @@ use crate::key::Setting;
 use crate::problem::on_one_line;
 use crate::suggestion::closest_word;
 use crate::{
-    Alternate, CertificateKind, Host, HostAddress, HostsChoice, Interface, Kind, LogSuffix,
-    LogTarget, MAX_SHARES, MAX_VARIANTS, Metric, Quickack, QuotaKind, ReceiveTime, Records,
-    ServerKind, TimeForm, TlsVersions, Unread, Value, ZoneSigning,
+    Alternate, CertificateKind, Host, HostAddress, HostPlace, HostPlaces, HostsChoice, Install,
+    Interface, Kind, LogSuffix, LogTarget, MAX_SHARES, MAX_VARIANTS, Metric, Quickack, QuotaKind,
+    ReceiveTime, Records, ServerKind, TimeForm, TlsVersions, Unread, Value, ZoneSigning,
 };
 
 /// A type with its own variant of [`Value`].
@@ -129,7 +129,7 @@ macro_rules! choices {
 }
 
 choices! {
-    Alternate, CertificateKind, Connect, DnstapSource, HostsChoice, LogSuffix, LogTarget, Method, Pace, Quickack, QuotaKind, ReceiveTime, Records, Selection, ServerKind, ServerOrder, TimeForm, TlsVersions, Transport,
+    Alternate, CertificateKind, Connect, DnstapSource, HostsChoice, Install, LogSuffix, LogTarget, Method, Pace, Quickack, QuotaKind, ReceiveTime, Records, Selection, ServerKind, ServerOrder, TimeForm, TlsVersions, Transport,
     Truncated, ZoneSigning,
 }
 
@@ -694,104 +694,6 @@ pub enum Identity {
     Process(u32),
     /// By the name of its systemd unit, e.g. `named.service`.
     Unit(String),
-}
-
-/// Another host, as ssh(1) takes it: `ns1.example.net`, `admin@ns1`, an address, or a name of its configuration.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct HostPlace(
-    /// What ssh is given.
-    pub String,
-);
-
-/// A text that names no host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoHostPlace;
-
-impl HostPlace {
-    const SSH: &'static str = "ssh:";
-}
-
-impl fmt::Display for NoHostPlace {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("write what you give to ssh: \"ns1.example.net\", or \"admin@ns1\"")
-    }
-}
-
-impl std::error::Error for NoHostPlace {}
-
-impl FromStr for HostPlace {
-    type Err = NoHostPlace;
-
-    fn from_str(text: &str) -> Result<Self, NoHostPlace> {
-        let destination = text.strip_prefix(Self::SSH).unwrap_or(text);
-        let is_of_host = |octet: u8| octet.is_ascii_alphanumeric() || b"@._-:%[]".contains(&octet);
-        let is_one = destination.bytes().all(is_of_host)
-            && destination
-                .bytes()
-                .next()
-                .is_some_and(|first| first.is_ascii_alphanumeric() || first == b'[')
-            && destination.len() <= 255;
-        is_one.then(|| Self(destination.to_owned())).ok_or(NoHostPlace)
-    }
-}
-
-impl fmt::Display for HostPlace {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}{}", Self::SSH, self.0)
-    }
-}
-
-/// Hosts, each as ssh(1) takes it, at least one.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct HostPlaces(
-    /// Each once.
-    pub Vec<HostPlace>,
-);
-
-/// A text that names no hosts, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NoHostPlaces(String);
-
-impl fmt::Display for NoHostPlaces {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for NoHostPlaces {}
-
-impl HostPlaces {
-    /// Hosts at most.
-    pub const MAX: usize = 256;
-}
-
-impl FromStr for HostPlaces {
-    type Err = NoHostPlaces;
-
-    fn from_str(text: &str) -> Result<Self, NoHostPlaces> {
-        let mut hosts: Vec<HostPlace> = Vec::new();
-        for part in text.split(',').map(str::trim) {
-            let host = part.parse();
-            let host = host.map_err(|none: NoHostPlace| NoHostPlaces(none.to_string()))?;
-            if hosts.contains(&host) {
-                return Err(NoHostPlaces(format!("name `{part}` once: each host has one share")));
-            }
-            hosts.push(host);
-        }
-        match hosts.len() {
-            many if many > Self::MAX => {
-                Err(NoHostPlaces(format!("name at most {} hosts: these are {many}", Self::MAX)))
-            }
-            _ => Ok(Self(hosts)),
-        }
-    }
-}
-
-impl fmt::Display for HostPlaces {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<&str> = self.0.iter().map(|host| host.0.as_str()).collect();
-        formatter.write_str(&names.join(","))
-    }
 }
 
 /// Where a population is described.

@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use crate::ZoneSigning;
 use crate::experiment::{Experiment, Variant};
+use crate::hosts::HostPlace;
 use crate::key::Key;
-use crate::keys::{Common, Compare, Expect, Load, Repeat, Top};
+use crate::keys::{Common, Compare, Expect, HostDefaults, Load, Repeat, Top};
 use crate::kind::Value;
 use crate::published::Published;
 
@@ -34,12 +35,14 @@ impl Experiment {
         text.push('\n');
         push_lines(&mut text, &lines(Common::KEYS, self.common.values()));
         push_lines(&mut text, &lines(Repeat::KEYS, self.repeat.values()));
+        push_lines(&mut text, &lines(HostDefaults::KEYS, self.host_defaults.values()));
         for (variant, lines) in self.variants.iter().zip(&variants) {
             let name = toml::Value::String(variant.name.clone());
             text.push_str(&format!("\n[[variant]]\nname = {name}\n"));
             push_lines(&mut text, lines.iter().filter(|line| !is_shared(line)));
         }
         text.extend(self.published.iter().map(Published::to_toml));
+        text.extend(self.hosts().into_iter().filter_map(HostPlace::to_toml));
         text
     }
 }

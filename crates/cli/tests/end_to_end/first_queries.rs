@@ -283,7 +283,9 @@ fn row(key: &str) -> Shows {
         "load.timeout" | "load.attempts" | "load.backoff" | "load.server_order" => {
             Nothing("they say how long, how often and in which order a silent server is asked")
         }
-        "load.hosts" | "load.host_program" => Nothing("the first queries leave this host"),
+        "load.hosts" | "hosts.program" | "hosts.install" => {
+            Nothing("the first queries leave this host")
+        }
         "load.receive_time" | "load.quickack" => Nothing("options of the socket"),
         "load.tls_records" | "load.resumption" | "load.early_data" => {
             Nothing("one query is one record, and the first connection has no ticket")

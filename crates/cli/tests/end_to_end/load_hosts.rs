@@ -6,11 +6,12 @@ use rustix::process::{Pid, Signal};
 use crate::command::{Done, Running};
 use crate::evidence::{measured, report_is_whole, valid_records};
 use crate::processes::wait_for;
+use crate::replay::capture;
 use crate::room::{Room, SHORT, UDP_AND_TCP};
 use crate::ssh::{HERE, Hosts, SERVER, agent, agents, check_none_is_left, processes};
 
 fn there(room: &Room) -> String {
-    format!("load.host_program={}", agent(room))
+    format!("hosts.program={}", agent(room))
 }
 
 fn shared_load(room: &Room, hosts: &Hosts, names: &str, further: &[&str]) -> Running {
@@ -99,6 +100,61 @@ fn the_same_seed_gives_the_same_arrivals_on_any_number_of_hosts() {
         due.push((measured.warm_up.outcomes.due, measured.counters.outcomes.due));
     }
     assert!(due.iter().all(|other| *other == due[0]), "{due:?}");
+}
+
+/// A capture stays here; what its clients ask is sent to the hosts. A client keeps its host, over TCP and UDP.
+#[test]
+fn a_capture_is_played_from_several_hosts() {
+    let room = Room::with_load();
+    let hosts = Hosts::with_generators(&room, "", 2);
+    let played = capture(&room, 40, 100, 20_000_000).display().to_string();
+    let replay = ["replay", &played, SERVER, "--duration", "2s", "--set", &there(&room)];
+    let mut due = Vec::new();
+    for (folder, further) in [
+        ("here", &["--workers", "2"][..]),
+        ("udp", &["--workers", "2", "--hosts", "gen1,gen2"]),
+        ("tcp", &["--workers", "2", "--hosts", "gen2,gen1", "--transport", "tcp"]),
+    ] {
+        let lenient = ["--set", "expect.lag_limit=1m", "--expect", "any", "--results", folder];
+        let before = hosts.asked();
+        let done = hosts.dnslab(&room, &[&replay[..], further, &lenient].concat()).finish();
+        let done = done.exits_with(0);
+        let record = valid_records(&room.results_in(folder), 1).remove(0);
+        let measured = measured(&record);
+        assert_eq!(measured.counters.outcomes.answered, 4_000, "{done}");
+        let asked = hosts.asked() - before;
+        assert!((4_000..4_008).contains(&asked), "BIND had {asked} queries{done}");
+        if folder == "tcp" {
+            assert_eq!(measured.counters.connections.opened, 40, "one for each client{done}");
+        }
+        due.push(measured.intervals.iter().map(|interval| interval.due).collect::<Vec<_>>());
+    }
+    // An interval has what is due in it, but for what is taken up a little later.
+    let sums = |due: &Vec<u64>| due.iter().sum::<u64>();
+    assert!(due.iter().all(|other| sums(other) == sums(&due[0])), "{due:?}");
+    check_none_is_left(&room);
+}
+
+#[test]
+fn a_population_is_played_from_several_hosts() {
+    let room = Room::with_load();
+    let hosts = Hosts::with_generators(&room, "", 2);
+    let mut due = Vec::new();
+    for (folder, further) in [("here", &[][..]), ("there", &["--hosts", "gen1,gen2"][..])] {
+        let load =
+            ["load", SERVER, "--population", "typical", "--clients", "300", "--rate", "1000"];
+        let long = ["--duration", "2s", "--warm-up", "500ms", "--workers", "4", "--expect", "any"];
+        let there = there(&room);
+        let lenient = ["--set", "expect.lag_limit=1m", "--set", &there, "--results", folder];
+        let all = [&load[..], &long, &lenient, further].concat();
+        let done = hosts.dnslab(&room, &all).finish().exits_with(0);
+        let record = valid_records(&room.results_in(folder), 1).remove(0);
+        let measured = measured(&record);
+        assert!(measured.counters.outcomes.answered > 1_000, "{done}");
+        due.push(measured.counters.outcomes.due + measured.warm_up.outcomes.due);
+    }
+    assert_eq!(due[0], due[1], "the same clients ask the same from other hosts");
+    check_none_is_left(&room);
 }
 
 /// The server is here, and the load comes from two other hosts, in slices.

@@ -28,6 +28,7 @@ mod first_hour;
 mod first_queries;
 mod foreign;
 mod given_files;
+mod grounds;
 mod host;
 mod hosts;
 mod hosts_death;

@@ -19,7 +19,7 @@ fn experiment(room: &Room, lines: &str) {
 }
 
 fn run_there(room: &Room, hosts: &Hosts, further: &[&str]) -> Running {
-    let program = format!("server.host_program={}", agent(room));
+    let program = format!("hosts.program={}", agent(room));
     let run = ["run", "./experiment.toml", "--on", "ns1", "--set", &program];
     hosts.dnslab(room, &[&run[..], further].concat())
 }
@@ -78,7 +78,7 @@ fn a_server_is_started_on_another_host() {
 fn the_experiment_of_the_readme_runs_there() {
     let room = Room::with_load();
     let hosts = Hosts::make(&room, "");
-    let program = format!("server.host_program={}", agent(&room));
+    let program = format!("hosts.program={}", agent(&room));
     let short =
         ["--set", "load.duration=300ms", "--set", "repeat.runs=1", "--set", "expect.lag_limit=1m"];
     let run = ["run", "encryption", "--on", "ns1", "--set", "server.kind=bind", "--set", &program];
@@ -131,7 +131,7 @@ fn a_server_there_is_asked_from_other_hosts() {
     let room = Room::with_load();
     let hosts = Hosts::with_generators(&room, "", 2);
     experiment(&room, UDP_AND_TCP);
-    let program = format!("load.host_program={}", agent(&room));
+    let program = format!("hosts.program={}", agent(&room));
     let load = ["--set", "load.hosts=gen1,gen2", "--set", &program, "--set", "server.kind=bind"];
     let done = run_there(&room, &hosts, &load).finish().exits_with(0);
     for record in valid_records(&room.results(), 2) {
@@ -239,7 +239,7 @@ fn each_mistake_about_a_started_server_is_named() {
         "cannot have `upstream.kind`",
     );
     refused(
-        &["--set", "server.kind=bind", "--set", "server.host_program=/nowhere/dnslab"],
+        &["--set", "server.kind=bind", "--set", "hosts.program=/nowhere/dnslab"],
         "no dnslab answered there",
     );
     check_nothing_is_left(&room);

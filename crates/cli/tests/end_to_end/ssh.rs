@@ -32,16 +32,34 @@ pub(crate) struct Hosts {
     _named: Guarded,
 }
 
+/// What is not as usual between hosts.
+#[derive(Default)]
+pub(crate) struct Ways<'a> {
+    /// The clients' key is for this command only, if there is one.
+    pub(crate) forced: &'a str,
+    /// `gen1`, `gen2` and so on are reached as the server's host is.
+    pub(crate) generators: usize,
+    /// Lines of sshd_config(5).
+    pub(crate) sshd: &'a str,
+    /// Lines of ssh_config(5).
+    pub(crate) ssh: &'a str,
+}
+
 impl Hosts {
     /// With sshd and BIND on the server's host. The clients' key is for this command only, if there is one.
     #[track_caller]
     pub(crate) fn make(room: &Room, forced: &str) -> Self {
-        Self::with_generators(room, forced, 0)
+        Self::with(room, &Ways { forced, ..Ways::default() })
     }
 
-    /// `gen1`, `gen2` and so on are reached as the server's host is.
     #[track_caller]
-    pub(crate) fn with_generators(room: &Room, forced: &str, count: usize) -> Self {
+    pub(crate) fn with_generators(room: &Room, forced: &str, generators: usize) -> Self {
+        Self::with(room, &Ways { forced, generators, ..Ways::default() })
+    }
+
+    #[track_caller]
+    pub(crate) fn with(room: &Room, ways: &Ways<'_>) -> Self {
+        let Ways { forced, generators: count, sshd: sshd_lines, ssh } = *ways;
         let client = Host::make();
         let server = client.another();
         client.run(&format!(
@@ -82,7 +100,7 @@ impl Hosts {
         room.write(
             "ssh_config",
             &format!(
-                "{names}Host *\nIdentityFile {folder}/own\nIdentitiesOnly yes\n\
+                "{ssh}{names}Host *\nIdentityFile {folder}/own\nIdentitiesOnly yes\n\
                  UserKnownHostsFile {folder}/known\nStrictHostKeyChecking yes\n"
             ),
         );
@@ -97,7 +115,7 @@ impl Hosts {
         fs::set_permissions(bin.join("ssh"), fs::Permissions::from_mode(0o755)).unwrap();
         fs::create_dir_all("/run/sshd").unwrap();
         let all = std::iter::once(&server).chain(&generators).zip(&addresses);
-        let sshds = all.map(|(host, address)| sshd(room, host, address)).collect();
+        let sshds = all.map(|(host, address)| sshd(room, host, address, sshd_lines)).collect();
         let named = named(room, &server);
         let hosts = Self { client, server, _generators: generators, _sshds: sshds, _named: named };
         hosts.wait_until_they_answer(room, &addresses);
@@ -139,7 +157,7 @@ impl Hosts {
         Running::start(command, room.path())
     }
 
-    fn load(&self, room: &Room, duration: &str, further: &[&str]) -> Running {
+    pub(crate) fn load(&self, room: &Room, duration: &str, further: &[&str]) -> Running {
         self.load_at(room, SERVER, duration, further)
     }
 
@@ -152,13 +170,13 @@ impl Hosts {
 
 /// sshd on a host.
 #[track_caller]
-fn sshd(room: &Room, host: &Host, (name, address): &(String, String)) -> Guarded {
+fn sshd(room: &Room, host: &Host, (name, address): &(String, String), lines: &str) -> Guarded {
     let folder = room.path().display();
     let config = room.write(
         &format!("sshd_{name}"),
         &format!(
             "Port 22\nListenAddress {address}\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/authorized\n\
-             StrictModes no\nUsePAM no\nPermitRootLogin yes\nPidFile none\nPasswordAuthentication no\n"
+             StrictModes no\nUsePAM no\nPermitRootLogin yes\nPidFile none\nPasswordAuthentication no\n{lines}"
         ),
     );
     let mut sshd = host.command("/usr/sbin/sshd");
@@ -249,8 +267,8 @@ pub(crate) fn folders_there(room: &Room) -> PathBuf {
     room.path().join("there")
 }
 
-fn as_there(path: &str) -> String {
-    format!("server.host_program={path}")
+pub(crate) fn as_there(path: &str) -> String {
+    format!("hosts.program={path}")
 }
 
 /// The processes whose command lines begin with these words.
@@ -278,7 +296,7 @@ pub(crate) fn check_none_is_left(room: &Room) {
 }
 
 #[track_caller]
-fn check_watched(room: &Room, done: &Done) -> RunRecord {
+pub(crate) fn check_watched(room: &Room, done: &Done) -> RunRecord {
     let record = valid_records(&room.results(), 1).remove(0);
     assert_eq!(unwatched(&record), None, "{done}");
     assert_eq!(record.server.host, "ns1", "{done}");
@@ -353,11 +371,7 @@ fn each_mistake_is_named() {
     let room = Room::with_load();
     let hosts = Hosts::make(&room, "");
     let at = (&room, &hosts);
-    check_refused(
-        at,
-        &["--watch", "ns1"],
-        &["ns1: no dnslab answered there", "server.host_program"],
-    );
+    check_refused(at, &["--watch", "ns1"], &["ns1: no dnslab answered there", "hosts.program"]);
     check_refused(
         at,
         &["--watch", "192.0.2.77"],
@@ -403,7 +417,7 @@ fn an_experiment_is_watched_there_and_resumed() {
     let program = agent(&room);
     room.experiment(&format!(
         "repeat.runs = 1\n[server]\nkind = \"external\"\naddress = \"{SERVER}\"\nhost = \"ns1\"\n\
-         host_program = \"{program}\"\n[expect]\nlag_limit = \"1m\"\n{SHORT}{UDP_AND_TCP}"
+         [host.ns1]\nprogram = \"{program}\"\n[expect]\nlag_limit = \"1m\"\n{SHORT}{UDP_AND_TCP}"
     ));
     hosts.dnslab(&room, &["run", "./experiment.toml"]).finish().exits_with(0);
     let results = room.results();

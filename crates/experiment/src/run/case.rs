@@ -239,8 +239,7 @@ impl Case<'_> {
     /// The hosts that share the load.
     fn load_hosts(&self) -> Result<Option<LoadHosts>, LinkError> {
         let hosts = self.variant.load.hosts.as_ref();
-        let program = &self.variant.load.host_program;
-        hosts.map(|hosts| LoadHosts::reach(self.agents, hosts, program)).transpose()
+        hosts.map(|hosts| LoadHosts::reach(self.agents, hosts)).transpose()
     }
 
     /// The server under test is the last to start.

@@ -249,8 +249,9 @@ fn run_on_hosts(
     observe: &mut dyn FnMut(usize, Progress<'_>),
 ) -> Vec<Result<LoadResult, String>> {
     let fit = fit(applying);
-    let loads = applying.iter().filter_map(|Applying { job, stop, .. }| {
-        Some(HostedLoad { job: job.as_ref().ok()?, stop })
+    let loads = applying.iter().filter_map(|Applying { member, job, stop, .. }| {
+        let clients = member.case.queries.clients.as_deref();
+        Some(HostedLoad { job: job.as_ref().ok()?, clients, stop })
     });
     let loads: Vec<HostedLoad<'_>> = loads.collect();
     let results = hosts.run(&loads, &mut |load, progress| observe(fit[load], progress));

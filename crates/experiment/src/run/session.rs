@@ -688,12 +688,12 @@ fn take_addresses(experiment: &mut Experiment, agents: &Agents) -> Result<(), Se
         }
         let wrong =
             |reason: String| SessionError::Variant { variant: variant.name.clone(), reason };
-        let link = agents.link(host, &variant.server.host_program);
+        let link = agents.link(host);
         let address = link.map_err(|error| wrong(error.to_string()))?.address();
         let address = address.ok_or_else(|| {
             wrong(format!(
                 "{} does not say at which address it was reached: set `server.address`",
-                host.0
+                host.name
             ))
         })?;
         variant.server.address.host = Host::Address(address);

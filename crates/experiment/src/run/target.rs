@@ -181,7 +181,7 @@ fn started_there(
     startup: Startup<'_>,
     asked: &Asked,
 ) -> Result<Target, TargetError> {
-    let link = startup.agents.link(host, &variant.server.host_program)?;
+    let link = startup.agents.link(host)?;
     let (load, folder) = (with_files(variant)?, startup.folder.join("server"));
     let question = Question::of(variant, asked)?;
     let own = asked.zone.as_deref();
@@ -214,7 +214,7 @@ fn started_there(
         let answered =
             asked_often(|| question.ask(&load, transport, address, target.ways.tls.as_ref()));
         answered.map_err(|reason| TargetError::NotReached {
-            host: host.0.clone(),
+            host: host.name.clone(),
             address,
             transport,
             reason,

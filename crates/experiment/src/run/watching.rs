@@ -72,7 +72,7 @@ fn there(
     host: &HostPlace,
     agents: &Agents,
 ) -> Result<Found, LinkError> {
-    let link = agents.link(host, &variant.server.host_program)?;
+    let link = agents.link(host)?;
     let (identity, transport) = (variant.server.identity(), variant.load.transport);
     let found = FoundThere::find(&link, &identity, transport, target)?;
     Ok(found.map(|found| {
@@ -129,7 +129,7 @@ fn find(variant: &Variant) -> Option<Result<ExternalServer, NotFound>> {
 /// Why a host of the load cannot be had.
 pub(super) fn unreachable_load(variant: &Variant, agents: &Agents) -> Option<String> {
     let hosts = variant.load.hosts.as_ref()?;
-    let reached = LoadHosts::reach(agents, hosts, &variant.load.host_program);
+    let reached = LoadHosts::reach(agents, hosts);
     reached.err().map(|error| error.to_string())
 }
 
@@ -138,8 +138,7 @@ pub(super) fn unreachable_load(variant: &Variant, agents: &Agents) -> Option<Str
 pub(super) fn unreachable(variant: &Variant, agents: &Agents) -> Option<String> {
     let host = variant.server.host.as_ref()?;
     let Some(target) = variant.target() else {
-        let reached = agents.link(host, &variant.server.host_program);
-        return reached.err().map(|error| error.to_string());
+        return agents.link(host).err().map(|error| error.to_string());
     };
     if !variant.server.watch {
         return None;

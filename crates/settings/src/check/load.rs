@@ -275,9 +275,14 @@ impl Check<'_> {
                 format!("take at least {count} clients, or fewer hosts"),
             );
         }
-        if let Some(host) = server.host.value.as_ref().filter(|host| hosts.0.contains(host)) {
+        if let Some(host) = server
+            .host
+            .value
+            .as_ref()
+            .filter(|host| hosts.0.iter().any(|other| other.at == host.at))
+        {
             self.problem(
-                format!("`{}` is the host of the server: a load there would take its CPUs", host.0),
+                format!("`{host}` is the host of the server: a load there would take its CPUs"),
                 [server.host.mark("the host of the server"), of_hosts()],
                 "leave it out of `load.hosts`",
             );

@@ -1,5 +1,6 @@
 //! From the experiment as written to the experiment as checked.
 
+mod hosts;
 mod load;
 mod server;
 
@@ -17,9 +18,10 @@ use crate::key::{Field, Setting, Unused, When};
 use crate::problem::shown;
 use crate::suggestion::{listed, near};
 use crate::{
-    CommonDraft, Experiment, LEAST_ROUNDS, LogTarget, MAX_PAIRS, MAX_RUNS, Mark, Metric, Origin,
-    Place, Problem, Problems, Published, PublishedKind, RepeatDraft, Rounds, ServerChoice,
-    ServerKind, TopDraft, Variant, VariantDraft, VariantNames, Written, find,
+    CommonDraft, Experiment, HostDefaults, HostDefaultsDraft, LEAST_ROUNDS, LogTarget, MAX_PAIRS,
+    MAX_RUNS, Mark, Metric, Origin, Place, Problem, Problems, Published, PublishedKind,
+    RepeatDraft, Rounds, ServerChoice, ServerKind, TopDraft, Variant, VariantDraft, VariantNames,
+    Written, find,
 };
 
 /// What the check asks of the machine that it runs on. By default nothing: relative paths stay as they are,
@@ -131,6 +133,8 @@ pub struct Draft {
     pub common: CommonDraft,
     /// Keys of `[repeat]`.
     pub repeat: RepeatDraft,
+    /// Keys of `[hosts]`.
+    pub hosts: HostDefaultsDraft,
     /// In the order of the file.
     pub variants: Vec<VariantDraft>,
     document: Document,
@@ -148,6 +152,7 @@ impl Document {
             top: TopDraft::of(&self.entries),
             common: CommonDraft::of(&self.entries),
             repeat: RepeatDraft::of(&self.entries),
+            hosts: HostDefaultsDraft::of(&self.entries),
             variants: variants.collect(),
             document: self,
         }
@@ -216,15 +221,18 @@ struct Check<'a> {
 
 impl Check<'_> {
     fn experiment(&mut self, draft: Draft) -> Experiment {
-        let Draft { top, common, mut repeat, variants: mut drafts, document } = draft;
+        let Draft { top, common, mut repeat, hosts, variants: mut drafts, document } = draft;
         if !top.name.is_written() {
             self.problem("the experiment has no name", [], "add `name = \"...\"` at the top");
         }
         let mut held: HashSet<Place> = HashSet::new();
+        let host_defaults = hosts.checked();
+        let known_hosts = self.hosts(&document, host_defaults.clone());
         let variants: Vec<Variant> = drafts
             .iter_mut()
             .map(|draft| {
                 self.exclusives(draft);
+                self.place_hosts(draft, &known_hosts);
                 self.population(draft);
                 held.extend(draft.fields().iter().filter_map(|field| field.place().cloned()));
                 self.fit(draft);
@@ -256,6 +264,7 @@ impl Check<'_> {
             answered_by: top_values.answered_by,
             repeat: repeat.checked(),
             common: common.checked(),
+            host_defaults,
             variants,
             published: self.published(&document),
         };

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dnslab_load::{check_sockets, sockets};
 use dnslab_record::{CaseId, Compared, SkippedVariant};
-use dnslab_settings::{Alternate, Experiment, Load, Variant};
+use dnslab_settings::{Alternate, Experiment, Variant};
 
 use crate::run::error::NoSlicesError;
 use crate::run::testbed::has_hosts;
@@ -42,13 +42,9 @@ pub(crate) fn alternation(
     // Those of other hosts are not this machine's.
     let here = variants.iter().filter(|variant| variant.load.hosts.is_none());
     let sockets: u64 = here.map(|variant| sockets(&variant.load)).sum();
-    let hosts = |variant: &Variant| {
-        let Load { hosts, host_program, .. } = &variant.load;
-        hosts.clone().map(|hosts| (hosts, host_program.clone()))
-    };
     let apart = apart.or_else(|| {
-        let first = hosts(variants[0]);
-        let other = variants.iter().find(|variant| hosts(variant) != first)?;
+        let first = &variants[0].load.hosts;
+        let other = variants.iter().find(|variant| variant.load.hosts != *first)?;
         Some((*other, "its load comes from other hosts than those of the others"))
     });
     let (variant, reason) = match (apart, check_sockets(sockets)) {
