@@ -375,6 +375,11 @@ impl<W: Write + Send + 'static> Host<'_, W> {
                     Ok(Answer::Examined(dnslab_lab::doctor::examine_server_host(&guard)))
                 });
             }
+            Order::Path { to } => {
+                return self.answer_later(id, move || {
+                    Ok(Answer::Path(dnslab_lab::way::way_to(to).map(Box::new)))
+                });
+            }
             Order::Watch { server, watch, beside } => self.watch(server, watch, &beside),
             Order::WatchLoad { watch, cpus } => {
                 self.begin_watch(watch, Watched::of_this_process(&cpus))

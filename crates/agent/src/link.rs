@@ -20,7 +20,7 @@ use dnslab_protocol::{
     Order, Role, SentQueries, ToAgent, message_of,
 };
 use dnslab_record::{
-    CpuShare, Diagnosis, Fact, LiveServer, MeasuredShare, ResourceSample, visible,
+    CpuShare, Diagnosis, Fact, LiveServer, MeasuredShare, NetworkPath, ResourceSample, visible,
 };
 use dnslab_settings::HostPlace;
 use dnslab_traffic::QueryList;
@@ -392,6 +392,27 @@ impl Link {
             }
             _ => Err(self.misunderstood()),
         }
+    }
+
+    /// The way that packets take from the host to an address; `None` if that is unknown there.
+    ///
+    /// # Errors
+    /// When the host is lost.
+    pub fn path_to(&self, to: IpAddr) -> Result<Option<NetworkPath>, LinkError> {
+        match self.order(Order::Path { to })? {
+            Answer::Path(path) => Ok(path.map(|path| self.told_path(*path))),
+            _ => Err(self.misunderstood()),
+        }
+    }
+
+    fn told_path(&self, path: NetworkPath) -> NetworkPath {
+        let NetworkPath { to, from, device, kind, next_hop, offloads, .. } = &path;
+        let offloads =
+            offloads.as_ref().map(|all| all.iter().take(MAX_FACTS).map(|name| told(name)));
+        let [to, from, device, kind, next_hop] =
+            [to, from, device, kind, next_hop].map(|text| told(text));
+        let (host, offloads) = (self.name().to_owned(), offloads.map(Iterator::collect));
+        NetworkPath { host, to, from, device, kind, next_hop, offloads, ..path }
     }
 
     /// What is allowed there.

@@ -1,6 +1,7 @@
 //! The hosts that share a load, as their coordinator has them.
 
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -14,7 +15,7 @@ use dnslab_load::{
 };
 use dnslab_protocol::clock::Offset;
 use dnslab_protocol::{Answer, Counted, Order, SentJob, SentShare};
-use dnslab_record::{LoadHost, MeasuredShare};
+use dnslab_record::{LoadHost, MeasuredShare, NetworkPath};
 use dnslab_settings::HostPlaces;
 
 use crate::agents::Agents;
@@ -128,6 +129,13 @@ impl LoadHosts {
             (link.name().to_owned(), ServerWatch::of_load(link, link.cpus()).ok())
         };
         self.links.iter().map(watch).collect()
+    }
+
+    /// The ways of their packets to an address, as far as the hosts know them.
+    #[must_use]
+    pub fn paths_to(&self, to: IpAddr) -> Vec<NetworkPath> {
+        let paths = self.links.iter().filter_map(|link| link.path_to(to).ok().flatten());
+        paths.collect()
     }
 
     /// Applies loads on one timeline, each shared by all hosts, and waits until all have ended. `observe` is told of the

@@ -1,6 +1,6 @@
 //! How a server is watched: here, or by the agent of its host.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use dnslab_lab::perf::{Recording, Sampled};
 use dnslab_lab::{Latest, Sampler, Watched};
 use dnslab_protocol::clock::Offset;
 use dnslab_protocol::{Answer, FoundServer, Order, Sought};
-use dnslab_record::{CpuProfile, ResourceSeries, ServerFacts, Span};
+use dnslab_record::{CpuProfile, NetworkPath, ResourceSeries, ServerFacts, Span};
 use dnslab_settings::Identity;
 use dnslab_wire::Transport;
 
@@ -188,6 +188,15 @@ impl WatchedServer {
                 let begun = RecordingThere::begin(there, length);
                 begun.map(ServerRecording::There).map_err(|error| error.to_string())
             }
+        }
+    }
+
+    /// The way that its packets take to an address, if it is on another host and that is known there.
+    #[must_use]
+    pub fn path_to(&self, to: IpAddr) -> Option<NetworkPath> {
+        match self {
+            Self::Here(_) => None,
+            Self::There(there, _) => there.link.path_to(to).ok()?,
         }
     }
 

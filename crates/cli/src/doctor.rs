@@ -8,7 +8,8 @@ use std::time::Duration;
 use anyhow::Context as _;
 use dnslab_agent::Link;
 use dnslab_experiment::{CalibrationCheck, calibrate};
-use dnslab_lab::doctor::examine;
+use dnslab_lab::doctor::{examine, examine_path};
+use dnslab_lab::way::way_to;
 use dnslab_record::{Diagnosis, Severity};
 use dnslab_settings::HostPlace;
 
@@ -22,6 +23,11 @@ pub(crate) fn doctor(arguments: &Doctor) -> Result<Exit, Failure> {
         let (program, install) = (arguments.program.clone(), arguments.install);
         let link = Link::open(&HostPlace { program, install, ..host.clone() })?;
         link.examine()?.iter().for_each(show);
+        let there = link.address().and_then(way_to);
+        let from = there.as_ref().and_then(|path| path.from.parse().ok());
+        let back = from.map(|from| link.path_to(from)).transpose()?.flatten();
+        let between = there.zip(back).map(|(there, back)| examine_path(&there, &back));
+        between.iter().flatten().for_each(show);
         return Ok(Exit::Fine);
     }
     for finding in std::iter::once(kernel()).chain(examine(&guard())) {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dnslab_record::{Diagnosis, Severity};
+use dnslab_record::{Diagnosis, NetworkPath, Severity};
 use dnslab_wire::units::share;
 use rustix::process::Resource;
 
@@ -15,7 +15,7 @@ use crate::cpu_group::{LimitedGroup, pressure_ns};
 use crate::cpus::Cores;
 use crate::server::{ServerKind, find, title};
 use crate::timers::{ASKED, Sleep};
-use crate::{GuardProgram, LabError, cpus, descendants, host, hosts, readings};
+use crate::{GuardProgram, LabError, cpus, descendants, host, hosts, readings, way};
 
 /// How long steal and busy processes are watched. Counters tick every 10 ms, so this tells 5 % of a CPU from
 /// none.
@@ -68,6 +68,81 @@ pub fn examine_server_host(guard: &GuardProgram) -> Vec<Diagnosis> {
     let mut found = examine(guard);
     found.retain(|finding| !OF_LOAD.contains(&finding.subject.as_str()));
     found
+}
+
+/// What would spoil a measurement between two hosts, by the ways there and back.
+#[must_use]
+pub fn examine_path(there: &NetworkPath, back: &NetworkPath) -> Vec<Diagnosis> {
+    let mut findings = vec![packet_size(there, back)];
+    for path in [there, back] {
+        findings.extend([receive_queues(path), card_speed(path), tracking(path)]);
+    }
+    findings
+}
+
+fn packet_size(there: &NetworkPath, back: &NetworkPath) -> Diagnosis {
+    let (subject, found) = ("path", format!("{there}; back {back}"));
+    if there.mtu == back.mtu {
+        return good(subject, found);
+    }
+    let why = "longer packets of one side are cut or lost on the way";
+    let (device, least) = match there.mtu < back.mtu {
+        true => (&back.device, there.mtu),
+        false => (&there.device, back.mtu),
+    };
+    finding(Severity::Note, subject, found, why, &format!("ip link set dev {device} mtu {least}"))
+}
+
+/// Devices whose packets another program makes have one queue, and are received by the CPU that has sent.
+const WITHOUT_QUEUES: [&str; 4] = ["", "veth", "bridge", "tun"];
+
+fn receive_queues(path: &NetworkPath) -> Diagnosis {
+    let NetworkPath { device, kind, receive_queues, .. } = path;
+    let (subject, found) = ("receive queues", format!("{device} has {receive_queues}"));
+    let is_card = !WITHOUT_QUEUES.contains(&kind.as_str());
+    // Of another host the kernel's own distribution cannot be seen from here.
+    let is_steered = path.host.is_empty() && way::is_steered(device) == Some(true);
+    if *receive_queues > 1 || !is_card || is_steered {
+        return good(subject, found);
+    }
+    let why = "one CPU receives all packets, and is the limit before the server is";
+    let remedy = format!(
+        "ethtool -L {device} combined 8, or echo f > /sys/class/net/{device}/queues/rx-0/rps_cpus"
+    );
+    finding(Severity::Note, subject, found, why, &remedy)
+}
+
+/// Octets on the wire of an answer of 100 octets over UDP and IPv4: with the gap between two frames of Ethernet.
+const ANSWER_OCTETS: u32 = 100 + 28 + 38;
+
+/// Cards below this are the limit of a server that has more than one CPU. Mbit/s.
+const FAST_MBIT: u32 = 2_500;
+
+fn card_speed(path: &NetworkPath) -> Diagnosis {
+    let subject = "card speed";
+    let Some(mbit) = path.speed_mbit else {
+        return good(subject, format!("{} does not say", path.device()));
+    };
+    let most_qps = u64::from(mbit) * 1_000_000 / 8 / u64::from(ANSWER_OCTETS);
+    let found =
+        format!("{}: {mbit} Mbit/s, {most_qps} answers of 100 octets per second", path.device());
+    if mbit >= FAST_MBIT {
+        return good(subject, found);
+    }
+    let why = "above that rate the card is measured and not the server";
+    finding(Severity::Note, subject, found, why, "ask at a lower rate, or by a faster card")
+}
+
+fn tracking(path: &NetworkPath) -> Diagnosis {
+    let subject = "connection tracking";
+    if path.untracked.is_none() {
+        return good(subject, format!("none on the host of {}", path.from));
+    }
+    let why = "it takes CPU time for each packet, and loses some when its table is full";
+    let found = format!("the host of {} tracks connections", path.from);
+    let remedy =
+        "nft add rule inet raw prerouting udp dport 53 notrack, or remove the rules that need it";
+    finding(Severity::Note, subject, found, why, remedy)
 }
 
 fn good(subject: &'static str, found: impl Into<String>) -> Diagnosis {
@@ -400,6 +475,35 @@ fn confinement() -> Option<Diagnosis> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[track_caller]
+    fn check_path(there: &NetworkPath, back: &NetworkPath, expected: &[&str]) {
+        let found = examine_path(there, back).into_iter();
+        let doubts = found.filter(|finding| finding.severity != Severity::Good);
+        let subjects: Vec<String> = doubts.map(|finding| finding.subject).collect();
+        assert_eq!(subjects, expected, "{there}; {back}");
+    }
+
+    #[test]
+    fn what_lies_between_hosts_is_looked_at() {
+        let card = NetworkPath {
+            host: "ns1".to_owned(),
+            device: "eth0".to_owned(),
+            kind: "ixgbe".to_owned(),
+            mtu: 1_500,
+            receive_queues: 8,
+            speed_mbit: Some(10_000),
+            ..NetworkPath::default()
+        };
+        check_path(&card, &card, &[]);
+        check_path(&card, &NetworkPath { mtu: 9_000, ..card.clone() }, &["path"]);
+        let slow = NetworkPath { receive_queues: 1, speed_mbit: Some(1_000), ..card.clone() };
+        check_path(&slow, &card, &["receive queues", "card speed"]);
+        let tracked = NetworkPath { untracked: Some(0), ..card.clone() };
+        check_path(&card, &tracked, &["connection tracking"]);
+        let veth = NetworkPath { kind: "veth".to_owned(), receive_queues: 1, ..card };
+        check_path(&veth, &veth, &[]);
+    }
 
     #[test]
     fn every_doubt_has_a_reason() {

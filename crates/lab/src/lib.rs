@@ -79,6 +79,7 @@ mod timers;
 mod tls_library;
 pub mod users;
 mod watch;
+pub mod way;
 mod written;
 mod zone_signing;
 

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use dnslab_client::{IntervalRecord, Share};
 use dnslab_record::{
-    CounterSeries, CpuProfile, CpuShare, Diagnosis, Fact, LiveServer, MeasuredShare,
+    CounterSeries, CpuProfile, CpuShare, Diagnosis, Fact, LiveServer, MeasuredShare, NetworkPath,
     ResourceSample, ResourceSeries, ServerFacts,
 };
 use dnslab_settings::Identity;
@@ -63,6 +63,11 @@ pub enum Order {
     },
     /// Say what on this host would spoil a measurement.
     Examine,
+    /// Say which way packets take from this host.
+    Path {
+        /// To this address.
+        to: IpAddr,
+    },
     /// Watch a server from here on.
     Watch {
         /// Its number.
@@ -217,6 +222,8 @@ impl Order {
             | Self::EndCount { .. } => Some(Role::Serve),
             // What is there was allowed.
             Self::Forget { .. } | Self::EndWatch { .. } | Self::Leave { .. } => None,
+            // Whoever loads is on the way as well as whoever watches.
+            Self::Path { .. } => None,
         }
     }
 }
@@ -461,6 +468,8 @@ pub enum Answer {
     Forgotten,
     /// Of [`Order::Examine`].
     Examined(Vec<Diagnosis>),
+    /// Of [`Order::Path`]; `None` if that is unknown.
+    Path(Option<Box<NetworkPath>>),
     /// Of [`Order::Watch`] and [`Order::WatchLoad`].
     Watching,
     /// Of [`Order::Queries`] and [`Order::File`].

@@ -45,6 +45,7 @@ mod measured;
 mod metric;
 mod objective;
 mod observation;
+mod path;
 mod quantiles;
 mod resources;
 mod run;
@@ -86,6 +87,7 @@ pub use measured::{Measured, TurnsTaken, WorkerFacts};
 pub use metric::figure_in_window;
 pub use objective::{Objective, ObjectiveError, Relation, Threshold};
 pub use observation::Observation;
+pub use path::NetworkPath;
 pub use quantiles::{LatencyQuantiles, RunFigure, TimeOuts};
 pub use resources::{
     CpuLimit, CpuShare, ResourceSample, ResourceSeries, ThreadShare, with_interrupts,

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::counter::CounterSeries;
+use crate::path::NetworkPath;
 use crate::resources::{CpuLimit, ResourceSeries};
 use crate::testbed::ChainPart;
 
@@ -14,6 +15,10 @@ pub struct Watched {
     /// What the CPUs of the hosts of the load did, where the server has another; none where one series is of both.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub load_hosts: Vec<LoadHostSeries>,
+    /// The ways between the hosts: from each of the load to the server, and from the server's to the first of the load,
+    /// where that is another one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<NetworkPath>,
     /// What that server itself counted; `None` if it tells nobody.
     pub counters: Option<CounterSeries>,
     /// The servers behind it, in the order of the chain; none in most runs.

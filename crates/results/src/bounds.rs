@@ -237,6 +237,7 @@ pub(crate) fn check_record(
     for watched in watched {
         check_samples(&watched.resources, watched.counters.as_ref(), path)?;
         at_most(path, "hosts of the load", watched.load_hosts.len(), HostPlaces::MAX)?;
+        at_most(path, "paths", watched.paths.len(), HostPlaces::MAX + 1)?;
         for LoadHostSeries { resources, .. } in &watched.load_hosts {
             check_samples(resources, None, path)?;
         }

@@ -37,6 +37,8 @@ fn check_shared(room: &Room, done: &Done, hosts: &[&str]) -> RunRecord {
     let seen: Vec<&str> = series.iter().map(|host| host.host.as_str()).collect();
     assert_eq!(seen, hosts, "the CPUs of each are seen");
     assert!(series.iter().all(|host| !host.resources.samples.is_empty()), "{series:?}");
+    let ways: Vec<&str> = record.watched.paths.iter().map(|path| path.host.as_str()).collect();
+    assert_eq!(ways, hosts, "the way from each is known");
     report_is_whole(&room.results(), &["load"]);
     check_none_is_left(room);
     record

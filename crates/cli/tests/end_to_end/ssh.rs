@@ -309,6 +309,12 @@ pub(crate) fn check_watched(room: &Room, done: &Done) -> RunRecord {
     let load_host = record.watched.load_hosts.first().expect("the host of the load is seen, too");
     let load_host = &load_host.resources;
     assert!(!load_host.samples.is_empty() && load_host.clock_bound_ns.is_none());
+    // There, and back from the host of the server.
+    let paths = &record.watched.paths;
+    let ways: Vec<_> = paths.iter().map(|path| (path.host.as_str(), path.device())).collect();
+    let expected = [("", "server (veth)".to_owned()), ("ns1", "client (veth)".to_owned())];
+    assert_eq!(ways, expected, "{done}");
+    assert!(paths.iter().all(|path| path.mtu == 1_500 && path.dropped == 0), "{paths:?}");
     report_is_whole(&room.results(), &["load"]);
     record
 }
@@ -453,7 +459,13 @@ fn a_host_is_examined() {
     let room = Room::quiet();
     let hosts = Hosts::make(&room, "");
     let doctor = ["doctor", "--on", "ns1", "--program", &agent(&room)];
-    hosts.dnslab(&room, &doctor).finish().exits_with(0).prints("steal").prints("BIND");
+    hosts
+        .dnslab(&room, &doctor)
+        .finish()
+        .exits_with(0)
+        .prints("steal")
+        .prints("BIND")
+        .prints("by server (veth), ");
     check_none_is_left(&room);
 }
 

@@ -16,12 +16,14 @@ use dnslab_analysis::{BottleneckFigures, backlog_beyond_lead_ns, caveats, unserv
 use dnslab_figures::{Answers, Connections};
 use dnslab_lab::hosts::EndedPart;
 use dnslab_lab::perf::{self, Perf, PerfError, Sampled};
+use dnslab_lab::way::way_to;
 use dnslab_lab::{self as lab, GroupWatch, GuardProgram, Latest, Sampler, cpus};
 use dnslab_load::{Job, LoadResult};
 use dnslab_record::{
     Bottleneck, BottleneckKind, CaseId, Cause, Caveat, CommonLoad, CpuProfile, CpuShare,
-    InvalidReason, LiveServer, LoadFacts, LoadHostSeries, Measured, Observation, RECORD_FORMAT,
-    ResourceSeries, RunRecord, RunStatus, ServerFacts, ShareLoad, TestbedFacts, Watched,
+    InvalidReason, LiveServer, LoadFacts, LoadHostSeries, Measured, NetworkPath, Observation,
+    RECORD_FORMAT, ResourceSeries, RunRecord, RunStatus, ServerFacts, ShareLoad, TestbedFacts,
+    Watched,
 };
 use dnslab_settings::{MAX_WORKERS, Variant, Verification};
 
@@ -85,6 +87,8 @@ pub(super) struct Watching {
     server: Option<ServerWatch>,
     /// The CPUs of the hosts of the load, each with its name, where the server's watch does not see them.
     load_hosts: Vec<(String, Option<ServerWatch>)>,
+    /// The ways between the hosts, with what was counted on them before the load.
+    paths: Vec<NetworkPath>,
     /// Why the server under test is not watched.
     unwatched: Option<String>,
     /// What the control groups of dnslab itself say.
@@ -530,7 +534,30 @@ impl Prepared<'_> {
         };
         let own = GroupWatch::start();
         let (counters, chain, recording) = (None, Vec::new(), None);
-        Watching { server, load_hosts, unwatched, own, counters, chain, recording }
+        let paths = self.paths();
+        Watching { server, load_hosts, paths, unwatched, own, counters, chain, recording }
+    }
+
+    /// The ways between the hosts, if packets leave this one or a namespace.
+    fn paths(&self) -> Vec<NetworkPath> {
+        let to = self.target.ways.address.ip();
+        let mut paths = match &self.hosts {
+            _ if to.is_loopback() => Vec::new(),
+            Some(hosts) => hosts.paths_to(to),
+            None => {
+                let visit = self.testbed.visit("client");
+                visit.ok().and_then(|_visit| way_to(to)).into_iter().collect()
+            }
+        };
+        let back = paths.first().and_then(|path| path.from.parse().ok());
+        let watched = self.target.watch.as_ref().ok();
+        paths.extend(back.and_then(|from| match (watched?.path_to(from), &self.hosts) {
+            (Some(path), _) => Some(path),
+            // Of a server here, which other hosts ask.
+            (None, Some(_)) if self.target.server.is_some() => way_to(from),
+            (None, _) => None,
+        }));
+        paths
     }
 
     /// Lets perf sample the server from here on, if it is to be sampled.
@@ -564,7 +591,7 @@ impl Prepared<'_> {
         result: Result<LoadResult, String>,
         fault: Option<Fault>,
     ) -> Applied {
-        let Watching { server, load_hosts, mut unwatched, own, counters, chain, recording } =
+        let Watching { server, load_hosts, paths, mut unwatched, own, counters, chain, recording } =
             watching;
         let Ok(LoadResult { origin, facts: load, measured, .. }) = &result else {
             let watched = Watched::default();
@@ -598,6 +625,7 @@ impl Prepared<'_> {
         let watched = Watched {
             resources,
             load_hosts: load_hosts.collect(),
+            paths: self.paths().into_iter().filter_map(|now| now.since(&paths)).collect(),
             counters: counters.map(|counters| counters.finish(origin)),
             chain: self.testbed.parts(chain, origin, window),
             others_cpu_ns: 0,

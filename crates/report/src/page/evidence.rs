@@ -269,6 +269,10 @@ fn variant_facts(record: &RunRecord) -> String {
         ("further servers", further.join(", ")),
         ("workers", workers_on(hosts, *workers, cpus)),
         ("hosts of the load", hosts.iter().map(load_host).collect::<Vec<_>>().join("; ")),
+        (
+            "path",
+            record.watched.paths.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
+        ),
         ("sent by", send_path.clone()),
         ("sent in batches of up to", number::as_set(*batch_delay_ns)),
         ("acknowledgements", if *quickack { "at once" } else { "" }.to_owned()),

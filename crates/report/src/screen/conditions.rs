@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use dnslab_record::{Caveat, LoadMode, Measured, RunRecord, Session};
+use dnslab_record::{Caveat, LoadMode, Measured, NetworkPath, RunRecord, Session};
 
 use crate::imported::load_text;
 use crate::number;
@@ -76,6 +76,8 @@ fn place<'a>(session: &Session, records: impl Iterator<Item = &'a RunRecord>) ->
 }
 
 fn path_to_server(record: &RunRecord) -> String {
+    let device = record.watched.paths.first().map(NetworkPath::device);
+    let by = device.map(|device| format!(" by {device}")).unwrap_or_default();
     let load = match &record.load.hosts[..] {
         [] => String::new(),
         [only] => format!("the load on {}", only.host),
@@ -83,16 +85,16 @@ fn path_to_server(record: &RunRecord) -> String {
     };
     if record.server.is_elsewhere() {
         let both = if load.is_empty() { String::new() } else { format!(", {load}") };
-        return format!("the server on {}{both}", record.server.host);
+        return format!("the server on {}{both}{by}", record.server.host);
     }
     if !load.is_empty() {
-        return load;
+        return format!("{load}{by}");
     }
     let path = match (&record.testbed, record.load.target.parse::<SocketAddr>()) {
         (Some(testbed), _) if testbed.steers_receive => "network namespaces with RPS",
         (Some(testbed), _) if testbed.namespaces => "network namespaces",
         (_, Ok(target)) if target.ip().is_loopback() => "loopback",
-        _ => "",
+        _ => by.trim_start_matches(" by "),
     };
     path.to_owned()
 }
