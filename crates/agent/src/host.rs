@@ -346,10 +346,14 @@ impl<W: Write + Send + 'static> Host<'_, W> {
             Order::Log { server, lines } => {
                 self.servers.started(server).map(|started| Answer::Log(started.log(lines)))
             }
-            Order::Count { server, count } => {
-                let (started, counts) = (self.servers.started(server), Arc::clone(&self.counts));
+            Order::Count { server, count, statistics } => {
+                let (servers, counts) = (self.servers.clone(), Arc::clone(&self.counts));
+                let guard = self.permission.guard.clone();
                 return self.answer_later(id, move || {
-                    let watch = started?.server.count();
+                    let watch = match statistics {
+                        Some(at) => Some(servers.count_found(server, at, &guard)?),
+                        None => servers.started(server)?.server.count(),
+                    };
                     let is_counted = watch.is_some();
                     let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
                     if counts.len() >= MOST {

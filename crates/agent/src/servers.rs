@@ -14,8 +14,8 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use dnslab_lab::{
-    ExternalServer, GuardProgram, LabError, Patience, RunningServer, Signatures, Watched, ZoneFile,
-    certificate, cpus, host, ports,
+    CounterWatch, ExternalServer, GuardProgram, LabError, Patience, RunningServer, Signatures,
+    Watched, ZoneFile, certificate, cpus, host, ports,
 };
 use dnslab_load::{Asker, Job, TlsSettings, Verification, ask};
 use dnslab_protocol::{Answer, Failure, FromAgent, SentZone, ServerOrder, Serving};
@@ -111,6 +111,23 @@ impl Servers {
             }),
             Some(Known::Starting(_)) | None => Err(no_server(number)),
         }
+    }
+
+    /// Reads what a server that was found publishes at an address of its host.
+    pub(crate) fn count_found(
+        &self,
+        number: u32,
+        statistics: SocketAddr,
+        guard: &GuardProgram,
+    ) -> Result<CounterWatch, Failure> {
+        if !ports::is_local(statistics.ip()) {
+            return Err(Failure::of(format!("{statistics} is no address of the host")));
+        }
+        let found = match self.known().get(&number) {
+            Some(Known::Found(server)) => ExternalServer::clone(server),
+            _ => return Err(no_server(number)),
+        };
+        found.count(statistics, guard).map_err(Failure::of)
     }
 
     pub(crate) fn started(&self, number: u32) -> Result<Arc<Started>, Failure> {

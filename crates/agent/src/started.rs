@@ -218,13 +218,8 @@ impl StartedServer {
     #[must_use]
     pub fn count(&self) -> Option<CounterWatching> {
         match self {
-            Self::Here(server) => {
-                server.count().map(|count| CounterWatching(Counting::Here(Box::new(count))))
-            }
-            Self::There(server) => CountThere::begin(&server.there)
-                .ok()
-                .flatten()
-                .map(|count| CounterWatching(Counting::There(count))),
+            Self::Here(server) => server.count().map(CounterWatching::here),
+            Self::There(server) => CounterWatching::there(&server.there, None).ok().flatten(),
         }
     }
 
@@ -310,6 +305,25 @@ struct CountThere {
 }
 
 impl CounterWatching {
+    /// Counters that are read on this host.
+    #[must_use]
+    pub fn here(count: CounterWatch) -> Self {
+        Self(Counting::Here(Box::new(count)))
+    }
+
+    /// Begins to read what a server counts that an agent has found, where it publishes that on its host; or what one counts
+    /// that it has started. `None` if it publishes nothing.
+    ///
+    /// # Errors
+    /// When its host is lost, or knows nothing of what it counts.
+    pub fn there(
+        there: &FoundThere,
+        statistics: Option<SocketAddr>,
+    ) -> Result<Option<Self>, LinkError> {
+        let count = CountThere::begin(there, statistics)?;
+        Ok(count.map(|count| Self(Counting::There(count))))
+    }
+
     /// Takes a last reading, and returns all of them on the timeline of a load that began at `origin`.
     #[must_use]
     pub fn finish(self, origin: Instant) -> CounterSeries {
@@ -324,11 +338,14 @@ impl CounterWatching {
 }
 
 impl CountThere {
-    fn begin(there: &FoundThere) -> Result<Option<Self>, LinkError> {
+    fn begin(
+        there: &FoundThere,
+        statistics: Option<SocketAddr>,
+    ) -> Result<Option<Self>, LinkError> {
         let link = Arc::clone(there.link());
         let (before, count) = (link.offset()?, link.number());
         let own = Self { link, count, before };
-        match own.link.order(Order::Count { server: there.number(), count })? {
+        match own.link.order(Order::Count { server: there.number(), count, statistics })? {
             Answer::Counting(true) => Ok(Some(own)),
             Answer::Counting(false) => Ok(None),
             _ => Err(own.link.misunderstood()),

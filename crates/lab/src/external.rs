@@ -3,17 +3,19 @@
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 
 use dnslab_record::ServerFacts;
 use dnslab_settings::Identity;
 use dnslab_wire::Transport;
 
 use crate::cgroup::{self, CpuSource, MemorySource, Sources, Unit};
+use crate::counting::{Counted, CounterWatch};
 use crate::cpus::{self, Cores};
 use crate::sampler::{Processes, Watched};
-use crate::server::chaos;
+use crate::server::{Access, ServerKind, chaos};
 use crate::sockets::{self, Entry};
-use crate::{descendants, ports};
+use crate::{GuardProgram, descendants, ports};
 
 /// Why an external server cannot be watched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -189,6 +191,43 @@ impl ExternalServer {
         &self.facts
     }
 
+    /// Begins to read what it counts, from where it publishes that over HTTP.
+    ///
+    /// # Errors
+    /// When nothing is known of what its program counts.
+    pub fn count(
+        &self,
+        statistics: SocketAddr,
+        guard: &GuardProgram,
+    ) -> Result<CounterWatch, String> {
+        let processes = self.found.processes.now();
+        let names: Vec<String> =
+            processes.iter().filter_map(|pid| descendants::name(*pid)).collect();
+        let known = PUBLISHING.iter().find(|(program, _)| names.iter().any(|name| name == program));
+        let counted = known.map(|(_, kind)| Counted {
+            kind: *kind,
+            access: Access {
+                directory: PathBuf::new(),
+                address: statistics,
+                service: statistics,
+                binary: PathBuf::new(),
+                user: None,
+                guard: guard.clone(),
+                earlier: 0,
+            },
+            is_disturbed: false,
+            network: processes.first().map(|pid| format!("/proc/{pid}/ns/net").into()),
+        });
+        counted.and_then(CounterWatch::start).ok_or_else(|| {
+            let known: Vec<&str> = PUBLISHING.iter().map(|(program, _)| *program).collect();
+            format!(
+                "its program is `{}`; what these publish is read: {}",
+                names.first().map_or("unknown", String::as_str),
+                known.join(", ")
+            )
+        })
+    }
+
     /// Where it answers plain DNS over UDP: at `address` for UDP and TCP, else at its socket with the lowest port, which is
     /// below those of QUIC. `None` if it has none.
     #[must_use]
@@ -206,6 +245,15 @@ impl ExternalServer {
         Some(SocketAddr::new(address.ip(), port))
     }
 }
+
+/// Programs that publish what they count over HTTP.
+const PUBLISHING: [(&str, ServerKind); 5] = [
+    ("named", ServerKind::Bind),
+    ("coredns", ServerKind::CoreDns),
+    ("dnsdist", ServerKind::Dnsdist),
+    ("pdns_server", ServerKind::PowerDnsAuthoritative),
+    ("pdns_recursor", ServerKind::PowerDnsRecursor),
+];
 
 /// The version that a server says it has (`version.bind CH TXT`), asked over UDP. `None` if it does not tell us.
 #[must_use]

@@ -105,10 +105,12 @@ pub enum Order {
         /// How many lines.
         lines: usize,
     },
-    /// Read from here on what a server that was started counts itself.
+    /// Read from here on what a server counts itself.
     Count {
         /// Its number.
         server: u32,
+        /// Where one that was found publishes that, on its host; `None` of one that was started.
+        statistics: Option<SocketAddr>,
         /// Which count it is; nothing else has the number.
         count: u32,
     },
@@ -213,15 +215,18 @@ impl Order {
             | Self::Begin { .. }
             | Self::Feed { .. }
             | Self::StopLoad { .. } => Some(Role::Load),
+            Self::Count { statistics: Some(_), .. } => Some(Role::Watch),
             // It is what is seen of a load, and of nobody else.
             Self::WatchLoad { .. } => Some(Role::Load),
             Self::File { .. }
             | Self::Serve { .. }
             | Self::Log { .. }
-            | Self::Count { .. }
-            | Self::EndCount { .. } => Some(Role::Serve),
+            | Self::Count { statistics: None, .. } => Some(Role::Serve),
             // What is there was allowed.
-            Self::Forget { .. } | Self::EndWatch { .. } | Self::Leave { .. } => None,
+            Self::Forget { .. }
+            | Self::EndWatch { .. }
+            | Self::EndCount { .. }
+            | Self::Leave { .. } => None,
             // Whoever loads is on the way as well as whoever watches.
             Self::Path { .. } => None,
         }

@@ -388,6 +388,13 @@ impl Variant {
         })
     }
 
+    /// Where an external server publishes what it counts.
+    #[must_use]
+    pub fn statistics(&self) -> Option<SocketAddr> {
+        let address = self.server.statistics.as_ref()?;
+        Some(address.at(address.port?))
+    }
+
     /// True if a server that dnslab starts has the zone: it is authoritative, or the end of a chain that is asked for
     /// names of the zone. A configuration of the user's own has zones of its own.
     #[must_use]

@@ -173,6 +173,10 @@ settings! {
         pid: Option<u32> = None, count(1, 4_194_304), absent("found by the port"), when(&[EXTERNAL]);
         /// systemd unit of an external server, e.g. `named.service`, whose CPU and memory are watched
         unit: Option<String> = None, absent("found by the port"), when(&[EXTERNAL]);
+        /// Where an external server publishes what it counts over HTTP, an address with a port as it is reached on its own
+        /// host: BIND (`statistics-channels`), CoreDNS (`prometheus`), PowerDNS and dnsdist (`webserver`). Queries of other
+        /// clients are among them
+        statistics: Option<HostAddress> = None, absent("not read"), when(&[EXTERNAL]);
         /// Sample what the servers use while the load runs, and read what they count themselves; without,
         /// only the load is measured, and the results carry a caveat
         watch: bool = true;

@@ -349,9 +349,16 @@ fn a_server_is_watched_over_ipv6_and_tcp() {
     let room = Room::with_load();
     let hosts = Hosts::make(&room, "");
     let there = as_there(&agent(&room));
+    let statistics = format!("server.statistics={SERVER}:8053");
+    let counted = ["--set", &statistics];
     let further = ["--watch", "ns1", "--set", &there, "--transport", "tcp"];
+    let further = [&further[..], &counted].concat();
     let done = hosts.load_at(&room, "2001:db8::1", "2s", &further).finish().exits_with(0);
-    check_watched(&room, &done);
+    let record = check_watched(&room, &done);
+    let counters = record.watched.counters.as_ref().expect("they were asked for");
+    let measured = measured(&record);
+    let sent = measured.warm_up.sent + measured.counters.sent;
+    assert_eq!(counters.growth("queries"), Some(sent), "{counters:?}{done}");
     check_none_is_left(&room);
 }
 

@@ -20,10 +20,10 @@ use dnslab_lab::way::way_to;
 use dnslab_lab::{self as lab, GroupWatch, GuardProgram, Latest, Sampler, cpus};
 use dnslab_load::{Job, LoadResult};
 use dnslab_record::{
-    Bottleneck, BottleneckKind, CaseId, Cause, Caveat, CommonLoad, CpuProfile, CpuShare,
-    InvalidReason, LiveServer, LoadFacts, LoadHostSeries, Measured, NetworkPath, Observation,
-    RECORD_FORMAT, ResourceSeries, RunRecord, RunStatus, ServerFacts, ShareLoad, TestbedFacts,
-    Watched,
+    Bottleneck, BottleneckKind, CaseId, Cause, Caveat, CommonLoad, CounterSeries, CpuProfile,
+    CpuShare, InvalidReason, LiveServer, LoadFacts, LoadHostSeries, Measured, NetworkPath,
+    Observation, RECORD_FORMAT, ResourceSeries, RunRecord, RunStatus, ServerFacts, ShareLoad,
+    TestbedFacts, Watched,
 };
 use dnslab_settings::{MAX_WORKERS, Variant, Verification};
 
@@ -36,7 +36,7 @@ use super::split::Cpus;
 use super::target::{Target, prepare};
 use super::testbed::{self, LOG_LINES, Startup, Testbed, Watch};
 use super::validity::{asked_ns, expected, why_invalid};
-use super::watching::NOT_COVERED;
+use super::watching::{self, NOT_COVERED};
 use super::ways::Ways;
 
 pub(super) struct Case<'a> {
@@ -93,7 +93,8 @@ pub(super) struct Watching {
     unwatched: Option<String>,
     /// What the control groups of dnslab itself say.
     own: Option<GroupWatch>,
-    counters: Option<CounterWatching>,
+    /// An error says why what an external server publishes is not read.
+    counters: Option<Result<CounterWatching, String>>,
     chain: Vec<Watch>,
     /// The samples of the server under test, if it is sampled.
     recording: Option<Result<ServerRecording, String>>,
@@ -579,8 +580,24 @@ impl Prepared<'_> {
     /// Lets the servers count from here on.
     pub(super) fn count(&self, watching: &mut Watching) {
         let counted = self.target.server.as_ref().filter(|_| self.case.variant.server.watch);
-        watching.counters = counted.and_then(StartedServer::count);
+        let counters = counted.and_then(StartedServer::count).map(Ok);
+        watching.counters = counters.or_else(|| self.count_external());
         watching.chain = self.testbed.watch(self.case.variant, &self.cpus);
+    }
+
+    /// Reads what an external server counts, if it is said where it publishes that.
+    fn count_external(&self) -> Option<Result<CounterWatching, String>> {
+        let statistics = self.case.variant.statistics()?;
+        match self.target.watch.as_ref().ok()? {
+            WatchedServer::Here(_) => {
+                let counted = watching::count(self.case.variant, statistics, self.case.guard)?;
+                Some(counted.map(CounterWatching::here))
+            }
+            WatchedServer::There(there, _) => {
+                let counted = CounterWatching::there(there, Some(statistics));
+                counted.map_err(|error| error.to_string()).transpose()
+            }
+        }
     }
 
     /// Ends the watch, and adds what was seen to what was measured. All watches end before the servers, whose
@@ -626,7 +643,12 @@ impl Prepared<'_> {
             resources,
             load_hosts: load_hosts.collect(),
             paths: self.paths().into_iter().filter_map(|now| now.since(&paths)).collect(),
-            counters: counters.map(|counters| counters.finish(origin)),
+            counters: counters.map(|counters| match counters {
+                Ok(counters) => counters.finish(origin),
+                Err(failure) => {
+                    CounterSeries { failure: Some(failure), ..CounterSeries::default() }
+                }
+            }),
             chain: self.testbed.parts(chain, origin, window),
             others_cpu_ns: 0,
             observing_cpu_ns: 0,

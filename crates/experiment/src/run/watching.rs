@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use dnslab_agent::{Agents, FoundThere, LinkError, LoadHosts, WatchedServer};
-use dnslab_lab::{ExternalServer, NotFound, version_at};
+use dnslab_lab::{CounterWatch, ExternalServer, GuardProgram, NotFound, version_at};
 use dnslab_load::sockets;
 use dnslab_record::ServerFacts;
 use dnslab_settings::{HostPlace, Variant};
@@ -79,6 +79,15 @@ fn there(
         let (facts, plain) = (found.found.facts.clone(), found.found.plain);
         (facts, plain, WatchedServer::There(Arc::new(found), Vec::new()))
     }))
+}
+
+/// Begins to read what an external server on this machine publishes of what it counts.
+pub(super) fn count(
+    variant: &Variant,
+    statistics: SocketAddr,
+    guard: &GuardProgram,
+) -> Option<Result<CounterWatch, String>> {
+    Some(find(variant)?.ok()?.count(statistics, guard))
 }
 
 /// What is wrong with the process or unit to be watched.

@@ -167,6 +167,17 @@ impl Check<'_> {
                 "write for example \"named.service\"",
             );
         }
+        let statistics = &server.statistics;
+        let is_whole = |address: &HostAddress| {
+            matches!(address.host, Host::Address(_)) && address.port.is_some()
+        };
+        if statistics.value.as_ref().is_some_and(|address| !is_whole(address)) {
+            self.problem(
+                "`server.statistics` must be an address with a port",
+                [statistics.mark("no address, or no port")],
+                "write for example \"127.0.0.1:8053\"",
+            );
+        }
         self.plain_port(draft);
         self.verification(draft);
         let server = &mut draft.server;
