@@ -9,13 +9,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use dnslab_lab::{CounterWatch, ExternalServer, NotFound, Sampler, Watched};
+use dnslab_load::{Asker, Job, ask};
 use dnslab_protocol::{
     Answer, BrokenStream, Failure, FoundServer, FrameReader, FromAgent, GREETING, Order, SAMPLES,
-    Sought, ToAgent, Unreadable, message_of,
+    SentJob, SentQueries, Sought, ToAgent, Unreadable, UnusableJob, message_of,
 };
 use dnslab_record::{ResourceSeries, Span};
-use dnslab_wire::{Transport, UnknownWord};
+use dnslab_traffic::QueryList;
+use dnslab_wire::{Query, Transport, UnknownWord};
 
 use crate::clock::Clock;
 use crate::output::{BETWEEN_BEATS, Output, READ, tell_answer};
@@ -37,6 +41,9 @@ const MOST: usize = 64;
 
 /// Time for what is under way when the coordinator has left.
 const LEFT_WITHIN: Duration = Duration::from_secs(20);
+
+/// Time for an answer to one query, at most.
+const MAX_ASKED: Duration = Duration::from_secs(15);
 
 /// Orders that are done on threads of their own, at most.
 const MAX_LATER: usize = 64;
@@ -399,6 +406,24 @@ impl<W: Write + Send + 'static> Host<'_, W> {
             Order::Begin { load, at_ns } => {
                 self.instant_of(at_ns).and_then(|at| self.shares.begin(load, at))
             }
+            Order::Ask { job, query, client, transport, server, timeout_ns } => {
+                let asked = to_ask(*job, query, &transport).and_then(|asked| {
+                    self.permission.check(&asked.0)?;
+                    Ok(asked)
+                });
+                return self.answer_later(id, move || {
+                    let (job, query, transport) = asked?;
+                    let asker = Asker { client, transport, server };
+                    let timeout = Duration::from_nanos(timeout_ns).min(MAX_ASKED);
+                    Ok(match ask(&job, asker, &query, timeout) {
+                        Ok(octets) => Answer::Asked(BASE64.encode(octets)),
+                        Err(error) => Answer::NotAnswered {
+                            reason: error.to_string(),
+                            is_silence: error.is_silence(),
+                        },
+                    })
+                });
+            }
             Order::Feed { load, member, worker, fill } => {
                 self.shares.feed(load, (member, worker), fill)
             }
@@ -482,6 +507,21 @@ impl<W: Write + Send + 'static> Host<'_, W> {
         watches.insert(watch, Sampler::start(watched));
         Ok(Answer::Watching)
     }
+}
+
+/// What is to be asked of a server, with its load and how it travels.
+fn to_ask(
+    job: SentJob,
+    query: SentQueries,
+    transport: &str,
+) -> Result<(Job, Query, Transport), Failure> {
+    let failed = |error: UnusableJob| Failure::of(error.to_string());
+    let query = query.queries(1).map_err(failed)?.into_iter().next();
+    let query = query.ok_or_else(|| Failure::of("nothing is asked"))?;
+    let list = QueryList::from_queries(vec![query.clone()], "one query".to_owned());
+    let job = job.with_queries(Arc::new(list)).map_err(failed)?;
+    let transport = transport.parse().map_err(|word: UnknownWord| Failure::of(word.to_string()))?;
+    Ok((job, query, transport))
 }
 
 /// Says the samples of a series in parts, and returns the series without them.

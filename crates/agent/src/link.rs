@@ -12,18 +12,21 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use dnslab_lab::remote::{COPY_MARK, Remote, RemotePipes, command_line, copy_program};
-use dnslab_load::IntervalRecord;
+use dnslab_load::{AskError, Asker, IntervalRecord, Job};
 use dnslab_protocol::clock::{EXCHANGES, Exchange, Offset, best, between};
 use dnslab_protocol::{
     Answer, BrokenStream, Counted, Failure, FrameReader, FromAgent, GREETING, GreetingReader,
-    Order, Role, SentQueries, ToAgent, message_of,
+    Order, Role, SentJob, SentQueries, ToAgent, message_of,
 };
 use dnslab_record::{
     CpuShare, Diagnosis, Fact, LiveServer, MeasuredShare, NetworkPath, ResourceSample, visible,
 };
 use dnslab_settings::HostPlace;
 use dnslab_traffic::QueryList;
+use dnslab_wire::Query;
 
 use crate::clock::Clock;
 use crate::output::{BETWEEN_BEATS, Output, READ};
@@ -392,6 +395,47 @@ impl Link {
             }
             _ => Err(self.misunderstood()),
         }
+    }
+
+    /// Asks a server a query from the host, as a client of a load does ([`dnslab_load::ask`]).
+    ///
+    /// # Errors
+    /// When there is no answer, or the host is lost.
+    pub fn ask(
+        &self,
+        job: &Job,
+        asker: Asker,
+        query: &Query,
+        timeout: Duration,
+    ) -> Result<Vec<u8>, AskError> {
+        let list = QueryList::from_queries(vec![query.clone()], "one query".to_owned());
+        let order = Order::Ask {
+            job: Box::new(SentJob::from(job).on_cpus(Vec::new())),
+            query: SentQueries::parts_of(&list).remove(0),
+            client: asker.client,
+            transport: asker.transport.to_string(),
+            server: asker.server,
+            timeout_ns: u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX),
+        };
+        let answer = self.order(order).map_err(|error| self.has_not_asked(error))?;
+        match answer {
+            Answer::Asked(octets) => {
+                let octets = BASE64.decode(octets);
+                octets.map_err(|_| self.has_not_asked(self.misunderstood()))
+            }
+            Answer::NotAnswered { reason, is_silence } => {
+                let (host, reason) = (self.name().to_owned(), told(&reason));
+                Err(AskError::Elsewhere { host, reason, is_silence })
+            }
+            _ => Err(self.has_not_asked(self.misunderstood())),
+        }
+    }
+
+    fn has_not_asked(&self, error: LinkError) -> AskError {
+        let (host, reason) = (self.name().to_owned(), error.to_string());
+        // Both name the host.
+        let reason = reason.strip_prefix(&format!("{host}: ")).unwrap_or(&reason).to_owned();
+        AskError::Elsewhere { host, reason, is_silence: false }
     }
 
     /// The way that packets take from the host to an address; `None` if that is unknown there.

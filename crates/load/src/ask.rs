@@ -89,6 +89,16 @@ pub enum AskError {
         /// What is wrong, and what to do about it.
         fault: TsigFault,
     },
+    /// Another host asked, and had no answer.
+    #[error("{host}: {reason}")]
+    Elsewhere {
+        /// Its name.
+        host: String,
+        /// Why, in its words.
+        reason: String,
+        /// Nothing came within the time-out.
+        is_silence: bool,
+    },
     /// Nothing that came back within the time-out is an answer to the query.
     #[error("{target} does not answer over {transport}: what came back is no answer to {query}")]
     Mismatch {
@@ -99,6 +109,18 @@ pub enum AskError {
         /// What was asked.
         query: String,
     },
+}
+
+impl AskError {
+    /// Whether nothing came within the time-out.
+    #[must_use]
+    pub fn is_silence(&self) -> bool {
+        match self {
+            Self::Exchange { source, .. } => source.kind() == io::ErrorKind::TimedOut,
+            Self::Elsewhere { is_silence, .. } => *is_silence,
+            _ => false,
+        }
+    }
 }
 
 /// What a server gave in the place of a DNS message.

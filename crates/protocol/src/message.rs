@@ -128,6 +128,21 @@ pub enum Order {
         /// The next of its queries.
         part: SentQueries,
     },
+    /// Ask a server a query as a client of a load does.
+    Ask {
+        /// The load.
+        job: Box<SentJob>,
+        /// The query, alone.
+        query: SentQueries,
+        /// Which client, counted over all workers.
+        client: u32,
+        /// How the query travels.
+        transport: String,
+        /// Whom it asks: 0, or the place of a further server, counted from 1.
+        server: u8,
+        /// Time for an answer, nanoseconds.
+        timeout_ns: u64,
+    },
     /// Make shares of loads ready, which have one timeline. It is done when all workers are ready.
     Load {
         /// The number of the loads; nothing else has it.
@@ -211,6 +226,7 @@ impl Order {
             | Self::Sample { .. }
             | Self::EndSample { .. } => Some(Role::Watch),
             Self::Queries { .. }
+            | Self::Ask { .. }
             | Self::Load { .. }
             | Self::Begin { .. }
             | Self::Feed { .. }
@@ -479,6 +495,15 @@ pub enum Answer {
     Watching,
     /// Of [`Order::Queries`] and [`Order::File`].
     Taken,
+    /// Of [`Order::Ask`]: the answer, in base64.
+    Asked(String),
+    /// Of [`Order::Ask`], if there is none.
+    NotAnswered {
+        /// Why.
+        reason: String,
+        /// Nothing came within the time-out.
+        is_silence: bool,
+    },
     /// Of [`Order::Load`].
     Ready,
     /// Of [`Order::Begin`], [`Order::Feed`] and [`Order::StopLoad`].

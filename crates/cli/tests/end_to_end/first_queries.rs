@@ -538,6 +538,9 @@ fn serve_tls(room: &Room, port: u16) -> Running {
     let (plain, dot) = (format!("127.0.0.1:{plain}"), format!("127.0.0.1:{port}"));
     let files = ["--certificate", "cert.pem", "--key", "key.pem", "--zone", "zone"];
     let places = ["serve", "--listen", &plain, "--dot-listen", &dot];
+    // The one before has it until its last process has ended.
+    let is_free = || TcpListener::bind(("127.0.0.1", port)).is_ok().then_some(());
+    wait_for("the port is free", String::new, is_free);
     let running = room.start(&[&places[..], &files].concat());
     wait_for(
         "it listens",

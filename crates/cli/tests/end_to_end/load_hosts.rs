@@ -83,6 +83,24 @@ fn a_closed_loop_over_tcp_and_ipv6_is_shared() {
     assert_eq!(opened, 20, "each client has its connection on its host");
 }
 
+/// The coordinator has no way to the server: the hosts of the load ask the first query, too.
+#[test]
+fn a_server_that_only_the_hosts_of_the_load_reach_is_asked() {
+    let room = Room::with_load();
+    let hosts = Hosts::with_generators(&room, "", 2);
+    hosts.client.run("ip route add blackhole 198.18.0.1/32");
+    hosts.give_server("198.18.0.1");
+    let there = there(&room);
+    let load = ["load", "198.18.0.1", "--hosts", "gen1,gen2", "--set", &there, "--clients", "10"];
+    let further = ["--duration", "500ms", "--set", "expect.lag_limit=1m"];
+    let done = hosts.dnslab(&room, &[&load[..], &further].concat()).finish().exits_with(0);
+    check_shared(&room, &done, &["gen1", "gen2"]);
+    // Nobody is there.
+    let silent = ["load", "198.18.0.2", "--hosts", "gen1", "--set", &there, "--timeout", "200ms"];
+    let done = hosts.dnslab(&room, &silent).finish().exits_with(1);
+    done.complains("gen1: 198.18.0.2:53 does not answer over udp");
+}
+
 /// What is due follows from the seed and the number of workers, wherever they are.
 #[test]
 fn the_same_seed_gives_the_same_arrivals_on_any_number_of_hosts() {

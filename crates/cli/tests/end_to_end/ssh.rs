@@ -27,7 +27,7 @@ pub(crate) const HERE: &str = "192.0.2.2";
 pub(crate) struct Hosts {
     pub(crate) client: Host,
     server: Host,
-    _generators: Vec<Host>,
+    generators: Vec<Host>,
     _sshds: Vec<Guarded>,
     _named: Guarded,
 }
@@ -117,7 +117,7 @@ impl Hosts {
         let all = std::iter::once(&server).chain(&generators).zip(&addresses);
         let sshds = all.map(|(host, address)| sshd(room, host, address, sshd_lines)).collect();
         let named = named(room, &server);
-        let hosts = Self { client, server, _generators: generators, _sshds: sshds, _named: named };
+        let hosts = Self { client, server, generators, _sshds: sshds, _named: named };
         hosts.wait_until_they_answer(room, &addresses);
         hosts
     }
@@ -146,6 +146,15 @@ impl Hosts {
         let counts: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
         let count = |name: &str| counts["nsstats"][name].as_u64().unwrap_or(0);
         count("Requestv4") + count("Requestv6")
+    }
+
+    /// Another address of the server, to which the generators have a way.
+    pub(crate) fn give_server(&self, address: &str) {
+        self.server.run(&format!("ip address add {address}/32 dev client"));
+        for (place, generator) in self.generators.iter().enumerate() {
+            let via = 4 * place + 1;
+            generator.run(&format!("ip route add {address}/32 via 198.51.100.{via}"));
+        }
     }
 
     /// dnslab on the host of the clients.
@@ -222,7 +231,7 @@ fn named(room: &Room, server: &Host) -> Guarded {
     room.write(
         "named.conf",
         &format!(
-            "options {{ directory \"{folder}\"; listen-on {{ {SERVER}; }}; listen-on-v6 {{ any; }}; recursion no; dnssec-validation no; \
+            "options {{ directory \"{folder}\"; listen-on {{ any; }}; listen-on-v6 {{ any; }}; recursion no; dnssec-validation no; \
              pid-file none; session-keyfile none; }};\ncontrols {{ }};\n\
              statistics-channels {{ inet {SERVER} port 8053; }};\n\
              zone \"example.test\" {{ type primary; file \"zone\"; }};\n"

@@ -3,9 +3,11 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use dnslab_agent::{Agents, Link, LinkError};
 use dnslab_load::{AskError, Asker, Endpoint, Job, ask};
 use dnslab_settings::{Host, RightCodes, Variant};
 use dnslab_traffic::Truncated;
@@ -39,11 +41,17 @@ const SILENT: usize = 3;
 ///
 /// # Errors
 /// When there is no answer, or only wrong ones to several queries of the load.
-pub(super) fn ask_first(variant: &Variant, asked: &Asked) -> Result<(), FirstQueryError> {
+pub(super) fn ask_first(
+    variant: &Variant,
+    asked: &Asked,
+    agents: &Agents,
+) -> Result<(), FirstQueryError> {
     let Some(ways) = Ways::to_running(variant)? else { return Ok(()) };
     let job = ways.job(variant, asked)?;
+    let from = from(variant, agents)?;
+    let asking = Asking { job: &job, from: from.as_deref() };
     for transport in variant.load.transports() {
-        let ask = |server| First { variant, job: &job, transport, server }.ask();
+        let ask = |server| First { variant, asking, transport, server }.ask();
         let first = ask(0);
         if first.is_err() && !(1..ways.servers()).any(|further| ask(further).is_ok()) {
             return first;
@@ -57,6 +65,7 @@ pub(super) fn answering_address(
     variant: &Variant,
     error: &FirstQueryError,
     asked: &Asked,
+    agents: &Agents,
 ) -> Option<IpAddr> {
     let FirstQueryError::Ask(AskError::Exchange { .. }) = error else { return None };
     let name = variant.host_name.as_deref()?;
@@ -70,14 +79,44 @@ pub(super) fn answering_address(
     others.into_iter().find(|other| {
         let mut variant = variant.clone();
         variant.server.address.host = Host::Address(*other);
-        ask_first(&variant, asked).is_ok()
+        ask_first(&variant, asked, agents).is_ok()
     })
+}
+
+/// A host of the load, which asks in the place of this one; `None` if this one has the load.
+fn from(variant: &Variant, agents: &Agents) -> Result<Option<Arc<Link>>, AskError> {
+    let Some(host) = variant.load.hosts.as_ref().and_then(|hosts| hosts.0.first()) else {
+        return Ok(None);
+    };
+    let lost = |error: LinkError| AskError::Elsewhere {
+        host: host.name.clone(),
+        reason: error.to_string(),
+        is_silence: false,
+    };
+    Ok(Some(agents.link(host).map_err(lost)?))
+}
+
+/// A load whose queries are asked one by one.
+#[derive(Clone, Copy)]
+struct Asking<'a> {
+    job: &'a Job,
+    /// The host that asks; `None` for this one.
+    from: Option<&'a Link>,
+}
+
+impl Asking<'_> {
+    fn ask(self, asker: Asker, query: &Query, timeout: Duration) -> Result<Vec<u8>, AskError> {
+        match self.from {
+            None => ask(self.job, asker, query, timeout),
+            Some(link) => link.ask(self.job, asker, query, timeout),
+        }
+    }
 }
 
 /// The first queries of a load to one of its servers over one of its transports.
 struct First<'a> {
     variant: &'a Variant,
-    job: &'a Job,
+    asking: Asking<'a>,
     transport: Transport,
     server: u8,
 }
@@ -89,15 +128,15 @@ impl First<'_> {
         let any_will_do = variant.expect.wrong_limit >= 1.0
             || variant.right_codes() == RightCodes::Any
             || variant.load.mode.is_played();
-        let places = places(self.job);
+        let places = places(self.asking.job);
         let mut first = None;
         let mut pauses = 1..TRIES;
         let mut silence = Silence::default();
         for (client, place) in (0..).zip(&places) {
-            let query = self.job.queries.get(*place);
+            let query = self.asking.job.queries.get(*place);
             let asker = self.asker(client);
             let found = loop {
-                let answer = silence.ask(self.job, asker, query);
+                let answer = silence.ask(self.asking, asker, query);
                 let found = answer.map(|answer| answer.map(|answer| wrong(variant, &answer)));
                 if !is_transient(&found) || pauses.next().is_none() {
                     break found?;
@@ -119,7 +158,7 @@ impl First<'_> {
         let right = expected(variant);
         let record = if right.answers > 0 { " and a record" } else { "" };
         Err(FirstQueryError::Wrong {
-            target: target(self.job, self.asker(0)),
+            target: target(self.asking.job, self.asker(0)),
             transport: self.transport,
             query,
             found,
@@ -129,7 +168,7 @@ impl First<'_> {
     }
 
     fn asker(&self, number: u32) -> Asker {
-        let clients = self.job.settings.clients.max(1);
+        let clients = self.asking.job.settings.clients.max(1);
         Asker { client: number % clients, transport: self.transport, server: self.server }
     }
 
@@ -139,7 +178,7 @@ impl First<'_> {
         else {
             return found;
         };
-        let job = self.job.clone().with(|load| {
+        let job = self.asking.job.clone().with(|load| {
             load.cookies = false;
             load.client_subnets = None;
             load.padding = 0;
@@ -147,7 +186,8 @@ impl First<'_> {
         let recursion_desired = query.octets()[2] & 1 != 0;
         let options = QueryOptions { recursion_desired, edns: None };
         let plain = Query::new(&query.name(), query.rtype(), &options);
-        let answer = plain.ok().and_then(|plain| answer(&job, asker, &plain, 1).ok());
+        let asking = Asking { job: &job, ..self.asking };
+        let answer = plain.ok().and_then(|plain| answer(asking, asker, &plain, 1).ok());
         let is_right = answer.is_some_and(|answer| wrong(self.variant, &answer).is_none());
         if is_right { WrongAnswer::Edns(code) } else { found }
     }
@@ -168,12 +208,18 @@ fn target(job: &Job, asker: Asker) -> SocketAddr {
 ///
 /// # Errors
 /// When it does not answer.
-pub(super) fn is_answered(job: &Job, server: u8) -> Result<(), AskError> {
+pub(super) fn is_answered(
+    (job, variant): (&Job, &Variant),
+    server: u8,
+    agents: &Agents,
+) -> Result<(), AskError> {
+    let from = from(variant, agents)?;
+    let asking = Asking { job, from: from.as_deref() };
     let mut silence = Silence::default();
     for (number, place) in (0..).zip(places(job)) {
         let client = number % job.settings.clients.max(1);
         let asker = Asker { client, transport: job.settings.transport, server };
-        if silence.ask(job, asker, job.queries.get(place))?.is_some() {
+        if silence.ask(asking, asker, job.queries.get(place))?.is_some() {
             return Ok(());
         }
     }
@@ -202,14 +248,19 @@ impl Silence {
     ///
     /// # Errors
     /// When the query fails in another way, or too many queries had no answer.
-    fn ask(&mut self, job: &Job, asker: Asker, query: &Query) -> Result<Option<Vec<u8>>, AskError> {
+    fn ask(
+        &mut self,
+        asking: Asking<'_>,
+        asker: Asker,
+        query: &Query,
+    ) -> Result<Option<Vec<u8>>, AskError> {
         let tries = if self.first.is_none() { TRIES } else { 1 };
-        match answer(job, asker, query, tries) {
+        match answer(asking, asker, query, tries) {
             Ok(answer) => {
                 self.first = None;
                 Ok(Some(answer))
             }
-            Err(error) if is_silence(&error) => {
+            Err(error) if error.is_silence() => {
                 self.queries += 1;
                 let first = self.first.take().unwrap_or(error);
                 if self.queries >= SILENT {
@@ -227,10 +278,6 @@ impl Silence {
     fn ends(self) -> Result<(), AskError> {
         self.first.map_or(Ok(()), Err)
     }
-}
-
-fn is_silence(error: &AskError) -> bool {
-    matches!(error, AskError::Exchange { source, .. } if source.kind() == io::ErrorKind::TimedOut)
 }
 
 /// Whether this may change in a moment. A starting server has no listening socket, or ends its connections. A
@@ -253,22 +300,28 @@ fn is_transient(found: &Result<Option<Option<WrongAnswer>>, AskError>) -> bool {
 
 /// Over UDP the query is sent up to `max_tries` times. A truncated answer is asked for over TCP if the clients of the
 /// load do so.
-fn answer(job: &Job, asker: Asker, query: &Query, max_tries: u32) -> Result<Vec<u8>, AskError> {
+fn answer(
+    asking: Asking<'_>,
+    asker: Asker,
+    query: &Query,
+    max_tries: u32,
+) -> Result<Vec<u8>, AskError> {
+    let job = asking.job;
     let timeout = job.settings.timeout.max(Duration::from_millis(100));
     let is_truncated =
         |octets: &Vec<u8>| Response::parse(octets).is_ok_and(|response| response.truncated);
     let is_udp = asker.transport == Transport::Udp;
     let mut tries = 1;
     loop {
-        match ask(job, asker, query, timeout) {
-            Err(error) if is_silence(&error) && is_udp && tries < max_tries => tries += 1,
+        match asking.ask(asker, query, timeout) {
+            Err(error) if error.is_silence() && is_udp && tries < max_tries => tries += 1,
             Ok(octets)
                 if is_udp
                     && job.settings.truncated == Truncated::AskOverTcp
                     && is_truncated(&octets) =>
             {
                 let over_tcp = Asker { transport: Transport::Tcp, ..asker };
-                return ask(job, over_tcp, query, timeout);
+                return asking.ask(over_tcp, query, timeout);
             }
             result => return result,
         }

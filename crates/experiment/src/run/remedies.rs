@@ -29,7 +29,9 @@ pub(super) fn hint(error: &AskError, form: OptionForm) -> String {
 /// What to do if there is no answer. `None` where the error says so itself.
 fn of_silence(error: &AskError, form: OptionForm) -> Option<String> {
     Some(match error {
-        AskError::NoSocket { .. } | AskError::Signature { .. } => return None,
+        AskError::NoSocket { .. } | AskError::Signature { .. } | AskError::Elsewhere { .. } => {
+            return None;
+        }
         AskError::Certificate { target, fault } => of_certificate(fault, *target, form),
         AskError::Tls { transport, refusal, has_own_offer, .. } => {
             of_tls((*refusal, *has_own_offer), *transport, form)

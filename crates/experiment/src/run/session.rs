@@ -271,8 +271,8 @@ impl Session {
             lists.of(variant, seed_of(experiment.repeat.seed, 1))?;
             queries::with_files(variant)?;
         }
-        let taken = ask_first(&mut experiment, &plan, &mut lists)?;
         let agents = reach_hosts(&experiment, &plan)?;
+        let taken = ask_first(&mut experiment, &plan, &mut lists, &agents)?;
         take_addresses(&mut experiment, &agents)?;
         let mut facts = dnslab_record::Session {
             format: SESSION_FORMAT,
@@ -384,8 +384,8 @@ impl Session {
             session.results.write_experiment(&session.experiment.to_toml())?;
         }
         let remaining = session.remaining()?;
-        session.taken =
-            ask_first(&mut session.experiment, &remaining, &mut session.lists.borrow_mut())?;
+        let lists = session.lists.get_mut();
+        session.taken = ask_first(&mut session.experiment, &remaining, lists, &session.agents)?;
         Ok(session)
     }
 
@@ -650,6 +650,7 @@ fn ask_first(
     experiment: &mut Experiment,
     plan: &Plan,
     lists: &mut QueryLists,
+    agents: &Agents,
 ) -> Result<Vec<TakenAddress>, SessionError> {
     let (mut taken, seed) = (Vec::new(), seed_of(experiment.repeat.seed, 1));
     for variant in &mut experiment.variants {
@@ -657,9 +658,9 @@ fn ask_first(
             continue;
         }
         let queries = lists.of(variant, seed)?;
-        let Err(source) = first_query::ask_first(variant, &queries) else { continue };
+        let Err(source) = first_query::ask_first(variant, &queries, agents) else { continue };
         let silent = variant.server.address.ip();
-        let other = first_query::answering_address(variant, &source, &queries);
+        let other = first_query::answering_address(variant, &source, &queries, agents);
         let (Some(other), Some(name)) = (other, variant.host_name.clone()) else {
             let variant = variant.name.clone();
             return Err(SessionError::FirstQuery { variant, source: Box::new(source) });

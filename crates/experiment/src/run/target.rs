@@ -133,8 +133,9 @@ fn external(
 ) -> Result<Target, TargetError> {
     // The run judges whether the answer is right. Here somebody must answer.
     let job = ways.job(variant, asked)?;
-    if let Err(silent) = is_answered(&job, 0)
-        && !(1..ways.servers()).any(|further| is_answered(&job, further).is_ok())
+    let is_answered = |server| is_answered((&job, variant), server, agents);
+    if let Err(silent) = is_answered(0)
+        && !(1..ways.servers()).any(|further| is_answered(further).is_ok())
     {
         let hint = hint(&silent, OptionForm::Set);
         return Err(TargetError::Silent { source: Box::new(silent), hint });

@@ -395,6 +395,7 @@ fn answer(variant: &Variant, query: &Query, ask: &Ask<'_>) -> (AnswerRecord, Str
                 AskError::Refused { .. } => HowEnded::Refused,
                 AskError::Signature { fault, .. } if fault.refusal().is_some() => HowEnded::Refused,
                 AskError::Exchange { .. }
+                | AskError::Elsewhere { .. }
                 | AskError::NoSocket { .. }
                 | AskError::Tls { .. }
                 | AskError::Certificate { .. }
