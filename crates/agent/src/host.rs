@@ -26,7 +26,7 @@ use crate::output::{BETWEEN_BEATS, Output, READ, tell_answer};
 use crate::permission::Permission;
 use crate::sampling::Samplings;
 use crate::scratch::Scratch;
-use crate::servers::{Servers, ToWatch};
+use crate::servers::{Servers, ToWatch, can_serve};
 use crate::shares::{Shares, Taking};
 
 /// An agent that hears nothing for so long ends. Packets that are lost for 10 s leave 14 s of silence; after 60 s without
@@ -341,6 +341,11 @@ impl<W: Write + Send + 'static> Host<'_, W> {
                 });
             }
             Order::File { file, octets } => self.servers.write(file, &octets),
+            Order::CanServe { variant } => {
+                let guard = self.permission.guard.clone();
+                let is_bounded = self.permission.is_bounded;
+                return self.answer_later(id, move || can_serve(&variant, &guard, is_bounded));
+            }
             Order::Serve { server, order } => {
                 let (servers, guard) = (self.servers.clone(), self.permission.guard.clone());
                 let is_bounded = self.permission.is_bounded;

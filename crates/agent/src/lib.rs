@@ -41,6 +41,6 @@ pub use link::{Link, LinkError};
 pub use load_hosts::{HostedLoad, LoadHosts};
 pub use permission::Permission;
 pub use scratch::remove_copy;
-pub use serving::{ServerPlace, give, logging, server_spec};
+pub use serving::{ServerPlace, give, needs, server_spec};
 pub use started::{CounterWatching, NotServed, SentServer, StartedServer};
 pub use watching::{FoundThere, ServerRecording, ServerWatch, WatchedServer};

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, Read, Write};
 use std::mem::take;
 use std::net::IpAddr;
@@ -24,7 +25,7 @@ use dnslab_protocol::{
 use dnslab_record::{
     CpuShare, Diagnosis, Fact, LiveServer, MeasuredShare, NetworkPath, ResourceSample, visible,
 };
-use dnslab_settings::HostPlace;
+use dnslab_settings::{HostPlace, Variant};
 use dnslab_traffic::QueryList;
 use dnslab_wire::Query;
 
@@ -269,8 +270,13 @@ pub struct Link {
     welcome: Welcome,
     /// Lists of queries that the host has, the newest last.
     lists: Mutex<Vec<(Arc<QueryList>, u32)>>,
+    /// Digests and numbers of files that the host has, the newest last.
+    files: Mutex<Vec<(u64, u32)>>,
     remote: Mutex<Remote>,
 }
+
+/// Files that a host keeps for later servers, at most: those of the zones of an experiment.
+const KEPT_FILES: usize = 8;
 
 /// Queries of all lists that a host keeps for later loads, beside those of the next one.
 const KEPT_QUERIES: usize = 5_000_000;
@@ -337,6 +343,7 @@ impl Link {
             next: AtomicU32::new(1),
             welcome: Welcome::default(),
             lists: Mutex::default(),
+            files: Mutex::default(),
             remote: Mutex::new(remote),
         };
         let version = env!("CARGO_PKG_VERSION").to_owned();
@@ -393,6 +400,18 @@ impl Link {
             Answer::Examined(found) => {
                 Ok(found.into_iter().take(MAX_FACTS).map(told_diagnosis).collect())
             }
+            _ => Err(self.misunderstood()),
+        }
+    }
+
+    /// The version of a variant's server that is installed on the host, or why that cannot be started.
+    ///
+    /// # Errors
+    /// When the host is lost, or does not allow it.
+    pub fn can_serve(&self, variant: &Variant) -> Result<Result<String, String>, LinkError> {
+        match self.order(Order::CanServe { variant: variant.as_served() })? {
+            Answer::CanServe { version, lacks } if lacks.is_empty() => Ok(Ok(told(&version))),
+            Answer::CanServe { lacks, .. } => Ok(Err(format!("{}: {}", self.name(), told(&lacks)))),
             _ => Err(self.misunderstood()),
         }
     }
@@ -624,6 +643,30 @@ impl Link {
             }
         }
         Ok(())
+    }
+
+    /// The number of a file with these octets, which the host has from here on. `send` sends it if it is new there.
+    pub(crate) fn file_of<E>(
+        &self,
+        octets: &[u8],
+        send: impl FnOnce(u32) -> Result<(), E>,
+    ) -> Result<u32, E> {
+        let mut hasher = DefaultHasher::new();
+        octets.hash(&mut hasher);
+        let digest = hasher.finish();
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, file)) = files.iter().find(|(known, _)| *known == digest) {
+            return Ok(*file);
+        }
+        let file = self.number();
+        send(file).inspect_err(|_| self.order_only(Order::Leave { number: file }))?;
+        files.push((digest, file));
+        // A server has read its zone when it answers, and no more than one is started there at once.
+        if files.len() > KEPT_FILES {
+            let (_, oldest) = files.remove(0);
+            self.order_only(Order::Leave { number: oldest });
+        }
+        Ok(file)
     }
 
     /// Nobody waits any more for the answer to an order.

@@ -19,12 +19,12 @@ use dnslab_lab::{
 };
 use dnslab_load::{Asker, Job, TlsSettings, Verification, ask};
 use dnslab_protocol::{Answer, Failure, FromAgent, SentZone, ServerOrder, Serving};
-use dnslab_settings::{Load, ServerKind, Variant, check_text};
+use dnslab_settings::{Load, ServerKind, Variant, check_text, on_one_line};
 use dnslab_traffic::QueryList;
 use dnslab_wire::{Query, Response, Transport, rcode};
 
 use crate::scratch::{Folder, Scratch};
-use crate::serving::{ServerPlace, server_spec};
+use crate::serving::{ServerPlace, needs, server_spec};
 
 /// Servers and files at once, at most.
 const MOST: usize = 64;
@@ -383,6 +383,31 @@ fn variant_of(text: &str) -> Result<Variant, Failure> {
     })?;
     let first = experiment.variants.into_iter().next();
     first.ok_or_else(|| Failure::of("a server has no settings"))
+}
+
+/// Whether the server of a variant is installed here, and can do what is needed of it.
+pub(crate) fn can_serve(
+    variant: &str,
+    guard: &GuardProgram,
+    is_bounded: bool,
+) -> Result<Answer, Failure> {
+    let variant = variant_of(variant)?;
+    if is_bounded {
+        check_bounds(&variant)?;
+    }
+    let front = variant.front();
+    let kind = front.kind.ok_or_else(|| Failure::of("nothing is to be started"))?;
+    let found = dnslab_lab::find(kind, front.binary, guard).and_then(|installed| {
+        installed.can(&needs(&variant, &front, None)).map_err(LabError::Unsupported)?;
+        Ok(installed.version.to_string())
+    });
+    Ok(match found {
+        Ok(version) => Answer::CanServe { version, lacks: String::new() },
+        Err(error) => {
+            let lacks = on_one_line(&error.to_string());
+            Answer::CanServe { version: String::new(), lacks }
+        }
+    })
 }
 
 /// What nobody may ask for whose rights are bounded: it would be any program, or any folder.

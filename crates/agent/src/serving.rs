@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dnslab_lab::{
-    LogDestination, LogFile, LogPrefix, Logging, Ports, QueryLog, Rotation, ServerSpec,
+    LogDestination, LogFile, LogPrefix, Logging, Needs, Ports, QueryLog, Rotation, ServerSpec,
 };
-use dnslab_settings::{ChainServer, Log, LogTarget, ServerKind, Variant};
+use dnslab_settings::{CacheSize, ChainRole, ChainServer, Log, LogTarget, ServerKind, Variant};
 use dnslab_wire::Transport;
 use dnslab_wire::units::duration;
 
@@ -49,9 +49,24 @@ pub fn server_spec(variant: &Variant, place: ServerPlace<'_>) -> ServerSpec {
     spec
 }
 
+/// What one of a variant's servers must be able to do, before an upstream over this transport.
+#[must_use]
+pub fn needs(variant: &Variant, server: &ChainServer<'_>, upstream: Option<Transport>) -> Needs {
+    let is_front = server.role == ChainRole::Server;
+    Needs {
+        transport: server.transport,
+        upstream: upstream.filter(|_| !variant.resolves()),
+        resolves: is_front && variant.resolves(),
+        validates: is_front && variant.server.dnssec,
+        cache: if is_front { variant.server.cache } else { CacheSize::Default },
+        logging: if is_front { logging(variant) } else { Logging::default() },
+        is_in_root: server.root.is_some(),
+    }
+}
+
 /// What a variant's server writes of each query.
 #[must_use]
-pub fn logging(variant: &Variant) -> Logging {
+fn logging(variant: &Variant) -> Logging {
     let Log { to, folder, size_mib, versions, suffix, buffered, .. } = &variant.log;
     let to = match to {
         LogTarget::None => None,

@@ -81,18 +81,6 @@ pub enum NotServed {
     Interrupted,
 }
 
-/// A file on another host. Dropping it removes it there.
-struct SentFile<'a> {
-    link: &'a Link,
-    file: u32,
-}
-
-impl Drop for SentFile<'_> {
-    fn drop(&mut self) {
-        self.link.order_only(Order::Leave { number: self.file });
-    }
-}
-
 impl StartedServer {
     /// Starts a server on another host, and waits until it answers there. `stop` gives up.
     ///
@@ -103,7 +91,7 @@ impl StartedServer {
         sent: &SentServer<'_>,
         stop: &AtomicBool,
     ) -> Result<Self, NotServed> {
-        let file = sent.zone.map(|zone| send(link, &zone.path, stop)).transpose()?;
+        let file = sent.zone.map(|zone| file_there(link, &zone.path, stop)).transpose()?;
         let question = QueryList::from_queries(vec![sent.question.clone()], "readiness".to_owned());
         let limit = sent.variant.server.start_limit;
         let order = ServerOrder {
@@ -111,8 +99,8 @@ impl StartedServer {
             connections: sent.connections,
             seed: sent.seed,
             question: SentQueries::parts_of(&question).remove(0),
-            zone: file.as_ref().zip(sent.zone).map(|(file, zone)| SentZone {
-                file: file.file,
+            zone: file.zip(sent.zone).map(|(file, zone)| SentZone {
+                file,
                 signatures: zone
                     .signatures
                     .as_ref()
@@ -243,22 +231,22 @@ impl StartedServer {
     }
 }
 
-/// Sends a file.
-fn send<'a>(link: &'a Link, path: &Path, stop: &AtomicBool) -> Result<SentFile<'a>, NotServed> {
-    let failed = |source| NotServed::File { path: path.to_owned(), source };
-    let octets = fs::read(path).map_err(failed)?;
-    let file = SentFile { link, file: link.number() };
-    for part in octets.chunks(PART) {
-        if stop.load(Ordering::Relaxed) {
-            return Err(NotServed::Interrupted);
+/// The number of a file on another host, which is sent if the host has none that is the same.
+fn file_there(link: &Link, path: &Path, stop: &AtomicBool) -> Result<u32, NotServed> {
+    let octets =
+        fs::read(path).map_err(|source| NotServed::File { path: path.to_owned(), source })?;
+    link.file_of(&octets, |file| {
+        for part in octets.chunks(PART) {
+            if stop.load(Ordering::Relaxed) {
+                return Err(NotServed::Interrupted);
+            }
+            match link.order(Order::File { file, octets: BASE64.encode(part) })? {
+                Answer::Taken => {}
+                _ => return Err(link.misunderstood().into()),
+            }
         }
-        let order = Order::File { file: file.file, octets: BASE64.encode(part) };
-        match link.order(order)? {
-            Answer::Taken => {}
-            _ => return Err(link.misunderstood().into()),
-        }
-    }
-    Ok(file)
+        Ok(())
+    })
 }
 
 /// Waits until a server answers, or nobody waits for it.

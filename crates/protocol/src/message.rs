@@ -91,6 +91,11 @@ pub enum Order {
         /// Its next octets, in base64.
         octets: String,
     },
+    /// Say whether a server can be started, without starting it.
+    CanServe {
+        /// Its variant, as an experiment file of one.
+        variant: String,
+    },
     /// Start a server, and wait until it answers.
     Serve {
         /// The number that it gets; no other has it.
@@ -235,6 +240,7 @@ impl Order {
             // It is what is seen of a load, and of nobody else.
             Self::WatchLoad { .. } => Some(Role::Load),
             Self::File { .. }
+            | Self::CanServe { .. }
             | Self::Serve { .. }
             | Self::Log { .. }
             | Self::Count { statistics: None, .. } => Some(Role::Serve),
@@ -476,6 +482,13 @@ pub enum Answer {
         reason: String,
         /// What was named is wrong. Otherwise the load may go on without a watch.
         is_fault: bool,
+    },
+    /// Of [`Order::CanServe`].
+    CanServe {
+        /// The version that is installed there; empty of one that cannot be started.
+        version: String,
+        /// Why it cannot; empty of one that can.
+        lacks: String,
     },
     /// Of [`Order::Serve`].
     Serving(Box<Serving>),

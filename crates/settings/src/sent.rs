@@ -5,11 +5,12 @@ use crate::{Document, Load, LoadDraft, Problem, Problems};
 
 impl Load {
     /// Every key that has a value, a line for each, as an experiment file has it. The secret of a key is not
-    /// written out, so a load with [`Load::tsig`] cannot be read again.
+    /// written out, so a load with [`Load::tsig`] cannot be read again, nor are the hosts: each has a share.
     #[must_use]
     pub fn to_toml(&self) -> String {
         let mut text = String::new();
-        push_lines(&mut text, &lines(Self::KEYS, self.values()));
+        let own = Self { hosts: None, ..self.clone() };
+        push_lines(&mut text, &lines(Self::KEYS, own.values()));
         text
     }
 

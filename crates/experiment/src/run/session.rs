@@ -18,17 +18,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use dnslab_agent::Agents;
+use dnslab_agent::{Agents, needs};
 use dnslab_figures::AnswersError;
-use dnslab_lab::{GuardProgram, Installed, LabError, Logging, Needs, host, hosts};
+use dnslab_lab::{GuardProgram, Installed, LabError, host, hosts, title};
 use dnslab_record::{
     CaseId, Compared, CostLimit, Fact, LiveLoad, Looks, RunRecord, RunStatus, SESSION_FORMAT,
     SkippedVariant,
 };
 use dnslab_results::{FolderName, Holder, ResultsDirectory, ResultsError, SessionLock};
-use dnslab_settings::{
-    CacheSize, ChainRole, Common, Experiment, Host, HostsChoice, Mode, Rounds, Variant,
-};
+use dnslab_settings::{Common, Experiment, Host, HostsChoice, Mode, Rounds, Variant};
 use dnslab_traffic::SlicePlan;
 
 use super::case::{is_cut_short, leave_out_if_short};
@@ -40,7 +38,6 @@ use super::queries::{self, QueryLists};
 use super::split::Cpus;
 use super::{room, watching};
 use conditions::Difference;
-use dnslab_agent::logging;
 use rounds::Alternation;
 
 use crate::controls::controls;
@@ -260,7 +257,6 @@ impl Session {
         options: SessionOptions,
     ) -> Result<Self, SessionError> {
         let skipped = skipped(&experiment, NamedPrograms::Asked, &options.guard)?;
-        let alternation = rounds::alternation(&experiment, &skipped)?;
         answers::check_workers(&experiment)?;
         let inputs = conditions::inputs(&experiment, &options.guard)?;
         let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
@@ -272,6 +268,10 @@ impl Session {
             queries::with_files(variant)?;
         }
         let agents = reach_hosts(&experiment, &plan)?;
+        let there = ServedThere::ask(&experiment, &plan, &agents)?;
+        let skipped = without(&experiment, [skipped, there.skipped].concat())?;
+        let alternation = rounds::alternation(&experiment, &skipped)?;
+        let plan = Plan::new(&experiment, &skipped);
         let taken = ask_first(&mut experiment, &plan, &mut lists, &agents)?;
         take_addresses(&mut experiment, &agents)?;
         let mut facts = dnslab_record::Session {
@@ -287,7 +287,7 @@ impl Session {
             seed: experiment.repeat.seed,
             started: now.clone(),
             command: options.command,
-            host: [host_facts(&experiment), agents.facts()].concat(),
+            host: [host_facts(&experiment), agents.facts(), there.facts].concat(),
             inputs,
             compared: rounds::compared(&experiment),
             controls: Vec::new(),
@@ -369,11 +369,16 @@ impl Session {
             return Ok(session);
         }
         let inputs = conditions::inputs(&session.experiment, &session.guard)?;
-        session.agents = reach_hosts(&session.experiment, &session.remaining()?)?;
+        let remaining = session.remaining()?;
+        session.agents = reach_hosts(&session.experiment, &remaining)?;
+        let there = ServedThere::ask(&session.experiment, &remaining, &session.agents)?;
+        if let Some(SkippedVariant { variant, reason }) = there.skipped.into_iter().next() {
+            return Err(SessionError::Variant { variant, reason });
+        }
         let differences = conditions::differences(
             &session.facts,
             env!("CARGO_PKG_VERSION"),
-            &[host::facts(), session.agents.facts()].concat(),
+            &[host::facts(), session.agents.facts(), there.facts].concat(),
             &inputs,
         );
         if !differences.is_empty() {
@@ -793,6 +798,14 @@ pub fn skipped(
             skipped.push(SkippedVariant { variant: variant.name.clone(), reason });
         }
     }
+    without(experiment, skipped)
+}
+
+/// The variants that are left out, if there are others, and the baseline is none of them.
+fn without(
+    experiment: &Experiment,
+    skipped: Vec<SkippedVariant>,
+) -> Result<Vec<SkippedVariant>, SessionError> {
     if skipped.len() == experiment.variants.len() {
         return Err(SessionError::NothingRuns(skipped));
     }
@@ -804,6 +817,41 @@ pub fn skipped(
             Err(SessionError::NoBaseline { skipped: skipped.clone(), is_named })
         }
         None => Ok(skipped),
+    }
+}
+
+/// What is installed on other hosts for the servers of a plan.
+struct ServedThere {
+    /// The versions, each with the name of its host.
+    facts: Vec<Fact>,
+    /// The variants whose servers cannot be started there.
+    skipped: Vec<SkippedVariant>,
+}
+
+impl ServedThere {
+    fn ask(experiment: &Experiment, plan: &Plan, agents: &Agents) -> Result<Self, SessionError> {
+        let (mut facts, mut skipped) = (Vec::new(), Vec::new());
+        for variant in variants_of(experiment, plan) {
+            let (Some(kind), Some(host)) = (variant.server.kind.started(), &variant.server.host)
+            else {
+                continue;
+            };
+            let answer = agents.link(host).and_then(|link| link.can_serve(variant));
+            let name = variant.name.clone();
+            match answer {
+                Ok(Ok(version)) => {
+                    let fact = Fact { name: format!("{host}: {}", title(kind)), value: version };
+                    if !facts.contains(&fact) {
+                        facts.push(fact);
+                    }
+                }
+                Ok(Err(reason)) => skipped.push(SkippedVariant { variant: name, reason }),
+                Err(error) => {
+                    return Err(SessionError::Variant { variant: name, reason: error.to_string() });
+                }
+            }
+        }
+        Ok(Self { facts, skipped })
     }
 }
 
@@ -831,19 +879,8 @@ fn can_run(variant: &Variant, named: NamedPrograms, guard: &GuardProgram) -> Res
             (None, Some(root)) => dnslab_lab::find_in_root(kind, root, guard)?,
             (None, None) => dnslab_lab::find(kind, server.binary, guard)?,
         };
-        let is_front = server.role == ChainRole::Server;
-        let needs = Needs {
-            transport: server.transport,
-            upstream: servers
-                .get(place + 1)
-                .filter(|_| !variant.resolves())
-                .map(|behind| behind.transport),
-            resolves: is_front && variant.resolves(),
-            validates: is_front && variant.server.dnssec,
-            cache: if is_front { variant.server.cache } else { CacheSize::Default },
-            logging: if is_front { logging(variant) } else { Logging::default() },
-            is_in_root: server.root.is_some(),
-        };
+        let upstream = servers.get(place + 1).map(|behind| behind.transport);
+        let needs = needs(variant, server, upstream);
         installed.can(&needs).map_err(LabError::Unsupported)?;
     }
     Ok(())

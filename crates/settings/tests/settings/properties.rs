@@ -224,7 +224,8 @@ fn check_any(text: &str, sets: &[String]) -> Result<Experiment, Problems> {
                 let written = experiment.to_toml();
                 assert_eq!(check_text(&written, &[]).as_ref(), Ok(experiment), "{text}\n{written}");
                 for load in experiment.variants.iter().map(|variant| &variant.load) {
-                    assert_eq!(Load::of_toml(&load.to_toml()).as_ref(), Ok(load), "{text}");
+                    let sent = Load { hosts: None, ..load.clone() };
+                    assert_eq!(Load::of_toml(&load.to_toml()).as_ref(), Ok(&sent), "{text}");
                 }
             }
         }

@@ -89,7 +89,7 @@ pub(super) fn inputs(
 /// The version and the program of every started server, each once: another one may answer at another rate.
 fn servers(experiment: &Experiment, guard: &GuardProgram) -> Vec<Fact> {
     let mut facts: Vec<Fact> = Vec::new();
-    // What is installed on other hosts is not asked before it starts.
+    // What is installed on other hosts is a fact of these.
     let here = experiment.variants.iter().filter(|variant| variant.server.host.is_none());
     for variant in here {
         for server in variant.servers() {
@@ -141,13 +141,21 @@ pub(super) fn differences(
 ) -> Vec<Difference> {
     let version = |value: &str| Fact { name: "dnslab".to_owned(), value: value.to_owned() };
     let mut found = compare(&[version(&session.dnslab)], &[version(dnslab)]);
-    // Those of other hosts have the name of the host before them.
-    let matters =
-        |fact: &&Fact| HOST_FACTS.contains(&fact.name.rsplit(": ").next().unwrap_or_default());
-    let then: Vec<Fact> = session.host.iter().filter(matters).cloned().collect();
+    let then = session.host.iter().filter(|fact| matters(fact, host));
+    let then: Vec<Fact> = then.cloned().collect();
     found.extend(compare(&then, host));
     found.extend(compare(&session.inputs, inputs));
     found
+}
+
+/// Whether figures depend on a fact of a host. Those of other hosts have the name of the host before them, and not all hosts
+/// have a part in what is left.
+fn matters(fact: &Fact, now: &[Fact]) -> bool {
+    let Some((_, name)) = fact.name.rsplit_once(": ") else {
+        return HOST_FACTS.contains(&fact.name.as_str());
+    };
+    let is_server = ServerKind::ALL.iter().any(|kind| title(*kind) == name);
+    (HOST_FACTS.contains(&name) || is_server) && now.iter().any(|now| now.name == fact.name)
 }
 
 fn compare(then: &[Fact], now: &[Fact]) -> Vec<Difference> {
