@@ -153,7 +153,8 @@ fn agent() -> Result<(), Box<dyn Error>> {
                         facts: Vec::new(),
                         cpus: vec![0],
                         address: None,
-                        boot_id: "of nobody".to_owned(),
+                        boot_id: String::new(),
+                        network: String::new(),
                     },
                 )?,
                 ToAgent::Clock { sent_ns } => {

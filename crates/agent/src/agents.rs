@@ -1,7 +1,9 @@
 //! The links of a session: one for each host, opened when it is first needed, and again when it was lost.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::panic::resume_unwind;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 use dnslab_record::Fact;
 use dnslab_settings::HostPlace;
@@ -10,6 +12,9 @@ use crate::link::{Link, LinkError};
 
 /// What a figure depends on, and what does not change by itself.
 const FACTS: [&str; 3] = ["CPU", "CPUs", "kernel"];
+
+/// Hosts that are reached at once. sshd refuses some of more than ten that log in by one bastion (MaxStartups).
+const AT_ONCE: usize = 8;
 
 /// What is not as it was on a host that is reached again.
 fn changed(before: &Link, now: &Link) -> Option<&'static str> {
@@ -29,7 +34,7 @@ impl Agents {
     /// What the hosts are that have been reached, each fact with the name by which its host is reached.
     #[must_use]
     pub fn facts(&self) -> Vec<Fact> {
-        let links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        let links = self.links();
         let mut hosts: Vec<_> = links.iter().map(|(host, link)| (&host.name, link)).collect();
         hosts.sort_unstable_by_key(|(host, _)| *host);
         let facts = hosts.into_iter().flat_map(|(host, link)| {
@@ -47,18 +52,48 @@ impl Agents {
     /// # Errors
     /// When it cannot be opened.
     pub fn link(&self, host: &HostPlace) -> Result<Arc<Link>, LinkError> {
-        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(link) = links.get(host).filter(|link| link.ended().is_none()) {
+        let before = self.links().get(host).cloned();
+        if let Some(link) = before.as_ref().filter(|link| link.ended().is_none()) {
             return Ok(Arc::clone(link));
         }
         let link = Arc::new(Link::open(host)?);
-        if let Some(changed) = links.get(host).and_then(|before| changed(before, &link)) {
+        if let Some(changed) = before.and_then(|before| changed(&before, &link)) {
             return Err(LinkError::Refused {
                 host: host.name.clone(),
                 reason: format!("it is another machine than before: its {changed} differs"),
             });
         }
-        links.insert(host.clone(), Arc::clone(&link));
+        self.links().insert(host.clone(), Arc::clone(&link));
         Ok(link)
+    }
+
+    /// The links to hosts, in their order. Those that are not open yet are opened some at a time.
+    ///
+    /// # Errors
+    /// When one cannot be opened.
+    pub fn all(&self, hosts: &[HostPlace]) -> Result<Vec<Arc<Link>>, LinkError> {
+        let mut links = Vec::new();
+        for some in hosts.chunks(AT_ONCE) {
+            thread::scope(|scope| {
+                let opening = some.iter().map(|host| {
+                    let opened = thread::Builder::new().spawn_scoped(scope, || self.link(host));
+                    opened.map_err(|error| LinkError::NotStarted {
+                        host: host.name.clone(),
+                        command: "a thread".to_owned(),
+                        reason: error.to_string(),
+                    })
+                });
+                for opened in opening.collect::<Vec<_>>() {
+                    let link = opened?.join();
+                    links.push(link.unwrap_or_else(|panic| resume_unwind(panic))?);
+                }
+                Ok(())
+            })?;
+        }
+        Ok(links)
+    }
+
+    fn links(&self) -> MutexGuard<'_, HashMap<HostPlace, Arc<Link>>> {
+        self.links.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,15 +4,15 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
 use dnslab_load::{ClientTraffic, Fed, Feed, PlayedClients};
-use dnslab_protocol::{Failure, Order, SentFill};
+use dnslab_protocol::{Failure, Order, PackedQueries, SentFill};
 use dnslab_traffic::ClientQuery;
 
-use crate::link::Link;
+use crate::link::{Link, told};
 
 /// Queries that may wait on a host for one of its workers. At 100,000 queries per second they last for more than a second,
 /// which is as long as a packet that TCP has to send twice may take.
@@ -35,30 +35,47 @@ pub(crate) struct FedWorker {
 }
 
 /// What brings the queries to a host. Dropping it ends that.
-pub(crate) struct Feeding(Arc<AtomicBool>);
+pub(crate) struct Feeding(Arc<State>);
+
+#[derive(Default)]
+struct State {
+    is_over: AtomicBool,
+    /// What is sent would be in the way of something else.
+    is_held: AtomicBool,
+}
 
 impl Drop for Feeding {
     fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.is_over.store(true, Ordering::Relaxed);
     }
 }
 
 impl Feeding {
     /// Sends what the workers of these loads on a host take up, from a thread of its own, until all has been sent.
     pub(crate) fn begin(link: &Arc<Link>, load: u32, workers: Vec<FedWorker>) -> io::Result<Self> {
-        let is_over = Arc::new(AtomicBool::new(false));
+        let state = Arc::new(State::default());
         if !workers.is_empty() {
-            let (link, ended) = (Arc::clone(link), Arc::clone(&is_over));
-            thread::Builder::new().spawn(move || feed(&link, load, workers, &ended))?;
+            let (link, of_thread) = (Arc::downgrade(link), Arc::clone(&state));
+            thread::Builder::new().spawn(move || feed(&link, load, workers, &of_thread))?;
         }
-        Ok(Self(is_over))
+        Ok(Self(state))
+    }
+
+    /// Sends nothing more until it goes on: clocks are compared meanwhile.
+    pub(crate) fn hold(&self, is_held: bool) {
+        self.0.is_held.store(is_held, Ordering::Relaxed);
     }
 }
 
-fn feed(link: &Link, load: u32, mut workers: Vec<FedWorker>, is_over: &AtomicBool) {
-    while !workers.is_empty() && !is_over.load(Ordering::Relaxed) && link.ended().is_none() {
+fn feed(link: &Weak<Link>, load: u32, mut workers: Vec<FedWorker>, state: &State) {
+    while !workers.is_empty() && !state.is_over.load(Ordering::Relaxed) {
+        if state.is_held.load(Ordering::Relaxed) {
+            thread::sleep(PAUSE);
+            continue;
+        }
+        let Some(link) = link.upgrade().filter(|link| link.ended().is_none()) else { return };
         let before: u64 = workers.iter().map(|worker| worker.sent).sum();
-        workers.retain_mut(|worker| worker.go_on(link, load));
+        workers.retain_mut(|worker| worker.go_on(&link, load));
         let after: u64 = workers.iter().map(|worker| worker.sent).sum();
         if after == before {
             thread::sleep(PAUSE);
@@ -78,7 +95,10 @@ impl FedWorker {
             match feed.fill(&mut ready) {
                 Fed::Some if ready.len() < TOGETHER => {}
                 Fed::Some | Fed::Nothing => break None,
-                Fed::End => break Some(SentFill::End),
+                Fed::End => {
+                    let queries = *sent + ready.len() as u64;
+                    break Some(SentFill::End { queries });
+                }
                 Fed::Failed { reason } => break Some(SentFill::Failed { reason }),
             }
         };
@@ -100,14 +120,29 @@ pub(crate) struct FedClients {
     feeds: Mutex<Vec<FedFeed>>,
 }
 
+/// Octets of the messages that wait on a host, of all loads.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Waiting(Arc<AtomicU64>);
+
+impl Waiting {
+    /// At most.
+    const MAX: u64 = 1 << 30;
+}
+
 /// What the workers of a share get their queries by.
 #[derive(Debug)]
-pub(crate) struct Feeders(Vec<Feeder>);
+pub(crate) struct Feeders {
+    feeders: Vec<Feeder>,
+    /// The number that no client has, nor any beyond.
+    clients: u32,
+    waiting: Waiting,
+}
 
 #[derive(Debug)]
 struct Feeder {
     fills: Sender<Fill>,
     sent: u64,
+    is_over: bool,
     taken: Arc<AtomicU64>,
 }
 
@@ -122,18 +157,20 @@ enum Fill {
 struct FedFeed {
     fills: Receiver<Fill>,
     taken: Arc<AtomicU64>,
+    waiting: Waiting,
 }
 
 impl FedClients {
-    /// The clients of so many workers.
-    pub(crate) fn make(known: PlayedClients, workers: u32) -> (Self, Feeders) {
-        let pair = |_| {
-            let ((fills, filled), taken) = (mpsc::channel(), Arc::new(AtomicU64::new(0)));
-            let feed = FedFeed { fills: filled, taken: Arc::clone(&taken) };
-            (feed, Feeder { fills, sent: 0, taken })
-        };
-        let (feeds, feeders) = (0..workers).map(pair).unzip();
-        (Self { known, feeds: Mutex::new(feeds) }, Feeders(feeders))
+    /// The clients of so many workers, of which this host has a share. No client has the number `clients`.
+    pub(crate) fn make(
+        known: PlayedClients,
+        workers: u32,
+        clients: u32,
+        waiting: &Waiting,
+    ) -> (Self, Feeders) {
+        let (feeds, feeders) = (0..workers).map(|_| Feeder::make(waiting)).unzip();
+        let feeders = Feeders { feeders, clients, waiting: waiting.clone() };
+        (Self { known, feeds: Mutex::new(feeds) }, feeders)
     }
 }
 
@@ -148,32 +185,89 @@ impl ClientTraffic for FedClients {
     }
 }
 
+fn octets(queries: &[ClientQuery]) -> u64 {
+    queries.iter().map(|query| query.query.octets().len() as u64).sum()
+}
+
 impl Feeders {
-    /// Gives a worker what came for it.
+    /// Gives a worker what came for it. What cannot be ends its queries with a failure.
     pub(crate) fn take(&mut self, worker: usize, fill: SentFill) -> Result<(), Failure> {
-        let feeder = self.0.get_mut(worker);
+        let feeder = self.feeders.get_mut(worker);
         let feeder = feeder.ok_or_else(|| Failure::of(format!("it has no worker {worker}")))?;
+        if feeder.is_over {
+            return Err(Failure::of("no query follows the last one"));
+        }
         let fill = match fill {
             SentFill::Queries(packed) => {
-                let queries = packed.queries();
-                let queries = queries.map_err(|error| Failure::of(error.to_string()))?;
-                feeder.sent += queries.len() as u64;
-                if feeder.sent - feeder.taken.load(Ordering::Relaxed) > 2 * AHEAD {
-                    return Err(Failure::of("more queries are sent ahead than it takes"));
-                }
-                Fill::Queries(queries)
+                feeder.queries(&packed, self.clients, &self.waiting).map(Fill::Queries)
             }
-            SentFill::End => Fill::End,
-            SentFill::Failed { reason } => Fill::Failed(reason),
+            SentFill::End { queries } if queries == feeder.sent => Ok(Fill::End),
+            SentFill::End { queries } => {
+                Err(format!("{} of its {queries} queries came", feeder.sent))
+            }
+            SentFill::Failed { reason } => Ok(Fill::Failed(told(&reason))),
         };
+        feeder.is_over = !matches!(fill, Ok(Fill::Queries(_)));
+        let failure = fill.as_ref().err().cloned();
         // A worker that has ended takes nothing more.
-        feeder.fills.send(fill).ok();
-        Ok(())
+        feeder.fills.send(fill.unwrap_or_else(Fill::Failed)).ok();
+        failure.map_or(Ok(()), |reason| Err(Failure::of(reason)))
     }
 
     /// How many queries each worker has taken up.
     pub(crate) fn taken(&self) -> Vec<u64> {
-        self.0.iter().map(|feeder| feeder.taken.load(Ordering::Relaxed)).collect()
+        self.feeders.iter().map(|feeder| feeder.taken.load(Ordering::Relaxed)).collect()
+    }
+}
+
+impl Feeder {
+    /// One with what it feeds.
+    fn make(waiting: &Waiting) -> (FedFeed, Self) {
+        let ((fills, filled), taken) = (mpsc::channel(), Arc::new(AtomicU64::new(0)));
+        let (of_feed, waiting) = (Arc::clone(&taken), waiting.clone());
+        let feed = FedFeed { fills: filled, taken: of_feed, waiting };
+        (feed, Self { fills, sent: 0, is_over: false, taken })
+    }
+
+    fn queries(
+        &mut self,
+        packed: &PackedQueries,
+        clients: u32,
+        Waiting(waiting): &Waiting,
+    ) -> Result<Vec<ClientQuery>, String> {
+        let queries = packed.queries().map_err(|error| error.to_string())?;
+        if let Some(query) = queries.iter().find(|query| query.client >= clients) {
+            return Err(format!(
+                "a client has the number {}, and there are {clients}",
+                query.client
+            ));
+        }
+        self.sent += queries.len() as u64;
+        let octets = octets(&queries);
+        let known = waiting.fetch_add(octets, Ordering::Relaxed);
+        let is_too_much = self.sent - self.taken.load(Ordering::Relaxed) > 2 * AHEAD;
+        if is_too_much || known + octets > Waiting::MAX {
+            waiting.fetch_sub(octets, Ordering::Relaxed);
+            return Err("more queries are sent ahead than it takes".to_owned());
+        }
+        Ok(queries)
+    }
+}
+
+impl FedFeed {
+    fn takes(&self, queries: &[ClientQuery]) {
+        self.taken.fetch_add(queries.len() as u64, Ordering::Relaxed);
+        self.waiting.0.fetch_sub(octets(queries), Ordering::Relaxed);
+    }
+}
+
+impl Drop for FedFeed {
+    fn drop(&mut self) {
+        while let Ok(fill) = self.fills.try_recv() {
+            if let Fill::Queries(queries) = fill {
+                self.takes(&queries);
+            }
+        }
     }
 }
 
@@ -181,7 +275,7 @@ impl Feed for FedFeed {
     fn fill(&mut self, ready: &mut VecDeque<ClientQuery>) -> Fed {
         match self.fills.try_recv() {
             Ok(Fill::Queries(queries)) => {
-                self.taken.fetch_add(queries.len() as u64, Ordering::Relaxed);
+                self.takes(&queries);
                 ready.extend(queries);
                 Fed::Some
             }
@@ -212,7 +306,8 @@ mod tests {
     #[test]
     fn queries_come_in_order_and_no_more_of_them_than_may_wait() {
         let known = PlayedClients { description: "clients".to_owned(), rate_qps: 1.0 };
-        let (clients, mut feeders) = FedClients::make(known, 2);
+        let waiting = Waiting::default();
+        let (clients, mut feeders) = FedClients::make(known.clone(), 2, 2, &waiting);
         let mut feeds = clients.begin(2, &[]).unwrap();
         let query = |due_ns| ClientQuery { due_ns, client: 1, query: asked() };
         let queries: Vec<ClientQuery> = (0..1_000).map(query).collect();
@@ -220,7 +315,8 @@ mod tests {
         let mut ready = VecDeque::new();
         assert_eq!(feeds[1].fill(&mut ready), Fed::Nothing);
         feeders.take(1, fill()).unwrap();
-        feeders.take(1, SentFill::End).unwrap();
+        feeders.take(1, SentFill::End { queries: 1_000 }).unwrap();
+        assert!(feeders.take(1, fill()).is_err(), "none follows the last one");
         assert_eq!(feeds[1].fill(&mut ready), Fed::Some);
         assert_eq!((feeds[1].fill(&mut ready), feeders.taken()), (Fed::End, vec![0, 1_000]));
         assert_eq!(Vec::from(ready), queries);
@@ -228,11 +324,20 @@ mod tests {
             (0..).find_map(|times| feeders.take(0, fill()).err().map(|error| (times, error)));
         let (times, error) = refused.unwrap();
         assert!(times == 2 * AHEAD / 1_000 && error.reason.contains("sent ahead"), "{times}");
-        assert!(feeders.take(2, SentFill::End).is_err());
-        drop(feeders);
+        assert!(feeders.take(2, SentFill::End { queries: 0 }).is_err());
         let mut left = feeds.remove(0);
         let end = std::iter::repeat_with(|| left.fill(&mut VecDeque::new()));
         let end = end.into_iter().find(|fed| *fed != Fed::Some);
         assert!(matches!(end, Some(Fed::Failed { .. })), "{end:?}");
+        assert_eq!(waiting.0.load(Ordering::Relaxed), 0);
+        drop(feeds);
+        // What was lost on the way, and a client that is none, end the queries of a worker.
+        for wrong in [SentFill::End { queries: 7 }, fill()] {
+            let (clients, mut feeders) = FedClients::make(known.clone(), 1, 1, &waiting);
+            let mut feeds = clients.begin(1, &[]).unwrap();
+            assert!(feeders.take(0, wrong).is_err());
+            let fed = feeds[0].fill(&mut VecDeque::new());
+            assert!(matches!(fed, Fed::Failed { .. }), "{fed:?}");
+        }
     }
 }

@@ -43,7 +43,7 @@ const MOST: usize = 64;
 const LEFT_WITHIN: Duration = Duration::from_secs(20);
 
 /// Time for an answer to one query, at most.
-const MAX_ASKED: Duration = Duration::from_secs(15);
+const MAX_ASKED: Duration = Duration::from_secs(100);
 
 /// Orders that are done on threads of their own, at most.
 const MAX_LATER: usize = 64;
@@ -96,7 +96,7 @@ pub fn serve(
     let watches = Watches::default();
     output.greet(GREETING)?;
     let (ended, end) = mpsc::channel::<()>();
-    let scratch = Scratch::begin();
+    let scratch = Scratch::begin(permission.guard.clone());
     let servers = Servers::within(scratch.clone());
     let for_silence = (servers.clone(), scratch.clone());
     let leave = move |end| {
@@ -119,6 +119,7 @@ pub fn serve(
         watches: &watches,
         samplings: Samplings::within(scratch.clone()),
         shares,
+        asked: Arc::default(),
         later: Arc::default(),
     };
     let done = host.listen(input, &heard);
@@ -223,6 +224,8 @@ struct Host<'a, W> {
     watches: &'a Watches,
     samplings: Samplings,
     shares: Shares,
+    /// When a query was asked last by itself.
+    asked: Arc<Mutex<Option<Instant>>>,
     /// Orders that are done on threads of their own now.
     later: Arc<AtomicUsize>,
 }
@@ -315,6 +318,7 @@ impl<W: Write + Send + 'static> Host<'_, W> {
             cpus: dnslab_lab::cpus::allowed(),
             address: own_address(std::env::var("SSH_CONNECTION").ok().as_deref()),
             boot_id: dnslab_lab::host::boot_id(),
+            network: dnslab_lab::host::network(),
         };
         Ok(self.output.say(&welcome)?)
     }
@@ -385,10 +389,13 @@ impl<W: Write + Send + 'static> Host<'_, W> {
                     Ok(Answer::Counted(Box::new(watch.finish(origin?))))
                 });
             }
-            Order::Examine => {
+            Order::Examine { of_load } => {
                 let guard = self.permission.guard.clone();
                 return self.answer_later(id, move || {
-                    Ok(Answer::Examined(dnslab_lab::doctor::examine_server_host(&guard)))
+                    Ok(Answer::Examined(match of_load {
+                        true => dnslab_lab::doctor::examine(&guard),
+                        false => dnslab_lab::doctor::examine_server_host(&guard),
+                    }))
                 });
             }
             Order::Path { to } => {
@@ -414,17 +421,23 @@ impl<W: Write + Send + 'static> Host<'_, W> {
             Order::Ask { job, query, client, transport, server, timeout_ns } => {
                 let asked = to_ask(*job, query, &transport).and_then(|asked| {
                     self.permission.check(&asked.0)?;
+                    if self.permission.max_rate_qps.is_some() && self.shares.is_busy() {
+                        return Err(Failure::of("a load has its rate: nothing else is asked"));
+                    }
                     Ok(asked)
                 });
+                let (last, max_rate_qps) = (Arc::clone(&self.asked), self.permission.max_rate_qps);
                 return self.answer_later(id, move || {
                     let (job, query, transport) = asked?;
                     let asker = Asker { client, transport, server };
                     let timeout = Duration::from_nanos(timeout_ns).min(MAX_ASKED);
+                    wait_for_turn(&last, max_rate_qps);
                     Ok(match ask(&job, asker, &query, timeout) {
                         Ok(octets) => Answer::Asked(BASE64.encode(octets)),
                         Err(error) => Answer::NotAnswered {
                             reason: error.to_string(),
                             is_silence: error.is_silence(),
+                            is_transient: error.is_transient(),
                         },
                     })
                 });
@@ -512,6 +525,18 @@ impl<W: Write + Send + 'static> Host<'_, W> {
         watches.insert(watch, Sampler::start(watched));
         Ok(Answer::Watching)
     }
+}
+
+/// Waits until a query may be asked at a rate that is bounded.
+fn wait_for_turn(last: &Mutex<Option<Instant>>, max_rate_qps: Option<f64>) {
+    let Some(rate_qps) = max_rate_qps else { return };
+    let gap = Duration::try_from_secs_f64(1.0 / rate_qps).unwrap_or(MAX_ASKED);
+    let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+    let now = Instant::now();
+    let turn = last.map_or(now, |last| (last + gap).max(now));
+    *last = Some(turn);
+    drop(last);
+    thread::sleep(turn - now);
 }
 
 /// What is to be asked of a server, with its load and how it travels.

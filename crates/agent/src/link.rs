@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 use std::mem::take;
 use std::net::IpAddr;
 use std::process::{ChildStderr, ChildStdin, ChildStdout};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -204,9 +204,11 @@ struct Welcome {
     cpus: Vec<usize>,
     address: Option<IpAddr>,
     boot_id: String,
+    network: String,
 }
 
 struct Shared {
+    remote: Mutex<Remote>,
     host: String,
     command: String,
     clock: Clock,
@@ -224,8 +226,13 @@ impl Shared {
         let mut state = self.state();
         state.ended.get_or_insert(why);
         state.loads.clear();
+        let has_said_farewell = state.has_said_farewell;
         drop(state);
         self.changed.notify_all();
+        // Whoever writes to a host that reads nothing waits for it otherwise.
+        if !has_said_farewell {
+            self.remote.lock().unwrap_or_else(PoisonError::into_inner).kill();
+        }
     }
 
     /// A failure there, with the name of the host.
@@ -272,7 +279,6 @@ pub struct Link {
     lists: Mutex<Vec<(Arc<QueryList>, u32)>>,
     /// Digests and numbers of files that the host has, the newest last.
     files: Mutex<Vec<(u64, u32)>>,
-    remote: Mutex<Remote>,
 }
 
 /// Files that a host keeps for later servers, at most: those of the zones of an experiment.
@@ -309,12 +315,11 @@ impl Link {
         command.push_str(&words.join(" "));
         let not_started = |error: io::Error| not_started(&command, error);
         let clock = Clock::start();
-        let (state, changed) = (Mutex::default(), Condvar::new());
-        let of_shared = (name.clone(), command.clone());
-        let shared = Shared { host: of_shared.0, command: of_shared.1, clock, state, changed };
-        let shared = Arc::new(shared);
         let (remote, pipes) = Remote::start(place).map_err(not_started)?;
         let RemotePipes { mut input, output, error } = pipes;
+        let (state, changed, remote) = (Mutex::default(), Condvar::new(), Mutex::new(remote));
+        let (host, command) = (name.clone(), command.clone());
+        let shared = Arc::new(Shared { remote, host, command, clock, state, changed });
         let (for_error, for_output) = (Arc::clone(&shared), Arc::clone(&shared));
         let beside = thread::Builder::new().spawn(move || keep_what_is_said(error, &for_error));
         let beside = beside.map_err(not_started)?;
@@ -330,8 +335,7 @@ impl Link {
                 (state.asks_for_copy || state.is_greeted).then_some(state.asks_for_copy)
             };
             if shared.wait(GREETING_WITHIN, asked).map_err(no_answer)? {
-                // Why it cannot be written is what the reading thread hears.
-                copy_program(&mut input).ok();
+                input = copy_to(&shared, input).map_err(no_answer)?;
                 let is_greeted = |state: &mut State| state.is_greeted.then_some(());
                 shared.wait(GREETING_WITHIN, is_greeted).map_err(no_answer)?;
             }
@@ -344,7 +348,6 @@ impl Link {
             welcome: Welcome::default(),
             lists: Mutex::default(),
             files: Mutex::default(),
-            remote: Mutex::new(remote),
         };
         let version = env!("CARGO_PKG_VERSION").to_owned();
         // Why it cannot be written is what the reading thread hears.
@@ -391,12 +394,23 @@ impl Link {
         !own.is_empty() && own == self.welcome.boot_id
     }
 
-    /// What on the host would spoil a measurement.
+    /// Whether both are reached as one host: one kernel, and one network namespace. Containers of a machine are several.
+    pub(crate) fn is_same_host(&self, other: &Self) -> bool {
+        let place = |link: &Self| (link.welcome.boot_id.clone(), link.welcome.network.clone());
+        !self.welcome.boot_id.is_empty() && place(self) == place(other)
+    }
+
+    /// Whether it is the host of this process, in the same sense.
+    pub(crate) fn is_here(&self) -> bool {
+        self.is_this_machine() && self.welcome.network == dnslab_lab::host::network()
+    }
+
+    /// What on the host would spoil a measurement, of a load that comes from there or of a server that runs there.
     ///
     /// # Errors
     /// When the host is lost, or does not allow it.
-    pub fn examine(&self) -> Result<Vec<Diagnosis>, LinkError> {
-        match self.order(Order::Examine)? {
+    pub fn examine(&self, of_load: bool) -> Result<Vec<Diagnosis>, LinkError> {
+        match self.order(Order::Examine { of_load })? {
             Answer::Examined(found) => {
                 Ok(found.into_iter().take(MAX_FACTS).map(told_diagnosis).collect())
             }
@@ -436,15 +450,16 @@ impl Link {
             server: asker.server,
             timeout_ns: u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX),
         };
-        let answer = self.order(order).map_err(|error| self.has_not_asked(error))?;
+        let id = self.begin_order(order);
+        let answer = self.done_in(id, 2 * timeout).map_err(|error| self.has_not_asked(error))?;
         match answer {
             Answer::Asked(octets) => {
                 let octets = BASE64.decode(octets);
                 octets.map_err(|_| self.has_not_asked(self.misunderstood()))
             }
-            Answer::NotAnswered { reason, is_silence } => {
+            Answer::NotAnswered { reason, is_silence, is_transient } => {
                 let (host, reason) = (self.name().to_owned(), told(&reason));
-                Err(AskError::Elsewhere { host, reason, is_silence })
+                Err(AskError::Elsewhere { host, reason, is_silence, is_transient })
             }
             _ => Err(self.has_not_asked(self.misunderstood())),
         }
@@ -454,7 +469,7 @@ impl Link {
         let (host, reason) = (self.name().to_owned(), error.to_string());
         // Both name the host.
         let reason = reason.strip_prefix(&format!("{host}: ")).unwrap_or(&reason).to_owned();
-        AskError::Elsewhere { host, reason, is_silence: false }
+        AskError::Elsewhere { host, reason, is_silence: false, is_transient: false }
     }
 
     /// The way that packets take from the host to an address; `None` if that is unknown there.
@@ -502,7 +517,7 @@ impl Link {
             | Order::Count { .. }
             | Order::EndCount { .. }
             | Order::Forget { .. }
-            | Order::Examine => LATER_WITHIN,
+            | Order::Examine { .. } => LATER_WITHIN,
             _ => DONE_WITHIN,
         };
         let id = self.begin_order(order);
@@ -775,6 +790,9 @@ impl Link {
     }
 
     fn say(&self, message: &ToAgent) {
+        if self.ended().is_some() {
+            return;
+        }
         let said = self.output.say(message);
         // It is too long for a frame, and nothing of it was written.
         if let (Err(error), ToAgent::Order { id, .. }) = (&said, message)
@@ -800,8 +818,55 @@ impl Drop for Link {
         }
         self.shared.lose("it was left");
         // Its input must be closed for it to end by itself, and a thread may still hold it.
-        let mut remote = self.remote.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut remote = self.shared.remote.lock().unwrap_or_else(PoisonError::into_inner);
         remote.end(if is_open { FAREWELL_WITHIN } else { Duration::ZERO });
+    }
+}
+
+/// Copies this program to a host that waits for it. One that takes nothing for too long is given up.
+fn copy_to(shared: &Shared, input: ChildStdin) -> Result<ChildStdin, LinkError> {
+    let copied = AtomicU64::new(0);
+    thread::scope(|scope| {
+        let mut to = Counting { inner: input, count: &copied };
+        let copying = thread::Builder::new().spawn_scoped(scope, move || {
+            // Why it cannot be written is what the reading thread hears.
+            copy_program(&mut to).ok();
+            to.inner
+        });
+        let lost = |error: io::Error| {
+            let reason = error.to_string();
+            LinkError::Lost { host: shared.host.clone(), reason }
+        };
+        let copying = copying.map_err(lost)?;
+        let (mut before, mut since) = (0, Instant::now());
+        while !copying.is_finished() {
+            thread::sleep(Duration::from_millis(5));
+            let now = copied.load(Ordering::Relaxed);
+            if now != before {
+                (before, since) = (now, Instant::now());
+            } else if since.elapsed() > SILENCE {
+                shared.lose(format!("it took {now} octets of the program, and no more"));
+            }
+        }
+        copying.join().map_err(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// What is written to a pipe, counted.
+struct Counting<'a> {
+    inner: ChildStdin,
+    count: &'a AtomicU64,
+}
+
+impl Write for Counting<'_> {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        let count = self.inner.write(octets)?;
+        self.count.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
     }
 }
 
@@ -893,12 +958,22 @@ fn hear_all(frames: &mut FrameReader, came_ns: i64, shared: &Shared) -> Option<S
         let mut state = shared.state();
         state.frames = frames.read();
         match message {
-            FromAgent::Welcome { mut roles, host, facts, mut cpus, address, boot_id, .. } => {
+            FromAgent::Welcome {
+                mut roles,
+                host,
+                facts,
+                mut cpus,
+                address,
+                boot_id,
+                network,
+                ..
+            } => {
                 roles.truncate(Role::ALL.len());
                 cpus.truncate(MAX_CPUS);
                 let facts = facts.into_iter().take(MAX_FACTS).map(told_fact).collect();
                 let host = told(&host);
-                state.welcome = Some(Welcome { roles, host, facts, cpus, address, boot_id });
+                state.welcome =
+                    Some(Welcome { roles, host, facts, cpus, address, boot_id, network });
             }
             FromAgent::Exited { server, ending, log } => {
                 if let Some(known) = state.servers.get_mut(&server) {
@@ -1069,7 +1144,7 @@ fn beat(shared: &Shared, output: &Output<impl Write>) {
         if is_silent {
             return shared.lose(format!("it has said nothing for {} s", SILENCE.as_secs()));
         }
-        // Whoever reads notices the end.
-        output.say(&ToAgent::Beat).ok();
+        // Whoever reads notices the end. What is being said is a sign of life, too.
+        output.try_say(&ToAgent::Beat).ok();
     }
 }

@@ -67,7 +67,7 @@ struct ReadyHost {
 struct BegunHost {
     ready: ReadyHost,
     /// What brings its workers their queries.
-    _feeding: Feeding,
+    feeding: Feeding,
     /// Its clock just before the loads began.
     before: Offset,
     /// Zero of their timeline by its clock, as it was told, nanoseconds.
@@ -90,14 +90,34 @@ impl LoadHosts {
     /// # Errors
     /// When one of them cannot be reached.
     pub fn reach(agents: &Agents, hosts: &HostPlaces) -> Result<Self, LinkError> {
-        let links = hosts.0.iter().map(|host| agents.link(host));
-        Ok(Self { links: links.collect::<Result<_, _>>()? })
+        let links = agents.all(&hosts.0)?;
+        for (place, link) in links.iter().enumerate() {
+            if let Some(same) = links[..place].iter().find(|other| link.is_same_host(other)) {
+                return Err(LinkError::Refused {
+                    host: link.name().to_owned(),
+                    reason: format!("it is the same host as {}: name it once", same.name()),
+                });
+            }
+        }
+        Ok(Self { links })
     }
 
     /// Hosts that have been reached.
     #[must_use]
     pub fn of(links: Vec<Arc<Link>>) -> Self {
         Self { links }
+    }
+
+    /// One of them that is also another host, if one is.
+    #[must_use]
+    pub fn same_as(&self, other: &Link) -> Option<&str> {
+        self.links.iter().find(|link| link.is_same_host(other)).map(|link| link.name())
+    }
+
+    /// One of them that this process runs on, if one is.
+    #[must_use]
+    pub fn here(&self) -> Option<&str> {
+        self.links.iter().find(|link| link.is_here()).map(|link| link.name())
     }
 
     /// How many there are.
@@ -261,18 +281,22 @@ fn begin(
     ready: Vec<(ReadyHost, Feeding)>,
     loads: &[HostedLoad<'_>],
 ) -> Result<(Instant, Vec<BegunHost>), NotBegun> {
+    ready.iter().for_each(|(_, feeding)| feeding.hold(true));
     let clocks = ready.iter().map(|(host, _)| clock_of(&host.link, loads));
     let clocks = clocks.collect::<Result<Vec<Offset>, NotBegun>>()?;
     let slowest_ns = clocks.iter().map(|clock| clock.bound_ns).max().unwrap_or(0);
     let origin = Instant::now() + LEAD + 4 * Duration::from_nanos(slowest_ns);
-    let ordered = ready.into_iter().zip(clocks).map(|((ready, _feeding), before)| {
+    let ordered = ready.into_iter().zip(clocks).map(|((ready, feeding), before)| {
         let begins_ns = ready.link.instant_there(before, origin)?;
         let order = Order::Begin { load: ready.load, at_ns: begins_ns };
-        Ok((ready.link.begin_order(order), BegunHost { ready, _feeding, before, begins_ns }))
+        Ok((ready.link.begin_order(order), BegunHost { ready, feeding, before, begins_ns }))
     });
     let ordered = ordered.collect::<Result<Vec<_>, LinkError>>()?;
     let begun = ordered.into_iter().map(|(id, host)| match host.ready.link.done(id)? {
-        Answer::Told => Ok(host),
+        Answer::Told => {
+            host.feeding.hold(false);
+            Ok(host)
+        }
         _ => Err(host.ready.link.misunderstood()),
     });
     Ok((origin, begun.collect::<Result<_, LinkError>>()?))

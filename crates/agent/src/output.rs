@@ -28,6 +28,13 @@ impl<W: Write> Output<W> {
         self.say_with(|_| message)
     }
 
+    /// Writes a message, unless another one is being written.
+    pub(crate) fn try_say(&self, message: &impl Serialize) -> io::Result<()> {
+        let Ok(mut inner) = self.inner.try_lock() else { return Ok(()) };
+        let body = body_of(message).map_err(io::Error::other)?;
+        write(&mut inner, &body)
+    }
+
     /// Writes a message that is made of how many frames were written before it.
     pub(crate) fn say_with<M: Serialize>(&self, message: impl FnOnce(u64) -> M) -> io::Result<()> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);

@@ -97,7 +97,7 @@ impl Permission {
                  agent --max-rate`)"
             ))),
             None => Err(Failure::of(
-                "its host allows it an open loop only, whose rate has a bound (`dnslab agent --max-rate`)",
+                "its host allows loads with a rate only: no closed loop, capture or population (`dnslab agent --max-rate`)",
             )),
         }
     }

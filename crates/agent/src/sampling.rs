@@ -31,7 +31,7 @@ struct Begun {
 }
 
 /// The samplings of an agent.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Samplings {
     running: Arc<Mutex<Running>>,
     scratch: Scratch,
@@ -40,7 +40,7 @@ pub(crate) struct Samplings {
 impl Samplings {
     /// Without a sampling yet. All folders are among those of `scratch`.
     pub(crate) fn within(scratch: Scratch) -> Self {
-        Self { scratch, ..Self::default() }
+        Self { running: Arc::default(), scratch }
     }
 
     pub(crate) fn begin(

@@ -5,9 +5,12 @@ use std::fs::{self, File, Metadata, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use dnslab_lab::GuardProgram;
+use dnslab_lab::remote::COPIED;
+use dnslab_lab::sweep::Sweeper;
 use dnslab_protocol::Failure;
 
 use rustix::fs::{FlockOperation, flock};
@@ -18,14 +21,19 @@ const PREFIX: &str = "dnslab-agent-";
 /// A folder that is younger may not be locked yet.
 const LOCKED_WITHIN: Duration = Duration::from_secs(2);
 
-/// The folders of an agent, each locked (flock(2)) as long as the agent lives. Nothing of them stays, but where it was
-/// killed: then the next agent removes them.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Scratch(Arc<Mutex<HashMap<PathBuf, File>>>);
+/// The folders of an agent, each locked (flock(2)) as long as the agent lives. Where it is killed, another process removes
+/// them; where that is killed, too, the next agent does.
+#[derive(Clone, Debug)]
+pub(crate) struct Scratch {
+    folders: Arc<Mutex<HashMap<PathBuf, File>>>,
+    /// It is started with the first folder.
+    sweeper: Arc<Mutex<Option<Sweeper>>>,
+    guard: GuardProgram,
+}
 
 impl Scratch {
     /// Without a folder. Those of agents of this user that were killed are removed.
-    pub(crate) fn begin() -> Self {
+    pub(crate) fn begin(guard: GuardProgram) -> Self {
         let all = fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
         let named = all.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
         for path in named.map(|entry| entry.path()) {
@@ -33,7 +41,7 @@ impl Scratch {
                 fs::remove_dir_all(&path).ok();
             }
         }
-        Self::default()
+        Self { folders: Arc::default(), sweeper: Arc::default(), guard }
     }
 
     /// A folder that goes with what is returned.
@@ -49,18 +57,33 @@ impl Scratch {
         let refused =
             |error: io::Error| Failure::of(format!("no temporary folder can be made: {error}"));
         let (locked, made) = made.map_err(refused)?;
+        // Without it the next agent removes what is left.
+        self.sweep(made.path()).ok();
         let folder = made.keep();
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.clone(), locked);
+        self.folders().insert(folder.clone(), locked);
         Ok(folder)
+    }
+
+    /// Has the folder removed if this process is killed.
+    fn sweep(&self, folder: &Path) -> io::Result<()> {
+        let mut sweeper = self.sweeper.lock().unwrap_or_else(PoisonError::into_inner);
+        if sweeper.is_none() {
+            *sweeper = Some(Sweeper::start(&self.guard)?);
+        }
+        sweeper.iter_mut().try_for_each(|sweeper| sweeper.add(folder))
+    }
+
+    fn folders(&self) -> MutexGuard<'_, HashMap<PathBuf, File>> {
+        self.folders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn remove(&self, folder: &Path) {
         fs::remove_dir_all(folder).ok();
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(folder);
+        self.folders().remove(folder);
     }
 
     pub(crate) fn remove_all(&self) {
-        let folders = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let folders = std::mem::take(&mut *self.folders());
         for folder in folders.keys() {
             fs::remove_dir_all(folder).ok();
         }
@@ -72,7 +95,7 @@ pub fn remove_copy() {
     let program = std::env::current_exe().ok();
     let folder = program.as_deref().and_then(Path::parent);
     let is_own = |folder: &&Path| {
-        folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX))
+        folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with(COPIED))
     };
     if let Some(folder) = folder.filter(is_own) {
         fs::remove_dir_all(folder).ok();

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::error::Error;
-use std::fs::{self, OpenOptions};
-use std::io::Write as _;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,8 +32,8 @@ const MOST: usize = 64;
 /// Name of a file that was sent, in a folder of its own.
 const FILE: &str = "file";
 
-/// Octets of a file, at most.
-const MAX_FILE: u64 = 4 << 30;
+/// Octets of all files, at most.
+const MAX_FILES: u64 = 4 << 30;
 
 /// Octets. A disk with less room is full for a server that writes logs.
 const ROOM: u64 = 16 << 20;
@@ -73,7 +73,7 @@ pub(crate) struct ToWatch {
 }
 
 /// The servers of an agent, and files that they are to have.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Servers {
     known: Arc<Mutex<HashMap<u32, Known>>>,
     files: Arc<Mutex<HashMap<u32, Folder>>>,
@@ -83,7 +83,7 @@ pub(crate) struct Servers {
 impl Servers {
     /// Without a server yet. All folders are among those of `scratch`.
     pub(crate) fn within(scratch: Scratch) -> Self {
-        Self { scratch, ..Self::default() }
+        Self { known: Arc::default(), files: Arc::default(), scratch }
     }
 
     pub(crate) fn found(&self, number: u32, server: ExternalServer) -> Result<(), Failure> {
@@ -120,9 +120,6 @@ impl Servers {
         statistics: SocketAddr,
         guard: &GuardProgram,
     ) -> Result<CounterWatch, Failure> {
-        if !ports::is_local(statistics.ip()) {
-            return Err(Failure::of(format!("{statistics} is no address of the host")));
-        }
         let found = match self.known().get(&number) {
             Some(Known::Found(server)) => ExternalServer::clone(server),
             _ => return Err(no_server(number)),
@@ -144,8 +141,15 @@ impl Servers {
         let failed = |error: std::io::Error| Failure::of(format!("{}: {error}", path.display()));
         let mut opened =
             OpenOptions::new().create(true).append(true).open(&path).map_err(failed)?;
-        if opened.metadata().map_err(failed)?.len() + octets.len() as u64 > MAX_FILE {
-            return Err(Failure::of(format!("a file has {MAX_FILE} octets at most")));
+        let all = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let sizes = all.values().map(|folder| fs::metadata(folder.path().join(FILE)));
+        let known: u64 = sizes.flatten().map(|facts| facts.len()).sum();
+        drop(all);
+        let free = host::free_octets(&path).unwrap_or(u64::MAX);
+        if known + octets.len() as u64 > MAX_FILES || free < ROOM + octets.len() as u64 {
+            return Err(Failure::of(format!(
+                "it has {MAX_FILES} octets of files at most, and {free} octets of room"
+            )));
         }
         opened.write_all(&octets).map_err(failed)?;
         Ok(Answer::Taken)
@@ -430,24 +434,28 @@ fn check_bounds(variant: &Variant) -> Result<(), Failure> {
 }
 
 /// What would read other files of the host, or make a zone of any size.
-const DIRECTIVES: [&str; 2] = ["$INCLUDE", "$GENERATE"];
+const DIRECTIVES: [&str; 2] = ["INCLUDE", "GENERATE"];
 
-/// Whether a zone file has directives that nobody may give whose rights are bounded.
+/// Whether a zone file has directives that nobody may give whose rights are bounded. Servers find them behind a bracket, in
+/// quotes, and behind a return: so they are nowhere in it.
 fn check_directives(path: &Path) -> Result<(), Failure> {
-    let text = fs::read(path).map_err(|error| Failure::of(error.to_string()))?;
-    let mut lines = text.split(|octet| *octet == b'\n');
-    let found = lines.find_map(|line| DIRECTIVES.into_iter().find(|name| begins(line, name)));
-    match found {
-        None => Ok(()),
-        Some(directive) => Err(Failure::of(format!(
-            "its host does not allow `{directive}` in a zone (`dnslab agent --allow`)"
-        ))),
+    let unreadable = |error: io::Error| Failure::of(error.to_string());
+    let mut reader = BufReader::new(File::open(path).map_err(unreadable)?);
+    // Before each `$`, and what follows it up to the next one.
+    let mut piece = Vec::new();
+    while reader.read_until(b'$', &mut piece).map_err(unreadable)? > 0 {
+        let begins = |name: &str| {
+            let word = piece.get(..name.len());
+            word.is_some_and(|word| word.eq_ignore_ascii_case(name.as_bytes()))
+        };
+        if let Some(directive) = DIRECTIVES.into_iter().find(|name| begins(name)) {
+            return Err(Failure::of(format!(
+                "its host does not allow `${directive}` in a zone (`dnslab agent --allow`)"
+            )));
+        }
+        piece.clear();
     }
-}
-
-fn begins(line: &[u8], directive: &str) -> bool {
-    let first = line.trim_ascii_start().get(..directive.len());
-    first.is_some_and(|first| first.eq_ignore_ascii_case(directive.as_bytes()))
+    Ok(())
 }
 
 /// Whether a server answers the question with a record.

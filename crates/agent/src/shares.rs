@@ -15,7 +15,7 @@ use dnslab_protocol::{
 use dnslab_traffic::QueryList;
 use dnslab_wire::Query;
 
-use crate::feeds::{FedClients, Feeders};
+use crate::feeds::{FedClients, Feeders, Waiting};
 use crate::output::{Output, tell_answer};
 use crate::permission::{Permission, Use};
 
@@ -78,6 +78,9 @@ struct Running {
 /// Octets of the messages of all lists together, at most.
 const MAX_OCTETS: usize = 2 << 30;
 
+/// Clients of a capture or a population that a host has, at most.
+const MAX_PLAYED_CLIENTS: u32 = 10_000_000;
+
 /// Loads begin at most so long before they are told to, and so long after.
 const BEGINS_BEFORE: Duration = Duration::from_secs(1);
 const BEGINS_WITHIN: Duration = Duration::from_secs(60);
@@ -87,6 +90,7 @@ const BEGINS_WITHIN: Duration = Duration::from_secs(60);
 pub(crate) struct Shares {
     lists: HashMap<u32, List>,
     running: Arc<Mutex<HashMap<u32, Running>>>,
+    waiting: Waiting,
 }
 
 impl Drop for Shares {
@@ -145,7 +149,9 @@ impl Shares {
         let stops = members.iter().map(|_| AtomicBool::new(false)).collect::<Vec<_>>();
         let (stops, (begin, begun)) = (Arc::new(stops), mpsc::channel());
         let fed = members.iter().map(|(job, share)| {
-            job.played.clone().map(|known| FedClients::make(known, share.count)).unzip()
+            let clients = (MAX_PLAYED_CLIENTS / share.count).saturating_mul(job.workers);
+            let fed = |known| FedClients::make(known, share.count, clients, &self.waiting);
+            job.played.clone().map(fed).unzip()
         });
         let (clients, feeders) = fed.unzip();
         let ready = Ready { id, load, members, clients, stops: Arc::clone(&stops), begun };
@@ -211,6 +217,11 @@ impl Shares {
         let found = running.get_mut(&load).and_then(|running| running.feeders.get_mut(member));
         let feeders = found.and_then(Option::as_mut).ok_or_else(|| no_load(load))?;
         feeders.take(worker, fill).map(|()| Answer::Told)
+    }
+
+    /// Whether a load is ready or runs.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.running().is_empty()
     }
 
     /// Whoever tells what its workers have taken up.

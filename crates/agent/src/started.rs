@@ -14,7 +14,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use dnslab_lab::{CounterWatch, RunningServer, ZoneFile, certificate};
 use dnslab_protocol::clock::Offset;
 use dnslab_protocol::{Answer, Order, SentQueries, SentSignatures, SentZone, ServerOrder, Serving};
-use dnslab_record::{CounterSeries, ServerFacts};
+use dnslab_record::{CounterSample, CounterSeries, ServerFacts};
 use dnslab_settings::Variant;
 use dnslab_traffic::QueryList;
 use dnslab_wire::{Query, Transport};
@@ -345,12 +345,32 @@ impl CountThere {
         match self.link.order(Order::EndCount { count: self.count, origin_ns })? {
             Answer::Counted(series) => {
                 let CounterSeries { source, samples, failure } = *series;
+                if let Some(fault) = counters_fault(&samples) {
+                    return Err(self.link.contradicted(fault));
+                }
                 let failure = failure.map(|failure| told(&failure));
                 Ok(CounterSeries { source: told(&source), samples, failure })
             }
             _ => Err(self.link.misunderstood()),
         }
     }
+}
+
+/// Readings and counts in each, at most: one a second for a day.
+const MAX_READINGS: usize = 100_000;
+const MAX_COUNTS: usize = 1_000;
+
+/// What cannot be in readings that a host has taken.
+fn counters_fault(samples: &[CounterSample]) -> Option<&'static str> {
+    let is_possible = |sample: &CounterSample| {
+        let names = sample.counts.keys().map(String::len);
+        sample.counts.len() <= MAX_COUNTS && names.max().unwrap_or(0) <= MAX_COUNTS
+    };
+    let is_ordered = samples.is_sorted_by_key(|sample| sample.at_ns);
+    let is_in_time = |sample: &CounterSample| sample.at_ns.unsigned_abs() < 1 << 60;
+    let is_right = is_ordered && samples.len() <= MAX_READINGS;
+    let all = is_right && samples.iter().all(|sample| is_possible(sample) && is_in_time(sample));
+    (!all).then_some("its readings of counters cannot be")
 }
 
 impl Drop for CountThere {

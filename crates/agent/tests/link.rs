@@ -65,6 +65,7 @@ fn welcome() -> FromAgent {
         facts: Vec::new(),
         address: None,
         boot_id,
+        network: String::new(),
     }
 }
 

@@ -663,6 +663,15 @@ fn role(name: &str) -> Result<Role, String> {
     named.ok_or_else(|| format!("an agent can be allowed: {}", known()))
 }
 
+/// What a host is for that doctor looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Examined {
+    /// A server that runs there.
+    Server,
+    /// A load that comes from there.
+    Load,
+}
+
 /// `dnslab doctor`
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
@@ -672,6 +681,9 @@ pub(crate) struct Doctor {
     /// Look at this host, by ssh, in place of this machine
     #[arg(long, value_name = "HOST", conflicts_with = "calibrate")]
     pub(crate) on: Option<HostPlace>,
+    /// What that host is for
+    #[arg(long = "for", value_name = "WHAT", default_value = "server", requires = "on")]
+    pub(crate) of: Examined,
     /// Path of dnslab on that host
     #[arg(long, value_name = "PATH", requires = "on")]
     pub(crate) program: Option<PathBuf>,

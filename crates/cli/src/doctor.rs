@@ -13,7 +13,7 @@ use dnslab_lab::way::way_to;
 use dnslab_record::{Diagnosis, Severity};
 use dnslab_settings::HostPlace;
 
-use crate::arguments::Doctor;
+use crate::arguments::{Doctor, Examined};
 use crate::exit::{Exit, Failure};
 use crate::session::guard;
 use crate::signals;
@@ -22,12 +22,8 @@ pub(crate) fn doctor(arguments: &Doctor) -> Result<Exit, Failure> {
     if let Some(host) = &arguments.on {
         let (program, install) = (arguments.program.clone(), arguments.install);
         let link = Link::open(&HostPlace { program, install, ..host.clone() })?;
-        link.examine()?.iter().for_each(show);
-        let there = link.address().and_then(way_to);
-        let from = there.as_ref().and_then(|path| path.from.parse().ok());
-        let back = from.map(|from| link.path_to(from)).transpose()?.flatten();
-        let between = there.zip(back).map(|(there, back)| examine_path(&there, &back));
-        between.iter().flatten().for_each(show);
+        link.examine(arguments.of == Examined::Load)?.iter().for_each(show);
+        between(&link)?.iter().for_each(show);
         return Ok(Exit::Fine);
     }
     for finding in std::iter::once(kernel()).chain(examine(&guard())) {
@@ -51,6 +47,23 @@ pub(crate) fn doctor(arguments: &Doctor) -> Result<Exit, Failure> {
     }
     say!("calibration failed: do not trust latencies measured on this machine as it is now");
     Ok(Exit::Invalid)
+}
+
+/// What lies between this machine and a host.
+fn between(link: &Link) -> Result<Vec<Diagnosis>, Failure> {
+    let there = link.address().and_then(way_to);
+    let from = there.as_ref().and_then(|path| path.from.parse().ok());
+    let back = from.map(|from| link.path_to(from)).transpose()?.flatten();
+    Ok(match there.zip(back) {
+        Some((there, back)) => examine_path(&there, &back),
+        None => vec![Diagnosis {
+            severity: Severity::Note,
+            subject: "path".to_owned(),
+            found: "unknown".to_owned(),
+            why: "what lies between the hosts may be the limit".to_owned(),
+            remedy: "install iproute2 on both; sudo there must keep SSH_CONNECTION".to_owned(),
+        }],
+    })
 }
 
 /// Ends the program with the folder removed as soon as somebody interrupts it. Its servers end with it.

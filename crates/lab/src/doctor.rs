@@ -15,7 +15,7 @@ use crate::cpu_group::{LimitedGroup, pressure_ns};
 use crate::cpus::Cores;
 use crate::server::{ServerKind, find, title};
 use crate::timers::{ASKED, Sleep};
-use crate::{GuardProgram, LabError, cpus, descendants, host, hosts, readings, way};
+use crate::{GuardProgram, LabError, cpus, descendants, host, hosts, readings};
 
 /// How long steal and busy processes are watched. Counters tick every 10 ms, so this tells 5 % of a CPU from
 /// none.
@@ -75,41 +75,70 @@ pub fn examine_server_host(guard: &GuardProgram) -> Vec<Diagnosis> {
 pub fn examine_path(there: &NetworkPath, back: &NetworkPath) -> Vec<Diagnosis> {
     let mut findings = vec![packet_size(there, back)];
     for path in [there, back] {
-        findings.extend([receive_queues(path), card_speed(path), tracking(path)]);
+        findings.extend([receive_queues(path), flows(path), card_speed(path), tracking(path)]);
     }
     findings
 }
 
 fn packet_size(there: &NetworkPath, back: &NetworkPath) -> Diagnosis {
-    let (subject, found) = ("path", format!("{there}; back {back}"));
+    let subject = "path";
     if there.mtu == back.mtu {
-        return good(subject, found);
+        return good(subject, format!("{there}; back {back}"));
     }
-    let why = "longer packets of one side are cut or lost on the way";
-    let (device, least) = match there.mtu < back.mtu {
-        true => (&back.device, there.mtu),
-        false => (&there.device, back.mtu),
-    };
-    finding(Severity::Note, subject, found, why, &format!("ip link set dev {device} mtu {least}"))
+    let size = |path: &NetworkPath| format!("MTU {} on {}", path.mtu, path.device_there());
+    let found = format!("{}, {}", size(there), size(back));
+    let why = "longer packets of one side are fragmented, or lost where fragments are dropped";
+    let (least, is_ipv6) = (there.mtu.min(back.mtu), there.to.contains(':'));
+    let (prefix, headers) = if is_ipv6 { ("128", 48) } else { ("32", 28) };
+    let remedy = format!(
+        "try `ping -M do -s {} {to}`; if it fails: ip route replace {to}/{prefix} ... mtu {least}",
+        least.saturating_sub(headers),
+        to = there.to
+    );
+    finding(Severity::Note, subject, found, why, &remedy)
 }
 
-/// Devices whose packets another program makes have one queue, and are received by the CPU that has sent.
-const WITHOUT_QUEUES: [&str; 4] = ["", "veth", "bridge", "tun"];
+/// Devices whose packets another program makes, or another device receives.
+const WITHOUT_QUEUES: [&str; 8] =
+    ["veth", "bridge", "tun", "vlan", "macvlan", "ipvlan", "bond", "wireguard"];
 
 fn receive_queues(path: &NetworkPath) -> Diagnosis {
-    let NetworkPath { device, kind, receive_queues, .. } = path;
-    let (subject, found) = ("receive queues", format!("{device} has {receive_queues}"));
-    let is_card = !WITHOUT_QUEUES.contains(&kind.as_str());
-    // Of another host the kernel's own distribution cannot be seen from here.
-    let is_steered = path.host.is_empty() && way::is_steered(device) == Some(true);
-    if *receive_queues > 1 || !is_card || is_steered {
+    let NetworkPath { device, kind, receive_queues, most_queues, is_steered, .. } = path;
+    let subject = "receive queues";
+    let most = most_queues.map(|most| format!(" of at most {most}")).unwrap_or_default();
+    let found = format!("{} receives by {receive_queues}{most}", path.device_there());
+    let is_card = device != "lo" && !WITHOUT_QUEUES.contains(&kind.as_str());
+    if *receive_queues > 1 || !is_card || *is_steered == Some(true) {
         return good(subject, found);
     }
     let why = "one CPU receives all packets, and is the limit before the server is";
-    let remedy = format!(
-        "ethtool -L {device} combined 8, or echo f > /sys/class/net/{device}/queues/rx-0/rps_cpus"
-    );
+    let remedy = match most_queues {
+        Some(most @ 2..) => format!("there: ethtool -L {device} combined {most}"),
+        _ => format!(
+            "there: echo MASK > /sys/class/net/{device}/queues/rx-0/rps_cpus, with the CPUs as a hexadecimal mask; or give \
+             the card of a virtual machine more queues"
+        ),
+    };
     finding(Severity::Note, subject, found, why, &remedy)
+}
+
+/// Whether one generator's queries come by one queue.
+fn flows(path: &NetworkPath) -> Diagnosis {
+    let subject = "queues of UDP";
+    let by = |by: &str| format!("{} chooses by {by}", path.device_there());
+    match path.spreads_ports {
+        None => good(subject, format!("{} does not say how it chooses", path.device_there())),
+        Some(true) => good(subject, by("addresses and ports")),
+        Some(false) if path.receive_queues < 2 => good(subject, by("addresses alone; it has one")),
+        Some(false) => {
+            let why = "one CPU receives all queries of one generator";
+            let remedy = format!(
+                "there: ethtool -N {device} rx-flow-hash udp4 sdfn, and udp6 too",
+                device = path.device
+            );
+            finding(Severity::Note, subject, by("addresses alone"), why, &remedy)
+        }
+    }
 }
 
 /// Octets on the wire of an answer of 100 octets over UDP and IPv4: with the gap between two frames of Ethernet.
@@ -119,13 +148,12 @@ const ANSWER_OCTETS: u32 = 100 + 28 + 38;
 const FAST_MBIT: u32 = 2_500;
 
 fn card_speed(path: &NetworkPath) -> Diagnosis {
-    let subject = "card speed";
+    let (subject, device) = ("card speed", path.device_there());
     let Some(mbit) = path.speed_mbit else {
-        return good(subject, format!("{} does not say", path.device()));
+        return good(subject, format!("{device} does not say"));
     };
     let most_qps = u64::from(mbit) * 1_000_000 / 8 / u64::from(ANSWER_OCTETS);
-    let found =
-        format!("{}: {mbit} Mbit/s, {most_qps} answers of 100 octets per second", path.device());
+    let found = format!("{device}: {mbit} Mbit/s, {most_qps} answers of 100 octets per second");
     if mbit >= FAST_MBIT {
         return good(subject, found);
     }
@@ -134,14 +162,16 @@ fn card_speed(path: &NetworkPath) -> Diagnosis {
 }
 
 fn tracking(path: &NetworkPath) -> Diagnosis {
-    let subject = "connection tracking";
+    let (subject, host) = ("connection tracking", path.device_there());
     if path.untracked.is_none() {
-        return good(subject, format!("none on the host of {}", path.from));
+        return good(subject, format!("none seen on the host of {host}"));
     }
     let why = "it takes CPU time for each packet, and loses some when its table is full";
-    let found = format!("the host of {} tracks connections", path.from);
-    let remedy =
-        "nft add rule inet raw prerouting udp dport 53 notrack, or remove the rules that need it";
+    let found = format!("the host of {host} tracks connections");
+    let remedy = "there: nft 'table inet notrack { chain prerouting { type filter hook prerouting priority raw; udp dport 53 \
+                  notrack; }; chain output { type filter hook output priority raw; udp sport 53 notrack; }; }', with the port \
+                  of the server, and dport and sport exchanged on a generator; rules with `ct state` must let it through \
+                  then. The port of a container needs tracking: raise net.netfilter.nf_conntrack_max instead";
     finding(Severity::Note, subject, found, why, remedy)
 }
 
@@ -499,6 +529,8 @@ mod tests {
         check_path(&card, &NetworkPath { mtu: 9_000, ..card.clone() }, &["path"]);
         let slow = NetworkPath { receive_queues: 1, speed_mbit: Some(1_000), ..card.clone() };
         check_path(&slow, &card, &["receive queues", "card speed"]);
+        let by_address = NetworkPath { spreads_ports: Some(false), ..card.clone() };
+        check_path(&card, &by_address, &["queues of UDP"]);
         let tracked = NetworkPath { untracked: Some(0), ..card.clone() };
         check_path(&card, &tracked, &["connection tracking"]);
         let veth = NetworkPath { kind: "veth".to_owned(), receive_queues: 1, ..card };

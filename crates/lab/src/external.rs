@@ -201,6 +201,17 @@ impl ExternalServer {
         guard: &GuardProgram,
     ) -> Result<CounterWatch, String> {
         let processes = self.found.processes.now();
+        // Nobody else is asked than the server.
+        let own: HashSet<u64> = processes.iter().flat_map(|pid| sockets::inodes_of(*pid)).collect();
+        let table = sockets::table(&network_of(&processes), Transport::Tcp);
+        let listens = |entry: &&Entry| {
+            entry.remote.port() == 0
+                && own.contains(&entry.inode)
+                && sockets::covers(entry.local, statistics)
+        };
+        if table.iter().find(listens).is_none() {
+            return Err(format!("it does not listen on {statistics} (TCP)"));
+        }
         let names: Vec<String> =
             processes.iter().filter_map(|pid| descendants::name(*pid)).collect();
         let known = PUBLISHING.iter().find(|(program, _)| names.iter().any(|name| name == program));
@@ -216,7 +227,7 @@ impl ExternalServer {
                 earlier: 0,
             },
             is_disturbed: false,
-            network: processes.first().map(|pid| format!("/proc/{pid}/ns/net").into()),
+            network: processes.first().and_then(|pid| other_network(*pid)),
         });
         counted.and_then(CounterWatch::start).ok_or_else(|| {
             let known: Vec<&str> = PUBLISHING.iter().map(|(program, _)| *program).collect();
@@ -244,6 +255,13 @@ impl ExternalServer {
         let port = waiting.map(|entry| entry.local.port()).min()?;
         Some(SocketAddr::new(address.ip(), port))
     }
+}
+
+/// The network namespace of a process; `None` if it is that of this thread, which needs no right to enter it.
+fn other_network(pid: u32) -> Option<PathBuf> {
+    let path = PathBuf::from(format!("/proc/{pid}/ns/net"));
+    let own = fs::read_link("/proc/thread-self/ns/net").ok();
+    (fs::read_link(&path).ok() != own).then_some(path)
 }
 
 /// Programs that publish what they count over HTTP.

@@ -24,7 +24,7 @@ use crate::hosts::link;
 use crate::monitoring::daemon::{self, DAEMON};
 use crate::regular::open_regular;
 use crate::watch::{become_guard, watch};
-use crate::{asked, launch};
+use crate::{asked, launch, sweep};
 
 /// The whole life of the guard. The hidden subcommand passes the arguments after its name (none when dnslab
 /// starts it) and returns what this returns.
@@ -38,6 +38,7 @@ pub fn main(arguments: &[OsString]) -> ExitCode {
         [stage, question] if stage == asked::ASK => asked::answer(question),
         [stage, spec] if stage == link::LINK => link::carry(spec),
         [stage, spec] if stage == DAEMON => daemon::enter(spec),
+        [stage] if stage == sweep::SWEEP => sweep::sweep(),
         _ => {
             eprintln!("the guard is started by dnslab, not by hand");
             ExitCode::FAILURE

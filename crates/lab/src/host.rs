@@ -60,6 +60,13 @@ pub fn boot_id() -> String {
     read("/proc/sys/kernel/random/boot_id").unwrap_or_default()
 }
 
+/// The network namespace of this process, by the name that the kernel gives it; empty where it does not say.
+#[must_use]
+pub fn network() -> String {
+    let link = fs::read_link("/proc/self/ns/net").unwrap_or_default();
+    link.to_string_lossy().into_owned()
+}
+
 /// A file's text without white space at its ends; `None` if it is not there.
 pub(crate) fn read(path: impl AsRef<Path>) -> Option<String> {
     Some(fs::read_to_string(path).ok()?.trim().to_owned())

@@ -72,6 +72,7 @@ mod sampler;
 mod server;
 pub mod sockets;
 mod stage_error;
+pub mod sweep;
 mod sys;
 mod threads;
 mod timeline;

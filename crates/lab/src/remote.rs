@@ -65,6 +65,9 @@ pub fn is_plain_path(path: &Path) -> bool {
 /// This program, even if its file was replaced meanwhile.
 const OWN_PROGRAM: &str = "/proc/self/exe";
 
+/// How the name of a folder begins that the program is copied to.
+pub const COPIED: &str = "dnslab-copy-";
+
 /// What a host says on a line of its own before the program is copied there.
 pub const COPY_MARK: &str = "dnslab-copy";
 
@@ -76,8 +79,12 @@ fn copying(octets: u64) -> String {
         r##"umask 022"##.to_owned(),
         r##"for d in "$TMPDIR" /tmp /var/tmp "$XDG_RUNTIME_DIR" /dev/shm "$HOME""##.to_owned(),
         r##"do [ -d "$d" ] || continue"##.to_owned(),
-        r##"f=$(mktemp -d "$d/dnslab-agent-XXXXXXXX" 2> /dev/null) || continue"##.to_owned(),
-        r##"trap "rm -rf \"$f\"" 0 1 2 15"##.to_owned(),
+        // What was left by a host that was switched off.
+        format!(
+            r##"find "$d" -maxdepth 1 -type d -name "{COPIED}*" -mmin +1440 -exec rm -rf {{}} + 2> /dev/null"##
+        ),
+        format!(r##"f=$(mktemp -d "$d/{COPIED}XXXXXXXX" 2> /dev/null) || continue"##),
+        r##"trap "rm -rf \"\$f\"" 0 1 2 13 15"##.to_owned(),
         format!(
             r##"{{ chmod 755 "$f" && printf "#\041/bin/sh\nexit 0\n" > "$f/dnslab" && chmod 755 "$f/dnslab" && "$f/dnslab" && head -c {octets} /dev/zero > "$f/dnslab"; }} 2> /dev/null || {{ rm -rf "$f"; continue; }}"##
         ),
@@ -85,7 +92,6 @@ fn copying(octets: u64) -> String {
         format!(r##"head -c {octets} > "$f/dnslab""##),
         format!(r##"[ $(wc -c < "$f/dnslab") -eq {octets} ] || exit 1"##),
         r##""$f/dnslab" --version > /dev/null || exit 1"##.to_owned(),
-        r##"trap - 0 1 2 15"##.to_owned(),
         r##"exec "$f/dnslab" agent --copied"##.to_owned(),
         "done".to_owned(),
         format!(
@@ -155,6 +161,15 @@ impl Remote {
         Ok((Self { child, command: words }, RemotePipes { input, output, error }))
     }
 
+    /// Kills it and whoever leads there for it, if it has not ended. Whoever writes to it is told so.
+    pub fn kill(&mut self) {
+        if let (Ok(None), Some(group)) =
+            (self.child.try_wait(), Pid::from_raw(self.child.id().cast_signed()))
+        {
+            rustix::process::kill_process_group(group, Signal::KILL).ok();
+        }
+    }
+
     /// Waits for its end, and kills it when the time is over. What it had started ends by itself: it reads the other end
     /// of a pipe that is closed by then.
     pub fn end(&mut self, within: Duration) -> Option<ExitStatus> {
@@ -166,10 +181,7 @@ impl Remote {
                 Ok(None) | Err(_) => break,
             }
         }
-        // Whoever leads there for ssh is in its group.
-        if let Some(group) = Pid::from_raw(self.child.id().cast_signed()) {
-            rustix::process::kill_process_group(group, Signal::KILL).ok();
-        }
+        self.kill();
         self.child.wait().ok()
     }
 }

@@ -1,7 +1,8 @@
 //! The way that packets take from this host to another: the device by which they leave, and what that is like.
 
+use std::fs;
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use dnslab_record::NetworkPath;
@@ -15,8 +16,11 @@ pub fn way_to(address: IpAddr) -> Option<NetworkPath> {
     let route = json(&["route", "get", &address.to_string()])?;
     let text = |key: &str| route[key].as_str().unwrap_or_default().to_owned();
     let device = text("dev");
-    let link = json(&["-details", "link", "show", "dev", &device])?;
+    let link = json(&["-details", "-stats", "-stats", "link", "show", "dev", &device])?;
     let number = |key: &str| link[key].as_u64().and_then(|number| u32::try_from(number).ok());
+    let received = &link["stats64"]["rx"];
+    let count = |key: &str| received[key].as_u64().unwrap_or(0);
+    let queues = queues(&device, number("ifindex"));
     let kind = link["linkinfo"]["info_kind"].as_str().map(str::to_owned);
     Some(NetworkPath {
         host: String::new(),
@@ -25,19 +29,55 @@ pub fn way_to(address: IpAddr) -> Option<NetworkPath> {
         kind: kind.or_else(|| driver(&device)).unwrap_or_default(),
         next_hop: text("gateway"),
         mtu: number("mtu").unwrap_or(0),
-        receive_queues: number("num_rx_queues").unwrap_or(1),
+        receive_queues: queues.or_else(|| number("num_rx_queues")).unwrap_or(1),
+        most_queues: most_queues(&device),
+        is_steered: queues.and_then(|_| is_steered(&device)),
+        spreads_ports: spreads_ports(&device),
         speed_mbit: speed(&device),
         offloads: offloads(&device),
-        dropped: dropped(&device).unwrap_or(0),
+        missed: ["missed_errors", "fifo_errors", "over_errors"].map(count).into_iter().sum(),
+        dropped: count("dropped"),
         untracked: untracked(),
         device,
     })
 }
 
-/// Whether the kernel spreads over CPUs (RPS) what the first queue of a device receives; `None` where that cannot be seen.
-pub(crate) fn is_steered(device: &str) -> Option<bool> {
+/// The folder of a device; `None` if the one of this name is in another network namespace than this thread.
+fn folder(device: &str, index: Option<u32>) -> Option<PathBuf> {
+    let folder = Path::new("/sys/class/net").join(device);
+    let seen = read(folder.join("ifindex"))?.parse().ok();
+    (seen.is_some() && seen == index).then_some(folder)
+}
+
+/// The queues that a device receives by now, which may be fewer than it has.
+fn queues(device: &str, index: Option<u32>) -> Option<u32> {
+    let queues = fs::read_dir(folder(device, index)?.join("queues")).ok()?;
+    let names = queues.flatten().map(|queue| queue.file_name());
+    let count = names.filter(|name| name.to_string_lossy().starts_with("rx-")).count();
+    u32::try_from(count).ok().filter(|count| *count > 0)
+}
+
+/// Whether the kernel spreads over CPUs (RPS) what the first queue of a device receives.
+fn is_steered(device: &str) -> Option<bool> {
     let masks = read(Path::new("/sys/class/net").join(device).join("queues/rx-0/rps_cpus"))?;
     Some(masks.chars().any(|digit| !matches!(digit, '0' | ',')))
+}
+
+/// The most queues that a device can be set to.
+fn most_queues(device: &str) -> Option<u32> {
+    let said = said("ethtool", &["-l", device])?;
+    let (most, _) = said.split_once("Current hardware settings")?;
+    let numbers = most.lines().filter_map(|line| {
+        let (name, number) = line.split_once(':')?;
+        matches!(name, "RX" | "Combined").then(|| number.trim().parse::<u32>().ok())?
+    });
+    numbers.max()
+}
+
+/// Whether the queue of a datagram depends on its ports, or on its addresses alone.
+fn spreads_ports(device: &str) -> Option<bool> {
+    let said = said("ethtool", &["-n", device, "rx-flow-hash", "udp4"])?;
+    said.contains("IP SA").then(|| said.contains("L4 bytes"))
 }
 
 /// The first object that ip(8) says.
@@ -83,25 +123,16 @@ fn offloads(device: &str) -> Option<Vec<String>> {
     Some(shown.map(|(_, short)| (*short).to_owned()).collect())
 }
 
-/// Packets that a device received and dropped, with those for which it had no room (`drop` and `fifo` of proc(5)).
-fn dropped(device: &str) -> Option<u64> {
-    let text = read("/proc/thread-self/net/dev")?;
-    let line =
-        text.lines().find_map(|line| line.trim_start().strip_prefix(device)?.strip_prefix(':'))?;
-    let mut counts = line.split_ascii_whitespace().skip(3);
-    let [drop, fifo] = [counts.next()?, counts.next()?];
-    Some(drop.parse::<u64>().ok()? + fifo.parse::<u64>().ok()?)
-}
-
 /// Packets for which connection tracking failed; `None` where no connection is tracked.
 fn untracked() -> Option<u64> {
     let tracked = read("/proc/sys/net/netfilter/nf_conntrack_count")?;
     if tracked == "0" {
         return None;
     }
-    let text = read("/proc/thread-self/net/stat/nf_conntrack")?;
+    // An older kernel does not count per CPU there.
+    let Some(text) = read("/proc/thread-self/net/stat/nf_conntrack") else { return Some(0) };
     let mut lines = text.lines();
-    let names: Vec<&str> = lines.next()?.split_ascii_whitespace().collect();
+    let names: Vec<&str> = lines.next().unwrap_or_default().split_ascii_whitespace().collect();
     let wanted = ["insert_failed", "drop", "early_drop"]
         .map(|name| names.iter().position(|known| *known == name));
     let of_cpu = |line: &str| -> u64 {

@@ -98,6 +98,8 @@ pub enum AskError {
         reason: String,
         /// Nothing came within the time-out.
         is_silence: bool,
+        /// It may be otherwise in a moment.
+        is_transient: bool,
     },
     /// Nothing that came back within the time-out is an answer to the query.
     #[error("{target} does not answer over {transport}: what came back is no answer to {query}")]
@@ -118,6 +120,33 @@ impl AskError {
         match self {
             Self::Exchange { source, .. } => source.kind() == io::ErrorKind::TimedOut,
             Self::Elsewhere { is_silence, .. } => *is_silence,
+            _ => false,
+        }
+    }
+
+    /// Whether it may be otherwise in a moment: a server that starts has no listening socket, or ends its connections.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Exchange { source, .. } => matches!(
+                source.kind(),
+                io::ErrorKind::ConnectionRefused
+                    | io::ErrorKind::ConnectionReset
+                    | io::ErrorKind::ConnectionAborted
+                    | io::ErrorKind::BrokenPipe
+                    | io::ErrorKind::UnexpectedEof
+            ),
+            Self::Elsewhere { is_transient, .. } => *is_transient,
+            _ => false,
+        }
+    }
+
+    /// Whether no packet of an exchange came, or it was refused by the system on the way.
+    #[must_use]
+    pub fn is_of_exchange(&self) -> bool {
+        match self {
+            Self::Exchange { .. } => true,
+            Self::Elsewhere { is_silence, is_transient, .. } => *is_silence || *is_transient,
             _ => false,
         }
     }

@@ -15,7 +15,10 @@ pub enum SentFill {
     /// Further queries.
     Queries(PackedQueries),
     /// No query follows.
-    End,
+    End {
+        /// How many there were for this worker.
+        queries: u64,
+    },
     /// The source cannot be read further.
     Failed {
         /// What is wrong with which source, as half a sentence.

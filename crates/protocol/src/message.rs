@@ -62,7 +62,10 @@ pub enum Order {
         server: u32,
     },
     /// Say what on this host would spoil a measurement.
-    Examine,
+    Examine {
+        /// Of a load that comes from there, or else of a server that runs there.
+        of_load: bool,
+    },
     /// Say which way packets take from this host.
     Path {
         /// To this address.
@@ -226,11 +229,12 @@ impl Order {
     pub fn role(&self) -> Option<Role> {
         match self {
             Self::Find { .. }
-            | Self::Examine
+            | Self::Examine { of_load: false }
             | Self::Watch { .. }
             | Self::Sample { .. }
             | Self::EndSample { .. } => Some(Role::Watch),
-            Self::Queries { .. }
+            Self::Examine { of_load: true }
+            | Self::Queries { .. }
             | Self::Ask { .. }
             | Self::Load { .. }
             | Self::Begin { .. }
@@ -379,6 +383,8 @@ pub enum FromAgent {
         address: Option<IpAddr>,
         /// Of the kernel since it started (`/proc/sys/kernel/random/boot_id`): hosts with the same one are one machine.
         boot_id: String,
+        /// Its network namespace, by the name that its kernel gives it.
+        network: String,
     },
     /// The answer to a message that it does not take. It ends.
     Refused {
@@ -516,6 +522,8 @@ pub enum Answer {
         reason: String,
         /// Nothing came within the time-out.
         is_silence: bool,
+        /// It may be otherwise in a moment.
+        is_transient: bool,
     },
     /// Of [`Order::Load`].
     Ready,

@@ -13,8 +13,8 @@ use dnslab_client::{
 };
 use dnslab_figures::{ByPhase, Counters, Histogram, HttpRefusals};
 use dnslab_protocol::{
-    Answer, Counted, Failure, FoundServer, FromAgent, Order, SentJob, SentQueries, SentShare,
-    Sought, ToAgent, Unreadable, body_of, message_of,
+    Answer, Counted, Failure, FoundServer, FromAgent, Order, SentFill, SentJob, SentQueries,
+    SentShare, Sought, ToAgent, Unreadable, body_of, message_of,
 };
 use dnslab_record::{LiveInterval, LiveServer, MeasuredShare, RunRecord};
 use dnslab_settings::{Identity, Load, Mode, RightCodes};
@@ -310,7 +310,8 @@ fn orders_and_answers_are_those_that_were_sent() {
     };
     let queries = Arc::new(QueryList::from_queries(Vec::new(), "none".to_owned()));
     let job = Job::new(Load::default(), sought.address, Arc::clone(&queries));
-    let (job, share) = (SentJob::from(&job), Share { first: 3, count: 2 });
+    let (job, asked) = (SentJob::from(&job), SentJob::from(&job));
+    let share = Share { first: 3, count: 2 };
     for order in [
         Order::Find { server: 1, sought },
         Order::Forget { server: 1 },
@@ -321,7 +322,19 @@ fn orders_and_answers_are_those_that_were_sent() {
         Order::Load { load: 5, members: vec![SentShare { job, list: 4, share }] },
         Order::Begin { load: 5, at_ns: -7 },
         Order::StopLoad { load: 5, member: 1 },
-        Order::Examine,
+        Order::Examine { of_load: true },
+        Order::Path { to: "2001:db8::1".parse().unwrap() },
+        Order::CanServe { variant: "name = \"x\"".to_owned() },
+        Order::Count { server: 1, count: 2, statistics: Some("127.0.0.1:8053".parse().unwrap()) },
+        Order::Feed { load: 5, member: 0, worker: 1, fill: SentFill::End { queries: u64::MAX } },
+        Order::Ask {
+            job: Box::new(asked),
+            query: SentQueries::parts_of(&queries).remove(0),
+            client: 7,
+            transport: "dot".to_owned(),
+            server: 1,
+            timeout_ns: 5,
+        },
         Order::Sample { server: 1, sampling: 3, length_ns: u64::MAX },
         Order::EndSample { sampling: 3, origin_ns: -1, from_ns: 0, to_ns: 5, max_stacks: 9 },
         Order::EndWatch { watch: 2, origin_ns: i64::MAX, from_ns: -1, to_ns: 5 },

@@ -36,7 +36,7 @@ const COPIED: [&str; 4] = ["--watch", "ns1", "--set", "hosts.install=copy"];
 
 /// The folder that an agent was in that runs now.
 fn folder_of_a_copy() -> Option<String> {
-    let agents = processes(&["/tmp/dnslab-agent-"]).into_iter();
+    let agents = processes(&["/tmp/dnslab-copy-"]).into_iter();
     let programs = agents.filter_map(|pid| fs::read_link(format!("/proc/{pid}/exe")).ok());
     let mut texts = programs.map(|program| program.display().to_string());
     texts.find_map(|text| text.strip_suffix("/dnslab (deleted)").map(str::to_owned))

@@ -101,6 +101,21 @@ fn a_server_that_only_the_hosts_of_the_load_reach_is_asked() {
     done.complains("gen1: 198.18.0.2:53 does not answer over udp");
 }
 
+#[test]
+fn a_host_under_two_names_has_one_share() {
+    let room = Room::with_load();
+    let hosts = Hosts::with_generators(&room, "", 1);
+    let done =
+        shared_load(&room, &hosts, "gen1,root@gen1", &[]).finish().exits_with_one_of(&[1, 2]);
+    done.complains("root@gen1: it is the same host as gen1: name it once");
+    room.experiment(&format!("repeat.runs = 1\n[server]\nkind = \"bind\"\n{SHORT}{UDP_AND_TCP}"));
+    let there = there(&room);
+    let served = ["run", "./experiment.toml", "--on", "root@ns1", "--set", "load.hosts=ns1"];
+    let served = hosts.dnslab(&room, &[&served[..], &["--set", &there]].concat()).finish();
+    let done = served.exits_with_one_of(&[1, 2]);
+    done.complains("ns1 is the host of the server: a load there would take its CPUs");
+}
+
 /// What is due follows from the seed and the number of workers, wherever they are.
 #[test]
 fn the_same_seed_gives_the_same_arrivals_on_any_number_of_hosts() {
@@ -277,7 +292,7 @@ fn a_host_decides_what_may_be_asked_from_it() {
     };
     load(&["--rate", "500"]).exits_with(0);
     load(&["--rate", "700"]).exits_with(1).complains("600 at most");
-    load(&[]).exits_with(1).complains("an open loop only");
+    load(&[]).exits_with(1).complains("loads with a rate only");
     load(&["--rate", "500", "--set", "server.address=192.0.2.9"]).exits_with_one_of(&[1, 2]);
     let watch = load(&["--rate", "500", "--watch", "ns1"]);
     watch.exits_with_one_of(&[1, 2]).complains("does not allow it to `watch`");

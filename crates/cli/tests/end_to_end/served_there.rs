@@ -184,7 +184,7 @@ fn a_coordinator_that_is_killed_leaves_no_server() {
     check_nothing_is_left(&room);
 }
 
-/// The agent itself is killed: the guard of its server is not.
+/// The agent itself is killed: the guard of its server is not, nor what removes its folder.
 #[test]
 fn an_agent_that_is_killed_leaves_no_server() {
     let room = Room::with_load();
@@ -199,11 +199,6 @@ fn an_agent_that_is_killed_leaves_no_server() {
         panic!("{:?}{done}", record.status)
     };
     assert!(reason.contains("ns1 is lost"), "{reason}");
-    let left = || format!("{:?}", servers(&room));
-    wait_for("no server is left", left, || servers(&room).is_empty().then_some(()));
-    // Its folder is removed by the next one.
-    let doctor = ["doctor", "--on", "ns1", "--program", &agent(&room)];
-    hosts.dnslab(&room, &doctor).finish().exits_with(0);
     check_nothing_is_left(&room);
 }
 

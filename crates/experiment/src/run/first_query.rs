@@ -1,13 +1,12 @@
 //! The first query to a server that runs already, as the clients of the load send it. It shows what is wrong with the
 //! server, its certificate or the queries before the first run.
 
-use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use dnslab_agent::{Agents, Link, LinkError};
+use dnslab_agent::{Agents, Link};
 use dnslab_load::{AskError, Asker, Endpoint, Job, ask};
 use dnslab_settings::{Host, RightCodes, Variant};
 use dnslab_traffic::Truncated;
@@ -48,13 +47,14 @@ pub(super) fn ask_first(
 ) -> Result<(), FirstQueryError> {
     let Some(ways) = Ways::to_running(variant)? else { return Ok(()) };
     let job = ways.job(variant, asked)?;
-    let from = from(variant, agents)?;
-    let asking = Asking { job: &job, from: from.as_deref() };
-    for transport in variant.load.transports() {
-        let ask = |server| First { variant, asking, transport, server }.ask();
-        let first = ask(0);
-        if first.is_err() && !(1..ways.servers()).any(|further| ask(further).is_ok()) {
-            return first;
+    for from in from(variant, agents)? {
+        let asking = Asking { job: &job, from: from.as_deref() };
+        for transport in variant.load.transports() {
+            let ask = |server| First { variant, asking, transport, server }.ask();
+            let first = ask(0);
+            if first.is_err() && !(1..ways.servers()).any(|further| ask(further).is_ok()) {
+                return first;
+            }
         }
     }
     Ok(())
@@ -67,7 +67,10 @@ pub(super) fn answering_address(
     asked: &Asked,
     agents: &Agents,
 ) -> Option<IpAddr> {
-    let FirstQueryError::Ask(AskError::Exchange { .. }) = error else { return None };
+    let FirstQueryError::Ask(error) = error else { return None };
+    if !error.is_of_exchange() {
+        return None;
+    }
     let name = variant.host_name.as_deref()?;
     let first = variant.server.address.ip();
     // Those of the sources' family, since the others were checked against it.
@@ -83,17 +86,17 @@ pub(super) fn answering_address(
     })
 }
 
-/// A host of the load, which asks in the place of this one; `None` if this one has the load.
-fn from(variant: &Variant, agents: &Agents) -> Result<Option<Arc<Link>>, AskError> {
-    let Some(host) = variant.load.hosts.as_ref().and_then(|hosts| hosts.0.first()) else {
-        return Ok(None);
-    };
-    let lost = |error: LinkError| AskError::Elsewhere {
-        host: host.name.clone(),
-        reason: error.to_string(),
-        is_silence: false,
-    };
-    Ok(Some(agents.link(host).map_err(lost)?))
+/// Those who ask: the hosts of the load, or this one (`None`) if it has the load.
+fn from(variant: &Variant, agents: &Agents) -> Result<Vec<Option<Arc<Link>>>, AskError> {
+    let Some(hosts) = &variant.load.hosts else { return Ok(vec![None]) };
+    let links = hosts.0.iter().map(|host| match agents.link(host) {
+        Ok(link) => Ok(Some(link)),
+        Err(error) => {
+            let (host, reason) = (host.name.clone(), error.to_string());
+            Err(AskError::Elsewhere { host, reason, is_silence: false, is_transient: false })
+        }
+    });
+    links.collect()
 }
 
 /// A load whose queries are asked one by one.
@@ -213,8 +216,14 @@ pub(super) fn is_answered(
     server: u8,
     agents: &Agents,
 ) -> Result<(), AskError> {
-    let from = from(variant, agents)?;
-    let asking = Asking { job, from: from.as_deref() };
+    for from in from(variant, agents)? {
+        is_answered_to(Asking { job, from: from.as_deref() }, server)?;
+    }
+    Ok(())
+}
+
+fn is_answered_to(asking: Asking<'_>, server: u8) -> Result<(), AskError> {
+    let job = asking.job;
     let mut silence = Silence::default();
     for (number, place) in (0..).zip(places(job)) {
         let client = number % job.settings.clients.max(1);
@@ -280,21 +289,13 @@ impl Silence {
     }
 }
 
-/// Whether this may change in a moment. A starting server has no listening socket, or ends its connections. A
+/// Whether this may change in a moment, as [`AskError::is_transient`] says. A
 /// recursive resolver that cannot reach its servers yet answers SERVFAIL (RFC 9520, section 2). A
 /// certificate, a refusal or a missing name will not change.
 fn is_transient(found: &Result<Option<Option<WrongAnswer>>, AskError>) -> bool {
     match found {
         Ok(wrong) => *wrong == Some(Some(WrongAnswer::Code(rcode::SERVFAIL))),
-        Err(AskError::Exchange { source, .. }) => matches!(
-            source.kind(),
-            io::ErrorKind::ConnectionRefused
-                | io::ErrorKind::ConnectionReset
-                | io::ErrorKind::ConnectionAborted
-                | io::ErrorKind::BrokenPipe
-                | io::ErrorKind::UnexpectedEof
-        ),
-        Err(_) => false,
+        Err(error) => error.is_transient(),
     }
 }
 

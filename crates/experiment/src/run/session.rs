@@ -695,7 +695,10 @@ fn take_addresses(experiment: &mut Experiment, agents: &Agents) -> Result<(), Se
         let wrong =
             |reason: String| SessionError::Variant { variant: variant.name.clone(), reason };
         let link = agents.link(host);
-        let address = link.map_err(|error| wrong(error.to_string()))?.address();
+        let link = link.map_err(|error| wrong(error.to_string()))?;
+        // By a tunnel sshd may be reached at a loopback address of its own.
+        let is_of_us = |address: &IpAddr| !address.is_loopback() || link.is_this_machine();
+        let address = link.address().filter(is_of_us);
         let address = address.ok_or_else(|| {
             wrong(format!(
                 "{} does not say at which address it was reached: set `server.address`",
@@ -840,7 +843,10 @@ impl ServedThere {
             let name = variant.name.clone();
             match answer {
                 Ok(Ok(version)) => {
-                    let fact = Fact { name: format!("{host}: {}", title(kind)), value: version };
+                    let program = variant.server.binary.as_ref();
+                    let from = program.map(|path| format!(" ({})", path.display()));
+                    let name = format!("{host}: {}{}", title(kind), from.unwrap_or_default());
+                    let fact = Fact { name, value: version };
                     if !facts.contains(&fact) {
                         facts.push(fact);
                     }

@@ -138,8 +138,21 @@ fn find(variant: &Variant) -> Option<Result<ExternalServer, NotFound>> {
 /// Why a host of the load cannot be had.
 pub(super) fn unreachable_load(variant: &Variant, agents: &Agents) -> Option<String> {
     let hosts = variant.load.hosts.as_ref()?;
-    let reached = LoadHosts::reach(agents, hosts);
-    reached.err().map(|error| error.to_string())
+    let load = match LoadHosts::reach(agents, hosts) {
+        Ok(load) => load,
+        Err(error) => return Some(error.to_string()),
+    };
+    let shared = match &variant.server.host {
+        Some(host) => {
+            let server = agents.link(host).ok();
+            server.and_then(|server| load.same_as(&server).map(str::to_owned))
+        }
+        None if variant.target().is_none() => load.here().map(str::to_owned),
+        None => None,
+    };
+    shared.map(|name| {
+        format!("{name} is the host of the server: a load there would take its CPUs. Leave it out of `load.hosts`")
+    })
 }
 
 /// Why a server cannot be watched on its host: the host cannot be had, what is named there is not the server, or it cannot

@@ -94,7 +94,7 @@ fn path_to_server(record: &RunRecord) -> String {
         (Some(testbed), _) if testbed.steers_receive => "network namespaces with RPS",
         (Some(testbed), _) if testbed.namespaces => "network namespaces",
         (_, Ok(target)) if target.ip().is_loopback() => "loopback",
-        _ => by.trim_start_matches(" by "),
+        _ => by.trim_start(),
     };
     path.to_owned()
 }

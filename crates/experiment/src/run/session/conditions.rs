@@ -154,7 +154,8 @@ fn matters(fact: &Fact, now: &[Fact]) -> bool {
     let Some((_, name)) = fact.name.rsplit_once(": ") else {
         return HOST_FACTS.contains(&fact.name.as_str());
     };
-    let is_server = ServerKind::ALL.iter().any(|kind| title(*kind) == name);
+    let program = name.split(" (").next().unwrap_or_default();
+    let is_server = ServerKind::ALL.iter().any(|kind| title(*kind) == program);
     (HOST_FACTS.contains(&name) || is_server) && now.iter().any(|now| now.name == fact.name)
 }
 
