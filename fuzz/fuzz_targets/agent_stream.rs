@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use cap::Cap;
 use dnslab_protocol::{
-    FrameReader, FromAgent, GreetingReader, SentJob, SentQueries, ToAgent, body_of, message_of,
+    FrameReader, FromAgent, GreetingReader, PackedQueries, SentJob, SentQueries, ToAgent, body_of, message_of,
 };
 use dnslab_traffic::QueryList;
 use libfuzzer_sys::fuzz_target;
@@ -44,5 +44,8 @@ fn read(body: &[u8]) {
     }
     if let Ok(part) = message_of::<SentQueries>(body) {
         part.queries(1).ok();
+    }
+    if let Ok(packed) = message_of::<PackedQueries>(body) {
+        packed.queries().ok();
     }
 }

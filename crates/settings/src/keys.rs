@@ -166,16 +166,17 @@ settings! {
         /// Accept any certificate; the results then carry a caveat
         insecure: bool = false, flag("insecure", ""), form(FlagForm::Switch("true")),
             conflicts("authority");
-        /// Host of the server, as you give it to `ssh`, or with a `[host.NAME]`. dnslab is installed there
-        /// (`hosts.install`), and the login asks for nothing. `dnslab agent` starts the server there, or watches an external one, as root or as the server's owner
+        /// Host of the server: what you give to `ssh`, or the name of a `[host.NAME]`. dnslab must be there, or is copied
+        /// (`hosts.install`). ssh must ask nothing. dnslab starts the server there, or watches one that runs already. A path in
+        /// `server.binary` is one of that host
         host: Option<HostPlace> = None, absent("this machine"), flag("watch", "HOST"), code;
         /// Process of an external server, whose CPU and memory are watched with those of its children
         pid: Option<u32> = None, count(1, 4_194_304), absent("found by the port"), when(&[EXTERNAL]);
         /// systemd unit of an external server, e.g. `named.service`, whose CPU and memory are watched
         unit: Option<String> = None, absent("found by the port"), when(&[EXTERNAL]);
-        /// Where an external server publishes what it counts over HTTP, an address with a port as it is reached on its own
-        /// host: BIND (`statistics-channels`), CoreDNS (`prometheus`), PowerDNS and dnsdist (`webserver`). Queries of other
-        /// clients are among them
+        /// Where an external server publishes what it counts over HTTP: an IP address and a port, as the network of the server
+        /// itself reaches it. dnslab sends no password. In a container it needs root. BIND (`statistics-channels`), CoreDNS
+        /// (`prometheus`), PowerDNS and dnsdist (`webserver`) publish that. Queries of other clients are counted, too
         statistics: Option<HostAddress> = None, absent("not read"), when(&[EXTERNAL]);
         /// Sample what the servers use while the load runs, and read what they count themselves; without,
         /// only the load is measured, and the results carry a caveat
@@ -531,10 +532,10 @@ settings! {
             flag("workers", "N");
         /// CPUs that the workers are pinned to, one for each
         cpus: Vec<usize> = Vec::new(), absent("chosen so that server and load share none");
-        /// Hosts that share the load, as you give them to `ssh` or with a `[host.NAME]`, with commas:
-        /// `"gen1.example.net,gen2.example.net"`. dnslab is installed there (`hosts.install`), and the login asks for
-        /// nothing. Each has as many of the workers as it has of all
-        /// their CPUs, and as many of the clients as of the workers
+        /// Hosts that share the load, with commas: `"gen1.example.net,gen2.example.net"`. Each is what you give to `ssh`, the
+        /// name of a `[host.NAME]`, or `here` for this machine. dnslab must be there, or is copied (`hosts.install`). ssh must
+        /// ask nothing. Each host has as many of the workers as it has of all their CPUs, and as many of the clients as of the
+        /// workers
         hosts: Option<HostPlaces> = None, absent("this machine"), flag("hosts", "HOST,..."), code;
         /// Batching: how long sends and receives wait at most to be done in one system call
         batch_delay: Duration = Duration::from_micros(20), lasting(Duration::ZERO, SECOND);

@@ -109,7 +109,7 @@ const SECTIONS: [(&str, &str, &str); 15] = [
     (
         "`[host.NAME]`",
         "host.",
-        "One for each host of which more is to be said than its name. `server.host` and `load.hosts` have the name. \
+        "A table for a host of which you want to say more. `server.host` and `load.hosts` then give its NAME. \
          `--set host.NAME.install=copy` sets a key for one call.",
     ),
     ("`[[variant]]`", "variant.", "One for each case, at least one."),
