@@ -14,15 +14,16 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use dnslab_lab::{
-    CounterWatch, ExternalServer, GuardProgram, LabError, Patience, RunningServer, Signatures,
-    Watched, ZoneFile, certificate, cpus, host, ports,
+    CounterWatch, ExternalServer, GuardProgram, LabError, OwnConfiguration, Patience,
+    RunningServer, Signatures, Watched, ZoneFile, certificate, cpus, host, ports,
 };
-use dnslab_load::{Asker, Job, TlsSettings, Verification, ask};
+use dnslab_load::{Job, TlsSettings, Verification};
 use dnslab_protocol::{Answer, Failure, FromAgent, SentZone, ServerOrder, Serving};
 use dnslab_settings::{Load, ServerKind, Variant, check_text, on_one_line};
 use dnslab_traffic::QueryList;
-use dnslab_wire::{Query, Response, Transport, rcode};
+use dnslab_wire::{Query, Transport};
 
+use crate::readiness::{Ready, answered};
 use crate::scratch::{Folder, Scratch};
 use crate::serving::{ServerPlace, needs, server_spec};
 
@@ -40,9 +41,6 @@ const ROOM: u64 = 16 << 20;
 
 /// Lines of a log that are told, at most.
 const MAX_LINES: usize = 50;
-
-/// Time for an answer to the question by which a server is found to be ready.
-const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 enum Known {
@@ -208,15 +206,17 @@ impl Servers {
         is_bounded: bool,
         stop: &AtomicBool,
     ) -> Result<(Started, Serving), Failure> {
-        let ServerOrder { variant, connections, seed, question, zone, start_limit_ns } = order;
+        let ServerOrder { variant, connections, seed, question, has_record, zone, start_limit_ns } =
+            order;
         let variant = variant_of(&variant)?;
         let kind = variant.server.kind.started();
-        let kind = kind.filter(|kind| kind.serves_zones());
+        let configured = variant.own_configuration().map(|(kind, path)| (kind, path.to_owned()));
+        let kind = kind.filter(|kind| kind.serves_zones() || configured.is_some());
         let kind =
             kind.ok_or_else(|| Failure::of("it starts servers with a zone, and no others"))?;
-        let has_others = variant.relay.kind.is_some() || variant.upstream.kind.is_some();
-        let zone = zone.filter(|_| !has_others);
-        let zone = zone.ok_or_else(|| Failure::of("it starts servers that ask no others"))?;
+        if variant.relay.kind.is_some() || variant.upstream.kind.is_some() {
+            return Err(Failure::of("it starts servers that ask no others"));
+        }
         if is_bounded {
             check_bounds(&variant)?;
         }
@@ -247,12 +247,20 @@ impl Servers {
             seed,
         };
         let mut spec = server_spec(&variant, place);
-        spec.zone = Some(self.zone(&variant, zone, is_bounded)?);
+        match (configured, zone) {
+            (Some((kind, path)), _) => {
+                let read = OwnConfiguration::read(kind, &path, false);
+                spec.own = Some(read.map_err(|error| failure(&error))?);
+            }
+            (None, Some(zone)) => spec.zone = Some(self.zone(&variant, zone, is_bounded)?),
+            (None, None) => return Err(Failure::of("a server has no zone")),
+        }
+        let ready = if has_record { Ready::Record } else { Ready::NameOrNone };
         let question = question.queries(1).map_err(|error| failure(&error))?;
         let question = question.first().ok_or_else(|| Failure::of("a server has no question"))?;
         let authority = spec.directory.join(certificate::AUTHORITY);
         let probe = |transport: Transport, at: SocketAddr| {
-            answers(question, transport, at, (&spec.http_path, &authority))
+            answers((question, ready), transport, at, (&spec.http_path, &authority))
         };
         let timeout = Duration::from_nanos(start_limit_ns);
         let started = RunningServer::start(&spec, guard, &probe, Patience { timeout, stop });
@@ -458,9 +466,9 @@ fn check_directives(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether a server answers the question with a record.
+/// Whether a server answers the question.
 fn answers(
-    question: &Query,
+    (question, ready): (&Query, Ready),
     transport: Transport,
     at: SocketAddr,
     (http_path, authority): (&str, &Path),
@@ -472,12 +480,5 @@ fn answers(
     let load = Load { transport, http_path: http_path.to_owned(), ..Load::default() };
     let list = QueryList::from_queries(vec![question.clone()], "readiness".to_owned());
     let job = Job { tls, ..Job::new(load, at, Arc::new(list)) };
-    let asker = Asker { client: 0, transport, server: 0 };
-    let answer = ask(&job, asker, question, PROBE_TIMEOUT).map_err(|error| error.to_string())?;
-    let response = Response::parse(&answer).map_err(|error| error.to_string())?;
-    let (code, records) = (u16::from(response.rcode), response.answers);
-    match code == rcode::NOERROR && records > 0 {
-        true => Ok(()),
-        false => Err(format!("{question} was answered with code {code} and {records} records")),
-    }
+    answered(&job, question, ready)
 }

@@ -20,6 +20,7 @@ use dnslab_traffic::QueryList;
 use dnslab_wire::{Query, Transport};
 
 use crate::link::{Link, LinkError, told};
+use crate::readiness::Ready;
 use crate::watching::{FoundThere, WatchedServer};
 
 /// Octets of a file that are sent at once.
@@ -54,8 +55,8 @@ pub struct SentServer<'a> {
     pub connections: u32,
     /// Decides every draw of the embedded server.
     pub seed: u64,
-    /// It is ready when it answers this with a record.
-    pub question: &'a Query,
+    /// It is ready when it answers this so.
+    pub question: (&'a Query, Ready),
     /// The zone that it serves, in a file here; `None` for one that asks others.
     pub zone: Option<&'a ZoneFile>,
     /// Folder for what of it is kept here.
@@ -92,13 +93,15 @@ impl StartedServer {
         stop: &AtomicBool,
     ) -> Result<Self, NotServed> {
         let file = sent.zone.map(|zone| file_there(link, &zone.path, stop)).transpose()?;
-        let question = QueryList::from_queries(vec![sent.question.clone()], "readiness".to_owned());
+        let (question, ready) = sent.question;
+        let question = QueryList::from_queries(vec![question.clone()], "readiness".to_owned());
         let limit = sent.variant.server.start_limit;
         let order = ServerOrder {
             variant: sent.variant.as_served(),
             connections: sent.connections,
             seed: sent.seed,
             question: SentQueries::parts_of(&question).remove(0),
+            has_record: ready == Ready::Record,
             zone: file.zip(sent.zone).map(|(file, zone)| SentZone {
                 file,
                 signatures: zone

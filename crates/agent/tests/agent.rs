@@ -294,6 +294,7 @@ fn check_not_served(lines: &str, zone: &str, word: &str) {
         connections: 10,
         seed: 1,
         question: one_query(),
+        has_record: true,
         zone: Some(SentZone { file: 3, signatures: None }),
         start_limit_ns: 2_000_000_000,
     };

@@ -295,8 +295,10 @@ pub struct ServerOrder {
     pub connections: u32,
     /// Decides every draw of the embedded server.
     pub seed: u64,
-    /// It is ready when it answers this with a record.
+    /// It is ready when it answers this.
     pub question: SentQueries,
+    /// The answer must have a record; otherwise the name may be one that does not exist.
+    pub has_record: bool,
     /// The zone that it serves; `None` for one that asks others.
     pub zone: Option<SentZone>,
     /// Time until its first right answer, nanoseconds.

@@ -201,7 +201,7 @@ settings! {
         root: Option<PathBuf> = None, absent("the system's"), when(&[INSTALLED]), code;
         /// Configuration that you wrote for an installed server (bind, knot, nsd, unbound), with all that it includes:
         /// dnslab changes addresses, ports and paths, takes out what would reach other servers, and says in the report what it
-        /// changed. `upstream.kind = "live"` lets it ask whom it says
+        /// changed. `upstream.kind = "live"` lets it ask whom it says. With `server.host` it is a file of that host
         config: Option<PathBuf> = None, absent("one that dnslab writes"), when(&[CONFIGURED]), code;
         /// Text appended to the configuration of an installed server, in that server's own language. What
         /// stands there in a block `options` of BIND's goes into its one block of options

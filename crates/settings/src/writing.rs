@@ -55,8 +55,11 @@ impl Variant {
         let mut own = self.clone();
         (own.server.host, own.compare) = (None, Compare::default());
         // What is asked, and when, is nothing to a server.
-        let Load { transport, mix, http_path, early_data, .. } = self.load.clone();
-        own.load = Load { transport, mix, http_path, early_data, ..Load::default() };
+        let Load { transport, mix, http_path, early_data, queries, .. } = self.load.clone();
+        // That there are some is asked of a configuration of one's own. They are not read.
+        let queries = queries.or_else(|| self.zone.file.clone());
+        let queries = queries.filter(|_| self.own_configuration().is_some());
+        own.load = Load { transport, mix, http_path, early_data, queries, ..Load::default() };
         (own.zone.file, own.zone.signed) = (None, ZoneSigning::No);
         own.expect = Expect::default();
         let mut text = "name = \"served\"\n".to_owned();

@@ -16,7 +16,7 @@ use dnslab_wire::Method;
 
 use crate::command::Done;
 use crate::evidence::{measured, records, report_is_whole, valid_records};
-use crate::room::{Room, SHORT, UDP_AND_TCP, folders, with_few_clients};
+use crate::room::{Room, SHORT, UDP_AND_TCP, folders, free_port, with_few_clients};
 use crate::running_server::{RunningBind, RunningUnbound, queries};
 use crate::watching::unwatched;
 
@@ -399,8 +399,9 @@ fn answer(query: &[u8], honest: &Honest) -> Vec<u8> {
 /// ends with the test.
 fn liar(honest: u32) -> SocketAddr {
     let honest = Arc::new(Honest::new(honest));
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
+    // A port that no client of another test has over UDP.
+    let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
+    let listener = TcpListener::bind(address).unwrap();
     let socket = UdpSocket::bind(address).unwrap();
     let over_udp = Arc::clone(&honest);
     thread::spawn(move || {

@@ -18,7 +18,7 @@ use domain::base::opt::UnknownOptData;
 use crate::command::{Done, Guarded, Running, program, unshare};
 use crate::evidence::{measured, records, valid_records};
 use crate::processes::wait_for;
-use crate::room::Room;
+use crate::room::{Room, free_port};
 use crate::running_server::{RunningBind, named, queries, zone};
 
 /// What came to a witness.
@@ -50,8 +50,9 @@ struct Witness {
 
 impl Witness {
     fn start(manner: Manner) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
+        // A port that no client of another test has over UDP.
+        let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
+        let listener = TcpListener::bind(address).unwrap();
         let socket = UdpSocket::bind(address).unwrap();
         let seen = Arc::<Mutex<Vec<Seen>>>::default();
         let over_udp = Arc::clone(&seen);

@@ -96,6 +96,33 @@ fn what_is_installed_there_is_known_before_the_first_run() {
     check_nothing_is_left(&room);
 }
 
+/// A configuration of the user's own is a file of the host, as the zones are that it names.
+#[test]
+fn a_configuration_of_that_host_is_run_there() {
+    let room = Room::with_load();
+    let hosts = Hosts::make(&room, "");
+    let folder = room.path().display().to_string();
+    let own = room.write(
+        "own.conf",
+        &format!(
+            "options {{ directory \"{folder}\"; listen-on {{ 203.0.113.200; }}; }};\n\
+             zone \"example.test\" {{ type primary; file \"zone\"; }};\n"
+        ),
+    );
+    experiment(&room, UDP_AND_TCP);
+    let config = format!("server.config={}", own.display());
+    let names = ["--set", "server.zone.file=zone", "--set", "server.kind=bind"];
+    let run = ["--set", &config, "--only", "udp"];
+    let done = run_there(&room, &hosts, &[&run[..], &names].concat()).finish().exits_with(0);
+    let record = valid_records(&room.results(), 1).remove(0);
+    assert_eq!(record.server.host, "ns1", "{done}");
+    assert!(record.server.notes.iter().any(|note| note.contains("listen-on")), "{record:?}");
+    let missing = ["--set", "server.config=/nowhere/named.conf", "--results", "none"];
+    let done = run_there(&room, &hosts, &[&missing[..], &names].concat()).finish();
+    done.exits_with_one_of(&[1, 2, 3]).complains("/nowhere/named.conf");
+    check_nothing_is_left(&room);
+}
+
 /// Its variants are compared with each other.
 #[test]
 fn the_experiment_of_the_readme_runs_there() {

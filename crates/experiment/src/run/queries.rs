@@ -181,7 +181,9 @@ impl QueryLists {
         &mut self,
         variant: &Variant,
     ) -> Result<Option<Arc<OwnConfiguration>>, QueriesError> {
-        let Some((kind, path)) = variant.own_configuration() else { return Ok(None) };
+        // One on another host is read there.
+        let own = variant.own_configuration().filter(|_| variant.server.host.is_none());
+        let Some((kind, path)) = own else { return Ok(None) };
         let source = (kind, path.to_owned(), variant.resolves());
         kept(&mut self.configurations, source, |(kind, path, asks_others)| {
             Ok(OwnConfiguration::read(*kind, path, *asks_others)?)

@@ -3,21 +3,19 @@
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
+use dnslab_agent::{Ready, answered};
 use dnslab_lab::PolicyZone;
-use dnslab_load::{Asker, Job, TlsSettings, ask};
+use dnslab_load::{Job, TlsSettings};
 use dnslab_settings::{Load, Queries, Variant, Verification};
 use dnslab_traffic::QueryList;
-use dnslab_wire::{Query, QueryOptions, Response, Transport, rcode, rcode_name};
+use dnslab_wire::{Query, QueryOptions, Transport};
 use domain::base::Name;
 use domain::base::iana::Rtype;
 
 use super::error::QueriesError;
 use super::queries::Asked;
 use super::ways::tls;
-
-const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A name that an upstream knows and no load asks for, to probe whether a forwarder is ready. It is not below
 /// `test`, which forwarders deny themselves (RFC 6761, section 6.2).
@@ -27,8 +25,7 @@ pub(super) const READY_NAME: &str = "ready.dnslab-laboratory.net";
 pub(super) struct Question {
     /// It has an answer: with records, or of a configuration of the user's own any that is no failure.
     known: Query,
-    /// True for a name that the user's own configuration may deny.
-    may_be_denied: bool,
+    ready: Ready,
     /// A policy denies it (NXDOMAIN). `None` without one.
     denied: Option<Query>,
 }
@@ -39,9 +36,9 @@ impl Question {
     /// asks for; for a resolver, or where the upstream runs already, the SOA record of the root, which leaves no
     /// other name in its cache.
     pub(super) fn of(variant: &Variant, asked: &Asked) -> Result<Self, QueriesError> {
-        if asked.own.is_some() && variant.zone.file.is_none() {
+        if variant.own_configuration().is_some() && variant.zone.file.is_none() {
             let known = asked.list.get(0).clone();
-            return Ok(Self { known, may_be_denied: true, denied: None });
+            return Ok(Self { known, ready: Ready::NameOrNone, denied: None });
         }
         if variant.resolves() {
             return Self::soa(".");
@@ -63,9 +60,9 @@ impl Question {
         Ok(Self { denied: denied.map(|question| question.known), ..self })
     }
 
-    /// What has an answer with records.
-    pub(super) fn known(&self) -> &Query {
-        &self.known
+    /// What has an answer, and what that is like.
+    pub(super) fn known(&self) -> (&Query, Ready) {
+        (&self.known, self.ready)
     }
 
     pub(super) fn soa(origin: &str) -> Result<Self, QueriesError> {
@@ -81,7 +78,7 @@ impl Question {
         let options = QueryOptions { recursion_desired: true, ..QueryOptions::default() };
         let query = Query::new(&parsed, rtype, &options);
         let known = query.map_err(|error| wrong(error.to_string()))?;
-        Ok(Self { known, may_be_denied: false, denied: None })
+        Ok(Self { known, ready: Ready::Record, denied: None })
     }
 
     /// Asks as the first client of this load does, over this transport.
@@ -95,28 +92,11 @@ impl Question {
         let load = Load { transport, mix: None, ..load.clone() };
         let list = QueryList::from_queries(vec![self.known.clone()], "readiness".to_owned());
         let job = Job { tls: tls.cloned(), ..Job::new(load, address, Arc::new(list)) };
-        let is_right = match self.may_be_denied {
-            true => |code, _| [rcode::NOERROR, rcode::NXDOMAIN].contains(&code),
-            false => |code, records| code == rcode::NOERROR && records > 0,
-        };
-        answered(&job, &self.known, is_right)?;
+        answered(&job, &self.known, self.ready)?;
         let Some(denied) = &self.denied else { return Ok(()) };
-        answered(&job, denied, |code, _| code == rcode::NXDOMAIN)
+        answered(&job, denied, Ready::Denied)
             .map_err(|said| format!("the policy is not applied: {said}"))
     }
-}
-
-/// Asks as the first client of a job. Fails with what came back if that is not right: its code, and its records.
-fn answered(job: &Job, query: &Query, is_right: fn(u16, u16) -> bool) -> Result<(), String> {
-    let asker = Asker { client: 0, transport: job.settings.transport, server: 0 };
-    let answer = ask(job, asker, query, PROBE_TIMEOUT).map_err(|error| error.to_string())?;
-    let response = Response::parse(&answer).map_err(|error| error.to_string())?;
-    let (code, records) = (u16::from(response.rcode), response.answers);
-    if !is_right(code, records) {
-        let code = rcode_name(code);
-        return Err(format!("{query} was answered with {code} and {records} records"));
-    }
-    Ok(())
 }
 
 /// What a server must answer to be ready, and whom it is asked as.

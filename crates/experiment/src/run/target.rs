@@ -186,13 +186,17 @@ fn started_there(
     let (load, folder) = (with_files(variant)?, startup.folder.join("server"));
     let question = Question::of(variant, asked)?;
     let own = asked.zone.as_deref();
-    let zone = served_zone(&variant.zone, own, &folder, startup.stop)?;
+    // A configuration of one's own has zones of its own, and is read there.
+    let zone = match variant.own_configuration() {
+        None => Some(served_zone(&variant.zone, own, &folder, startup.stop)?),
+        Some(_) => None,
+    };
     let sent = SentServer {
         variant,
         connections: super::room::connections(&variant.load),
         seed: startup.seeds.of(Role::Server),
         question: question.known(),
-        zone: Some(&zone),
+        zone: zone.as_ref(),
         folder: &folder,
     };
     let server = StartedServer::there(&link, &sent, startup.stop)?;

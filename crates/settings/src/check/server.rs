@@ -105,7 +105,6 @@ impl Check<'_> {
         let parts = [
             ("`relay.kind`", relay.kind.value.is_some(), relay.kind.mark("behind it")),
             ("`upstream.kind`", upstream.kind.value.is_some(), upstream.kind.mark("behind it")),
-            ("`server.config`", server.config.value.is_some(), server.config.mark("a file here")),
             (
                 "`server.policy_zone`",
                 server.policy_zone.value.is_some(),
@@ -476,7 +475,16 @@ impl Check<'_> {
     /// Checks that a configuration of the user's own says alone what its server does, and that the names are known to
     /// somebody.
     fn own_configuration(&mut self, draft: &mut VariantDraft) {
-        self.file(&mut draft.server.config, "configuration");
+        let config = &mut draft.server.config;
+        match config.value.as_ref().filter(|_| draft.server.host.value.is_some()) {
+            None => self.file(config, "configuration"),
+            Some(path) if path.is_absolute() => {}
+            Some(_) => self.problem(
+                "a configuration on another host has a whole path",
+                [config.mark("begins nowhere there")],
+                "write for example \"/etc/bind/named.conf\"",
+            ),
+        }
         let VariantDraft { server, zone, upstream, log, load, .. } = draft;
         if server.config.value.is_none() {
             return;

@@ -48,7 +48,8 @@ pub(super) fn inputs(
 ) -> Result<Vec<Fact>, QueriesError> {
     let mut facts: Vec<Fact> = Vec::new();
     for variant in &experiment.variants {
-        if let Some((kind, path)) = variant.own_configuration() {
+        let own = variant.own_configuration().filter(|_| variant.server.host.is_none());
+        if let Some((kind, path)) = own {
             let name = format!("configuration {}", path.display());
             if facts.iter().all(|fact| fact.name != name) {
                 let own = OwnConfiguration::read(kind, path, variant.resolves())?;
