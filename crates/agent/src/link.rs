@@ -312,7 +312,16 @@ impl Link {
         {
             *script = format!("echo {}", String::from_utf8_lossy(GREETING).trim_end());
         }
-        command.push_str(&words.join(" "));
+        // Without what ssh is told beside the host: whoever tries it is not in a hurry.
+        let mut words = words.iter().map(String::as_str);
+        while let Some(word) = words.next() {
+            match word {
+                "-o" => drop(words.next()),
+                "--" => {}
+                word => command.push_str(&format!("{word} ")),
+            }
+        }
+        let command = command.trim_end().to_owned();
         let not_started = |error: io::Error| not_started(&command, error);
         let clock = Clock::start();
         let (remote, pipes) = Remote::start(place).map_err(not_started)?;

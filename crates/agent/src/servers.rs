@@ -384,7 +384,8 @@ fn not_started(error: &LabError) -> Failure {
     // The end of the log is said apart from it.
     let lines: Vec<&str> =
         lines.filter(|line| !log.iter().any(|of_log| line.contains(of_log.as_str()))).collect();
-    Failure { reason: lines.join("; "), causes: log }
+    let reason = lines.join("; ").trim_end_matches(':').to_owned();
+    Failure { reason, causes: log }
 }
 
 /// The one variant of a text that another host has written.

@@ -149,7 +149,13 @@ impl Remote {
         let words = command_line(host)?;
         // A child begins where the thread is that starts it.
         let _visit = match &host.at {
-            HostAt::Namespace(path) => Some(Visit::to(path)?),
+            HostAt::Namespace(path) => {
+                let refused = |error: io::Error| {
+                    let why = format!("the network namespace {}: {error}", path.display());
+                    io::Error::new(error.kind(), why)
+                };
+                Some(Visit::to(path).map_err(refused)?)
+            }
             HostAt::Here | HostAt::Ssh(_) => None,
         };
         let mut command = Command::new(PathBuf::from(&words[0]));
