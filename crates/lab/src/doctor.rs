@@ -103,16 +103,16 @@ const WITHOUT_QUEUES: [&str; 8] =
     ["veth", "bridge", "tun", "vlan", "macvlan", "ipvlan", "bond", "wireguard"];
 
 fn receive_queues(path: &NetworkPath) -> Diagnosis {
-    let NetworkPath { device, kind, receive_queues, most_queues, is_steered, .. } = path;
+    let NetworkPath { device, kind, receive_queues, max_queues, is_steered, .. } = path;
     let subject = "receive queues";
-    let most = most_queues.map(|most| format!(" of at most {most}")).unwrap_or_default();
+    let most = max_queues.map(|most| format!(" of at most {most}")).unwrap_or_default();
     let found = format!("{} receives by {receive_queues}{most}", path.device_there());
     let is_card = device != "lo" && !WITHOUT_QUEUES.contains(&kind.as_str());
     if *receive_queues > 1 || !is_card || *is_steered == Some(true) {
         return good(subject, found);
     }
     let why = "one CPU receives all packets, and is the limit before the server is";
-    let remedy = match most_queues {
+    let remedy = match max_queues {
         Some(most @ 2..) => format!("there: ethtool -L {device} combined {most}"),
         _ => format!(
             "there: echo MASK > /sys/class/net/{device}/queues/rx-0/rps_cpus, with the CPUs as a hexadecimal mask; or give \
@@ -152,8 +152,8 @@ fn card_speed(path: &NetworkPath) -> Diagnosis {
     let Some(mbit) = path.speed_mbit else {
         return good(subject, format!("{device} does not say"));
     };
-    let most_qps = u64::from(mbit) * 1_000_000 / 8 / u64::from(ANSWER_OCTETS);
-    let found = format!("{device}: {mbit} Mbit/s, {most_qps} answers of 100 octets per second");
+    let max_qps = u64::from(mbit) * 1_000_000 / 8 / u64::from(ANSWER_OCTETS);
+    let found = format!("{device}: {mbit} Mbit/s, {max_qps} answers of 100 octets per second");
     if mbit >= FAST_MBIT {
         return good(subject, found);
     }

@@ -30,7 +30,7 @@ pub fn way_to(address: IpAddr) -> Option<NetworkPath> {
         next_hop: text("gateway"),
         mtu: number("mtu").unwrap_or(0),
         receive_queues: queues.or_else(|| number("num_rx_queues")).unwrap_or(1),
-        most_queues: most_queues(&device),
+        max_queues: max_queues(&device),
         is_steered: queues.and_then(|_| is_steered(&device)),
         spreads_ports: spreads_ports(&device),
         speed_mbit: speed(&device),
@@ -64,7 +64,7 @@ fn is_steered(device: &str) -> Option<bool> {
 }
 
 /// The most queues that a device can be set to.
-fn most_queues(device: &str) -> Option<u32> {
+fn max_queues(device: &str) -> Option<u32> {
     let said = said("ethtool", &["-l", device])?;
     let (most, _) = said.split_once("Current hardware settings")?;
     let numbers = most.lines().filter_map(|line| {

@@ -28,7 +28,7 @@ pub struct NetworkPath {
     pub receive_queues: u32,
     /// Queues that it can have; `None` where it does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub most_queues: Option<u32>,
+    pub max_queues: Option<u32>,
     /// Whether the kernel spreads over CPUs what the first queue receives (RPS); `None` where that cannot be seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_steered: Option<bool>,
