@@ -1,41 +1,31 @@
-//! What reading costs in memory, counted by the allocator, whatever a capture holds. This is the only test here: what
-//! another test allocated meanwhile would count too.
+//! What reading costs in memory, counted by the allocator in the thread of the test, whatever a capture holds.
 
-use std::alloc::System;
-use std::cell::Cell;
 use std::io::{self, Read};
 
-use cap::Cap;
 use dnslab_capture::{CaptureOptions, CaptureReader, Reason};
 
-#[global_allocator]
-static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
-
 /// A pcap file that is made while it is read: raw IP packets, a millisecond apart.
-struct Endless<'a, F> {
+struct Endless<F> {
     packet: F,
-    /// The most memory that was in use when a packet was made.
-    most: &'a Cell<usize>,
     number: u32,
     packets: u32,
     octets: Vec<u8>,
     read: usize,
 }
 
-impl<'a, F: Fn(u32) -> Vec<u8>> Endless<'a, F> {
-    fn new(packets: u32, most: &'a Cell<usize>, packet: F) -> Self {
+impl<F: Fn(u32) -> Vec<u8>> Endless<F> {
+    fn new(packets: u32, packet: F) -> Self {
         let mut octets = Vec::new();
         for number in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 101] {
             octets.extend(number.to_le_bytes());
         }
-        Self { packet, most, number: 0, packets, octets, read: 0 }
+        Self { packet, number: 0, packets, octets, read: 0 }
     }
 }
 
-impl<F: Fn(u32) -> Vec<u8>> Read for Endless<'_, F> {
+impl<F: Fn(u32) -> Vec<u8>> Read for Endless<F> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         if self.read == self.octets.len() && self.number < self.packets {
-            self.most.set(self.most.get().max(ALLOCATOR.allocated()));
             let packet = (self.packet)(self.number);
             self.octets.clear();
             let length = packet.len() as u32;
@@ -80,12 +70,14 @@ const MIB: usize = 1 << 20;
 /// Reads so many packets and compares the most memory that was in use, octets, with a bound.
 #[track_caller]
 fn check(what: &str, packets: u32, bound: usize, packet: impl Fn(u32) -> Vec<u8>) -> [u64; 3] {
-    let before = ALLOCATOR.allocated();
-    let most = Cell::new(before);
-    let endless = Endless::new(packets, &most, packet);
-    let mut reader = CaptureReader::new(endless, CaptureOptions::default()).unwrap();
-    while reader.next().unwrap().is_some() {}
-    let most = most.get() - before;
+    let endless = Endless::new(packets, packet);
+    let mut reader = None;
+    let memory = allocation_counter::measure(|| {
+        let reader = reader.insert(CaptureReader::new(endless, CaptureOptions::default()).unwrap());
+        while reader.next().unwrap().is_some() {}
+    });
+    let most = memory.bytes_max as usize;
+    let reader = reader.unwrap();
     let counts = reader.counts();
     assert!(counts.add_up());
     assert_eq!(counts.packets, u64::from(packets));

@@ -1,16 +1,11 @@
 //! How fast a population is played and profiled on one core, and what a client takes in memory:
 //! `cargo run --release -p dnslab-traffic --example population [CLIENTS [QUERIES_PER_SECOND [SECONDS]]]`
 
-use std::alloc::System;
 use std::time::{Duration, Instant};
 
-use cap::Cap;
 use dnslab_traffic::SyntheticZone;
 use dnslab_traffic::population::{Population, PopulationLoad, Profiler, ProfilerLimits, ZoneNames};
 use dnslab_wire::Transport;
-
-#[global_allocator]
-static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let argument = |at: usize, default: f64| {
@@ -23,13 +18,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let load = PopulationLoad::of(&population, Duration::from_secs_f64(seconds), 1);
     println!("{population}\n");
 
-    let (begin, before) = (Instant::now(), ALLOCATOR.allocated());
-    let queries = population.queries(&load, ZoneNames::new(&zone)?);
-    let taken = (ALLOCATOR.allocated() - before) as f64;
+    let names = ZoneNames::new(&zone)?;
+    let (begin, mut queries) = (Instant::now(), None);
+    let memory = allocation_counter::measure(|| queries = Some(population.queries(&load, names)));
+    let queries = queries.expect("they were made");
     println!(
         "begin    {:.2?}, {:.1} octets for each client",
         begin.elapsed(),
-        taken / f64::from(clients)
+        memory.bytes_current as f64 / f64::from(clients)
     );
 
     let begin = Instant::now();
@@ -45,15 +41,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     );
 
     let sent: Vec<_> = queries.take(2_000_000).collect();
-    let (begin, before) = (Instant::now(), ALLOCATOR.allocated());
+    let begin = Instant::now();
     let mut profiler = Profiler::new(ProfilerLimits::default());
-    for (id, sent) in (0_u64..).zip(&sent) {
-        let mut message = sent.query.octets().to_vec();
-        message[..2].copy_from_slice(&(id as u16).to_be_bytes());
-        profiler.observe(sent.due_ns, sent.client, &message, Transport::Udp);
-    }
+    let memory = allocation_counter::measure(|| {
+        for (id, sent) in (0_u64..).zip(&sent) {
+            let mut message = sent.query.octets().to_vec();
+            message[..2].copy_from_slice(&(id as u16).to_be_bytes());
+            profiler.observe(sent.due_ns, sent.client, &message, Transport::Udp);
+        }
+    });
     let per_second = sent.len() as f64 / begin.elapsed().as_secs_f64();
-    let taken = (ALLOCATOR.allocated() - before) as f64 / 1e6;
+    let taken = memory.bytes_current as f64 / 1e6;
     println!("profile  {:.2} million queries per second, {taken:.0} MB", per_second / 1e6);
     let begin = Instant::now();
     let profile = profiler.finish()?;
