@@ -13,9 +13,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dnslab_agent::{HostedLoad, Link, LoadHosts};
+use dnslab_agent::{Link, LoadHosts};
 use dnslab_figures::Histogram;
-use dnslab_load::{IntervalRecord, Job, Phases, Progress, Share};
+use dnslab_load::{IntervalRecord, Job, Member, Phases, Progress, Share};
 use dnslab_protocol::{
     Answer, Counted, FrameReader, FrameWriter, FromAgent, GREETING, Order, Role, ToAgent, body_of,
     message_of,
@@ -61,10 +61,12 @@ fn coordinator(count: usize, seconds: u64) -> Result<(), Box<dyn Error>> {
     let job = Job { workers: u32::try_from(count)?, ..Job::new(settings, target, queries) };
     let (stop, mut seen) = (AtomicBool::new(false), 0_u64);
     let (before, began) = (cpu_time(), Instant::now());
-    let mut results =
-        hosts.run(&[HostedLoad { job: &job, clients: None, stop: &stop }], &mut |_, progress| {
+    let mut results = hosts.run(
+        &[Member { job: &job, share: Share::whole(&job), clients: None, stop: &stop, told: None }],
+        &mut |_, progress| {
             seen += u64::from(matches!(progress, Progress::Interval(_)));
-        });
+        },
+    );
     let (used, took) = (cpu_time() - before, began.elapsed());
     let result = results.pop().ok_or("one load has one result")??;
     let answered: u64 = result.measured.intervals.iter().map(|interval| interval.answered).sum();
@@ -155,6 +157,7 @@ fn agent() -> Result<(), Box<dyn Error>> {
                         address: None,
                         boot_id: String::new(),
                         network: String::new(),
+                        pid: 0,
                     },
                 )?,
                 ToAgent::Clock { sent_ns } => {

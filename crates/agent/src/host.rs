@@ -26,7 +26,7 @@ use crate::output::{BETWEEN_BEATS, Output, READ, tell_answer};
 use crate::permission::Permission;
 use crate::sampling::Samplings;
 use crate::scratch::Scratch;
-use crate::servers::{Servers, ToWatch, can_serve};
+use crate::servers::{Servers, can_serve};
 use crate::shares::{Shares, Taking};
 
 /// An agent that hears nothing for so long ends. Packets that are lost for 10 s leave 14 s of silence; after 60 s without
@@ -319,6 +319,7 @@ impl<W: Write + Send + 'static> Host<'_, W> {
             address: own_address(std::env::var("SSH_CONNECTION").ok().as_deref()),
             boot_id: dnslab_lab::host::boot_id(),
             network: dnslab_lab::host::network(),
+            pid: std::process::id(),
         };
         Ok(self.output.say(&welcome)?)
     }
@@ -403,7 +404,13 @@ impl<W: Write + Send + 'static> Host<'_, W> {
                     Ok(Answer::Path(dnslab_lab::way::way_to(to).map(Box::new)))
                 });
             }
-            Order::Watch { server, watch, beside } => self.watch(server, watch, &beside),
+            Order::Watch { server, watch, load_cpus, has_no_interrupts, own } => {
+                self.servers.to_watch(server).and_then(|known| {
+                    let watched = known.watched.beside_load(&load_cpus).beside_dnslab(own);
+                    let watched = if has_no_interrupts { watched.pinned_to(&[]) } else { watched };
+                    self.begin_watch(watch, watched)
+                })
+            }
             Order::WatchLoad { watch, cpus } => {
                 self.begin_watch(watch, Watched::of_this_process(&cpus))
             }
@@ -446,6 +453,7 @@ impl<W: Write + Send + 'static> Host<'_, W> {
                 self.shares.feed(load, (member, worker), fill)
             }
             Order::StopLoad { load, member } => self.shares.stop(load, member),
+            Order::Told { load, member, from } => self.shares.told(load, member, from),
             Order::Leave { number } => {
                 self.shares.leave(number);
                 self.servers.leave(number);
@@ -510,11 +518,6 @@ impl<W: Write + Send + 'static> Host<'_, W> {
         };
         self.servers.found(number, server)?;
         Ok(Answer::Found(Box::new(found)))
-    }
-
-    fn watch(&mut self, server: u32, watch: u32, beside: &[usize]) -> Result<Answer, Failure> {
-        let ToWatch { watched, .. } = self.servers.to_watch(server)?;
-        self.begin_watch(watch, watched.beside_load(beside))
     }
 
     fn begin_watch(&self, watch: u32, watched: Watched) -> Result<Answer, Failure> {

@@ -37,12 +37,13 @@ mod started;
 mod watching;
 
 pub use agents::Agents;
+pub use dnslab_protocol::PortChoice;
 pub use host::{AgentEnd, serve, serve_standard};
 pub use link::{Link, LinkError};
-pub use load_hosts::{HostedLoad, LoadHosts};
+pub use load_hosts::LoadHosts;
 pub use permission::Permission;
-pub use readiness::{Ready, answered};
+pub use readiness::{PROBE_TIMEOUT, Ready, answered};
 pub use scratch::remove_copy;
-pub use serving::{ServerPlace, give, needs, server_spec};
+pub use serving::{ServerPlace, needs, ports, server_spec};
 pub use started::{CounterWatching, NotServed, SentServer, StartedServer};
-pub use watching::{FoundThere, ServerRecording, ServerWatch, WatchedServer};
+pub use watching::{Beside, FoundThere, ServerRecording, ServerWatch, WatchedServer};

@@ -25,7 +25,7 @@ use dnslab_protocol::{
 use dnslab_record::{
     CpuShare, Diagnosis, Fact, LiveServer, MeasuredShare, NetworkPath, ResourceSample, visible,
 };
-use dnslab_settings::{HostPlace, Variant};
+use dnslab_settings::{HostAt, HostPlace, Variant};
 use dnslab_traffic::QueryList;
 use dnslab_wire::Query;
 
@@ -108,6 +108,8 @@ pub enum LinkError {
         host: String,
         /// Why, with what is behind it.
         failure: String,
+        /// The end of the log of a server that was to be started.
+        log: Vec<String>,
     },
     /// The connection ended, or what came over it cannot be right.
     #[error("{host} is lost: {reason}")]
@@ -205,6 +207,7 @@ struct Welcome {
     address: Option<IpAddr>,
     boot_id: String,
     network: String,
+    pid: u32,
 }
 
 struct Shared {
@@ -271,6 +274,8 @@ impl Shared {
 
 /// The link to the agent of one host.
 pub struct Link {
+    /// The agent is a child of this process, and has its files.
+    is_child: bool,
     shared: Arc<Shared>,
     output: Arc<Output<ChildStdin>>,
     next: AtomicU32,
@@ -351,6 +356,7 @@ impl Link {
         }
         let input = Arc::new(Output::new(input));
         let mut link = Self {
+            is_child: !matches!(place.at, HostAt::Ssh(_)),
             shared: Arc::clone(&shared),
             output: Arc::clone(&input),
             next: AtomicU32::new(1),
@@ -377,6 +383,16 @@ impl Link {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.shared.host
+    }
+
+    /// Whether paths mean the same there.
+    pub(crate) fn has_own_files(&self) -> bool {
+        self.is_child
+    }
+
+    /// The number of its process, if that is one of this machine.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        self.is_child.then_some(self.welcome.pid)
     }
 
     /// The CPUs that its agent may use.
@@ -427,13 +443,18 @@ impl Link {
         }
     }
 
-    /// The version of a variant's server that is installed on the host, or why that cannot be started.
+    /// The versions of a variant's servers that are installed on the host, the one under test first, or why one cannot be
+    /// started.
     ///
     /// # Errors
     /// When the host is lost, or does not allow it.
-    pub fn can_serve(&self, variant: &Variant) -> Result<Result<String, String>, LinkError> {
+    pub fn can_serve(&self, variant: &Variant) -> Result<Result<Vec<String>, String>, LinkError> {
         match self.order(Order::CanServe { variant: variant.as_served() })? {
-            Answer::CanServe { version, lacks } if lacks.is_empty() => Ok(Ok(told(&version))),
+            Answer::CanServe { versions, lacks }
+                if lacks.is_empty() && versions.len() == variant.servers().len() =>
+            {
+                Ok(Ok(versions.iter().map(|version| told(version)).collect()))
+            }
             Answer::CanServe { lacks, .. } => Ok(Err(format!("{}: {}", self.name(), told(&lacks)))),
             _ => Err(self.misunderstood()),
         }
@@ -560,7 +581,7 @@ impl Link {
         self.shared.state().orders.remove(&id);
         Some(done.and_then(|done| {
             let host = self.shared.host.clone();
-            done.map_err(|failure| LinkError::Failed { host, failure: reason_of(failure) })
+            done.map_err(|failure| failed(host, failure))
         }))
     }
 
@@ -572,10 +593,7 @@ impl Link {
     fn done_within(&self, id: u32, within: Duration) -> Result<Answer, LinkError> {
         let done = self.shared.wait(within, |state| state.orders.get_mut(&id)?.take());
         self.shared.state().orders.remove(&id);
-        done?.map_err(|failure| {
-            let host = self.shared.host.clone();
-            LinkError::Failed { host, failure: reason_of(failure) }
-        })
+        done?.map_err(|failure| failed(self.shared.host.clone(), failure))
     }
 
     /// Has the agent do something that nobody waits for. A lost agent is told nothing.
@@ -783,7 +801,7 @@ impl Link {
             us(bound_ns),
             us(most_ns)
         );
-        LinkError::Failed { host: self.shared.host.clone(), failure }
+        LinkError::Failed { host: self.shared.host.clone(), failure, log: Vec::new() }
     }
 
     /// What was said cannot be right.
@@ -975,6 +993,7 @@ fn hear_all(frames: &mut FrameReader, came_ns: i64, shared: &Shared) -> Option<S
                 address,
                 boot_id,
                 network,
+                pid,
                 ..
             } => {
                 roles.truncate(Role::ALL.len());
@@ -982,7 +1001,7 @@ fn hear_all(frames: &mut FrameReader, came_ns: i64, shared: &Shared) -> Option<S
                 let facts = facts.into_iter().take(MAX_FACTS).map(told_fact).collect();
                 let host = told(&host);
                 state.welcome =
-                    Some(Welcome { roles, host, facts, cpus, address, boot_id, network });
+                    Some(Welcome { roles, host, facts, cpus, address, boot_id, network, pid });
             }
             FromAgent::Exited { server, ending, log } => {
                 if let Some(known) = state.servers.get_mut(&server) {
@@ -1095,9 +1114,18 @@ fn no_agent(shared: &Shared, host: String, said: &[u8]) -> LinkError {
 }
 
 /// A failure with what is behind it.
+fn failed(host: String, failure: Failure) -> LinkError {
+    let log = failure.causes.iter().take(MAX_FACTS).map(|line| told(line)).collect();
+    LinkError::Failed { host, failure: reason_of(failure), log }
+}
+
 fn reason_of(failure: Failure) -> String {
     let Failure { reason, causes } = failure;
-    let reason = told(&reason);
+    let lines: Vec<String> = reason.lines().take(MAX_FACTS).map(told).collect();
+    let reason = lines.join("\n");
+    if lines.len() > 1 {
+        return reason;
+    }
     // The last says most: a log ends with why.
     let last = &causes[causes.len().saturating_sub(5)..];
     let last: Vec<String> = last.iter().map(|cause| told(cause)).collect();

@@ -1,6 +1,7 @@
 //! The hosts that share a load, as their coordinator has them.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Write as _};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,23 +9,30 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use dnslab_figures::are_words;
 use dnslab_load::{
-    ClientTraffic, Feed, IntervalRecord, Job, LoadResult, Phases, Progress, Reports, Share,
-    run_elsewhere,
+    AskError, Asker, Feed, IntervalRecord, Job, LoadResult, Member, Phases, Progress, Reports,
+    Share, run_elsewhere,
 };
 use dnslab_protocol::clock::Offset;
 use dnslab_protocol::{Answer, Counted, Order, SentJob, SentShare};
 use dnslab_record::{LoadHost, MeasuredShare, NetworkPath};
 use dnslab_settings::HostPlaces;
+use dnslab_wire::Query;
 
 use crate::agents::Agents;
 use crate::feeds::{FedWorker, Feeding};
 use crate::link::{LATER_WITHIN, Link, LinkError, LoadNews};
+use crate::shares::TOLD_RECORD;
 use crate::watching::ServerWatch;
 
 /// Time between the last host's readiness and the zero of the timeline: each must have been told by then.
 const LEAD: Duration = Duration::from_millis(300);
+
+/// Time until zero of the timeline where all agents are children of this process.
+const NEAR_LEAD: Duration = Duration::from_millis(50);
 
 /// Attempts at the offset of a clock that is needed better than it is known.
 const ATTEMPTS: u32 = 4;
@@ -38,21 +46,15 @@ const SAID_WITHIN: Duration = Duration::from_secs(60);
 /// How much ahead of its end an interval may be told: two clocks are not known better.
 const AHEAD: Duration = Duration::from_secs(1);
 
+/// Octets of what all queries of a share are told, at most.
+const MAX_TOLD_OCTETS: u64 = 64 << 30;
+
 /// The hosts that share a load.
 #[derive(Clone, Debug)]
 pub struct LoadHosts {
     links: Vec<Arc<Link>>,
-}
-
-/// One of several loads on one timeline.
-#[derive(Clone, Copy, Debug)]
-pub struct HostedLoad<'a> {
-    /// The load as a whole.
-    pub job: &'a Job,
-    /// Its clients, if they have queries of their own.
-    pub clients: Option<&'a dyn ClientTraffic>,
-    /// Ends its measured window early.
-    pub stop: &'a AtomicBool,
+    /// CPUs of this machine for the load, if its one host is a part of this machine's own laboratory.
+    own_cpus: Option<Vec<usize>>,
 }
 
 /// Shares that are ready on a host. Dropping it gives them up, if they still run.
@@ -61,6 +63,7 @@ struct ReadyHost {
     load: u32,
     news: Receiver<LoadNews>,
     shares: Vec<Share>,
+    is_of_laboratory: bool,
 }
 
 /// A host whose loads have begun.
@@ -72,6 +75,28 @@ struct BegunHost {
     before: Offset,
     /// Zero of their timeline by its clock, as it was told, nanoseconds.
     begins_ns: i64,
+}
+
+impl ReadyHost {
+    /// What the queries of a share were told, from the first record to the last.
+    fn fetch_told(&self, member: usize, to: &mut &File) -> Result<(), String> {
+        let (load, mut from) = (self.load, 0);
+        loop {
+            let answer = self.link.order(Order::Told { load, member, from });
+            let Answer::ToldRecords(part) = answer.map_err(|error| error.to_string())? else {
+                return Err(self.link.misunderstood().to_string());
+            };
+            let part = BASE64.decode(part).map_err(|error| error.to_string())?;
+            if part.is_empty() {
+                return Ok(());
+            }
+            if from > MAX_TOLD_OCTETS || part.len() % TOLD_RECORD != 0 {
+                return Err(self.link.contradicted("its answers are no such records").to_string());
+            }
+            to.write_all(&part).map_err(|error| error.to_string())?;
+            from += part.len() as u64;
+        }
+    }
 }
 
 impl Drop for ReadyHost {
@@ -99,13 +124,54 @@ impl LoadHosts {
                 });
             }
         }
-        Ok(Self { links })
+        Ok(Self { links, own_cpus: None })
     }
 
     /// Hosts that have been reached.
     #[must_use]
     pub fn of(links: Vec<Arc<Link>>) -> Self {
-        Self { links }
+        Self { links, own_cpus: None }
+    }
+
+    /// The host of the clients in a laboratory of this machine, with CPUs of this machine. What is seen of it is seen of this
+    /// machine.
+    #[must_use]
+    pub fn of_laboratory(client: Arc<Link>, cpus: &[usize]) -> Self {
+        Self { links: vec![client], own_cpus: Some(cpus.to_vec()) }
+    }
+
+    /// Whether what they do is seen of this machine.
+    #[must_use]
+    pub fn is_of_laboratory(&self) -> bool {
+        self.own_cpus.is_some()
+    }
+
+    /// Their agents that are processes of this machine.
+    #[must_use]
+    pub fn processes(&self) -> Vec<u32> {
+        self.links.iter().filter_map(|link| link.pid()).collect()
+    }
+
+    /// Asks a server a query from each of them, until one has no answer.
+    ///
+    /// # Errors
+    /// When one has no answer, or is lost.
+    pub fn ask(
+        &self,
+        job: &Job,
+        asker: Asker,
+        query: &Query,
+        timeout: Duration,
+    ) -> Result<Vec<u8>, AskError> {
+        let mut answered = Vec::new();
+        for link in &self.links {
+            answered = link.ask(job, asker, query, timeout)?;
+        }
+        Ok(answered)
+    }
+
+    fn cpus_of(&self, link: &Link) -> Vec<usize> {
+        self.own_cpus.clone().unwrap_or_else(|| link.cpus().to_vec())
     }
 
     /// One of them that is also another host, if one is.
@@ -133,7 +199,7 @@ impl LoadHosts {
     }
 
     fn cpus_of_each(&self) -> Vec<usize> {
-        self.links.iter().map(|link| link.cpus().len().max(1)).collect()
+        self.links.iter().map(|link| self.cpus_of(link).len().max(1)).collect()
     }
 
     /// Why one of them is lost; `None` while all are there.
@@ -142,9 +208,13 @@ impl LoadHosts {
         self.links.iter().find_map(|link| link.ended())
     }
 
-    /// Watches the CPUs of each from here on, with the name of the host; `None` where that cannot be.
+    /// Watches the CPUs of each from here on, with the name of the host; `None` where that cannot be. Those of a laboratory
+    /// are this machine's.
     #[must_use]
     pub fn watch(&self) -> Vec<(String, Option<ServerWatch>)> {
+        if self.is_of_laboratory() {
+            return Vec::new();
+        }
         let watch = |link: &Arc<Link>| {
             (link.name().to_owned(), ServerWatch::of_load(link, link.cpus()).ok())
         };
@@ -164,7 +234,7 @@ impl LoadHosts {
     /// Returns one result for each load, in order. Of a host that is lost meanwhile nothing is in it.
     pub fn run(
         &self,
-        loads: &[HostedLoad<'_>],
+        loads: &[Member<'_>],
         observe: &mut dyn FnMut(usize, Progress<'_>),
     ) -> Vec<Result<LoadResult, String>> {
         let begun = self.ready(loads, observe).and_then(|ready| begin(ready, loads));
@@ -190,7 +260,8 @@ impl LoadHosts {
             let mut result = result?;
             for host in &facts {
                 let clock = host.clock.as_ref().map_err(Clone::clone)?;
-                result.facts.hosts.extend(host.of_load(load, *clock));
+                let named = host.of_load(load, *clock).filter(|_| !self.is_of_laboratory());
+                result.facts.hosts.extend(named);
             }
             Ok(result)
         });
@@ -200,7 +271,7 @@ impl LoadHosts {
     /// Has each host make its shares ready. `observe` is told of the time that passes.
     fn ready(
         &self,
-        loads: &[HostedLoad<'_>],
+        loads: &[Member<'_>],
         observe: &mut dyn FnMut(usize, Progress<'_>),
     ) -> Result<Vec<(ReadyHost, Feeding)>, NotBegun> {
         let cpus = self.cpus_of_each();
@@ -213,7 +284,7 @@ impl LoadHosts {
             let shares: Vec<Share> = dealt.iter().map(|shares| shares[place]).collect();
             let (load, lists) = (link.number(), link.lists(&queries)?);
             let members = loads.iter().zip(&shares).zip(lists).map(|((hosted, share), list)| {
-                let job = SentJob::from(hosted.job).on_cpus(link.cpus().to_vec());
+                let job = SentJob::from(hosted.job).on_cpus(self.cpus_of(link));
                 SentShare { job, list, share: *share }
             });
             let members = members.collect();
@@ -226,7 +297,8 @@ impl LoadHosts {
             let news = link.expect_load(load);
             let id = link.begin_order(Order::Load { load, members });
             // From here on they are given up whatever happens.
-            let host = ReadyHost { link: Arc::clone(link), load, news, shares };
+            let is_of_laboratory = self.is_of_laboratory();
+            let host = ReadyHost { link: Arc::clone(link), load, news, shares, is_of_laboratory };
             let feeding = Feeding::begin(link, load, fed);
             ready.push((id, host, feeding.map_err(|error| NotBegun::of(error.to_string()))?));
         }
@@ -279,13 +351,15 @@ impl From<LinkError> for NotBegun {
 /// Has all hosts begin at one instant, by their own clocks as they are now.
 fn begin(
     ready: Vec<(ReadyHost, Feeding)>,
-    loads: &[HostedLoad<'_>],
+    loads: &[Member<'_>],
 ) -> Result<(Instant, Vec<BegunHost>), NotBegun> {
     ready.iter().for_each(|(_, feeding)| feeding.hold(true));
     let clocks = ready.iter().map(|(host, _)| clock_of(&host.link, loads));
     let clocks = clocks.collect::<Result<Vec<Offset>, NotBegun>>()?;
     let slowest_ns = clocks.iter().map(|clock| clock.bound_ns).max().unwrap_or(0);
-    let origin = Instant::now() + LEAD + 4 * Duration::from_nanos(slowest_ns);
+    let is_near = ready.iter().all(|(host, _)| host.link.pid().is_some());
+    let lead = if is_near { NEAR_LEAD } else { LEAD };
+    let origin = Instant::now() + lead + 4 * Duration::from_nanos(slowest_ns);
     let ordered = ready.into_iter().zip(clocks).map(|((ready, feeding), before)| {
         let begins_ns = ready.link.instant_there(before, origin)?;
         let order = Order::Begin { load: ready.load, at_ns: begins_ns };
@@ -303,7 +377,7 @@ fn begin(
 }
 
 /// The clock of a host, as well as its loads need it. A busy machine answers late now and then.
-fn clock_of(link: &Link, loads: &[HostedLoad<'_>]) -> Result<Offset, NotBegun> {
+fn clock_of(link: &Link, loads: &[Member<'_>]) -> Result<Offset, NotBegun> {
     let mut attempts = ATTEMPTS;
     loop {
         let clock = link.offset()?;
@@ -317,7 +391,7 @@ fn clock_of(link: &Link, loads: &[HostedLoad<'_>]) -> Result<Offset, NotBegun> {
 }
 
 /// The queries of a load's clients, if they have their own, for each worker.
-fn feeds_of(hosted: &HostedLoad<'_>) -> Result<std::vec::IntoIter<Box<dyn Feed>>, NotBegun> {
+fn feeds_of(hosted: &Member<'_>) -> Result<std::vec::IntoIter<Box<dyn Feed>>, NotBegun> {
     let job = hosted.job;
     let feeds = hosted.clients.map(|clients| clients.begin(job.workers, &job.cpus));
     let feeds = feeds.transpose().map_err(|error| NotBegun::of(error.to_string()))?;
@@ -326,7 +400,7 @@ fn feeds_of(hosted: &HostedLoad<'_>) -> Result<std::vec::IntoIter<Box<dyn Feed>>
 
 /// Whether a clock that is known within this is known well enough for loads. Those that take turns share the time between
 /// two slices; of others it is what a window may be off by.
-fn check_clock(link: &Link, bound_ns: u64, loads: &[HostedLoad<'_>]) -> Result<(), String> {
+fn check_clock(link: &Link, bound_ns: u64, loads: &[Member<'_>]) -> Result<(), String> {
     let most = loads.iter().map(|load| match load.job.timeline.turns() {
         Some(turns) => turns.lead_ns().max(turns.slice_ns() / 20),
         None => load.job.timeline.own_window_ns() / 200,
@@ -368,7 +442,7 @@ impl HostFacts {
 /// Hears all hosts until they have said what they counted. Returns that for each load, and what is known of the hosts.
 fn gather(
     begun: Vec<BegunHost>,
-    loads: &[HostedLoad<'_>],
+    loads: &[Member<'_>],
     origin: Instant,
     mut reports: Vec<Vec<Reports>>,
 ) -> (Vec<Result<Vec<MeasuredShare>, String>>, Vec<HostFacts>) {
@@ -410,7 +484,7 @@ impl BegunHost {
     /// Hears the host until all its shares have ended, or it is lost.
     fn hear(
         self,
-        (loads, is_broken): (&[HostedLoad<'_>], &AtomicBool),
+        (loads, is_broken): (&[Member<'_>], &AtomicBool),
         origin: Instant,
         reports: &[Reports],
     ) -> (Said, HostFacts) {
@@ -432,7 +506,8 @@ impl BegunHost {
                 Err(RecvTimeoutError::Timeout) => {}
             }
         }
-        let said = hearing.said;
+        let mut said = hearing.said;
+        self.fetch_told(loads, &mut said);
         let late = |said: &Option<Result<MeasuredShare, String>>| {
             said.as_ref().and_then(|said| said.as_ref().ok()).map(|share| share.late_ns)
         };
@@ -446,11 +521,23 @@ impl BegunHost {
         (said, facts)
     }
 
+    /// Writes what the queries of the host's shares were told. Where that fails, so has the share.
+    fn fetch_told(&self, loads: &[Member<'_>], said: &mut Said) {
+        for (member, (load, said)) in loads.iter().zip(said).enumerate() {
+            let Some(mut to) = load.told.filter(|_| load.job.tells) else { continue };
+            if let Some(Ok(_)) = said
+                && let Err(reason) = self.ready.fetch_told(member, &mut to)
+            {
+                *said = Some(Err(reason));
+            }
+        }
+    }
+
     /// How far the instant at which the host began was known, nanoseconds; that of a host which is lost is no error of its
     /// own.
     fn clock(
         &self,
-        loads: &[HostedLoad<'_>],
+        loads: &[Member<'_>],
         late_ns: &[Option<u64>],
         origin: Instant,
     ) -> Result<u64, String> {
@@ -479,7 +566,7 @@ impl BegunHost {
 /// What was heard of a host.
 struct Hearing<'a> {
     host: &'a ReadyHost,
-    loads: &'a [HostedLoad<'a>],
+    loads: &'a [Member<'a>],
     /// A share of another host has failed, so nothing comes of the loads.
     is_broken: &'a AtomicBool,
     phases: Vec<Phases>,
@@ -496,7 +583,7 @@ struct Hearing<'a> {
 impl<'a> Hearing<'a> {
     fn of(
         host: &'a ReadyHost,
-        (loads, is_broken): (&'a [HostedLoad<'a>], &'a AtomicBool),
+        (loads, is_broken): (&'a [Member<'a>], &'a AtomicBool),
         origin: Instant,
         reports: &'a [Reports],
     ) -> Self {
@@ -617,8 +704,9 @@ impl<'a> Hearing<'a> {
             wrong_example: shown(share.wrong_example),
             malformed_example: shown(share.malformed_example),
             signature_example: shown(share.signature_example),
-            last_connection_end: shown(share.last_connection_end)
-                .map(|end| format!("{end} (on {name})")),
+            last_connection_end: shown(share.last_connection_end).map(|end| {
+                if self.host.is_of_laboratory { end } else { format!("{end} (on {name})") }
+            }),
             ..share
         }
     }

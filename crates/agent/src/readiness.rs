@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use dnslab_load::{Asker, Job, ask};
+use dnslab_load::{AskError, Asker, Job, ask};
 use dnslab_wire::{Query, Response, rcode, rcode_name};
 
 /// Time for an answer to the question by which a server is found to be ready.
-const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
+pub const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What the answer of a server that is ready is like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +27,21 @@ impl Ready {
             Self::Denied => code == rcode::NXDOMAIN,
         }
     }
+
+    /// Whether an answer to a query is like this.
+    ///
+    /// # Errors
+    /// What came back if that is not right: its code, and its records.
+    pub fn check(self, query: &Query, answer: Result<Vec<u8>, AskError>) -> Result<(), String> {
+        let answer = answer.map_err(|error| error.to_string())?;
+        let response = Response::parse(&answer).map_err(|error| error.to_string())?;
+        let (code, records) = (u16::from(response.rcode), response.answers);
+        if !self.is_right(code, records) {
+            let code = rcode_name(code);
+            return Err(format!("{query} was answered with {code} and {records} records"));
+        }
+        Ok(())
+    }
 }
 
 /// Asks as the first client of a job.
@@ -35,12 +50,5 @@ impl Ready {
 /// What came back if that is not right: its code, and its records.
 pub fn answered(job: &Job, query: &Query, ready: Ready) -> Result<(), String> {
     let asker = Asker { client: 0, transport: job.settings.transport, server: 0 };
-    let answer = ask(job, asker, query, PROBE_TIMEOUT).map_err(|error| error.to_string())?;
-    let response = Response::parse(&answer).map_err(|error| error.to_string())?;
-    let (code, records) = (u16::from(response.rcode), response.answers);
-    if !ready.is_right(code, records) {
-        let code = rcode_name(code);
-        return Err(format!("{query} was answered with {code} and {records} records"));
-    }
-    Ok(())
+    ready.check(query, ask(job, asker, query, PROBE_TIMEOUT))
 }

@@ -13,19 +13,26 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use dnslab_lab::cpus::{self, Cores, joined};
 use dnslab_lab::{
-    CounterWatch, ExternalServer, GuardProgram, LabError, OwnConfiguration, Patience,
-    RunningServer, Signatures, Watched, ZoneFile, certificate, cpus, host, ports,
+    CounterWatch, ExternalServer, GuardProgram, LabError, OwnConfiguration, Patience, PolicyZone,
+    RootHints, RunningServer, ServerSpec, Signatures, Upstream, UpstreamTls, Watched, ZoneFile,
+    certificate, host,
 };
 use dnslab_load::{Job, TlsSettings, Verification};
-use dnslab_protocol::{Answer, Failure, FromAgent, SentZone, ServerOrder, Serving};
-use dnslab_settings::{Load, ServerKind, Variant, check_text, on_one_line};
+use dnslab_protocol::{
+    Answer, Failure, FromAgent, SentFile, SentPolicy, SentQueries, SentRootHints, SentSource,
+    SentUpstream, SentZone, ServerOrder, Serving,
+};
+use dnslab_settings::{
+    ChainRole, Load, ServerKind, UpstreamChoice, Variant, check_text, on_one_line,
+};
 use dnslab_traffic::QueryList;
-use dnslab_wire::{Query, Transport};
+use dnslab_wire::{Query, Transport, UnknownWord};
 
 use crate::readiness::{Ready, answered};
 use crate::scratch::{Folder, Scratch};
-use crate::serving::{ServerPlace, needs, server_spec};
+use crate::serving::{ServerPlace, needs, ports, server_spec};
 
 /// Servers and files at once, at most.
 const MOST: usize = 64;
@@ -57,8 +64,10 @@ pub(crate) struct Started {
     kind: ServerKind,
     /// That it has ended by itself was told.
     is_told: AtomicBool,
-    /// It goes after the server.
-    folder: Folder,
+    /// Folder of its state.
+    state: PathBuf,
+    /// The agent's own, if its state is there. It goes after the server.
+    _folder: Option<Folder>,
 }
 
 /// What a server is watched and sampled by.
@@ -206,74 +215,189 @@ impl Servers {
         is_bounded: bool,
         stop: &AtomicBool,
     ) -> Result<(Started, Serving), Failure> {
-        let ServerOrder { variant, connections, seed, question, has_record, zone, start_limit_ns } =
-            order;
-        let variant = variant_of(&variant)?;
-        let kind = variant.server.kind.started();
-        let configured = variant.own_configuration().map(|(kind, path)| (kind, path.to_owned()));
-        let kind = kind.filter(|kind| kind.serves_zones() || configured.is_some());
-        let kind =
-            kind.ok_or_else(|| Failure::of("it starts servers with a zone, and no others"))?;
-        if variant.relay.kind.is_some() || variant.upstream.kind.is_some() {
-            return Err(Failure::of("it starts servers that ask no others"));
-        }
+        let variant = variant_of(&order.variant)?;
+        let server = variant.servers().into_iter().find(|server| server.role == order.role);
+        let server = server.ok_or_else(|| Failure::of("its variant has no such server"))?;
+        let kind = server.kind.ok_or_else(|| Failure::of("nothing is to be started"))?;
         if is_bounded {
             check_bounds(&variant)?;
+            self.check_order(&variant, &order)?;
         }
-        let address = variant.server.address.ip();
-        let free = ports::free(address).map_err(|error| {
+        let address = order.address;
+        let ports = ports(address, order.ports).map_err(|error| {
             Failure::of(format!(
                 "no server can listen there at {address}: {error}; set `server.address` to an address of that host"
             ))
         })?;
-        let allowed = cpus::allowed();
-        let own = match &variant.server.cpus[..] {
-            [] => allowed.clone(),
-            named => named.to_vec(),
+        let cpus = match &order.cpus[..] {
+            [] => own_cpus(&variant, order.role)?,
+            given => given.to_vec(),
         };
-        if let Some(other) = own.iter().find(|cpu| !allowed.contains(cpu)) {
-            let all = cpus::text(&allowed);
-            return Err(Failure::of(format!(
-                "it may not use CPU {other}: `server.cpus` has some of {all}"
-            )));
-        }
-        let folder = self.scratch.folder()?;
-        let place = ServerPlace {
-            directory: folder.path().join("server"),
-            listen: (address, free),
-            network: None,
-            cpus: &own,
-            connections,
-            seed,
-        };
-        let mut spec = server_spec(&variant, place);
-        match (configured, zone) {
-            (Some((kind, path)), _) => {
-                let read = OwnConfiguration::read(kind, &path, false);
-                spec.own = Some(read.map_err(|error| failure(&error))?);
+        let (folder, directory) = match order.folder {
+            Some(folder) => (None, folder),
+            None => {
+                let folder = self.scratch.folder()?;
+                let directory = folder.path().join("server");
+                (Some(folder), directory)
             }
-            (None, Some(zone)) => spec.zone = Some(self.zone(&variant, zone, is_bounded)?),
-            (None, None) => return Err(Failure::of("a server has no zone")),
-        }
-        let ready = if has_record { Ready::Record } else { Ready::NameOrNone };
-        let question = question.queries(1).map_err(|error| failure(&error))?;
-        let question = question.first().ok_or_else(|| Failure::of("a server has no question"))?;
-        let authority = spec.directory.join(certificate::AUTHORITY);
-        let probe = |transport: Transport, at: SocketAddr| {
-            answers((question, ready), transport, at, (&spec.http_path, &authority))
         };
+        let ServerOrder { connections, seed, source, start_limit_ns, .. } = order;
+        let place = ServerPlace { directory, listen: (address, ports), cpus: &cpus, seed };
+        let mut spec = server_spec(&variant, &server, place);
+        spec.connections = connections;
+        self.give_source(&mut spec, &variant, source, is_bounded)?;
+        if order.role == ChainRole::Server
+            && let Some((kind, path)) = variant.own_configuration()
+        {
+            let asks_others = variant.upstream.kind == Some(UpstreamChoice::Live);
+            let read = OwnConfiguration::read(kind, path, asks_others);
+            spec.own = Some(read.map_err(|error| failure(&error))?);
+        }
+        let ready = if order.has_record { Ready::Record } else { Ready::NameOrNone };
+        let question = one_query(order.question)?;
+        let denied = order.denied.map(one_query).transpose()?;
+        let authority = spec.directory.join(certificate::AUTHORITY);
+        let probe = Probe { question, ready, denied, way: (&spec.http_path, &authority) };
+        let probe = |transport: Transport, at: SocketAddr| probe.ask(transport, at);
         let timeout = Duration::from_nanos(start_limit_ns);
         let started = RunningServer::start(&spec, guard, &probe, Patience { timeout, stop });
         let server = started.map_err(|error| not_started(&error))?;
-        let authority = server.authority().map(fs::read_to_string).transpose();
-        let authority = authority.map_err(|error| Failure::of(error.to_string()))?;
+        let text = |path: &Path| {
+            let read = fs::read_to_string(path);
+            read.map_err(|error| Failure::of(format!("{}: {error}", path.display())))
+        };
+        let configuration = server.facts().configuration.as_deref().map(Path::new);
+        let configuration = configuration.and_then(Path::file_name).map(|name| {
+            let written = text(&spec.directory.join(name))?;
+            Ok::<_, Failure>((name.to_string_lossy().into_owned(), written))
+        });
         let address = |(transport, at): &(Transport, SocketAddr)| (transport.to_string(), *at);
         let serving = Serving {
             facts: server.facts().clone(),
             addresses: server.addresses().iter().map(address).collect(),
-            authority,
+            authority: server.authority().map(text).transpose()?,
+            configuration: configuration.transpose()?,
         };
-        Ok((Started { server, kind, is_told: AtomicBool::new(false), folder }, serving))
+        let (is_told, state) = (AtomicBool::new(false), spec.directory);
+        Ok((Started { server, kind, is_told, state, _folder: folder }, serving))
+    }
+
+    /// Gives a server what it answers from.
+    fn give_source(
+        &self,
+        spec: &mut ServerSpec,
+        variant: &Variant,
+        source: SentSource,
+        is_bounded: bool,
+    ) -> Result<(), Failure> {
+        let SentSource { zone, upstream, root_hints, trust_anchors, policy, .. } = source;
+        spec.zone = zone.map(|zone| self.zone(variant, zone, is_bounded)).transpose()?;
+        spec.upstream = upstream.map(|upstream| self.upstream(upstream)).transpose()?;
+        spec.root_hints = root_hints.map(|hints| match hints {
+            SentRootHints::BuiltIn => RootHints::BuiltIn,
+            SentRootHints::Zone(text) => RootHints::Zone(text),
+        });
+        spec.trust_anchors = trust_anchors;
+        let policy = policy.map(|SentPolicy { name, file }| {
+            Ok::<_, Failure>(PolicyZone { name, path: self.path_of(&file)?, denied: None })
+        });
+        spec.policy_zone = policy.transpose()?;
+        if spec.kind == ServerKind::Embedded {
+            let names = source.names.map(|names| self.names(&names, &spec.directory));
+            spec.embedded.names = names.transpose()?;
+            spec.embedded.hierarchy = source.hierarchy;
+            spec.embedded.path_delay = source.path_delay;
+        }
+        let knows = spec.embedded.names.is_some() || spec.embedded.hierarchy.is_some();
+        let asks = spec.upstream.is_some() || spec.root_hints.is_some();
+        match &spec.zone {
+            Some(_) if !spec.kind.serves_zones() => {
+                Err(Failure::of("such a server serves no zone"))
+            }
+            None if !knows && !asks && variant.own_configuration().is_none() => {
+                Err(Failure::of("a server has nothing to answer from"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn upstream(&self, sent: SentUpstream) -> Result<Upstream, Failure> {
+        let SentUpstream { addresses, transport, tls } = sent;
+        let transport =
+            transport.parse().map_err(|word: UnknownWord| Failure::of(word.to_string()))?;
+        let (address, further) = addresses
+            .split_first()
+            .ok_or_else(|| Failure::of("a server forwards to no address"))?;
+        let tls = tls.map(|(authority, name)| {
+            Ok::<_, Failure>(UpstreamTls { authority: self.path_of(&authority)?, name })
+        });
+        let (address, further) = (*address, further.to_vec());
+        Ok(Upstream { address, further, transport, tls: tls.transpose()? })
+    }
+
+    /// What nobody may ask for whose rights are bounded: a server that asks others than were started here, or text that is
+    /// none of what it is to be.
+    fn check_order(&self, variant: &Variant, order: &ServerOrder) -> Result<(), Failure> {
+        let refused = |what: &str| {
+            Err(Failure::of(format!(
+                "its host does not allow {what} (`dnslab agent --allow`: servers are asked, and ask nobody)"
+            )))
+        };
+        let source = &order.source;
+        let files = [&source.names].into_iter().flatten();
+        let files = files.chain(source.zone.iter().map(|zone| &zone.file));
+        let tls = source.upstream.iter().flat_map(|upstream| &upstream.tls);
+        let mut files = files.chain(tls.clone().map(|(authority, _)| authority));
+        if order.folder.is_some() || files.any(|file| matches!(file, SentFile::There(_))) {
+            return refused("files of its own");
+        }
+        if source.root_hints.is_some() || source.hierarchy.is_some() || variant.resolves() {
+            return refused("a server that resolves");
+        }
+        if source.policy.is_some() {
+            return refused("`server.policy_zone`");
+        }
+        let is_plain = |text: &String| {
+            text.bytes().all(|octet| octet.is_ascii_alphanumeric() || b" .-".contains(&octet))
+        };
+        let mut texts = source.trust_anchors.iter().chain(tls.map(|(_, name)| name));
+        if !texts.all(is_plain) {
+            return refused("such a trust anchor or name");
+        }
+        let known = self.known();
+        let started = known.values().filter_map(|known| match known {
+            Known::Started(started) => Some(started.server.addresses()),
+            Known::Found(_) | Known::Starting(_) => None,
+        });
+        let own: Vec<SocketAddr> = started.flatten().map(|(_, address)| *address).collect();
+        let mut asked = source.upstream.iter().flat_map(|upstream| &upstream.addresses);
+        match asked.find(|address| !own.contains(address)) {
+            Some(other) => refused(&format!("a server that asks {other}")),
+            None => Ok(()),
+        }
+    }
+
+    /// Names that the embedded server reads itself, as the user that it becomes.
+    fn names(&self, file: &SentFile, directory: &Path) -> Result<PathBuf, Failure> {
+        let from = self.path_of(file)?;
+        if matches!(file, SentFile::There(_)) {
+            return Ok(from);
+        }
+        let path = directory.join("names.txt");
+        let copied = fs::create_dir_all(directory).and_then(|()| fs::copy(&from, &path));
+        copied.map_err(|error| Failure::of(format!("{}: {error}", path.display())))?;
+        Ok(path)
+    }
+
+    /// Where a file is.
+    fn path_of(&self, file: &SentFile) -> Result<PathBuf, Failure> {
+        let number = match file {
+            SentFile::There(path) => return Ok(path.clone()),
+            SentFile::Sent(number) => number,
+        };
+        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let path = files.get(number).map(|folder| folder.path().join(FILE));
+        path.ok_or_else(|| Failure::of(format!("it has no file {number}")))
     }
 
     fn zone(
@@ -282,11 +406,7 @@ impl Servers {
         zone: SentZone,
         is_bounded: bool,
     ) -> Result<ZoneFile, Failure> {
-        let path = {
-            let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-            files.get(&zone.file).map(|folder| folder.path().join(FILE))
-        };
-        let path = path.ok_or_else(|| Failure::of(format!("it has no file {}", zone.file)))?;
+        let path = self.path_of(&zone.file)?;
         if is_bounded {
             check_directives(&path)?;
         }
@@ -304,9 +424,8 @@ impl Servers {
             Some(Known::Starting(stop)) => stop.store(true, Ordering::Relaxed),
             Some(Known::Started(started)) => {
                 // Whoever counts holds it no longer than that takes.
-                if let Some(Started { server, folder, .. }) = Arc::into_inner(started) {
+                if let Some(Started { server, _folder, .. }) = Arc::into_inner(started) {
                     server.stop().ok();
-                    drop(folder);
                 }
             }
             Some(Known::Found(_)) | None => {}
@@ -332,7 +451,7 @@ impl Servers {
             let Known::Started(started) = server else { continue };
             let exited = started.server.exited().map(|report| report.ending.to_string());
             let is_full = exited.is_none() && started.is_out_of_room();
-            let no_room = || format!("no room was left in {}", started.folder.path().display());
+            let no_room = || format!("no room was left in {}", started.state.display());
             let Some(ending) = exited.or_else(|| is_full.then(no_room)) else { continue };
             if started.is_told.swap(true, Ordering::Relaxed) {
                 continue;
@@ -356,7 +475,7 @@ impl Servers {
 
 impl Started {
     fn is_out_of_room(&self) -> bool {
-        host::free_octets(self.folder.path()).is_some_and(|octets| octets < ROOM)
+        host::free_octets(&self.state).is_some_and(|octets| octets < ROOM)
     }
 
     pub(crate) fn log(&self, lines: usize) -> Vec<String> {
@@ -372,20 +491,44 @@ fn failure(error: &(dyn Error + 'static)) -> Failure {
     Failure::from(error)
 }
 
-/// Why a server did not start, with the end of its log.
+/// Why a server did not start, with the end of its log, which its reason has already.
 fn not_started(error: &LabError) -> Failure {
     let log = match error {
         LabError::Exited(exited) => exited.log_tail.clone(),
         LabError::NotReady(waited) => waited.log_tail.clone(),
         _ => Vec::new(),
     };
-    let reason = error.to_string();
-    let lines = reason.lines().map(str::trim).filter(|line| !line.is_empty());
-    // The end of the log is said apart from it.
-    let lines: Vec<&str> =
-        lines.filter(|line| !log.iter().any(|of_log| line.contains(of_log.as_str()))).collect();
-    let reason = lines.join("; ").trim_end_matches(':').to_owned();
-    Failure { reason, causes: log }
+    Failure { reason: error.to_string(), causes: log }
+}
+
+/// The CPUs of a server of a variant on this host. Where none are named, the end of a chain has the second half of the
+/// cores, rounded down, or shares the only one.
+fn own_cpus(variant: &Variant, role: ChainRole) -> Result<Vec<usize>, Failure> {
+    let allowed = cpus::allowed();
+    let named = |key: &str, cpus: &[usize]| match cpus.iter().find(|cpu| !allowed.contains(cpu)) {
+        None => Ok(Some(cpus.to_vec()).filter(|cpus| !cpus.is_empty())),
+        Some(other) => {
+            let all = cpus::text(&allowed);
+            Err(Failure::of(format!("it may not use CPU {other}: `{key}` has some of {all}")))
+        }
+    };
+    let server = named("server.cpus", &variant.server.cpus)?;
+    if variant.upstream.kind.and_then(UpstreamChoice::started).is_none() {
+        return Ok(server.unwrap_or(allowed));
+    }
+    let upstream = named("upstream.cpus", &variant.upstream.cpus)?;
+    let cores = Cores::of_this_machine().apart(&allowed);
+    let (first, second) = cores.split_at(cores.len().div_ceil(2));
+    let second = if second.is_empty() { first } else { second };
+    Ok(match role {
+        ChainRole::Server | ChainRole::Relay => server.unwrap_or_else(|| joined(first)),
+        ChainRole::Upstream => upstream.unwrap_or_else(|| joined(second)),
+    })
+}
+
+fn one_query(sent: SentQueries) -> Result<Query, Failure> {
+    let queries = sent.queries(1).map_err(|error| failure(&error))?;
+    queries.into_iter().next().ok_or_else(|| Failure::of("a server has no question"))
 }
 
 /// The one variant of a text that another host has written.
@@ -408,19 +551,25 @@ pub(crate) fn can_serve(
     if is_bounded {
         check_bounds(&variant)?;
     }
-    let front = variant.front();
-    let kind = front.kind.ok_or_else(|| Failure::of("nothing is to be started"))?;
-    let found = dnslab_lab::find(kind, front.binary, guard).and_then(|installed| {
-        installed.can(&needs(&variant, &front, None)).map_err(LabError::Unsupported)?;
-        Ok(installed.version.to_string())
-    });
-    Ok(match found {
-        Ok(version) => Answer::CanServe { version, lacks: String::new() },
-        Err(error) => {
-            let lacks = on_one_line(&error.to_string());
-            Answer::CanServe { version: String::new(), lacks }
+    let servers = variant.servers();
+    let asked = servers.iter().skip(1).map(|behind| Some(behind.transport)).chain([None]);
+    let mut versions = Vec::new();
+    for (server, upstream) in servers.iter().zip(asked) {
+        let kind = server.kind.ok_or_else(|| Failure::of("nothing is to be started"))?;
+        let found = dnslab_lab::find(kind, server.binary, guard).and_then(|installed| {
+            let needs = needs(&variant, server, upstream);
+            installed.can(&needs).map_err(LabError::Unsupported)?;
+            Ok(installed.version.to_string())
+        });
+        match found {
+            Ok(version) => versions.push(version),
+            Err(error) => {
+                let lacks = on_one_line(&error.to_string());
+                return Ok(Answer::CanServe { versions: Vec::new(), lacks });
+            }
         }
-    })
+    }
+    Ok(Answer::CanServe { versions, lacks: String::new() })
 }
 
 /// What nobody may ask for whose rights are bounded: it would be any program, or any folder.
@@ -433,6 +582,10 @@ fn check_bounds(variant: &Variant) -> Result<(), Failure> {
         ("server.config", server.config.is_some()),
         ("server.policy_zone", server.policy_zone.is_some()),
         ("server.log.folder", variant.log.folder.is_some()),
+        ("relay.binary", variant.relay.binary.is_some()),
+        ("relay.extra", variant.relay.extra.is_some()),
+        ("upstream.binary", variant.upstream.binary.is_some()),
+        ("upstream.extra", variant.upstream.extra.is_some()),
     ];
     match named.into_iter().find(|(_, is_named)| *is_named) {
         None => Ok(()),
@@ -467,19 +620,39 @@ fn check_directives(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether a server answers the question.
-fn answers(
-    (question, ready): (&Query, Ready),
-    transport: Transport,
-    at: SocketAddr,
-    (http_path, authority): (&str, &Path),
-) -> Result<(), String> {
-    let tls = transport.is_encrypted().then(|| {
-        TlsSettings::new(&at.ip().to_string(), &Verification::Authority(authority.to_owned()))
-    });
-    let tls = tls.transpose().map_err(|error| error.to_string())?;
-    let load = Load { transport, http_path: http_path.to_owned(), ..Load::default() };
-    let list = QueryList::from_queries(vec![question.clone()], "readiness".to_owned());
-    let job = Job { tls, ..Job::new(load, at, Arc::new(list)) };
-    answered(&job, question, ready)
+/// What a server must answer to be ready.
+struct Probe<'a> {
+    question: Query,
+    ready: Ready,
+    /// What its policy denies, if it has one.
+    denied: Option<Query>,
+    /// The path of DNS over HTTPS, and the authority of its certificate.
+    way: (&'a str, &'a Path),
+}
+
+impl Probe<'_> {
+    fn ask(&self, transport: Transport, at: SocketAddr) -> Result<(), String> {
+        self.answers((&self.question, self.ready), transport, at)?;
+        let Some(denied) = &self.denied else { return Ok(()) };
+        self.answers((denied, Ready::Denied), transport, at)
+            .map_err(|said| format!("the policy is not applied: {said}"))
+    }
+
+    fn answers(
+        &self,
+        (question, ready): (&Query, Ready),
+        transport: Transport,
+        at: SocketAddr,
+    ) -> Result<(), String> {
+        let (http_path, authority) = self.way;
+        let tls = transport.is_encrypted().then(|| {
+            let verification = Verification::Authority(authority.to_owned());
+            TlsSettings::new(&at.ip().to_string(), &verification)
+        });
+        let tls = tls.transpose().map_err(|error| error.to_string())?;
+        let load = Load { transport, http_path: http_path.to_owned(), ..Load::default() };
+        let list = QueryList::from_queries(vec![question.clone()], "readiness".to_owned());
+        let job = Job { tls, ..Job::new(load, at, Arc::new(list)) };
+        answered(&job, question, ready)
+    }
 }

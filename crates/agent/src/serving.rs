@@ -1,5 +1,6 @@
 //! What a variant's server is started with, on whatever host.
 
+use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -7,7 +8,10 @@ use std::time::Duration;
 use dnslab_lab::{
     LogDestination, LogFile, LogPrefix, Logging, Needs, Ports, QueryLog, Rotation, ServerSpec,
 };
-use dnslab_settings::{CacheSize, ChainRole, ChainServer, Log, LogTarget, ServerKind, Variant};
+use dnslab_protocol::PortChoice;
+use dnslab_settings::{
+    CacheSize, ChainRole, ChainServer, Log, LogTarget, ServerKind, UpstreamChoice, Variant,
+};
 use dnslab_wire::Transport;
 use dnslab_wire::units::duration;
 
@@ -18,29 +22,74 @@ pub struct ServerPlace<'a> {
     pub directory: PathBuf,
     /// Where it listens.
     pub listen: (IpAddr, Ports),
-    /// The network namespace that it runs in; `None` for that of the caller.
-    pub network: Option<PathBuf>,
     /// The CPUs that it gets.
     pub cpus: &'a [usize],
-    /// Connections that will be open to it at one time.
-    pub connections: u32,
     /// Decides every draw of the embedded server.
     pub seed: u64,
 }
 
-/// The server under test as it is to be started, without what it answers from.
+/// Ports of a server beside one that has those of the standards.
+const BESIDE: Ports =
+    Ports { plain: 5_353, dot: 8_853, doh2: 8_443, doq: 8_853, doh3: 8_443, control: 8_054 };
+
+/// The ports of a server at this address of this host.
+///
+/// # Errors
+/// When none are free there.
+pub fn ports(address: IpAddr, choice: PortChoice) -> io::Result<Ports> {
+    match choice {
+        PortChoice::Free => dnslab_lab::ports::free(address),
+        PortChoice::Standard => Ok(Ports::STANDARD),
+        PortChoice::Beside => Ok(BESIDE),
+    }
+}
+
+/// A server of a variant as it is to be started, without what it answers from.
 #[must_use]
-pub fn server_spec(variant: &Variant, place: ServerPlace<'_>) -> ServerSpec {
+pub fn server_spec(
+    variant: &Variant,
+    server: &ChainServer<'_>,
+    place: ServerPlace<'_>,
+) -> ServerSpec {
+    match server.role {
+        ChainRole::Server => front_spec(variant, place),
+        ChainRole::Relay | ChainRole::Upstream => behind_spec(variant, server, place),
+    }
+}
+
+/// What a server behind another serves: its own transport, and TCP for what UDP truncates.
+fn transports(server: &ChainServer<'_>) -> Vec<Transport> {
+    match server.transport {
+        Transport::Udp => vec![Transport::Udp, Transport::Tcp],
+        other => vec![other],
+    }
+}
+
+fn behind_spec(variant: &Variant, server: &ChainServer<'_>, place: ServerPlace<'_>) -> ServerSpec {
+    let ServerPlace { directory, listen, cpus, seed } = place;
+    let kind = server.kind.unwrap_or(ServerKind::Embedded);
+    let mut spec = ServerSpec::new(kind, directory, listen, &transports(server));
+    spec.counts = variant.server.watch;
+    give(&mut spec, server, cpus, seed);
+    let upstream = &variant.upstream;
+    if kind == ServerKind::Embedded && upstream.kind != Some(UpstreamChoice::Internet) {
+        spec.embedded.signed = upstream.signed;
+        spec.embedded.queries_per_connection = upstream.queries_per_connection;
+        spec.embedded.idle_timeout = Some(duration::write(upstream.idle));
+        spec.embedded.no_tickets = !upstream.tickets;
+    }
+    spec
+}
+
+fn front_spec(variant: &Variant, place: ServerPlace<'_>) -> ServerSpec {
     let (server, front) = (&variant.server, variant.front());
     let kind = front.kind.unwrap_or(ServerKind::Embedded);
     let transports: Vec<Transport> = variant.load.transports().collect();
-    let ServerPlace { directory, listen, network, cpus, connections, seed } = place;
+    let ServerPlace { directory, listen, cpus, seed } = place;
     let mut spec = ServerSpec::new(kind, directory, listen, &transports);
     spec.cache = server.cache;
     spec.certificate = server.certificate;
     spec.logging = logging(variant);
-    spec.network = network;
-    spec.connections = connections;
     spec.http_path = variant.load.http_path.clone();
     spec.embedded.early_data = variant.load.early_data;
     spec.root = server.root.clone();
@@ -92,7 +141,7 @@ fn logging(variant: &Variant) -> Logging {
 }
 
 /// Gives a server what it has in every role: CPUs, program and text, and the programs of the embedded server.
-pub fn give(spec: &mut ServerSpec, server: &ChainServer<'_>, cpus: &[usize], seed: u64) {
+fn give(spec: &mut ServerSpec, server: &ChainServer<'_>, cpus: &[usize], seed: u64) {
     spec.cpus = cpus.to_vec();
     let threads = || u32::try_from(cpus.len()).unwrap_or(1);
     spec.threads = server.threads.unwrap_or_else(threads).max(1);

@@ -1,13 +1,17 @@
 //! The shares of loads that an agent has.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::io::{self, Write};
+use std::os::unix::fs::FileExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use dnslab_load::{ClientTraffic, IntervalRecord, Job, LoadError, Member, Share, run_shares};
 use dnslab_protocol::{
     Answer, Counted, Failure, FromAgent, SentFill, SentQueries, SentShare, UnusableJob, body_of,
@@ -75,6 +79,15 @@ struct Running {
     feeders: Vec<Option<Feeders>>,
 }
 
+/// Where what the queries of each load were told is written; `None` of one that does not tell.
+type Told = Arc<Vec<Option<File>>>;
+
+/// Octets of a record of what a query was told ([`dnslab_client::AnswerRecord`]).
+pub(crate) const TOLD_RECORD: usize = 36;
+
+/// Records that are said at once.
+const TOLD_AT_ONCE: usize = 30_000;
+
 /// Octets of the messages of all lists together, at most.
 const MAX_OCTETS: usize = 2 << 30;
 
@@ -90,6 +103,8 @@ const BEGINS_WITHIN: Duration = Duration::from_secs(60);
 pub(crate) struct Shares {
     lists: HashMap<u32, List>,
     running: Arc<Mutex<HashMap<u32, Running>>>,
+    /// Of loads that are there or have ended, until they are left.
+    told: HashMap<u32, Told>,
     waiting: Waiting,
 }
 
@@ -154,7 +169,12 @@ impl Shares {
             job.played.clone().map(fed).unzip()
         });
         let (clients, feeders) = fed.unzip();
-        let ready = Ready { id, load, members, clients, stops: Arc::clone(&stops), begun };
+        let files = members.iter().map(|(job, _)| job.tells.then(tempfile::tempfile).transpose());
+        let files = files.collect::<io::Result<Vec<_>>>();
+        let files = files.map_err(|error| Failure::of(format!("no temporary file: {error}")))?;
+        let files = Arc::new(files);
+        self.told.insert(load, Arc::clone(&files));
+        let ready = Ready { id, load, members, clients, stops: Arc::clone(&stops), begun, files };
         self.running().insert(load, Running { begin: Some(begin), stops, use_of, feeders });
         let running = Arc::clone(&self.running);
         let started = thread::Builder::new().spawn(move || {
@@ -206,6 +226,23 @@ impl Shares {
         Ok(Answer::Told)
     }
 
+    /// What the queries of a share were told, from an octet on.
+    pub(crate) fn told(&self, load: u32, member: usize, from: u64) -> Result<Answer, Failure> {
+        let file = self.told.get(&load).and_then(|files| files.get(member)?.as_ref());
+        let file = file.ok_or_else(|| no_load(load))?;
+        let mut part = vec![0; TOLD_AT_ONCE * TOLD_RECORD];
+        let mut count = 0;
+        loop {
+            let at = from.saturating_add(count as u64);
+            match file.read_at(&mut part[count..], at) {
+                Ok(0) => break,
+                Ok(more) => count += more,
+                Err(error) => return Err(Failure::of(error.to_string())),
+            }
+        }
+        Ok(Answer::ToldRecords(BASE64.encode(&part[..count])))
+    }
+
     /// Gives a worker what its clients send next.
     pub(crate) fn feed(
         &self,
@@ -232,6 +269,7 @@ impl Shares {
     /// Gives up a list or loads, if there are any of this number.
     pub(crate) fn leave(&mut self, number: u32) {
         self.lists.remove(&number);
+        self.told.remove(&number);
         // They are there until their threads have ended.
         if let Some(left) = self.running().get_mut(&number) {
             left.stops.iter().for_each(|stop| stop.store(true, Ordering::Relaxed));
@@ -280,6 +318,7 @@ struct Ready {
     clients: Vec<Option<FedClients>>,
     stops: Arc<Vec<AtomicBool>>,
     begun: mpsc::Receiver<Instant>,
+    files: Told,
 }
 
 /// Says an interval that all workers here have finished.
@@ -309,7 +348,7 @@ impl Ready {
     }
 
     fn apply<W: Write + Send + 'static>(self, output: &Arc<Output<W>>) -> io::Result<()> {
-        let Self { id, load, members, clients, stops, begun } = self;
+        let Self { id, load, members, clients, stops, begun, files } = self;
         let (bodies, to_tell) = mpsc::sync_channel::<Vec<u8>>(UNTOLD);
         let for_teller = Arc::clone(output);
         // What adds up runs only where no other thread has work, and must hold nothing that others wait for.
@@ -323,13 +362,13 @@ impl Ready {
             tell_answer(output, id, Ok(Answer::Ready)).ok()?;
             begun.recv().ok()
         };
-        let applied = members.iter().zip(&clients).zip(stops.iter());
-        let applied = applied.map(|(((job, share), clients), stop)| Member {
+        let applied = members.iter().zip(&clients).zip(stops.iter()).zip(files.iter());
+        let applied = applied.map(|((((job, share), clients), stop), file)| Member {
             job,
             share: *share,
             clients: clients.as_ref().map(|clients| clients as &dyn ClientTraffic),
             stop,
-            told: None,
+            told: file.as_ref(),
         });
         let shares = run_shares(&applied.collect::<Vec<_>>(), &mut begin, &relay);
         drop(bodies);

@@ -11,17 +11,20 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use dnslab_lab::{CounterWatch, RunningServer, ZoneFile, certificate};
+use dnslab_lab::{CounterWatch, RootHints, RunningServer, ServerSpec, Upstream, certificate};
 use dnslab_protocol::clock::Offset;
-use dnslab_protocol::{Answer, Order, SentQueries, SentSignatures, SentZone, ServerOrder, Serving};
+use dnslab_protocol::{
+    Answer, Order, PortChoice, SentFile, SentPolicy, SentQueries, SentRootHints, SentSignatures,
+    SentSource, SentUpstream, SentZone, ServerOrder, Serving,
+};
 use dnslab_record::{CounterSample, CounterSeries, ServerFacts};
-use dnslab_settings::Variant;
+use dnslab_settings::{ChainRole, Variant};
 use dnslab_traffic::QueryList;
 use dnslab_wire::{Query, Transport};
 
 use crate::link::{Link, LinkError, told};
 use crate::readiness::Ready;
-use crate::watching::{FoundThere, WatchedServer};
+use crate::watching::{Beside, FoundThere, WatchedServer};
 
 /// Octets of a file that are sent at once.
 const PART: usize = 1 << 20;
@@ -51,16 +54,92 @@ pub struct StartedThere {
 pub struct SentServer<'a> {
     /// Its variant.
     pub variant: &'a Variant,
-    /// Connections that will be open to it at one time.
-    pub connections: u32,
+    /// Which of the variant's servers it is.
+    pub role: ChainRole,
+    /// As it would be started here. Its folder is for what of it is kept here.
+    pub spec: &'a ServerSpec,
+    /// The ports that it gets there.
+    pub ports: PortChoice,
     /// Decides every draw of the embedded server.
     pub seed: u64,
     /// It is ready when it answers this so.
     pub question: (&'a Query, Ready),
-    /// The zone that it serves, in a file here; `None` for one that asks others.
-    pub zone: Option<&'a ZoneFile>,
-    /// Folder for what of it is kept here.
-    pub folder: &'a Path,
+    /// And when its policy denies this.
+    pub denied: Option<&'a Query>,
+}
+
+impl SentServer<'_> {
+    fn order(&self, link: &Link, stop: &AtomicBool) -> Result<ServerOrder, NotServed> {
+        let Self { variant, role, spec, ports, seed, question: (question, ready), denied } = *self;
+        let one = |query: &Query| {
+            let list = QueryList::from_queries(vec![query.clone()], "readiness".to_owned());
+            SentQueries::parts_of(&list).remove(0)
+        };
+        let limit = variant.server.start_limit;
+        let is_shared = link.has_own_files();
+        Ok(ServerOrder {
+            variant: variant.as_served(),
+            role,
+            folder: is_shared.then(|| absolute(&spec.directory)).transpose()?,
+            address: spec.address,
+            ports,
+            cpus: spec.cpus.clone(),
+            connections: spec.connections,
+            seed,
+            question: one(question),
+            has_record: ready == Ready::Record,
+            denied: denied.map(one),
+            source: source_there(link, spec, stop)?,
+            start_limit_ns: u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX),
+        })
+    }
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, NotServed> {
+    std::path::absolute(path).map_err(|source| NotServed::File { path: path.to_owned(), source })
+}
+
+/// What a server answers from, whose files its host has from here on.
+fn source_there(
+    link: &Link,
+    spec: &ServerSpec,
+    stop: &AtomicBool,
+) -> Result<SentSource, NotServed> {
+    let file = |path: &Path| match link.has_own_files() {
+        true => absolute(path).map(SentFile::There),
+        false => file_there(link, path, stop).map(SentFile::Sent),
+    };
+    let zone = spec.zone.as_ref().map(|zone| {
+        let signatures = zone.signatures.as_ref();
+        let signatures = signatures.map(|own| SentSignatures { nsec3: own.nsec3.clone() });
+        Ok::<_, NotServed>(SentZone { file: file(&zone.path)?, signatures })
+    });
+    let upstream = spec.upstream.as_ref().map(|upstream| {
+        let Upstream { address, further, transport, tls } = upstream;
+        let tls =
+            tls.as_ref().map(|tls| Ok::<_, NotServed>((file(&tls.authority)?, tls.name.clone())));
+        Ok::<_, NotServed>(SentUpstream {
+            addresses: std::iter::once(*address).chain(further.iter().copied()).collect(),
+            transport: transport.to_string(),
+            tls: tls.transpose()?,
+        })
+    });
+    let policy = spec.policy_zone.as_ref().map(|policy| {
+        Ok::<_, NotServed>(SentPolicy { name: policy.name.clone(), file: file(&policy.path)? })
+    });
+    Ok(SentSource {
+        zone: zone.transpose()?,
+        upstream: upstream.transpose()?,
+        root_hints: spec.root_hints.as_ref().map(|hints| match hints {
+            RootHints::BuiltIn => SentRootHints::BuiltIn,
+            RootHints::Zone(text) => SentRootHints::Zone(text.clone()),
+        }),
+        trust_anchors: spec.trust_anchors.clone(),
+        policy: policy.transpose()?,
+        names: spec.embedded.names.as_deref().map(file).transpose()?,
+        hierarchy: spec.embedded.hierarchy.clone(),
+        path_delay: spec.embedded.path_delay.clone(),
+    })
 }
 
 /// Why a server was not started there.
@@ -92,25 +171,8 @@ impl StartedServer {
         sent: &SentServer<'_>,
         stop: &AtomicBool,
     ) -> Result<Self, NotServed> {
-        let file = sent.zone.map(|zone| file_there(link, &zone.path, stop)).transpose()?;
-        let (question, ready) = sent.question;
-        let question = QueryList::from_queries(vec![question.clone()], "readiness".to_owned());
+        let order = sent.order(link, stop)?;
         let limit = sent.variant.server.start_limit;
-        let order = ServerOrder {
-            variant: sent.variant.as_served(),
-            connections: sent.connections,
-            seed: sent.seed,
-            question: SentQueries::parts_of(&question).remove(0),
-            has_record: ready == Ready::Record,
-            zone: file.zip(sent.zone).map(|(file, zone)| SentZone {
-                file,
-                signatures: zone
-                    .signatures
-                    .as_ref()
-                    .map(|signatures| SentSignatures { nsec3: signatures.nsec3.clone() }),
-            }),
-            start_limit_ns: u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX),
-        };
         let server = link.number();
         link.expect_server(server);
         let id = link.begin_order(Order::Serve { server, order: Box::new(order) });
@@ -124,28 +186,28 @@ impl StartedServer {
             }
         };
         // From here on it is left whatever happens.
-        let Serving { facts, addresses, authority } = *serving;
-        let kind = sent.variant.server.kind_name().to_owned();
-        let there = Arc::new(FoundThere::started(link, server, ServerFacts { kind, ..facts }));
+        let Serving { facts, addresses, authority, configuration } = *serving;
+        let kept = Kept { folder: &sent.spec.directory, is_shared: link.has_own_files() };
+        let configuration = configuration.map(|(name, text)| kept.configuration(&name, &text));
+        let configuration = configuration.transpose()?.flatten();
+        let authority = authority.map(|text| kept.write(certificate::AUTHORITY, &text));
+        let kind = sent.spec.kind.name().to_owned();
+        let facts = ServerFacts { kind, configuration, ..facts };
+        let there = Arc::new(FoundThere::started(link, server, facts));
         let known = addresses.into_iter().filter_map(|(transport, address)| {
             Some((transport.parse::<Transport>().ok()?, address))
         });
         let addresses: Vec<_> = known.collect();
         // A load goes nowhere else than where it was to go.
-        let own = sent.variant.server.address.ip();
+        let own = sent.spec.address;
         if addresses.iter().any(|(_, address)| address.ip() != own || address.port() == 0) {
             return Err(link.contradicted("its server answers at another address").into());
         }
         let is_missing =
             |transport: &Transport| addresses.iter().all(|(known, _)| known != transport);
-        if sent.variant.load.transports().any(|transport| is_missing(&transport)) {
+        if sent.spec.transports.iter().any(is_missing) {
             return Err(link.misunderstood().into());
         }
-        let authority = authority.map(|text| {
-            let path = sent.folder.join(certificate::AUTHORITY);
-            let written = fs::create_dir_all(sent.folder).and_then(|()| fs::write(&path, text));
-            written.map(|()| path.clone()).map_err(|source| NotServed::File { path, source })
-        });
         Ok(Self::There(StartedThere { there, addresses, authority: authority.transpose()? }))
     }
 
@@ -181,7 +243,9 @@ impl StartedServer {
     pub fn watched(&self) -> WatchedServer {
         match self {
             Self::Here(server) => WatchedServer::Here(Box::new(server.watched())),
-            Self::There(server) => WatchedServer::There(Arc::clone(&server.there), Vec::new()),
+            Self::There(server) => {
+                WatchedServer::There(Arc::clone(&server.there), Beside::default())
+            }
         }
     }
 
@@ -231,6 +295,38 @@ impl StartedServer {
             }
             Self::There(server) => server.there.stop(),
         }
+    }
+}
+
+/// What is kept here of a server on another host.
+struct Kept<'a> {
+    /// Of its state.
+    folder: &'a Path,
+    /// It is there.
+    is_shared: bool,
+}
+
+impl Kept<'_> {
+    /// Writes a file. One that is there is left alone.
+    fn write(&self, name: &str, text: &str) -> Result<PathBuf, NotServed> {
+        let path = self.folder.join(name);
+        if self.is_shared {
+            return Ok(path);
+        }
+        let written = fs::create_dir_all(self.folder).and_then(|()| fs::write(&path, text));
+        written.map(|()| path.clone()).map_err(|source| NotServed::File { path, source })
+    }
+
+    /// The path inside the folder of the run; `None` for a name that is none of a file.
+    fn configuration(&self, name: &str, text: &str) -> Result<Option<String>, NotServed> {
+        let is_plain =
+            name.bytes().all(|octet| octet.is_ascii_alphanumeric() || b"._-".contains(&octet));
+        let folder = self.folder.file_name().map(|folder| folder.to_string_lossy());
+        let Some(folder) = folder.filter(|_| is_plain && !name.starts_with('.')) else {
+            return Ok(None);
+        };
+        self.write(name, text)?;
+        Ok(Some(format!("{folder}/{name}")))
     }
 }
 

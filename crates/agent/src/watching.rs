@@ -57,13 +57,15 @@ impl FoundThere {
 impl FoundThere {
     /// A server that was started there.
     pub(crate) fn started(link: &Arc<Link>, server: u32, facts: ServerFacts) -> Self {
-        let ServerFacts { kind, version, tls_library, user, seed, .. } = facts.clone();
+        let ServerFacts { kind, version, tls_library, user, seed, configuration, .. } =
+            facts.clone();
         let facts = ServerFacts {
             kind: told(&kind),
             version: told(&version),
             tls_library: told(&tls_library),
             user: told(&user),
             seed,
+            configuration,
             ..bounded(facts, link)
         };
         let found = FoundServer { facts, file_limit: None, plain: None };
@@ -140,8 +142,17 @@ impl Drop for FoundThere {
 pub enum WatchedServer {
     /// On this host.
     Here(Box<Watched>),
-    /// On another, beside a load on these CPUs if both are one machine.
-    There(Arc<FoundThere>, Vec<usize>),
+    /// On another.
+    There(Arc<FoundThere>, Beside),
+}
+
+/// What a server on another host is beside.
+#[derive(Clone, Debug, Default)]
+pub struct Beside {
+    /// CPUs of the load, if both are one machine.
+    load_cpus: Vec<usize>,
+    /// Another server has the interrupts of its CPUs.
+    has_no_interrupts: bool,
 }
 
 impl WatchedServer {
@@ -150,26 +161,42 @@ impl WatchedServer {
     pub fn beside_load(self, cpus: &[usize]) -> Self {
         match self {
             Self::Here(watched) => Self::Here(Box::new(watched.beside_load(cpus))),
-            Self::There(there, _) => {
-                let beside = if there.link.is_this_machine() { cpus.to_vec() } else { Vec::new() };
-                Self::There(there, beside)
+            Self::There(there, beside) => {
+                let is_beside = there.link.is_this_machine();
+                let load_cpus = if is_beside { cpus.to_vec() } else { Vec::new() };
+                Self::There(there, Beside { load_cpus, ..beside })
             }
         }
     }
 
-    /// Watches it from here on.
+    /// The server without the interrupts of its CPUs, which another one has.
+    #[must_use]
+    pub fn without_interrupts(self) -> Self {
+        match self {
+            Self::Here(watched) => Self::Here(Box::new(watched.pinned_to(&[]))),
+            Self::There(there, beside) => {
+                Self::There(there, Beside { has_no_interrupts: true, ..beside })
+            }
+        }
+    }
+
+    /// Watches it from here on, beside these processes of dnslab on this machine.
     ///
     /// # Errors
     /// When its host is lost.
-    pub fn watch(self) -> Result<ServerWatch, LinkError> {
+    pub fn watch(self, own: Vec<u32>) -> Result<ServerWatch, LinkError> {
         let (there, beside) = match self {
             Self::Here(watched) => {
-                return Ok(ServerWatch::Here(Box::new(Sampler::start(*watched))));
+                let watched = watched.beside_dnslab(own);
+                return Ok(ServerWatch::Here(Box::new(Sampler::start(watched))));
             }
             Self::There(there, beside) => (there, beside),
         };
         let (link, server) = (Arc::clone(&there.link), there.server);
-        let order = |watch| Order::Watch { server, watch, beside };
+        // Elsewhere other processes have those numbers.
+        let own = if link.pid().is_some() { own } else { Vec::new() };
+        let Beside { load_cpus, has_no_interrupts } = beside;
+        let order = |watch| Order::Watch { server, watch, load_cpus, has_no_interrupts, own };
         WatchThere::begin(link, Some(there), order).map(ServerWatch::There)
     }
 
@@ -327,10 +354,10 @@ impl ServerWatch {
         }
     }
 
-    /// The server has a host of its own.
+    /// The server is on another machine, whose CPUs are others.
     #[must_use]
     pub fn is_elsewhere(&self) -> bool {
-        matches!(self, Self::There(_))
+        matches!(self, Self::There(watch) if watch.link.pid().is_none())
     }
 }
 

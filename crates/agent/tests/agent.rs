@@ -11,11 +11,12 @@ use dnslab_agent::{AgentEnd, Permission, serve};
 use dnslab_lab::GuardProgram;
 use dnslab_load::{Job, Share};
 use dnslab_protocol::{
-    Answer, FrameReader, FrameWriter, FromAgent, GREETING, MAX_BODY, Order, Role, SentJob,
-    SentQueries, SentShare, SentZone, ServerOrder, Sought, ToAgent, body_of, message_of,
+    Answer, FrameReader, FrameWriter, FromAgent, GREETING, MAX_BODY, Order, PortChoice, Role,
+    SentFile, SentJob, SentPolicy, SentQueries, SentRootHints, SentShare, SentSource, SentUpstream,
+    SentZone, ServerOrder, Sought, ToAgent, body_of, message_of,
 };
 use dnslab_record::{ResourceSample, ResourceSeries, Span};
-use dnslab_settings::{Identity, Load, Mode};
+use dnslab_settings::{ChainRole, Identity, Load, Mode};
 use dnslab_traffic::QueryList;
 use dnslab_wire::{Query, QueryOptions};
 use proptest::prelude::*;
@@ -143,7 +144,16 @@ fn a_server_is_found_and_watched() {
     };
     assert!(received_ns <= answered_ns);
     assert_eq!(
-        agent.order(3, Order::Watch { server: 8, watch: 1, beside: Vec::new() }),
+        agent.order(
+            3,
+            Order::Watch {
+                server: 8,
+                watch: 1,
+                load_cpus: Vec::new(),
+                has_no_interrupts: false,
+                own: Vec::new()
+            }
+        ),
         Ok(Answer::Watching)
     );
     let latest = agent.hear_any(|message| matches!(message, FromAgent::Latest { .. }));
@@ -156,7 +166,16 @@ fn a_server_is_found_and_watched() {
     assert!(series.cpu_ns(Span::between(from_ns, to_ns)).is_some(), "{series:?}");
     assert_eq!(series.fault(), None);
     assert_eq!(agent.order(5, Order::Forget { server: 8 }), Ok(Answer::Forgotten));
-    let again = agent.order(6, Order::Watch { server: 8, watch: 2, beside: Vec::new() });
+    let again = agent.order(
+        6,
+        Order::Watch {
+            server: 8,
+            watch: 2,
+            load_cpus: Vec::new(),
+            has_no_interrupts: false,
+            own: Vec::new(),
+        },
+    );
     assert!(again.unwrap_err().contains("no server 8"));
     let frames = agent.written.written();
     agent.say(&ToAgent::Bye { frames });
@@ -286,18 +305,37 @@ fn what_a_load_may_ask_is_decided_here() {
 /// Why a server of these lines, with this zone, is not started.
 #[track_caller]
 fn check_not_served(lines: &str, zone: &str, word: &str) {
+    check_order_not_served(lines, zone, word, |_| {});
+}
+
+/// Why a server of these lines, with this zone, is not started by an order that is changed so.
+#[track_caller]
+fn check_order_not_served(
+    lines: &str,
+    zone: &str,
+    word: &str,
+    change: impl FnOnce(&mut ServerOrder),
+) {
     let mut agent = Agent::known(&[Role::Serve]);
     let octets = base64::engine::general_purpose::STANDARD.encode(zone);
     assert_eq!(agent.order(1, Order::File { file: 3, octets }), Ok(Answer::Taken));
-    let order = ServerOrder {
+    let zone = SentZone { file: SentFile::Sent(3), signatures: None };
+    let mut order = ServerOrder {
         variant: format!("name = \"x\"\n{lines}\n[[variant]]\nname = \"a\"\n"),
+        role: ChainRole::Server,
+        folder: None,
+        address: [127, 0, 0, 1].into(),
+        ports: PortChoice::Free,
+        cpus: Vec::new(),
         connections: 10,
         seed: 1,
         question: one_query(),
         has_record: true,
-        zone: Some(SentZone { file: 3, signatures: None }),
+        denied: None,
+        source: SentSource { zone: Some(zone), ..SentSource::default() },
         start_limit_ns: 2_000_000_000,
     };
+    change(&mut order);
     let order = Order::Serve { server: 9, order: Box::new(order) };
     let refused = agent.order(2, order).unwrap_err();
     assert!(refused.contains(word), "{refused}");
@@ -315,12 +353,37 @@ fn what_may_be_started_is_decided_here() {
         "server.kind = \"bind\"\nserver.log.to = \"file\"\nserver.log.folder = \"/etc\"",
         "`server.log.folder`",
     );
-    refused("server.kind = \"unbound\"\nupstream.kind = \"embedded\"", "servers with a zone");
-    refused("server.kind = \"bind\"\nupstream.kind = \"embedded\"", "ask no others");
+    refused("server.kind = \"unbound\"\nupstream.kind = \"embedded\"", "serves no zone");
+    refused(
+        "server.kind = \"unbound\"\nupstream.kind = \"live\"\nload.queries = \"x\"",
+        "a server that resolves",
+    );
     refused("server.kind = \"nsd\"\nserver.cpus = [4000]", "may not use CPU 4000");
-    refused("server.kind = \"nsd\"\nserver.address = \"192.0.2.77\"", "no server can listen there");
     refused("server.kind = \"nonsense\"", "settings that are none");
     let bind = "server.kind = \"bind\"";
+    let changed = |word: &str, change: fn(&mut ServerOrder)| {
+        check_order_not_served(bind, zone, word, change);
+    };
+    changed("no server can listen there", |order| order.address = [192, 0, 2, 77].into());
+    changed("no file 4", |order| order.source.zone.as_mut().unwrap().file = SentFile::Sent(4));
+    changed("nothing to answer from", |order| order.source.zone = None);
+    changed("no such server", |order| order.role = ChainRole::Relay);
+    changed("files of its own", |order| order.folder = Some("/etc".into()));
+    changed("files of its own", |order| order.source.names = Some(SentFile::There("/x".into())));
+    changed("a server that resolves", |order| {
+        order.source.root_hints = Some(SentRootHints::BuiltIn);
+    });
+    changed("a server that resolves", |order| order.source.hierarchy = Some(String::new()));
+    changed("such a trust anchor", |order| order.source.trust_anchors = vec!["\"; }".to_owned()]);
+    changed("a server that asks 192.0.2.1:53", |order| {
+        let addresses = vec!["192.0.2.1:53".parse().unwrap()];
+        let transport = "udp".to_owned();
+        order.source.upstream = Some(SentUpstream { addresses, transport, tls: None });
+    });
+    changed("`server.policy_zone`", |order| {
+        let (name, file) = ("rpz.".to_owned(), SentFile::Sent(3));
+        order.source.policy = Some(SentPolicy { name, file });
+    });
     // BIND reads each of these as a directive.
     for text in ["$include /x", "a A 192.0.2.1\r$INCLUDE /x", "($INCLUDE /x)", "\"$include\" /x"] {
         check_not_served(bind, &format!("{text}\n"), "does not allow `$INCLUDE`");
@@ -389,13 +452,25 @@ fn a_coordinator_that_floods_is_bounded() {
     }
     assert_eq!(refused, 300 - 64);
     for number in 0..300 {
-        let order = Order::Watch { server: 0, watch: number, beside: Vec::new() };
+        let order = Order::Watch {
+            server: 0,
+            watch: number,
+            load_cpus: Vec::new(),
+            has_no_interrupts: false,
+            own: Vec::new(),
+        };
         refused += u32::from(agent.order(1_000 + number, order).is_err());
     }
     assert_eq!(refused, 2 * (300 - 64));
     // What is left makes room.
     assert_eq!(agent.order(5_000, Order::Leave { number: 0 }), Ok(Answer::Forgotten));
-    let order = Order::Watch { server: 0, watch: 999, beside: Vec::new() };
+    let order = Order::Watch {
+        server: 0,
+        watch: 999,
+        load_cpus: Vec::new(),
+        has_no_interrupts: false,
+        own: Vec::new(),
+    };
     assert_eq!(agent.order(5_001, order), Ok(Answer::Watching));
 }
 

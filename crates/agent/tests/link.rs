@@ -66,6 +66,7 @@ fn welcome() -> FromAgent {
         address: None,
         boot_id,
         network: String::new(),
+        pid: 0,
     }
 }
 

@@ -52,6 +52,8 @@ pub struct Watched {
     pub(crate) logs: Vec<PathBuf>,
     /// CPUs of the server that are recorded one by one; empty if it may use all.
     pub(crate) server_cpus: Vec<usize>,
+    /// Processes of dnslab beside this one.
+    pub(crate) of_dnslab: Vec<u32>,
 }
 
 impl Watched {
@@ -67,6 +69,7 @@ impl Watched {
             sockets: HashSet::new(),
             logs: Vec::new(),
             server_cpus: Vec::new(),
+            of_dnslab: Vec::new(),
         }
     }
 
@@ -115,6 +118,13 @@ impl Watched {
     pub fn beside_load(mut self, cpus: &[usize]) -> Self {
         self.own_cpus.retain(|cpu| !cpus.contains(cpu));
         self.load_cpus = cpus.to_vec();
+        self
+    }
+
+    /// A server on a machine where these processes are dnslab's, too.
+    #[must_use]
+    pub fn beside_dnslab(mut self, processes: Vec<u32>) -> Self {
+        self.of_dnslab = processes;
         self
     }
 
@@ -364,6 +374,8 @@ enum Reading {
 struct Watch<'a> {
     watched: &'a Watched,
     threads: ThreadTally,
+    /// Of dnslab's other processes.
+    of_dnslab: ThreadTally,
     drops: DropTally,
     seen: Seen,
     logs: WrittenTally,
@@ -374,6 +386,7 @@ impl<'a> Watch<'a> {
         Self {
             watched,
             threads: ThreadTally::default(),
+            of_dnslab: ThreadTally::default(),
             drops: DropTally::new(&watched.sockets),
             seen: Seen::new(),
             logs: WrittenTally::default(),
@@ -442,7 +455,7 @@ impl<'a> Watch<'a> {
             udp_drops: self.drops.read(processes),
             steal_ns: machine.steal_ns,
             machine_ns: machine.processes_ns,
-            dnslab_ns: own_cpu_ns(),
+            dnslab_ns: own_cpu_ns() + self.of_dnslab.read(&self.watched.of_dnslab).cpu_ns,
             log_octets: self.logs.read(&self.watched.logs),
             irq_ns: own.irq_ns,
             cpus_used_ns: own.used_ns,

@@ -30,6 +30,7 @@ pub use fill::{PackedQueries, SentFill};
 pub use frame::{BrokenStream, FrameReader, FrameWriter, GREETING, GreetingReader, MAX_BODY};
 pub use job::{SentJob, SentQueries, UnusableJob};
 pub use message::{
-    Answer, Failure, FoundServer, FromAgent, Order, Role, SAMPLES, SentShare, SentSignatures,
-    SentZone, ServerOrder, Serving, Sought, ToAgent, Unreadable, body_of, message_of,
+    Answer, Failure, FoundServer, FromAgent, Order, PortChoice, Role, SAMPLES, SentFile,
+    SentPolicy, SentRootHints, SentShare, SentSignatures, SentSource, SentUpstream, SentZone,
+    ServerOrder, Serving, Sought, ToAgent, Unreadable, body_of, message_of,
 };

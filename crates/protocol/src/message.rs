@@ -2,13 +2,14 @@
 
 use std::error::Error;
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 
 use dnslab_client::{IntervalRecord, Share};
 use dnslab_record::{
     CounterSeries, CpuProfile, CpuShare, Diagnosis, Fact, LiveServer, MeasuredShare, NetworkPath,
     ResourceSample, ResourceSeries, ServerFacts,
 };
-use dnslab_settings::Identity;
+use dnslab_settings::{ChainRole, Identity};
 use serde::{Deserialize, Serialize};
 
 use crate::counted::Counted;
@@ -78,7 +79,11 @@ pub enum Order {
         /// Which watch it is; no other has the number.
         watch: u32,
         /// CPUs of the load, if that runs on this machine.
-        beside: Vec<usize>,
+        load_cpus: Vec<usize>,
+        /// The interrupts of its CPUs are another server's.
+        has_no_interrupts: bool,
+        /// Processes of dnslab on this machine beside the agent.
+        own: Vec<u32>,
     },
     /// Watch what the agent uses itself, with all that it has started, and the CPUs of its load.
     WatchLoad {
@@ -183,6 +188,15 @@ pub enum Order {
         /// The place of the load among them.
         member: usize,
     },
+    /// Say what the queries of a share were told, once it has ended.
+    Told {
+        /// Which loads.
+        load: u32,
+        /// The place of the load among them.
+        member: usize,
+        /// From this octet on.
+        from: u64,
+    },
     /// A watch, a sampling, a list of queries or loads are of no interest any more.
     Leave {
         /// Which.
@@ -239,6 +253,7 @@ impl Order {
             | Self::Load { .. }
             | Self::Begin { .. }
             | Self::Feed { .. }
+            | Self::Told { .. }
             | Self::StopLoad { .. } => Some(Role::Load),
             Self::Count { statistics: Some(_), .. } => Some(Role::Watch),
             // It is what is seen of a load, and of nobody else.
@@ -291,6 +306,16 @@ impl Role {
 pub struct ServerOrder {
     /// Its variant, as an experiment file of one.
     pub variant: String,
+    /// Which of the variant's servers it is.
+    pub role: ChainRole,
+    /// The folder of its state, on a host that has the files of the coordinator; `None` for one of the agent's.
+    pub folder: Option<PathBuf>,
+    /// Where it listens.
+    pub address: IpAddr,
+    /// The ports at which it does.
+    pub ports: PortChoice,
+    /// CPUs that it gets; empty for those that the agent chooses.
+    pub cpus: Vec<usize>,
     /// Connections that will be open to it at one time.
     pub connections: u32,
     /// Decides every draw of the embedded server.
@@ -299,19 +324,94 @@ pub struct ServerOrder {
     pub question: SentQueries,
     /// The answer must have a record; otherwise the name may be one that does not exist.
     pub has_record: bool,
-    /// The zone that it serves; `None` for one that asks others.
-    pub zone: Option<SentZone>,
+    /// And when its policy denies this.
+    pub denied: Option<SentQueries>,
+    /// What it answers from.
+    pub source: SentSource,
     /// Time until its first right answer, nanoseconds.
     pub start_limit_ns: u64,
 }
 
-/// A zone that was sent.
+/// Ports that a server gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PortChoice {
+    /// Free ones, which are found where it starts.
+    Free,
+    /// Those of the standards (RFC 1035, 7858, 8484, 9250): it has an address of its own.
+    Standard,
+    /// Others, that are the same each time: it is beside a server that has those of the standards.
+    Beside,
+}
+
+/// What a server answers from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SentSource {
+    /// The zone that it serves.
+    pub zone: Option<SentZone>,
+    /// The servers that it forwards to.
+    pub upstream: Option<SentUpstream>,
+    /// Where it begins to resolve by itself.
+    pub root_hints: Option<SentRootHints>,
+    /// What it validates from: DS records of the root.
+    pub trust_anchors: Vec<String>,
+    /// The response policy zone that it applies.
+    pub policy: Option<SentPolicy>,
+    /// The names of which the embedded server knows everything, one on each line.
+    pub names: Option<SentFile>,
+    /// The private Internet of which the embedded server is all servers.
+    pub hierarchy: Option<String>,
+    /// Delay that the embedded server plays on the way to it.
+    pub path_delay: Option<String>,
+}
+
+/// A file that a server is to have.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SentFile {
+    /// It was sent, under this number.
+    Sent(u32),
+    /// It is there, on a host that has the files of the coordinator.
+    There(PathBuf),
+}
+
+/// A zone that a server is to have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SentZone {
-    /// The number of its file.
-    pub file: u32,
+    /// Its file.
+    pub file: SentFile,
     /// Its signatures; `None` without.
     pub signatures: Option<SentSignatures>,
+}
+
+/// The servers that one forwards to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SentUpstream {
+    /// Where they answer, the first one first.
+    pub addresses: Vec<SocketAddr>,
+    /// How queries travel there.
+    pub transport: String,
+    /// The authority of their certificates and the name in them; `None` without encryption.
+    pub tls: Option<(SentFile, String)>,
+}
+
+/// Where a resolver begins.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SentRootHints {
+    /// At the root servers of the Internet.
+    BuiltIn,
+    /// At those of this zone file.
+    Zone(String),
+}
+
+/// A response policy zone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SentPolicy {
+    /// Its name.
+    pub name: String,
+    /// Its file.
+    pub file: SentFile,
 }
 
 /// How a zone that was sent is signed.
@@ -330,6 +430,8 @@ pub struct Serving {
     pub addresses: Vec<(String, SocketAddr)>,
     /// The authority of its certificate (PEM), if it has one.
     pub authority: Option<String>,
+    /// Its configuration, if one was written, with the name of the file.
+    pub configuration: Option<(String, String)>,
 }
 
 /// A share of a load.
@@ -387,6 +489,8 @@ pub enum FromAgent {
         boot_id: String,
         /// Its network namespace, by the name that its kernel gives it.
         network: String,
+        /// The number of its process there.
+        pid: u32,
     },
     /// The answer to a message that it does not take. It ends.
     Refused {
@@ -493,8 +597,9 @@ pub enum Answer {
     },
     /// Of [`Order::CanServe`].
     CanServe {
-        /// The version that is installed there; empty of one that cannot be started.
-        version: String,
+        /// The versions that are installed there, of the server under test and of those behind it; none if one cannot be
+        /// started.
+        versions: Vec<String>,
         /// Why it cannot; empty of one that can.
         lacks: String,
     },
@@ -527,6 +632,8 @@ pub enum Answer {
         /// It may be otherwise in a moment.
         is_transient: bool,
     },
+    /// Of [`Order::Told`]: records of 36 octets ([`dnslab_client::AnswerRecord`]), in base64; none at their end.
+    ToldRecords(String),
     /// Of [`Order::Load`].
     Ready,
     /// Of [`Order::Begin`], [`Order::Feed`] and [`Order::StopLoad`].

@@ -13,11 +13,12 @@ use dnslab_client::{
 };
 use dnslab_figures::{ByPhase, Counters, Histogram, HttpRefusals};
 use dnslab_protocol::{
-    Answer, Counted, Failure, FoundServer, FromAgent, Order, SentFill, SentJob, SentQueries,
-    SentShare, Sought, ToAgent, Unreadable, body_of, message_of,
+    Answer, Counted, Failure, FoundServer, FromAgent, Order, PortChoice, SentFile, SentFill,
+    SentJob, SentPolicy, SentQueries, SentRootHints, SentShare, SentSignatures, SentSource,
+    SentUpstream, SentZone, ServerOrder, Sought, ToAgent, Unreadable, body_of, message_of,
 };
 use dnslab_record::{LiveInterval, LiveServer, MeasuredShare, RunRecord};
-use dnslab_settings::{Identity, Load, Mode, RightCodes};
+use dnslab_settings::{ChainRole, Identity, Load, Mode, RightCodes};
 use dnslab_traffic::{Pace, QueryList, Rate, SlicePlan, Timeline};
 use dnslab_wire::{Edns, Query, QueryOptions, Transport};
 use domain::base::Name;
@@ -315,7 +316,15 @@ fn orders_and_answers_are_those_that_were_sent() {
     for order in [
         Order::Find { server: 1, sought },
         Order::Forget { server: 1 },
-        Order::Watch { server: 1, watch: 2, beside: vec![0, 7] },
+        Order::Watch {
+            server: 1,
+            watch: 2,
+            load_cpus: vec![0, 7],
+            has_no_interrupts: true,
+            own: vec![1],
+        },
+        Order::Told { load: 5, member: 1, from: u64::MAX },
+        Order::Serve { server: 1, order: Box::new(server_order(&queries)) },
         Order::Leave { number: 2 },
         Order::WatchLoad { watch: 3, cpus: vec![1] },
         Order::Queries { list: 4, part: SentQueries::parts_of(&queries).remove(0) },
@@ -346,6 +355,42 @@ fn orders_and_answers_are_those_that_were_sent() {
     let latest = FromAgent::Latest { watch: 2, server, cpus: Vec::new() };
     assert_eq!(read_back(&latest), latest);
     assert!(message_of::<ToAgent>(br#"{"order":{"id":1,"order":{"reboot":{}}}}"#).is_err());
+}
+
+fn server_order(queries: &QueryList) -> ServerOrder {
+    let question = SentQueries::parts_of(queries).remove(0);
+    let file = SentFile::There("/x/authority.pem".into());
+    ServerOrder {
+        variant: "name = \"x\"".to_owned(),
+        role: ChainRole::Relay,
+        folder: Some("/x".into()),
+        address: "2001:db8::1".parse().unwrap(),
+        ports: PortChoice::Beside,
+        cpus: vec![1],
+        connections: 7,
+        seed: u64::MAX,
+        question: question.clone(),
+        has_record: false,
+        denied: Some(question),
+        source: SentSource {
+            zone: Some(SentZone {
+                file: SentFile::Sent(3),
+                signatures: Some(SentSignatures { nsec3: Some("1 0 0 -".to_owned()) }),
+            }),
+            upstream: Some(SentUpstream {
+                addresses: vec!["192.0.2.1:853".parse().unwrap()],
+                transport: "dot".to_owned(),
+                tls: Some((file.clone(), "dns.example".to_owned())),
+            }),
+            root_hints: Some(SentRootHints::Zone(". NS a.".to_owned())),
+            trust_anchors: vec![". IN DS 1 8 2 AB".to_owned()],
+            policy: Some(SentPolicy { name: "rpz.".to_owned(), file: file.clone() }),
+            names: Some(file),
+            hierarchy: Some("seed = 1".to_owned()),
+            path_delay: Some("5ms".to_owned()),
+        },
+        start_limit_ns: 5,
+    }
 }
 
 /// A job with one change of its text.

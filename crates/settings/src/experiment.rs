@@ -8,6 +8,7 @@ use dnslab_traffic::{
     Attempts, ClientBehaviour, Delay, Loss, Quota, Rate, SlicePlan, Truncated, TypeMix,
 };
 use dnslab_wire::{Edns, Method, QueryOptions, Transport, rcode};
+use serde::{Deserialize, Serialize};
 
 use crate::entry::Entries;
 use crate::key::{Field, Fields as _};
@@ -191,7 +192,8 @@ pub enum Verification {
 }
 
 /// The place of a server in a chain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum ChainRole {
     /// The server under test, at the front.
     Server,

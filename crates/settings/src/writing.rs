@@ -1,14 +1,15 @@
 //! An experiment as a file that reads back as the same experiment.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
-use crate::ZoneSigning;
 use crate::experiment::{Experiment, Variant};
 use crate::hosts::HostPlace;
 use crate::key::Key;
-use crate::keys::{Common, Compare, Expect, HostDefaults, Load, Repeat, Top};
+use crate::keys::{Common, Compare, Expect, HostDefaults, Lab, Load, Repeat, Top};
 use crate::kind::Value;
 use crate::published::Published;
+use crate::{HostsChoice, Queries, UpstreamChoice, ZoneSigning};
 
 impl Experiment {
     /// The experiment as a file, with overrides folded in and defaults written out. Reading it gives the same
@@ -54,11 +55,20 @@ impl Variant {
     pub fn as_served(&self) -> String {
         let mut own = self.clone();
         (own.server.host, own.compare) = (None, Compare::default());
+        // Files are sent apart from it.
+        own.server.policy_zone = None;
+        (own.upstream.hierarchy, own.upstream.authority) = (None, None);
+        // Its hosts are made, and those of a private Internet must be.
+        let is_internet = self.upstream.kind == Some(UpstreamChoice::Internet);
+        let hosts = if is_internet { HostsChoice::Namespaces } else { HostsChoice::Loopback };
+        own.lab = Lab { hosts, ..Lab::default() };
+        (own.client_link, own.upstream_link) = Default::default();
         // What is asked, and when, is nothing to a server.
-        let Load { transport, mix, http_path, early_data, queries, .. } = self.load.clone();
-        // That there are some is asked of a configuration of one's own. They are not read.
-        let queries = queries.or_else(|| self.zone.file.clone());
-        let queries = queries.filter(|_| self.own_configuration().is_some());
+        let Load { transport, mix, http_path, early_data, .. } = self.load.clone();
+        // That there are some is asked of a server whose names nobody here makes. They are not read.
+        let is_of_zone = matches!(self.asked(), Queries::Zone(_) | Queries::ZoneFile { .. });
+        let has_own_names = self.own_configuration().is_some() || !is_of_zone;
+        let queries = has_own_names.then(|| PathBuf::from("queries"));
         own.load = Load { transport, mix, http_path, early_data, queries, ..Load::default() };
         (own.zone.file, own.zone.signed) = (None, ZoneSigning::No);
         own.expect = Expect::default();

@@ -4,7 +4,6 @@ use std::fs;
 
 use dnslab_record::RunStatus;
 
-use crate::command::Running;
 use crate::evidence::{failure, records, report_is_whole};
 use crate::laboratory::{CHAIN, HOSTS, LIGHT, Traces, marked, marked_processes};
 use crate::processes::{guard_of, kill};
@@ -24,14 +23,14 @@ enum Victim {
 
 impl Victim {
     #[track_caller]
-    fn pid(self, room: &Room, running: &Running) -> u32 {
+    fn pid(self, room: &Room) -> u32 {
         let (Self::Process(words) | Self::Guard(words)) = self;
         let there = marked_processes(room);
         let found = there.iter().find(|(_, line)| line.contains(words));
         let process = found.unwrap_or_else(|| panic!("no {words}: {there:?}")).0;
         match self {
             Self::Process(..) => process,
-            Self::Guard(..) => guard_of(process, running.pid()),
+            Self::Guard(..) => guard_of(process),
         }
     }
 }
@@ -50,7 +49,7 @@ fn check(victim: Victim, what: &str, has_log: bool) {
         Some(case)
     });
     let traces = Traces::of(&room);
-    kill(victim.pid(&room, &running));
+    kill(victim.pid(&room));
     let done = running.finish().exits_with(3).prints("[1/2]").prints("FAILED");
     traces.are_gone(&room);
     let results = room.results();

@@ -339,7 +339,7 @@ fn check_kill(kind: &str, guard_too: bool) {
     let room = Room::with_load();
     let mut running = start(&room, kind);
     let (run, server) = room.wait_for_load(&running, |plan| plan.get(2));
-    let guard = guard_of(server, running.pid());
+    let guard = guard_of(server);
     let there: Vec<u32> = processes_of(room.path()).into_iter().map(|(pid, _)| pid).collect();
     assert!([server, guard, running.pid()].iter().all(|pid| there.contains(pid)), "{there:?}");
     running.signal(Signal::KILL);

@@ -1,6 +1,6 @@
 //! A load that several hosts share, which are reached over real sshds.
 
-use dnslab_record::{LoadFacts, RunRecord, RunStatus};
+use dnslab_record::{DifferenceClass, LoadFacts, RunRecord, RunStatus};
 use rustix::process::{Pid, Signal};
 
 use crate::command::{Done, Running};
@@ -338,4 +338,32 @@ fn each_mistake_about_hosts_is_named() {
         &[SERVER, "--hosts", "gen1", "--watch", "gen1"],
         "the host of the server",
     );
+}
+
+/// What queries of two hosts are told is brought here, and asked again from there: one of two servers does not have half of
+/// the names.
+#[test]
+fn answers_to_two_hosts_are_compared() {
+    let room = Room::with_load();
+    let hosts = Hosts::with_generators(&room, "", 2);
+    let names: String = (1..=10).map(|n| format!("host-{n:06}.example.test A\n")).collect();
+    room.write("queries", &names);
+    room.experiment(
+        "repeat.runs = 1\ncompare.answers = true\n[expect]\nwrong_limit = \"100%\"\nlag_limit = \"1m\"\n\
+         [load]\nqueries = \"queries\"\nrate = 500\nduration = \"400ms\"\nwarm_up = \"200ms\"\nworkers = 2\n\
+         [[variant]]\nname = \"ten\"\nserver = { kind = \"bind\", zone = { records = 10 } }\n\
+         [[variant]]\nname = \"five\"\nserver = { kind = \"nsd\", zone = { records = 5 } }\n",
+    );
+    let there = there(&room);
+    let run = ["run", "./experiment.toml", "--on", "ns1", "--set", &there];
+    let run = [&run[..], &["--set", "load.hosts=gen1,gen2"]].concat();
+    let done = hosts.dnslab(&room, &run).finish().exits_with(5);
+    let found = room.results().answer_comparisons().unwrap().remove(0);
+    // 300 and those of the uncounted end of a turn. A busy machine loses some.
+    assert!((250..400).contains(&found.compared), "{found:?}{done}");
+    let code = found.classes.iter().find(|class| class.class == DifferenceClass::Code);
+    let code = code.unwrap_or_else(|| panic!("{found:?}{done}"));
+    assert!(code.queries > 100 && found.same > 100, "{found:?}");
+    assert_eq!((code.questions, code.questions_again), (5, 5), "{found:?}");
+    check_none_is_left(&room);
 }

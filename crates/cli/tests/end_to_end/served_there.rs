@@ -96,6 +96,46 @@ fn what_is_installed_there_is_known_before_the_first_run() {
     check_nothing_is_left(&room);
 }
 
+/// Its upstream asks for a certificate of the run, and applies a policy that was sent.
+#[test]
+fn a_chain_is_started_there() {
+    let room = Room::with_load();
+    let hosts = Hosts::make(&room, "");
+    let policy = "$TTL 60\n@ SOA localhost. root.localhost. 1 60 60 60 60\n@ NS localhost.\n\
+        blocked.example.net CNAME .\n";
+    room.write("block.zone", policy);
+    room.write("queries", "blocked.example.net A\n");
+    let blocked = "[[variant]]\nname = \"blocked\"\nload.queries = \"queries\"\n\
+        server.policy_zone = \"block.zone\"\nexpect.rcode = \"NXDOMAIN\"\n";
+    let relayed = "[[variant]]\nname = \"relayed\"\nserver.kind = \"dnsmasq\"\n\
+        relay.kind = \"unbound\"\n";
+    room.experiment(&format!(
+        "repeat.runs = 1\n[expect]\nlag_limit = \"1m\"\n{SHORT}{relayed}{blocked}"
+    ));
+    let set = ["--set", "upstream.kind=embedded", "--set", "upstream.transport=dot"];
+    let front = ["--set", "variant.blocked.server.kind=unbound"];
+    let done = run_there(&room, &hosts, &[&set[..], &front].concat()).finish().exits_with(0);
+    let results = room.results();
+    for record in valid_records(&results, 2) {
+        let roles: Vec<&str> = record.watched.chain.iter().map(|part| &*part.role).collect();
+        let expected = match record.variant.as_str() {
+            "relayed" => vec!["relay", "upstream"],
+            _ => vec!["upstream"],
+        };
+        assert_eq!(roles, expected, "{done}");
+        for part in &record.watched.chain {
+            assert_eq!(part.server.host, "ns1", "{part:?}");
+            assert!(part.resources.samples.len() >= 2, "{:?}", part.resources);
+        }
+        let upstream = record.watched.chain.last().and_then(|part| part.counters.as_ref());
+        assert!(upstream.is_some_and(|counters| counters.samples.len() >= 2), "{upstream:?}");
+        let written = record.server.configuration.as_ref().expect("it has one");
+        let folder = format!("runs/{}-1", record.variant);
+        assert!(results.path().join(folder).join(written).is_file(), "{written}");
+    }
+    check_nothing_is_left(&room);
+}
+
 /// A configuration of the user's own is a file of the host, as the zones are that it names.
 #[test]
 fn a_configuration_of_that_host_is_run_there() {
@@ -279,9 +319,10 @@ fn each_mistake_about_a_started_server_is_named() {
         &["--set", "server.kind=bind", "--set", "server.address=192.0.2.99"],
         "set `server.address` to an address of that host",
     );
+    let live = ["--set", "server.kind=unbound", "--set", "upstream.address=192.0.2.7"];
     refused(
-        &["--set", "server.kind=unbound", "--set", "upstream.kind=embedded"],
-        "cannot have `upstream.kind`",
+        &[&live[..], &["--set", "upstream.kind=external"]].concat(),
+        "cannot have `upstream.kind = \"external\"`",
     );
     refused(
         &["--set", "server.kind=bind", "--set", "hosts.program=/nowhere/dnslab"],

@@ -28,7 +28,7 @@ fn check_death(kind: &str, victim: Victim) {
     let (_, server) = room.wait_for_load(&running, |plan| plan.get(1));
     kill(match victim {
         Victim::Server => server,
-        Victim::Guard => guard_of(server, running.pid()),
+        Victim::Guard => guard_of(server),
     });
     let done = running.finish().exits_with(3).prints("[2/4]").prints("FAILED");
     let results = room.results();

@@ -14,7 +14,6 @@ use dnslab_agent::{
 };
 use dnslab_analysis::{BottleneckFigures, backlog_beyond_lead_ns, caveats, unserved};
 use dnslab_figures::{Answers, Connections};
-use dnslab_lab::hosts::EndedPart;
 use dnslab_lab::perf::{self, Perf, PerfError, Sampled};
 use dnslab_lab::way::way_to;
 use dnslab_lab::{self as lab, GroupWatch, GuardProgram, Latest, Sampler, cpus};
@@ -30,11 +29,12 @@ use dnslab_settings::{MAX_WORKERS, Variant, Verification};
 use super::error::{QueriesError, TargetError};
 use super::leftovers;
 use super::open_load::{CaseOpenLoad, OpenLoad, OpenRate};
+use super::place::Startup;
 use super::queries::{Asked, with_files};
 use super::seeds::Seeds;
 use super::split::Cpus;
 use super::target::{Target, prepare};
-use super::testbed::{self, LOG_LINES, Startup, Testbed, Watch};
+use super::testbed::{self, Ended, LOG_LINES, Testbed, Watch};
 use super::validity::{asked_ns, expected, why_invalid};
 use super::watching::{self, NOT_COVERED};
 use super::ways::Ways;
@@ -76,10 +76,15 @@ pub(super) struct Prepared<'a> {
     /// RFC 3339, UTC.
     started: String,
     cpus: Cpus,
-    pub(super) testbed: Testbed,
+    pub(super) up: Up,
+}
+
+/// What is up for a run. The server goes first, then whoever asks it, then what is behind it and the hosts.
+pub(super) struct Up {
     pub(super) target: Target,
-    /// Those that share the load; `None` where this host has it.
+    /// Those that have the load; `None` where this process has it.
     pub(super) hosts: Option<LoadHosts>,
+    pub(super) testbed: Testbed,
 }
 
 /// The watch of all servers of a case during one load.
@@ -216,11 +221,8 @@ impl Case<'_> {
             record.caveats.push(self.cut_short(0));
             return Err(record.into());
         }
-        let hosts = self.load_hosts().map_err(TargetError::from);
-        match hosts.and_then(|hosts| Ok((hosts, self.start(&cpus, stop)?))) {
-            Ok((hosts, (testbed, target))) => {
-                Ok(Prepared { case: self, started, cpus, testbed, target, hosts })
-            }
+        match self.start(&cpus, stop) {
+            Ok(up) => Ok(Prepared { case: self, started, cpus, up }),
             Err(error) => {
                 let log = log_tail_of(&error);
                 let mut record = self.failed(started, error.to_string(), log);
@@ -241,24 +243,18 @@ impl Case<'_> {
         }
     }
 
-    /// The hosts that share the load.
-    fn load_hosts(&self) -> Result<Option<LoadHosts>, LinkError> {
-        let hosts = self.variant.load.hosts.as_ref();
-        hosts.map(|hosts| LoadHosts::reach(self.agents, hosts)).transpose()
-    }
-
     /// The server under test is the last to start.
-    pub(super) fn start(
-        &self,
-        cpus: &Cpus,
-        stop: &AtomicBool,
-    ) -> Result<(Testbed, Target), TargetError> {
+    pub(super) fn start(&self, cpus: &Cpus, stop: &AtomicBool) -> Result<Up, TargetError> {
         let seeds = Seeds::of_run(self.seed);
         let Self { folder, guard, agents, .. } = *self;
+        let hosts = self.variant.load.hosts.as_ref();
+        let hosts = hosts.map(|hosts| LoadHosts::reach(agents, hosts)).transpose()?;
         let startup = Startup { cpus, seeds, folder, guard, stop, agents };
         let testbed = Testbed::make(self.variant, self.queries, startup)?;
-        let target = prepare(self.variant, &testbed, startup, self.queries)?;
-        Ok((testbed, target))
+        let hosts = hosts.or_else(|| testbed.clients(cpus));
+        let asked = (self.queries, hosts.as_ref());
+        let target = prepare(self.variant, &testbed, startup, asked)?;
+        Ok(Up { target, hosts, testbed })
     }
 
     /// True if the server writes logs and has no room left for them.
@@ -511,13 +507,17 @@ impl Case<'_> {
 impl Prepared<'_> {
     /// The main load as it is asked for, or an open one after it.
     pub(super) fn job(&self, open: Option<&CaseOpenLoad>) -> Result<Job, QueriesError> {
-        self.case.job(&self.target.ways, (&self.cpus, self.hosts.as_ref()), open)
+        self.case.job(&self.up.target.ways, (&self.cpus, self.up.hosts.as_ref()), open)
     }
 
     pub(super) fn watch(&self) -> Watching {
         let load_cpus = &self.cpus.load;
-        let begun = self.target.watch.clone().and_then(|server| {
-            server.beside_load(load_cpus).watch().map_err(|error| error.to_string())
+        // Of the laboratory's own agents, those that are no part of this process are dnslab's all the same.
+        let of_laboratory = self.up.hosts.as_ref().filter(|hosts| hosts.is_of_laboratory());
+        let mut own = of_laboratory.map(LoadHosts::processes).unwrap_or_default();
+        own.push(std::process::id());
+        let begun = self.up.target.watch.clone().and_then(|server| {
+            server.beside_load(load_cpus).watch(own).map_err(|error| error.to_string())
         });
         let (server, unwatched) = match begun {
             Ok(server) => (Some(server), None),
@@ -528,7 +528,7 @@ impl Prepared<'_> {
             let sampler = Sampler::start(lab::Watched::of_this_process(load_cpus));
             (String::new(), Some(ServerWatch::Here(Box::new(sampler))))
         };
-        let load_hosts = match &self.hosts {
+        let load_hosts = match &self.up.hosts {
             // That a host is lost is the fault of the case.
             Some(hosts) => hosts.watch(),
             None => is_elsewhere.then(here).into_iter().collect(),
@@ -541,21 +541,19 @@ impl Prepared<'_> {
 
     /// The ways between the hosts, if packets leave this one or a namespace.
     fn paths(&self) -> Vec<NetworkPath> {
-        let to = self.target.ways.address.ip();
-        let mut paths = match &self.hosts {
+        let Up { target, hosts, .. } = &self.up;
+        let to = target.ways.address.ip();
+        let mut paths = match hosts {
             _ if to.is_loopback() => Vec::new(),
             Some(hosts) => hosts.paths_to(to),
-            None => {
-                let visit = self.testbed.visit("client");
-                visit.ok().and_then(|_visit| way_to(to)).into_iter().collect()
-            }
+            None => way_to(to).into_iter().collect(),
         };
         let back = paths.first().and_then(|path| path.from.parse().ok());
-        let watched = self.target.watch.as_ref().ok();
-        paths.extend(back.and_then(|from| match (watched?.path_to(from), &self.hosts) {
+        let watched = target.watch.as_ref().ok();
+        paths.extend(back.and_then(|from| match (watched?.path_to(from), hosts) {
             (Some(path), _) => Some(path),
             // Of a server here, which other hosts ask.
-            (None, Some(_)) if self.target.server.is_some() => way_to(from),
+            (None, Some(_)) if target.server.is_some() => way_to(from),
             (None, _) => None,
         }));
         paths
@@ -573,22 +571,22 @@ impl Prepared<'_> {
             let recording = perf.as_ref().map_err(Clone::clone)?.record(watched, rate_hz, place);
             recording.map_err(|error: PerfError| error.to_string())
         };
-        let watched = self.target.watch.as_ref().map_err(Clone::clone);
+        let watched = self.up.target.watch.as_ref().map_err(Clone::clone);
         watching.recording = Some(watched.and_then(|watched| watched.sample(length, here)));
     }
 
     /// Lets the servers count from here on.
     pub(super) fn count(&self, watching: &mut Watching) {
-        let counted = self.target.server.as_ref().filter(|_| self.case.variant.server.watch);
+        let counted = self.up.target.server.as_ref().filter(|_| self.case.variant.server.watch);
         let counters = counted.and_then(StartedServer::count).map(Ok);
         watching.counters = counters.or_else(|| self.count_external());
-        watching.chain = self.testbed.watch(self.case.variant, &self.cpus);
+        watching.chain = self.up.testbed.watch(self.case.variant, &self.cpus);
     }
 
     /// Reads what an external server counts, if it is said where it publishes that.
     fn count_external(&self) -> Option<Result<CounterWatching, String>> {
         let statistics = self.case.variant.statistics()?;
-        match self.target.watch.as_ref().ok()? {
+        match self.up.target.watch.as_ref().ok()? {
             WatchedServer::Here(_) => {
                 let counted = watching::count(self.case.variant, statistics, self.case.guard)?;
                 Some(counted.map(CounterWatching::here))
@@ -638,7 +636,7 @@ impl Prepared<'_> {
             LoadHostSeries { host, resources }
         });
         // A quota of this process holds up no load elsewhere.
-        let is_here = self.hosts.is_none();
+        let is_here = self.up.hosts.as_ref().is_none_or(LoadHosts::is_of_laboratory);
         let watched = Watched {
             resources,
             load_hosts: load_hosts.collect(),
@@ -649,13 +647,13 @@ impl Prepared<'_> {
                     CounterSeries { failure: Some(failure), ..CounterSeries::default() }
                 }
             }),
-            chain: self.testbed.parts(chain, origin, window),
+            chain: self.up.testbed.parts(chain, origin, window),
             others_cpu_ns: 0,
             observing_cpu_ns: 0,
             load_cpu_limit: own.limit.filter(|_| is_here),
             load_pressure_share: own.pressure_share.filter(|_| is_here),
         };
-        let server = &self.target.facts;
+        let server = &self.up.target.facts;
         let run = Observation { load, server, measured, watched: &watched };
         let profile = recording.map(|recording| self.profile(recording?, origin, &run));
         Applied { result, watched, unwatched, fault, profile }
@@ -665,7 +663,7 @@ impl Prepared<'_> {
     fn is_idle(&self, resources: &ResourceSeries, measured: &Measured) -> bool {
         const LEAST_NS: u64 = 200;
         let (window, answered) = (measured.window(), measured.counters.outcomes.answered);
-        let used = resources.cpu_ns(window).filter(|_| self.target.facts.is_external());
+        let used = resources.cpu_ns(window).filter(|_| self.up.target.facts.is_external());
         answered > 10_000 && used.is_some_and(|used_ns| used_ns < LEAST_NS * answered)
     }
 
@@ -694,31 +692,32 @@ impl Prepared<'_> {
 
     /// The fault of the servers, hosts and disk of this case.
     pub(super) fn fault(&self) -> Option<Fault> {
-        let server = self.target.server.as_ref().and_then(|server| {
+        let server = self.up.target.server.as_ref().and_then(|server| {
             let (ending, log_tail) = server.exited(LOG_LINES)?;
             Some(Fault::Ended { what: "server".to_owned(), ending, log_tail })
         });
         let full = || self.case.disk_is_full().then_some(Fault::DiskFull);
         let of_testbed = || {
-            let EndedPart { what, report, log_tail } = self.testbed.ended()?;
-            Some(Fault::Ended { what, ending: report.ending.to_string(), log_tail })
+            let Ended { what, ending, log_tail } = self.up.testbed.ended()?;
+            Some(Fault::Ended { what, ending, log_tail })
         };
         server.or_else(of_testbed).or_else(full).or_else(|| self.lost_host())
     }
 
     /// A host of the server or of the load that is lost.
     fn lost_host(&self) -> Option<Fault> {
-        let started = self.target.server.as_ref().and_then(StartedServer::lost);
-        let watched = self.target.watch.as_ref().ok().and_then(WatchedServer::lost);
+        let started = self.up.target.server.as_ref().and_then(StartedServer::lost);
+        let watched = self.up.target.watch.as_ref().ok().and_then(WatchedServer::lost);
         let of_server = started.or(watched);
-        let error = of_server.or_else(|| self.hosts.as_ref()?.lost())?;
+        let of_load = || self.up.hosts.as_ref()?.lost();
+        let error = of_server.or_else(of_load).or_else(|| self.up.testbed.lost())?;
         Some(Fault::HostLost { reason: error.to_string() })
     }
 
     /// Stops everything and makes the record.
     pub(super) fn finish(self, loads: CaseLoads<'_>) -> RunRecord {
         let CaseLoads { main, open: applied, is_whole, planned } = loads;
-        let Self { case, started, cpus, testbed, target, .. } = self;
+        let Self { case, started, cpus, up: Up { target, hosts, testbed } } = self;
         let wants_common = planned.iter().any(|load| matches!(load.rate, OpenRate::Common(_)));
         let (mut open, mut open_fault) = (Vec::new(), None);
         for OpenApplied { rate, applied } in applied {
@@ -737,6 +736,7 @@ impl Prepared<'_> {
         let is_lost = |fault: &Option<Fault>| matches!(fault, Some(Fault::HostLost { .. }));
         let is_whole = is_whole && !is_lost(&fault) && !is_lost(&open_fault);
         let end = Ending::of(target.server, fault.or(open_fault), case.folder);
+        drop(hosts);
         testbed.stop();
         let mut record = match result {
             Ok(result) => {
@@ -840,6 +840,10 @@ fn log_tail_of(error: &TargetError) -> Vec<String> {
     match error {
         TargetError::Lab(LabError::Exited(exited)) => exited.log_tail.clone(),
         TargetError::Lab(LabError::NotReady(waited)) => waited.log_tail.clone(),
+        TargetError::NotStarted { log, .. }
+        | TargetError::NotServed(NotServed::Link(LinkError::Failed { log, .. })) => {
+            log[log.len().saturating_sub(LOG_LINES)..].to_vec()
+        }
         TargetError::ChainServer { source, .. } => log_tail_of(source),
         _ => Vec::new(),
     }

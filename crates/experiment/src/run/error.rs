@@ -285,6 +285,9 @@ pub(super) enum TargetError {
     /// A server could not be started on its host.
     #[error(transparent)]
     NotServed(#[from] NotServed),
+    /// The agent of its host could not start a server.
+    #[error("{failure}")]
+    NotStarted { failure: String, log: Vec<String> },
     /// A server answers on its host, and not from here.
     #[error(
         "the server answers on {host}, and {address} does not answer from here over {transport}: {reason}\n  hint:    a \

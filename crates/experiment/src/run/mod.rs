@@ -9,6 +9,7 @@ mod first_query;
 mod internet;
 mod leftovers;
 mod open_load;
+mod place;
 pub(crate) mod population;
 mod queries;
 mod ready;

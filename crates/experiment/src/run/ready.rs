@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use dnslab_agent::{Ready, answered};
+use dnslab_agent::{LoadHosts, PROBE_TIMEOUT, Ready, answered};
 use dnslab_lab::PolicyZone;
-use dnslab_load::{Job, TlsSettings};
+use dnslab_load::{Asker, Job, TlsSettings};
 use dnslab_settings::{Load, Queries, Variant, Verification};
 use dnslab_traffic::QueryList;
 use dnslab_wire::{Query, QueryOptions, Transport};
@@ -65,6 +65,11 @@ impl Question {
         (&self.known, self.ready)
     }
 
+    /// What a policy denies.
+    pub(super) fn denied(&self) -> Option<&Query> {
+        self.denied.as_ref()
+    }
+
     pub(super) fn soa(origin: &str) -> Result<Self, QueriesError> {
         Self::new(origin, Rtype::SOA)
     }
@@ -81,6 +86,33 @@ impl Question {
         Ok(Self { known, ready: Ready::Record, denied: None })
     }
 
+    /// A load of which each client asks this over a transport.
+    fn job(
+        &self,
+        load: &Load,
+        transport: Transport,
+        address: SocketAddr,
+        tls: Option<&TlsSettings>,
+    ) -> Job {
+        let load = Load { transport, mix: None, ..load.clone() };
+        let list = QueryList::from_queries(vec![self.known.clone()], "readiness".to_owned());
+        Job { tls: tls.cloned(), ..Job::new(load, address, Arc::new(list)) }
+    }
+
+    /// Asks as the first client of this load does, over this transport, from the hosts of the load; `None` for this one.
+    pub(super) fn ask_from(
+        &self,
+        hosts: Option<&LoadHosts>,
+        load: &Load,
+        (transport, address): (Transport, SocketAddr),
+        tls: Option<&TlsSettings>,
+    ) -> Result<(), String> {
+        let Some(hosts) = hosts else { return self.ask(load, transport, address, tls) };
+        let job = self.job(load, transport, address, tls);
+        let asker = Asker { client: 0, transport, server: 0 };
+        self.ready.check(&self.known, hosts.ask(&job, asker, &self.known, PROBE_TIMEOUT))
+    }
+
     /// Asks as the first client of this load does, over this transport.
     pub(super) fn ask(
         &self,
@@ -89,9 +121,7 @@ impl Question {
         address: SocketAddr,
         tls: Option<&TlsSettings>,
     ) -> Result<(), String> {
-        let load = Load { transport, mix: None, ..load.clone() };
-        let list = QueryList::from_queries(vec![self.known.clone()], "readiness".to_owned());
-        let job = Job { tls: tls.cloned(), ..Job::new(load, address, Arc::new(list)) };
+        let job = self.job(load, transport, address, tls);
         answered(&job, &self.known, self.ready)?;
         let Some(denied) = &self.denied else { return Ok(()) };
         answered(&job, denied, Ready::Denied)

@@ -7,7 +7,6 @@ use std::cell::{Cell, OnceCell};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use dnslab_agent::{HostedLoad, LoadHosts};
 use dnslab_analysis::slice_needed_ns;
 use dnslab_load::{Job, LoadResult, Member, Progress, Share};
 use dnslab_record::{CpuProfile, LiveLoad, LoadPart, ResourceSeries, RunRecord, Span};
@@ -115,7 +114,7 @@ impl Round<'_> {
             member.count(watching);
             member.sample(watching);
         }
-        let results = visit_and_run(&applying, &mut |place, progress| {
+        let results = run_all(&applying, &mut |place, progress| {
             let load = &applying[place];
             load.notice_fault();
             if load.fault.get().is_some() || stop.load(Ordering::Relaxed) {
@@ -212,49 +211,32 @@ fn longer_slices(applied: &[Applied], slices: SlicePlan) -> Option<SlicePlan> {
 
 /// Lets the resource samples of the servers reach beyond a load.
 fn pause(members: &[Prepared<'_>]) {
-    if members.iter().any(|member| member.target.server.is_some()) {
+    if members.iter().any(|member| member.up.target.server.is_some()) {
         std::thread::sleep(SAMPLES_AROUND);
     }
 }
 
-/// Applies the loads from the clients' host, which several members share.
-fn visit_and_run(
+/// Applies the loads: from the hosts that have them, which several members share, or from here.
+fn run_all(
     applying: &[Applying<'_>],
     observe: &mut dyn FnMut(usize, Progress<'_>),
 ) -> Vec<Result<LoadResult, String>> {
-    if let Some(hosts) = applying.first().and_then(|load| load.member.hosts.as_ref()) {
-        return run_on_hosts(hosts, applying, observe);
-    }
-    let visit = applying.first().map(|load| load.member.testbed.visit("client")).transpose();
-    let _visit = match visit {
-        Ok(visit) => visit,
-        Err(error) => return applying.iter().map(|_| Err(error.to_string())).collect(),
-    };
     let fit = fit(applying);
+    let mut observe_fit = |load: usize, progress: Progress<'_>| observe(fit[load], progress);
     let loads = applying.iter().filter_map(|Applying { member, job, stop, .. }| {
         let (case, job) = (member.case, job.as_ref().ok()?);
         let (clients, answers) = (case.queries.clients.as_deref(), case.told.as_ref());
         Some(Member { job, share: Share::whole(job), clients, stop, told: answers })
     });
     let loads: Vec<Member<'_>> = loads.collect();
-    let mut observe_fit = |load: usize, progress: Progress<'_>| observe(fit[load], progress);
-    let results = dnslab_load::run_together(&loads, &mut observe_fit).into_iter();
-    with_unfit(applying, results.map(|result| result.map_err(|error| error.to_string())))
-}
-
-/// Applies the loads from the hosts that share them.
-fn run_on_hosts(
-    hosts: &LoadHosts,
-    applying: &[Applying<'_>],
-    observe: &mut dyn FnMut(usize, Progress<'_>),
-) -> Vec<Result<LoadResult, String>> {
-    let fit = fit(applying);
-    let loads = applying.iter().filter_map(|Applying { member, job, stop, .. }| {
-        let clients = member.case.queries.clients.as_deref();
-        Some(HostedLoad { job: job.as_ref().ok()?, clients, stop })
-    });
-    let loads: Vec<HostedLoad<'_>> = loads.collect();
-    let results = hosts.run(&loads, &mut |load, progress| observe(fit[load], progress));
+    let hosts = applying.first().and_then(|load| load.member.up.hosts.as_ref());
+    let results = match hosts {
+        Some(hosts) => hosts.run(&loads, &mut observe_fit),
+        None => {
+            let results = dnslab_load::run_together(&loads, &mut observe_fit).into_iter();
+            results.map(|result| result.map_err(|error| error.to_string())).collect()
+        }
+    };
     with_unfit(applying, results.into_iter())
 }
 

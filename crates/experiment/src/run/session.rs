@@ -20,7 +20,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use dnslab_agent::{Agents, needs};
 use dnslab_figures::AnswersError;
-use dnslab_lab::{GuardProgram, Installed, LabError, host, hosts, title};
+use dnslab_lab::{GuardProgram, Installed, LabError, host, hosts};
 use dnslab_record::{
     CaseId, Compared, CostLimit, Fact, LiveLoad, Looks, RunRecord, RunStatus, SESSION_FORMAT,
     SkippedVariant,
@@ -835,20 +835,20 @@ impl ServedThere {
     fn ask(experiment: &Experiment, plan: &Plan, agents: &Agents) -> Result<Self, SessionError> {
         let (mut facts, mut skipped) = (Vec::new(), Vec::new());
         for variant in variants_of(experiment, plan) {
-            let (Some(kind), Some(host)) = (variant.server.kind.started(), &variant.server.host)
+            let (Some(_), Some(host)) = (variant.server.kind.started(), &variant.server.host)
             else {
                 continue;
             };
             let answer = agents.link(host).and_then(|link| link.can_serve(variant));
             let name = variant.name.clone();
             match answer {
-                Ok(Ok(version)) => {
-                    let program = variant.server.binary.as_ref();
-                    let from = program.map(|path| format!(" ({})", path.display()));
-                    let name = format!("{host}: {}{}", title(kind), from.unwrap_or_default());
-                    let fact = Fact { name, value: version };
-                    if !facts.contains(&fact) {
-                        facts.push(fact);
+                Ok(Ok(versions)) => {
+                    for (server, value) in variant.servers().iter().zip(versions) {
+                        let Some(installed) = conditions::installed_name(server) else { continue };
+                        let fact = Fact { name: format!("{host}: {installed}"), value };
+                        if !facts.contains(&fact) {
+                            facts.push(fact);
+                        }
                     }
                 }
                 Ok(Err(reason)) => skipped.push(SkippedVariant { variant: name, reason }),

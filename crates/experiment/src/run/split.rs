@@ -26,7 +26,8 @@ impl Cpus {
     /// When a named CPU is not allowed, or nothing is left for one side.
     pub(super) fn of(variant: &Variant) -> Result<Self, CpuError> {
         let Split { mut server, mut load } = split(variant)?;
-        if variant.upstream.kind.and_then(UpstreamChoice::started).is_none() {
+        let is_elsewhere = variant.server.host.is_some();
+        if is_elsewhere || variant.upstream.kind.and_then(UpstreamChoice::started).is_none() {
             return Ok(Self { server, load, upstream: Vec::new() });
         }
         let named = variant.upstream.cpus.clone();

@@ -1,24 +1,24 @@
 //! The server of one run, started here or running already.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use dnslab_agent::{Agents, SentServer, ServerPlace, StartedServer, server_spec};
-use dnslab_lab::{GuardProgram, Patience, RunningServer, ServerSpec};
+use dnslab_agent::{Agents, LoadHosts, StartedServer};
+use dnslab_lab::{GuardProgram, Patience, ServerSpec};
 use dnslab_load::{Endpoint, TlsSettingsError};
 use dnslab_record::ServerFacts;
-use dnslab_settings::{HostPlace, Load, OptionForm, TlsVersions, Variant, Verification};
+use dnslab_settings::{ChainRole, Load, OptionForm, TlsVersions, Variant, Verification};
 use dnslab_wire::{TlsGroup, Transport};
 
 use super::error::TargetError;
 use super::first_query::is_answered;
+use super::place::{Client, Place, Startup};
 use super::queries::{Asked, with_files};
-use super::ready::{Probe, Question};
+use super::ready::Question;
 use super::remedies::hint;
 use super::seeds::Role;
-use super::testbed::{Startup, Testbed, visit};
+use super::testbed::Testbed;
 use super::watching::{self, SWITCHED_OFF, Watch};
 use super::ways::{Ways, tls};
 use super::zone::served_zone;
@@ -35,6 +35,21 @@ pub(super) struct Target {
 }
 
 impl Target {
+    /// A server that has been started, as its first clients reach it.
+    fn of(
+        server: StartedServer,
+        transport: Transport,
+        verification: Option<&Verification>,
+    ) -> Result<Self, TargetError> {
+        let known = server.addresses().iter();
+        let ports = known.clone().map(|(transport, at)| (*transport, at.port())).collect();
+        let address = known.copied().find(|(known, _)| *known == transport);
+        let (_, address) = address.expect("it was started with this transport");
+        let tls = tls(transport, verification, &address.ip().to_string(), server.authority())?;
+        let (facts, watch) = (server.facts().clone(), Ok(server.watched()));
+        Ok(Self { ways: Ways::one(address, tls), ports, server: Some(server), watch, facts })
+    }
+
     /// Where the clients of another transport than the first reach a server that was started here.
     fn endpoint(
         &self,
@@ -53,17 +68,16 @@ impl Target {
 }
 
 /// Starts the variant's server with all its state under the run's folder, or checks that the external one
-/// answers.
+/// answers. It is asked from the hosts of the load; `None` for this one.
 pub(super) fn prepare(
     variant: &Variant,
     testbed: &Testbed,
     startup: Startup<'_>,
-    asked: &Asked,
+    (asked, hosts): (&Asked, Option<&LoadHosts>),
 ) -> Result<Target, TargetError> {
-    let mut target = match (Ways::to_running(variant)?, &variant.server.host) {
-        (Some(ways), _) => external(variant, ways, asked, startup.agents)?,
-        (None, Some(host)) => started_there(variant, host, startup, asked)?,
-        (None, None) => started(variant, testbed, startup, asked)?,
+    let mut target = match Ways::to_running(variant)? {
+        Some(ways) => external(variant, ways, asked, startup.agents)?,
+        None => started(variant, testbed, startup, (asked, hosts))?,
     };
     if !variant.server.watch {
         target.watch = Err(SWITCHED_OFF.to_owned());
@@ -71,42 +85,58 @@ pub(super) fn prepare(
     Ok(target)
 }
 
-/// A server that is started for the run. It is ready when it answers clients with default settings of TLS; then it is
-/// asked with those of the load.
+/// A server that is started for the run. It is ready when it answers a client with default settings of TLS; then it is
+/// asked with those of the load, and from where that comes.
 fn started(
     variant: &Variant,
     testbed: &Testbed,
     startup: Startup<'_>,
-    asked: &Asked,
+    (asked, hosts): (&Asked, Option<&LoadHosts>),
 ) -> Result<Target, TargetError> {
     let load = with_files(variant)?;
     let transport = load.transport;
-    let client = Client {
-        transport,
-        load: &load,
-        verification: variant.verification(),
-        network: testbed.network("client"),
-        start_limit: variant.server.start_limit,
+    let (address, ports) = testbed.listen(variant.server.address.ip());
+    let place = Place {
+        directory: startup.folder.join("server"),
+        address,
+        ports,
+        cpus: &startup.cpus.server,
+        seed: startup.seeds.of(Role::Server),
+        agent: testbed.agent("server"),
     };
-    let spec = spec(variant, testbed, startup, asked)?;
+    let spec = spec(variant, testbed, (&place, startup.stop), asked)?;
     let question = Question::of(variant, asked)?.with_policy(spec.policy_zone.as_ref())?;
-    let mut target = start(&spec, &client, &question, startup.guard, startup.stop)?;
+    let verification = variant.verification();
+    let client = Client { question: &question, load: &load, verification: verification.as_ref() };
+    let server = place.start(variant, ChainRole::Server, &spec, client, startup)?;
+    let mut target = Target::of(server, transport, verification.as_ref())?;
     target.facts.upstream = testbed.external_upstream();
     target.ways.tls = target.ways.tls.map(|tls| tls.of_load(&load));
     for mixed in load.mixed().iter().copied() {
         let endpoint = target.endpoint(variant, mixed)?;
         target.ways.others.push(endpoint);
     }
-    let Some(tls) = &target.ways.tls else { return Ok(target) };
-    if let Some((offered, key)) = own_tls(&load) {
-        let _visit = testbed.visit("client")?;
-        let answered = question.ask(&load, transport, target.ways.address, Some(tls));
-        answered.map_err(|reason| {
+    let address = target.ways.address;
+    let ask = || {
+        let tls = target.ways.tls.as_ref();
+        question.ask_from(hosts, &load, (transport, address), tls)
+    };
+    if let Some((offered, key)) = own_tls(&load).filter(|_| target.ways.tls.is_some()) {
+        ask().map_err(|reason| {
             let library = match target.facts.tls_library.as_str() {
                 "" => "the server's TLS library".to_owned(),
                 library => format!("the server's TLS library ({library})"),
             };
             TargetError::NoCommonTls { offered, key, library, reason }
+        })?;
+    }
+    // Other hosts may reach it where this one does not.
+    if let Some(host) = variant.server.host.as_ref().filter(|_| hosts.is_none()) {
+        asked_often(ask).map_err(|reason| TargetError::NotReached {
+            host: host.name.clone(),
+            address,
+            transport,
+            reason,
         })?;
     }
     Ok(target)
@@ -149,83 +179,25 @@ fn external(
 fn spec(
     variant: &Variant,
     testbed: &Testbed,
-    startup: Startup<'_>,
+    (place, stop): (&Place<'_>, &AtomicBool),
     asked: &Asked,
 ) -> Result<ServerSpec, TargetError> {
-    let place = ServerPlace {
-        directory: startup.folder.join("server"),
-        listen: testbed.listen(variant.server.address.ip())?,
-        network: testbed.network("server"),
-        cpus: &startup.cpus.server,
-        connections: super::room::connections(&variant.load),
-        seed: startup.seeds.of(Role::Server),
-    };
-    let mut spec = server_spec(variant, place);
+    let mut spec = place.spec(variant, &variant.front())?;
+    spec.connections = super::room::connections(&variant.load);
     spec.upstream = testbed.upstream().filter(|_| !variant.resolves());
     spec.root_hints = testbed.root_hints(variant);
     spec.own = asked.own.as_deref().cloned();
-    if spec.upstream.is_none() && spec.root_hints.is_none() && spec.own.is_none() {
+    // A configuration of one's own has zones of its own.
+    let has_own = variant.own_configuration().is_some();
+    if spec.upstream.is_none() && spec.root_hints.is_none() && !has_own {
         let own = asked.zone.as_deref();
-        spec.zone = Some(served_zone(&variant.zone, own, &spec.directory, startup.stop)?);
+        spec.zone = Some(served_zone(&variant.zone, own, &spec.directory, stop)?);
     }
     if variant.server.dnssec {
         spec.trust_anchors = testbed.trust_anchors(variant)?;
     }
     spec.policy_zone = asked.policy.as_deref().cloned();
     Ok(spec)
-}
-
-/// Starts the server on another host. It answers there; then it is asked from here, as the load will ask it.
-fn started_there(
-    variant: &Variant,
-    host: &HostPlace,
-    startup: Startup<'_>,
-    asked: &Asked,
-) -> Result<Target, TargetError> {
-    let link = startup.agents.link(host)?;
-    let (load, folder) = (with_files(variant)?, startup.folder.join("server"));
-    let question = Question::of(variant, asked)?;
-    let own = asked.zone.as_deref();
-    // A configuration of one's own has zones of its own, and is read there.
-    let zone = match variant.own_configuration() {
-        None => Some(served_zone(&variant.zone, own, &folder, startup.stop)?),
-        Some(_) => None,
-    };
-    let sent = SentServer {
-        variant,
-        connections: super::room::connections(&variant.load),
-        seed: startup.seeds.of(Role::Server),
-        question: question.known(),
-        zone: zone.as_ref(),
-        folder: &folder,
-    };
-    let server = StartedServer::there(&link, &sent, startup.stop)?;
-    let transport = load.transport;
-    let address = server.addresses().iter().find(|(known, _)| *known == transport);
-    let address = address.map_or(variant.server.address.at(0), |(_, address)| *address);
-    let (name, verification) = (address.ip().to_string(), variant.verification());
-    let tls = tls(transport, verification.as_ref(), &name, server.authority())?;
-    let ports = server.addresses().iter().map(|(transport, at)| (*transport, at.port())).collect();
-    let (facts, watch) = (server.facts().clone(), Ok(server.watched()));
-    let ways = Ways::one(address, tls);
-    let mut target = Target { ways, ports, server: Some(server), watch, facts };
-    target.ways.tls = target.ways.tls.map(|tls| tls.of_load(&load));
-    for mixed in load.mixed().iter().copied() {
-        let endpoint = target.endpoint(variant, mixed)?;
-        target.ways.others.push(endpoint);
-    }
-    // Other hosts may reach it where this one does not.
-    if load.hosts.is_none() {
-        let answered =
-            asked_often(|| question.ask(&load, transport, address, target.ways.tls.as_ref()));
-        answered.map_err(|reason| TargetError::NotReached {
-            host: host.name.clone(),
-            address,
-            transport,
-            reason,
-        })?;
-    }
-    Ok(target)
 }
 
 /// Attempts to reach a server that has answered on its host: packets are lost.
@@ -253,48 +225,8 @@ pub(super) fn start_with_run_authority(
     guard: &GuardProgram,
 ) -> Result<Target, TargetError> {
     let origin = spec.zone.as_ref().map_or(".", |zone| zone.origin.as_str());
-    let question = Question::soa(origin)?;
-    let load = &Load::default();
-    let verification = Some(Verification::RunAuthority);
-    let client = Client { transport, load, verification, network: None, start_limit: START_LIMIT };
-    start(spec, &client, &question, guard, &AtomicBool::new(false))
-}
-
-/// A client that a server must answer to be ready.
-struct Client<'a> {
-    transport: Transport,
-    load: &'a Load,
-    verification: Option<Verification>,
-    /// Of its host; `None` for that of dnslab.
-    network: Option<PathBuf>,
-    /// Time until it must have its first right answer.
-    start_limit: Duration,
-}
-
-/// Waits until the server gives the right answer to this client.
-fn start(
-    spec: &ServerSpec,
-    client: &Client<'_>,
-    question: &Question,
-    guard: &GuardProgram,
-    stop: &AtomicBool,
-) -> Result<Target, TargetError> {
-    let (transport, verification) = (client.transport, client.verification.as_ref());
-    let address = spec.socket_address(transport);
-    let name = address.ip().to_string();
-    let authority = spec.directory.join("authority.pem");
-    let load = Load { http_path: spec.http_path.clone(), ..client.load.clone() };
-    let probe = Probe { question, load: &load, verification, authority: &authority };
-    let probe = |transport: Transport, address: SocketAddr| {
-        let _visit = visit(client.network.as_deref()).map_err(|error| error.to_string())?;
-        probe.ask(transport, address)
-    };
-    let server =
-        RunningServer::start(spec, guard, &probe, Patience { timeout: client.start_limit, stop })?;
-    let tls = tls(transport, verification, &name, Some(&authority))?;
-    let server = StartedServer::Here(Box::new(server));
-    let (facts, watch) = (server.facts().clone(), Ok(server.watched()));
-    let port = |transport: &Transport| (*transport, spec.socket_address(*transport).port());
-    let ports = spec.transports.iter().map(port).collect();
-    Ok(Target { ways: Ways::one(address, tls), ports, server: Some(server), watch, facts })
+    let verification = Some(&Verification::RunAuthority);
+    let client = Client { question: &Question::soa(origin)?, load: &Load::default(), verification };
+    let patience = Patience { timeout: START_LIMIT, stop: &AtomicBool::new(false) };
+    Target::of(client.start(spec, guard, patience)?, transport, verification)
 }

@@ -2,21 +2,19 @@
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use dnslab_agent::{Agents, give};
-use dnslab_lab::hosts::{self, EndedPart, Hosts, LinkSettings};
-use dnslab_lab::network::Visit;
-use dnslab_lab::{
-    CounterWatch, GuardProgram, IANA_TRUST_ANCHORS, LabError, Patience, Ports, RootHints,
-    RunningServer, Sampler, ServerSpec, Upstream, UpstreamTls, certificate, ports,
+use dnslab_agent::{
+    CounterWatching, Link, LinkError, LoadHosts, PortChoice, ServerWatch, StartedServer,
 };
+use dnslab_lab::hosts::{self, Hosts, LinkSettings};
+use dnslab_lab::{IANA_TRUST_ANCHORS, RootHints, ServerSpec, Upstream, UpstreamTls, certificate};
 use dnslab_record::{ChainPart, ExternalUpstream, HostFacts, Span, TestbedFacts};
 use dnslab_settings::{
-    ChainRole, ChainServer, HostsChoice, Link, Load, Queries, ServerKind, UpstreamChoice, Variant,
-    Verification,
+    ChainRole, ChainServer, HostAt, HostPlace, HostsChoice, Install, Load, Queries, ServerKind,
+    UpstreamChoice, Variant, Verification,
 };
 use dnslab_wire::units::duration;
 use dnslab_wire::{TRUST_ANCHOR_DS, Transport};
@@ -24,15 +22,12 @@ use dnslab_wire::{TRUST_ANCHOR_DS, Transport};
 use super::error::{QueriesError, TargetError};
 use super::external_upstream as external;
 use super::internet::PrivateInternet;
+use super::place::{Client, Place, Startup};
 use super::queries::Asked;
-use super::ready::{Probe, Question, READY_NAME};
-use super::seeds::{Role, Seeds};
+use super::ready::{Question, READY_NAME};
+use super::seeds::Role;
 use super::split::Cpus;
 use super::zone::served_zone;
-
-/// Ports of a relay that shares a host with the server under test.
-const RELAY_PORTS: Ports =
-    Ports { plain: 5_353, dot: 8_853, doh2: 8_443, doq: 8_853, doh3: 8_443, control: 8_054 };
 
 /// Lines of the server's log that the record of a failed run keeps.
 pub(super) const LOG_LINES: usize = 10;
@@ -40,6 +35,8 @@ pub(super) const LOG_LINES: usize = 10;
 pub(super) struct Testbed {
     /// In the order of the chain. They end before their hosts.
     behind: Vec<RunningChainServer>,
+    /// The agents of the hosts, in their order; or the one on the host of the server, for all servers.
+    agents: Vec<(&'static str, Arc<Link>)>,
     hosts: Option<Hosts>,
     /// What the server under test resolves in, if it resolves by itself.
     internet: Option<PrivateInternet>,
@@ -47,29 +44,23 @@ pub(super) struct Testbed {
     external: Option<Upstream>,
 }
 
-/// With what the servers of a run are started.
-#[derive(Clone, Copy)]
-pub(super) struct Startup<'a> {
-    pub(super) cpus: &'a Cpus,
-    pub(super) seeds: Seeds,
-    /// All their state is below it.
-    pub(super) folder: &'a Path,
-    pub(super) guard: &'a GuardProgram,
-    /// Whoever waits gives up when it is set.
-    pub(super) stop: &'a AtomicBool,
-    /// The links to other hosts.
-    pub(super) agents: &'a Agents,
-}
-
 struct RunningChainServer {
     role: ChainRole,
     transport: Transport,
-    server: RunningServer,
+    server: StartedServer,
 }
 
 pub(super) struct Watch {
-    sampler: Option<Sampler>,
-    counters: Option<CounterWatch>,
+    sampler: Option<ServerWatch>,
+    counters: Option<CounterWatching>,
+}
+
+/// What has ended by itself.
+pub(super) struct Ended {
+    pub(super) what: String,
+    /// How, in words.
+    pub(super) ending: String,
+    pub(super) log_tail: Vec<String>,
 }
 
 impl Testbed {
@@ -86,7 +77,8 @@ impl Testbed {
             hosts.add_internet(&internet.networks())?;
         }
         let external = external::upstream(variant, queries)?;
-        let mut made = Self { hosts, behind: Vec::new(), internet, external };
+        let agents = agents(variant, hosts.as_ref(), startup)?;
+        let mut made = Self { agents, hosts, behind: Vec::new(), internet, external };
         for behind in variant.behind().iter().rev() {
             let place = behind.role.name();
             let server = made.start(behind, variant, queries, startup);
@@ -96,17 +88,23 @@ impl Testbed {
         Ok(made)
     }
 
-    /// `None` without hosts.
-    pub(super) fn network(&self, host: &str) -> Option<PathBuf> {
-        self.hosts.as_ref()?.network(host).map(Path::to_owned)
+    /// The agent that starts the servers of a host; `None` for those that are started by this process.
+    pub(super) fn agent(&self, host: &str) -> Option<&Arc<Link>> {
+        self.agents.iter().find(|(name, _)| *name == host).map(|(_, agent)| agent)
+    }
+
+    /// The host of the clients, if it is one of the laboratory, with the CPUs of the load.
+    pub(super) fn clients(&self, cpus: &Cpus) -> Option<LoadHosts> {
+        let client = self.agent("client")?;
+        Some(LoadHosts::of_laboratory(Arc::clone(client), &cpus.load))
     }
 
     /// Where the server under test listens: on its own host at that address and the usual ports, otherwise at
     /// `fallback` and free ports.
-    pub(super) fn listen(&self, fallback: IpAddr) -> Result<(IpAddr, Ports), TargetError> {
+    pub(super) fn listen(&self, fallback: IpAddr) -> (IpAddr, PortChoice) {
         match self.hosts.as_ref().and_then(|hosts| hosts.address("server")) {
-            Some(address) => Ok((address, Ports::STANDARD)),
-            None => Ok((fallback, free_ports(fallback)?)),
+            Some(address) => (address, PortChoice::Standard),
+            None => (fallback, PortChoice::Free),
         }
     }
 
@@ -142,11 +140,6 @@ impl Testbed {
         })
     }
 
-    /// Moves this thread to a host until the visit is dropped. Without hosts it stays.
-    pub(super) fn visit(&self, host: &'static str) -> Result<Option<Visit>, TargetError> {
-        visit(self.network(host).as_deref())
-    }
-
     /// Watches the servers behind the one under test, unless that is switched off.
     pub(super) fn watch(&self, variant: &Variant, cpus: &Cpus) -> Vec<Watch> {
         let is_on = variant.server.watch;
@@ -154,26 +147,34 @@ impl Testbed {
             let watched = behind.server.watched().beside_load(&cpus.load);
             let watched = match behind.role {
                 // Interrupts on these CPUs count for the server under test alone.
-                ChainRole::Server | ChainRole::Relay => watched.pinned_to(&[]),
+                ChainRole::Server | ChainRole::Relay => watched.without_interrupts(),
                 ChainRole::Upstream => watched,
             };
+            // That a host is lost is the fault of the case.
             Watch {
-                sampler: is_on.then(|| Sampler::start(watched)),
-                counters: behind.server.count().filter(|_| is_on),
+                sampler: is_on.then(|| watched.watch(Vec::new()).ok()).flatten(),
+                counters: is_on.then(|| behind.server.count()).flatten(),
             }
         });
         watches.collect()
     }
 
     /// A server behind the one under test, a host or a link that has ended by itself.
-    pub(super) fn ended(&self) -> Option<EndedPart> {
+    pub(super) fn ended(&self) -> Option<Ended> {
         let server = self.behind.iter().find_map(|behind| {
-            let report = behind.server.exited()?;
-            let (what, log_tail) =
-                (behind.role.name().to_owned(), behind.server.log_tail(LOG_LINES));
-            Some(EndedPart { what, report, log_tail })
+            let (ending, log_tail) = behind.server.exited(LOG_LINES)?;
+            Some(Ended { what: behind.role.name().to_owned(), ending, log_tail })
         });
-        server.or_else(|| self.hosts.as_ref()?.ended(LOG_LINES))
+        server.or_else(|| {
+            let ended = self.hosts.as_ref()?.ended(LOG_LINES)?;
+            let (what, ending) = (ended.what, ended.report.ending.to_string());
+            Some(Ended { what, ending, log_tail: ended.log_tail })
+        })
+    }
+
+    /// Why one of the agents is lost; `None` while all are there.
+    pub(super) fn lost(&self) -> Option<LinkError> {
+        self.agents.iter().find_map(|(_, agent)| agent.ended())
     }
 
     /// What the watch has seen since `origin`, the start of the load, with the busiest threads of the
@@ -235,8 +236,7 @@ impl Testbed {
     /// The nearest server ends first.
     pub(super) fn stop(self) {
         for behind in self.behind {
-            // A server that ended by itself was noticed before.
-            behind.server.stop().ok();
+            behind.server.stop();
         }
     }
 
@@ -248,64 +248,52 @@ impl Testbed {
         queries: &Asked,
         startup: Startup<'_>,
     ) -> Result<RunningChainServer, TargetError> {
-        let Startup { cpus, seeds, folder, guard, stop, .. } = startup;
-        let directory = folder.join(behind.role.name());
-        let listen = self.listen_behind(behind.role, variant.server.address.ip())?;
+        let Startup { cpus, seeds, folder, stop, .. } = startup;
+        let agent = self.agent(behind.role.host());
+        let (address, choice) = self.listen_behind(behind.role, variant.server.address.ip());
         // The first of all addresses that a private Internet has.
         let root = self.internet.as_ref().map(|internet| internet.internet.root_addresses());
         let root = root.and_then(|addresses| addresses.first().copied());
-        let listen = (root.unwrap_or(listen.0), listen.1);
-        let kind = behind.kind.unwrap_or(ServerKind::Embedded);
-        let mut spec = ServerSpec::new(kind, directory.clone(), listen, &transports(behind));
-        spec.network = self.network(behind.role.host());
-        let own_cpus = match behind.role {
-            ChainRole::Server | ChainRole::Relay => &cpus.server,
-            ChainRole::Upstream => &cpus.upstream,
+        let place = Place {
+            directory: folder.join(behind.role.name()),
+            address: root.unwrap_or(address),
+            ports: choice,
+            cpus: match behind.role {
+                ChainRole::Server | ChainRole::Relay => &cpus.server,
+                ChainRole::Upstream => &cpus.upstream,
+            },
+            seed: seeds.of(Role::Upstream),
+            agent,
         };
+        let mut spec = place.spec(variant, behind)?;
         spec.upstream = self.upstream();
-        spec.counts = variant.server.watch;
-        give(&mut spec, behind, own_cpus, seeds.of(Role::Upstream));
         match &self.internet {
             Some(internet) => spec.embedded.hierarchy = Some(internet.description.clone()),
             None => give_data(&mut spec, variant, queries, stop)?,
         }
-        if kind == ServerKind::Embedded && self.internet.is_none() {
-            self.give_behaviour(&mut spec, variant);
+        if spec.kind == ServerKind::Embedded && self.internet.is_none() {
+            self.play_delay(&mut spec, variant);
         }
-        let authority = directory.join(certificate::AUTHORITY);
-        let (question, load) = (&Question::of(variant, queries)?, &Load::default());
-        let verification = Some(&Verification::RunAuthority);
-        let probe = Probe { question, load, verification, authority: &authority };
-        let ask = |transport: Transport, address: SocketAddr| {
-            // The server that will ask it is on this host.
-            let _visit = self.visit("server").map_err(|error| error.to_string())?;
-            probe.ask(transport, address)
+        let client = Client {
+            question: &Question::of(variant, queries)?,
+            load: &Load::default(),
+            verification: Some(&Verification::RunAuthority),
         };
-        let patience = Patience { timeout: variant.server.start_limit, stop };
-        let server = RunningServer::start(&spec, guard, &ask, patience)?;
+        let server = place.start(variant, behind.role, &spec, client, startup)?;
         Ok(RunningChainServer { role: behind.role, transport: behind.transport, server })
     }
 
-    fn listen_behind(
-        &self,
-        role: ChainRole,
-        fallback: IpAddr,
-    ) -> Result<(IpAddr, Ports), TargetError> {
-        let Some(hosts) = &self.hosts else { return Ok((fallback, free_ports(fallback)?)) };
+    fn listen_behind(&self, role: ChainRole, fallback: IpAddr) -> (IpAddr, PortChoice) {
+        let Some(hosts) = &self.hosts else { return (fallback, PortChoice::Free) };
         match (role, hosts.address("upstream")) {
-            (ChainRole::Upstream, Some(address)) => Ok((address, Ports::STANDARD)),
-            _ if fallback.is_ipv6() => Ok((Ipv6Addr::LOCALHOST.into(), RELAY_PORTS)),
-            _ => Ok((Ipv4Addr::LOCALHOST.into(), RELAY_PORTS)),
+            (ChainRole::Upstream, Some(address)) => (address, PortChoice::Standard),
+            _ if fallback.is_ipv6() => (Ipv6Addr::LOCALHOST.into(), PortChoice::Beside),
+            _ => (Ipv4Addr::LOCALHOST.into(), PortChoice::Beside),
         }
     }
 
     /// Without links the embedded server plays their delay itself.
-    fn give_behaviour(&self, spec: &mut ServerSpec, variant: &Variant) {
-        let upstream = &variant.upstream;
-        spec.embedded.signed = upstream.signed;
-        spec.embedded.queries_per_connection = upstream.queries_per_connection;
-        spec.embedded.idle_timeout = Some(duration::write(upstream.idle));
-        spec.embedded.no_tickets = !upstream.tickets;
+    fn play_delay(&self, spec: &mut ServerSpec, variant: &Variant) {
         let both_ways = 2 * variant.upstream_link.delay;
         if self.hosts.is_none() && !both_ways.is_zero() {
             spec.embedded.path_delay = Some(duration::write(both_ways));
@@ -333,17 +321,18 @@ impl RunningChainServer {
             counters: watch.counters.map(|counters| counters.finish(origin)),
             resources: watch
                 .sampler
-                .map(|sampler| sampler.finish_over(origin, window))
+                .and_then(|sampler| sampler.finish_over(origin, window).ok())
                 .unwrap_or_default(),
         }
     }
 
     /// As the server before it sees it.
     fn as_upstream(&self) -> Upstream {
-        let address = self.server.address(self.transport);
+        let addresses = self.server.addresses().iter();
+        let address = addresses.copied().find(|(transport, _)| *transport == self.transport);
         let authority = self.server.authority().filter(|_| self.transport.is_encrypted());
         Upstream {
-            address: address.expect("it was started with this transport"),
+            address: address.expect("it was started with this transport").1,
             further: Vec::new(),
             transport: self.transport,
             tls: authority.map(|authority| UpstreamTls {
@@ -407,7 +396,9 @@ fn links(variant: &Variant) -> [LinkSettings; 2] {
     [variant.client_link.link(), variant.upstream_link.link()].map(link_settings)
 }
 
-fn link_settings(Link { delay, jitter, loss, rate_mbit }: Link) -> LinkSettings {
+fn link_settings(
+    dnslab_settings::Link { delay, jitter, loss, rate_mbit }: dnslab_settings::Link,
+) -> LinkSettings {
     let ns = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
     LinkSettings {
         delay_ns: ns(delay),
@@ -438,22 +429,24 @@ fn make_hosts(variant: &Variant, startup: Startup<'_>) -> Result<Option<Hosts>, 
     Ok(Some(made))
 }
 
-/// Moves this thread to a network until the visit is dropped.
-pub(super) fn visit(network: Option<&Path>) -> Result<Option<Visit>, TargetError> {
-    let Some(network) = network else { return Ok(None) };
-    let refused = |error: std::io::Error| LabError::Hosts {
-        what: format!("enter the host at {}", network.display()),
-        reason: error.to_string(),
-    };
-    Ok(Some(Visit::to(network).map_err(refused)?))
-}
-
-/// What a server behind another must serve: its own transport, and TCP for what UDP truncates.
-fn transports(behind: &ChainServer<'_>) -> Vec<Transport> {
-    match behind.transport {
-        Transport::Udp => vec![Transport::Udp, Transport::Tcp],
-        other => vec![other],
+/// The agents that start the servers of a variant, each by the name of its host.
+fn agents(
+    variant: &Variant,
+    hosts: Option<&Hosts>,
+    startup: Startup<'_>,
+) -> Result<Vec<(&'static str, Arc<Link>)>, LinkError> {
+    if let (Some(host), None) = (&variant.server.host, variant.target()) {
+        let agent = startup.agents.link(host)?;
+        return Ok(["server", "upstream"].map(|name| (name, Arc::clone(&agent))).to_vec());
     }
+    let Some(hosts) = hosts else { return Ok(Vec::new()) };
+    let opened = names(variant).into_iter().filter_map(|name| {
+        let at = HostAt::Namespace(hosts.network(name)?.to_owned());
+        let place =
+            HostPlace { name: name.to_owned(), at, program: None, install: Install::Present };
+        Some(Link::open(&place).map(|agent| (name, Arc::new(agent))))
+    });
+    opened.collect()
 }
 
 /// Gives the end of a chain what it answers from: the zone, or the names of the load.
@@ -481,9 +474,4 @@ fn give_data(
     written.map_err(|source| TargetError::Io { path: path.clone(), source })?;
     spec.embedded.names = Some(path);
     Ok(())
-}
-
-pub(super) fn free_ports(address: IpAddr) -> Result<Ports, TargetError> {
-    ports::free(address)
-        .map_err(|source| TargetError::Io { path: PathBuf::from(address.to_string()), source })
 }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use dnslab_agent::{Agents, FoundThere, LinkError, LoadHosts, WatchedServer};
+use dnslab_agent::{Agents, Beside, FoundThere, LinkError, LoadHosts, WatchedServer};
 use dnslab_lab::{CounterWatch, ExternalServer, GuardProgram, NotFound, version_at};
 use dnslab_load::sockets;
 use dnslab_record::ServerFacts;
@@ -77,7 +77,7 @@ fn there(
     let found = FoundThere::find(&link, &identity, transport, target)?;
     Ok(found.map(|found| {
         let (facts, plain) = (found.found.facts.clone(), found.found.plain);
-        (facts, plain, WatchedServer::There(Arc::new(found), Vec::new()))
+        (facts, plain, WatchedServer::There(Arc::new(found), Beside::default()))
     }))
 }
 

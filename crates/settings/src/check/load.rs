@@ -242,7 +242,7 @@ impl Check<'_> {
 
     /// What a load on other hosts cannot have, or needs.
     fn load_hosts(&mut self, draft: &VariantDraft) {
-        let VariantDraft { load, server, lab, compare, .. } = draft;
+        let VariantDraft { load, server, lab, .. } = draft;
         let Some(hosts) = load.hosts.value.as_ref().filter(|_| !load.hosts.is_broken()) else {
             return;
         };
@@ -301,13 +301,6 @@ impl Check<'_> {
                 format!("other hosts cannot ask {}", server.address.value.ip()),
                 [server.address.mark("a loopback address").or_else(of_hosts)],
                 "set `server.address` to an address at which those hosts reach the server",
-            );
-        }
-        if compare.answers.value {
-            self.problem(
-                "answers cannot be compared where the load is on other hosts",
-                [compare.answers.mark("answers"), of_hosts()],
-                "remove `load.hosts`, or `compare.answers`",
             );
         }
     }

@@ -100,15 +100,20 @@ impl Check<'_> {
 
     /// What a server that is started on another host cannot have.
     fn started_elsewhere(&mut self, draft: &VariantDraft) {
-        let VariantDraft { server, relay, upstream, lab, log, .. } = draft;
+        let VariantDraft { server, upstream, lab, log, .. } = draft;
         let host = || server.host.mark("another host");
+        let is_made_here = upstream.kind.value == Some(UpstreamChoice::Internet);
+        let is_asked_from_here = upstream.kind.value == Some(UpstreamChoice::External);
         let parts = [
-            ("`relay.kind`", relay.kind.value.is_some(), relay.kind.mark("behind it")),
-            ("`upstream.kind`", upstream.kind.value.is_some(), upstream.kind.mark("behind it")),
             (
-                "`server.policy_zone`",
-                server.policy_zone.value.is_some(),
-                server.policy_zone.mark("a file here"),
+                "`upstream.kind = \"internet\"`",
+                is_made_here,
+                upstream.kind.mark("an Internet in a namespace of this machine"),
+            ),
+            (
+                "`upstream.kind = \"external\"`",
+                is_asked_from_here,
+                upstream.kind.mark("known to this machine"),
             ),
             ("`server.root`", server.root.value.is_some(), server.root.mark("a folder here")),
             (

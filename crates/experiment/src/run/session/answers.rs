@@ -22,7 +22,7 @@ use dnslab_traffic::Truncated;
 use dnslab_wire::{AnswerDigest, Query, Response, Transport, message_text};
 
 use super::{Observer, Session, SessionError, seed_of};
-use crate::run::case::{Case, is_cut_short};
+use crate::run::case::{Case, Up, is_cut_short};
 use crate::run::queries::Asked;
 use crate::run::split::Cpus;
 
@@ -288,30 +288,31 @@ impl Session {
         };
         let said = (|| {
             let cpus = Cpus::of(variant).map_err(|error| error.to_string())?;
-            let (testbed, target) = case.start(&cpus, stop).map_err(|error| error.to_string())?;
-            let said = {
-                let _visit = testbed.visit("client").map_err(|error| error.to_string())?;
-                let job = target.ways.job(variant, &asked).map_err(|error| error.to_string())?;
-                let to_server = |query: &Query, transport: Transport| {
-                    let asker = Asker { client: 0, transport, server: 0 };
-                    ask(&job, asker, query, variant.load.timeout)
-                };
-                let began = Instant::now();
-                // Each time has its part of the whole.
-                let is_over = |time: usize| {
-                    let until = began + ASKING * (time as u32 + 1) / TIMES as u32;
-                    Instant::now() >= until || stop.load(Ordering::Relaxed)
-                };
-                say(variant, queries, &to_server, &is_over)
+            let up = case.start(&cpus, stop).map_err(|error| error.to_string())?;
+            let job = up.target.ways.job(variant, &asked).map_err(|error| error.to_string())?;
+            let to_server = |query: &Query, transport: Transport| up.ask(&job, query, transport);
+            let began = Instant::now();
+            // Each time has its part of the whole.
+            let is_over = |time: usize| {
+                let until = began + ASKING * (time as u32 + 1) / TIMES as u32;
+                Instant::now() >= until || stop.load(Ordering::Relaxed)
             };
-            // The server goes first, then what is behind it and the hosts.
-            drop(target);
-            testbed.stop();
-            Ok(said)
+            Ok(say(variant, queries, &to_server, &is_over))
         })();
         // What cannot be removed only takes disk space.
         self.results.remove_scratch(SCRATCH).ok();
         Ok(said)
+    }
+}
+
+impl Up {
+    /// Asks as the first client of a load.
+    fn ask(&self, job: &Job, query: &Query, transport: Transport) -> Result<Vec<u8>, AskError> {
+        let (asker, timeout) = (Asker { client: 0, transport, server: 0 }, job.settings.timeout);
+        match &self.hosts {
+            Some(hosts) => hosts.ask(job, asker, query, timeout),
+            None => ask(job, asker, query, timeout),
+        }
     }
 }
 

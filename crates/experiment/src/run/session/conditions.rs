@@ -8,7 +8,9 @@ use std::path::Path;
 use dnslab_analysis::{FactChange, changed_facts};
 use dnslab_lab::{GuardProgram, OwnConfiguration, title};
 use dnslab_record::{Fact, Session};
-use dnslab_settings::{Experiment, HostsChoice, PopulationSource, ServerKind, Subnets, Variant};
+use dnslab_settings::{
+    ChainServer, Experiment, HostsChoice, PopulationSource, ServerKind, Subnets, Variant,
+};
 use sha2::{Digest as _, Sha256};
 
 use crate::installed;
@@ -95,11 +97,11 @@ fn servers(experiment: &Experiment, guard: &GuardProgram) -> Vec<Fact> {
     for variant in here {
         for server in variant.servers() {
             // dnslab's own version is compared anyway.
-            let Some(kind) = server.kind.filter(|kind| *kind != ServerKind::Embedded) else {
+            let Some(name) =
+                installed_name(&server).filter(|_| server.kind != Some(ServerKind::Embedded))
+            else {
                 continue;
             };
-            let from = server.root.or(server.binary).map(|path| format!(" ({})", path.display()));
-            let name = format!("{}{}", title(kind), from.unwrap_or_default());
             let fact = Fact { name, value: installed(&server, guard) };
             if !facts.contains(&fact) {
                 facts.push(fact);
@@ -107,6 +109,12 @@ fn servers(experiment: &Experiment, guard: &GuardProgram) -> Vec<Fact> {
         }
     }
     facts
+}
+
+/// The name of a server with its program or its root, if it has its own; `None` for one that runs already.
+pub(super) fn installed_name(server: &ChainServer<'_>) -> Option<String> {
+    let from = server.root.or(server.binary).map(|path| format!(" ({})", path.display()));
+    Some(format!("{}{}", title(server.kind?), from.unwrap_or_default()))
 }
 
 /// Where the servers are, if that depends on what this user may do: all runs of an experiment must agree in

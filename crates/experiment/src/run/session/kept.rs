@@ -6,17 +6,14 @@ use dnslab_lab::hosts::NamedHosts;
 use dnslab_record::CaseId;
 
 use super::{Session, SessionError, seed_of};
-use crate::run::case::Case;
+use crate::run::case::{Case, Up};
 use crate::run::split::Cpus;
-use crate::run::target::Target;
-use crate::run::testbed::Testbed;
 
 /// Hosts and servers that are up until this is dropped.
 pub struct KeptTestbed {
-    // They are dropped in this order: names, the server, then what is behind it and the hosts.
+    // The names of the hosts go first.
     named: Option<NamedHosts>,
-    target: Target,
-    testbed: Testbed,
+    up: Up,
     is_external: bool,
 }
 
@@ -48,12 +45,11 @@ impl Session {
             sampling: None,
         };
         let cpus = Cpus::of(found).map_err(|error| wrong(error.to_string()))?;
-        let (testbed, target) =
-            case.start(&cpus, stop).map_err(|error| wrong(error.to_string()))?;
-        let named = testbed.hosts().map(dnslab_lab::hosts::Hosts::name).transpose();
+        let up = case.start(&cpus, stop).map_err(|error| wrong(error.to_string()))?;
+        let named = up.testbed.hosts().map(dnslab_lab::hosts::Hosts::name).transpose();
         let named = named.map_err(|error| wrong(error.to_string()))?;
         let is_external = found.target().is_some();
-        Ok(KeptTestbed { named, target, testbed, is_external })
+        Ok(KeptTestbed { named, up, is_external })
     }
 }
 
@@ -65,15 +61,18 @@ impl KeptTestbed {
         for (host, name) in self.named.iter().flat_map(|named| &named.names) {
             lines.push(format!("host {host}: ip netns exec {name} bash"));
         }
-        let kind = &self.target.facts.kind;
-        let there = self.target.facts.host.as_str();
+        let kind = &self.up.target.facts.kind;
+        let there = self.up.target.facts.host.as_str();
         let where_it_is = match (self.is_external, there) {
             (true, _) => ", which runs elsewhere".to_owned(),
             (false, "") => String::new(),
             (false, host) => format!(" on {host}"),
         };
-        lines.push(format!("server: {kind} answers at {}{where_it_is}", self.target.ways.address));
-        lines.extend(self.testbed.describe());
+        lines.push(format!(
+            "server: {kind} answers at {}{where_it_is}",
+            self.up.target.ways.address
+        ));
+        lines.extend(self.up.testbed.describe());
         lines
     }
 
@@ -81,10 +80,11 @@ impl KeptTestbed {
     #[must_use]
     pub fn has_ended(&self) -> bool {
         let ended = self
+            .up
             .target
             .server
             .as_ref()
             .is_some_and(|server| server.exited(0).is_some() || server.lost().is_some());
-        ended || self.testbed.ended().is_some()
+        ended || self.up.testbed.ended().is_some()
     }
 }
