@@ -163,7 +163,6 @@ fn run(asked: Asked) -> io::Result<Ending> {
         command: asked.command,
         groups: Vec::new(),
         cpus: Vec::new(),
-        network: None,
         file_system: FileSystem::Shared,
         // Only root can become somebody else.
         run_as: asked.run_as.filter(|_| users::own() == 0),

@@ -106,7 +106,6 @@ fn spawn(spec: &GuardSpec, groups: &Groups) -> io::Result<(Pid, Option<JoinHandl
         command: spec.command.iter().map(OsString::from).collect(),
         groups: groups.folders.clone(),
         cpus: spec.cpus.clone(),
-        network: spec.network.clone(),
         file_system: spec.file_system.clone(),
         run_as: run_as.cloned(),
         environment: spec.environment,

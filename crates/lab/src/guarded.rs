@@ -49,9 +49,6 @@ pub struct GuardSpec {
     pub standard_error: Option<PathBuf>,
     /// CPUs that the server may use; empty for all that dnslab may use.
     pub cpus: Vec<usize>,
-    /// The network namespace that it runs in, e.g. `/proc/17/ns/net`; `None` for that of the guard.
-    #[serde(default)]
-    pub network: Option<PathBuf>,
     /// What it sees of the file system.
     pub file_system: FileSystem,
     /// The user that it becomes; `None`, or a guard that is not root, for no change.
@@ -63,7 +60,7 @@ pub struct GuardSpec {
 }
 
 impl GuardSpec {
-    /// A command on all CPUs and with the user, the network and the file system of the guard.
+    /// A command on all CPUs and with the user and the file system of the guard.
     #[must_use]
     pub fn new(command: Vec<String>, directory: PathBuf, log: PathBuf) -> Self {
         Self {
@@ -72,7 +69,6 @@ impl GuardSpec {
             log,
             standard_error: None,
             cpus: Vec::new(),
-            network: None,
             file_system: FileSystem::Shared,
             run_as: None,
             environment: Environment::Named,

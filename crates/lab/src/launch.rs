@@ -16,7 +16,6 @@ use rustix::thread::CpuSet;
 use serde::{Deserialize, Serialize};
 
 use crate::file_system::FileSystem;
-use crate::network;
 use crate::privileges::{self, RunAs};
 use crate::stage_error::{StageError, refused};
 
@@ -89,8 +88,6 @@ pub(crate) struct Stage {
     pub(crate) groups: Vec<PathBuf>,
     /// CPUs to run on; empty for no change.
     pub(crate) cpus: Vec<usize>,
-    /// The network namespace to enter; `None` to stay.
-    pub(crate) network: Option<PathBuf>,
     pub(crate) file_system: FileSystem,
     /// The user that it becomes; `None` to stay who the guard is.
     pub(crate) run_as: Option<RunAs>,
@@ -151,9 +148,6 @@ fn prepare(stage: &Stage) -> Result<(), StageError> {
     for group in &stage.groups {
         fs::write(group.join("cgroup.procs"), std::process::id().to_string())
             .map_err(refused(format!("enter {}", group.display())))?;
-    }
-    if let Some(network) = &stage.network {
-        network::enter(network).map_err(refused(format!("enter {}", network.display())))?;
     }
     if !stage.cpus.is_empty() {
         let mut set = CpuSet::new();

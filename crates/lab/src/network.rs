@@ -7,15 +7,8 @@ use std::path::Path;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-/// Moves this thread into the namespace at `path`, e.g. `/proc/17/ns/net`. Threads and processes that it
-/// starts from now on begin there. Fails if the namespace is gone or this user may not enter it (it takes
-/// CAP_SYS_ADMIN).
-pub(crate) fn enter(path: &Path) -> io::Result<()> {
-    move_into(&File::open(path)?)
-}
-
 /// This thread is in another network until this is dropped. Sockets stay in the namespace in which they were
-/// opened, and threads begin in that of the thread that starts them.
+/// opened, and threads and processes begin in that of the thread that starts them.
 #[derive(Debug)]
 pub struct Visit {
     home: File,
@@ -24,13 +17,13 @@ pub struct Visit {
 }
 
 impl Visit {
-    /// Moves this thread into the namespace at `path`.
+    /// Moves this thread into the namespace at `path`, e.g. `/proc/17/ns/net`.
     ///
     /// # Errors
     /// When the namespace is gone, or this user may not enter it (it takes CAP_SYS_ADMIN).
     pub fn to(path: &Path) -> io::Result<Self> {
         let home = File::open("/proc/thread-self/ns/net")?;
-        enter(path)?;
+        move_into(&File::open(path)?)?;
         Ok(Self { home, _stays: std::marker::PhantomData })
     }
 }

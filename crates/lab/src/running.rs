@@ -19,7 +19,6 @@ use crate::error::{AddressTaken, Exited, LabError, NotReady, refused};
 use crate::file_system::FileSystem;
 use crate::guarded::{GRACE, GuardProgram, GuardSpec};
 use crate::launch::Environment;
-use crate::network::Visit;
 use crate::privileges::{self, StaysRoot};
 use crate::process::RunningProcess;
 use crate::ready::{self, NotYet, Patience, Probe};
@@ -81,7 +80,7 @@ impl RunningServer {
             .iter()
             .map(|transport| (*transport, spec.socket_address(*transport)))
             .collect();
-        check_addresses(spec.kind, spec.network.as_deref(), &addresses)?;
+        check_addresses(spec.kind, &addresses)?;
         let (authority, logs) = prepare(spec, &rendered)?;
         let log = spec.directory.join(LOG);
         // The guard's working directory is ours, from which a relative path would start.
@@ -101,7 +100,6 @@ impl RunningServer {
             // Its path without links: that way is made passable.
             directory: whole,
             cpus: spec.cpus.clone(),
-            network: spec.network.clone(),
             file_system: root.as_ref().map_or(FileSystem::Shared, Root::file_system),
             run_as,
             environment: Environment::Named,
@@ -132,7 +130,7 @@ impl RunningServer {
                 earlier: 0,
             },
             is_disturbed: crate::server::adapter(spec.kind).counting_disturbs(&installed.version),
-            network: spec.network.clone(),
+            network: None,
         };
         let user = users::of_process(process.pid()).unwrap_or_default();
         Ok(Self {
@@ -263,14 +261,8 @@ fn free_in_time(transport: Transport, address: SocketAddr) -> io::Result<()> {
 /// Refuses to start a server whose address another process has, and names that one.
 fn check_addresses(
     kind: ServerKind,
-    network: Option<&Path>,
     addresses: &[(Transport, SocketAddr)],
 ) -> Result<(), LabError> {
-    let _visit = network.map(Visit::to).transpose().map_err(|error| LabError::Specification {
-        field: "network",
-        value: network.unwrap_or(Path::new("")).display().to_string(),
-        reason: error.to_string(),
-    })?;
     for &(transport, address) in addresses {
         match free_in_time(transport, address) {
             Ok(()) => {}

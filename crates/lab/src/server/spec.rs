@@ -63,8 +63,6 @@ pub struct ServerSpec {
     /// Raw text that is appended to the configuration; for the embedded server, further arguments separated
     /// by white space.
     pub extra: Option<String>,
-    /// The network namespace that it runs in, e.g. `/proc/17/ns/net`; `None` for that of the caller.
-    pub network: Option<PathBuf>,
     /// Settings of the embedded server.
     pub embedded: EmbeddedSettings,
 }
@@ -291,7 +289,6 @@ impl ServerSpec {
             binary: None,
             root: None,
             extra: None,
-            network: None,
             embedded: EmbeddedSettings::default(),
         }
     }

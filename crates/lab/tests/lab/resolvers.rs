@@ -12,7 +12,7 @@ use std::time::Instant;
 use dnslab_lab::hosts::{Hosts, INTERNET, LinkSettings};
 use dnslab_lab::network::Visit;
 use dnslab_lab::{
-    LabError, Ports, RootHints, RunningServer, ServerKind, ServerSpec, ZoneFile, find,
+    CounterWatch, LabError, Ports, RootHints, RunningServer, ServerKind, ServerSpec, ZoneFile, find,
 };
 use dnslab_record::counter;
 use dnslab_settings::CacheSize;
@@ -137,13 +137,14 @@ impl Internet {
         let at = (ipv4, Ports::STANDARD);
         let mut spec = ServerSpec::new(ServerKind::Nsd, folder.join("server"), at, &[Udp, Tcp]);
         spec.zone = Some(ZoneFile { origin: origin.to_owned(), path, signatures: None });
-        spec.network = self.hosts.network("upstream").map(Path::to_owned);
         let others: &[&str] = if origin == "." { &ROOT_SERVERS } else { &[] };
         let line = |address: &str| format!("    ip-address: {address}@53\n");
         let others: String = others.iter().map(|address| line(address)).collect();
         spec.extra = Some(format!("server:\n{}{others}", line(&ipv6.to_string())));
         let probe = |transport, _| self.knows_itself(origin, [ipv4, ipv6], transport);
+        let visit = self.visit("upstream");
         let server = RunningServer::start(&spec, &guard(), &probe, PATIENCE);
+        drop(visit);
         let server = server.unwrap_or_else(|error| panic!("{origin}: {error}"));
         self.servers.push(server);
         ds
@@ -164,7 +165,7 @@ impl Internet {
 
     /// What `kdig` prints on a host.
     fn kdig(&self, host: &str, ip: IpAddr, arguments: &[&str]) -> String {
-        let _visit = Visit::to(self.hosts.network(host).unwrap()).unwrap();
+        let _visit = self.visit(host);
         let mut command = Command::new("kdig");
         command.arg(format!("@{ip}")).args(["+retry=0", "+time=30"]).args(arguments);
         let output = command.output().unwrap();
@@ -176,7 +177,6 @@ impl Internet {
         let at = (self.hosts.address("server").unwrap(), Ports::STANDARD);
         let mut spec = ServerSpec::new(kind, folder.join("server"), at, transports);
         spec.root_hints = Some(RootHints::Zone(self.hints.clone()));
-        spec.network = self.hosts.network("server").map(Path::to_owned);
         spec.threads = 2;
         spec
     }
@@ -199,14 +199,33 @@ impl Internet {
     #[track_caller]
     fn started(&self, spec: &ServerSpec) -> RunningServer {
         let probe = |transport, _| self.knows_the_root(spec.address, transport);
+        let _visit = self.visit("server");
         RunningServer::start(spec, &guard(), &probe, PATIENCE)
             .unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// A server that nobody waits for.
+    #[track_caller]
+    fn started_unasked(&self, spec: &ServerSpec) -> RunningServer {
+        let _visit = self.visit("server");
+        RunningServer::start(spec, &guard(), &|_, _| Ok(()), PATIENCE).unwrap()
+    }
+
+    /// Reads what the resolver counts, on its host.
+    #[track_caller]
+    fn count(&self, server: &RunningServer) -> CounterWatch {
+        let _visit = self.visit("server");
+        server.count().unwrap()
+    }
+
+    fn visit(&self, host: &str) -> Visit {
+        Visit::to(self.hosts.network(host).unwrap()).unwrap()
     }
 
     /// The resolver knows the address of `alf.melmac.univ`.
     #[track_caller]
     fn knows_alf(&self, spec: &ServerSpec, transport: Transport) {
-        let _visit = Visit::to(self.hosts.network("client").unwrap()).unwrap();
+        let _visit = self.visit("client");
         let (folder, at) = (spec.directory.parent().unwrap(), spec.socket_address(transport));
         ask_for("alf.melmac.univ", "192.0.2.7", folder, (transport, at), PATIENCE.as_secs())
             .unwrap_or_else(|error| panic!("{} over {transport}: {error}", spec.kind));
@@ -240,7 +259,7 @@ fn stop(server: RunningServer) {
 fn resolves(internet: &Internet, spec: &ServerSpec) {
     let kind = spec.kind;
     let server = internet.started(spec);
-    let (at_start, watch) = (server.count().unwrap(), server.count().unwrap());
+    let (at_start, watch) = (internet.count(&server), internet.count(&server));
     for transport in &spec.transports {
         internet.knows_alf(spec, *transport);
     }
@@ -272,7 +291,7 @@ fn validates(internet: &Internet, spec: &ServerSpec) {
     let kind = spec.kind;
     let validating = ServerSpec { trust_anchors: vec![internet.anchor.clone()], ..spec.clone() };
     let server = internet.started(&validating);
-    let watch = server.count().unwrap();
+    let watch = internet.count(&server);
     assert_eq!(internet.asked(spec, "alf.melmac.univ"), Ok(true), "{kind}");
     let servfail = || Err("SERVFAIL".to_owned());
     assert_eq!(internet.asked(spec, "bogus.melmac.univ"), servfail(), "{kind}");
@@ -289,7 +308,7 @@ fn validates(internet: &Internet, spec: &ServerSpec) {
     let other: String = digest.chars().map(|digit| if digit == '0' { '1' } else { '0' }).collect();
     let anchors = vec![format!("{start} {other}")];
     let misled = ServerSpec { trust_anchors: anchors, ..spec.clone() };
-    let server = RunningServer::start(&misled, &guard(), &|_, _| Ok(()), PATIENCE).unwrap();
+    let server = internet.started_unasked(&misled);
     assert_eq!(internet.asked(spec, "alf.melmac.univ"), servfail(), "{kind}");
     stop(server);
 }
@@ -337,7 +356,7 @@ fn caches_are_empty_at_each_start() {
         let spec = internet.resolver(kind, folder.path(), &[Udp, Tcp]);
         for _ in 0..2 {
             let server = internet.started(&spec);
-            let watch = server.count().unwrap();
+            let watch = internet.count(&server);
             internet.knows_alf(&spec, Udp);
             let series = watch.finish(Instant::now());
             let sent = series.growth(counter::UPSTREAM_QUERIES);
@@ -452,7 +471,7 @@ fn every_resolver_knows_the_root_servers_of_the_internet() {
         stop(server);
         let trust_anchors = dnslab_lab::IANA_TRUST_ANCHORS.map(str::to_owned).to_vec();
         let validating = ServerSpec { trust_anchors, ..live };
-        let server = RunningServer::start(&validating, &guard(), &|_, _| Ok(()), PATIENCE).unwrap();
+        let server = internet.started_unasked(&validating);
         let answer = internet.asked(&validating, "alf.melmac.univ");
         assert_eq!(answer, Err("SERVFAIL".to_owned()), "{kind}");
         stop(server);
