@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use dnslab_wire::{Signed, Transport};
 
+use crate::attempts::Attempts;
 use crate::connection::Connection;
 use crate::in_flight::InFlightTable;
 use crate::runtime::Runtime;
@@ -25,6 +26,12 @@ impl Pending {
     #[inline]
     pub(crate) fn new(due: Option<Nanos>, query: u32) -> Self {
         Self { due, query, sent_before: 0, attempt: 0 }
+    }
+
+    /// When it has waited to be sent for too long. One that is not due waits for ever.
+    #[inline]
+    pub(crate) fn end_of_wait(&self, attempts: &Attempts) -> Option<Nanos> {
+        self.due.map(|due| due.saturating_add(attempts.end(self.attempt)))
     }
 }
 

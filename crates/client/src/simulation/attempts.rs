@@ -102,6 +102,24 @@ fn dot_of_clients() {
     play_each(Transport::Dot, 60, drawn_of_clients, clients::check_clients);
 }
 
+/// What waits is given up in time, though what was asked again waits for longer than what is behind it. In these seeds a
+/// query had waited behind such a one.
+#[test]
+fn what_waits_is_given_up_in_time() {
+    for (transport, seed) in [
+        (Transport::Tcp, 202),
+        (Transport::Dot, 202),
+        (Transport::Doh2, 488),
+        (Transport::Doq, 198),
+        (Transport::Doh3, 208),
+    ] {
+        let scenario = drawn(seed, transport);
+        check(&scenario, scenario.play());
+    }
+    let scenario = drawn_of_clients(202, Transport::Dot);
+    clients::check_clients(&scenario, scenario.play());
+}
+
 struct Asked {
     /// Queries sent to each server.
     sent_to: Vec<u64>,

@@ -4,7 +4,7 @@ use super::Worker;
 use super::alarm_queue::Alarm;
 use super::opening::IdleSlot;
 use crate::connection::ConnectionEnd;
-use crate::connection_slot::{Life, Pending};
+use crate::connection_slot::Life;
 use crate::recorder::Loss;
 use crate::response_matcher::again;
 use crate::runtime::Runtime;
@@ -63,7 +63,8 @@ impl<R: Runtime> Worker<'_, R> {
         }
         let slot = &self.slots[number as usize];
         let connecting = (slot.life == Life::Opening).then(|| slot.connecting_since + timeout);
-        let unsent = slot.pending.front().and_then(|pending| self.end_of_wait(pending));
+        let unsent =
+            slot.pending.front().and_then(|pending| pending.end_of_wait(&self.shard.attempts));
         let sent = next.filter(|_| slot.table.len() > 0);
         let timer = self.timer_of(number);
         let idle = self.idle_end(number);
@@ -93,11 +94,6 @@ impl<R: Runtime> Worker<'_, R> {
         let table = &mut self.slots[number as usize].table;
         let next = table.expire(None, &self.shard.attempts, |_, _| {});
         next.is_some_and(|end| end <= now)
-    }
-
-    /// When a query that waits to be sent has waited for too long. One that is not due waits for ever.
-    pub(super) fn end_of_wait(&self, pending: &Pending) -> Option<Nanos> {
-        pending.due.map(|due| due.saturating_add(self.shard.attempts.end(pending.attempt)))
     }
 
     fn timer_of(&self, number: u32) -> Option<Nanos> {
@@ -140,7 +136,7 @@ impl<R: Runtime> Worker<'_, R> {
     /// Gives up queries that have waited for the time-out without being sent.
     fn give_up_unsent(&mut self, number: u32, now: Nanos) {
         while let Some(pending) = self.slots[number as usize].pending.front().copied()
-            && self.end_of_wait(&pending).is_some_and(|end| end <= now)
+            && pending.end_of_wait(&self.shard.attempts).is_some_and(|end| end <= now)
         {
             self.slots[number as usize].pending.pop_front();
             self.give_up(number, pending, now);

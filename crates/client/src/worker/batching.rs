@@ -2,6 +2,7 @@
 
 use dnslab_wire::Query;
 
+use crate::attempts::Attempts;
 use crate::connection_slot::Pending;
 use crate::time::Nanos;
 
@@ -88,8 +89,8 @@ pub(super) fn put_by_length(pending: &mut [Pending], length: impl Fn(u32) -> usi
 }
 
 /// What is due only when it is sent waits behind what is asked again.
-pub(super) fn put_by_age(pending: &mut [Pending]) {
-    pending.sort_unstable_by_key(|pending| pending.due.unwrap_or(Nanos::MAX));
+pub(super) fn put_by_end(pending: &mut [Pending], attempts: &Attempts) {
+    pending.sort_unstable_by_key(|pending| pending.end_of_wait(attempts).unwrap_or(Nanos::MAX));
 }
 
 pub(super) fn are_mixed<'a>(mut queries: impl Iterator<Item = &'a Query>) -> bool {
@@ -114,7 +115,7 @@ mod tests {
         // Odd numbers are the longer ones.
         put_by_length(&mut waiting, |query| query as usize % 2);
         assert_eq!(numbers(&waiting), by_length);
-        put_by_age(&mut waiting);
+        put_by_end(&mut waiting, &Attempts::at_one_server(1, 5, 1));
         assert_eq!(numbers(&waiting), before);
     }
 

@@ -67,9 +67,11 @@ impl<R: Runtime> Worker<'_, R> {
             assert!(is_set || at == Nanos::MAX, "the alarm at {at} ns is in no queue");
             let timed_out = slot.table.expire(None, &self.shard.attempts, |_, _| {});
             let slot = &self.slots[number as usize];
+            let ends = slot.pending.iter().map(|pending| pending.end_of_wait(&self.shard.attempts));
+            let ends: Vec<Nanos> = ends.map(|end| end.unwrap_or(Nanos::MAX)).collect();
+            assert!(ends.is_sorted(), "the first that waits is not the first to be given up");
             // What is listed is looked after without an alarm.
-            let unsent = slot.pending.front().filter(|_| !slot.listed);
-            let given_up = unsent.and_then(|pending| self.end_of_wait(pending));
+            let given_up = ends.first().copied().filter(|end| !slot.listed && *end < Nanos::MAX);
             let first = timed_out.into_iter().chain(given_up).min();
             assert!(
                 first.is_none_or(|first| at <= first.max(now + 1)),

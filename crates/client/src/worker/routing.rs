@@ -5,7 +5,7 @@ use rand::Rng as _;
 
 use super::Worker;
 use super::detours::Detour;
-use crate::connection_slot::{ConnectionSlot, Life, SlotKind};
+use crate::connection_slot::{ConnectionSlot, Life, Pending, SlotKind};
 use crate::replay::Queries;
 use crate::response_matcher::{Retry, Way};
 use crate::runtime::Runtime;
@@ -91,8 +91,7 @@ impl<R: Runtime> Worker<'_, R> {
         }
     }
 
-    /// Queues the queries that are to be asked again, after the end of queries on this slot. Elsewhere they go
-    /// behind those that wait there already. On the same transport they go to the front, since they are older.
+    /// Queues the queries that are to be asked again, after the end of queries on this slot.
     #[inline]
     pub(super) fn take_up_again(&mut self, number: u32, now: Nanos) {
         if !self.matcher.again.is_empty() {
@@ -118,14 +117,24 @@ impl<R: Runtime> Worker<'_, R> {
                 Way::OverTcp => self.detour(Detour { client, server, over_tcp: true }),
                 Way::NextServer => self.slot_for_next_attempt(number),
             };
-            self.slots[elsewhere as usize].pending.push_back(*pending);
+            self.put_waiting(elsewhere, *pending);
             self.list(elsewhere);
         }
         for Retry { pending, .. } in again.drain(..).rev().filter(|retry| retry.way == Way::Same) {
-            self.slots[home as usize].pending.push_front(pending);
+            self.put_waiting(home, pending);
             self.list(home);
         }
         self.matcher.again = again;
+    }
+
+    /// Puts a query among those that wait on a slot, the first to be given up first. What is asked again is older than what
+    /// waits there, but waits for longer, if it is a further attempt.
+    pub(super) fn put_waiting(&mut self, number: u32, pending: Pending) {
+        let attempts = &self.shard.attempts;
+        let end = |pending: &Pending| pending.end_of_wait(attempts).unwrap_or(Nanos::MAX);
+        let (own, waiting) = (end(&pending), &mut self.slots[number as usize].pending);
+        let place = waiting.partition_point(|other| end(other) < own);
+        waiting.insert(place, pending);
     }
 
     /// Looks after all slots of a client whose query elsewhere has ended: its place in a window is free.

@@ -4,7 +4,7 @@ use dnslab_traffic::ClientQuery;
 use dnslab_wire::Transport;
 
 use super::Worker;
-use super::batching::{put_by_age, put_by_length};
+use super::batching::{put_by_end, put_by_length};
 use super::detours::Detour;
 use crate::connection::ConnectionEnd;
 use crate::connection_slot::{Life, Pending, SlotKind};
@@ -39,7 +39,7 @@ impl<R: Runtime> Worker<'_, R> {
         if let QuerySource::Clients { .. } = self.query_source {
             return self.take_up(last, now);
         }
-        let mut taken = 0;
+        let (mut taken, waits_again) = (0, self.shard.attempts.has_next(0));
         while self.may_take(taken)
             && let QuerySource::Open { arrivals } = &mut self.query_source
             && let Some(arrival) = arrivals.next_until(last)
@@ -65,8 +65,12 @@ impl<R: Runtime> Worker<'_, R> {
                     recent.keep(now, query.clone())
                 }
             };
+            if waits_again {
+                self.put_waiting(number, Pending::new(due, query));
+            } else {
+                self.slots[number as usize].pending.push_back(Pending::new(due, query));
+            }
             let slot = &mut self.slots[number as usize];
-            slot.pending.push_back(Pending::new(due, query));
             if !slot.listed {
                 slot.listed = true;
                 self.listed.push(number);
@@ -182,7 +186,7 @@ impl<R: Runtime> Worker<'_, R> {
                 self.comers.note_asker();
             }
             let number = self.slot_for_first_attempt(number);
-            self.slots[number as usize].pending.push_back(pending);
+            self.put_waiting(number, pending);
             self.list(number);
         }
     }
@@ -265,7 +269,7 @@ impl<R: Runtime> Worker<'_, R> {
             }
         }
         let unsent = self.slots[number as usize].pending.front();
-        if let Some(end) = unsent.and_then(|pending| self.end_of_wait(pending)) {
+        if let Some(end) = unsent.and_then(|pending| pending.end_of_wait(&self.shard.attempts)) {
             self.arm(number, end);
         }
         self.watch(number);
@@ -332,7 +336,8 @@ impl<R: Runtime> Worker<'_, R> {
         if is_grouped && taken < limit {
             // The first that waits is the first to be given up.
             let pending = &mut self.slots[number as usize].pending;
-            put_by_age(&mut pending.make_contiguous()[..limit - taken]);
+            let waiting = &mut pending.make_contiguous()[..limit - taken];
+            put_by_end(waiting, &self.shard.attempts);
         }
         result.map(|taken| taken == offered)
     }

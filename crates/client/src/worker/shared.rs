@@ -110,7 +110,7 @@ impl<R: Runtime> Worker<'_, R> {
             }
         }
         if let Some(pending) = self.slots[number as usize].pending.front() {
-            let late = self.end_of_wait(pending).unwrap_or(0);
+            let late = pending.end_of_wait(&self.shard.attempts).unwrap_or(0);
             self.arm(number, late);
             self.shared.wait(number);
         }
@@ -178,7 +178,7 @@ impl<R: Runtime> Worker<'_, R> {
             slot.table.take_back(id);
             let pending = unsent(&entry);
             slot.pending.push_front(pending);
-            self.arm(number, self.end_of_wait(&pending).unwrap_or(0));
+            self.arm(number, pending.end_of_wait(&self.shard.attempts).unwrap_or(0));
             self.shared.wait(number);
         }
         if shared.is_blocked {
