@@ -20,7 +20,7 @@ use dnslab_load::{AskError, Asker, IntervalRecord, Job};
 use dnslab_protocol::clock::{EXCHANGES, Exchange, Offset, best, between};
 use dnslab_protocol::{
     Answer, BrokenStream, Counted, Failure, FrameReader, FromAgent, GREETING, GreetingReader,
-    Order, Role, SentJob, SentQueries, ToAgent, message_of,
+    Order, SentJob, SentQueries, ToAgent, message_of,
 };
 use dnslab_record::{
     CpuShare, Diagnosis, Fact, LiveServer, MeasuredShare, NetworkPath, ResourceSample, visible,
@@ -200,8 +200,6 @@ impl Heard {
 
 #[derive(Clone, Debug, Default)]
 struct Welcome {
-    roles: Vec<Role>,
-    host: String,
     facts: Vec<Fact>,
     cpus: Vec<usize>,
     address: Option<IpAddr>,
@@ -373,12 +371,6 @@ impl Link {
         Ok(link)
     }
 
-    /// The name that the host gives itself.
-    #[must_use]
-    pub fn host_name(&self) -> &str {
-        &self.welcome.host
-    }
-
     /// The name by which it is reached.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -521,12 +513,6 @@ impl Link {
             [to, from, device, kind, next_hop].map(|text| told(text));
         let (host, offloads) = (self.name().to_owned(), offloads.map(Iterator::collect));
         NetworkPath { host, to, from, device, kind, next_hop, offloads, ..path }
-    }
-
-    /// What is allowed there.
-    #[must_use]
-    pub fn roles(&self) -> &[Role] {
-        &self.welcome.roles
     }
 
     /// Why the link cannot be used any more; `None` while it can.
@@ -985,23 +971,10 @@ fn hear_all(frames: &mut FrameReader, came_ns: i64, shared: &Shared) -> Option<S
         let mut state = shared.state();
         state.frames = frames.read();
         match message {
-            FromAgent::Welcome {
-                mut roles,
-                host,
-                facts,
-                mut cpus,
-                address,
-                boot_id,
-                network,
-                pid,
-                ..
-            } => {
-                roles.truncate(Role::ALL.len());
+            FromAgent::Welcome { facts, mut cpus, address, boot_id, network, pid, .. } => {
                 cpus.truncate(MAX_CPUS);
                 let facts = facts.into_iter().take(MAX_FACTS).map(told_fact).collect();
-                let host = told(&host);
-                state.welcome =
-                    Some(Welcome { roles, host, facts, cpus, address, boot_id, network, pid });
+                state.welcome = Some(Welcome { facts, cpus, address, boot_id, network, pid });
             }
             FromAgent::Exited { server, ending, log } => {
                 if let Some(known) = state.servers.get_mut(&server) {

@@ -415,12 +415,31 @@ fn check_clock(link: &Link, bound_ns: u64, loads: &[Member<'_>]) -> Result<(), S
     }
 }
 
+/// What a host says of a load that it has ended.
+#[derive(Clone, Copy)]
+struct Ended {
+    /// How late its last worker began, nanoseconds.
+    late_ns: u64,
+    /// Queries, in the warm-up too.
+    sent: u64,
+    /// Queries of the measured window.
+    answered: u64,
+}
+
+impl Ended {
+    fn of(share: &MeasuredShare) -> Self {
+        let MeasuredShare { late_ns, counted, .. } = share;
+        let sent = counted.warm_up.sent + counted.counters.sent;
+        Self { late_ns: *late_ns, sent, answered: counted.counters.outcomes.answered }
+    }
+}
+
 /// What is known of a host after its loads.
 struct HostFacts {
     link: Arc<Link>,
     shares: Vec<Share>,
-    /// How late the last worker of each load began, nanoseconds; `None` of one that the host did not end.
-    late_ns: Vec<Option<u64>>,
+    /// What it counted of each load; `None` of one that it did not end.
+    ended: Vec<Option<Ended>>,
     /// How far its clock was known, nanoseconds; an error if it was known too badly.
     clock: Result<u64, String>,
 }
@@ -429,12 +448,15 @@ impl HostFacts {
     /// `None` for a host whose workers are not in the load.
     fn of_load(&self, load: usize, clock_bound_ns: u64) -> Option<LoadHost> {
         let (cpus, workers) = (self.link.cpus(), self.shares[load].count);
+        let Ended { late_ns, sent, answered } = self.ended[load]?;
         Some(LoadHost {
             host: self.link.name().to_owned(),
             workers,
             cpus: cpus.iter().copied().cycle().take(cpus.len().min(1) * workers as usize).collect(),
             clock_bound_ns,
-            late_ns: self.late_ns[load]?,
+            late_ns,
+            sent,
+            answered,
         })
     }
 }
@@ -508,13 +530,11 @@ impl BegunHost {
         }
         let mut said = hearing.said;
         self.fetch_told(loads, &mut said);
-        let late = |said: &Option<Result<MeasuredShare, String>>| {
-            said.as_ref().and_then(|said| said.as_ref().ok()).map(|share| share.late_ns)
-        };
-        let late_ns: Vec<Option<u64>> = said.iter().map(late).collect();
+        let ended = said.iter().map(|said| Some(Ended::of(said.as_ref()?.as_ref().ok()?)));
+        let ended: Vec<Option<Ended>> = ended.collect();
         let facts = HostFacts {
-            clock: self.clock(loads, &late_ns, origin),
-            late_ns,
+            clock: self.clock(loads, &ended, origin),
+            ended,
             shares: self.ready.shares.clone(),
             link: Arc::clone(&self.ready.link),
         };
@@ -538,7 +558,7 @@ impl BegunHost {
     fn clock(
         &self,
         loads: &[Member<'_>],
-        late_ns: &[Option<u64>],
+        ended: &[Option<Ended>],
         origin: Instant,
     ) -> Result<u64, String> {
         let bound_ns = match self.ready.link.there(self.before, origin) {
@@ -547,10 +567,11 @@ impl BegunHost {
             Err(error) => return Err(error.to_string()),
         };
         check_clock(&self.ready.link, bound_ns, loads)?;
-        for (load, late_ns) in loads.iter().zip(late_ns) {
+        for (load, ended) in loads.iter().zip(ended) {
             // Later turns are by the clock.
             let timeline = &load.job.timeline;
             let most_ns = timeline.measured_from_ns().max(timeline.own_window_ns() / 200);
+            let late_ns = ended.map(|ended| ended.late_ns);
             if let Some(late_ns) = late_ns.filter(|late_ns| *late_ns > most_ns) {
                 return Err(format!(
                     "{}: its last worker began {late_ns} ns late, and such a load bears {most_ns} ns: lengthen the \

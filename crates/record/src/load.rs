@@ -206,6 +206,12 @@ pub struct LoadHost {
     pub clock_bound_ns: u64,
     /// How much later than planned the last of its workers began, nanoseconds.
     pub late_ns: u64,
+    /// Queries that it sent, each as often as it did, in the warm-up too.
+    #[serde(default)]
+    pub sent: u64,
+    /// Queries of the measured window that were answered to it.
+    #[serde(default)]
+    pub answered: u64,
 }
 
 impl LoadHost {

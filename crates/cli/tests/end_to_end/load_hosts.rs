@@ -32,7 +32,11 @@ fn check_shared(room: &Room, done: &Done, hosts: &[&str]) -> RunRecord {
         assert!(host.clock_bound_ns > 0 && host.clock_bound_ns < 50_000_000, "{host:?}{done}");
         assert_eq!(host.cpus.len(), host.workers as usize, "{host:?}");
     }
-    assert_eq!(measured(&record).workers.len(), *workers as usize);
+    let whole = measured(&record);
+    assert_eq!(whole.workers.len(), *workers as usize);
+    assert_eq!(shared.iter().map(|host| host.sent).sum::<u64>(), sent(&record), "{done}");
+    let answered: u64 = shared.iter().map(|host| host.answered).sum();
+    assert_eq!(answered, whole.counters.outcomes.answered, "{done}");
     let series = &record.watched.load_hosts;
     let seen: Vec<&str> = series.iter().map(|host| host.host.as_str()).collect();
     assert_eq!(seen, hosts, "the CPUs of each are seen");

@@ -311,13 +311,16 @@ fn workers_on(hosts: &[LoadHost], workers: u32, cpus: &[usize]) -> String {
     }
 }
 
-/// A host that had a share of the load, with how far its clock was known, and how late its last worker began.
+/// A host that had a share of the load, with what it counted, how far its clock was known, and how late its last worker
+/// began.
 fn load_host(host: &LoadHost) -> String {
-    let LoadHost { host, workers, cpus, clock_bound_ns, late_ns } = host;
+    let LoadHost { host, workers, cpus, clock_bound_ns, late_ns, sent, answered } = host;
     let (clock, late) = (number::as_set(*clock_bound_ns), number::as_set(*late_ns));
+    let [sent, answered] = [sent, answered].map(|queries| number::count(*queries));
     let cpus = chain::pinned(cpus);
     format!(
-        "{host}: workers {workers}, CPUs {cpus}, clock known within {clock}, the last worker began {late} late"
+        "{host}: workers {workers}, CPUs {cpus}, sent {sent} queries (with the warm-up), of which {answered} were answered \
+         in the measured window; clock known within {clock}, the last worker began {late} late"
     )
 }
 
