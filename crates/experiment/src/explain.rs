@@ -139,7 +139,7 @@ fn code(variant: &Variant) -> Vec<(&'static str, String)> {
         if let Some(root) = server.root {
             lines.push(("root", format!("{} (`{place}.root`)", root.display())));
         }
-        let is_here = variant.server.host.is_none() || server.role != ChainRole::Server;
+        let is_here = variant.server.host.is_none();
         if let Some(program) = named_program(&server).filter(|_| is_here) {
             let binary = server.binary.map(|path| path.display().to_string());
             // The line of the server says why it is not there.
@@ -189,28 +189,30 @@ fn agents_on(hosts: &[HostPlace]) -> impl Iterator<Item = String> {
 }
 
 fn line_of_hosts(variant: &Variant) -> String {
+    let (client_link, upstream_link) = (variant.client_link.link(), variant.upstream_link.link());
+    let played = match 2 * upstream_link.delay {
+        _ if variant.external_upstream().is_some() => String::new(),
+        Duration::ZERO => String::new(),
+        later => format!("; the upstream answers {} later", duration::write(later)),
+    };
     let server = variant.server.host.as_ref().map(|host| format!("server on {host}"));
     let load = variant.load.hosts.as_ref();
     let load = load.map(|hosts| format!("load on {}", hosts.to_string().replace(',', ", ")));
     match (server, load) {
         (None, None) => {}
-        (Some(server), None) => return format!("{server}, load here"),
-        (None, Some(load)) if variant.target().is_none() => return format!("server here, {load}"),
+        (Some(server), None) => return format!("{server}, load here{played}"),
+        (None, Some(load)) if variant.target().is_none() => {
+            return format!("server here, {load}{played}");
+        }
         (None, Some(load)) => return load,
-        (Some(server), Some(load)) => return format!("{server}, {load}"),
+        (Some(server), Some(load)) => return format!("{server}, {load}{played}"),
     }
-    let (client_link, upstream_link) = (variant.client_link.link(), variant.upstream_link.link());
     let why = match variant.lab.hosts {
         HostsChoice::Loopback => return "all on the loopback interface".to_owned(),
         HostsChoice::Namespaces => None,
         HostsChoice::Auto => no_hosts(variant),
     };
     if let Some(why) = why {
-        let played = match 2 * upstream_link.delay {
-            _ if variant.external_upstream().is_some() => String::new(),
-            Duration::ZERO => String::new(),
-            later => format!("; the upstream answers {} later", duration::write(later)),
-        };
         return format!("all on the loopback interface{played} ({why})");
     }
     let mut line = format!("client --{}-- server", link(client_link));

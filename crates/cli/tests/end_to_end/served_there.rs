@@ -298,6 +298,14 @@ fn a_host_decides_what_may_be_started_there() {
     let extra = ["--set", "server.extra=# x", "--results", "other"];
     let done = run_there(&room, &hosts, &[&udp[..], &extra].concat()).finish();
     done.exits_with_one_of(&[1, 2]).complains("does not allow `server.extra`");
+    // It asks what was started there, and nobody else.
+    let upstream = ["--set", "upstream.kind=embedded", "--set", "upstream.transport=dot"];
+    let chain = ["--only", "udp", "--set", "server.kind=unbound", "--results", "chain"];
+    run_there(&room, &hosts, &[&chain[..], &upstream].concat()).finish().exits_with(0);
+    room.write("block.zone", "@ 60 SOA a. b. 1 60 60 60 60\n@ 60 NS a.\nx 60 CNAME .\n");
+    let policy = ["--set", "server.policy_zone=block.zone", "--results", "policy"];
+    let done = run_there(&room, &hosts, &[&chain[..4], &upstream, &policy].concat()).finish();
+    done.exits_with_one_of(&[1, 2]).complains("does not allow `server.policy_zone`");
     check_nothing_is_left(&room);
 }
 
