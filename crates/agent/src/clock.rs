@@ -1,17 +1,24 @@
-//! The clock of one end: nanoseconds since it began.
+//! The clock of one end: nanoseconds of CLOCK_MONOTONIC (clock_gettime(2)), which all processes of a machine share.
 
 use std::time::{Duration, Instant};
 
 use dnslab_lab::signed_ns;
+use rustix::time::{ClockId, clock_gettime};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     began: Instant,
+    /// What it was then.
+    began_ns: i64,
 }
 
 impl Clock {
+    /// How far two processes of a machine read the same, nanoseconds: each reads two clocks one after the other.
+    pub(crate) const BOUND_NS: u64 = 1_000;
+
     pub(crate) fn start() -> Self {
-        Self { began: Instant::now() }
+        let (began, now) = (Instant::now(), clock_gettime(ClockId::Monotonic));
+        Self { began, began_ns: now.tv_sec * 1_000_000_000 + now.tv_nsec }
     }
 
     pub(crate) fn now_ns(self) -> i64 {
@@ -19,13 +26,14 @@ impl Clock {
     }
 
     pub(crate) fn ns_of(self, at: Instant) -> i64 {
-        signed_ns(at, self.began)
+        self.began_ns.saturating_add(signed_ns(at, self.began))
     }
 
     /// `None` for an instant that this clock cannot have.
     pub(crate) fn instant_of(self, ns: i64) -> Option<Instant> {
-        let length = Duration::from_nanos(ns.unsigned_abs());
-        match ns < 0 {
+        let since_ns = ns.checked_sub(self.began_ns)?;
+        let length = Duration::from_nanos(since_ns.unsigned_abs());
+        match since_ns < 0 {
             true => self.began.checked_sub(length),
             false => self.began.checked_add(length),
         }

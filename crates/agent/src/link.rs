@@ -596,8 +596,13 @@ impl Link {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// How much the agent's clock is ahead of that of this link, by exchanges one after the other.
+    /// How much the agent's clock is ahead of that of this link, by exchanges one after the other. A child has the same
+    /// clock.
     pub(crate) fn offset(&self) -> Result<Offset, LinkError> {
+        if self.is_child {
+            let at_ns = self.shared.clock.now_ns();
+            return Ok(Offset { at_ns, ahead_ns: 0, bound_ns: Clock::BOUND_NS });
+        }
         let mut exchanges = Vec::with_capacity(EXCHANGES);
         for _ in 0..EXCHANGES {
             let sent_ns = self.shared.clock.now_ns();

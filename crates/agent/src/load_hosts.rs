@@ -32,7 +32,7 @@ use crate::watching::ServerWatch;
 const LEAD: Duration = Duration::from_millis(300);
 
 /// Time until zero of the timeline where all agents are children of this process.
-const NEAR_LEAD: Duration = Duration::from_millis(50);
+const NEAR_LEAD: Duration = Duration::from_millis(100);
 
 /// Attempts at the offset of a clock that is needed better than it is known.
 const ATTEMPTS: u32 = 4;

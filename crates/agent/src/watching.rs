@@ -384,7 +384,9 @@ impl WatchThere {
         let end = Order::EndWatch { watch: *watch, origin_ns, from_ns, to_ns };
         match link.order(end)? {
             Answer::Resources(series) => {
-                let (clock_bound_ns, samples) = (Some(bound_ns), link.samples(*watch));
+                // A child has the clock of this process.
+                let clock_bound_ns = link.pid().is_none().then_some(bound_ns);
+                let samples = link.samples(*watch);
                 let series = ResourceSeries { clock_bound_ns, samples, ..*series };
                 let fault = series.fault();
                 if let Some(fault) = fault {
