@@ -22,6 +22,7 @@ use dnslab_traffic::QueryList;
 use dnslab_wire::{Query, Transport, UnknownWord};
 
 use crate::clock::Clock;
+use crate::link::MAX_CPUS;
 use crate::output::{BETWEEN_BEATS, Output, READ, tell_answer};
 use crate::permission::Permission;
 use crate::sampling::Samplings;
@@ -404,6 +405,9 @@ impl<W: Write + Send + 'static> Host<'_, W> {
                     Ok(Answer::Path(dnslab_lab::way::way_to(to).map(Box::new)))
                 });
             }
+            Order::Watch { own, load_cpus, .. } if own.len().max(load_cpus.len()) > MAX_CPUS => {
+                Err(Failure::of(format!("a watch has {MAX_CPUS} CPUs and processes at most")))
+            }
             Order::Watch { server, watch, load_cpus, has_no_interrupts, own } => {
                 self.servers.to_watch(server).and_then(|known| {
                     let watched = known.watched.beside_load(&load_cpus).beside_dnslab(own);
@@ -445,6 +449,7 @@ impl<W: Write + Send + 'static> Host<'_, W> {
                             reason: error.to_string(),
                             is_silence: error.is_silence(),
                             is_transient: error.is_transient(),
+                            is_refusal: error.is_refusal(),
                         },
                     })
                 });
@@ -465,12 +470,13 @@ impl<W: Write + Send + 'static> Host<'_, W> {
                     Ok(Answer::Forgotten)
                 });
             }
-            Order::Sample { server, sampling, length_ns } => {
+            Order::Sample { server, sampling, length_ns, load_cpus } => {
                 let (samplings, guard) = (self.samplings.clone(), self.permission.guard.clone());
                 let server = self.servers.to_watch(server);
                 let length = Duration::from_nanos(length_ns);
-                return self
-                    .answer_later(id, move || samplings.begin(sampling, server?, length, &guard));
+                return self.answer_later(id, move || {
+                    samplings.begin(sampling, server?, length, (&guard, &load_cpus))
+                });
             }
             Order::EndSample { sampling, origin_ns, from_ns, to_ns, max_stacks } => {
                 let (samplings, origin) = (self.samplings.clone(), self.instant_of(origin_ns));

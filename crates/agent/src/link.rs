@@ -382,8 +382,9 @@ impl Link {
         self.is_child
     }
 
-    /// The number of its process, if that is one of this machine.
-    pub(crate) fn pid(&self) -> Option<u32> {
+    /// The number of its process, if that is a child of this one.
+    #[must_use]
+    pub fn pid(&self) -> Option<u32> {
         self.is_child.then_some(self.welcome.pid)
     }
 
@@ -479,9 +480,9 @@ impl Link {
                 let octets = BASE64.decode(octets);
                 octets.map_err(|_| self.has_not_asked(self.misunderstood()))
             }
-            Answer::NotAnswered { reason, is_silence, is_transient } => {
+            Answer::NotAnswered { reason, is_silence, is_transient, is_refusal } => {
                 let (host, reason) = (self.name().to_owned(), told(&reason));
-                Err(AskError::Elsewhere { host, reason, is_silence, is_transient })
+                Err(AskError::Elsewhere { host, reason, is_silence, is_transient, is_refusal })
             }
             _ => Err(self.has_not_asked(self.misunderstood())),
         }
@@ -491,7 +492,8 @@ impl Link {
         let (host, reason) = (self.name().to_owned(), error.to_string());
         // Both name the host.
         let reason = reason.strip_prefix(&format!("{host}: ")).unwrap_or(&reason).to_owned();
-        AskError::Elsewhere { host, reason, is_silence: false, is_transient: false }
+        let (is_silence, is_transient, is_refusal) = (false, false, false);
+        AskError::Elsewhere { host, reason, is_silence, is_transient, is_refusal }
     }
 
     /// The way that packets take from the host to an address; `None` if that is unknown there.
@@ -567,7 +569,7 @@ impl Link {
         self.shared.state().orders.remove(&id);
         Some(done.and_then(|done| {
             let host = self.shared.host.clone();
-            done.map_err(|failure| failed(host, failure))
+            done.map_err(|failure| failed(host, failure, self.is_child))
         }))
     }
 
@@ -579,7 +581,7 @@ impl Link {
     fn done_within(&self, id: u32, within: Duration) -> Result<Answer, LinkError> {
         let done = self.shared.wait(within, |state| state.orders.get_mut(&id)?.take());
         self.shared.state().orders.remove(&id);
-        done?.map_err(|failure| failed(self.shared.host.clone(), failure))
+        done?.map_err(|failure| failed(self.shared.host.clone(), failure, self.is_child))
     }
 
     /// Has the agent do something that nobody waits for. A lost agent is told nothing.
@@ -1092,18 +1094,21 @@ fn no_agent(shared: &Shared, host: String, said: &[u8]) -> LinkError {
 }
 
 /// A failure with what is behind it.
-fn failed(host: String, failure: Failure) -> LinkError {
+/// A failure there. What a child says may have several lines, which have the end of a log in them.
+fn failed(host: String, failure: Failure, is_child: bool) -> LinkError {
     let log = failure.causes.iter().take(MAX_FACTS).map(|line| told(line)).collect();
-    LinkError::Failed { host, failure: reason_of(failure), log }
+    let lines: Vec<String> = failure.reason.lines().take(MAX_FACTS).map(told).collect();
+    let failure = match (lines.len() > 1, is_child) {
+        (true, true) => lines.join("\n"),
+        (true, false) => lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join("; "),
+        (false, _) => reason_of(failure),
+    };
+    LinkError::Failed { host, failure, log }
 }
 
 fn reason_of(failure: Failure) -> String {
     let Failure { reason, causes } = failure;
-    let lines: Vec<String> = reason.lines().take(MAX_FACTS).map(told).collect();
-    let reason = lines.join("\n");
-    if lines.len() > 1 {
-        return reason;
-    }
+    let reason = told(&reason);
     // The last says most: a log ends with why.
     let last = &causes[causes.len().saturating_sub(5)..];
     let last: Vec<String> = last.iter().map(|cause| told(cause)).collect();

@@ -13,19 +13,17 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use dnslab_figures::are_words;
 use dnslab_load::{
-    AskError, Asker, Feed, IntervalRecord, Job, LoadResult, Member, Phases, Progress, Reports,
-    Share, run_elsewhere,
+    Feed, IntervalRecord, Job, LoadResult, Member, Phases, Progress, Reports, Share, run_elsewhere,
 };
 use dnslab_protocol::clock::Offset;
 use dnslab_protocol::{Answer, Counted, Order, SentJob, SentShare};
 use dnslab_record::{LoadHost, MeasuredShare, NetworkPath};
 use dnslab_settings::HostPlaces;
-use dnslab_wire::Query;
 
 use crate::agents::Agents;
 use crate::feeds::{FedWorker, Feeding};
 use crate::link::{LATER_WITHIN, Link, LinkError, LoadNews};
-use crate::shares::TOLD_RECORD;
+use crate::shares::{TOLD_AT_ONCE, TOLD_RECORD};
 use crate::watching::ServerWatch;
 
 /// Time between the last host's readiness and the zero of the timeline: each must have been told by then.
@@ -45,9 +43,6 @@ const SAID_WITHIN: Duration = Duration::from_secs(60);
 
 /// How much ahead of its end an interval may be told: two clocks are not known better.
 const AHEAD: Duration = Duration::from_secs(1);
-
-/// Octets of what all queries of a share are told, at most.
-const MAX_TOLD_OCTETS: u64 = 64 << 30;
 
 /// The hosts that share a load.
 #[derive(Clone, Debug)]
@@ -78,24 +73,32 @@ struct BegunHost {
 }
 
 impl ReadyHost {
-    /// What the queries of a share were told, from the first record to the last.
-    fn fetch_told(&self, member: usize, to: &mut &File) -> Result<(), String> {
+    /// What the queries of a share were told, from the first record to the last: one for each that was due, in the
+    /// uncounted ends of turns, too.
+    fn fetch_told(
+        &self,
+        (member, job): (usize, &Member<'_>),
+        due: u64,
+        to: &mut &File,
+    ) -> Result<(), String> {
         let (load, mut from) = (self.load, 0);
-        loop {
+        let most = due.saturating_mul(2).saturating_add(1_000_000) * TOLD_RECORD as u64;
+        while !job.stop.load(Ordering::Relaxed) {
             let answer = self.link.order(Order::Told { load, member, from });
             let Answer::ToldRecords(part) = answer.map_err(|error| error.to_string())? else {
                 return Err(self.link.misunderstood().to_string());
             };
             let part = BASE64.decode(part).map_err(|error| error.to_string())?;
-            if part.is_empty() {
-                return Ok(());
-            }
-            if from > MAX_TOLD_OCTETS || part.len() % TOLD_RECORD != 0 {
+            if from > most || part.len() % TOLD_RECORD != 0 {
                 return Err(self.link.contradicted("its answers are no such records").to_string());
             }
             to.write_all(&part).map_err(|error| error.to_string())?;
             from += part.len() as u64;
+            if part.len() < TOLD_AT_ONCE * TOLD_RECORD {
+                break;
+            }
         }
+        Ok(())
     }
 }
 
@@ -146,28 +149,10 @@ impl LoadHosts {
         self.own_cpus.is_some()
     }
 
-    /// Their agents that are processes of this machine.
+    /// The links to them; at least one.
     #[must_use]
-    pub fn processes(&self) -> Vec<u32> {
-        self.links.iter().filter_map(|link| link.pid()).collect()
-    }
-
-    /// Asks a server a query from each of them, until one has no answer.
-    ///
-    /// # Errors
-    /// When one has no answer, or is lost.
-    pub fn ask(
-        &self,
-        job: &Job,
-        asker: Asker,
-        query: &Query,
-        timeout: Duration,
-    ) -> Result<Vec<u8>, AskError> {
-        let mut answered = Vec::new();
-        for link in &self.links {
-            answered = link.ask(job, asker, query, timeout)?;
-        }
-        Ok(answered)
+    pub fn links(&self) -> &[Arc<Link>] {
+        &self.links
     }
 
     fn cpus_of(&self, link: &Link) -> Vec<usize> {
@@ -545,9 +530,13 @@ impl BegunHost {
     fn fetch_told(&self, loads: &[Member<'_>], said: &mut Said) {
         for (member, (load, said)) in loads.iter().zip(said).enumerate() {
             let Some(mut to) = load.told.filter(|_| load.job.tells) else { continue };
-            if let Some(Ok(_)) = said
-                && let Err(reason) = self.ready.fetch_told(member, &mut to)
-            {
+            // Answers of a load that was cut short are not compared.
+            let Some(Ok(share)) = said else { continue };
+            if load.stop.load(Ordering::Relaxed) {
+                continue;
+            }
+            let due = share.counted.warm_up.outcomes.due + share.counted.counters.outcomes.due;
+            if let Err(reason) = self.ready.fetch_told((member, load), due, &mut to) {
                 *said = Some(Err(reason));
             }
         }

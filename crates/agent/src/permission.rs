@@ -67,6 +67,12 @@ const MAX_HOST_CONNECTIONS: u64 = 10_000_000;
 impl Permission {
     /// Whether a share of a load is allowed here.
     pub(crate) fn check(&self, job: &Job) -> Result<(), Failure> {
+        if job.tells && self.is_bounded {
+            return Err(Failure::of(
+                "its host does not allow it to keep what each query is told (`dnslab agent --allow`): compare no answers \
+                 there",
+            ));
+        }
         if let Some(targets) = &self.targets {
             let others = job.others.iter().chain(job.further.iter().flatten());
             let mut all = std::iter::once(job.target).chain(others.map(|other| other.target));

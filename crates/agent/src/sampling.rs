@@ -48,7 +48,7 @@ impl Samplings {
         sampling: u32,
         server: ToWatch,
         length: Duration,
-        guard: &GuardProgram,
+        place: (&GuardProgram, &[usize]),
     ) -> Result<Answer, Failure> {
         {
             let mut running = self.running();
@@ -58,7 +58,7 @@ impl Samplings {
             }
             running.insert(sampling, None);
         }
-        let begun = self.record(server, length, guard);
+        let begun = self.record(server, length, place);
         let mut running = self.running();
         match begun {
             // Unless it was left meanwhile.
@@ -79,12 +79,12 @@ impl Samplings {
         &self,
         server: ToWatch,
         length: Duration,
-        guard: &GuardProgram,
+        (guard, load_cpus): (&GuardProgram, &[usize]),
     ) -> Result<Begun, Failure> {
         let perf = Perf::find(guard).map_err(failure)?;
         let rate_hz = perf::rate_hz(length, server.cpus);
         let folder = self.scratch.make()?;
-        let recording = perf.record(&server.watched, rate_hz, (guard, &folder, &[]));
+        let recording = perf.record(&server.watched, rate_hz, (guard, &folder, load_cpus));
         let recording = recording.map_err(|error| {
             self.scratch.remove(&folder);
             failure(error)

@@ -21,8 +21,8 @@ use dnslab_lab::{
 };
 use dnslab_load::{Job, TlsSettings, Verification};
 use dnslab_protocol::{
-    Answer, Failure, FromAgent, SentFile, SentPolicy, SentQueries, SentRootHints, SentSource,
-    SentUpstream, SentZone, ServerOrder, Serving,
+    Answer, Failure, FromAgent, PortChoice, SentFile, SentPolicy, SentQueries, SentRootHints,
+    SentSource, SentUpstream, SentZone, ServerOrder, Serving,
 };
 use dnslab_settings::{
     ChainRole, Load, ServerKind, UpstreamChoice, Variant, check_text, on_one_line,
@@ -231,7 +231,7 @@ impl Servers {
         })?;
         let cpus = match &order.cpus[..] {
             [] => own_cpus(&variant, order.role)?,
-            given => given.to_vec(),
+            given => check_cpus(given)?,
         };
         let (folder, directory) = match order.folder {
             Some(folder) => (None, folder),
@@ -344,6 +344,14 @@ impl Servers {
             )))
         };
         let source = &order.source;
+        if order.ports != PortChoice::Free || !order.cpus.is_empty() {
+            return refused("ports or CPUs of its own");
+        }
+        // A referral would lead it elsewhere.
+        let follows = variant.server.kind.started() == Some(ServerKind::PowerDnsRecursor);
+        if follows && order.role == ChainRole::Server {
+            return refused("a forwarder that may resolve, too");
+        }
         let files = [&source.names].into_iter().flatten();
         let files = files.chain(source.zone.iter().map(|zone| &zone.file));
         let tls = source.upstream.iter().flat_map(|upstream| &upstream.tls);
@@ -384,8 +392,13 @@ impl Servers {
             return Ok(from);
         }
         let path = directory.join("names.txt");
-        let copied = fs::create_dir_all(directory).and_then(|()| fs::copy(&from, &path));
-        copied.map_err(|error| Failure::of(format!("{}: {error}", path.display())))?;
+        let failed = |error: io::Error| Failure::of(format!("{}: {error}", path.display()));
+        let octets = fs::metadata(&from).map_err(failed)?.len();
+        fs::create_dir_all(directory).map_err(failed)?;
+        if host::free_octets(directory).is_some_and(|free| free < ROOM + octets) {
+            return Err(Failure::of(format!("no room is left in {}", directory.display())));
+        }
+        fs::copy(&from, &path).map_err(failed)?;
         Ok(path)
     }
 
@@ -474,8 +487,9 @@ impl Servers {
 }
 
 impl Started {
+    /// In a folder of the agent's own. Whoever gave another one looks after it.
     fn is_out_of_room(&self) -> bool {
-        host::free_octets(&self.state).is_some_and(|octets| octets < ROOM)
+        self._folder.is_some() && host::free_octets(&self.state).is_some_and(|octets| octets < ROOM)
     }
 
     pub(crate) fn log(&self, lines: usize) -> Vec<String> {
@@ -519,11 +533,31 @@ fn own_cpus(variant: &Variant, role: ChainRole) -> Result<Vec<usize>, Failure> {
     let upstream = named("upstream.cpus", &variant.upstream.cpus)?;
     let cores = Cores::of_this_machine().apart(&allowed);
     let (first, second) = cores.split_at(cores.len().div_ceil(2));
-    let second = if second.is_empty() { first } else { second };
+    let halves = [first, if second.is_empty() { first } else { second }].map(joined);
+    let [of_server, of_upstream] = halves;
+    // What the other side does not name.
+    let left = |other: &Option<Vec<usize>>, half: Vec<usize>| {
+        let Some(taken) = other else { return half };
+        let left: Vec<usize> = allowed.iter().copied().filter(|cpu| !taken.contains(cpu)).collect();
+        if left.is_empty() { allowed.clone() } else { left }
+    };
     Ok(match role {
-        ChainRole::Server | ChainRole::Relay => server.unwrap_or_else(|| joined(first)),
-        ChainRole::Upstream => upstream.unwrap_or_else(|| joined(second)),
+        ChainRole::Server | ChainRole::Relay => {
+            server.unwrap_or_else(|| left(&upstream, of_server))
+        }
+        ChainRole::Upstream => upstream.unwrap_or_else(|| left(&server, of_upstream)),
     })
+}
+
+/// CPUs that a server is given, each once.
+fn check_cpus(given: &[usize]) -> Result<Vec<usize>, Failure> {
+    let (allowed, mut once) = (cpus::allowed(), given.to_vec());
+    once.sort_unstable();
+    once.dedup();
+    match once.len() == given.len() && once.iter().all(|cpu| allowed.contains(cpu)) {
+        true => Ok(once),
+        false => Err(Failure::of(format!("it may use the CPUs {}", cpus::text(&allowed)))),
+    }
 }
 
 fn one_query(sent: SentQueries) -> Result<Query, Failure> {

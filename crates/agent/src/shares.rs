@@ -85,8 +85,8 @@ type Told = Arc<Vec<Option<File>>>;
 /// Octets of a record of what a query was told ([`dnslab_client::AnswerRecord`]).
 pub(crate) const TOLD_RECORD: usize = 36;
 
-/// Records that are said at once.
-const TOLD_AT_ONCE: usize = 30_000;
+/// Records that are said at once. Fewer are the last.
+pub(crate) const TOLD_AT_ONCE: usize = 30_000;
 
 /// Octets of the messages of all lists together, at most.
 const MAX_OCTETS: usize = 2 << 30;
@@ -152,7 +152,8 @@ impl Shares {
         permission: &Permission,
         output: Arc<Output<W>>,
     ) -> Result<(), Failure> {
-        if self.running().len() >= MOST || self.running().contains_key(&load) {
+        let is_known = self.running().contains_key(&load) || self.told.contains_key(&load);
+        if self.running().len().max(self.told.len()) >= MOST || is_known {
             return Err(Failure::of(format!("it has {MOST} loads, or one of number {load}")));
         }
         let members = members.into_iter().map(|member| self.member(member, permission));
@@ -173,7 +174,9 @@ impl Shares {
         let files = files.collect::<io::Result<Vec<_>>>();
         let files = files.map_err(|error| Failure::of(format!("no temporary file: {error}")))?;
         let files = Arc::new(files);
-        self.told.insert(load, Arc::clone(&files));
+        if files.iter().any(Option::is_some) {
+            self.told.insert(load, Arc::clone(&files));
+        }
         let ready = Ready { id, load, members, clients, stops: Arc::clone(&stops), begun, files };
         self.running().insert(load, Running { begin: Some(begin), stops, use_of, feeders });
         let running = Arc::clone(&self.running);

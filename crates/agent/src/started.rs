@@ -189,11 +189,13 @@ impl StartedServer {
         let Serving { facts, addresses, authority, configuration } = *serving;
         let kept = Kept { folder: &sent.spec.directory, is_shared: link.has_own_files() };
         let configuration = configuration.map(|(name, text)| kept.configuration(&name, &text));
-        let configuration = configuration.transpose()?.flatten();
+        let configuration = configuration.transpose().map(Option::flatten);
         let authority = authority.map(|text| kept.write(certificate::AUTHORITY, &text));
         let kind = sent.spec.kind.name().to_owned();
-        let facts = ServerFacts { kind, configuration, ..facts };
+        let named = configuration.as_ref().ok().cloned().flatten();
+        let facts = ServerFacts { kind, configuration: named, ..facts };
         let there = Arc::new(FoundThere::started(link, server, facts));
+        configuration?;
         let known = addresses.into_iter().filter_map(|(transport, address)| {
             Some((transport.parse::<Transport>().ok()?, address))
         });
@@ -298,6 +300,9 @@ impl StartedServer {
     }
 }
 
+/// Octets of the name of a file, at most.
+const MAX_NAME: usize = 64;
+
 /// What is kept here of a server on another host.
 struct Kept<'a> {
     /// Of its state.
@@ -319,10 +324,11 @@ impl Kept<'_> {
 
     /// The path inside the folder of the run; `None` for a name that is none of a file.
     fn configuration(&self, name: &str, text: &str) -> Result<Option<String>, NotServed> {
+        let is_short = (1..=MAX_NAME).contains(&name.len());
         let is_plain =
             name.bytes().all(|octet| octet.is_ascii_alphanumeric() || b"._-".contains(&octet));
         let folder = self.folder.file_name().map(|folder| folder.to_string_lossy());
-        let Some(folder) = folder.filter(|_| is_plain && !name.starts_with('.')) else {
+        let Some(folder) = folder.filter(|_| is_plain && is_short && !name.starts_with('.')) else {
             return Ok(None);
         };
         self.write(name, text)?;

@@ -211,8 +211,8 @@ impl WatchedServer {
     ) -> Result<ServerRecording, String> {
         match self {
             Self::Here(watched) => here(watched).map(|own| ServerRecording::Here(Box::new(own))),
-            Self::There(there, _) => {
-                let begun = RecordingThere::begin(there, length);
+            Self::There(there, Beside { load_cpus, .. }) => {
+                let begun = RecordingThere::begin(there, length, load_cpus.clone());
                 begun.map(ServerRecording::There).map_err(|error| error.to_string())
             }
         }
@@ -278,13 +278,17 @@ pub struct RecordingThere {
 }
 
 impl RecordingThere {
-    fn begin(there: &Arc<FoundThere>, length: Duration) -> Result<Self, LinkError> {
+    fn begin(
+        there: &Arc<FoundThere>,
+        length: Duration,
+        load_cpus: Vec<usize>,
+    ) -> Result<Self, LinkError> {
         let link = &there.link;
         let (before, sampling, server) = (link.offset()?, link.number(), there.server);
         let length_ns = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
         // From here on it is left whatever happens.
         let own = Self { there: Arc::clone(there), sampling, before };
-        match link.order(Order::Sample { server, sampling, length_ns })? {
+        match link.order(Order::Sample { server, sampling, length_ns, load_cpus })? {
             Answer::Sampling => Ok(own),
             _ => Err(link.misunderstood()),
         }

@@ -249,7 +249,9 @@ fn a_share_of_a_load_begins_when_it_is_told_to() {
     };
     // Every other query of 100 per second is due on the second of two workers.
     let outcomes = share.counted.counters.outcomes;
-    assert_eq!((outcomes.due, outcomes.answered, outcomes.timed_out), (15, 0, 15));
+    assert_eq!((outcomes.due, outcomes.answered), (15, 0));
+    // A busy machine may be too late to send one.
+    assert_eq!(outcomes.timed_out + outcomes.not_sent, 15, "{outcomes:?}");
     assert_eq!(share.counted.workers.len(), 1);
     let numbers: Vec<u64> = intervals.iter().map(|interval| interval.number).collect();
     assert_eq!(numbers, [0, 1, 2]);

@@ -160,6 +160,10 @@ impl Remote {
         };
         let mut command = Command::new(PathBuf::from(&words[0]));
         command.args(&words[1..]).process_group(0);
+        if !matches!(host.at, HostAt::Ssh(_)) {
+            // They are of the login of this process, and an agent takes them for its own.
+            command.env_remove("SSH_ORIGINAL_COMMAND").env_remove("SSH_CONNECTION");
+        }
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = piped.spawn()?;
         let pipes = child.stdin.take().zip(child.stdout.take()).zip(child.stderr.take());

@@ -121,9 +121,10 @@ impl Watched {
         self
     }
 
-    /// A server on a machine where these processes are dnslab's, too.
+    /// A server on a machine where these processes are dnslab's, too. This one is in any case.
     #[must_use]
-    pub fn beside_dnslab(mut self, processes: Vec<u32>) -> Self {
+    pub fn beside_dnslab(mut self, mut processes: Vec<u32>) -> Self {
+        processes.retain(|pid| *pid != std::process::id());
         self.of_dnslab = processes;
         self
     }
@@ -560,6 +561,21 @@ mod tests {
         assert_eq!((cpu_ns, cpu_share, cpus), (150, Some(1.5), 2));
         assert_eq!((memory_octets, udp_drops), (5, 0));
         assert_eq!(second.load_cpus, [CpuShare { cpu: 3, used: 0.5, irq: 0.0 }]);
+    }
+
+    #[test]
+    fn this_process_is_counted_once() {
+        let own = std::process::id();
+        let watched = Watched::of_this_process(&[]).beside_dnslab(vec![own]);
+        let sampler = Sampler::start(watched);
+        // More than a tick, by which the times of other processes are known.
+        let until = own_cpu_ns() + 50_000_000;
+        while own_cpu_ns() < until {
+            std::hint::black_box(descendants::tree(own));
+        }
+        let series = sampler.finish(Instant::now());
+        let last = series.samples.last().unwrap();
+        assert!(last.dnslab_ns > 0 && last.dnslab_ns <= own_cpu_ns(), "{last:?}");
     }
 
     #[test]

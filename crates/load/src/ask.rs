@@ -100,6 +100,8 @@ pub enum AskError {
         is_silence: bool,
         /// It may be otherwise in a moment.
         is_transient: bool,
+        /// The server has answered that it does not.
+        is_refusal: bool,
     },
     /// Nothing that came back within the time-out is an answer to the query.
     #[error("{target} does not answer over {transport}: what came back is no answer to {query}")]
@@ -120,6 +122,17 @@ impl AskError {
         match self {
             Self::Exchange { source, .. } => source.kind() == io::ErrorKind::TimedOut,
             Self::Elsewhere { is_silence, .. } => *is_silence,
+            _ => false,
+        }
+    }
+
+    /// Whether the server has answered that it does not: with a status of HTTP, or because of the signature.
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            Self::Refused { .. } => true,
+            Self::Signature { fault, .. } => fault.refusal().is_some(),
+            Self::Elsewhere { is_refusal, .. } => *is_refusal,
             _ => false,
         }
     }

@@ -210,6 +210,8 @@ pub enum Order {
         sampling: u32,
         /// How long it will be, nanoseconds.
         length_ns: u64,
+        /// CPUs of the load, if that runs on this machine: the sampling has its work there.
+        load_cpus: Vec<usize>,
     },
     /// End a sampling.
     EndSample {
@@ -631,6 +633,8 @@ pub enum Answer {
         is_silence: bool,
         /// It may be otherwise in a moment.
         is_transient: bool,
+        /// The server has answered that it does not.
+        is_refusal: bool,
     },
     /// Of [`Order::Told`]: records of 36 octets ([`dnslab_client::AnswerRecord`]), in base64; none at their end.
     ToldRecords(String),

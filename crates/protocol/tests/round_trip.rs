@@ -344,7 +344,7 @@ fn orders_and_answers_are_those_that_were_sent() {
             server: 1,
             timeout_ns: 5,
         },
-        Order::Sample { server: 1, sampling: 3, length_ns: u64::MAX },
+        Order::Sample { server: 1, sampling: 3, length_ns: u64::MAX, load_cpus: vec![1] },
         Order::EndSample { sampling: 3, origin_ns: -1, from_ns: 0, to_ns: 5, max_stacks: 9 },
         Order::EndWatch { watch: 2, origin_ns: i64::MAX, from_ns: -1, to_ns: 5 },
     ] {

@@ -11,6 +11,9 @@ use crate::kind::Value;
 use crate::published::Published;
 use crate::{HostsChoice, Queries, UpstreamChoice, ZoneSigning};
 
+const ZONE_NAME: &str = "server.zone.name";
+const ZONE_FILE: &str = "server.zone.file";
+
 impl Experiment {
     /// The experiment as a file, with overrides folded in and defaults written out. Reading it gives the same
     /// experiment.
@@ -30,6 +33,11 @@ impl Experiment {
             let has = |(other, its): &(&Key, String)| other.path == key.path && its == value;
             variants.iter().all(|lines| lines.iter().any(has))
         };
+        // A zone file of a variant would displace the name of a zone that stands above it.
+        let is_own_file = |line: &&(&Key, String)| line.0.path == ZONE_FILE && !is_shared(line);
+        let have_files = variants.iter().flatten().any(|line| is_own_file(&line));
+        let is_shared =
+            |line: &&(&Key, String)| is_shared(line) && !(have_files && line.0.path == ZONE_NAME);
         let shared: Lines = variants.iter().take(1).flatten().filter(is_shared).cloned().collect();
         text.push('\n');
         push_lines(&mut text, &shared);

@@ -121,20 +121,31 @@ impl<R: Runtime> Worker<'_, R> {
             self.list(elsewhere);
         }
         for Retry { pending, .. } in again.drain(..).rev().filter(|retry| retry.way == Way::Same) {
-            self.put_waiting(home, pending);
+            self.put_back(home, pending);
             self.list(home);
         }
         self.matcher.again = again;
     }
 
-    /// Puts a query among those that wait on a slot, the first to be given up first. What is asked again is older than what
-    /// waits there, but waits for longer, if it is a further attempt.
+    /// Puts a query among those that wait on a slot, the first to be given up first, and behind its equals. A further
+    /// attempt is older than what waits there, but waits for longer.
     pub(super) fn put_waiting(&mut self, number: u32, pending: Pending) {
-        let attempts = &self.shard.attempts;
-        let end = |pending: &Pending| pending.end_of_wait(attempts).unwrap_or(Nanos::MAX);
-        let (own, waiting) = (end(&pending), &mut self.slots[number as usize].pending);
-        let place = waiting.partition_point(|other| end(other) < own);
-        waiting.insert(place, pending);
+        let own = self.given_up_at(&pending);
+        let waiting = &self.slots[number as usize].pending;
+        let place = waiting.partition_point(|other| self.given_up_at(other) <= own);
+        self.slots[number as usize].pending.insert(place, pending);
+    }
+
+    /// Puts a query back among those that wait on a slot, before its equals.
+    pub(super) fn put_back(&mut self, number: u32, pending: Pending) {
+        let own = self.given_up_at(&pending);
+        let waiting = &self.slots[number as usize].pending;
+        let place = waiting.partition_point(|other| self.given_up_at(other) < own);
+        self.slots[number as usize].pending.insert(place, pending);
+    }
+
+    fn given_up_at(&self, pending: &Pending) -> Nanos {
+        pending.end_of_wait(&self.shard.attempts).unwrap_or(Nanos::MAX)
     }
 
     /// Looks after all slots of a client whose query elsewhere has ended: its place in a window is free.

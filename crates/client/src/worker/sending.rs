@@ -319,8 +319,7 @@ impl<R: Runtime> Worker<'_, R> {
         let slot = &mut self.slots[number as usize];
         if offered == 0 {
             // All 65,536 ids of this socket are in flight: nothing that waits can be sent.
-            for _ in 0..slot.pending.len() {
-                let Some(pending) = self.slots[number as usize].pending.pop_front() else { break };
+            for pending in std::mem::take(&mut slot.pending) {
                 self.give_up(number, pending, sent);
             }
             return Ok(true);

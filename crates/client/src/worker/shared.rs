@@ -177,7 +177,7 @@ impl<R: Runtime> Worker<'_, R> {
             let Known::InFlight(entry) = slot.table.look_up(id) else { continue };
             slot.table.take_back(id);
             let pending = unsent(&entry);
-            slot.pending.push_front(pending);
+            self.put_back(number, pending);
             self.arm(number, pending.end_of_wait(&self.shard.attempts).unwrap_or(0));
             self.shared.wait(number);
         }

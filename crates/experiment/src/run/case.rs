@@ -228,12 +228,7 @@ impl Case<'_> {
                 let mut record = self.failed(started, error.to_string(), log);
                 // Ctrl-C at a terminal also ends the tools that make hosts, which says nothing about the
                 // hosts. And a host that cannot be reached now may be when the session is resumed.
-                let is_of_host = matches!(
-                    error,
-                    TargetError::Host(_)
-                        | TargetError::NotServed(NotServed::Link(LinkError::Lost { .. }))
-                );
-                if stop.load(Ordering::Relaxed) || is_of_host {
+                if stop.load(Ordering::Relaxed) || error.is_of_host() {
                     record.caveats.push(self.cut_short(0));
                 }
                 // Before the record is written, which needs room.
@@ -512,9 +507,8 @@ impl Prepared<'_> {
 
     pub(super) fn watch(&self) -> Watching {
         let load_cpus = &self.cpus.load;
-        // Of the laboratory's own agents, those that are no part of this process are dnslab's all the same.
-        let of_laboratory = self.up.hosts.as_ref().filter(|hosts| hosts.is_of_laboratory());
-        let mut own = of_laboratory.map(LoadHosts::processes).unwrap_or_default();
+        // What agents use is dnslab's own all the same.
+        let mut own = self.up.testbed.processes();
         own.push(std::process::id());
         let begun = self.up.target.watch.clone().and_then(|server| {
             server.beside_load(load_cpus).watch(own).map_err(|error| error.to_string())
@@ -571,7 +565,8 @@ impl Prepared<'_> {
             let recording = perf.as_ref().map_err(Clone::clone)?.record(watched, rate_hz, place);
             recording.map_err(|error: PerfError| error.to_string())
         };
-        let watched = self.up.target.watch.as_ref().map_err(Clone::clone);
+        let watched = self.up.target.watch.clone();
+        let watched = watched.map(|watched| watched.beside_load(&self.cpus.load));
         watching.recording = Some(watched.and_then(|watched| watched.sample(length, here)));
     }
 

@@ -342,6 +342,18 @@ pub(super) enum TargetError {
 }
 
 impl TargetError {
+    /// A host could not be reached, or was lost: it may be there when the session is resumed.
+    pub(super) fn is_of_host(&self) -> bool {
+        match self {
+            Self::ChainServer { source, .. } => source.is_of_host(),
+            Self::NotServed(NotServed::Link(error)) => {
+                matches!(error, LinkError::Lost { .. } | LinkError::Late { .. })
+            }
+            Self::Host(_) => true,
+            _ => false,
+        }
+    }
+
     /// Marks the error as that of a server behind the one under test.
     pub(super) fn of(self, place: &'static str) -> Self {
         Self::ChainServer { place, source: Box::new(self) }

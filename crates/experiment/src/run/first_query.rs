@@ -93,7 +93,8 @@ fn from(variant: &Variant, agents: &Agents) -> Result<Vec<Option<Arc<Link>>>, As
         Ok(link) => Ok(Some(link)),
         Err(error) => {
             let (host, reason) = (host.name.clone(), error.to_string());
-            Err(AskError::Elsewhere { host, reason, is_silence: false, is_transient: false })
+            let (is_silence, is_transient, is_refusal) = (false, false, false);
+            Err(AskError::Elsewhere { host, reason, is_silence, is_transient, is_refusal })
         }
     });
     links.collect()

@@ -110,7 +110,10 @@ impl Question {
         let Some(hosts) = hosts else { return self.ask(load, transport, address, tls) };
         let job = self.job(load, transport, address, tls);
         let asker = Asker { client: 0, transport, server: 0 };
-        self.ready.check(&self.known, hosts.ask(&job, asker, &self.known, PROBE_TIMEOUT))
+        hosts.links().iter().try_for_each(|link| {
+            let answer = link.ask(&job, asker, &self.known, PROBE_TIMEOUT);
+            self.ready.check(&self.known, answer)
+        })
     }
 
     /// Asks as the first client of this load does, over this transport.

@@ -93,6 +93,11 @@ impl Testbed {
         self.agents.iter().find(|(name, _)| *name == host).map(|(_, agent)| agent)
     }
 
+    /// The agents that are processes of this machine.
+    pub(super) fn processes(&self) -> Vec<u32> {
+        self.agents.iter().filter_map(|(_, agent)| agent.pid()).collect()
+    }
+
     /// The host of the clients, if it is one of the laboratory, with the CPUs of the load.
     pub(super) fn clients(&self, cpus: &Cpus) -> Option<LoadHosts> {
         let client = self.agent("client")?;
@@ -373,6 +378,9 @@ pub(crate) fn has_hosts(variant: &Variant) -> bool {
 
 /// Why a variant that may have its own hosts has none.
 pub(crate) fn no_hosts(variant: &Variant) -> Option<String> {
+    if variant.load.hosts.is_some() || variant.server.host.is_some() {
+        return Some("the server or the load is on other hosts, with real ways between".to_owned());
+    }
     match variant.external_upstream() {
         Some(_) => Some("a host in a namespace would not reach the external upstream".to_owned()),
         None => hosts::possible().err(),

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use dnslab_agent::LoadHosts;
 use dnslab_analysis::{Difference, Joined, join_answers};
 use dnslab_figures::{AnswerRecord, HowEnded};
 use dnslab_load::{AskError, Asker, Fed, Job, ask};
@@ -78,6 +79,10 @@ pub(super) fn check_workers(experiment: &Experiment) -> Result<(), SessionError>
 fn workers(variant: &Variant) -> Result<u32, SessionError> {
     if let Some(workers) = variant.load.workers {
         return Ok(workers);
+    }
+    // Those of the same hosts are as many.
+    if variant.load.hosts.is_some() {
+        return Ok(0);
     }
     let cpus = Cpus::of(variant).map_err(|error| SessionError::Variant {
         variant: variant.name.clone(),
@@ -297,7 +302,12 @@ impl Session {
                 let until = began + ASKING * (time as u32 + 1) / TIMES as u32;
                 Instant::now() >= until || stop.load(Ordering::Relaxed)
             };
-            Ok(say(variant, queries, &to_server, &is_over))
+            let said = say(variant, queries, &to_server, &is_over);
+            // What a host that is lost was not told says nothing of the server.
+            match up.hosts.as_ref().and_then(LoadHosts::lost) {
+                Some(lost) => Err(lost.to_string()),
+                None => Ok(said),
+            }
         })();
         // What cannot be removed only takes disk space.
         self.results.remove_scratch(SCRATCH).ok();
@@ -309,8 +319,8 @@ impl Up {
     /// Asks as the first client of a load.
     fn ask(&self, job: &Job, query: &Query, transport: Transport) -> Result<Vec<u8>, AskError> {
         let (asker, timeout) = (Asker { client: 0, transport, server: 0 }, job.settings.timeout);
-        match &self.hosts {
-            Some(hosts) => hosts.ask(job, asker, query, timeout),
+        match self.hosts.as_ref().and_then(|hosts| hosts.links().first()) {
+            Some(host) => host.ask(job, asker, query, timeout),
             None => ask(job, asker, query, timeout),
         }
     }
@@ -393,15 +403,8 @@ fn answer(variant: &Variant, query: &Query, ask: &Ask<'_>) -> (AnswerRecord, Str
         }
         Err(error) => {
             let ended = match &error {
-                AskError::Refused { .. } => HowEnded::Refused,
-                AskError::Signature { fault, .. } if fault.refusal().is_some() => HowEnded::Refused,
-                AskError::Exchange { .. }
-                | AskError::Elsewhere { .. }
-                | AskError::NoSocket { .. }
-                | AskError::Tls { .. }
-                | AskError::Certificate { .. }
-                | AskError::Signature { .. }
-                | AskError::Mismatch { .. } => HowEnded::TimedOut,
+                error if error.is_refusal() => HowEnded::Refused,
+                _ => HowEnded::TimedOut,
             };
             (ended, AnswerDigest::default(), format!(";; no answer: {error}\n"))
         }

@@ -85,6 +85,6 @@ impl KeptTestbed {
             .server
             .as_ref()
             .is_some_and(|server| server.exited(0).is_some() || server.lost().is_some());
-        ended || self.up.testbed.ended().is_some()
+        ended || self.up.testbed.ended().is_some() || self.up.testbed.lost().is_some()
     }
 }
