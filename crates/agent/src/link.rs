@@ -378,7 +378,7 @@ impl Link {
     }
 
     /// Whether paths mean the same there.
-    pub(crate) fn has_own_files(&self) -> bool {
+    pub(crate) fn shares_files(&self) -> bool {
         self.is_child
     }
 
@@ -492,8 +492,7 @@ impl Link {
         let (host, reason) = (self.name().to_owned(), error.to_string());
         // Both name the host.
         let reason = reason.strip_prefix(&format!("{host}: ")).unwrap_or(&reason).to_owned();
-        let (is_silence, is_transient, is_refusal) = (false, false, false);
-        AskError::Elsewhere { host, reason, is_silence, is_transient, is_refusal }
+        AskError::not_asked(host, reason)
     }
 
     /// The way that packets take from the host to an address; `None` if that is unknown there.

@@ -365,13 +365,12 @@ impl Ready {
             tell_answer(output, id, Ok(Answer::Ready)).ok()?;
             begun.recv().ok()
         };
-        let applied = members.iter().zip(&clients).zip(stops.iter()).zip(files.iter());
-        let applied = applied.map(|((((job, share), clients), stop), file)| Member {
+        let applied = members.iter().enumerate().map(|(member, (job, share))| Member {
             job,
             share: *share,
-            clients: clients.as_ref().map(|clients| clients as &dyn ClientTraffic),
-            stop,
-            told: file.as_ref(),
+            clients: clients[member].as_ref().map(|clients| clients as &dyn ClientTraffic),
+            stop: &stops[member],
+            told: files[member].as_ref(),
         });
         let shares = run_shares(&applied.collect::<Vec<_>>(), &mut begin, &relay);
         drop(bodies);

@@ -76,7 +76,7 @@ impl SentServer<'_> {
             SentQueries::parts_of(&list).remove(0)
         };
         let limit = variant.server.start_limit;
-        let is_shared = link.has_own_files();
+        let is_shared = link.shares_files();
         Ok(ServerOrder {
             variant: variant.as_served(),
             role,
@@ -105,7 +105,7 @@ fn source_there(
     spec: &ServerSpec,
     stop: &AtomicBool,
 ) -> Result<SentSource, NotServed> {
-    let file = |path: &Path| match link.has_own_files() {
+    let file = |path: &Path| match link.shares_files() {
         true => absolute(path).map(SentFile::There),
         false => file_there(link, path, stop).map(SentFile::Sent),
     };
@@ -187,7 +187,7 @@ impl StartedServer {
         };
         // From here on it is left whatever happens.
         let Serving { facts, addresses, authority, configuration } = *serving;
-        let kept = Kept { folder: &sent.spec.directory, is_shared: link.has_own_files() };
+        let kept = Kept { folder: &sent.spec.directory, is_shared: link.shares_files() };
         let configuration = configuration.map(|(name, text)| kept.configuration(&name, &text));
         let configuration = configuration.transpose().map(Option::flatten);
         let authority = authority.map(|text| kept.write(certificate::AUTHORITY, &text));

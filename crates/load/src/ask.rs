@@ -116,6 +116,12 @@ pub enum AskError {
 }
 
 impl AskError {
+    /// Another host has asked nothing: it is lost, or does not allow it.
+    #[must_use]
+    pub fn not_asked(host: String, reason: String) -> Self {
+        Self::Elsewhere { host, reason, is_silence: false, is_transient: false, is_refusal: false }
+    }
+
     /// Whether nothing came within the time-out.
     #[must_use]
     pub fn is_silence(&self) -> bool {

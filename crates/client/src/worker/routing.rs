@@ -130,22 +130,26 @@ impl<R: Runtime> Worker<'_, R> {
     /// Puts a query among those that wait on a slot, the first to be given up first, and behind its equals. A further
     /// attempt is older than what waits there, but waits for longer.
     pub(super) fn put_waiting(&mut self, number: u32, pending: Pending) {
-        let own = self.given_up_at(&pending);
-        let waiting = &self.slots[number as usize].pending;
-        let place = waiting.partition_point(|other| self.given_up_at(other) <= own);
-        self.slots[number as usize].pending.insert(place, pending);
+        self.put_behind(number, pending, |other, own| other <= own);
     }
 
     /// Puts a query back among those that wait on a slot, before its equals.
     pub(super) fn put_back(&mut self, number: u32, pending: Pending) {
-        let own = self.given_up_at(&pending);
-        let waiting = &self.slots[number as usize].pending;
-        let place = waiting.partition_point(|other| self.given_up_at(other) < own);
-        self.slots[number as usize].pending.insert(place, pending);
+        self.put_behind(number, pending, |other, own| other < own);
     }
 
-    fn given_up_at(&self, pending: &Pending) -> Nanos {
-        pending.end_of_wait(&self.shard.attempts).unwrap_or(Nanos::MAX)
+    /// Puts a query behind those for which this holds of their ends and its own.
+    fn put_behind(
+        &mut self,
+        number: u32,
+        pending: Pending,
+        is_before: impl Fn(Nanos, Nanos) -> bool,
+    ) {
+        let attempts = &self.shard.attempts;
+        let end = |pending: &Pending| pending.end_of_wait(attempts).unwrap_or(Nanos::MAX);
+        let (own, waiting) = (end(&pending), &mut self.slots[number as usize].pending);
+        let place = waiting.partition_point(|other| is_before(end(other), own));
+        waiting.insert(place, pending);
     }
 
     /// Looks after all slots of a client whose query elsewhere has ended: its place in a window is free.

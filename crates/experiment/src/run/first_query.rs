@@ -91,11 +91,7 @@ fn from(variant: &Variant, agents: &Agents) -> Result<Vec<Option<Arc<Link>>>, As
     let Some(hosts) = &variant.load.hosts else { return Ok(vec![None]) };
     let links = hosts.0.iter().map(|host| match agents.link(host) {
         Ok(link) => Ok(Some(link)),
-        Err(error) => {
-            let (host, reason) = (host.name.clone(), error.to_string());
-            let (is_silence, is_transient, is_refusal) = (false, false, false);
-            Err(AskError::Elsewhere { host, reason, is_silence, is_transient, is_refusal })
-        }
+        Err(error) => Err(AskError::not_asked(host.name.clone(), error.to_string())),
     });
     links.collect()
 }
